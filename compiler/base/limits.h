@@ -1,0 +1,22 @@
+// The compiler's limits, each with a diagnostic and a test. No input makes cgc take more than
+// these allow: a limit that is met is an error that says so, never a crash.
+#ifndef CGRAPH_COMPILER_BASE_LIMITS_H_
+#define CGRAPH_COMPILER_BASE_LIMITS_H_
+
+#include <cstdint>
+
+namespace cgraph {
+
+inline constexpr int64_t kMaxSourceBytes = 64 << 20;
+inline constexpr int64_t kMaxTokens = 4'000'000;
+inline constexpr int kMaxNesting = 200;               // of brackets, blocks and types
+inline constexpr int kMaxCallDepth = 200;             // of fn and graph calls while elaborating
+inline constexpr int64_t kMaxElaborationSteps = 50'000'000;  // loop turns and evaluated expressions
+inline constexpr int64_t kMaxListElements = 10'000'000;
+inline constexpr int kMaxRank = 8;
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
+inline constexpr int64_t kMaxInflight = 1024;
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_BASE_LIMITS_H_

@@ -1,0 +1,54 @@
+// Source texts and ranges in them.
+#ifndef CGRAPH_COMPILER_BASE_SOURCE_H_
+#define CGRAPH_COMPILER_BASE_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "compiler/base/ids.h"
+
+namespace cgraph {
+
+struct SourceId : Id<SourceId> {
+  static constexpr const char* kPrefix = "source";
+  using Id::Id;
+};
+
+// Bytes [begin, end) of one source. A range of the compiler's own making has no source.
+struct Range {
+  SourceId source;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+
+  bool valid() const { return source.valid(); }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+struct Source {
+  std::string path;  // as the user wrote it; `<std>/tensor.cgraph` for the library's own
+  std::string text;
+};
+
+struct LineColumn {
+  uint32_t line = 0;    // from 1
+  uint32_t column = 0;  // from 1, in bytes
+};
+
+// All texts of one compilation. Texts never move or change once added.
+class Sources {
+ public:
+  SourceId Add(std::string path, std::string text);
+  const Source& operator[](SourceId id) const { return *sources_[id]; }
+  LineColumn Locate(SourceId id, uint32_t offset) const;
+  std::string Text(const Range& range) const;
+  size_t size() const { return sources_.size(); }
+
+ private:
+  Table<SourceId, std::unique_ptr<Source>> sources_;
+  Table<SourceId, std::vector<uint32_t>> line_starts_;
+};
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_BASE_SOURCE_H_

@@ -1,0 +1,30 @@
+// Check: Syntax -> Program.
+//
+// Loads what the file imports, declares, resolves every name, and checks once per body what does
+// not depend on dimensions: names, arity, labels, kinds, and dtype and rank where both are known.
+// Dimensions are checked while elaborating, with concrete integers. What is not in the language yet
+// is refused by name. Returns a Program that is only to be used when `diagnostics` has no errors.
+#ifndef CGRAPH_COMPILER_CHECK_CHECK_H_
+#define CGRAPH_COMPILER_CHECK_CHECK_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/base/diagnostics.h"
+#include "compiler/program/program.h"
+#include "compiler/syntax/syntax.h"
+
+namespace cgraph {
+
+struct CheckOptions {
+  std::vector<std::string> import_dirs;  // searched in order, after the importing file's own folder
+  std::string library_dir;               // where `std.` lives: std.tensor is library_dir/std/tensor.cgraph
+};
+
+program::Program Check(SourceId main, Sources& sources, const CheckOptions& options,
+                       Diagnostics& diagnostics);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_CHECK_CHECK_H_

@@ -1,0 +1,32 @@
+// Elaborate: Program -> Graph.
+//
+// Runs everything that is known at compile time: constants, places, loops, conditions, lists,
+// inlined fns and graphs; unifies dimensions with concrete integers; homes every op; writes state
+// back after the last op of a call that may fail. Limits: kMaxElaborationSteps, kMaxListElements,
+// kMaxCallDepth.
+#ifndef CGRAPH_COMPILER_GRAPH_ELABORATE_H_
+#define CGRAPH_COMPILER_GRAPH_ELABORATE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/base/diagnostics.h"
+#include "compiler/graph/graph.h"
+#include "compiler/program/program.h"
+
+namespace cgraph {
+
+struct ElaborateOptions {
+  std::map<std::string, std::string> defines;  // -D NAME=VALUE: consts of the named file
+  std::vector<std::string> graphs;             // --graph; empty: all of the named file
+  int64_t inflight = 0;                        // --inflight; 0: what the graph says
+};
+
+// To be used only when `diagnostics` has no errors afterwards.
+graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
+                        Diagnostics& diagnostics);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_GRAPH_ELABORATE_H_

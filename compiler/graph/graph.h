@@ -1,0 +1,168 @@
+// Graph: one elaborated graph, with everything at compile time done.
+//
+// What remains is ops on tensors: each belongs to a method call (or stands alone), runs on one
+// device, reads values and makes values. The order of `ops` is program order, which is what the
+// program means. State is read and written through values whose storage it is; every write makes a
+// new value (single assignment), so nothing here needs a notion of time but program order.
+//
+// A Module holds what all graphs share: devices, actor instances, their state, the start graph.
+#ifndef CGRAPH_COMPILER_GRAPH_GRAPH_H_
+#define CGRAPH_COMPILER_GRAPH_GRAPH_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/base/dtype.h"
+#include "compiler/base/ids.h"
+#include "compiler/base/source.h"
+#include "compiler/base/transport.h"
+
+namespace cgraph::graph {
+
+#define CGRAPH_GRAPH_ID(Name, prefix)              \
+  struct Name : Id<Name> {                         \
+    static constexpr const char* kPrefix = prefix; \
+    using Id::Id;                                  \
+  };
+CGRAPH_GRAPH_ID(DeviceId, "device")      // of the module
+CGRAPH_GRAPH_ID(InstanceId, "instance")  // of the module: one actor at one place
+CGRAPH_GRAPH_ID(StateId, "state")        // of the module: one state variable, or one list element
+CGRAPH_GRAPH_ID(SymbolId, "symbol")
+CGRAPH_GRAPH_ID(ValueId, "value")
+CGRAPH_GRAPH_ID(OpId, "op")
+CGRAPH_GRAPH_ID(CallId, "call")
+#undef CGRAPH_GRAPH_ID
+
+enum class DeviceKind : uint8_t { kCaller, kCpu, kGpu };
+struct Device {
+  DeviceKind kind;
+  uint32_t node = 0;
+  uint32_t index = 0;
+};
+std::string DeviceName(const Device& device);  // "caller", "cpu[0]", "gpu[1]", "node[1].gpu[0]"
+
+// A static extent, or one that is known only while running, with its bound.
+struct Dim {
+  int64_t extent = 0;  // the bound when `symbol` is valid
+  SymbolId symbol;
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+struct Type {
+  DType dtype = DType::kF32;
+  std::vector<Dim> dims;
+
+  int64_t elements() const;  // at the bound
+  int64_t bytes() const;     // at the bound
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+struct Instance {
+  std::string name;        // "stage[2]"
+  std::string actor;       // "Stage"
+  DeviceId device;
+  std::vector<StateId> states;
+  Range range;
+};
+struct State {
+  InstanceId instance;
+  std::string name;        // "w", "xs[3]"
+  Type type;               // static
+};
+
+// An extent that travels as a value of its own: an i64 scalar.
+struct Symbol {
+  std::string name;
+  int64_t bound = 0;
+  ValueId extent;
+};
+
+struct Value {
+  enum Storage : uint8_t {
+    kTemporary,  // made by `producer`, gone after its last use
+    kState,      // `state`: its value at the start of the execution, or after `producer` wrote it
+    kInput,      // a leaf of an input, the caller's memory; or, for an extent, made by the take
+    kConstant,   // `constant`: the bytes, little endian, row-major; lives wherever it is used
+  };
+  std::string name;
+  Type type;
+  Storage storage = kTemporary;
+  DeviceId home;      // invalid for constants
+  OpId producer;      // kTemporary, and kState after a write
+  StateId state;
+  std::string constant;
+  // A view: bytes [offset, offset + type.bytes()) of `base`, which is not a view itself.
+  ValueId base;
+  int64_t offset = 0;
+  Range range;
+};
+
+struct Use {
+  ValueId value;
+  Transport via = Transport::kAuto;
+  Range range;
+};
+
+struct Attribute {
+  std::string name;
+  std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, DType> value;
+};
+
+struct Op {
+  std::string name;                   // as declared: "matmul"
+  std::string kernel;                 // "matmul"; "copy" commits or snapshots; "load" reads weights
+  std::vector<Attribute> attributes;  // the compile-time arguments, by parameter name
+  std::vector<Use> operands;
+  std::vector<ValueId> results;
+  CallId call;
+  DeviceId device;
+  bool fails = false;
+  bool effect = false;                // kept and ordered although nothing reads it
+  std::vector<std::pair<int, int>> inplace;  // operand i may be result j's memory
+  int64_t flops = 0, bytes = 0;
+  Range range;
+};
+
+// One method call, atomic when it fails; or one op that stands alone in a graph.
+struct Call {
+  InstanceId instance;           // invalid: an op outside a method
+  std::string method;            // "forward"; of an op outside a method its name
+  std::vector<int64_t> indices;  // the loop variables around it, outermost first
+  std::vector<std::string> index_names;
+  Range site;                    // the call in the graph's body
+  DeviceId device;
+};
+
+struct Port {
+  std::string name;  // "x", "pair.x", "result[2]"
+  Use use;
+};
+
+struct Graph {
+  std::string name;
+  Range range;
+  int64_t inflight = 1;
+  std::optional<bool> overlap;
+  uint64_t timeout_ps = 0;
+
+  Table<SymbolId, Symbol> symbols;
+  Table<ValueId, Value> values;
+  Table<OpId, Op> ops;      // in program order; the ops of one call are contiguous
+  Table<CallId, Call> calls;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+};
+
+struct Module {
+  Table<DeviceId, Device> devices;  // device0 is the caller
+  Table<InstanceId, Instance> instances;
+  Table<StateId, State> states;
+  std::vector<std::pair<std::string, std::string>> parameters;  // consts with the values they had
+  Graph start;                      // writes every state once
+  std::vector<Graph> graphs;
+};
+
+}  // namespace cgraph::graph
+
+#endif  // CGRAPH_COMPILER_GRAPH_GRAPH_H_

@@ -1,0 +1,22 @@
+// Print and validate a Graph.
+#ifndef CGRAPH_COMPILER_GRAPH_PRINT_H_
+#define CGRAPH_COMPILER_GRAPH_PRINT_H_
+
+#include "compiler/graph/graph.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cgraph {
+
+std::string TypeText(const graph::Graph& graph, const graph::Type& type);  // "f32[n <= 64, 10]"
+
+// What `--emit graph` shows: instances, then per graph its ops in program order, one line each.
+void Print(const graph::Module& module, llvm::raw_ostream& out);
+
+// CHECKs what Elaborate promises: ids in range, single assignment, operands made before they are
+// used, views inside their base, ops of a call contiguous and on its device, state touched only by
+// ops on its instance's device, an extent for every symbol.
+void Validate(const graph::Module& module);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_GRAPH_PRINT_H_

@@ -1,0 +1,374 @@
+// Program: what the files mean, with every name resolved.
+//
+// Declarations in tables; bodies as trees of our own (`Expr`, `Statement`) in which a name is an id
+// of what it refers to. Constants, parameters of actors and loop bounds are still expressions:
+// elaboration evaluates them, with the values of one compilation. Types may mention dimension
+// variables and generic dtypes; elaboration binds them per call.
+#ifndef CGRAPH_COMPILER_PROGRAM_PROGRAM_H_
+#define CGRAPH_COMPILER_PROGRAM_PROGRAM_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/base/dtype.h"
+#include "compiler/base/ids.h"
+#include "compiler/base/source.h"
+#include "compiler/base/transport.h"
+
+namespace cgraph::program {
+
+#define CGRAPH_PROGRAM_ID(Name, prefix)           \
+  struct Name : Id<Name> {                        \
+    static constexpr const char* kPrefix = prefix; \
+    using Id::Id;                                 \
+  };
+CGRAPH_PROGRAM_ID(ExprId, "expr")
+CGRAPH_PROGRAM_ID(StatementId, "statement")
+CGRAPH_PROGRAM_ID(TypeId, "type")
+CGRAPH_PROGRAM_ID(LocalId, "local")        // a parameter, let, var, loop variable: of one Body
+CGRAPH_PROGRAM_ID(DimVariableId, "dim")    // of one Signature
+CGRAPH_PROGRAM_ID(GenericId, "generic")    // of one Signature
+CGRAPH_PROGRAM_ID(ConstId, "const")
+CGRAPH_PROGRAM_ID(OpId, "op")
+CGRAPH_PROGRAM_ID(FnId, "fn")
+CGRAPH_PROGRAM_ID(ActorId, "actor")
+CGRAPH_PROGRAM_ID(StateId, "state")
+CGRAPH_PROGRAM_ID(MethodId, "method")
+CGRAPH_PROGRAM_ID(PlaceId, "place")
+CGRAPH_PROGRAM_ID(GraphId, "graph")
+#undef CGRAPH_PROGRAM_ID
+
+// ---- types --------------------------------------------------------------------------------------
+
+struct Dim {
+  enum Kind : uint8_t {
+    kExpr,      // an integer expression over consts, parameters and dimension variables
+    kVariable,  // a dimension variable: bound by unification (in a result: what it was bound to)
+    kBounded,   // `variable <= expr`; without a variable, `extent <= expr` with an i64 value
+    kRun,       // `*s`: a run of dimensions, bound as a whole; or a function of runs (`expr`)
+  };
+  Kind kind = kExpr;
+  DimVariableId variable;  // kVariable, kBounded, kRun (when it is a plain `*s`)
+  ExprId extent;           // kBounded without a variable: an i64 parameter, the extent's value
+  ExprId expr;             // kExpr: the integer; kBounded: the bound; kRun: broadcast(s, t), drop(...)
+  Range range;
+};
+
+struct TensorType {
+  std::optional<DType> dtype;  // else `generic`
+  GenericId generic;
+  std::vector<Dim> dims;
+};
+// Values that exist only while compiling.
+enum class CompileTimeKind : uint8_t { kInt, kFloat, kBool, kStr };
+struct CompileTimeType {
+  CompileTimeKind kind;
+};
+struct ListType {
+  TypeId element;
+  ExprId length;
+};
+struct TupleType {
+  struct Field {
+    std::string name;  // empty: by position only
+    TypeId type;
+  };
+  std::vector<Field> fields;
+};
+struct Type {
+  std::variant<TensorType, CompileTimeType, ListType, TupleType> node;
+  Range range;
+};
+
+enum class DTypeBound : uint8_t { kAny, kNumber, kFloat, kInt };
+struct Generic {
+  std::string name;
+  DTypeBound bound = DTypeBound::kAny;
+};
+struct DimVariable {
+  std::string name;
+  bool run = false;
+  Range range;  // where it first occurs
+};
+
+// ---- expressions --------------------------------------------------------------------------------
+
+enum class BinaryOperator : uint8_t {
+  kOr, kAnd, kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kRange,
+  kAdd, kSubtract, kMultiply, kDivide, kModulo, kMatmul,
+};
+const char* Spelling(BinaryOperator op);
+
+// Functions that are part of the language rather than of the library.
+enum class Builtin : uint8_t {
+  kZip,
+  kLen,
+  // of dimensions, in signatures and costs only
+  kBroadcast, kDrop, kSize, kRank, kWidth,
+};
+
+struct Argument {
+  std::string label;  // empty: positional
+  ExprId value;
+  Range range;
+};
+
+struct IntLiteral { int64_t value; };
+struct FloatLiteral { double value; };
+struct BoolLiteral { bool value; };
+struct StringLiteral {  // texts.size() == exprs.size() + 1
+  std::vector<std::string> texts;
+  std::vector<ExprId> exprs;
+};
+struct NoneLiteral {};  // a list element that is not yet assigned
+struct LocalRef { LocalId local; };
+struct StateRef { StateId state; };
+struct ConstRef { ConstId constant; };
+struct PlaceRef { PlaceId place; };
+struct DimRef { DimVariableId variable; };   // the extent of a dimension, as a number
+struct GenericRef { GenericId generic; };    // only as an argument of width()
+struct DeviceRef {  // cpu[i], gpu[i], node[j].gpu[i]
+  enum Kind : uint8_t { kCpu, kGpu };
+  Kind kind;
+  ExprId node;   // may be invalid: node 0
+  ExprId index;
+};
+struct Unary {
+  bool is_not;
+  ExprId operand;
+};
+struct Chain {  // folded from the left
+  std::vector<ExprId> operands;
+  std::vector<BinaryOperator> operators;
+  std::vector<Range> operator_ranges;
+};
+struct Field {
+  ExprId base;
+  std::string name;
+};
+struct Index {
+  ExprId base;
+  std::vector<ExprId> subscripts;  // an invalid id is `:`
+};
+struct Tuple { std::vector<Argument> fields; };
+struct List { std::vector<ExprId> items; };
+struct Comprehension {
+  struct Clause {
+    std::vector<LocalId> pattern;  // one local, or several for a tuple pattern
+    bool tuple_pattern = false;
+    ExprId list;
+    ExprId condition;  // may be invalid
+  };
+  ExprId element;
+  std::vector<Clause> clauses;
+};
+struct If { ExprId condition, then_value, else_value; };
+struct Cast {
+  TypeId type;
+  ExprId operand;
+};
+struct CallOp {
+  OpId op;
+  TypeId type_argument;  // zeros<f32[4]>(); may be invalid
+  std::vector<Argument> arguments;
+};
+struct CallFn {
+  FnId fn;
+  std::vector<Argument> arguments;
+};
+struct CallGraph {
+  GraphId graph;
+  std::vector<Argument> arguments;
+};
+struct CallBuiltin {
+  Builtin builtin;
+  std::vector<Argument> arguments;
+};
+// The receiver is a place, known when it is evaluated; `name` is looked up in its actor then. Check
+// has already looked it up where it could tell the actor.
+struct CallMethod {
+  ExprId receiver;
+  std::string name;
+  Range name_range;
+  std::vector<Argument> arguments;
+};
+struct Via {
+  ExprId base;
+  Transport transport;
+};
+struct On {
+  ExprId base;
+  ExprId where;  // a place or a device
+};
+
+struct Expr {
+  std::variant<IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, LocalRef,
+               StateRef, ConstRef, PlaceRef, DimRef, GenericRef, DeviceRef, Unary, Chain, Field,
+               Index, Tuple, List, Comprehension, If, Cast, CallOp, CallFn, CallGraph, CallBuiltin,
+               CallMethod, Via, On>
+      node;
+  Range range;
+};
+
+// ---- statements ---------------------------------------------------------------------------------
+
+struct Bind {  // let and var
+  std::vector<LocalId> pattern;
+  bool tuple_pattern = false;
+  bool is_var = false;
+  TypeId type;                      // may be invalid
+  std::optional<Transport> via;     // of a let
+  ExprId value;
+};
+struct For {
+  std::vector<LocalId> pattern;
+  bool tuple_pattern = false;
+  ExprId list;
+  std::vector<StatementId> body;
+};
+struct IfStatement {
+  ExprId condition;
+  std::vector<StatementId> then_body, else_body;
+};
+struct Return { ExprId value; };
+struct Assign {  // v = e, v[i][j] = e, state = e, state += e
+  LocalId local;  // either a var
+  StateId state;  // or a state of the method's actor
+  std::vector<ExprId> subscripts;  // one per index: v[i][j] has two
+  std::optional<BinaryOperator> compound;
+  ExprId value;
+};
+struct Evaluate { ExprId call; };
+struct Statement {
+  std::variant<Bind, For, IfStatement, Return, Assign, Evaluate> node;
+  Range range;
+};
+
+// ---- declarations -------------------------------------------------------------------------------
+
+struct Local {
+  std::string name;
+  bool is_var = false;
+  Range range;
+};
+struct Parameter {
+  std::string name;
+  LocalId local;
+  TypeId type;
+  ExprId default_value;  // may be invalid
+  Range range;
+};
+// What callers see of an op, fn, method or graph.
+struct Signature {
+  Table<GenericId, Generic> generics;
+  Table<DimVariableId, DimVariable> dim_variables;
+  std::vector<Parameter> parameters;
+  TypeId result;                    // invalid: nothing
+  std::optional<Transport> via;     // of the result
+};
+// Locals of a method include its actor's parameters (the first ones); of a state initialiser too.
+struct Body {
+  Table<LocalId, Local> locals;
+  std::vector<StatementId> statements;
+};
+
+struct Const {
+  std::string name;
+  TypeId type;  // may be invalid
+  ExprId value;
+  Range range;
+};
+struct Op {
+  std::string name;
+  Signature signature;
+  Table<LocalId, Local> locals;  // its parameters
+  ExprId where;                  // may be invalid
+  ExprId flops, bytes;           // may be invalid
+  std::string kernel;
+  std::string effect;            // empty: none
+  int inplace = -1;              // index of the parameter that may be overwritten
+  bool fails = false;
+  Range range;
+};
+struct Fn {
+  std::string name;
+  Signature signature;
+  Body body;
+  Range range;
+};
+struct State {
+  std::string name;
+  ActorId actor;
+  TypeId type;
+  ExprId value;  // over the actor's parameters
+  Range range;
+};
+struct Method {
+  std::string name;
+  ActorId actor;
+  Signature signature;
+  Body body;
+  Range range;
+};
+struct Actor {
+  std::string name;
+  std::vector<Parameter> parameters;  // compile-time
+  Table<LocalId, Local> locals;       // the parameters, as state initialisers see them
+  std::vector<StateId> states;
+  std::vector<MethodId> methods;
+  Range range;
+};
+struct Place {
+  struct Index {
+    std::string name;
+    LocalId local;
+    ExprId range;  // a..b
+  };
+  std::string name;
+  std::vector<Index> indices;
+  Table<LocalId, Local> locals;  // the indices
+  ActorId actor;
+  std::vector<Argument> arguments;
+  ExprId device;
+  Range range;
+};
+struct Graph {
+  std::string name;
+  Signature signature;
+  Body body;
+  ExprId inflight;              // may be invalid: 1
+  std::optional<bool> overlap;  // overlap on | off
+  uint64_t timeout_ps = 0;      // 0: none
+  Range range;
+};
+
+struct Program {
+  SourceId main;  // the file that was named; declarations of imported files stand in the same tables
+  Table<ExprId, Expr> exprs;
+  Table<StatementId, Statement> statements;
+  Table<TypeId, Type> types;
+
+  Table<ConstId, Const> consts;
+  Table<OpId, Op> ops;
+  Table<FnId, Fn> fns;
+  Table<ActorId, Actor> actors;
+  Table<StateId, State> states;
+  Table<MethodId, Method> methods;
+  Table<PlaceId, Place> places;
+  Table<GraphId, Graph> graphs;
+
+  // What operators mean on tensors: `+` is the op that std.tensor declares as `add`. Always there,
+  // whether or not the file imports std.tensor.
+  std::map<BinaryOperator, OpId> operator_ops;
+  OpId negate_op, not_op, cast_op, stack_op, copy_op;
+};
+
+// Finds the method of an actor by name; invalid when there is none.
+MethodId FindMethod(const Program& program, ActorId actor, const std::string& name);
+
+}  // namespace cgraph::program
+
+#endif  // CGRAPH_COMPILER_PROGRAM_PROGRAM_H_

@@ -1,0 +1,18 @@
+// Parse: one source text -> Syntax.
+//
+// The only place that knows ANTLR. Reports syntax errors in words of our own, goes on at the next
+// statement or declaration, and keeps what it could read. Limits: kMaxSourceBytes, kMaxTokens,
+// kMaxNesting.
+#ifndef CGRAPH_COMPILER_SYNTAX_PARSE_H_
+#define CGRAPH_COMPILER_SYNTAX_PARSE_H_
+
+#include "compiler/base/diagnostics.h"
+#include "compiler/syntax/syntax.h"
+
+namespace cgraph {
+
+syntax::File Parse(SourceId source, Diagnostics& diagnostics);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_SYNTAX_PARSE_H_

@@ -1,0 +1,343 @@
+// Syntax: what was written, one tree per file, in tables of our own.
+//
+// Nothing is resolved here: names are text, types are as they stand. Operator chains are flat
+// (`a + b - c` is one node), so a tree is never deeper than the nesting that a person wrote and
+// that the parser limits. Every node has the range it was parsed from.
+#ifndef CGRAPH_COMPILER_SYNTAX_SYNTAX_H_
+#define CGRAPH_COMPILER_SYNTAX_SYNTAX_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/base/dtype.h"
+#include "compiler/base/ids.h"
+#include "compiler/base/source.h"
+
+namespace cgraph::syntax {
+
+struct ExprId : Id<ExprId> {
+  static constexpr const char* kPrefix = "expr";
+  using Id::Id;
+};
+struct TypeId : Id<TypeId> {
+  static constexpr const char* kPrefix = "type";
+  using Id::Id;
+};
+struct StatementId : Id<StatementId> {
+  static constexpr const char* kPrefix = "statement";
+  using Id::Id;
+};
+
+// A name as it stands in the text.
+struct Name {
+  std::string text;
+  Range range;
+};
+
+// ---- types --------------------------------------------------------------------------------------
+
+// One dimension: `4096`, `n`, `h / T`, `n <= 4096` (an expr with the operator <=), or the run `*s`.
+struct Dim {
+  ExprId expr;
+  bool run = false;
+};
+struct TensorType {  // f32, f32[2, 3]
+  DType dtype;
+  std::vector<Dim> dims;
+};
+struct NamedType {  // T[*s] in signatures, a compile-time kind (int, str), never an actor
+  Name name;
+  std::vector<Dim> dims;
+  bool has_dims = false;
+};
+struct ListType {  // [T; 4]
+  TypeId element;
+  ExprId length;
+};
+struct TupleType {  // (T, U), (scores: T, label: U), ()
+  struct Field {
+    std::optional<Name> name;
+    TypeId type;
+  };
+  std::vector<Field> fields;
+};
+struct BytesType {  // bytes[<= N]
+  ExprId bound;
+};
+struct Type {
+  std::variant<TensorType, NamedType, ListType, TupleType, BytesType> node;
+  Range range;
+};
+
+// ---- expressions --------------------------------------------------------------------------------
+
+// The operators, once: enumerator, spelling, binding strength (higher binds tighter).
+#define CGRAPH_BINARY_OPERATORS(X) \
+  X(kOr, "or", 1)                  \
+  X(kAnd, "and", 2)                \
+  X(kEqual, "==", 3)               \
+  X(kNotEqual, "!=", 3)            \
+  X(kLess, "<", 3)                 \
+  X(kLessEqual, "<=", 3)           \
+  X(kGreater, ">", 3)              \
+  X(kGreaterEqual, ">=", 3)        \
+  X(kRange, "..", 4)               \
+  X(kAdd, "+", 5)                  \
+  X(kSubtract, "-", 5)             \
+  X(kMultiply, "*", 6)             \
+  X(kDivide, "/", 6)               \
+  X(kModulo, "%", 6)               \
+  X(kMatmul, "@", 6)
+
+enum class BinaryOperator : uint8_t {
+#define X(id, spelling, strength) id,
+  CGRAPH_BINARY_OPERATORS(X)
+#undef X
+};
+const char* Spelling(BinaryOperator op);
+
+struct Argument {
+  std::optional<Name> label;
+  ExprId value;
+};
+
+struct IntLiteral {
+  int64_t value;
+};
+struct FloatLiteral {
+  double value;
+};
+struct QuantityLiteral {  // 5s, 40GiB: the number, and the unit as written
+  double value;
+  std::string unit;
+};
+struct BoolLiteral {
+  bool value;
+};
+// "fc{i}.weight": text and expressions alternate: texts.size() == exprs.size() + 1.
+struct StringLiteral {
+  std::vector<std::string> texts;
+  std::vector<ExprId> exprs;
+};
+struct NameExpr {  // also `none`, `int`-like words where an expression stands
+  std::string name;
+};
+struct Unary {
+  bool is_not = false;  // else minus
+  ExprId operand;
+};
+// operands[0] operators[0] operands[1] ..., all of one binding strength, folded from the left.
+struct Chain {
+  std::vector<ExprId> operands;
+  std::vector<BinaryOperator> operators;
+  std::vector<Range> operator_ranges;
+};
+struct CallExpr {  // callee(arguments), callee<f32[4]>(arguments)
+  ExprId callee;
+  TypeId type_argument;  // may be invalid
+  std::vector<Argument> arguments;
+};
+struct FieldExpr {  // base.name
+  ExprId base;
+  Name name;
+};
+struct IndexExpr {  // base[subscripts]; an invalid id is `:`; a..b is a Chain with kRange
+  ExprId base;
+  std::vector<ExprId> subscripts;
+};
+struct CastExpr {  // cast<f16>(x)
+  TypeId type;
+  std::vector<Argument> arguments;
+};
+struct TupleExpr {  // (a, b), (only: a), (); `(a)` is no tuple: it is its inner expression
+  std::vector<Argument> fields;
+};
+struct ListExpr {
+  std::vector<ExprId> items;
+};
+struct Comprehension {  // [element for pattern in list if condition ...]
+  struct Clause {
+    std::vector<Name> pattern;
+    bool tuple_pattern = false;
+    ExprId list;
+    ExprId condition;  // may be invalid
+  };
+  ExprId element;
+  std::vector<Clause> clauses;
+};
+struct IfExpr {
+  ExprId condition, then_value, else_value;
+};
+struct Modified {  // base via T / on D / after x
+  enum Kind : uint8_t { kVia, kOn, kAfter };
+  ExprId base;
+  Kind kind;
+  ExprId argument;
+};
+
+struct Expr {
+  std::variant<IntLiteral, FloatLiteral, QuantityLiteral, BoolLiteral, StringLiteral, NameExpr,
+               Unary, Chain, CallExpr, FieldExpr, IndexExpr, CastExpr, TupleExpr, ListExpr,
+               Comprehension, IfExpr, Modified>
+      node;
+  Range range;
+};
+
+// ---- statements ---------------------------------------------------------------------------------
+
+struct Pattern {  // x, (x, y)
+  std::vector<Name> names;
+  bool tuple = false;
+  Range range;
+};
+struct Let {
+  Pattern pattern;
+  TypeId type;  // may be invalid
+  ExprId via;   // may be invalid
+  ExprId value;
+};
+struct Var {
+  Pattern pattern;
+  TypeId type;  // may be invalid
+  ExprId value;
+};
+struct For {
+  Pattern pattern;
+  ExprId list;
+  std::vector<StatementId> body;
+};
+struct If {
+  ExprId condition;
+  std::vector<StatementId> then_body, else_body;
+};
+struct Return {
+  ExprId value;
+};
+struct Assign {  // target = value, target += value; the target is a name with postfixes
+  ExprId target;
+  std::optional<BinaryOperator> compound;
+  ExprId value;
+};
+struct Evaluate {  // a call for its effects
+  ExprId call;
+};
+struct Statement {
+  std::variant<Let, Var, For, If, Return, Assign, Evaluate> node;
+  Range range;
+};
+
+// ---- declarations -------------------------------------------------------------------------------
+
+struct Parameter {
+  Name name;
+  TypeId type;
+  ExprId default_value;  // may be invalid
+};
+struct Generic {  // T: float
+  Name name;
+  std::optional<Name> bound;
+};
+struct Result {
+  TypeId type;  // invalid: nothing
+  ExprId via;   // may be invalid
+};
+
+struct ImportDecl {
+  std::vector<Name> path;
+  std::optional<Name> alias;
+};
+struct ConstDecl {
+  Name name;
+  TypeId type;  // may be invalid
+  ExprId value;
+};
+struct TransportDecl {  // transport fast = nccl(protocol: "LL")
+  Name name;
+  Name base;
+  std::vector<Argument> arguments;
+};
+struct FnDecl {
+  Name name;
+  std::vector<Generic> generics;
+  std::vector<Parameter> parameters;
+  Result result;
+  std::vector<StatementId> body;
+};
+struct OpDecl {
+  Name name;
+  std::vector<Generic> generics;
+  std::vector<Parameter> parameters;
+  Result result;
+  ExprId where;                // may be invalid
+  std::vector<Argument> cost;  // flops:, bytes:
+  std::string kernel;          // empty: none given
+  std::optional<Name> effect;
+  std::optional<Name> inplace;
+  bool fails = false;
+};
+struct StateDecl {
+  Name name;
+  TypeId type;
+  ExprId value;
+  Range range;
+};
+struct MethodDecl {
+  Name name;
+  std::vector<Parameter> parameters;
+  Result result;
+  std::vector<StatementId> body;
+  Range range;
+};
+struct ActorDecl {
+  Name name;
+  std::vector<Parameter> parameters;
+  std::vector<StateDecl> states;
+  std::vector<MethodDecl> methods;
+};
+struct PlaceDecl {
+  struct Index {
+    Name name;
+    ExprId range;
+  };
+  Name name;
+  std::vector<Index> indices;
+  ExprId actor;   // a call: Stage(i)
+  ExprId device;  // gpu[i]
+};
+struct Attribute {  // inflight 4, overlap off, timeout 5s
+  Name name;
+  ExprId value;
+};
+struct GraphDecl {
+  Name name;
+  std::vector<Parameter> parameters;
+  Result result;
+  std::vector<Attribute> attributes;
+  std::vector<StatementId> body;
+};
+// topology blocks are parsed so that they can be refused by name; their items come later.
+struct TopologyDecl {
+  Name name;
+};
+
+struct Item {
+  std::variant<ImportDecl, ConstDecl, TransportDecl, FnDecl, OpDecl, ActorDecl, PlaceDecl,
+               GraphDecl, TopologyDecl>
+      node;
+  Range range;
+};
+
+// One parsed file.
+struct File {
+  SourceId source;
+  std::vector<Item> items;
+  Table<ExprId, Expr> exprs;
+  Table<TypeId, Type> types;
+  Table<StatementId, Statement> statements;
+};
+
+}  // namespace cgraph::syntax
+
+#endif  // CGRAPH_COMPILER_SYNTAX_SYNTAX_H_

@@ -1,0 +1,66 @@
+// Kernels: what a `call` instruction runs.
+//
+// A plan names a kernel and its attributes; MakeCpuKernel gives an object that was prepared once,
+// at load, for its operands' types. Run() is called in the steady state: it allocates nothing of
+// ours, takes no lock, and touches only its operands and its scratch.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNEL_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::device {
+
+inline constexpr int kMaxRank = 8;
+
+// A dense row-major tensor in memory. `dims` are the extents of this execution.
+struct Tensor {
+  void* data = nullptr;
+  plan::DType dtype = plan::DType::f32;
+  uint8_t rank = 0;
+  int64_t dims[kMaxRank] = {};
+
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int i = 0; i < rank; ++i) count *= dims[i];
+    return count;
+  }
+  template <typename T>
+  T* as() const { return static_cast<T*>(data); }
+};
+
+// What is known of an operand at load: dims are bounds where `dynamic` says so.
+struct OperandType {
+  plan::DType dtype = plan::DType::f32;
+  uint8_t rank = 0;
+  int64_t dims[kMaxRank] = {};
+  bool dynamic[kMaxRank] = {};
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  // Inputs and outputs in the order of the plan's operands. True when done; false with `error`
+  // filled: the call has failed (only kernels that the plan marks `fails` may do so).
+  // `scratch` has the bytes that the plan's kernel states, aligned to 64.
+  virtual bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* scratch,
+                   std::string& error) = 0;
+};
+
+// kUnsupported with a sentence that names kernel and dtypes when there is none for these operands;
+// kNotFound when a library that it needs cannot be loaded. `kernel` and the operand types come from
+// an untrusted plan that passed CheckPlan: the kernel's own rules on ranks, dims and attributes are
+// checked here, and refused with kInvalid.
+Result<std::unique_ptr<Kernel>> MakeCpuKernel(const plan::Kernel& kernel,
+                                              std::span<const OperandType> inputs,
+                                              std::span<const OperandType> outputs);
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNEL_H_

@@ -1,0 +1,142 @@
+// The engine: runs a plan. This is the API for programs that embed cgraph.
+//
+//   auto engine = Engine::LoadFile("digits.cgplan", {.weights_dir = "weights"});
+//   Execution run = *(*engine)->Execute("classify", {Input("x", images)});
+//   Outputs out = *run.Get();
+//
+// Load checks the plan, proves it (unless told not to), allocates every arena, prepares every
+// kernel, starts the workers and runs the start graph. From then on nothing of ours allocates,
+// locks or calls the system, as long as executions keep coming.
+//
+// Threads: an Engine may be used from several threads; an Execution by one at a time. The caller's
+// Get() without a time-out drives worker 0 itself, so that a caller and two workers never spin on
+// two cores; with a time-out, a thread of the engine drives it meanwhile.
+#ifndef CGRAPH_RUNTIME_ENGINE_ENGINE_H_
+#define CGRAPH_RUNTIME_ENGINE_ENGINE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/device/kernel.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph {
+
+struct EngineOptions {
+  std::string weights_dir = ".";   // files named by `load` are looked up here, and nowhere else
+  uint32_t workers = 0;            // threads that drive lanes, the caller among them; 0: the plan's,
+                                   // at most as many as cores
+  uint32_t inflight = 0;           // 0: the plan's; more than the plan's is refused
+  bool proved = true;              // false: skip the proof and run every lane as its own strand, so
+                                   // that a wrong order really hangs
+  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress
+  bool profile = false;            // measure calls: see Engine::Profile()
+};
+
+struct Input {
+  std::string_view name;  // of the port: "x", "pair.x"
+  const void* data;       // dense, row-major; copied by Execute
+  plan::DType dtype;
+  std::span<const int64_t> dims;
+};
+
+// The results of one execution. Holding them stalls nothing; they stay valid after the engine is
+// torn down. Copies share the memory.
+class Outputs {
+ public:
+  size_t size() const;
+  const std::string& name(size_t i) const;
+  const device::Tensor& operator[](size_t i) const;
+  const device::Tensor* Find(std::string_view name) const;
+
+ private:
+  friend class Engine;
+  friend class Execution;
+  struct Block;
+  std::shared_ptr<Block> block_;
+};
+
+// One submitted execution. Dropping it is allowed at any time: the execution still runs.
+class Execution {
+ public:
+  Execution(Execution&&) noexcept;
+  Execution& operator=(Execution&&) noexcept;
+  ~Execution();
+
+  // Blocks until it is done, driving worker 0. kFailed: a method reported an error (actor, method,
+  // source line and its text are in the message); the engine stays usable.
+  Result<Outputs> Get();
+  // kTimeout after `timeout`, with the report of who waits for whom; the result can still be
+  // fetched later. A time-out of 0 means now or an error.
+  Result<Outputs> Get(std::chrono::nanoseconds timeout);
+  bool Ready() const;
+
+ private:
+  friend class Engine;
+  Execution() = default;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// What Execute does when as many executions are in flight as the graph allows.
+enum class WhenFull {
+  kWait,   // drive worker 0 until there is room
+  kError,  // kCapacity, with both numbers
+};
+
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> Load(std::unique_ptr<plan::Plan> plan,
+                                              const EngineOptions& options = {});
+  static Result<std::unique_ptr<Engine>> LoadFile(const std::string& path,
+                                                  const EngineOptions& options = {});
+  ~Engine();  // Teardown()
+
+  // By name, or by index into plan().graphs (no lookup: the fast way). Inputs in any order; all
+  // ports must be given. kInvalid when a name, dtype, rank or dim does not fit.
+  Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
+                            WhenFull when_full = WhenFull::kWait);
+  Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
+                            WhenFull when_full = WhenFull::kWait);
+
+  // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
+  // runs is waited for). Afterwards every call gets kClosed. A second teardown does nothing.
+  void Teardown();
+
+  const plan::Plan& plan() const;
+
+  // Who waits for whom right now, in words, one line per lane that has work left; and as Graphviz.
+  std::string WaitReport() const;
+  std::string WaitReportDot() const;
+
+  struct Stats {
+    uint64_t executions = 0, errors = 0;
+    uint64_t allocations = 0;          // ours, since load, in the steady state: must stay 0
+    uint64_t arena_bytes = 0;          // what Load allocated for the plan's arenas
+    uint32_t workers = 0;
+    struct Lane {
+      std::string name;
+      uint64_t busy_ns = 0;            // only when options.profile
+    };
+    std::vector<Lane> lanes;
+  };
+  Stats GetStats() const;
+  // Mean nanoseconds per method call, by "Actor.method": what `cgc --profile` reads.
+  std::vector<std::pair<std::string, double>> Profile() const;
+
+ private:
+  Engine();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_RUNTIME_ENGINE_ENGINE_H_

@@ -1,0 +1,33 @@
+// NumPy's .npy files: a header and the bytes. Reads versions 1.0-3.0, C order and native byte order
+// (others are refused by name); writes 1.0. A header's numbers are never believed before they are
+// checked against the file's size.
+#ifndef CGRAPH_RUNTIME_FILES_NPY_H_
+#define CGRAPH_RUNTIME_FILES_NPY_H_
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::files {
+
+// A tensor that owns its bytes.
+struct Array {
+  plan::DType dtype = plan::DType::f32;
+  std::vector<int64_t> dims;
+  std::vector<uint8_t> bytes;
+};
+
+Result<Array> ParseNpy(std::span<const uint8_t> bytes);
+Result<Array> ReadNpy(const std::string& path);  // "-": standard input
+std::vector<uint8_t> FormatNpyHeader(plan::DType dtype, std::span<const int64_t> dims);
+Status WriteNpy(const std::string& path, plan::DType dtype, std::span<const int64_t> dims,
+                std::span<const uint8_t> bytes);
+
+}  // namespace cgraph::files
+
+#endif  // CGRAPH_RUNTIME_FILES_NPY_H_

@@ -1,0 +1,46 @@
+// .safetensors files: an 8-byte length, a JSON header, the bytes.
+#ifndef CGRAPH_RUNTIME_FILES_SAFETENSORS_H_
+#define CGRAPH_RUNTIME_FILES_SAFETENSORS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::files {
+
+// One open file. The header is read and checked when it is opened (length, nesting, offsets inside
+// the file, sizes that match dtype and shape); tensors are read when asked for.
+class Safetensors {
+ public:
+  struct Entry {
+    plan::DType dtype = plan::DType::f32;
+    std::vector<int64_t> dims;
+    uint64_t offset = 0;  // in the file
+    uint64_t bytes = 0;
+  };
+  static Result<std::unique_ptr<Safetensors>> Open(const std::string& path);
+  ~Safetensors();
+
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+  // Reads the slice that starts at `first` and has `count` elements per dimension (both empty: all)
+  // into `out`, which has exactly its size. kInvalid when there is no such tensor or slice.
+  Status Read(const std::string& tensor, std::span<const int64_t> first,
+              std::span<const int64_t> count, std::span<uint8_t> out) const;
+
+ private:
+  Safetensors() = default;
+  int file_ = -1;
+  std::string path_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace cgraph::files
+
+#endif  // CGRAPH_RUNTIME_FILES_SAFETENSORS_H_

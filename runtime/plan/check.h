@@ -1,0 +1,18 @@
+// CheckPlan: structure and bounds of a plan, in one linear pass, at every load.
+//
+// Rules 1-7 of docs/plan.md ("Shape") and every index, range, offset and size in bounds. What it
+// accepts can be indexed with its own numbers without a further look; whether it can hang or touch
+// a buffer too early is the prover's question.
+#ifndef CGRAPH_RUNTIME_PLAN_CHECK_H_
+#define CGRAPH_RUNTIME_PLAN_CHECK_H_
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::plan {
+
+Status CheckPlan(const Plan& plan);
+
+}  // namespace cgraph::plan
+
+#endif  // CGRAPH_RUNTIME_PLAN_CHECK_H_

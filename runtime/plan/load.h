@@ -1,0 +1,33 @@
+// A plan in memory or in a file: read, verified as FlatBuffers, unpacked, and written.
+//
+// A plan is untrusted input. Load() gives a Plan whose vectors are what the file says; CheckPlan()
+// (check.h) must accept it before anything else indexes with its numbers.
+#ifndef CGRAPH_RUNTIME_PLAN_LOAD_H_
+#define CGRAPH_RUNTIME_PLAN_LOAD_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::plan {
+
+// From bytes already in private memory (never a shared mapping). Refuses another format number.
+Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes);
+std::vector<uint8_t> ToBytes(const Plan& plan);
+
+// Reads the whole file first. kNotFound when unreadable, kInvalid when it is no plan.
+Result<std::unique_ptr<Plan>> ReadFile(const std::string& path);
+// To a temporary file beside `path`, then renamed over it.
+Status WriteFile(const Plan& plan, const std::string& path);
+
+// JSON both ways without loss, by the schema that is compiled in.
+std::string ToJson(const Plan& plan);
+Result<std::unique_ptr<Plan>> FromJson(const std::string& json);
+
+}  // namespace cgraph::plan
+
+#endif  // CGRAPH_RUNTIME_PLAN_LOAD_H_

@@ -1,0 +1,58 @@
+// Prove: that a plan cannot hang and touches no buffer while it is in use, for ever.
+//
+// Works on the plan alone and shares nothing with the scheduler. docs/plan.md states the rules;
+// the verdict names the rule that is broken and says, in source terms, the shortest cycle of waits
+// or the two instructions that nothing orders.
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cgraph::plan {
+
+struct ProveOptions {
+  // Prove for channels of this capacity instead of the ones that the plan states (0: rendezvous).
+  std::optional<uint32_t> capacity;
+};
+
+enum class Refusal {
+  kNone,
+  kShape,        // rules 1-7
+  kHang,         // rule 8: a cycle of waits
+  kRace,         // rules 10, 11: two accesses that nothing orders
+  kInflight,     // rule 12
+  kCertificate,  // rule 13
+  kGraphs,       // rule 14
+};
+const char* RefusalName(Refusal refusal);
+
+// One instruction of a refusal, as people read it.
+struct Step {
+  std::string graph;        // "start" for the start graph
+  uint32_t instruction = 0; // index into its instructions
+  std::string text;         // "gpu[1] comm: receive `h` of first.hidden (digits.cgraph:25:17)"
+  std::string waits_for;    // why this step waits for the next one of the cycle; empty for a race
+};
+
+struct Verdict {
+  Refusal refusal = Refusal::kNone;
+  std::string message;      // one or more lines, complete by itself; empty when proved
+  std::vector<Step> steps;  // the cycle (hang), or the pair (race)
+
+  bool proved() const { return refusal == Refusal::kNone; }
+};
+
+// Runs CheckPlan first.
+Verdict Prove(const Plan& plan, const ProveOptions& options = {});
+
+// The certificate of a proved plan: its instructions by position, one line each.
+std::string CertificateText(const Plan& plan);
+
+}  // namespace cgraph::plan
+
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_H_

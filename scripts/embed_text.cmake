@@ -1,0 +1,11 @@
+# Writes the text of IN to OUT as C++ string literals, for `const char kText[] = {#include OUT};`.
+file(READ ${IN} text)
+string(LENGTH "${text}" length)
+set(out "")
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${text}" ${at} 8000 piece)
+  string(APPEND out "R\"cgraph(${piece})cgraph\"\n")
+  math(EXPR at "${at} + 8000")
+endwhile()
+file(WRITE ${OUT} "${out}")
