@@ -1,0 +1,79 @@
+#include "compiler/cost/profile.h"
+
+#include <cmath>
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/JSON.h"
+
+namespace cgraph {
+namespace {
+
+constexpr double kMaxPicoseconds = 9e18;  // 104 days; what a uint64_t holds without rounding up
+
+llvm::Error Refuse(const std::string& message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
+}
+
+// Numbers may have decimals (a mean of measurements); picoseconds are whole.
+llvm::Expected<uint64_t> Picoseconds(const llvm::json::Value& value, uint64_t unit_ps,
+                                     const std::string& what) {
+  const auto number = value.getAsNumber();
+  if (!number || !(*number >= 0)) return Refuse(what + " is not a number >= 0");
+  const double picoseconds = std::nearbyint(*number * static_cast<double>(unit_ps));
+  if (!(picoseconds <= kMaxPicoseconds)) return Refuse(what + " is more than 104 days");
+  return static_cast<uint64_t>(picoseconds);
+}
+
+uint64_t UnitPicoseconds(llvm::StringRef unit) {
+  return llvm::StringSwitch<uint64_t>(unit)
+      .Case("ps", 1)
+      .Case("ns", 1'000)
+      .Case("us", 1'000'000)
+      .Case("ms", 1'000'000'000)
+      .Case("s", 1'000'000'000'000)
+      .Default(0);
+}
+
+}  // namespace
+
+std::optional<uint64_t> Profile::Find(const std::string& name) const {
+  const auto found = call_ps.find(name);
+  return found == call_ps.end() ? default_ps : found->second;
+}
+
+llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
+  if (!parsed) return Refuse("not JSON: " + llvm::toString(parsed.takeError()));
+  const llvm::json::Object* object = parsed->getAsObject();
+  if (!object) return Refuse("a profile is a JSON object with `unit`, `default` and `calls`");
+
+  uint64_t unit_ps = 1'000;
+  if (const llvm::json::Value* unit = object->get("unit")) {
+    const auto name = unit->getAsString();
+    unit_ps = name ? UnitPicoseconds(*name) : 0;
+    if (unit_ps == 0) return Refuse("`unit` is one of \"ps\" \"ns\" \"us\" \"ms\" \"s\"");
+  }
+  Profile profile;
+  for (const auto& [key, value] : *object) {
+    if (key == "unit") continue;
+    if (key == "default") {
+      auto picoseconds = Picoseconds(value, unit_ps, "`default`");
+      if (!picoseconds) return picoseconds.takeError();
+      profile.default_ps = *picoseconds;
+    } else if (key == "calls") {
+      const llvm::json::Object* calls = value.getAsObject();
+      if (!calls) return Refuse("`calls` is an object from \"Actor.method\" to a number");
+      for (const auto& [call, time] : *calls) {
+        auto picoseconds = Picoseconds(time, unit_ps, "`" + call.str().str() + "`");
+        if (!picoseconds) return picoseconds.takeError();
+        profile.call_ps[call.str().str()] = *picoseconds;
+      }
+    } else {
+      return Refuse("`" + key.str().str() + "` is not a key of a profile; they are `unit`, "
+                    "`default` and `calls`");
+    }
+  }
+  return profile;
+}
+
+}  // namespace cgraph

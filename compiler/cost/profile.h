@@ -1,0 +1,33 @@
+// Profile: how long method calls take, measured by `cgrun --profile` or given by hand.
+//
+// A JSON object: {"unit": "ns", "default": 0, "calls": {"Stage.forward": 1, "Stage.backward": 2.5}}.
+// `unit` is one of ps ns us ms s and belongs to every number; without one it is ns. Keys of `calls`
+// are "Actor.method", or the op's name for an op outside a method. Other keys are refused, so that
+// a misspelt one is not silently without effect.
+#ifndef CGRAPH_COMPILER_COST_PROFILE_H_
+#define CGRAPH_COMPILER_COST_PROFILE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace cgraph {
+
+struct Profile {
+  std::map<std::string, uint64_t> call_ps;  // picoseconds of one call, by "Actor.method"
+  std::optional<uint64_t> default_ps;       // of everything that `call_ps` does not name
+
+  // What is known of one kind of call: its own time, else the default, else nothing.
+  std::optional<uint64_t> Find(const std::string& name) const;
+};
+
+// The error's text is a sentence for the user: what was seen, then the rule.
+llvm::Expected<Profile> ParseProfile(llvm::StringRef text);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COST_PROFILE_H_
