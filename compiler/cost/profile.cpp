@@ -42,6 +42,8 @@ std::optional<uint64_t> Profile::Find(const std::string& name) const {
 }
 
 llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
+  // LLVM's parser recurses without a limit; a profile has two objects and no arrays.
+  if (text.count('{') + text.count('[') > 2) return Refuse("more nesting than a profile has");
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) return Refuse("not JSON: " + llvm::toString(parsed.takeError()));
   const llvm::json::Object* object = parsed->getAsObject();
@@ -64,12 +66,12 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
       const llvm::json::Object* calls = value.getAsObject();
       if (!calls) return Refuse("`calls` is an object from \"Actor.method\" to a number");
       for (const auto& [call, time] : *calls) {
-        auto picoseconds = Picoseconds(time, unit_ps, "`" + call.str().str() + "`");
+        auto picoseconds = Picoseconds(time, unit_ps, "`" + call.str() + "`");
         if (!picoseconds) return picoseconds.takeError();
-        profile.call_ps[call.str().str()] = *picoseconds;
+        profile.call_ps[call.str()] = *picoseconds;
       }
     } else {
-      return Refuse("`" + key.str().str() + "` is not a key of a profile; they are `unit`, "
+      return Refuse("`" + key.str() + "` is not a key of a profile; they are `unit`, "
                     "`default` and `calls`");
     }
   }
