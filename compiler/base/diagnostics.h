@@ -7,10 +7,14 @@
 #ifndef CGRAPH_COMPILER_BASE_DIAGNOSTICS_H_
 #define CGRAPH_COMPILER_BASE_DIAGNOSTICS_H_
 
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "compiler/base/source.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -28,6 +32,8 @@ llvm::StringRef CodeName(Code code);         // "E0101"
 llvm::StringRef CodeTitle(Code code);        // a few words
 llvm::StringRef CodeExplanation(Code code);  // what `cgc explain` prints
 Severity CodeSeverity(Code code);
+std::optional<Code> ParseCode(llvm::StringRef text);  // "E0101" or "e0101"
+std::vector<Code> AllCodes();                         // in catalogue order
 
 struct Note {
   Range range;  // may be invalid: then the note is printed without a place
@@ -68,8 +74,8 @@ class Diagnostics {
   const Sources& sources() const { return sources_; }
   void set_warnings_are_errors(bool value) { warnings_are_errors_ = value; }
 
-  // With caret lines, through llvm::SourceMgr. Prints at most `max_errors` errors (0: all) and
-  // says how many were held back.
+  // By source and position, each with its line and a caret under it; long lines are cut to a window
+  // around the range. Prints at most `max_errors` errors (0: all) and says how many were held back.
   void Print(llvm::raw_ostream& out, bool color, size_t max_errors) const;
   // One JSON array: code, severity, message, file, line, column, end, notes, fixes.
   void PrintJson(llvm::raw_ostream& out) const;
@@ -77,6 +83,7 @@ class Diagnostics {
  private:
   const Sources& sources_;
   std::vector<Diagnostic> all_;
+  std::set<std::tuple<int, SourceId, uint32_t, uint32_t>> seen_;  // code and range
   Diagnostic scratch_{};
   size_t errors_ = 0;
   bool warnings_are_errors_ = false;

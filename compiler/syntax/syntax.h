@@ -43,9 +43,10 @@ struct Dim {
   ExprId expr;
   bool run = false;
 };
-struct TensorType {  // f32, f32[2, 3]
+struct TensorType {  // f32, f32[], f32[2, 3]
   DType dtype;
   std::vector<Dim> dims;
+  bool has_dims = false;  // brackets were written: as a parameter, `bool` and `bool[]` differ
 };
 struct NamedType {  // T[*s] in signatures, a compile-time kind (int, str), never an actor
   Name name;

@@ -1,0 +1,35 @@
+#include "compiler/base/source.h"
+
+#include <algorithm>
+
+#include "compiler/base/check.h"
+
+namespace cgraph {
+
+SourceId Sources::Add(std::string path, std::string text) {
+  // Offsets are 32 bits wide; the parser refuses texts far smaller than that.
+  CGRAPH_CHECK(text.size() < 0xffffffffu, "source", "a text of 4 GiB or more");
+  std::vector<uint32_t> starts = {0};
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n') starts.push_back(static_cast<uint32_t>(i + 1));
+  }
+  line_starts_.Add(std::move(starts));
+  return sources_.Add(std::make_unique<Source>(Source{std::move(path), std::move(text)}));
+}
+
+LineColumn Sources::Locate(SourceId id, uint32_t offset) const {
+  const std::vector<uint32_t>& starts = line_starts_[id];
+  const auto after = std::upper_bound(starts.begin(), starts.end(), offset);
+  const size_t line = static_cast<size_t>(after - starts.begin());
+  return {static_cast<uint32_t>(line), offset - starts[line - 1] + 1};
+}
+
+std::string Sources::Text(const Range& range) const {
+  if (!range.valid()) return "";
+  const std::string& text = sources_[range.source]->text;
+  const size_t begin = std::min<size_t>(range.begin, text.size());
+  const size_t end = std::clamp<size_t>(range.end, begin, text.size());
+  return text.substr(begin, end - begin);
+}
+
+}  // namespace cgraph
