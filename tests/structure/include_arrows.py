@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""Who may include whom, from one table, checked against every #include of ours.
+
+An arrow that is not in the table is an error; a table row that no include uses is not. The check
+counts what it looked at and fails on nothing, and `--self-test` plants a wrong include and sees it
+found.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# folder -> the folders whose headers it may include, besides its own. Longest match wins.
+ARROWS = {
+    "compiler/base": [],
+    "compiler/cost": ["compiler/base"],
+    "compiler/syntax": ["compiler/base"],
+    "compiler/program": ["compiler/base"],
+    "compiler/check": ["compiler/base", "compiler/syntax", "compiler/program"],
+    "compiler/graph": ["compiler/base", "compiler/cost", "compiler/program"],
+    "compiler/schedule": ["compiler/base", "compiler/cost", "compiler/graph"],
+    "compiler/emit": ["compiler/base", "compiler/cost", "compiler/graph", "compiler/schedule",
+                      "runtime/plan", "runtime/status"],
+    "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],
+    "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
+    "compiler/cgc.cpp": ["compiler", "runtime/plan", "runtime/status"],
+    "runtime/status": [],
+    "runtime/plan": ["runtime/status"],
+    "runtime/files": ["runtime/plan", "runtime/status"],
+    "runtime/device": ["runtime/files", "runtime/plan", "runtime/status"],
+    "runtime/channel": ["runtime/device", "runtime/plan", "runtime/status"],
+    "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
+                       "runtime/status"],
+    "runtime/command": ["runtime"],
+    "runtime/cgrun.cpp": ["runtime"],
+    # The interpreter judges the prover, so it knows nothing but the plan.
+    "tests/interpreter/interpreter.h": ["runtime/plan/plan.h"],
+    "tests/interpreter/interpreter.cpp": ["runtime/plan/plan.h", "tests/interpreter/interpreter.h"],
+    "tests": ["compiler", "runtime", "tests"],
+    "examples": ["runtime"],
+    "bench": ["runtime", "compiler"],
+}
+# The prover sees the plan and its words, nothing of whoever made it; only the parser knows ANTLR;
+# the runtime knows neither LLVM nor ANTLR.
+FORBIDDEN = [
+    ("runtime/", r"^(llvm|antlr4|clang)"),
+    ("compiler/", r"^(antlr4|CgraphLexer|CgraphParser)", "compiler/syntax/"),
+]
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
+
+
+def rule_for(path):
+    matches = [key for key in ARROWS if path == key or path.startswith(key + "/")]
+    return max(matches, key=len) if matches else None
+
+
+def check(files):
+    """`files`: path -> text. Returns (number of includes checked, list of errors)."""
+    errors, checked = [], 0
+    for path, text in sorted(files.items()):
+        rule = rule_for(path)
+        if rule is None:
+            errors.append(f"{path}: no row of the table covers this folder")
+            continue
+        for included in INCLUDE.findall(text):
+            checked += 1
+            for folder, pattern, *exempt in FORBIDDEN:
+                if path.startswith(folder) and not any(path.startswith(e) for e in exempt):
+                    if re.match(pattern, included):
+                        errors.append(f"{path}: includes {included}, which {folder} may not know")
+            if not included.startswith(("compiler/", "runtime/", "tests/", "bench/")):
+                continue
+            own = included.startswith(rule + "/") and not rule.endswith((".cpp", ".h"))
+            allowed = any(included == a or included.startswith(a + "/") for a in ARROWS[rule])
+            if not own and not allowed:
+                errors.append(f"{path}: includes {included}; {rule} may include "
+                              f"{', '.join(ARROWS[rule]) or 'nothing of ours'}")
+    return checked, errors
+
+
+def read_tree():
+    files = {}
+    for folder in ("compiler", "runtime", "tests", "examples", "bench"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".h", ".cpp", ".cu", ".def", ".inc"):
+                files[str(path.relative_to(ROOT))] = path.read_text()
+    return files
+
+
+def self_test():
+    planted = {
+        "runtime/plan/x.cpp": '#include "compiler/graph/graph.h"\n',
+        "compiler/graph/x.cpp": '#include "compiler/syntax/syntax.h"\n',
+        "compiler/check/x.cpp": '#include "antlr4-runtime.h"\n',
+        "runtime/engine/x.cpp": '#include "llvm/ADT/StringRef.h"\n',
+        "compiler/inspect/x.cpp": '#include "compiler/schedule/schedule.h"\n',
+        "tests/interpreter/interpreter.cpp": '#include "runtime/plan/prove.h"\n',
+        "nowhere/x.cpp": "",
+    }
+    for path, text in planted.items():
+        if not check({path: text})[1]:
+            sys.exit(f"self-test: a wrong include in {path} was not found")
+    good = {"runtime/engine/x.cpp": '#include "runtime/plan/plan.h"\n#include <vector>\n'}
+    if check(good)[1]:
+        sys.exit("self-test: a right include was refused")
+    return len(planted) + 1
+
+
+def main():
+    planted = self_test()
+    checked, errors = check(read_tree())
+    for error in errors:
+        print(error)
+    print(f"include arrows: {checked} includes checked, {len(errors)} wrong; {planted} planted cases")
+    sys.exit(1 if errors or checked == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
