@@ -279,12 +279,13 @@ struct Const {
   std::string name;
   TypeId type;  // may be invalid
   ExprId value;
+  Table<LocalId, Local> locals;  // of comprehensions in the value
   Range range;
 };
 struct Op {
   std::string name;
   Signature signature;
-  Table<LocalId, Local> locals;  // its parameters
+  Table<LocalId, Local> locals;  // its parameters, then what comprehensions bind
   ExprId where;                  // may be invalid
   ExprId flops, bytes;           // may be invalid
   std::string kernel;
@@ -316,7 +317,7 @@ struct Method {
 struct Actor {
   std::string name;
   std::vector<Parameter> parameters;  // compile-time
-  Table<LocalId, Local> locals;       // the parameters, as state initialisers see them
+  Table<LocalId, Local> locals;       // the parameters, then what state initialisers' comprehensions bind
   std::vector<StateId> states;
   std::vector<MethodId> methods;
   Range range;
@@ -329,7 +330,7 @@ struct Place {
   };
   std::string name;
   std::vector<Index> indices;
-  Table<LocalId, Local> locals;  // the indices
+  Table<LocalId, Local> locals;  // the indices, then what comprehensions bind
   ActorId actor;
   std::vector<Argument> arguments;
   ExprId device;
