@@ -1,0 +1,328 @@
+// The behaviours that users of compiled graphs rely on, one test per row, the row's number in its
+// name. The graphs are in counter.cgraph; each test loads it afresh, so state starts anew.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "runtime/plan/load.h"
+#include "tests/support/run.h"
+
+namespace cgraph::tests {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using Numbers64 = std::vector<int64_t>;
+
+const std::string kCounter = CGRAPH_SOURCE_DIR "/tests/conformance/counter.cgraph";
+
+// Both ways to drive the same plan: everything on the caller's thread, and two workers.
+EngineOptions Workers(uint32_t workers) {
+  EngineOptions options;
+  options.workers = workers;
+  return options;
+}
+
+int64_t MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration_cast<milliseconds>(Clock::now() - start).count();
+}
+
+TEST_CASE("S1 echo of an array, three executions, nothing leaks") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  for (int64_t n : {1000, 0, 7}) {
+    std::vector<float> x(n);
+    for (int64_t i = 0; i < n; ++i) x[i] = 0.5f * i;
+    const int64_t dims[] = {n};
+    Input input{"x", x.data(), plan::DType::f32, dims};
+    Result<Execution> execution = run.engine().Execute("s1", {&input, 1});
+    REQUIRE(execution.ok());
+    Result<Outputs> outputs = execution->Get();
+    REQUIRE(outputs.ok());
+    REQUIRE((*outputs)[0].dims[0] == n);
+    const float* got = (*outputs)[0].as<float>();
+    CHECK(std::vector<float>(got, got + n) == x);
+  }
+  CHECK(run.engine().GetStats().executions == 3);
+}
+
+TEST_CASE("S2 a method's two values read by one actor, two actors, the caller and an actor") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("s2_one_actor", {5}) == Numbers64{5, 6});
+  CHECK(run.Run("s2_two_actors", {5}) == Numbers64{5, 6});
+  Result<Execution> mixed = run.Start("s2_mixed", {7});
+  REQUIRE(mixed.ok());
+  Result<Outputs> outputs = mixed->Get();
+  REQUIRE(outputs.ok());
+  CHECK(*outputs->Find("later")->as<int64_t>() == 8);
+  CHECK(*outputs->Find("now")->as<int64_t>() == 7);
+  CHECK(outputs->Find("never") == nullptr);
+}
+
+TEST_CASE("S3 a tuple is one value") {
+  Runner run(kCounter);
+  CHECK(run.Run("s3", {4}) == Numbers64{4, 5});
+  CHECK(run.Run("s3", {4}) == Numbers64{8, 9});
+}
+
+TEST_CASE("S4 results fetched out of order") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  Result<Execution> first = run.Start("s4", {1});
+  Result<Execution> second = run.Start("s4", {2});
+  Result<Execution> third = run.Start("s4", {3});
+  REQUIRE((first.ok() && second.ok() && third.ok()));
+  CHECK(Numbers(*second->Get()) == Numbers64{3});
+  CHECK(Numbers(*first->Get()) == Numbers64{1});
+  CHECK(Numbers(*third->Get()) == Numbers64{6});
+}
+
+TEST_CASE("S5 two methods chained on one actor, on every transport") {
+  for (const char* graph : {"s5_auto", "s5_local", "s5_nccl", "s5_shm", "s5_host"}) {
+    Runner run(kCounter);
+    CHECK(run.Run(graph, {1}) == Numbers64{2});
+    CHECK(run.Run(graph, {1}) == Numbers64{6});
+  }
+}
+
+TEST_CASE("S6 two actors crossing: calls in program order whatever arrives first") {
+  const uint32_t workers = GENERATE(1, 2);
+  Runner run(kCounter, {}, Workers(workers));
+  // a: 0+1 = 1, b: 100+1 = 101; then a: 2*1 + 101 = 103, b: 2*101 + 1 = 203.
+  CHECK(run.Run("s6", {1}) == Numbers64{103, 203});
+  Runner other(kCounter, {}, Workers(workers));
+  // a: 1; b: 2*100 + 1 = 201, then 202; a: 2*1 + 202 = 204.
+  CHECK(other.Run("s6_other_order", {1}) == Numbers64{204, 201});
+}
+
+TEST_CASE("S7 the same method bound twice on one actor") {
+  Runner run(kCounter);
+  CHECK(run.Run("s7", {1, 10}) == Numbers64{1, 11});
+  CHECK(run.Run("s7", {1, 10}) == Numbers64{12, 22});
+}
+
+TEST_CASE("S8 the same input read by several; inputs in mixed orders") {
+  const uint32_t workers = GENERATE(1, 2);
+  Runner run(kCounter, {}, Workers(workers));
+  CHECK(run.Run("s8", {0, 1}) == Numbers64{0, 1});
+  CHECK(run.Run("s8", {1, 2}) == Numbers64{0, 1, 1, 2});
+  CHECK(run.Run("s8", {2, 3}) == Numbers64{0, 1, 1, 2, 2, 3});
+  CHECK(run.Run("s8_read_by_several", {5, 7}) == Numbers64{10, 112, 14});
+}
+
+TEST_CASE("S9 one value read by its own actor, another actor and the caller") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("s9", {3}) == Numbers64{3, 3, 3});
+  CHECK(run.Run("s9", {4}) == Numbers64{7, 7, 7});
+}
+
+TEST_CASE("S10 chains over one and two actors, and a fork") {
+  Runner chain(kCounter);
+  CHECK(chain.Run("s10_chain", {1}) == Numbers64{4});
+  CHECK(chain.Run("s10_chain", {2}) == Numbers64{24});
+  CHECK(chain.Run("s10_chain", {3}) == Numbers64{108});
+  Runner round(kCounter, {}, Workers(2));
+  CHECK(round.Run("s10_round", {1}) == Numbers64{102});
+  CHECK(round.Run("s10_round", {2}) == Numbers64{309});
+  CHECK(round.Run("s10_round", {3}) == Numbers64{829});
+  Runner fork(kCounter, {}, Workers(2));
+  CHECK(fork.Run("s10_fork", {1}) == Numbers64{2, 101});
+}
+
+TEST_CASE("S11 scatter-gather and chain for n = 1 and 4") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("s11_scatter_gather_1", {1}) == Numbers64{1});
+  CHECK(run.Run("s11_scatter_gather_4", {1}) == Numbers64{2, 11, 21, 31});
+  CHECK(run.Run("s11_chain_1", {1}) == Numbers64{3});
+  // h = 3 + 1, then 11 + 4 = 15, 21 + 15 = 36, 31 + 36 = 67.
+  CHECK(run.Run("s11_chain_4", {1}) == Numbers64{67});
+}
+
+TEST_CASE("S12 no inputs; no outputs but effects; only constants") {
+  Runner run(kCounter);
+  CHECK(run.Run("s12_no_inputs", {}) == Numbers64{3});
+  CHECK(run.Run("s12_no_outputs", {10}).empty());
+  CHECK(run.Run("s12_no_inputs", {}) == Numbers64{16});
+  CHECK(run.Run("s12_constants", {}) == Numbers64{103});
+}
+
+TEST_CASE("S15 two graphs over the same actors see each other's state") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  int64_t sum = 0;
+  for (int64_t i = 1; i <= 20; ++i) {
+    sum += i;
+    CHECK(run.Run("s15_write", {i}) == Numbers64{sum});
+    CHECK(run.Run("s15_read", {}) == Numbers64{sum});
+  }
+}
+
+TEST_CASE("R1 an error reaches the caller with actor, method, line and text; state is unchanged") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("r1", {1, 2}) == Numbers64{1});
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const std::string message = run.Fail("r1", {5, 5});
+    INFO(message);
+    CHECK(message.find("a.inc_then_fail_if") != std::string::npos);
+    CHECK(message.find("counter.cgraph:") != std::string::npos);
+    CHECK(message.find("x equals y") != std::string::npos);
+    CHECK(run.Run("r1_state", {}) == Numbers64{1, 100});
+  }
+  CHECK(run.Run("r1", {2, 3}) == Numbers64{3});
+  CHECK(run.engine().GetStats().errors == 3);
+}
+
+TEST_CASE("R2 an error in one branch is visible at once although another sleeps") {
+  Runner run(kCounter, {}, Workers(2));
+  const auto start = Clock::now();
+  Result<Execution> failing = run.Start("r2", {5, 5, 1500});
+  REQUIRE(failing.ok());
+  Result<Outputs> outputs = failing->Get(std::chrono::seconds(10));
+  CHECK(MillisecondsSince(start) < 1000);
+  REQUIRE_FALSE(outputs.ok());
+  CHECK(outputs.status().code() == StatusCode::kFailed);
+  CHECK(outputs.status().message().find("x equals y") != std::string::npos);
+  CHECK(run.Run("r2", {5, 6, 0}) == Numbers64{5, 5});
+}
+
+TEST_CASE("R3 a failed method with several results makes all of them fail, on every transport") {
+  const uint32_t workers = GENERATE(1, 2);
+  for (const char* graph : {"r3_local", "r3_nccl", "r3_nccl_no_overlap", "r3_shm", "r3_host"}) {
+    INFO(graph);
+    Runner run(kCounter, {}, Workers(workers));
+    CHECK(run.Run(graph, {1, 2}) == Numbers64{1, 2});
+    CHECK(run.Fail(graph, {3, 3}).find("two_or_fail") != std::string::npos);
+    CHECK(run.Run(graph, {4, 5}) == Numbers64{4, 5});
+  }
+}
+
+TEST_CASE("R4 get with a time-out fails in time, says who waits, and the result comes later") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  Result<Execution> slow = run.Start("r4", {4, 1500});
+  REQUIRE(slow.ok());
+  const auto start = Clock::now();
+  Result<Outputs> early = slow->Get(milliseconds(500));
+  const int64_t took = MillisecondsSince(start);
+  CHECK(took >= 500);
+  CHECK(took < 600);
+  REQUIRE_FALSE(early.ok());
+  CHECK(early.status().code() == StatusCode::kTimeout);
+  INFO(early.status().message());
+  CHECK(early.status().message().find("b.slow_echo") != std::string::npos);
+  Result<Outputs> late = slow->Get();
+  REQUIRE(late.ok());
+  CHECK(Numbers(*late) == Numbers64{4});
+}
+
+TEST_CASE("R5 a time-out of 0 means now or an error") {
+  Runner run(kCounter);
+  Result<Execution> slow = run.Start("r4", {4, 200});
+  REQUIRE(slow.ok());
+  const auto start = Clock::now();
+  CHECK(slow->Get(milliseconds(0)).status().code() == StatusCode::kTimeout);
+  CHECK(MillisecondsSince(start) < 100);
+  REQUIRE(slow->Get().ok());
+  Result<Execution> again = run.Start("r4", {4, 0});
+  REQUIRE(again.ok());
+  while (!again->Ready()) (void)again->Get(milliseconds(50));
+  CHECK(again->Get(milliseconds(0)).ok());
+}
+
+TEST_CASE("R6 over capacity: an error with both numbers, or a wait; ten in flight are correct") {
+  Runner run(kCounter, {}, Workers(2));
+  Result<Execution> first = run.Start("r6", {1, 300});
+  Result<Execution> second = run.Start("r6", {2, 0});
+  REQUIRE((first.ok() && second.ok()));
+  Result<Execution> third = run.Start("r6", {3, 0}, WhenFull::kError);
+  REQUIRE_FALSE(third.ok());
+  CHECK(third.status().code() == StatusCode::kCapacity);
+  INFO(third.status().message());
+  CHECK(third.status().message().find("2") != std::string::npos);
+  Result<Execution> waited = run.Start("r6", {3, 0}, WhenFull::kWait);
+  REQUIRE(waited.ok());
+  CHECK(Numbers(*waited->Get()) == Numbers64{3});
+  CHECK(Numbers(*first->Get()) == Numbers64{1});
+  CHECK(Numbers(*second->Get()) == Numbers64{2});
+
+  Runner ten(kCounter, {}, Workers(GENERATE(1, 2)));
+  std::vector<Execution> executions;
+  for (int64_t i = 1; i <= 10; ++i) executions.push_back(std::move(*ten.Start("r6_ten", {i})));
+  int64_t sum = 100;
+  for (int64_t i = 1; i <= 10; ++i) {
+    sum += i;
+    CHECK(Numbers(*executions[i - 1].Get()) == Numbers64{sum});
+  }
+}
+
+TEST_CASE("R7 results never fetched do not block later executions") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  std::vector<Execution> kept;
+  for (int i = 0; i < 50; ++i) {
+    Result<Execution> execution = run.Start("s4", {1});
+    REQUIRE(execution.ok());
+    if (i % 2 == 0) kept.push_back(std::move(*execution));  // never fetched; the others are dropped
+  }
+  CHECK(run.Run("s4", {1}) == Numbers64{51});
+}
+
+TEST_CASE("R9 teardown while a method runs; calls afterwards; twice") {
+  Runner run(kCounter, {}, Workers(2));
+  Result<Execution> slow = run.Start("r4", {4, 700});
+  REQUIRE(slow.ok());
+  CHECK_FALSE(slow->Get(milliseconds(100)).ok());
+  run.engine().Teardown();
+  CHECK(run.Start("r4", {4, 0}).status().code() == StatusCode::kClosed);
+  CHECK(slow->Get().status().code() == StatusCode::kClosed);
+  run.engine().Teardown();
+}
+
+TEST_CASE("R11 exit with executions in flight neither hangs nor crashes") {
+  std::optional<Execution> survivor;
+  {
+    Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+    survivor = std::move(*run.Start("r6", {1, 200}));
+    (void)run.Start("r6", {1, 200});
+  }
+  CHECK_FALSE(survivor->Get().ok());
+}
+
+TEST_CASE("R12 a result that the caller holds never stalls the graph") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  std::vector<Outputs> held;
+  for (int64_t i = 1; i <= 100; ++i) {
+    Result<Execution> execution = run.Start("s15_write", {1});
+    REQUIRE(execution.ok());
+    held.push_back(*execution->Get());
+  }
+  run.engine().Teardown();
+  for (int64_t i = 1; i <= 100; ++i) CHECK(Numbers(held[i - 1]) == Numbers64{i});
+}
+
+TEST_CASE("D1 two rendezvous that cross finish, and every compile gives the same plan") {
+  const uint32_t workers = GENERATE(1, 2);
+  for (const char* graph : {"d1", "d1_no_overlap"}) {
+    Runner run(kCounter, {}, Workers(workers));
+    CHECK(run.Run(graph, {1}) == Numbers64{3, 3});
+    CHECK(run.Run(graph, {1}) == Numbers64{12, 12});
+  }
+  CHECK(plan::ToBytes(*CompileFile(kCounter)) == plan::ToBytes(*CompileFile(kCounter)));
+}
+
+TEST_CASE("D2 three actors in a ring, each sending to the next at once") {
+  const uint32_t workers = GENERATE(1, 2);
+  for (const char* graph : {"d2", "d2_no_overlap"}) {
+    Runner run(kCounter, {}, Workers(workers));
+    CHECK(run.Run(graph, {1}) == Numbers64{2, 2, 2});
+    CHECK(run.Run(graph, {1}) == Numbers64{6, 6, 6});
+  }
+}
+
+TEST_CASE("D12 two actors on one device; one pair connected by several transports") {
+  const uint32_t workers = GENERATE(1, 2);
+  Runner one(kCounter, {}, Workers(workers));
+  CHECK(one.Run("d12_one_device", {3}) == Numbers64{10});
+  Runner several(kCounter, {}, Workers(workers));
+  CHECK(several.Run("d12_several_transports", {3}) == Numbers64{3, 3, 9});
+  CHECK(several.Run("d12_several_transports", {1}) == Numbers64{4, 13, 21});
+}
+
+}  // namespace
+}  // namespace cgraph::tests

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""The examples, run by cgrun and compared with NumPy, written once more by hand.
+
+  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "reference"))
+from normal import normal  # noqa: E402
+
+checks = 0
+
+
+def expect(condition, what):
+    global checks
+    checks += 1
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+class Runner:
+    def __init__(self, options):
+        self.cgc, self.cgrun, self.folder = options.cgc, options.cgrun, None
+
+    def compile(self, example, *flags):
+        plan = self.folder / (pathlib.Path(example).stem + ".cgplan")
+        command([self.cgc, "compile", str(ROOT / "examples" / example), "-o", str(plan), *flags])
+        return plan
+
+    def run(self, plan, inputs, outputs, *flags):
+        line = [self.cgrun, str(plan), "-q", "--timeout", "60", *flags]
+        for name, value in inputs.items():
+            np.save(self.folder / f"in_{name}.npy", value)
+            line += ["--input", f"{name}={self.folder}/in_{name}.npy"]
+        files = {name: self.folder / f"out_{i}.npy" for i, name in enumerate(outputs)}
+        for name, path in files.items():
+            line += ["--output", f"{name}={path}"]
+        command(line)
+        return [np.load(path) for path in files.values()]
+
+
+def command(line, status=0):
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    if done.returncode != status:
+        sys.exit(f"FAILED: {' '.join(line)}\nexits with {done.returncode}, not {status}\n"
+                 f"{done.stdout}{done.stderr}")
+    return done
+
+
+def round_trip(r):
+    plan = r.compile("round_trip.cgraph")
+    (y,) = r.run(plan, {"x": np.array([7], np.uint8)}, ["result"])
+    expect(y.dtype == np.uint8 and y.tolist() == [7], f"round_trip gave {y}")
+
+
+def scatter_gather(r):
+    x = np.linspace(-1, 1, 16, dtype=np.float32)
+    for n in (1, 4):
+        plan = r.compile("scatter_gather.cgraph", "-D", f"N={n}")
+        got = r.run(plan, {"x": x}, [f"result[{i}]" for i in range(n)])
+        for i, y in enumerate(got):
+            expect(np.array_equal(y, x + np.float32(i)), f"scatter_gather n={n} result[{i}]")
+
+
+def chain(r):
+    for n in (1, 4, 8):
+        plan = r.compile("chain.cgraph", "-D", f"N={n}")
+        (y,) = r.run(plan, {"x": np.int64(5)}, ["result"])
+        expect(y == 5 + n * (n - 1) // 2, f"chain n={n} gave {y}")
+
+
+def two_way(r):
+    """Proves and runs; one side's order swapped is refused with the cycle, and unproved it hangs."""
+    x = np.array([1, 2, 3, 4], np.float32)
+    plan = r.compile("two_way.cgraph")
+    command([r.cgc, "verify", str(plan)])
+    # After n executions a has seen n times b's 3 x, and b n times a's 2 x.
+    a, b = r.run(plan, {"x": x}, ["result[0]", "result[1]"], "-n", "3")
+    expect(np.array_equal(a, 9 * x) and np.array_equal(b, 6 * x), f"two_way gave {a} {b}")
+
+    swapped = r.folder / "swapped.cgplan"
+    tree = json.loads(command([r.cgc, "plan", "--json", str(plan)]).stdout)
+    swap_transfers_of_one_side(tree)
+    (r.folder / "swapped.json").write_text(json.dumps(tree))
+    command([r.cgc, "plan", "--from-json", str(r.folder / "swapped.json"), "-o", str(swapped)])
+    refused = command([r.cgc, "verify", str(swapped)], status=1).stderr
+    for words in ("a.make", "b.make", "two_way.cgraph:", "waits for"):
+        expect(words in refused, f"the refusal does not speak of {words!r}:\n{refused}")
+    told = json.loads(command([r.cgc, "verify", "--json", str(swapped)], status=1).stdout)
+    expect(told["proved"] is False and told["refusal"] == "hang" and len(told["cycle"]) >= 2,
+           f"verify --json gave {told}")
+    command([r.cgrun, str(swapped), "--input", "x=[1,2,3,4]"], status=1)
+    hung = command([r.cgrun, str(swapped), "--unproved", "--timeout", "1", "--input", "x=[1,2,3,4]"],
+                   status=1).stderr
+    expect("waits for" in hung and "gpu[0]" in hung and "gpu[1]" in hung,
+           f"the time-out does not say who waits for whom:\n{hung}")
+
+
+def swap_transfers_of_one_side(tree):
+    """In gpu[1]'s communication lane, exchanges the send and the receive."""
+    graph = tree["graphs"][0]
+    gpu1 = next(i for i, d in enumerate(tree["devices"]) if d["kind"] == "gpu" and d["index"] == 1)
+    lane = next(i for i, l in enumerate(tree["lanes"]) if l["device"] == gpu1 and l["kind"] == "comm")
+    span = graph["programs"][lane]
+    mine = graph["instructions"][span["first"]:span["first"] + span["count"]]
+    comms = [i for i, instruction in enumerate(mine) if instruction["kind"] == "comm"]
+    expect(len(comms) == 2, f"gpu[1] has {len(comms)} communications")
+    # Each goes with the waits right before it and the signals right after it.
+    cut = comms[0] + 1
+    while mine[cut]["kind"] == "signal":
+        cut += 1
+    first, second = mine[:cut], mine[cut:]
+    graph["instructions"][span["first"]:span["first"] + span["count"]] = second + first
+
+
+def pipeline_1f1b(r):
+    stages, micro_batches, rows, d, steps = 4, 8, 16, 64, 4
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((steps * micro_batches, rows, d)).astype(np.float32)
+    target = rng.standard_normal(x.shape).astype(np.float32)
+    expected, w = [], [normal(s, (d, d)).astype(np.float32) * np.float32(0.125) for s in range(stages)]
+    for step in range(steps):
+        gw, losses = [np.zeros((d, d), np.float32) for _ in w], []
+        for mb in range(step * micro_batches, (step + 1) * micro_batches):
+            h, saved = x[mb], []
+            for s in range(stages):
+                z = h @ w[s]
+                saved.append((h, z))
+                h = np.maximum(z, 0)
+            losses.append(np.mean(np.square(h - target[mb]), dtype=np.float64))
+            g = (h - target[mb]) * np.float32(2 / (rows * d))
+            for s in reversed(range(stages)):
+                gz = np.where(saved[s][1] > 0, g, 0)
+                gw[s] += saved[s][0].T @ gz
+                g = gz @ w[s].T
+        for s in range(stages):
+            w[s] = w[s] - np.float32(0.01) * gw[s]
+        expected.append(np.mean(losses))
+    expected = np.array(expected)
+    for flags in ([], ["--no-overlap"], ["--inflight", "2"]):
+        plan = r.compile("pipeline_1f1b.cgraph", *flags)
+        (loss,) = r.run(plan, {"x": x, "target": target}, ["result"], "--batch", "x", "--batch", "target")
+        error = np.abs(loss - expected).max()
+        expect(loss.shape == (steps,) and error < 1e-5, f"pipeline {flags}: off by {error}\n{loss}")
+    expect(expected[-1] != expected[0], "the weights did not change")
+
+    profile = r.folder / "profile.json"
+    profile.write_text(json.dumps({"unit": "ps", "default": 0,
+                                   "calls": {"Stage.forward": 1, "Stage.backward": 2}}))
+    told = json.loads(command([r.cgc, "simulate", str(plan), "--json", "--profile", str(profile)]).stdout)
+    expect(told["graphs"][0]["makespan_ps"] == 33, f"simulated makespan {told['graphs'][0]['makespan_ps']}, not 33")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    runner = Runner(parser.parse_args())
+    examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b]
+    for example in examples:
+        with tempfile.TemporaryDirectory() as folder:
+            runner.folder = pathlib.Path(folder)
+            example(runner)
+            print(f"{example.__name__}: ok")
+    print(f"examples: {len(examples)} examples, {checks} checks")
+
+
+if __name__ == "__main__":
+    main()
