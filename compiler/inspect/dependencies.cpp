@@ -1,0 +1,166 @@
+#include "compiler/inspect/dependencies.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "compiler/inspect/meetings.h"
+
+namespace cgraph {
+namespace {
+
+// Who wrote each byte of one buffer last, and in which of two consecutive executions.
+class LastWriters {
+ public:
+  struct Writer {
+    uint32_t unit;
+    uint32_t execution;
+  };
+
+  void Write(uint64_t begin, uint64_t end, Writer writer) {
+    if (begin >= end) {
+      return;
+    }
+    SplitAt(begin);
+    SplitAt(end);
+    pieces_.erase(pieces_.lower_bound(begin), pieces_.lower_bound(end));
+    pieces_[begin] = {end, writer};
+  }
+
+  template <typename Visit>
+  void Read(uint64_t begin, uint64_t end, Visit visit) const {
+    auto piece = pieces_.upper_bound(begin);
+    if (piece != pieces_.begin() && std::prev(piece)->second.end > begin) {
+      --piece;
+    }
+    for (; piece != pieces_.end() && piece->first < end; ++piece) {
+      visit(piece->second.writer);
+    }
+  }
+
+  void Clear() { pieces_.clear(); }
+
+ private:
+  struct Piece {
+    uint64_t end;
+    Writer writer;
+  };
+
+  void SplitAt(uint64_t at) {
+    const auto after = pieces_.upper_bound(at);
+    if (after == pieces_.begin()) {
+      return;
+    }
+    const auto piece = std::prev(after);
+    if (piece->first < at && piece->second.end > at) {
+      pieces_[at] = piece->second;
+      piece->second.end = at;
+    }
+  }
+
+  std::map<uint64_t, Piece> pieces_;  // by first byte
+};
+
+class Finder {
+ public:
+  Finder(const plan::Graph& graph, const Units& units)
+      : graph_(graph), units_(units), writers_(graph.buffers.size()) {}
+
+  // Two executions in program order: the second one's readers have seen all that a writer of the
+  // first can leave them.
+  std::vector<Dependency> Find() {
+    std::vector<uint32_t> order(graph_.instructions.size());
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+    }
+    const auto written = [&](uint32_t i) { return graph_.instructions[i].written(); };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return written(a) < written(b); });
+    for (execution_ = 0; execution_ < 2; ++execution_) {
+      for (size_t i = 0; i < order.size();) {
+        // The parts of one exchange or collective happen at once: all read, then all write.
+        size_t end = i;
+        for (; end < order.size() && written(order[end]) == written(order[i]); ++end) {
+          Read(order[end]);
+        }
+        for (; i < end; ++i) {
+          Write(order[i]);
+        }
+      }
+      ForgetAllButState();
+    }
+    std::sort(dependencies_.begin(), dependencies_.end());
+    dependencies_.erase(std::unique(dependencies_.begin(), dependencies_.end()),
+                        dependencies_.end());
+    return std::move(dependencies_);
+  }
+
+ private:
+  void Read(uint32_t instruction) {
+    if (execution_ == 0) {
+      return;
+    }
+    const uint32_t reader = units_.of[instruction];
+    for (uint32_t input : OperandsOf(graph_, instruction).inputs) {
+      const plan::Value& value = graph_.values[input];
+      writers_[value.buffer()].Read(
+          value.offset(), value.offset() + value.bytes(), [&](const LastWriters::Writer& writer) {
+            const uint32_t distance = execution_ - writer.execution;
+            if (distance > 0 || units_.written[writer.unit] < units_.written[reader]) {
+              dependencies_.push_back({writer.unit, reader, distance});
+            }
+          });
+    }
+  }
+
+  void Write(uint32_t instruction) {
+    for (uint32_t output : OperandsOf(graph_, instruction).outputs) {
+      const plan::Value& value = graph_.values[output];
+      writers_[value.buffer()].Write(value.offset(), value.offset() + value.bytes(),
+                                     {units_.of[instruction], execution_});
+    }
+  }
+
+  void ForgetAllButState() {
+    for (size_t buffer = 0; buffer < writers_.size(); ++buffer) {
+      if (graph_.arenas[graph_.buffers[buffer].arena()].space() != plan::Space::state) {
+        writers_[buffer].Clear();
+      }
+    }
+  }
+
+  const plan::Graph& graph_;
+  const Units& units_;
+  uint32_t execution_ = 0;
+  std::vector<LastWriters> writers_;  // by buffer
+  std::vector<Dependency> dependencies_;
+};
+
+}  // namespace
+
+Units FindUnits(const plan::Graph& graph) {
+  Units units;
+  units.of.resize(graph.instructions.size());
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    const plan::Range& program = graph.programs[lane];
+    uint32_t call = plan::kNone;  // that the unit before, on this lane, can go on with
+    for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+      const plan::Instruction& instruction = graph.instructions[i];
+      const bool computes = instruction.kind() == plan::Kind::call;
+      if (!computes || call == plan::kNone || instruction.call() != call) {
+        units.lane.push_back(lane);
+        units.written.push_back(instruction.written());
+      }
+      units.of[i] = units.size() - 1;
+      units.written.back() = std::min(units.written.back(), instruction.written());
+      call = computes ? instruction.call() : plan::kNone;
+    }
+  }
+  return units;
+}
+
+std::vector<Dependency> FindDependencies(const plan::Graph& graph, const Units& units) {
+  return Finder(graph, units).Find();
+}
+
+}  // namespace cgraph

@@ -1,0 +1,23 @@
+// How long each instruction of a graph is taken to last: what the plan expects, or a profile.
+//
+// A profile's time belongs to a method call as a whole: the call's first computing instruction
+// gets it, its others take none. What a profile does not name (communications and copies too)
+// takes the profile's default if it states one, else what the plan expects.
+#ifndef CGRAPH_COMPILER_INSPECT_DURATIONS_H_
+#define CGRAPH_COMPILER_INSPECT_DURATIONS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/cost/profile.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// In picoseconds, by instruction; signals and waits take none. `profile` may be null.
+std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
+                                const Profile* profile);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_DURATIONS_H_

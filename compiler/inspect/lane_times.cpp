@@ -1,0 +1,168 @@
+#include "compiler/inspect/lane_times.h"
+
+#include <map>
+
+#include "compiler/inspect/meetings.h"
+
+namespace cgraph {
+namespace {
+
+class Builder {
+ public:
+  Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations)
+      : plan_(plan), graph_(graph), durations_(durations) {}
+
+  LaneTimes Build() {
+    AddInstructions();
+    AddLanes();
+    AddEvents();
+    const Meetings meetings = FindMeetings(plan_, graph_);
+    for (uint32_t channel = 0; channel < meetings.channels.size(); ++channel) {
+      AddChannel(graph_.channels[channel], meetings.channels[channel]);
+    }
+    for (const std::vector<PartRef>& parts : meetings.collectives) {
+      AddCollective(parts);
+    }
+    return std::move(times_);
+  }
+
+ private:
+  static uint32_t Start(uint32_t instruction) { return LaneTimes::Start(instruction); }
+  static uint32_t End(uint32_t instruction) { return LaneTimes::End(instruction); }
+
+  uint32_t AddMoment(uint64_t weight, uint32_t only_for = plan::kNone) {
+    times_.weights.push_back(weight);
+    times_.only_for.push_back(only_for);
+    return times_.moments.AddMoment();
+  }
+  void AddEdge(uint32_t from, uint32_t to, uint64_t distance = 0) {
+    times_.moments.AddEdge(from, to, distance);
+  }
+
+  void AddInstructions() {
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const bool meets = graph_.instructions[i].kind() == plan::Kind::comm;
+      AddMoment(0);
+      AddMoment(meets ? 0 : durations_[i], i);
+      AddEdge(Start(i), End(i));
+    }
+  }
+
+  // What comes after `before` on a lane starts when it ends; a captured segment starts as one, when
+  // everything before it on all its lanes is over, and what follows it when all of it is.
+  void AddLanes() {
+    for (const plan::Range& program : graph_.programs) {
+      for (uint32_t k = 0; k < program.count(); ++k) {
+        const uint32_t i = program.first() + k;
+        const bool last = k + 1 == program.count();
+        const uint32_t next = last ? program.first() : i + 1;
+        const uint32_t segment = graph_.instructions[i].segment();
+        const uint32_t next_segment = graph_.instructions[next].segment();
+        if (segment != 0 && segment == next_segment && !last) {
+          AddEdge(End(i), Start(next));
+        } else {
+          AddEdge(segment == 0 ? End(i) : SegmentOf(segment).end,
+                  next_segment == 0 ? Start(next) : SegmentOf(next_segment).start, last ? 1 : 0);
+        }
+        if (segment != 0) {
+          AddEdge(SegmentOf(segment).start, Start(i));
+          AddEdge(End(i), SegmentOf(segment).end);
+        }
+      }
+    }
+  }
+
+  void AddEvents() {
+    std::vector<uint32_t> signals(graph_.events, plan::kNone);
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      if (graph_.instructions[i].kind() == plan::Kind::signal) {
+        signals[graph_.instructions[i].subject()] = i;
+      }
+    }
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const plan::Instruction& instruction = graph_.instructions[i];
+      if (instruction.kind() != plan::Kind::wait) {
+        continue;
+      }
+      for (uint32_t w = instruction.first(); w < instruction.first() + instruction.inputs(); ++w) {
+        const plan::Wait& wait = graph_.waits[w];
+        const uint32_t signal = signals[wait.event()];
+        const uint32_t segment = instruction.segment();
+        AddEdge(End(signal), End(i), wait.lag());
+        if (segment != 0 && graph_.instructions[signal].segment() != segment) {
+          AddEdge(End(signal), SegmentOf(segment).start, wait.lag());
+        }
+      }
+    }
+  }
+
+  // A rendezvous moves when both ends have started. A buffered message is put into its slot when
+  // the message `capacity` before it has been taken out, and taken out when it has been put in.
+  void AddChannel(const plan::Channel& channel, const ChannelEnds& ends) {
+    const size_t messages = std::min(ends.sends.size(), ends.receives.size());
+    const uint64_t capacity =
+        channel.protocol() == plan::Protocol::buffered ? channel.capacity() : 0;
+    std::vector<uint32_t> put(messages), taken(messages);
+    for (size_t j = 0; j < messages; ++j) {
+      const uint32_t send = ends.sends[j].instruction;
+      const uint32_t receive = ends.receives[j].instruction;
+      if (capacity == 0) {
+        put[j] = AddMoment(std::max(durations_[send], durations_[receive]));
+        taken[j] = put[j];
+      } else {
+        put[j] = AddMoment(durations_[send]);
+        taken[j] = AddMoment(durations_[receive]);
+        AddEdge(put[j], taken[j]);
+      }
+      AddEdge(Start(send), put[j]);
+      AddEdge(Start(receive), taken[j]);
+      AddEdge(put[j], End(send));
+      AddEdge(taken[j], End(receive));
+    }
+    for (uint64_t j = 0; j < messages && capacity > 0; ++j) {
+      // Message j - capacity, counted over rounds.
+      const uint64_t back = capacity > j ? (capacity - j + messages - 1) / messages : 0;
+      AddEdge(taken[j + back * messages - capacity], put[j], back);
+    }
+  }
+
+  void AddCollective(const std::vector<PartRef>& parts) {
+    uint64_t longest = 0;
+    for (const PartRef& part : parts) {
+      longest = std::max(longest, durations_[part.instruction]);
+    }
+    const uint32_t meeting = AddMoment(longest);
+    for (const PartRef& part : parts) {
+      AddEdge(Start(part.instruction), meeting);
+      AddEdge(meeting, End(part.instruction));
+    }
+  }
+
+  struct Segment {
+    uint32_t start;
+    uint32_t end;
+  };
+  Segment SegmentOf(uint32_t segment) {
+    const auto found = segments_.find(segment);
+    if (found != segments_.end()) {
+      return found->second;
+    }
+    const uint32_t start = AddMoment(0);
+    return segments_[segment] = {start, AddMoment(0)};
+  }
+
+  const plan::Plan& plan_;
+  const plan::Graph& graph_;
+  const std::vector<uint64_t>& durations_;
+  std::map<uint32_t, Segment> segments_;
+  LaneTimes times_;
+};
+
+}  // namespace
+
+LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
+                    const std::vector<uint64_t>& durations) {
+  return Builder(plan, graph, durations).Build();
+}
+
+}  // namespace cgraph

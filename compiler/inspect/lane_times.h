@@ -1,0 +1,33 @@
+// A plan's lanes as a periodic graph: a start and an end for each instruction, and what holds them.
+//
+// The edges are those of docs/plan.md, with times on them: an instruction's own, or, where lanes
+// meet, that of the meeting, which begins when all that it needs are there.
+#ifndef CGRAPH_COMPILER_INSPECT_LANE_TIMES_H_
+#define CGRAPH_COMPILER_INSPECT_LANE_TIMES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/inspect/periodic.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+struct LaneTimes {
+  // Moment 2i is the start of instruction i, 2i + 1 its end; further ones are meetings.
+  PeriodicGraph moments;
+  // By moment: the time it takes, and the instruction that must have an execution to work for if
+  // it is to take any (kNone: it always does).
+  std::vector<uint64_t> weights;
+  std::vector<uint32_t> only_for;
+
+  static uint32_t Start(uint32_t instruction) { return 2 * instruction; }
+  static uint32_t End(uint32_t instruction) { return 2 * instruction + 1; }
+};
+
+LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
+                    const std::vector<uint64_t>& durations);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_LANE_TIMES_H_

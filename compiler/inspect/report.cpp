@@ -1,0 +1,117 @@
+#include "compiler/inspect/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/plan/print.h"
+
+namespace cgraph {
+namespace {
+
+std::string GraphName(const plan::Plan& plan, uint32_t graph) {
+  return graph == plan::kNone ? "start" : plan.graphs[graph]->name;
+}
+
+std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+// The first column to the left, all others to the right.
+std::string Align(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (size_t column = 1; column < row.size(); ++column) {
+      text += fmt::format("  {:>{}}", row[column], widths[column]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string StuckText(const std::string& name, const Simulation& simulation) {
+  std::string text = fmt::format("graph {}: hangs; each of these lanes waits for ever\n", name);
+  for (const std::string& line : simulation.stuck) {
+    text += "  " + line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string TimeText(uint64_t picoseconds) {
+  constexpr const char* kUnits[] = {"ps", "ns", "us", "ms", "s"};
+  uint64_t scale = 1;
+  size_t unit = 0;
+  while (unit + 1 < std::size(kUnits) && picoseconds / scale >= 1000) {
+    scale *= 1000;
+    ++unit;
+  }
+  std::string number = std::to_string(picoseconds / scale);
+  if (scale > 1) {
+    const uint64_t thousandths = picoseconds % scale / (scale / 1000);
+    number += fmt::format(".{:03}", thousandths);
+    number.erase(number.find_last_not_of('0') + 1);
+    number.erase(number.find_last_not_of('.') + 1);
+  }
+  return number + " " + kUnits[unit];
+}
+
+std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
+  const std::string name = GraphName(plan, graph);
+  if (simulation.hangs()) {
+    return StuckText(name, simulation);
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"device", "busy", "transfer", "waiting", "bubble"}};
+  for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
+    const DeviceTimes& times = simulation.devices[device];
+    rows.push_back({plan::DeviceName(plan, device), TimeText(times.busy), TimeText(times.transfer),
+                    TimeText(times.waiting),
+                    times.busy == 0 ? "-" : Percent(simulation.bubble(device))});
+  }
+  return fmt::format("graph {}: {} execution{}\n", name, simulation.executions,
+                     simulation.executions == 1 ? "" : "s") +
+         Align(rows) +
+         fmt::format("makespan     {} (bubble {})\n", TimeText(simulation.makespan),
+                     Percent(simulation.bubble())) +
+         fmt::format("lower bound  {} (longest path {}, busiest lane {}): the gap is {}\n",
+                     TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
+                     TimeText(simulation.busiest_lane), Percent(simulation.gap()));
+}
+
+llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
+                                 const Simulation& simulation) {
+  llvm::json::Object object{{"graph", GraphName(plan, graph)},
+                            {"executions", int64_t{simulation.executions}},
+                            {"hangs", simulation.hangs()}};
+  if (simulation.hangs()) {
+    object["stuck"] = llvm::json::Array(simulation.stuck);
+    return object;
+  }
+  llvm::json::Array devices;
+  for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
+    const DeviceTimes& times = simulation.devices[device];
+    devices.push_back(llvm::json::Object{{"name", plan::DeviceName(plan, device)},
+                                         {"busy_ps", times.busy},
+                                         {"transfer_ps", times.transfer},
+                                         {"waiting_ps", times.waiting},
+                                         {"bubble", simulation.bubble(device)}});
+  }
+  object["makespan_ps"] = simulation.makespan;
+  object["lower_bound_ps"] = simulation.lower_bound();
+  object["longest_path_ps"] = simulation.longest_path;
+  object["busiest_lane_ps"] = simulation.busiest_lane;
+  object["gap"] = simulation.gap();
+  object["bubble"] = simulation.bubble();
+  object["devices"] = std::move(devices);
+  return object;
+}
+
+}  // namespace cgraph

@@ -1,0 +1,67 @@
+// Simulate: what a plan takes, lane by lane in simulated time, without running it.
+//
+// Every lane runs its list round after round; waits, transfers, capacities, collectives and
+// captured segments hold it up exactly as docs/plan.md says. Beside the makespan stand two lower
+// bounds that no schedule of the same operations on the same lanes can beat, so that everyone sees
+// how far this one can be from the best possible. Times are whole picoseconds.
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/cost/profile.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+struct SimulateOptions {
+  const Profile* profile = nullptr;  // null: the times that the plan expects
+  uint32_t executions = 1;           // submitted back to back, all at time 0
+};
+
+// One instruction at work for one execution. Waiting is what lies between a lane's events, and, in
+// a transfer, from `start` (this end is ready) to `active` (the other is too).
+struct SimulatedEvent {
+  uint32_t lane = 0;
+  uint32_t instruction = 0;
+  uint32_t execution = 0;
+  uint64_t start = 0;
+  uint64_t active = 0;
+  uint64_t end = 0;
+};
+
+// The three times add up to the makespan.
+struct DeviceTimes {
+  uint64_t busy = 0;      // a call runs on it
+  uint64_t transfer = 0;  // no call runs, but bytes move
+  uint64_t waiting = 0;   // neither
+};
+
+struct Simulation {
+  std::vector<std::string> stuck;  // lanes that wait for ever and for what; then nothing else is set
+  uint32_t executions = 0;
+  uint64_t makespan = 0;
+  uint64_t longest_path = 0;       // of data and state dependencies
+  uint64_t busiest_lane = 0;       // its work, and the least before and after it
+  std::vector<DeviceTimes> devices;    // by device of the plan
+  std::vector<SimulatedEvent> events;  // by round, then lane, in the lane's order
+
+  bool hangs() const { return !stuck.empty(); }
+  uint64_t lower_bound() const { return longest_path > busiest_lane ? longest_path : busiest_lane; }
+  // makespan / lower_bound - 1: 0 is provably the best; 0 when there is nothing to do.
+  double gap() const;
+  // Of the makespan, the share in which a device that computes at all does not; over all such
+  // devices. 0 when none computes.
+  double bubble() const;
+  double bubble(uint32_t device) const;
+};
+
+// `graph`: index into the plan's graphs, kNone for the start graph. The plan is one that CheckPlan
+// accepts; it need not be proved: one that hangs is told by `stuck`.
+Simulation Simulate(const plan::Plan& plan, uint32_t graph, const SimulateOptions& options = {});
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_H_
