@@ -53,7 +53,7 @@ struct Dim {
   Kind kind = kExpr;
   DimVariableId variable;  // kVariable, kBounded, kRun (when it is a plain `*s`)
   ExprId extent;           // kBounded without a variable: an i64 parameter, the extent's value
-  ExprId expr;             // kExpr: the integer; kBounded: the bound; kRun: broadcast(s, t), drop(...)
+  ExprId expr;             // kExpr: the integer; kBounded: the bound; kRun: broadcast(s, t), ...
   Range range;
 };
 
@@ -64,6 +64,7 @@ struct TensorType {
 };
 // Values that exist only while compiling.
 enum class CompileTimeKind : uint8_t { kInt, kFloat, kBool, kStr };
+const char* Spelling(CompileTimeKind kind);
 struct CompileTimeType {
   CompileTimeKind kind;
 };
@@ -84,6 +85,7 @@ struct Type {
 };
 
 enum class DTypeBound : uint8_t { kAny, kNumber, kFloat, kInt };
+const char* Spelling(DTypeBound bound);
 struct Generic {
   std::string name;
   DTypeBound bound = DTypeBound::kAny;
@@ -109,6 +111,7 @@ enum class Builtin : uint8_t {
   // of dimensions, in signatures and costs only
   kBroadcast, kDrop, kSize, kRank, kWidth,
 };
+const char* Spelling(Builtin builtin);
 
 struct Argument {
   std::string label;  // empty: positional
@@ -317,7 +320,7 @@ struct Method {
 struct Actor {
   std::string name;
   std::vector<Parameter> parameters;  // compile-time
-  Table<LocalId, Local> locals;       // the parameters, then what state initialisers' comprehensions bind
+  Table<LocalId, Local> locals;       // the parameters, then what state initialisers bind
   std::vector<StateId> states;
   std::vector<MethodId> methods;
   Range range;
@@ -347,7 +350,7 @@ struct Graph {
 };
 
 struct Program {
-  SourceId main;  // the file that was named; declarations of imported files stand in the same tables
+  SourceId main;  // the file that was named; imported declarations stand in the same tables
   Table<ExprId, Expr> exprs;
   Table<StatementId, Statement> statements;
   Table<TypeId, Type> types;

@@ -1,0 +1,219 @@
+// Print: the declarations of the named file, in source order, then the library's ops that they use.
+#include "compiler/program/print.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "compiler/program/text.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace cgraph {
+
+using namespace program;
+
+namespace {
+
+std::string ViaText(const std::optional<Transport>& via) {
+  return via ? " via " + TransportName(*via).str() : "";
+}
+
+class ProgramPrinter {
+ public:
+  ProgramPrinter(const Program& program, llvm::raw_ostream& out) : program_(program), out_(out) {}
+
+  void Print() {
+    // In the order of the text, whatever the kind.
+    std::vector<std::pair<uint32_t, std::function<void()>>> items;
+    Collect(program_.consts, items, [this](const Const& c) { PrintConst(c); });
+    Collect(program_.ops, items, [this](const Op& o) { PrintOp(o); });
+    Collect(program_.fns, items, [this](const Fn& f) { PrintFn(f); });
+    Collect(program_.actors, items, [this](const Actor& a) { PrintActor(a); });
+    Collect(program_.places, items, [this](const Place& p) { PrintPlace(p); });
+    Collect(program_.graphs, items, [this](const Graph& g) { PrintGraph(g); });
+    std::stable_sort(items.begin(), items.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [position, print] : items) print();
+    for (OpId id : NamedLibraryOps()) PrintOp(program_.ops[id]);
+  }
+
+ private:
+  template <typename Rows, typename Items, typename Function>
+  void Collect(const Rows& rows, Items& items, Function print) {
+    for (const auto& row : rows) {
+      if (row.range.source != program_.main) continue;
+      items.emplace_back(row.range.begin, [&row, print] { print(row); });
+    }
+  }
+
+  // Ops of other files that the named file calls by name.
+  std::set<OpId> NamedLibraryOps() {
+    std::set<OpId> ops;
+    for (const Expr& expr : program_.exprs) {
+      const auto* call = std::get_if<CallOp>(&expr.node);
+      if (!call || expr.range.source != program_.main) continue;
+      if (program_.ops[call->op].range.source != program_.main) ops.insert(call->op);
+    }
+    return ops;
+  }
+
+  std::string ParametersText(const TextPrinter& text, const std::vector<Parameter>& parameters) {
+    std::vector<std::string> texts;
+    for (const Parameter& p : parameters) {
+      std::string value = p.default_value.valid() ? " = " + text.Text(p.default_value) : "";
+      texts.push_back(p.name + ": " + text.Text(p.type) + value);
+    }
+    return "(" + llvm::join(texts, ", ") + ")";
+  }
+
+  std::string SignatureText(const TextPrinter& text, const Signature& signature) {
+    std::vector<std::string> generics;
+    for (const Generic& g : signature.generics) {
+      bool any = g.bound == DTypeBound::kAny;
+      generics.push_back(any ? g.name : g.name + ": " + Spelling(g.bound));
+    }
+    return (generics.empty() ? "" : "<" + llvm::join(generics, ", ") + ">") +
+           ParametersText(text, signature.parameters) +
+           (signature.result.valid() ? " -> " + text.Text(signature.result) : "") +
+           ViaText(signature.via);
+  }
+
+  void PrintConst(const Const& c) {
+    TextPrinter text(program_, nullptr, &c.locals);
+    std::string type = c.type.valid() ? ": " + text.Text(c.type) : "";
+    out_ << "const " << c.name << type << " = " << text.Text(c.value) << "\n";
+  }
+
+  void PrintOp(const Op& op) {
+    TextPrinter text(program_, &op.signature, &op.locals);
+    out_ << "op " << op.name << SignatureText(text, op.signature);
+    if (op.where.valid()) out_ << " where " << text.Text(op.where);
+    if (op.inplace >= 0) out_ << " inplace " << op.signature.parameters[op.inplace].name;
+    if (!op.effect.empty()) out_ << " effect " << op.effect;
+    if (op.flops.valid()) out_ << "\n  flops " << text.Text(op.flops);
+    if (op.bytes.valid()) out_ << "\n  bytes " << text.Text(op.bytes);
+    out_ << "\n  kernel " << Quoted(op.kernel) << (op.fails ? " fails" : "") << "\n";
+  }
+
+  void PrintFn(const Fn& fn) {
+    TextPrinter text(program_, &fn.signature, &fn.body.locals);
+    out_ << "fn " << fn.name << SignatureText(text, fn.signature) << "\n";
+    PrintStatements(text, fn.body.statements, 1);
+  }
+
+  void PrintActor(const Actor& actor) {
+    TextPrinter text(program_, nullptr, &actor.locals);
+    out_ << "actor " << actor.name << ParametersText(text, actor.parameters) << "\n";
+    for (StateId id : actor.states) {
+      const State& state = program_.states[id];
+      out_ << "  state " << state.name << ": " << text.Text(state.type) << " = "
+           << text.Text(state.value) << "\n";
+    }
+    for (MethodId id : actor.methods) {
+      const Method& method = program_.methods[id];
+      TextPrinter body(program_, &method.signature, &method.body.locals);
+      out_ << "  method " << method.name << SignatureText(body, method.signature) << "\n";
+      PrintStatements(body, method.body.statements, 2);
+    }
+  }
+
+  void PrintPlace(const Place& place) {
+    TextPrinter text(program_, nullptr, &place.locals);
+    std::vector<std::string> indices;
+    for (const Place::Index& index : place.indices) {
+      indices.push_back(index.name + " in " + text.Text(index.range));
+    }
+    out_ << "place " << place.name
+         << (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]") << " = "
+         << program_.actors[place.actor].name << "(" << text.Text(place.arguments) << ") on "
+         << text.Text(place.device) << "\n";
+  }
+
+  void PrintGraph(const Graph& graph) {
+    TextPrinter text(program_, &graph.signature, &graph.body.locals);
+    out_ << "graph " << graph.name << SignatureText(text, graph.signature);
+    if (graph.inflight.valid()) out_ << " inflight " << text.Text(graph.inflight);
+    if (graph.overlap) out_ << " overlap " << (*graph.overlap ? "on" : "off");
+    if (graph.timeout_ps != 0) out_ << " timeout " << graph.timeout_ps << "ps";
+    out_ << "\n";
+    PrintStatements(text, graph.body.statements, 1);
+  }
+
+  void PrintStatements(const TextPrinter& text, const std::vector<StatementId>& ids, int depth) {
+    for (StatementId id : ids) {
+      std::visit([&](const auto& node) { PrintStatement(text, node, depth); },
+                 program_.statements[id].node);
+    }
+  }
+
+  llvm::raw_ostream& Line(int depth) { return out_.indent(2 * depth); }
+
+  void PrintStatement(const TextPrinter& text, const Bind& node, int depth) {
+    Line(depth) << (node.is_var ? "var " : "let ") << text.Pattern(node.pattern, node.tuple_pattern)
+                << (node.type.valid() ? ": " + text.Text(node.type) : "") << ViaText(node.via)
+                << " = " << text.Text(node.value) << "\n";
+  }
+  void PrintStatement(const TextPrinter& text, const For& node, int depth) {
+    Line(depth) << "for " << text.Pattern(node.pattern, node.tuple_pattern) << " in "
+                << text.Text(node.list) << "\n";
+    PrintStatements(text, node.body, depth + 1);
+  }
+  void PrintStatement(const TextPrinter& text, const IfStatement& node, int depth) {
+    Line(depth) << "if " << text.Text(node.condition) << "\n";
+    PrintStatements(text, node.then_body, depth + 1);
+    if (node.else_body.empty()) return;
+    Line(depth) << "else\n";
+    PrintStatements(text, node.else_body, depth + 1);
+  }
+  void PrintStatement(const TextPrinter& text, const Return& node, int depth) {
+    Line(depth) << "return " << text.Text(node.value) << "\n";
+  }
+  void PrintStatement(const TextPrinter& text, const Assign& node, int depth) {
+    Line(depth) << (node.local.valid() ? text.Name(node.local) : program_.states[node.state].name);
+    for (ExprId id : node.subscripts) out_ << "[" << text.Text(id) << "]";
+    out_ << " " << (node.compound ? Spelling(*node.compound) : "") << "= " << text.Text(node.value)
+         << "\n";
+  }
+  void PrintStatement(const TextPrinter& text, const Evaluate& node, int depth) {
+    Line(depth) << text.Text(node.call) << "\n";
+  }
+
+  const Program& program_;
+  llvm::raw_ostream& out_;
+};
+
+// The locals of whatever declares this signature. A linear search: only messages ask.
+const Table<LocalId, Local>* LocalsOf(const Program& program, const Signature& signature) {
+  for (const Op& op : program.ops) {
+    if (&op.signature == &signature) return &op.locals;
+  }
+  for (const Fn& fn : program.fns) {
+    if (&fn.signature == &signature) return &fn.body.locals;
+  }
+  for (const Method& method : program.methods) {
+    if (&method.signature == &signature) return &method.body.locals;
+  }
+  for (const Graph& graph : program.graphs) {
+    if (&graph.signature == &signature) return &graph.body.locals;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Print(const Program& program, llvm::raw_ostream& out) {
+  ProgramPrinter(program, out).Print();
+}
+
+std::string TypeText(const Program& program, const Signature& signature, TypeId type) {
+  return TextPrinter(program, &signature, LocalsOf(program, signature)).Text(type);
+}
+
+std::string StateTypeText(const Program& program, StateId state) {
+  const Actor& actor = program.actors[program.states[state].actor];
+  return TextPrinter(program, nullptr, &actor.locals).Text(program.states[state].type);
+}
+
+}  // namespace cgraph

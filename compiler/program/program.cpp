@@ -1,0 +1,67 @@
+// Small questions about a Program that several phases ask.
+#include "compiler/program/program.h"
+
+namespace cgraph::program {
+
+const char* Spelling(BinaryOperator op) {
+  switch (op) {
+    case BinaryOperator::kOr: return "or";
+    case BinaryOperator::kAnd: return "and";
+    case BinaryOperator::kEqual: return "==";
+    case BinaryOperator::kNotEqual: return "!=";
+    case BinaryOperator::kLess: return "<";
+    case BinaryOperator::kLessEqual: return "<=";
+    case BinaryOperator::kGreater: return ">";
+    case BinaryOperator::kGreaterEqual: return ">=";
+    case BinaryOperator::kRange: return "..";
+    case BinaryOperator::kAdd: return "+";
+    case BinaryOperator::kSubtract: return "-";
+    case BinaryOperator::kMultiply: return "*";
+    case BinaryOperator::kDivide: return "/";
+    case BinaryOperator::kModulo: return "%";
+    case BinaryOperator::kMatmul: return "@";
+  }
+  return "?";
+}
+
+const char* Spelling(Builtin builtin) {
+  switch (builtin) {
+    case Builtin::kZip: return "zip";
+    case Builtin::kLen: return "len";
+    case Builtin::kBroadcast: return "broadcast";
+    case Builtin::kDrop: return "drop";
+    case Builtin::kSize: return "size";
+    case Builtin::kRank: return "rank";
+    case Builtin::kWidth: return "width";
+  }
+  return "?";
+}
+
+const char* Spelling(CompileTimeKind kind) {
+  switch (kind) {
+    case CompileTimeKind::kInt: return "int";
+    case CompileTimeKind::kFloat: return "float";
+    case CompileTimeKind::kBool: return "bool";
+    case CompileTimeKind::kStr: return "str";
+  }
+  return "?";
+}
+
+const char* Spelling(DTypeBound bound) {
+  switch (bound) {
+    case DTypeBound::kAny: return "any";
+    case DTypeBound::kNumber: return "number";
+    case DTypeBound::kFloat: return "float";
+    case DTypeBound::kInt: return "int";
+  }
+  return "?";
+}
+
+MethodId FindMethod(const Program& program, ActorId actor, const std::string& name) {
+  for (MethodId id : program.actors[actor].methods) {
+    if (program.methods[id].name == name) return id;
+  }
+  return MethodId();
+}
+
+}  // namespace cgraph::program

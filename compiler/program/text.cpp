@@ -1,0 +1,214 @@
+#include "compiler/program/text.h"
+
+#include <fmt/format.h>
+
+#include "llvm/ADT/StringExtras.h"
+
+namespace cgraph::program {
+namespace {
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+// What stands between the quotes of a string.
+std::string Escaped(const std::string& text) {
+  std::string out;
+  for (unsigned char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '{': out += "{{"; break;
+      case '}': out += "}}"; break;
+      default: out += static_cast<char>(c);
+    }
+  }
+  return out;
+}
+
+// A float that reads back as one: digits on both sides of the dot.
+std::string FloatText(double value) {
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+}  // namespace
+
+std::string Quoted(const std::string& text) { return "\"" + Escaped(text) + "\""; }
+
+std::string TextPrinter::Name(LocalId id) const {
+  return locals_ && locals_->Contains(id) ? (*locals_)[id].name : id.str();
+}
+std::string TextPrinter::Name(DimVariableId id) const {
+  return signature_ && signature_->dim_variables.Contains(id) ? signature_->dim_variables[id].name
+                                                              : id.str();
+}
+std::string TextPrinter::Name(GenericId id) const {
+  return signature_ && signature_->generics.Contains(id) ? signature_->generics[id].name
+                                                         : id.str();
+}
+
+// ---- types --------------------------------------------------------------------------------------
+
+std::string TextPrinter::Text(const Dim& dim) const {
+  switch (dim.kind) {
+    case Dim::kExpr: return Text(dim.expr);
+    case Dim::kVariable: return Name(dim.variable);
+    case Dim::kBounded:
+      return (dim.variable.valid() ? Name(dim.variable) : Text(dim.extent)) +
+             " <= " + Text(dim.expr);
+    case Dim::kRun: return "*" + (dim.variable.valid() ? Name(dim.variable) : Text(dim.expr));
+  }
+  return "?";
+}
+
+std::string TextPrinter::Text(const std::vector<Dim>& dims) const {
+  if (dims.empty()) return "";
+  std::vector<std::string> texts;
+  for (const Dim& dim : dims) texts.push_back(Text(dim));
+  return "[" + llvm::join(texts, ", ") + "]";
+}
+
+std::string TextPrinter::Text(TypeId id) const {
+  return std::visit(
+      Overloaded{
+          [&](const TensorType& t) {
+            return (t.dtype ? DTypeName(*t.dtype).str() : Name(t.generic)) + Text(t.dims);
+          },
+          [&](const CompileTimeType& t) { return std::string(Spelling(t.kind)); },
+          [&](const ListType& t) { return "[" + Text(t.element) + "; " + Text(t.length) + "]"; },
+          [&](const TupleType& t) {
+            std::vector<std::string> fields;
+            for (const TupleType::Field& field : t.fields) {
+              fields.push_back((field.name.empty() ? "" : field.name + ": ") + Text(field.type));
+            }
+            return "(" + llvm::join(fields, ", ") + ")";
+          },
+      },
+      program_.types[id].node);
+}
+
+// ---- expressions --------------------------------------------------------------------------------
+
+std::string TextPrinter::Text(const std::vector<Argument>& arguments) const {
+  std::vector<std::string> texts;
+  for (const Argument& argument : arguments) {
+    texts.push_back((argument.label.empty() ? "" : argument.label + ": ") + Text(argument.value));
+  }
+  return llvm::join(texts, ", ");
+}
+
+std::string TextPrinter::Joined(const std::vector<ExprId>& ids) const {
+  std::vector<std::string> texts;
+  for (ExprId id : ids) texts.push_back(id.valid() ? Text(id) : ":");
+  return llvm::join(texts, ", ");
+}
+
+std::string TextPrinter::Pattern(const std::vector<LocalId>& pattern, bool tuple) const {
+  std::vector<std::string> names;
+  for (LocalId id : pattern) names.push_back(Name(id));
+  std::string text = llvm::join(names, ", ");
+  return tuple ? "(" + text + ")" : text;
+}
+
+std::string TextPrinter::Grouped(ExprId id) const {
+  const auto& node = program_.exprs[id].node;
+  bool loose = std::holds_alternative<Chain>(node) || std::holds_alternative<Unary>(node) ||
+               std::holds_alternative<If>(node) || std::holds_alternative<Via>(node) ||
+               std::holds_alternative<On>(node);
+  return loose ? "(" + Text(id) + ")" : Text(id);
+}
+
+std::string TextPrinter::NodeText(const StringLiteral& node) const {
+  std::string text = "\"";
+  for (size_t i = 0; i < node.texts.size(); ++i) {
+    text += Escaped(node.texts[i]);
+    if (i < node.exprs.size()) text += "{" + Text(node.exprs[i]) + "}";
+  }
+  return text + "\"";
+}
+
+std::string TextPrinter::NodeText(const Chain& node) const {
+  std::string text = Grouped(node.operands[0]);
+  for (size_t i = 0; i < node.operators.size(); ++i) {
+    const char* space = node.operators[i] == BinaryOperator::kRange ? "" : " ";
+    text += space + std::string(Spelling(node.operators[i])) + space;
+    text += Grouped(node.operands[i + 1]);
+  }
+  return text;
+}
+
+std::string TextPrinter::NodeText(const DeviceRef& node) const {
+  std::string device = node.kind == DeviceRef::kCpu ? "cpu" : "gpu";
+  std::string prefix = node.node.valid() ? "node[" + Text(node.node) + "]." : "";
+  return prefix + device + "[" + Text(node.index) + "]";
+}
+
+std::string TextPrinter::NodeText(const Comprehension& node) const {
+  std::string text = "[" + Text(node.element);
+  for (const Comprehension::Clause& clause : node.clauses) {
+    text += " for " + Pattern(clause.pattern, clause.tuple_pattern) + " in " + Text(clause.list);
+    if (clause.condition.valid()) text += " if " + Text(clause.condition);
+  }
+  return text + "]";
+}
+
+std::string TextPrinter::NodeText(const Index& node) const {
+  return Grouped(node.base) + "[" + Joined(node.subscripts) + "]";
+}
+
+std::string TextPrinter::NodeText(const CallOp& node) const {
+  std::string type = node.type_argument.valid() ? "<" + Text(node.type_argument) + ">" : "";
+  return program_.ops[node.op].name + type + "(" + Text(node.arguments) + ")";
+}
+
+std::string TextPrinter::Text(ExprId id) const {
+  return std::visit(
+      Overloaded{
+          [&](const IntLiteral& e) { return std::to_string(e.value); },
+          [&](const FloatLiteral& e) { return FloatText(e.value); },
+          [&](const BoolLiteral& e) { return std::string(e.value ? "true" : "false"); },
+          [&](const NoneLiteral&) { return std::string("none"); },
+          [&](const LocalRef& e) { return Name(e.local); },
+          [&](const StateRef& e) { return program_.states[e.state].name; },
+          [&](const ConstRef& e) { return program_.consts[e.constant].name; },
+          [&](const PlaceRef& e) { return program_.places[e.place].name; },
+          [&](const DimRef& e) { return Name(e.variable); },
+          [&](const GenericRef& e) { return Name(e.generic); },
+          [&](const Unary& e) { return (e.is_not ? "not " : "-") + Grouped(e.operand); },
+          [&](const Field& e) { return Grouped(e.base) + "." + e.name; },
+          [&](const Tuple& e) {
+            bool trailing = e.fields.size() == 1 && e.fields[0].label.empty();
+            return "(" + Text(e.fields) + (trailing ? ",)" : ")");
+          },
+          [&](const List& e) { return "[" + Joined(e.items) + "]"; },
+          [&](const If& e) {
+            return "if " + Text(e.condition) + " { " + Text(e.then_value) + " } else { " +
+                   Text(e.else_value) + " }";
+          },
+          [&](const Cast& e) { return "cast<" + Text(e.type) + ">(" + Text(e.operand) + ")"; },
+          [&](const CallFn& e) {
+            return program_.fns[e.fn].name + "(" + Text(e.arguments) + ")";
+          },
+          [&](const CallGraph& e) {
+            return program_.graphs[e.graph].name + "(" + Text(e.arguments) + ")";
+          },
+          [&](const CallBuiltin& e) {
+            return Spelling(e.builtin) + ("(" + Text(e.arguments) + ")");
+          },
+          [&](const CallMethod& e) {
+            return Grouped(e.receiver) + "." + e.name + "(" + Text(e.arguments) + ")";
+          },
+          [&](const Via& e) { return Text(e.base) + " via " + TransportName(e.transport).str(); },
+          [&](const On& e) { return Text(e.base) + " on " + Grouped(e.where); },
+          [&](const auto& e) { return NodeText(e); },
+      },
+      program_.exprs[id].node);
+}
+
+}  // namespace cgraph::program

@@ -1,0 +1,52 @@
+// A Program's types and expressions as text, close to how they were written.
+//
+// Names are those of what an id refers to; nested operator chains get parentheses, so that the text
+// shows the tree. Used by Print and by messages.
+#ifndef CGRAPH_COMPILER_PROGRAM_TEXT_H_
+#define CGRAPH_COMPILER_PROGRAM_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "compiler/program/program.h"
+
+namespace cgraph::program {
+
+class TextPrinter {
+ public:
+  // What dimension variables, generics and locals are called; either may be null where none occur.
+  TextPrinter(const Program& program, const Signature* signature,
+              const Table<LocalId, Local>* locals)
+      : program_(program), signature_(signature), locals_(locals) {}
+
+  std::string Text(ExprId id) const;
+  std::string Text(TypeId id) const;
+  std::string Text(const std::vector<Argument>& arguments) const;  // without parentheses
+  std::string Name(LocalId id) const;
+  std::string Pattern(const std::vector<LocalId>& pattern, bool tuple) const;
+
+ private:
+  std::string Text(const Dim& dim) const;
+  std::string Text(const std::vector<Dim>& dims) const;
+  std::string Name(DimVariableId id) const;
+  std::string Name(GenericId id) const;
+  std::string Grouped(ExprId id) const;  // in parentheses where it binds loosely
+  std::string Joined(const std::vector<ExprId>& ids) const;
+  std::string NodeText(const StringLiteral& node) const;
+  std::string NodeText(const Chain& node) const;
+  std::string NodeText(const DeviceRef& node) const;
+  std::string NodeText(const Comprehension& node) const;
+  std::string NodeText(const Index& node) const;
+  std::string NodeText(const CallOp& node) const;
+
+  const Program& program_;
+  const Signature* signature_;
+  const Table<LocalId, Local>* locals_;
+};
+
+// "quoted", with escapes; braces doubled, since a single one opens an interpolation.
+std::string Quoted(const std::string& text);
+
+}  // namespace cgraph::program
+
+#endif  // CGRAPH_COMPILER_PROGRAM_TEXT_H_

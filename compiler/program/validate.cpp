@@ -1,0 +1,325 @@
+// Validate: what Check promises about a Program, checked from every declaration downwards.
+//
+// Every id is in range, a local belongs to the body it is used in, a state to the method's own
+// actor, a dimension variable and a generic to the signature around it, and every expression,
+// statement and type has one place in one tree.
+#include <vector>
+
+#include "compiler/base/check.h"
+#include "compiler/program/print.h"
+
+namespace cgraph {
+
+using namespace program;
+
+namespace {
+
+#define PROGRAM_CHECK(condition, what) CGRAPH_CHECK(condition, "check", std::string(what))
+
+// What the ids of one body may refer to.
+struct Context {
+  const Signature* signature = nullptr;
+  const Table<LocalId, Local>* locals = nullptr;
+  ActorId actor;  // whose states are visible
+};
+
+class Validator {
+ public:
+  explicit Validator(const Program& program)
+      : program_(program),
+        seen_exprs_(program.exprs.size()),
+        seen_statements_(program.statements.size()),
+        seen_types_(program.types.size()) {}
+
+  void Run() {
+    for (const Const& c : program_.consts) {
+      Context context{nullptr, &c.locals, ActorId()};
+      OptionalType(context, c.type);
+      Walk(context, c.value);
+    }
+    for (const Op& op : program_.ops) ValidateOp(op);
+    for (const Fn& fn : program_.fns) {
+      ValidateBody({&fn.signature, &fn.body.locals, ActorId()}, fn.body);
+    }
+    for (ActorId id : program_.actors.Ids()) ValidateActor(id);
+    for (const Place& place : program_.places) ValidatePlace(place);
+    for (const Graph& graph : program_.graphs) {
+      Context context{&graph.signature, &graph.body.locals, ActorId()};
+      ValidateBody(context, graph.body);
+      OptionalExpr(context, graph.inflight);
+    }
+    for (const auto& [op, id] : program_.operator_ops) {
+      PROGRAM_CHECK(program_.ops.Contains(id), std::string("no op for operator ") + Spelling(op));
+    }
+    for (OpId id : {program_.negate_op, program_.not_op, program_.cast_op, program_.stack_op,
+                    program_.copy_op}) {
+      PROGRAM_CHECK(program_.ops.Contains(id), "an op that the language needs is missing");
+    }
+  }
+
+ private:
+  // ---- declarations ----
+
+  void ValidateOp(const Op& op) {
+    Context context{&op.signature, &op.locals, ActorId()};
+    ValidateSignature(context);
+    OptionalExpr(context, op.where);
+    OptionalExpr(context, op.flops);
+    OptionalExpr(context, op.bytes);
+    PROGRAM_CHECK(!op.kernel.empty(), op.name + " has no kernel");
+    PROGRAM_CHECK(op.inplace < static_cast<int>(op.signature.parameters.size()),
+                  op.name + " is inplace of no parameter");
+  }
+
+  void ValidateActor(ActorId id) {
+    const Actor& actor = program_.actors[id];
+    Context context{nullptr, &actor.locals, ActorId()};
+    ValidateParameters(context, actor.parameters);
+    for (StateId state_id : actor.states) {
+      PROGRAM_CHECK(program_.states.Contains(state_id), state_id.str());
+      const State& state = program_.states[state_id];
+      PROGRAM_CHECK(state.actor == id, state.name + " is a state of another actor");
+      Walk(context, state.type);
+      Walk(context, state.value);
+    }
+    for (MethodId method_id : actor.methods) {
+      PROGRAM_CHECK(program_.methods.Contains(method_id), method_id.str());
+      const Method& method = program_.methods[method_id];
+      PROGRAM_CHECK(method.actor == id, method.name + " is a method of another actor");
+      PROGRAM_CHECK(method.body.locals.size() >= actor.parameters.size(),
+                    method.name + " lacks its actor's parameters");
+      ValidateBody({&method.signature, &method.body.locals, id}, method.body);
+    }
+  }
+
+  void ValidatePlace(const Place& place) {
+    Context context{nullptr, &place.locals, ActorId()};
+    PROGRAM_CHECK(program_.actors.Contains(place.actor), place.name + " is of no actor");
+    for (const Place::Index& index : place.indices) {
+      UseLocal(context, index.local);
+      Walk(context, index.range);
+    }
+    Walk(context, place.arguments);
+    Walk(context, place.device);
+  }
+
+  void ValidateParameters(const Context& context, const std::vector<Parameter>& parameters) {
+    for (const Parameter& parameter : parameters) {
+      UseLocal(context, parameter.local);
+      Walk(context, parameter.type);
+      OptionalExpr(context, parameter.default_value);
+    }
+  }
+
+  void ValidateSignature(const Context& context) {
+    ValidateParameters(context, context.signature->parameters);
+    OptionalType(context, context.signature->result);
+  }
+
+  void ValidateBody(const Context& context, const Body& body) {
+    ValidateSignature(context);
+    Walk(context, body.statements);
+  }
+
+  // ---- statements ----
+
+  void Walk(const Context& context, const std::vector<StatementId>& ids) {
+    for (StatementId id : ids) {
+      PROGRAM_CHECK(program_.statements.Contains(id), id.str());
+      PROGRAM_CHECK(!seen_statements_[id.index], id.str() + " has two places");
+      seen_statements_[id.index] = true;
+      std::visit([&](const auto& node) { Visit(context, node); }, program_.statements[id].node);
+    }
+  }
+  void Visit(const Context& context, const Bind& node) {
+    UsePattern(context, node.pattern, node.tuple_pattern);
+    OptionalType(context, node.type);
+    Walk(context, node.value);
+  }
+  void Visit(const Context& context, const For& node) {
+    UsePattern(context, node.pattern, node.tuple_pattern);
+    Walk(context, node.list);
+    Walk(context, node.body);
+  }
+  void Visit(const Context& context, const IfStatement& node) {
+    Walk(context, node.condition);
+    Walk(context, node.then_body);
+    Walk(context, node.else_body);
+  }
+  void Visit(const Context& context, const Return& node) { Walk(context, node.value); }
+  void Visit(const Context& context, const Assign& node) {
+    PROGRAM_CHECK(node.local.valid() != node.state.valid(), "an assignment has one target");
+    if (node.local.valid()) {
+      UseLocal(context, node.local);
+      PROGRAM_CHECK((*context.locals)[node.local].is_var, "assignment to what is no var");
+    } else {
+      UseState(context, node.state);
+    }
+    Walk(context, node.subscripts);
+    Walk(context, node.value);
+  }
+  void Visit(const Context& context, const Evaluate& node) { Walk(context, node.call); }
+
+  // ---- types ----
+
+  void OptionalType(const Context& context, TypeId id) {
+    if (id.valid()) Walk(context, id);
+  }
+  void Walk(const Context& context, TypeId id) {
+    PROGRAM_CHECK(program_.types.Contains(id), id.str());
+    PROGRAM_CHECK(!seen_types_[id.index], id.str() + " has two places");
+    seen_types_[id.index] = true;
+    std::visit([&](const auto& node) { Visit(context, node); }, program_.types[id].node);
+  }
+  void Visit(const Context& context, const TensorType& type) {
+    if (!type.dtype) UseGeneric(context, type.generic);
+    for (const Dim& dim : type.dims) {
+      if (dim.variable.valid()) UseDim(context, dim.variable);
+      OptionalExpr(context, dim.extent);
+      OptionalExpr(context, dim.expr);
+      bool complete = dim.kind == Dim::kBounded
+                          ? dim.expr.valid() && dim.variable.valid() != dim.extent.valid()
+                          : dim.variable.valid() != dim.expr.valid();
+      PROGRAM_CHECK(complete, "a dimension that says nothing");
+    }
+  }
+  void Visit(const Context&, const CompileTimeType&) {}
+  void Visit(const Context& context, const ListType& type) {
+    Walk(context, type.element);
+    Walk(context, type.length);
+  }
+  void Visit(const Context& context, const TupleType& type) {
+    for (const TupleType::Field& field : type.fields) Walk(context, field.type);
+  }
+
+  // ---- expressions ----
+
+  void OptionalExpr(const Context& context, ExprId id) {
+    if (id.valid()) Walk(context, id);
+  }
+  void Walk(const Context& context, const std::vector<ExprId>& ids) {
+    for (ExprId id : ids) OptionalExpr(context, id);
+  }
+  void Walk(const Context& context, const std::vector<Argument>& arguments) {
+    for (const Argument& argument : arguments) Walk(context, argument.value);
+  }
+  void Walk(const Context& context, ExprId id) {
+    PROGRAM_CHECK(program_.exprs.Contains(id), id.str());
+    PROGRAM_CHECK(!seen_exprs_[id.index], id.str() + " has two places");
+    seen_exprs_[id.index] = true;
+    std::visit([&](const auto& node) { Visit(context, node); }, program_.exprs[id].node);
+  }
+  void Visit(const Context&, const IntLiteral&) {}
+  void Visit(const Context&, const FloatLiteral&) {}
+  void Visit(const Context&, const BoolLiteral&) {}
+  void Visit(const Context&, const NoneLiteral&) {}
+  void Visit(const Context& context, const StringLiteral& node) {
+    PROGRAM_CHECK(node.texts.size() == node.exprs.size() + 1, "a string in odd pieces");
+    Walk(context, node.exprs);
+  }
+  void Visit(const Context& context, const LocalRef& node) { UseLocal(context, node.local); }
+  void Visit(const Context& context, const StateRef& node) { UseState(context, node.state); }
+  void Visit(const Context&, const ConstRef& node) {
+    PROGRAM_CHECK(program_.consts.Contains(node.constant), node.constant.str());
+  }
+  void Visit(const Context&, const PlaceRef& node) {
+    PROGRAM_CHECK(program_.places.Contains(node.place), node.place.str());
+  }
+  void Visit(const Context& context, const DimRef& node) { UseDim(context, node.variable); }
+  void Visit(const Context& context, const GenericRef& node) { UseGeneric(context, node.generic); }
+  void Visit(const Context& context, const DeviceRef& node) {
+    OptionalExpr(context, node.node);
+    Walk(context, node.index);
+  }
+  void Visit(const Context& context, const Unary& node) { Walk(context, node.operand); }
+  void Visit(const Context& context, const Chain& node) {
+    PROGRAM_CHECK(!node.operators.empty(), "a chain without operators");
+    PROGRAM_CHECK(node.operands.size() == node.operators.size() + 1, "a chain in odd pieces");
+    PROGRAM_CHECK(node.operator_ranges.size() == node.operators.size(), "operators and ranges");
+    for (ExprId operand : node.operands) Walk(context, operand);
+  }
+  void Visit(const Context& context, const Field& node) { Walk(context, node.base); }
+  void Visit(const Context& context, const Index& node) {
+    PROGRAM_CHECK(!node.subscripts.empty(), "an index without subscripts");
+    Walk(context, node.base);
+    for (ExprId subscript : node.subscripts) Walk(context, subscript);
+  }
+  void Visit(const Context& context, const Tuple& node) { Walk(context, node.fields); }
+  void Visit(const Context& context, const List& node) {
+    for (ExprId item : node.items) Walk(context, item);
+  }
+  void Visit(const Context& context, const Comprehension& node) {
+    PROGRAM_CHECK(!node.clauses.empty(), "a comprehension without clauses");
+    for (const Comprehension::Clause& clause : node.clauses) {
+      UsePattern(context, clause.pattern, clause.tuple_pattern);
+      Walk(context, clause.list);
+      OptionalExpr(context, clause.condition);
+    }
+    Walk(context, node.element);
+  }
+  void Visit(const Context& context, const If& node) {
+    Walk(context, node.condition);
+    Walk(context, node.then_value);
+    Walk(context, node.else_value);
+  }
+  void Visit(const Context& context, const Cast& node) {
+    Walk(context, node.type);
+    Walk(context, node.operand);
+  }
+  void Visit(const Context& context, const CallOp& node) {
+    PROGRAM_CHECK(program_.ops.Contains(node.op), node.op.str());
+    OptionalType(context, node.type_argument);
+    Walk(context, node.arguments);
+  }
+  void Visit(const Context& context, const CallFn& node) {
+    PROGRAM_CHECK(program_.fns.Contains(node.fn), node.fn.str());
+    Walk(context, node.arguments);
+  }
+  void Visit(const Context& context, const CallGraph& node) {
+    PROGRAM_CHECK(program_.graphs.Contains(node.graph), node.graph.str());
+    Walk(context, node.arguments);
+  }
+  void Visit(const Context& context, const CallBuiltin& node) { Walk(context, node.arguments); }
+  void Visit(const Context& context, const CallMethod& node) {
+    PROGRAM_CHECK(!node.name.empty(), "a call of a method without a name");
+    Walk(context, node.receiver);
+    Walk(context, node.arguments);
+  }
+  void Visit(const Context& context, const Via& node) { Walk(context, node.base); }
+  void Visit(const Context& context, const On& node) {
+    Walk(context, node.base);
+    Walk(context, node.where);
+  }
+
+  // ---- ids of a body ----
+
+  void UseLocal(const Context& context, LocalId id) {
+    PROGRAM_CHECK(context.locals && context.locals->Contains(id), id.str());
+  }
+  void UsePattern(const Context& context, const std::vector<LocalId>& pattern, bool tuple) {
+    PROGRAM_CHECK(tuple || pattern.size() == 1, "a pattern without names");
+    for (LocalId id : pattern) UseLocal(context, id);
+  }
+  void UseState(const Context& context, StateId id) {
+    PROGRAM_CHECK(program_.states.Contains(id), id.str());
+    PROGRAM_CHECK(context.actor.valid() && program_.states[id].actor == context.actor,
+                  program_.states[id].name + " is not a state of the method's actor");
+  }
+  void UseDim(const Context& context, DimVariableId id) {
+    PROGRAM_CHECK(context.signature && context.signature->dim_variables.Contains(id), id.str());
+  }
+  void UseGeneric(const Context& context, GenericId id) {
+    PROGRAM_CHECK(context.signature && context.signature->generics.Contains(id), id.str());
+  }
+
+  const Program& program_;
+  std::vector<bool> seen_exprs_, seen_statements_, seen_types_;
+};
+
+#undef PROGRAM_CHECK
+
+}  // namespace
+
+void Validate(const Program& program) { Validator(program).Run(); }
+
+}  // namespace cgraph
