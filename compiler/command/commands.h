@@ -1,0 +1,27 @@
+// The commands of cgc, one function each: adds itself to the command line and says what to run.
+#ifndef CGRAPH_COMPILER_COMMAND_COMMANDS_H_
+#define CGRAPH_COMPILER_COMMAND_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+
+#include "compiler/command/flags.h"
+
+namespace cgraph {
+
+// What main() runs after the command line was read.
+using Command = std::function<ExitCode()>;
+
+// Each keeps its flags alive inside the returned function.
+Command AddCompileCommand(CLI::App& cgc);   // text -> proved .cgplan
+Command AddCheckCommand(CLI::App& cgc);     // diagnostics only
+Command AddVerifyCommand(CLI::App& cgc);    // the prover alone
+Command AddPlanCommand(CLI::App& cgc);      // a plan as text or JSON, and back
+Command AddSimulateCommand(CLI::App& cgc);  // predicted times
+Command AddVizCommand(CLI::App& cgc);       // drawings
+Command AddExplainCommand(CLI::App& cgc);   // the long text of a diagnostic
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COMMAND_COMMANDS_H_

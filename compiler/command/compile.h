@@ -1,0 +1,67 @@
+// Compile: a file -> a proved plan, phase by phase.
+//
+// Every phase is one function; Compile() reads as their list. A phase runs only when those before
+// it found no error; what it made is validated, printed where --emit asks for it, and timed.
+#ifndef CGRAPH_COMPILER_COMMAND_COMPILE_H_
+#define CGRAPH_COMPILER_COMMAND_COMPILE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/base/diagnostics.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// The phases, once: enumerator, name. Those up to kPlan have a printed form.
+#define CGRAPH_PHASES(X)        \
+  X(kSyntax, "syntax")          \
+  X(kProgram, "program")        \
+  X(kGraph, "graph")            \
+  X(kTransports, "transports")  \
+  X(kSchedule, "schedule")      \
+  X(kPlan, "plan")
+
+enum class Phase {
+#define X(id, name) id,
+  CGRAPH_PHASES(X)
+#undef X
+};
+std::optional<Phase> ParsePhase(llvm::StringRef name);
+
+struct CompileOptions {
+  std::string path;
+  std::vector<std::string> graphs;                  // --graph; empty: all
+  std::map<std::string, std::string> defines;       // -D
+  std::vector<std::string> import_dirs;             // -I
+  std::optional<bool> overlap;                      // --overlap, --no-overlap
+  int64_t inflight = 0;                             // --inflight; 0: what the graph says
+  std::string profile;                              // --profile FILE; empty: none
+  std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
+  std::optional<Phase> stop_after;
+  bool check_only = false;                          // stop when the graph is elaborated
+  bool time_phases = false;
+};
+
+// Exit codes of the commands.
+enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2, kEnvironment = 3 };
+
+struct Compilation {
+  ExitCode exit_code = kSuccess;
+  std::unique_ptr<plan::Plan> plan;  // proved; null when stopped before or not reached
+};
+
+// Diagnostics go to `diagnostics`; what is no diagnostic (an unreadable profile, a plan that does
+// not prove) goes to stderr.
+Compilation Compile(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics);
+
+// Where `std.` is: beside the executable when installed, else in the source tree.
+std::string LibraryDir();
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COMMAND_COMPILE_H_

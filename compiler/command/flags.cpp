@@ -1,0 +1,174 @@
+#include "compiler/command/flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/plan/check.h"
+#include "runtime/plan/load.h"
+
+namespace cgraph {
+namespace {
+
+Status UsageError(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
+
+std::string PhaseNames() {
+  std::string names;
+#define X(id, name) names += (names.empty() ? "" : ", ") + std::string(name);
+  CGRAPH_PHASES(X)
+#undef X
+  return names;
+}
+
+}  // namespace
+
+bool OutputFlags::use_color() const {
+  if (color == "always") return true;
+  if (color == "never") return false;
+  return llvm::sys::Process::StandardErrIsDisplayed();
+}
+
+void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
+  command.add_flag("--json", flags.json, "machine-readable result on standard output");
+  command.add_flag("-q,--quiet", flags.quiet, "errors only");
+  command.add_flag("-v,--verbose", flags.verbose, "say more");
+  command.add_option("--color", flags.color, "colours in messages")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  command.add_option("--max-errors", flags.max_errors, "errors to print; 0: all")
+      ->capture_default_str();
+  command.add_flag("--Werror", flags.warnings_are_errors, "treat warnings as errors");
+}
+
+void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
+  command.add_option("--graph", flags.graphs, "graph to use (repeatable); default: all")
+      ->type_name("NAME");
+  command.add_option("-D", flags.defines, "value of a const of the file")
+      ->type_name("NAME=VALUE");
+  command.add_option("-I", flags.import_dirs, "folder that imports are looked up in")
+      ->type_name("DIR");
+  auto* overlap = command.add_flag("--overlap", flags.overlap,
+                                   "communication has lanes of its own (the default)");
+  command.add_flag("--no-overlap", flags.no_overlap, "communication stands in the compute lane")
+      ->excludes(overlap);
+  command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
+      ->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  command.add_option("--profile", flags.profile, "measured times of calls (cgrun --profile)")
+      ->type_name("FILE");
+  command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
+      ->type_name("PHASE[=FILE]");
+  command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
+  command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");
+}
+
+Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
+  CompileOptions options;
+  options.path = path;
+  options.graphs = graphs;
+  options.import_dirs = import_dirs;
+  options.inflight = inflight;
+  options.profile = profile;
+  options.time_phases = time_phases;
+  if (overlap) options.overlap = true;
+  if (no_overlap) options.overlap = false;
+  for (const std::string& define : defines) {
+    auto [name, value] = llvm::StringRef(define).split('=');
+    if (name.empty() || value.empty()) {
+      return UsageError(fmt::format("-D {}: a definition is NAME=VALUE, such as -D B=128", define));
+    }
+    options.defines[name.str()] = value.str();
+  }
+  for (const std::string& text : emit) {
+    auto [name, file] = llvm::StringRef(text).split('=');
+    const std::optional<Phase> phase = ParsePhase(name);
+    if (!phase) {
+      return UsageError(fmt::format("--emit {}: the phases are {}", name.str(), PhaseNames()));
+    }
+    options.emit.emplace_back(*phase, file.str());
+  }
+  if (!stop_after.empty()) {
+    options.stop_after = ParsePhase(stop_after);
+    if (!options.stop_after) {
+      return UsageError(fmt::format("--stop-after {}: the phases are {}", stop_after, PhaseNames()));
+    }
+  }
+  return options;
+}
+
+Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output) {
+  Sources sources;
+  Diagnostics diagnostics(sources);
+  diagnostics.set_warnings_are_errors(output.warnings_are_errors);
+  Compilation done = Compile(options, sources, diagnostics);
+  if (output.json) {
+    diagnostics.PrintJson(llvm::outs());
+  } else if (!output.quiet || diagnostics.has_errors()) {
+    diagnostics.Print(llvm::errs(), output.use_color(), output.max_errors);
+  }
+  return done;
+}
+
+LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+                         const OutputFlags& output) {
+  if (llvm::StringRef(path).endswith(".cgplan")) {
+    Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(path);
+    if (!loaded.ok()) return {ReportStatus(loaded.status()), nullptr};
+    if (Status status = plan::CheckPlan(**loaded); !status.ok()) {
+      return {ReportStatus({status.code(), fmt::format("{}: {}", path, status.message())}), nullptr};
+    }
+    return {kSuccess, std::move(*loaded)};
+  }
+  Result<CompileOptions> options = flags.Options(path);
+  if (!options.ok()) {
+    (void)ReportStatus(options.status());
+    return {kUsage, nullptr};
+  }
+  OutputFlags diagnostics_as_text = output;  // --json belongs to the command's own result
+  diagnostics_as_text.json = false;
+  Compilation done = CompileAndReport(*options, diagnostics_as_text);
+  return {done.exit_code, std::move(done.plan)};
+}
+
+ExitCode ReportStatus(const Status& status) {
+  llvm::errs() << "cgc: " << status.message() << "\n";
+  return status.code() == StatusCode::kNotFound ? kEnvironment : kFailure;
+}
+
+Status WriteText(const std::string& path, const std::string& text) {
+  if (path.empty() || path == "-") {
+    llvm::outs() << text;
+    llvm::outs().flush();
+    return Status::Ok();
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return {StatusCode::kNotFound, fmt::format("cannot write {}", path)};
+  return Status::Ok();
+}
+
+Result<std::string> ReadText(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Status{StatusCode::kNotFound, fmt::format("cannot read {}", path)};
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+Result<uint32_t> FindGraph(const plan::Plan& plan, const std::string& name) {
+  if (name.empty() && plan.graphs.size() == 1) return uint32_t{0};
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < plan.graphs.size(); ++i) {
+    if (plan.graphs[i]->name == name) return i;
+    names.push_back(plan.graphs[i]->name);
+  }
+  const std::string all = fmt::format("{}", fmt::join(names, ", "));
+  if (plan.graphs.empty()) return UsageError("the plan has no graph");
+  if (name.empty()) return UsageError("there are several graphs: choose one with --graph: " + all);
+  return UsageError(fmt::format("there is no graph {}; there are {}", name, all));
+}
+
+}  // namespace cgraph

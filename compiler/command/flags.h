@@ -1,0 +1,68 @@
+// The flags that commands share, and what they all do with files and diagnostics.
+#ifndef CGRAPH_COMPILER_COMMAND_FLAGS_H_
+#define CGRAPH_COMPILER_COMMAND_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "compiler/base/diagnostics.h"
+#include "compiler/command/compile.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph {
+
+// How results and messages are printed: flags of every command.
+struct OutputFlags {
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::string color = "auto";
+  size_t max_errors = 20;
+  bool warnings_are_errors = false;
+
+  bool use_color() const;  // on standard error
+};
+
+// Flags of everything that compiles, as text; Options() makes CompileOptions of them.
+struct CompileFlags {
+  std::vector<std::string> graphs, defines, import_dirs, emit;
+  bool overlap = false, no_overlap = false, time_phases = false;
+  int64_t inflight = 0;
+  std::string profile, stop_after;
+
+  // kInvalid names the flag that is wrong: a usage error.
+  Result<CompileOptions> Options(const std::string& path) const;
+};
+
+void AddOutputFlags(CLI::App& command, OutputFlags& flags);
+void AddCompileFlags(CLI::App& command, CompileFlags& flags);
+
+// Compiles with its diagnostics printed: to standard error, or as JSON to standard output.
+Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output);
+
+// A plan from a .cgplan, or from anything else by compiling it. The status of a compile that failed
+// is empty: its diagnostics are already printed.
+struct LoadedPlan {
+  ExitCode exit_code = kSuccess;
+  std::unique_ptr<plan::Plan> plan;
+};
+LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+                         const OutputFlags& output);
+
+// Prints `status` to standard error and returns the exit code for it.
+ExitCode ReportStatus(const Status& status);
+
+// Writes a text to `path`; "" and "-" are standard output.
+Status WriteText(const std::string& path, const std::string& text);
+Result<std::string> ReadText(const std::string& path);
+
+// The index of the graph that `name` names; when empty, of the only one. kNone is never returned:
+// the status says which graphs there are.
+Result<uint32_t> FindGraph(const plan::Plan& plan, const std::string& name);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COMMAND_FLAGS_H_

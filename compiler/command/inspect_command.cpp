@@ -1,0 +1,139 @@
+// `cgc simulate` and `cgc viz`: what shows a plan to people.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "compiler/command/commands.h"
+#include "compiler/cost/profile.h"
+#include "compiler/inspect/draw.h"
+#include "compiler/inspect/report.h"
+#include "compiler/inspect/simulate.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cgraph {
+namespace {
+
+struct SimulateFlags {
+  OutputFlags output;
+  CompileFlags compile;
+  std::string file;
+  uint32_t executions = 1;
+};
+
+// The graphs that --graph names, or all of them.
+Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
+                                           const std::vector<std::string>& names) {
+  std::vector<uint32_t> chosen;
+  for (const std::string& name : names) {
+    Result<uint32_t> found = FindGraph(plan, name);
+    if (!found.ok()) return found.status();
+    chosen.push_back(*found);
+  }
+  if (names.empty()) {
+    for (uint32_t i = 0; i < plan.graphs.size(); ++i) chosen.push_back(i);
+  }
+  return chosen;
+}
+
+// --profile FILE, or nothing.
+Result<std::optional<Profile>> ReadProfile(const std::string& path) {
+  if (path.empty()) return std::optional<Profile>();
+  Result<std::string> text = ReadText(path);
+  if (!text.ok()) return text.status();
+  llvm::Expected<Profile> profile = ParseProfile(*text);
+  if (!profile) {
+    return Status{StatusCode::kInvalid,
+                  fmt::format("{}: {}", path, llvm::toString(profile.takeError()))};
+  }
+  return std::optional<Profile>(std::move(*profile));
+}
+
+ExitCode RunSimulate(const SimulateFlags& flags) {
+  Result<std::optional<Profile>> profile = ReadProfile(flags.compile.profile);
+  if (!profile.ok()) return ReportStatus(profile.status());
+  LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
+  if (!loaded.plan) return loaded.exit_code;
+  Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
+  if (!graphs.ok()) return ReportStatus(graphs.status());
+
+  llvm::json::Array results;
+  ExitCode exit_code = kSuccess;
+  for (uint32_t graph : *graphs) {
+    const Simulation simulation =
+        Simulate(*loaded.plan, graph,
+                 {.profile = *profile ? &**profile : nullptr, .executions = flags.executions});
+    if (simulation.hangs()) exit_code = kFailure;
+    if (flags.output.json) {
+      results.push_back(SimulationJson(*loaded.plan, graph, simulation));
+    } else {
+      llvm::outs() << SimulationTable(*loaded.plan, graph, simulation);
+    }
+  }
+  if (flags.output.json) {
+    llvm::json::Value all = llvm::json::Object{{"graphs", std::move(results)}};
+    llvm::outs() << llvm::formatv("{0:2}\n", all);
+  }
+  return exit_code;
+}
+
+struct VizFlags {
+  OutputFlags output;
+  CompileFlags compile;
+  std::string file, what = "schedule", format, out;
+  uint32_t executions = 1;
+};
+
+ExitCode RunViz(const VizFlags& flags) {
+  Result<std::optional<Profile>> profile = ReadProfile(flags.compile.profile);
+  if (!profile.ok()) return ReportStatus(profile.status());
+  LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
+  if (!loaded.plan) return loaded.exit_code;
+  const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
+  Result<uint32_t> graph = FindGraph(*loaded.plan, name);
+  if (!graph.ok()) return ReportStatus(graph.status());
+
+  DrawOptions options;
+  options.what = *ParseDrawing(flags.what);
+  options.profile = *profile ? &**profile : nullptr;
+  options.executions = flags.executions;
+  // Without --format the output's ending says it: `-o x.png`.
+  const std::string ending = llvm::StringRef(flags.out).rsplit('.').second.str();
+  options.format = flags.format.empty() ? ParseFormat(ending).value_or(DrawFormat::kSvg)
+                                        : *ParseFormat(flags.format);
+  Result<std::string> drawing = Draw(*loaded.plan, *graph, options);
+  if (!drawing.ok()) return ReportStatus(drawing.status());
+  if (Status status = WriteText(flags.out, *drawing); !status.ok()) return ReportStatus(status);
+  return kSuccess;
+}
+
+}  // namespace
+
+Command AddSimulateCommand(CLI::App& cgc) {
+  auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command = cgc.add_subcommand("simulate", "predict times without running");
+  command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
+  command->add_option("--executions", flags->executions, "executions submitted back to back")
+      ->check(CLI::Range(1u, 100'000u))->capture_default_str();
+  AddOutputFlags(*command, flags->output);
+  AddCompileFlags(*command, flags->compile);
+  return [flags] { return RunSimulate(*flags); };
+}
+
+Command AddVizCommand(CLI::App& cgc) {
+  auto flags = std::make_shared<VizFlags>();
+  CLI::App* command = cgc.add_subcommand("viz", "draw a graph, its schedule or its timeline");
+  command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
+  command->add_option("--what", flags->what, "what to draw")
+      ->check(CLI::IsMember({"graph", "schedule", "timeline"}))->capture_default_str();
+  command->add_option("--format", flags->format, "default: by the output's ending, else svg")
+      ->check(CLI::IsMember({"dot", "svg", "png"}));
+  command->add_option("-o,--output", flags->out, "file to write; default: standard output");
+  command->add_option("--executions", flags->executions, "executions in a timeline")
+      ->check(CLI::Range(1u, 1000u))->capture_default_str();
+  AddOutputFlags(*command, flags->output);
+  AddCompileFlags(*command, flags->compile);
+  return [flags] { return RunViz(*flags); };
+}
+
+}  // namespace cgraph
