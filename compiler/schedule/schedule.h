@@ -4,9 +4,166 @@
 //   Lower   (lower.cpp)   edges between devices become transfers; every step gets a lane
 //   Order   (order.cpp)   one total order of all steps: program order, both ends of a transfer
 //                         as one step
-//   Synchronise (sync.cpp) the waits between lanes that data, state and reused memory need, less
-//                         those that others imply
+//   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
+//                         less those that others imply
 //   PlanMemory (memory.cpp) lifetimes from the order; interval colouring gives offsets
 // The result is an order of the graph's own ids, not a representation of its own.
+//
+// Nothing here chooses between what a program may do: one graph has one schedule, byte for byte, on
+// every machine. Every instruction works for the execution of its round (all lags are 0); what lets
+// `inflight` executions run at once is that lanes drift apart, each slot buffer having that many
+// copies, and that takes and gives have lanes of their own, so that no give holds up a take.
 #ifndef CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
 #define CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/base/ids.h"
+#include "compiler/base/transport.h"
+#include "compiler/graph/graph.h"
+
+namespace cgraph::schedule {
+
+#define CGRAPH_SCHEDULE_ID(Name, prefix)           \
+  struct Name : Id<Name> {                         \
+    static constexpr const char* kPrefix = prefix; \
+    using Id::Id;                                  \
+  };
+CGRAPH_SCHEDULE_ID(LaneId, "lane")
+CGRAPH_SCHEDULE_ID(ReplicaId, "replica")
+CGRAPH_SCHEDULE_ID(BufferId, "buffer")
+CGRAPH_SCHEDULE_ID(ChannelId, "channel")
+CGRAPH_SCHEDULE_ID(StepId, "step")
+CGRAPH_SCHEDULE_ID(UnitId, "unit")
+#undef CGRAPH_SCHEDULE_ID
+
+// Without overlap `comm` and `copy` steps stand in the compute lane.
+enum class LaneKind : uint8_t { kCompute, kComm, kCopy, kTake, kGive };
+struct Lane {
+  graph::DeviceId device;
+  LaneKind kind;
+  std::vector<UnitId> units;  // by Order
+};
+
+enum class Space : uint8_t { kSlot, kState, kOutput, kInput, kConstant };
+// One lifetime of memory. Buffers of one device and space (of one instance, for state) form an
+// arena; slot buffers whose lifetimes are ordered anyway may lie on the same bytes.
+struct Buffer {
+  Space space = Space::kSlot;
+  graph::DeviceId device;       // whose memory
+  graph::StateId state;         // kState only
+  graph::ValueId constant;      // kConstant only
+  int64_t bytes = 0;
+  int64_t offset = 0;           // in its arena: by PlanMemory
+};
+
+// A graph's value as it lies in one memory: where it was made, or where a transfer put it.
+struct Replica {
+  graph::ValueId value;
+  BufferId buffer;
+  int64_t offset = 0;  // in the buffer: of a view
+};
+
+// Messages from one lane to another, in order.
+struct Channel {
+  Transport transport;  // kNccl: rendezvous; kShm: a buffer for one message
+  LaneId from, to;
+};
+
+struct Step {
+  enum Kind : uint8_t { kCall, kLoad, kTake, kGive, kCopy, kTransfer };
+  Kind kind;
+  LaneId lane;             // of a transfer: the sending one
+  LaneId to_lane;          // kTransfer
+  graph::OpId op;          // kCall, kLoad
+  uint32_t port = 0;       // kTake, kGive
+  ChannelId channel;       // kTransfer
+  graph::CallId call;      // what it works for: of a transfer or copy the call that made the value
+  std::vector<ReplicaId> inputs, outputs;
+  // Extents that it reads besides: on the device of `lane`; on that of `to_lane`.
+  std::vector<ReplicaId> extents, to_extents;
+  uint64_t expected_ps = 0;
+
+  // Where program order puts it: after which call (0: at the start; i + 1: after call i), extents
+  // before values before gives, in order of the first consumer, hop by hop.
+  struct Place {
+    uint32_t call = 0;
+    enum Class : uint8_t { kOps, kExtents, kValues, kGives } order = kOps;
+    uint32_t consumer = 0;
+    uint32_t hop = 0;
+    auto operator<=>(const Place&) const = default;
+  } place;
+};
+
+// What a lane does without looking up: all ops of a call, or one end of a transfer, or one other
+// step. It waits before its first step and signals after its last.
+struct Wait {
+  UnitId unit;
+  uint32_t lag = 0;  // in rounds
+};
+struct Unit {
+  LaneId lane;
+  uint32_t index = 0;       // in its lane
+  StepId first;             // steps first .. first + count - 1
+  uint32_t count = 1;
+  UnitId sender;            // of the receiving end of a transfer: the unit before it
+  std::vector<Wait> waits;  // by Synchronise
+  bool signals = false;     // some unit waits for it
+};
+
+// What a device reads a symbol's extent from.
+struct Extent {
+  graph::SymbolId symbol;
+  graph::DeviceId device;
+  ReplicaId replica;
+};
+
+// How one value travels to one device: for `--emit transports`.
+struct Edge {
+  graph::ValueId value;
+  graph::DeviceId from, to;
+  Transport asked, chosen;
+  std::string why;
+};
+
+struct Schedule {
+  bool overlap = true;
+  Table<LaneId, Lane> lanes;
+  Table<BufferId, Buffer> buffers;
+  Table<ReplicaId, Replica> replicas;
+  Table<ChannelId, Channel> channels;
+  Table<StepId, Step> steps;  // after Order: in the total order
+  Table<UnitId, Unit> units;  // in the total order; both ends of a transfer are neighbours
+  std::vector<ReplicaId> inputs, outputs;  // of the graph's ports
+  std::vector<Extent> extents;
+  std::vector<Edge> edges;
+};
+
+// Executions e and e + copies share memory; 0: every execution has its own.
+inline int64_t Copies(Space space, const graph::Graph& graph) {
+  switch (space) {
+    case Space::kSlot: return graph.inflight;
+    case Space::kState: case Space::kConstant: return 1;
+    case Space::kOutput: case Space::kInput: return 0;
+  }
+  return 0;
+}
+
+}  // namespace cgraph::schedule
+
+namespace cgraph {
+
+struct ScheduleOptions {
+  std::optional<bool> overlap;  // --overlap, --no-overlap; absent: what the graph says, else yes
+};
+
+// The schedules of module.start, then of each of module.graphs.
+std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
+                                               const ScheduleOptions& options = {});
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
