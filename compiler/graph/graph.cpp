@@ -1,0 +1,54 @@
+#include "compiler/graph/graph.h"
+
+#include <limits>
+
+#include "compiler/graph/print.h"
+#include "fmt/format.h"
+
+namespace cgraph {
+namespace graph {
+namespace {
+
+// Products of extents saturate: a type that is too large is reported by its limit, never wrapped.
+int64_t SaturatingMultiply(int64_t a, int64_t b) {
+  int64_t product;
+  if (__builtin_mul_overflow(a, b, &product)) return std::numeric_limits<int64_t>::max();
+  return product;
+}
+
+}  // namespace
+
+std::string DeviceName(const Device& device) {
+  if (device.kind == DeviceKind::kCaller) return "caller";
+  std::string name =
+      fmt::format("{}[{}]", device.kind == DeviceKind::kCpu ? "cpu" : "gpu", device.index);
+  return device.node == 0 ? name : fmt::format("node[{}].{}", device.node, name);
+}
+
+int64_t Type::elements() const {
+  int64_t count = 1;
+  for (const Dim& dim : dims) {
+    if (dim.extent == 0) return 0;
+    count = SaturatingMultiply(count, dim.extent);
+  }
+  return count;
+}
+
+int64_t Type::bytes() const { return SaturatingMultiply(elements(), DTypeBytes(dtype)); }
+
+}  // namespace graph
+
+std::string TypeText(const graph::Graph& graph, const graph::Type& type) {
+  std::string text = DTypeName(type.dtype).str();
+  if (type.dims.empty()) return text;
+  const char* separator = "[";
+  for (const graph::Dim& dim : type.dims) {
+    text += separator;
+    if (dim.symbol.valid()) text += graph.symbols[dim.symbol].name + " <= ";
+    text += std::to_string(dim.extent);
+    separator = ", ";
+  }
+  return text + "]";
+}
+
+}  // namespace cgraph
