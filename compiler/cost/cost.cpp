@@ -1,0 +1,52 @@
+#include "compiler/cost/cost.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cgraph::cost {
+namespace {
+
+constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
+
+// amount / rate in picoseconds, rounded up; the largest number where that overflows.
+uint64_t Picoseconds(uint64_t amount, uint64_t per_us) {
+  const unsigned __int128 ps =
+      (static_cast<unsigned __int128>(amount) * kPicosecondsPerMicrosecond + per_us - 1) / per_us;
+  return static_cast<uint64_t>(
+      std::min<unsigned __int128>(ps, std::numeric_limits<uint64_t>::max() / 4));
+}
+
+}  // namespace
+
+const Topology& AssumedTopology() {
+  // Orders of magnitude, rounded:
+  // - cpu: one AVX2 core at 3 GHz (2 FMA units x 8 f32 = 96 GFLOP/s at most, a half of it reached),
+  //   10 GB/s of memory per core (a 256 MiB memcpy on a 2-core cloud machine), 20 ns a call.
+  // - gpu: NVIDIA H200's data sheet, 67 TFLOP/s f32 and 4.8 TB/s; 4 us per kernel launch.
+  // - local copy and shm: the same machine's memcpy; 100 ns between cores, shm copies twice.
+  // - nccl: NCCL's own tuning table, LL ring base latency 6.6 us, NVLink of SM90 18 x 20.6 GB/s.
+  // - host: PCIe gen 5 x16 as cudaMemcpyAsync reaches it, about 50 GB/s and 10 us.
+  static const Topology kTopology = {
+      .name = "assumed: AVX2 cores, H200 GPUs on NVLink and PCIe gen 5",
+      .cpu = {.overhead_ps = 20'000, .flops_per_us = 48'000, .memory_bytes_per_us = 10'000},
+      .gpu = {.overhead_ps = 4'000'000,
+              .flops_per_us = 67'000'000,
+              .memory_bytes_per_us = 4'800'000},
+      .local_copy = {.latency_ps = 20'000, .bytes_per_us = 10'000},
+      .shm = {.latency_ps = 100'000, .bytes_per_us = 6'600},
+      .nccl = {.latency_ps = 6'600'000, .bytes_per_us = 370'000},
+      .host = {.latency_ps = 10'000'000, .bytes_per_us = 50'000},
+  };
+  return kTopology;
+}
+
+uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes) {
+  return device.overhead_ps + std::max(Picoseconds(flops, device.flops_per_us),
+                                       Picoseconds(bytes, device.memory_bytes_per_us));
+}
+
+uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes) {
+  return link.latency_ps + Picoseconds(bytes, link.bytes_per_us);
+}
+
+}  // namespace cgraph::cost

@@ -1,0 +1,36 @@
+// What things cost, in integer picoseconds, from one table of assumed rates.
+//
+// A kernel takes a device's overhead plus the longer of its arithmetic and its memory traffic; a
+// transfer takes alpha + bytes / beta. Integers only, so that one source gives one plan on every
+// machine. The numbers size `expected` in a plan and nothing else: a profile replaces them.
+#ifndef CGRAPH_COMPILER_COST_COST_H_
+#define CGRAPH_COMPILER_COST_COST_H_
+
+#include <cstdint>
+
+namespace cgraph::cost {
+
+struct DeviceRates {
+  uint64_t overhead_ps;           // to start one kernel
+  uint64_t flops_per_us;
+  uint64_t memory_bytes_per_us;
+};
+struct LinkRates {
+  uint64_t latency_ps;
+  uint64_t bytes_per_us;
+};
+
+// The topology that is assumed as long as none can be stated.
+struct Topology {
+  const char* name;
+  DeviceRates cpu, gpu;
+  LinkRates local_copy, shm, nccl, host;
+};
+const Topology& AssumedTopology();
+
+uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes);
+uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);
+
+}  // namespace cgraph::cost
+
+#endif  // CGRAPH_COMPILER_COST_COST_H_
