@@ -1,10 +1,9 @@
 #include "compiler/command/compile.h"
 
 #include <chrono>
-#include <functional>
 
+#include "compiler/base/check.h"
 #include "compiler/check/check.h"
-#include "compiler/cost/profile.h"
 #include "compiler/emit/emit.h"
 #include "compiler/graph/elaborate.h"
 #include "compiler/graph/print.h"
@@ -14,6 +13,7 @@
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -41,5 +41,140 @@ class PhaseClock {
   std::chrono::steady_clock::time_point start_;
 };
 
+// The named file as source 0 of the compilation.
+std::optional<SourceId> ReadMain(const std::string& path, Sources& sources,
+                                 Diagnostics& diagnostics) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    diagnostics.Report(Code::kE0101, {},
+                       "cannot read " + path + ": " + buffer.getError().message());
+    return std::nullopt;
+  }
+  return sources.Add(path, (*buffer)->getBuffer().str());
+}
+
+// One compilation on its way through the phases.
+class Pipeline {
+ public:
+  Pipeline(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics)
+      : options_(options), sources_(sources), diagnostics_(diagnostics),
+        clock_(options.time_phases) {}
+
+  Compilation Run();
+
+ private:
+  // Prints a phase's result wherever --emit asks for it. False ends the compilation: it found
+  // errors, could not write, or was to stop here.
+  template <typename PrintFunction>
+  bool Finish(Phase phase, PrintFunction print);
+  bool Prove();
+
+  const CompileOptions& options_;
+  Sources& sources_;
+  Diagnostics& diagnostics_;
+  PhaseClock clock_;
+  Compilation result_;
+};
+
+template <typename PrintFunction>
+bool Pipeline::Finish(Phase phase, PrintFunction print) {
+  for (const auto& [wanted, file] : options_.emit) {
+    if (wanted != phase) continue;
+    if (file.empty() || file == "-") {
+      print(llvm::outs());
+      continue;
+    }
+    std::error_code error;
+    llvm::raw_fd_ostream out(file, error);
+    if (!error) print(out);
+    if (error || out.has_error()) {
+      llvm::errs() << "cgc: cannot write " << file << "\n";
+      out.clear_error();
+      result_.exit_code = kEnvironment;
+      return false;
+    }
+  }
+  if (diagnostics_.has_errors()) {
+    result_.exit_code = kFailure;
+    return false;
+  }
+  return options_.stop_after != phase;
+}
+
+bool Pipeline::Prove() {
+  const plan::Verdict verdict = plan::Prove(*result_.plan);
+  clock_.Done("prove");
+  // Every plan that is made must prove: a refusal is our bug, and the plan is not written.
+  CGRAPH_CHECK(verdict.proved(), "prove", options_.path + ": " + verdict.message);
+  return true;
+}
+
+Compilation Pipeline::Run() {
+  const std::optional<SourceId> main = ReadMain(options_.path, sources_, diagnostics_);
+  if (!main) {
+    result_.exit_code = kEnvironment;
+    return std::move(result_);
+  }
+  // Check parses again what it imports, this file among them; only --emit syntax needs a tree here.
+  const syntax::File file = Parse(*main, diagnostics_);
+  clock_.Done("parse");
+  Validate(file);
+  if (!Finish(Phase::kSyntax, [&](auto& out) { Print(file, out); })) return std::move(result_);
+
+  const program::Program program = Check(
+      file, sources_, {.import_dirs = options_.import_dirs, .library_dir = LibraryDir()},
+      diagnostics_);
+  clock_.Done("check");
+  if (!diagnostics_.has_errors()) Validate(program);
+  if (!Finish(Phase::kProgram, [&](auto& out) { Print(program, out); })) return std::move(result_);
+
+  const graph::Module module = Elaborate(
+      program,
+      {.defines = options_.defines, .graphs = options_.graphs, .inflight = options_.inflight},
+      diagnostics_);
+  clock_.Done("elaborate");
+  if (!diagnostics_.has_errors()) Validate(module);
+  if (!Finish(Phase::kGraph, [&](auto& out) { Print(module, out); })) return std::move(result_);
+  if (options_.check_only) return std::move(result_);
+
+  const std::vector<schedule::Schedule> schedules =
+      ScheduleModule(module, {.overlap = options_.overlap});
+  clock_.Done("schedule");
+  if (!Finish(Phase::kTransports,
+              [&](auto& out) { PrintTransports(module, schedules, out); }) ||
+      !Finish(Phase::kSchedule, [&](auto& out) { PrintSchedule(module, schedules, out); })) {
+    return std::move(result_);
+  }
+
+  result_.plan = Emit(module, schedules, sources_);
+  clock_.Done("emit");
+  Prove();
+  Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
+  return std::move(result_);
+}
+
 }  // namespace
+
+std::optional<Phase> ParsePhase(llvm::StringRef name) {
+#define X(id, text) \
+  if (name == text) return Phase::id;
+  CGRAPH_PHASES(X)
+#undef X
+  return std::nullopt;
+}
+
+std::string LibraryDir() {
+  // Installed: bin/cgc beside share/cgraph/stdlib. Otherwise the source tree that it was built from.
+  const std::string executable = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
+  llvm::SmallString<256> installed(llvm::sys::path::parent_path(executable));
+  llvm::sys::path::append(installed, "..", "share", "cgraph", "stdlib");
+  if (llvm::sys::fs::is_directory(installed)) return installed.str().str();
+  return CGRAPH_LIBRARY_DIR;
+}
+
+Compilation Compile(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics) {
+  return Pipeline(options, sources, diagnostics).Run();
+}
+
 }  // namespace cgraph

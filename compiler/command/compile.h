@@ -40,7 +40,6 @@ struct CompileOptions {
   std::vector<std::string> import_dirs;             // -I
   std::optional<bool> overlap;                      // --overlap, --no-overlap
   int64_t inflight = 0;                             // --inflight; 0: what the graph says
-  std::string profile;                              // --profile FILE; empty: none
   std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
   std::optional<Phase> stop_after;
   bool check_only = false;                          // stop when the graph is elaborated

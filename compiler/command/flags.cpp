@@ -58,8 +58,6 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
       ->excludes(overlap);
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1024}));
-  command.add_option("--profile", flags.profile, "measured times of calls (cgrun --profile)")
-      ->type_name("FILE");
   command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
       ->type_name("PHASE[=FILE]");
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
@@ -72,7 +70,6 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.graphs = graphs;
   options.import_dirs = import_dirs;
   options.inflight = inflight;
-  options.profile = profile;
   options.time_phases = time_phases;
   if (overlap) options.overlap = true;
   if (no_overlap) options.overlap = false;

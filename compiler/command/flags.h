@@ -31,7 +31,7 @@ struct CompileFlags {
   std::vector<std::string> graphs, defines, import_dirs, emit;
   bool overlap = false, no_overlap = false, time_phases = false;
   int64_t inflight = 0;
-  std::string profile, stop_after;
+  std::string stop_after;
 
   // kInvalid names the flag that is wrong: a usage error.
   Result<CompileOptions> Options(const std::string& path) const;

@@ -17,7 +17,7 @@ namespace {
 struct SimulateFlags {
   OutputFlags output;
   CompileFlags compile;
-  std::string file;
+  std::string file, profile;
   uint32_t executions = 1;
 };
 
@@ -50,7 +50,7 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path) {
 }
 
 ExitCode RunSimulate(const SimulateFlags& flags) {
-  Result<std::optional<Profile>> profile = ReadProfile(flags.compile.profile);
+  Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
   if (!loaded.plan) return loaded.exit_code;
@@ -80,12 +80,12 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
 struct VizFlags {
   OutputFlags output;
   CompileFlags compile;
-  std::string file, what = "schedule", format, out;
+  std::string file, profile, what = "schedule", format, out;
   uint32_t executions = 1;
 };
 
 ExitCode RunViz(const VizFlags& flags) {
-  Result<std::optional<Profile>> profile = ReadProfile(flags.compile.profile);
+  Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
   if (!loaded.plan) return loaded.exit_code;
@@ -115,6 +115,8 @@ Command AddSimulateCommand(CLI::App& cgc) {
   command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
   command->add_option("--executions", flags->executions, "executions submitted back to back")
       ->check(CLI::Range(1u, 100'000u))->capture_default_str();
+  command->add_option("--profile", flags->profile, "times of calls: given, or by cgrun --profile")
+      ->type_name("FILE");
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunSimulate(*flags); };
@@ -131,6 +133,8 @@ Command AddVizCommand(CLI::App& cgc) {
   command->add_option("-o,--output", flags->out, "file to write; default: standard output");
   command->add_option("--executions", flags->executions, "executions in a timeline")
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
+  command->add_option("--profile", flags->profile, "times of calls: given, or by cgrun --profile")
+      ->type_name("FILE");
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunViz(*flags); };
