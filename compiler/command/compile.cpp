@@ -147,7 +147,7 @@ Compilation Pipeline::Run() {
     return std::move(result_);
   }
 
-  result_.plan = Emit(module, schedules, sources_);
+  result_.plan = Emit(module, schedules, {.sources = &sources_, .compiler = "cgc " CGRAPH_VERSION});
   clock_.Done("emit");
   Prove();
   Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
