@@ -1,0 +1,20 @@
+// Tensors as people read them: for `probe` and for results that are printed.
+#ifndef CGRAPH_RUNTIME_DEVICE_FORMAT_TENSOR_H_
+#define CGRAPH_RUNTIME_DEVICE_FORMAT_TENSOR_H_
+
+#include <string>
+
+#include "runtime/device/kernel.h"
+
+namespace cgraph::device {
+
+// "f32[5, 10]".
+std::string TensorTypeText(const Tensor& tensor);
+
+// The elements in brackets as NumPy prints them: columns aligned, long rows wrapped, and of more
+// than a thousand elements only the first and last three of a dimension. No newline at the end.
+std::string FormatTensor(const Tensor& tensor);
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_FORMAT_TENSOR_H_

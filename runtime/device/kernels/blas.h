@@ -1,0 +1,27 @@
+// OpenBLAS, loaded when the first plan needs a matrix product: linking it costs every start more
+// than a millisecond. The serial build is wanted, since workers are the threads.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_BLAS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_BLAS_H_
+
+#include "runtime/status/status.h"
+
+namespace cgraph::device {
+
+// CBLAS's numbers for its order and transpositions.
+inline constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
+
+template <typename T>
+using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, T alpha,
+                      const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc);
+
+struct Blas {
+  Gemm<float> sgemm = nullptr;
+  Gemm<double> dgemm = nullptr;
+};
+
+// The one library of this process, never unloaded. kNotFound when there is none. Thread-safe.
+Result<const Blas*> LoadBlas();
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_BLAS_H_

@@ -1,0 +1,30 @@
+// The makers that kernels.def names, each in the file of its kind.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_MAKERS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_MAKERS_H_
+
+#include "runtime/device/kernels/operands.h"
+
+namespace cgraph::device {
+
+// Whether a kernel computes with a dtype: the classes of kernels.def.
+enum class DTypes { kAny, kNumber, kFloat, kBool };
+constexpr bool Contains(DTypes dtypes, DType dtype) {
+  if (dtype == DType::f16 || dtype == DType::bf16) return false;
+  switch (dtypes) {
+    case DTypes::kAny: return true;
+    case DTypes::kNumber: return dtype != DType::bool_;
+    case DTypes::kFloat: return plan::IsFloat(dtype);
+    case DTypes::kBool: return dtype == DType::bool_;
+  }
+  return false;
+}
+
+KernelResult MakeBinary(const Request& request);   // elementwise.cpp
+KernelResult MakeCompare(const Request& request);
+KernelResult MakeUnary(const Request& request);
+#define KERNEL(name, maker) KernelResult maker(const Request& request);
+#include "runtime/device/kernels/kernels.def"
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_MAKERS_H_

@@ -1,0 +1,220 @@
+// Matrix products: f32 and f64 by OpenBLAS, integers by a plain loop. Leading dimensions are a batch
+// that broadcasts; where only the left operand has one, it is more rows of a single product.
+#include <climits>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device/kernels/blas.h"
+#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/makers.h"
+
+namespace cgraph::device {
+namespace {
+
+// One product c[m, n] = a[m, k] @ b[k, n], each operand possibly stored the other way round.
+struct Shape {
+  bool transpose_a, transpose_b;
+  int64_t m, n, k;
+};
+
+template <typename T>
+struct BlasProduct {
+  Gemm<T> gemm;
+  void operator()(const Shape& shape, const T* a, const T* b, T* c) const {
+    gemm(kRowMajor, shape.transpose_a ? kTranspose : kNoTranspose,
+         shape.transpose_b ? kTranspose : kNoTranspose, static_cast<int>(shape.m),
+         static_cast<int>(shape.n), static_cast<int>(shape.k), T(1), a,
+         static_cast<int>(shape.transpose_a ? shape.m : shape.k), b,
+         static_cast<int>(shape.transpose_b ? shape.k : shape.n), T(0), c,
+         static_cast<int>(shape.n));
+  }
+};
+
+template <typename T>
+struct IntegerProduct {
+  void operator()(const Shape& shape, const T* a, const T* b, T* c) const {
+    const int64_t a_row = shape.transpose_a ? 1 : shape.k, a_column = shape.transpose_a ? shape.m : 1;
+    const int64_t b_row = shape.transpose_b ? 1 : shape.n, b_column = shape.transpose_b ? shape.k : 1;
+    std::memset(c, 0, sizeof(T) * static_cast<size_t>(shape.m * shape.n));
+    for (int64_t i = 0; i < shape.m; ++i) {
+      for (int64_t l = 0; l < shape.k; ++l) {
+        const T factor = a[i * a_row + l * a_column];
+        for (int64_t j = 0; j < shape.n; ++j) {
+          T& sum = c[i * shape.n + j];
+          sum = Add::Of(sum, Multiply::Of(factor, b[l * b_row + j * b_column]));
+        }
+      }
+    }
+  }
+};
+
+template <typename T, typename OneProduct>
+class MatmulKernel final : public Kernel {
+ public:
+  MatmulKernel(OneProduct product, bool transpose_a, bool transpose_b, bool may_fold)
+      : product_(product), transpose_a_(transpose_a), transpose_b_(transpose_b),
+        may_fold_(may_fold) {}
+
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    const Tensor& a = inputs[0];
+    const Tensor& b = inputs[1];
+    const Tensor& c = outputs[0];
+    Shape shape{transpose_a_, transpose_b_, c.dims[c.rank - 2], c.dims[c.rank - 1],
+                a.dims[a.rank - (transpose_a_ ? 2 : 1)]};
+    // Dynamic dims are only known now, and CBLAS does not forgive strides that do not fit.
+    if (a.dims[a.rank - (transpose_a_ ? 1 : 2)] != shape.m ||
+        b.dims[b.rank - (transpose_b_ ? 2 : 1)] != shape.n ||
+        b.dims[b.rank - (transpose_b_ ? 1 : 2)] != shape.k) {
+      error = "the extents of the operands of matmul do not fit each other";
+      return false;
+    }
+    if (c.elements() == 0) return true;
+    if (shape.k == 0) {
+      std::memset(c.data, 0, static_cast<size_t>(Bytes(c)));
+      return true;
+    }
+    if (may_fold_ && Matrices(b) == 1) {
+      shape.m *= Matrices(c);
+      product_(shape, a.as<T>(), b.as<T>(), c.as<T>());
+    } else {
+      RunBatch(shape, a, b, c);
+    }
+    return true;
+  }
+
+ private:
+  // The number of matrices.
+  static int64_t Matrices(const Tensor& tensor) { return Product(tensor, 0, tensor.rank - 2); }
+
+  void RunBatch(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& c) const {
+    const int64_t count = Matrices(c);
+    for (int64_t i = 0; i < count; ++i) {
+      product_(shape, a.as<T>() + Matrix(a, c, i) * shape.m * shape.k,
+               b.as<T>() + Matrix(b, c, i) * shape.k * shape.n,
+               c.as<T>() + i * shape.m * shape.n);
+    }
+  }
+  // Which matrix of an operand goes into the i-th of the result.
+  static int64_t Matrix(const Tensor& operand, const Tensor& result, int64_t i) {
+    int64_t matrix = 0, size = 1;
+    for (int d = 3; d <= result.rank; ++d) {
+      const int64_t extent = result.dims[result.rank - d];
+      if (d <= operand.rank && operand.dims[operand.rank - d] != 1) {
+        matrix += i % extent * size;
+        size *= operand.dims[operand.rank - d];
+      }
+      i /= extent;
+    }
+    return matrix;
+  }
+
+  OneProduct product_;
+  bool transpose_a_, transpose_b_;
+  bool may_fold_;  // a's batch may become rows: it is stored so, and the number of rows fits
+};
+
+Status CheckMatmul(const Request& request, bool transpose_a, bool transpose_b) {
+  const OperandType& a = request.inputs[0];
+  const OperandType& b = request.inputs[1];
+  const OperandType& c = request.outputs[0];
+  if (a.rank < 2 || b.rank < 2 || c.rank != std::max(a.rank, b.rank)) {
+    return Invalid(request, fmt::format("it multiplies matrices or batches of them, not {} and {} "
+                                        "to {}", TypeText(a), TypeText(b), TypeText(c)));
+  }
+  const int a_m = a.rank - (transpose_a ? 1 : 2), a_k = a.rank - (transpose_a ? 2 : 1);
+  const int b_k = b.rank - (transpose_b ? 1 : 2), b_n = b.rank - (transpose_b ? 2 : 1);
+  if (!SameDim(a, a_k, b, b_k) || !SameDim(a, a_m, c, c.rank - 2) ||
+      !SameDim(b, b_n, c, c.rank - 1)) {
+    return Invalid(request, fmt::format("{} times {} does not give {}", TypeText(a), TypeText(b),
+                                        TypeText(c)));
+  }
+  for (const OperandType* type : {&a, &b, &c}) {
+    OperandType batch = *type, result = c;
+    batch.rank = static_cast<uint8_t>(type->rank - 2);
+    result.rank = static_cast<uint8_t>(c.rank - 2);
+    CGRAPH_RETURN_IF_ERROR(ExpectBroadcast(request, batch, result));
+    for (int i = type->rank - 2; i < type->rank; ++i) {
+      if (type->dims[i] > INT_MAX) {
+        return Invalid(request, fmt::format("{} has a dimension above {}", TypeText(*type), INT_MAX));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+// Whether the batch of `a` can be read as more rows of one matrix.
+bool MayFold(const OperandType& a, const OperandType& c, bool transpose_a) {
+  if (transpose_a || a.rank != c.rank) return false;
+  for (int i = 0; i < a.rank - 2; ++i) {
+    if (!SameDim(a, i, c, i)) return false;
+  }
+  return true;
+}
+
+// The rows of all matrices of a result, at their bound; INT_MAX + 1 for all that is more.
+int64_t Rows(const OperandType& c) {
+  int64_t rows = 1;
+  for (int i = 0; i < c.rank - 1; ++i) {
+    if (__builtin_mul_overflow(rows, c.dims[i], &rows) || rows > INT_MAX) return int64_t{INT_MAX} + 1;
+  }
+  return rows;
+}
+
+// OpenBLAS takes its work memory with its first large product: at load, not in the steady state.
+void WarmUp(const Blas& blas) {
+  static const bool done = [&] {
+    constexpr int kSize = 128;
+    const std::vector<float> ones(kSize * kSize, 1);
+    std::vector<float> result(kSize * kSize);
+    blas.sgemm(kRowMajor, kNoTranspose, kNoTranspose, kSize, kSize, kSize, 1, ones.data(), kSize,
+               ones.data(), kSize, 0, result.data(), kSize);
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace
+
+KernelResult MakeMatmul(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  const Result<bool> transpose_a = BoolAttribute(request, "transpose_a");
+  const Result<bool> transpose_b = BoolAttribute(request, "transpose_b");
+  if (!transpose_a.ok()) return transpose_a.status();
+  if (!transpose_b.ok()) return transpose_b.status();
+  CGRAPH_RETURN_IF_ERROR(CheckMatmul(request, *transpose_a, *transpose_b));
+  const DType dtype = request.outputs[0].dtype;
+  if (!Contains(DTypes::kNumber, dtype)) return NoKernel(request);
+
+  const OperandType& c = request.outputs[0];
+  const bool may_fold = MayFold(request.inputs[0], c, *transpose_a) && Rows(c) <= INT_MAX;
+  const Blas* blas = nullptr;
+  if (plan::IsFloat(dtype)) {
+    Result<const Blas*> loaded = LoadBlas();
+    if (!loaded.ok()) return loaded.status();
+    blas = *loaded;
+    if (Rows(c) * c.dims[c.rank - 1] > 64 * 64) WarmUp(*blas);
+  }
+  std::unique_ptr<Kernel> kernel;
+  WithType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) {
+      Gemm<T> gemm;
+      if constexpr (std::is_same_v<T, float>) gemm = blas->sgemm;
+      else gemm = blas->dgemm;
+      using OneProduct = BlasProduct<T>;
+      kernel = std::make_unique<MatmulKernel<T, OneProduct>>(OneProduct{gemm}, *transpose_a,
+                                                          *transpose_b, may_fold);
+    } else {
+      using OneProduct = IntegerProduct<T>;
+      kernel = std::make_unique<MatmulKernel<T, OneProduct>>(OneProduct{}, *transpose_a, *transpose_b,
+                                                          may_fold);
+    }
+  });
+  return kernel;
+}
+
+}  // namespace cgraph::device

@@ -1,0 +1,113 @@
+// What every kernel needs when it is made: the call as the plan states it, and checks of operands.
+//
+// A plan is untrusted, and only a kernel knows its rules, so each maker checks all of them and Run()
+// none. Dims are compared at their bounds: two operands whose bounds agree are safe to index by
+// either one's extents, whatever the extents of an execution are.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_OPERANDS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_OPERANDS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "runtime/device/kernel.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::device {
+
+using KernelResult = Result<std::unique_ptr<Kernel>>;
+using plan::DType;
+
+// A kernel to be made.
+struct Request {
+  const std::string& kernel;
+  std::span<const std::unique_ptr<plan::Attribute>> attributes;
+  std::span<const OperandType> inputs;
+  std::span<const OperandType> outputs;
+};
+
+// "f32[n <= 64, 32]", for messages; a dynamic dim is "<= 64".
+std::string TypeText(const OperandType& type);
+
+Status Invalid(const Request& request, const std::string& why);
+// No kernel for these dtypes.
+Status NoKernel(const Request& request);
+
+Status ExpectCounts(const Request& request, size_t inputs, size_t outputs);
+// Every input and output has this dtype.
+Status ExpectDType(const Request& request, DType dtype);
+// Every input and output has the dtype of the first output.
+Status ExpectOneDType(const Request& request);
+Status ExpectScalar(const Request& request, const OperandType& type, DType dtype);
+Status ExpectSameDims(const Request& request, const OperandType& a, const OperandType& b);
+// `from` broadcasts to `to` by NumPy's rules.
+Status ExpectBroadcast(const Request& request, const OperandType& from, const OperandType& to);
+bool SameDim(const OperandType& a, int i, const OperandType& b, int j);
+
+// Attributes by name: kInvalid when absent or of another kind.
+Result<int64_t> IntAttribute(const Request& request, const std::string& name);
+Result<bool> BoolAttribute(const Request& request, const std::string& name);
+Result<double> FloatAttribute(const Request& request, const std::string& name);
+Result<std::string> TextAttribute(const Request& request, const std::string& name);
+// An attribute that names one of the dimensions of `type`.
+Result<int> DimAttribute(const Request& request, const std::string& name, const OperandType& type);
+
+// The product of dims [first, last).
+inline int64_t Product(const Tensor& tensor, int first, int last) {
+  int64_t product = 1;
+  for (int i = first; i < last; ++i) product *= tensor.dims[i];
+  return product;
+}
+inline int64_t Bytes(const Tensor& tensor) {
+  return tensor.elements() * plan::DTypeBytes(tensor.dtype);
+}
+// Nothing is copied for no bytes, of which the address may be null.
+inline void CopyBytes(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+// Calls `use` with a value of the C++ type of a dtype; bool is a byte that is zero or not. False
+// when kernels do not compute with it (f16, bf16).
+template <typename Use>
+bool WithType(DType dtype, Use&& use) {
+  switch (dtype) {
+    case DType::bool_: case DType::u8: use(uint8_t{}); return true;
+    case DType::i8: use(int8_t{}); return true;
+    case DType::i32: use(int32_t{}); return true;
+    case DType::i64: use(int64_t{}); return true;
+    case DType::f32: use(float{}); return true;
+    case DType::f64: use(double{}); return true;
+    default: return false;
+  }
+}
+
+// A kernel that is a function of its operands and nothing else.
+template <typename Function>
+class FunctionKernel final : public Kernel {
+ public:
+  explicit FunctionKernel(Function function) : function_(std::move(function)) {}
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    if constexpr (std::is_invocable_v<Function, std::span<const Tensor>, std::span<const Tensor>,
+                                      std::string&>) {
+      return function_(inputs, outputs, error);
+    } else {
+      function_(inputs, outputs);
+      return true;
+    }
+  }
+
+ private:
+  Function function_;
+};
+template <typename Function>
+std::unique_ptr<Kernel> KernelOf(Function function) {
+  return std::make_unique<FunctionKernel<Function>>(std::move(function));
+}
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_OPERANDS_H_
