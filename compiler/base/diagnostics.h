@@ -91,6 +91,8 @@ class Diagnostics {
 
 // The nearest of `candidates` to `name` by edit distance, or empty: for "did you mean".
 std::string DidYouMean(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);
+// Insertions, deletions, replacements and swaps of neighbours, of the first 64 bytes.
+size_t EditDistance(llvm::StringRef a, llvm::StringRef b);
 
 }  // namespace cgraph
 

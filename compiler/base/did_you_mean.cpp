@@ -12,7 +12,9 @@ namespace {
 // nothing.
 constexpr size_t kMaxCompared = 64;
 
-size_t Distance(llvm::StringRef a, llvm::StringRef b) {
+}  // namespace
+
+size_t EditDistance(llvm::StringRef a, llvm::StringRef b) {
   a = a.take_front(kMaxCompared);
   b = b.take_front(kMaxCompared);
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
@@ -32,15 +34,13 @@ size_t Distance(llvm::StringRef a, llvm::StringRef b) {
   return above[b.size()];
 }
 
-}  // namespace
-
 std::string DidYouMean(llvm::StringRef name, llvm::ArrayRef<std::string> candidates) {
   size_t best = name.size() / 3 + 1;
   if (name.size() < 3) best = name.size();  // `x` is no misspelling of `y`
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate == name) continue;
-    const size_t distance = Distance(name, candidate);
+    const size_t distance = EditDistance(name, candidate);
     if (distance < best || (distance == best && nearest.empty() && name.size() >= 3)) {
       best = distance;
       nearest = candidate;

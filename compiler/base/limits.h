@@ -3,6 +3,7 @@
 #ifndef CGRAPH_COMPILER_BASE_LIMITS_H_
 #define CGRAPH_COMPILER_BASE_LIMITS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cgraph {
@@ -10,6 +11,8 @@ namespace cgraph {
 inline constexpr int64_t kMaxSourceBytes = 64 << 20;
 inline constexpr int64_t kMaxTokens = 4'000'000;
 inline constexpr int kMaxNesting = 200;               // of brackets, blocks and types
+inline constexpr int kMaxTreeDepth = 500;             // of a tree: brackets, postfixes, unary operators
+inline constexpr size_t kMaxSyntaxErrors = 100;       // of one file, then its parser stops
 inline constexpr int kMaxCallDepth = 200;             // of fn and graph calls while elaborating
 inline constexpr int64_t kMaxElaborationSteps = 50'000'000;  // loop turns and evaluated expressions
 inline constexpr int64_t kMaxListElements = 10'000'000;
