@@ -142,6 +142,16 @@ struct Schedule {
   std::vector<Edge> edges;
 };
 
+// How an actor's state lies in its block, the same in every graph.
+struct StateLayout {
+  std::vector<graph::StateId> states;
+  std::vector<int64_t> offsets;  // by index in `states`
+  int64_t bytes = 0;
+
+  int64_t Offset(graph::StateId state) const;
+};
+StateLayout LayOutState(const graph::Module& module, graph::InstanceId instance);
+
 // Executions e and e + copies share memory; 0: every execution has its own.
 inline int64_t Copies(Space space, const graph::Graph& graph) {
   switch (space) {

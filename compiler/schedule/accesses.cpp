@@ -1,0 +1,30 @@
+#include "compiler/schedule/accesses.h"
+
+namespace cgraph::schedule {
+
+std::vector<std::vector<Access>> FindAccesses(const graph::Graph& graph, const Schedule& schedule) {
+  std::vector<std::vector<Access>> accesses(schedule.buffers.size());
+  const auto add = [&](UnitId unit, StepId step, const std::vector<ReplicaId>& replicas,
+                       bool write) {
+    for (ReplicaId id : replicas) {
+      const Replica& replica = schedule.replicas[id];
+      const int64_t bytes = graph.values[replica.value].type.bytes();
+      accesses[replica.buffer.index].push_back(
+          {unit, step, write, replica.offset, replica.offset + bytes});
+    }
+  };
+  for (UnitId id : schedule.units.Ids()) {
+    const Unit& unit = schedule.units[id];
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      const StepId step_id(unit.first.index + i);
+      const Step& step = schedule.steps[step_id];
+      const bool transfer = step.kind == Step::kTransfer, receives = unit.sender.valid();
+      add(id, step_id, receives ? step.to_extents : step.extents, false);
+      if (!receives) add(id, step_id, step.inputs, false);
+      if (receives || !transfer) add(id, step_id, step.outputs, true);
+    }
+  }
+  return accesses;
+}
+
+}  // namespace cgraph::schedule

@@ -1,0 +1,24 @@
+// Who touches which bytes of a buffer, in the total order: what Synchronise orders, and what
+// PlanMemory keeps apart.
+#ifndef CGRAPH_COMPILER_SCHEDULE_ACCESSES_H_
+#define CGRAPH_COMPILER_SCHEDULE_ACCESSES_H_
+
+#include <vector>
+
+#include "compiler/schedule/schedule.h"
+
+namespace cgraph::schedule {
+
+struct Access {
+  UnitId unit;
+  StepId step;  // in a call a step of several
+  bool write;
+  int64_t begin, end;  // bytes of the buffer
+};
+
+// By buffer.
+std::vector<std::vector<Access>> FindAccesses(const graph::Graph& graph, const Schedule& schedule);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_ACCESSES_H_

@@ -1,0 +1,69 @@
+#include "compiler/schedule/clocks.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cgraph::schedule {
+namespace {
+
+constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
+
+}  // namespace
+
+Clocks::Clocks(const Schedule& schedule, int64_t reach)
+    : schedule_(schedule),
+      lanes_(schedule.lanes.size()),
+      reach_(reach),
+      known_(schedule.units.size() * lanes_, kNothing) {
+  for (const Lane& lane : schedule.lanes) sizes_.push_back(static_cast<int64_t>(lane.units.size()));
+}
+
+void Clocks::LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t distance) const {
+  const int64_t* row = Row(from);
+  for (size_t lane = 0; lane < lanes_; ++lane) {
+    if (row[lane] == kNothing) continue;
+    const int64_t value = row[lane] - distance * sizes_[lane];
+    // What is older than any question is forgotten, so that settling ends.
+    if (value >= -(reach_ + 1) * sizes_[lane]) clock[lane] = std::max(clock[lane], value);
+  }
+}
+
+void Clocks::LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t distance) const {
+  const Unit& unit = schedule_.units[from];
+  LearnStart(clock, from, distance);
+  if (unit.sender.valid()) LearnStart(clock, unit.sender, distance);
+  const size_t lane = unit.lane.index;
+  clock[lane] = std::max(clock[lane], unit.index - distance * sizes_[lane]);
+}
+
+void Clocks::Update(UnitId id) {
+  const Unit& unit = schedule_.units[id];
+  const std::vector<UnitId>& lane = schedule_.lanes[unit.lane].units;
+  scratch_.assign(lanes_, kNothing);
+  if (unit.index > 0) {
+    LearnDone(scratch_, lane[unit.index - 1], 0);
+  } else {
+    LearnDone(scratch_, lane.back(), 1);
+  }
+  for (const Wait& wait : unit.waits) LearnDone(scratch_, wait.unit, wait.lag);
+  int64_t* row = Row(id);
+  if (!std::equal(scratch_.begin(), scratch_.end(), row)) {
+    std::copy(scratch_.begin(), scratch_.end(), row);
+    changed_ = true;
+  }
+}
+
+void Clocks::Settle() {
+  do {
+    changed_ = false;
+    for (UnitId unit : schedule_.units.Ids()) Update(unit);
+  } while (changed_);
+}
+
+bool Clocks::Before(UnitId before, UnitId after, int64_t distance) const {
+  const Unit& unit = schedule_.units[before];
+  const int64_t known = Row(after)[unit.lane.index];
+  return known != kNothing && known >= unit.index - distance * sizes_[unit.lane.index];
+}
+
+}  // namespace cgraph::schedule

@@ -1,0 +1,49 @@
+// Clocks: what is known to be done when a unit starts, lane by lane, over endless repetition.
+//
+// A lane is in order, so "the latest unit of that lane that is done" says everything about it. A
+// clock counts units through the rounds: unit i of a lane of n units is i in this round and i - n
+// in the one before. Knowledge flows along lanes (around the end into the next round), along waits,
+// and from the start of a send to the end of its receive; never back from a receive to its send,
+// since a carrier may buffer.
+#ifndef CGRAPH_COMPILER_SCHEDULE_CLOCKS_H_
+#define CGRAPH_COMPILER_SCHEDULE_CLOCKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/schedule/schedule.h"
+
+namespace cgraph::schedule {
+
+class Clocks {
+ public:
+  // Knows nothing yet. `reach`: how many rounds back questions will go.
+  Clocks(const Schedule& schedule, int64_t reach);
+
+  // Recomputes what is known when `unit` starts, from those it follows.
+  void Update(UnitId unit);
+  // Updates all units until nothing changes: afterwards all is known that the waits imply.
+  void Settle();
+
+  // Whether, for every e, `before` of execution e is done when `after` of execution e + distance
+  // starts.
+  bool Before(UnitId before, UnitId after, int64_t distance) const;
+
+ private:
+  int64_t* Row(UnitId unit) { return &known_[unit.index * lanes_]; }
+  const int64_t* Row(UnitId unit) const { return &known_[unit.index * lanes_]; }
+  void LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
+  void LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
+
+  const Schedule& schedule_;
+  size_t lanes_;
+  int64_t reach_;
+  std::vector<int64_t> sizes_;  // units per lane
+  std::vector<int64_t> known_;  // by unit and lane
+  std::vector<int64_t> scratch_;
+  bool changed_ = false;
+};
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_CLOCKS_H_

@@ -1,0 +1,54 @@
+// Order: one total order of all steps, and with it what each lane runs.
+//
+// Program order with everything else as early as it can be: takes first; what travels follows the
+// call that made it at once, extents before values, values in the order of their first consumers;
+// gives follow what they give. A transfer is one step of this order, at both its lanes, so every
+// lane meets its partners in the same order: that is why no wait can be cyclic.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/schedule/passes.h"
+
+namespace cgraph::schedule {
+namespace {
+
+bool IsOp(const Step& step) { return step.kind == Step::kCall || step.kind == Step::kLoad; }
+
+void SortSteps(Schedule& schedule) {
+  std::vector<Step> sorted(schedule.steps.begin(), schedule.steps.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Step& a, const Step& b) { return a.place < b.place; });
+  Table<StepId, Step> steps;
+  for (Step& step : sorted) steps.Add(std::move(step));
+  schedule.steps = std::move(steps);
+}
+
+void AddUnit(Schedule& schedule, Unit unit) {
+  Lane& lane = schedule.lanes[unit.lane];
+  unit.index = static_cast<uint32_t>(lane.units.size());
+  lane.units.push_back(schedule.units.Add(std::move(unit)));
+}
+
+}  // namespace
+
+void Order(Schedule& schedule) {
+  SortSteps(schedule);
+  for (size_t i = 0; i < schedule.steps.size();) {
+    const StepId first(i);
+    const Step& step = schedule.steps[first];
+    uint32_t count = 1;
+    while (IsOp(step) && i + count < schedule.steps.size() &&
+           IsOp(schedule.steps[StepId(i + count)]) &&
+           schedule.steps[StepId(i + count)].call == step.call) {
+      ++count;
+    }
+    AddUnit(schedule, {.lane = step.lane, .first = first, .count = count});
+    if (step.kind == Step::kTransfer) {
+      const UnitId sender(schedule.units.size() - 1);
+      AddUnit(schedule, {.lane = step.to_lane, .first = first, .sender = sender});
+    }
+    i += count;
+  }
+}
+
+}  // namespace cgraph::schedule

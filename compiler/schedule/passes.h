@@ -1,0 +1,27 @@
+// The passes of the scheduler; schedule.h lists them in their order.
+#ifndef CGRAPH_COMPILER_SCHEDULE_PASSES_H_
+#define CGRAPH_COMPILER_SCHEDULE_PASSES_H_
+
+#include "compiler/graph/graph.h"
+#include "compiler/schedule/schedule.h"
+
+namespace cgraph::schedule {
+
+// Makes lanes, buffers, replicas, channels and steps, in no order that means anything but
+// Step::place. Every step's operands lie where its lane can reach them.
+void Lower(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
+
+// Sorts the steps into the total order, and makes the units of the lanes.
+void Order(Schedule& schedule);
+
+// Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
+// program means them, in one execution and over the executions that share its memory.
+void Synchronise(const graph::Graph& graph, Schedule& schedule);
+
+// Gives every buffer its offset. Two slot buffers lie on the same bytes only where all accesses are
+// ordered already: memory never adds a wait.
+void PlanMemory(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_PASSES_H_

@@ -1,0 +1,31 @@
+#include "compiler/schedule/schedule.h"
+
+#include "compiler/schedule/passes.h"
+
+namespace cgraph {
+namespace {
+
+schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph& graph,
+                                const ScheduleOptions& options) {
+  schedule::Schedule result;
+  result.overlap = options.overlap.value_or(graph.overlap.value_or(true));
+  schedule::Lower(module, graph, result);
+  schedule::Order(result);
+  schedule::Synchronise(graph, result);
+  schedule::PlanMemory(module, graph, result);
+  return result;
+}
+
+}  // namespace
+
+std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
+                                               const ScheduleOptions& options) {
+  std::vector<schedule::Schedule> schedules;
+  schedules.push_back(MakeSchedule(module, module.start, options));
+  for (const graph::Graph& graph : module.graphs) {
+    schedules.push_back(MakeSchedule(module, graph, options));
+  }
+  return schedules;
+}
+
+}  // namespace cgraph

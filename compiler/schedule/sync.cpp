@@ -1,0 +1,86 @@
+// Synchronise: the waits between lanes.
+//
+// Two accesses to the same bytes, one of them a write, need an order: within an execution the
+// program's, and between executions that share a copy of the memory the later execution's access
+// after the earlier one's. Lanes and transfers give most of these; a wait is added for what is left,
+// latest first, so that what one wait implies through others needs none of its own.
+#include <algorithm>
+
+#include "compiler/schedule/accesses.h"
+#include "compiler/schedule/clocks.h"
+#include "compiler/schedule/passes.h"
+
+namespace cgraph::schedule {
+namespace {
+
+// By unit: those that must be done before it, of the same execution or of `lag` executions before.
+using Needs = std::vector<std::vector<Wait>>;
+
+struct AllNeeds {
+  Needs within, across;
+};
+
+bool OneLane(const Schedule& schedule, const std::vector<Access>& accesses) {
+  return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+    return schedule.units[access.unit].lane == schedule.units[accesses[0].unit].lane;
+  });
+}
+
+AllNeeds FindNeeds(const graph::Graph& graph, const Schedule& schedule) {
+  AllNeeds needs{Needs(schedule.units.size()), Needs(schedule.units.size())};
+  const std::vector<std::vector<Access>> all = FindAccesses(graph, schedule);
+  for (BufferId buffer : schedule.buffers.Ids()) {
+    const std::vector<Access>& accesses = all[buffer.index];
+    if (OneLane(schedule, accesses)) continue;
+    const auto copies = static_cast<uint32_t>(Copies(schedule.buffers[buffer].space, graph));
+    for (size_t j = 0; j < accesses.size(); ++j) {
+      for (size_t i = 0; i < j; ++i) {
+        const Access &first = accesses[i], &second = accesses[j];
+        const bool conflict = (first.write || second.write) && first.begin < second.end &&
+                              second.begin < first.end;
+        const bool in_order =
+            schedule.units[first.unit].lane == schedule.units[second.unit].lane;
+        if (!conflict || in_order) continue;
+        needs.within[second.unit.index].push_back({first.unit, 0});
+        if (copies > 0) needs.across[first.unit.index].push_back({second.unit, copies});
+      }
+    }
+  }
+  return needs;
+}
+
+// Position in the endless sequence of all units, rounds counted from the waiting unit's.
+int64_t Moment(const Schedule& schedule, const Wait& wait) {
+  return wait.unit.index - int64_t{wait.lag} * static_cast<int64_t>(schedule.units.size());
+}
+
+// Adds to `unit` the waits that the rest does not imply.
+void AddWaits(Schedule& schedule, Clocks& clocks, UnitId unit, std::vector<Wait> needs) {
+  clocks.Update(unit);
+  std::sort(needs.begin(), needs.end(), [&](const Wait& a, const Wait& b) {
+    return Moment(schedule, a) > Moment(schedule, b);
+  });
+  for (const Wait& need : needs) {
+    if (clocks.Before(need.unit, unit, need.lag)) continue;
+    schedule.units[unit].waits.push_back(need);
+    schedule.units[need.unit].signals = true;
+    clocks.Update(unit);
+  }
+}
+
+}  // namespace
+
+void Synchronise(const graph::Graph& graph, Schedule& schedule) {
+  const AllNeeds needs = FindNeeds(graph, schedule);
+  Clocks clocks(schedule, graph.inflight);
+  for (UnitId unit : schedule.units.Ids()) {
+    AddWaits(schedule, clocks, unit, needs.within[unit.index]);
+  }
+  // Only now is everything known that may save a wait for an earlier execution.
+  clocks.Settle();
+  for (UnitId unit : schedule.units.Ids()) {
+    AddWaits(schedule, clocks, unit, needs.across[unit.index]);
+  }
+}
+
+}  // namespace cgraph::schedule
