@@ -14,12 +14,12 @@ std::string ToText(const Plan& plan);
 
 std::string DeviceName(const Plan& plan, uint32_t device);  // "gpu[1]", "cpu[0]", "caller"
 std::string LaneName(const Plan& plan, uint32_t lane);      // "gpu[1] comm"
-// "first.hidden(mb=3)"; "" for none.
+// "first.hidden", with its indices "stage[1].forward(3)"; "" for none.
 std::string CallName(const Plan& plan, const Graph& graph, uint32_t call);
 std::string SiteText(const Plan& plan, uint32_t site);      // "digits.cgraph:25:11"
-// "send `h` of first.hidden to gpu[1] (digits.cgraph:25:11)".
+// What it does, for messages: "send `h` of first.hidden to gpu[1] (digits.cgraph:25:11)".
 std::string InstructionText(const Plan& plan, const Graph& graph, uint32_t instruction);
-// The lane whose list holds an instruction (a linear search over lanes, binary in none).
+// The lane whose list holds an instruction, by a search over the lanes; kNone when none does.
 uint32_t LaneOf(const Graph& graph, uint32_t instruction);
 
 // "f32[n <= 64, 10]".
