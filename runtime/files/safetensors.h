@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "runtime/files/file.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::files {
 
-// One open file. The header is read and checked when it is opened (length, nesting, offsets inside
-// the file, sizes that match dtype and shape); tensors are read when asked for.
+// One open file. The header is read and checked when it is opened (length, nesting, duplicates,
+// offsets inside the file without gaps, sizes that match dtype and shape); tensors are read when
+// asked for.
 class Safetensors {
  public:
   struct Entry {
@@ -25,8 +27,8 @@ class Safetensors {
     uint64_t bytes = 0;
   };
   static Result<std::unique_ptr<Safetensors>> Open(const std::string& path);
-  ~Safetensors();
 
+  // The tensors of dtypes that we have.
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
   // Reads the slice that starts at `first` and has `count` elements per dimension (both empty: all)
@@ -35,10 +37,13 @@ class Safetensors {
               std::span<const int64_t> count, std::span<uint8_t> out) const;
 
  private:
-  Safetensors() = default;
-  int file_ = -1;
-  std::string path_;
+  explicit Safetensors(File file) : file_(std::move(file)) {}
+  Status ReadHeader();
+  Status Missing(const std::string& tensor) const;
+
+  File file_;
   std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> foreign_;  // tensors of other dtypes: their dtype
 };
 
 }  // namespace cgraph::files

@@ -1,0 +1,96 @@
+// Reading through POSIX descriptors: pread for tensors out of the middle, read for streams.
+#include "runtime/files/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::files {
+namespace {
+
+Status CannotRead(const std::string& path) {
+  const int error = errno;
+  return {StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, std::strerror(error))};
+}
+
+}  // namespace
+
+Result<File> File::Open(const std::string& path) {
+  File file;
+  file.path_ = path == "-" ? "standard input" : path;
+  file.descriptor_ = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  if (file.descriptor_ < 0 || fstat(file.descriptor_, &info) != 0) return CannotRead(file.path_);
+  if (S_ISDIR(info.st_mode)) {
+    errno = EISDIR;
+    return CannotRead(file.path_);
+  }
+  // Redirected input may already have been read in part.
+  if (S_ISREG(info.st_mode) && path != "-") file.size_ = static_cast<uint64_t>(info.st_size);
+  return file;
+}
+
+File::File(File&& other) noexcept { *this = std::move(other); }
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+File::~File() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Result<size_t> File::Read(std::span<uint8_t> out) {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t count = read(descriptor_, out.data() + done, out.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return CannotRead(path_);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
+Status File::ReadAt(uint64_t offset, std::span<uint8_t> out) const {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t count = pread(descriptor_, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return CannotRead(path_);
+    if (count == 0) {
+      return {StatusCode::kInvalid, fmt::format("{} has become shorter while it was read", path_)};
+    }
+    done += static_cast<size_t>(count);
+  }
+  return Status::Ok();
+}
+
+std::optional<uint64_t> TensorBytes(plan::DType dtype, std::span<const int64_t> dims) {
+  int64_t bytes = plan::DTypeBytes(dtype);
+  bool empty = false;
+  for (const int64_t dim : dims) {
+    if (dim < 0) return std::nullopt;
+    if (dim == 0) empty = true;
+    else if (__builtin_mul_overflow(bytes, dim, &bytes)) return std::nullopt;
+  }
+  return empty ? 0 : static_cast<uint64_t>(bytes);
+}
+
+bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes) {
+  if (dtype != plan::DType::bool_) return true;
+  uint8_t seen = 0;
+  for (const uint8_t byte : bytes) seen |= byte;
+  return seen <= 1;
+}
+
+}  // namespace cgraph::files

@@ -1,0 +1,48 @@
+// A file that is read: closed by its owner, and with errors as Status.
+#ifndef CGRAPH_RUNTIME_FILES_FILE_H_
+#define CGRAPH_RUNTIME_FILES_FILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::files {
+
+class File {
+ public:
+  // "-" is standard input. kNotFound with the system's reason.
+  static Result<File> Open(const std::string& path);
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  // None for a pipe, a terminal, a device.
+  std::optional<uint64_t> size() const { return size_; }
+
+  // The next bytes: fewer than asked for only at the end.
+  Result<size_t> Read(std::span<uint8_t> out);
+  // Exactly these bytes of a file that has a size: kInvalid when it has become shorter.
+  Status ReadAt(uint64_t offset, std::span<uint8_t> out) const;
+
+ private:
+  File() = default;
+  int descriptor_ = -1;
+  std::string path_;
+  std::optional<uint64_t> size_;
+};
+
+// The bytes of a tensor, or nothing when they do not fit in 63 bits or a dimension is negative.
+// Dimensions are multiplied even where one of them is 0, so that strides never overflow either.
+std::optional<uint64_t> TensorBytes(plan::DType dtype, std::span<const int64_t> dims);
+
+// False when bytes that should be booleans are neither 0 nor 1.
+bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes);
+
+}  // namespace cgraph::files
+
+#endif  // CGRAPH_RUNTIME_FILES_FILE_H_

@@ -1,0 +1,304 @@
+// The header of an .npy file is the text of a Python dictionary: {'descr': '<f4', 'fortran_order':
+// False, 'shape': (3, 4), }. It is parsed by hand, strictly: three keys, once each. What it says is
+// compared with the size of the file before memory is taken; from a pipe, memory grows only with
+// the bytes that arrive.
+#include "runtime/files/npy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "runtime/files/file.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::files {
+namespace {
+
+using plan::DType;
+
+constexpr char kMagic[] = "\x93NUMPY";
+constexpr size_t kMagicBytes = 6;
+constexpr size_t kMaxHeader = 64 << 10;   // of the dictionary; NumPy itself stops at 10,000 bytes
+constexpr size_t kMaxRank = 64;           // NumPy's limit
+constexpr size_t kChunk = 1 << 20;
+
+struct DTypeCode {
+  DType dtype;
+  const char* code;
+};
+// NumPy has no bf16.
+constexpr DTypeCode kCodes[] = {
+    {DType::bool_, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i32, "<i4"},
+    {DType::i64, "<i8"},   {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
+};
+
+struct Header {
+  DType dtype = DType::f32;
+  std::vector<int64_t> dims;
+  size_t offset = 0;   // of the elements
+  uint64_t bytes = 0;  // of the elements
+};
+
+Status Bad(const std::string& why) { return {StatusCode::kInvalid, why}; }
+
+// The dictionary, from its opening to its closing brace.
+class DictionaryParser {
+ public:
+  explicit DictionaryParser(std::string_view text) : text_(text) {}
+
+  Status Parse(Header& header) {
+    if (!Take('{')) return Bad("its header is no dictionary");
+    bool descr = false, order = false, shape = false;
+    while (!Take('}')) {
+      std::string_view key;
+      if (!String(key) || !Take(':')) return Bad("its header is no dictionary of three entries");
+      bool& seen = key == "descr" ? descr : key == "fortran_order" ? order : shape;
+      if ((&seen == &shape && key != "shape") || seen) {
+        return Bad(fmt::format("its header has an entry `{}` that is unknown or there twice", key));
+      }
+      seen = true;
+      CGRAPH_RETURN_IF_ERROR(key == "descr"           ? Descr(header)
+                             : key == "fortran_order" ? Order()
+                                                      : Shape(header));
+      if (!Take(',') && !Peek('}')) return Bad("its header is no dictionary of three entries");
+    }
+    Space();
+    if (!text_.empty()) return Bad("its header goes on after the dictionary");
+    if (!descr || !order || !shape) {
+      return Bad("its header lacks one of `descr`, `fortran_order` and `shape`");
+    }
+    return Status::Ok();
+  }
+
+ private:
+  void Space() { text_.remove_prefix(std::min(text_.find_first_not_of(" \t\n"), text_.size())); }
+  bool Peek(char c) {
+    Space();
+    return !text_.empty() && text_[0] == c;
+  }
+  bool Take(char c) {
+    const bool there = Peek(c);
+    if (there) text_.remove_prefix(1);
+    return there;
+  }
+  bool String(std::string_view& value) {
+    if (!Peek('\'') && !Peek('"')) return false;
+    const size_t end = text_.find(text_[0], 1);
+    if (end == std::string_view::npos) return false;
+    value = text_.substr(1, end - 1);
+    text_.remove_prefix(end + 1);
+    return true;
+  }
+  bool Word(std::string_view word) {
+    Space();
+    if (text_.substr(0, word.size()) != word) return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+
+  Status Descr(Header& header) {
+    if (Peek('[')) return Bad("it holds records; save each field as an array of its own");
+    std::string_view code;
+    if (!String(code)) return Bad("its `descr` is no text");
+    for (const DTypeCode& known : kCodes) {
+      if (code == known.code) {
+        header.dtype = known.dtype;
+        return Status::Ok();
+      }
+    }
+    if (!code.empty() && code[0] == '>') {
+      return Bad(fmt::format("its elements are big-endian (`{}`); save it with "
+                             "x.astype(x.dtype.newbyteorder('<'))", code));
+    }
+    return Bad(fmt::format("its elements are `{}`; known are bool, i8, u8, i32, i64, f16, f32 and "
+                           "f64; save it with x.astype(...)", code));
+  }
+  Status Order() {
+    if (Word("False")) return Status::Ok();
+    if (Word("True")) {
+      return Bad("its elements are in Fortran order; save it with np.ascontiguousarray(x)");
+    }
+    return Bad("its `fortran_order` is neither True nor False");
+  }
+  Status Shape(Header& header) {
+    if (!Take('(')) return Bad("its `shape` is no tuple");
+    while (!Take(')')) {
+      Space();
+      int64_t dim = 0;
+      size_t digits = 0;
+      for (; digits < text_.size() && text_[digits] >= '0' && text_[digits] <= '9'; ++digits) {
+        if (__builtin_mul_overflow(dim, int64_t{10}, &dim) ||
+            __builtin_add_overflow(dim, int64_t{text_[digits] - '0'}, &dim)) {
+          return Bad("its `shape` has a number above 2^63");
+        }
+      }
+      if (digits == 0) return Bad("its `shape` is no tuple of numbers >= 0");
+      text_.remove_prefix(digits);
+      if (header.dims.size() == kMaxRank) {
+        return Bad(fmt::format("its `shape` has more than {} dimensions", kMaxRank));
+      }
+      header.dims.push_back(dim);
+      if (!Take(',') && !Peek(')')) return Bad("its `shape` is no tuple of numbers >= 0");
+    }
+    return Status::Ok();
+  }
+
+  std::string_view text_;
+};
+
+// From the first bytes of a file: all of it, or at least the longest header.
+Result<Header> ParseHeader(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kMagicBytes + 2 || std::memcmp(bytes.data(), kMagic, kMagicBytes) != 0) {
+    return Bad("it is no .npy file: it does not begin with \\x93NUMPY");
+  }
+  const int version = bytes[6];
+  if (version < 1 || version > 3 || bytes[7] != 0) {
+    return Bad(fmt::format("its format is {}.{}; known are 1.0, 2.0 and 3.0", version, bytes[7]));
+  }
+  const size_t length_bytes = version == 1 ? 2 : 4;
+  Header header;
+  header.offset = kMagicBytes + 2 + length_bytes;
+  if (bytes.size() < header.offset) return Bad("it ends inside its header");
+  size_t length = 0;
+  for (size_t i = length_bytes; i > 0; --i) length = length << 8 | bytes[kMagicBytes + 1 + i];
+  if (length > kMaxHeader) {
+    return Bad(fmt::format("its header has {} bytes; more than {} are refused", length, kMaxHeader));
+  }
+  if (length > bytes.size() - header.offset) return Bad("it ends inside its header");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + header.offset, length);
+  CGRAPH_RETURN_IF_ERROR(DictionaryParser(text).Parse(header));
+  header.offset += length;
+  const std::optional<uint64_t> data = TensorBytes(header.dtype, header.dims);
+  if (!data) return Bad("its `shape` has more elements than any memory");
+  header.bytes = *data;
+  return header;
+}
+
+Status WrongSize(const Header& header, uint64_t there) {
+  return Bad(fmt::format("its header promises {} bytes of elements, and {} follow", header.bytes,
+                         there));
+}
+
+Result<Array> Finish(Header header, std::vector<uint8_t> bytes) {
+  if (!ValidElements(header.dtype, bytes)) return Bad("it has booleans that are neither 0 nor 1");
+  return Array{header.dtype, std::move(header.dims), std::move(bytes)};
+}
+
+// Memory grows with what arrives, whatever the header promises.
+Result<Array> ReadStream(File& file, Header header, std::span<const uint8_t> read_already) {
+  std::vector<uint8_t> bytes(read_already.begin(), read_already.end());
+  while (bytes.size() <= header.bytes) {
+    const size_t before = bytes.size();
+    // One byte more than is promised, to notice that too much follows.
+    const size_t wanted = std::min<uint64_t>(header.bytes + 1 - before, std::max(before, kChunk));
+    bytes.resize(before + wanted);
+    Result<size_t> count = file.Read(std::span(bytes).subspan(before));
+    if (!count.ok()) return count.status();
+    bytes.resize(before + *count);
+    if (*count < wanted) break;
+  }
+  if (bytes.size() < header.bytes) return WrongSize(header, bytes.size());
+  if (bytes.size() > header.bytes) return Bad("more bytes follow than its header promises");
+  return Finish(std::move(header), std::move(bytes));
+}
+
+Result<Array> ReadSized(const File& file, Header header) {
+  const uint64_t there = *file.size() - header.offset;
+  if (there != header.bytes) return WrongSize(header, there);
+  std::vector<uint8_t> bytes(header.bytes);
+  CGRAPH_RETURN_IF_ERROR(file.ReadAt(header.offset, bytes));
+  return Finish(std::move(header), std::move(bytes));
+}
+
+Result<Array> ReadOpen(File& file) {
+  const size_t longest = kMagicBytes + 6 + kMaxHeader;
+  std::vector<uint8_t> prefix(std::min<uint64_t>(file.size().value_or(longest), longest));
+  Result<size_t> count = file.Read(prefix);
+  if (!count.ok()) return count.status();
+  prefix.resize(*count);
+  Result<Header> header = ParseHeader(prefix);
+  if (!header.ok()) return header.status();
+  if (file.size()) return ReadSized(file, std::move(*header));
+  const size_t offset = header->offset;
+  return ReadStream(file, std::move(*header), std::span(prefix).subspan(offset));
+}
+
+}  // namespace
+
+Result<Array> ParseNpy(std::span<const uint8_t> bytes) {
+  Result<Header> header = ParseHeader(bytes);
+  if (!header.ok()) return header.status();
+  const std::span<const uint8_t> data = bytes.subspan(header->offset);
+  if (data.size() != header->bytes) return WrongSize(*header, data.size());
+  return Finish(std::move(*header), {data.begin(), data.end()});
+}
+
+Result<Array> ReadNpy(const std::string& path) {
+  Result<File> file = File::Open(path);
+  if (!file.ok()) return file.status();
+  Result<Array> array = ReadOpen(*file);
+  if (array.ok() || array.status().code() == StatusCode::kNotFound) return array;
+  return Status(array.status().code(),
+                fmt::format("{}: {}", file->path(), array.status().message()));
+}
+
+std::vector<uint8_t> FormatNpyHeader(DType dtype, std::span<const int64_t> dims) {
+  const auto code = std::find_if(std::begin(kCodes), std::end(kCodes),
+                                 [dtype](const DTypeCode& known) { return known.dtype == dtype; });
+  assert(code != std::end(kCodes));
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", code->code);
+  for (const int64_t dim : dims) text += fmt::format("{}, ", dim);
+  if (dims.size() > 1) text.resize(text.size() - 2);
+  if (dims.size() == 1) text.pop_back();
+  text += "), }";
+  // Elements begin at a multiple of 64 bytes; the header ends with a newline.
+  const size_t fixed = kMagicBytes + 4;
+  text.append(63 - (fixed + text.size()) % 64, ' ');
+  text += '\n';
+  std::vector<uint8_t> header(kMagic, kMagic + kMagicBytes);
+  header.insert(header.end(), {1, 0, static_cast<uint8_t>(text.size() & 0xff),
+                               static_cast<uint8_t>(text.size() >> 8)});
+  header.insert(header.end(), text.begin(), text.end());
+  return header;
+}
+
+namespace {
+
+bool WriteAll(int descriptor, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+Status WriteNpy(const std::string& path, DType dtype, std::span<const int64_t> dims,
+                std::span<const uint8_t> bytes) {
+  if (dtype == DType::bf16) {
+    return {StatusCode::kUnsupported,
+            fmt::format("{} cannot be written: NumPy has no bf16; cast<f32> the result", path)};
+  }
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool done = descriptor >= 0 && WriteAll(descriptor, FormatNpyHeader(dtype, dims)) &&
+              WriteAll(descriptor, bytes);
+  int error = errno;
+  if (descriptor >= 0 && close(descriptor) != 0 && done) {
+    done = false;
+    error = errno;
+  }
+  if (done) return Status::Ok();
+  return {StatusCode::kNotFound, fmt::format("cannot write {}: {}", path, std::strerror(error))};
+}
+
+}  // namespace cgraph::files
