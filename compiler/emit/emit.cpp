@@ -1,0 +1,177 @@
+#include "compiler/emit/emit.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "compiler/base/check.h"
+#include "compiler/cost/cost.h"
+#include "compiler/emit/emit_graph.h"
+#include "compiler/emit/pools.h"
+#include "fmt/format.h"
+#include "llvm/Support/SHA1.h"
+#include "llvm/Support/xxhash.h"
+
+namespace cgraph {
+namespace {
+
+using emit::PlanNumbers;
+using emit::Pools;
+using schedule::LaneKind;
+using schedule::Schedule;
+
+plan::LaneKind PlanLaneKind(LaneKind kind) {
+  switch (kind) {
+    case LaneKind::kCompute: return plan::LaneKind::compute;
+    case LaneKind::kComm: return plan::LaneKind::comm;
+    case LaneKind::kCopy: return plan::LaneKind::copy;
+    case LaneKind::kTake: case LaneKind::kGive: return plan::LaneKind::host;
+  }
+  return plan::LaneKind::compute;
+}
+
+void EmitDevices(const graph::Module& module, plan::Plan& plan) {
+  static constexpr plan::DeviceKind kKinds[] = {plan::DeviceKind::caller, plan::DeviceKind::cpu,
+                                                plan::DeviceKind::gpu};
+  for (const graph::Device& device : module.devices) {
+    auto out = std::make_unique<plan::Device>();
+    out->kind = kKinds[static_cast<int>(device.kind)];
+    out->index = device.index;
+    out->node = device.node;
+    out->memory_limit = std::numeric_limits<uint64_t>::max();  // none is assumed
+    plan.devices.push_back(std::move(out));
+  }
+}
+
+// Lanes belong to the plan: graphs that use the same kind of lane of a device share it.
+std::vector<PlanNumbers> EmitLanes(const std::vector<Schedule>& schedules, plan::Plan& plan) {
+  std::map<std::pair<graph::DeviceId, LaneKind>, uint32_t> numbers;
+  std::set<graph::DeviceId> devices;
+  for (const Schedule& schedule : schedules) {
+    for (const schedule::Lane& lane : schedule.lanes) numbers[{lane.device, lane.kind}] = 0;
+  }
+  for (auto& [key, number] : numbers) {
+    number = static_cast<uint32_t>(plan.lanes.size());
+    devices.insert(key.first);
+    plan.lanes.emplace_back(key.first.index, PlanLaneKind(key.second), plan::kNone,
+                            /*worker=*/static_cast<uint32_t>(devices.size() - 1));
+  }
+  plan.workers = static_cast<uint32_t>(std::max<size_t>(devices.size(), 1));
+  std::vector<PlanNumbers> result;
+  for (const Schedule& schedule : schedules) {
+    PlanNumbers graph_numbers{.plan_lanes = static_cast<uint32_t>(plan.lanes.size())};
+    for (const schedule::Lane& lane : schedule.lanes) {
+      graph_numbers.lanes.push_back(numbers[{lane.device, lane.kind}]);
+    }
+    result.push_back(std::move(graph_numbers));
+  }
+  return result;
+}
+
+// One communicator of all lanes that send or receive over nccl. A graph without overlap does so in
+// other lanes than one with it, and a communicator is used by one lane of each device: so there is
+// one for either.
+void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
+                       plan::Plan& plan) {
+  for (const bool overlap : {true, false}) {
+    std::set<uint32_t> members;
+    for (size_t i = 0; i < schedules.size(); ++i) {
+      if (schedules[i].overlap != overlap) continue;
+      for (const schedule::Channel& channel : schedules[i].channels) {
+        if (channel.transport != Transport::kNccl) continue;
+        members.insert(numbers[i].lanes[channel.from.index]);
+        members.insert(numbers[i].lanes[channel.to.index]);
+      }
+    }
+    if (members.empty()) continue;
+    const auto communicator = static_cast<uint32_t>(plan.communicators.size());
+    plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
+                                    static_cast<uint32_t>(members.size()),
+                                    /*created=*/communicator);
+    plan.members.insert(plan.members.end(), members.begin(), members.end());
+    for (size_t i = 0; i < schedules.size(); ++i) {
+      if (schedules[i].overlap == overlap) numbers[i].communicator = communicator;
+    }
+  }
+}
+
+// Plans that know an actor by the same digest may use the same living state.
+uint64_t LayoutDigest(const plan::Actor& actor) {
+  std::string text = actor.class_name;
+  for (const auto& state : actor.states) {
+    text += fmt::format("\n{} {} {} {}", state->name, static_cast<int>(state->dtype),
+                        state->offset, state->bytes);
+    for (int64_t dim : state->dims) text += fmt::format(" {}", dim);
+  }
+  return llvm::xxHash64(text);
+}
+
+void EmitActors(const graph::Module& module, plan::Plan& plan) {
+  for (graph::InstanceId id : module.instances.Ids()) {
+    const graph::Instance& instance = module.instances[id];
+    const schedule::StateLayout layout = schedule::LayOutState(module, id);
+    auto actor = std::make_unique<plan::Actor>();
+    actor->name = instance.name;
+    actor->class_name = instance.actor;
+    actor->device = instance.device.index;
+    actor->state_bytes = layout.bytes;
+    for (size_t i = 0; i < layout.states.size(); ++i) {
+      const graph::State& state = module.states[layout.states[i]];
+      auto out = std::make_unique<plan::State>();
+      out->name = state.name;
+      out->dtype = emit::PlanDType(state.type.dtype);
+      for (const graph::Dim& dim : state.type.dims) out->dims.push_back(dim.extent);
+      out->offset = layout.offsets[i];
+      out->bytes = state.type.bytes();
+      actor->states.push_back(std::move(out));
+    }
+    actor->layout = LayoutDigest(*actor);
+    plan.actors.push_back(std::move(actor));
+  }
+}
+
+// SHA-1 over paths and texts, each with its length. It tells plans apart; it protects nothing.
+std::vector<uint8_t> Digest(const Sources& sources) {
+  llvm::SHA1 hash;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const Source& source = sources[SourceId(i)];
+    hash.update(fmt::format("{} {}\n", source.path.size(), source.text.size()));
+    hash.update(source.path);
+    hash.update(source.text);
+  }
+  const llvm::StringRef digest = hash.final();
+  return {digest.bytes_begin(), digest.bytes_end()};
+}
+
+}  // namespace
+
+std::unique_ptr<plan::Plan> Emit(const graph::Module& module,
+                                 const std::vector<Schedule>& schedules,
+                                 const EmitOptions& options) {
+  CGRAPH_CHECK(schedules.size() == module.graphs.size() + 1, "emit", "a schedule for every graph");
+  auto plan = std::make_unique<plan::Plan>();
+  plan->format = plan::kFormat;
+  plan->compiler = options.compiler;
+  if (options.sources) plan->source_digest = Digest(*options.sources);
+  for (const auto& [name, value] : module.parameters) {
+    plan->parameters.push_back(std::make_unique<plan::Parameter>());
+    plan->parameters.back()->name = name;
+    plan->parameters.back()->value = value;
+  }
+  plan->topology = cost::AssumedTopology().name;
+  EmitDevices(module, *plan);
+  EmitActors(module, *plan);
+  std::vector<PlanNumbers> numbers = EmitLanes(schedules, *plan);
+  EmitCommunicators(schedules, numbers, *plan);
+
+  Pools pools(*plan, options.sources);
+  plan->start = EmitGraph(module, module.start, schedules[0], numbers[0], pools);
+  for (size_t i = 0; i < module.graphs.size(); ++i) {
+    plan->graphs.push_back(
+        EmitGraph(module, module.graphs[i], schedules[i + 1], numbers[i + 1], pools));
+  }
+  return plan;
+}
+
+}  // namespace cgraph

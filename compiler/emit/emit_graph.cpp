@@ -1,0 +1,319 @@
+// One graph of a plan: its data (values, buffers, arenas, channels), then its lanes' instructions.
+//
+// A unit becomes its wait, its steps, its signal. Both ends of a transfer stand together: the waits
+// of both, both ends, the signals of both, so that nothing comes between what shares a position.
+#include "compiler/emit/emit_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "compiler/base/check.h"
+
+namespace cgraph::emit {
+namespace {
+
+using schedule::Buffer;
+using schedule::ReplicaId;
+using schedule::Space;
+using schedule::Step;
+using schedule::Unit;
+using schedule::UnitId;
+
+plan::Space PlanSpace(Space space) {
+  switch (space) {
+    case Space::kSlot: return plan::Space::slot;
+    case Space::kState: return plan::Space::state;
+    case Space::kOutput: return plan::Space::output;
+    case Space::kInput: return plan::Space::input;
+    case Space::kConstant: return plan::Space::constant;
+  }
+  return plan::Space::slot;
+}
+
+// ---- data -------------------------------------------------------------------------------------
+
+class DataEmitter {
+ public:
+  DataEmitter(const graph::Module& module, const graph::Graph& graph,
+              const schedule::Schedule& schedule, const PlanNumbers& numbers, Pools& pools,
+              plan::Graph& out)
+      : module_(module), graph_(graph), schedule_(schedule), numbers_(numbers), pools_(pools),
+        out_(out) {}
+
+  void Run() {
+    EmitSymbols();
+    EmitCalls();
+    EmitBuffers();
+    EmitValues();
+    EmitChannels();
+    EmitPorts();
+  }
+
+ private:
+  void EmitSymbols() {
+    for (const graph::Symbol& symbol : graph_.symbols) {
+      out_.symbols.emplace_back(symbol.bound, pools_.Name(symbol.name));
+    }
+    for (const schedule::Extent& extent : schedule_.extents) {
+      out_.extents.emplace_back(extent.symbol.index, extent.device.index, extent.replica.index);
+    }
+  }
+
+  void EmitCalls() {
+    for (const graph::Call& call : graph_.calls) {
+      const auto first = static_cast<uint32_t>(out_.call_indices.size());
+      for (int64_t index : call.indices) out_.call_indices.push_back(static_cast<int32_t>(index));
+      out_.calls.emplace_back(call.instance.index, pools_.Name(call.method),
+                              pools_.Site(call.site), first,
+                              static_cast<uint16_t>(call.indices.size()));
+    }
+  }
+
+  uint32_t ArenaOf(const Buffer& buffer) {
+    const graph::InstanceId owner = buffer.space == Space::kState
+                                        ? module_.states[buffer.state].instance
+                                        : graph::InstanceId();
+    const auto [it, is_new] =
+        arenas_.try_emplace({buffer.space, buffer.device, owner}, out_.arenas.size());
+    if (is_new) {
+      const int64_t bytes =
+          owner.valid() ? schedule::LayOutState(module_, owner).bytes : int64_t{0};
+      out_.arenas.emplace_back(buffer.device.index, owner.index, PlanSpace(buffer.space),
+                               plan::Memory::plain,
+                               static_cast<uint16_t>(schedule::Copies(buffer.space, graph_)),
+                               bytes);
+    }
+    return it->second;
+  }
+
+  void EmitBuffers() {
+    constexpr int64_t kAlignment = 64;
+    for (const Buffer& buffer : schedule_.buffers) {
+      const uint32_t arena = ArenaOf(buffer);
+      const int64_t end = (buffer.offset + buffer.bytes + kAlignment - 1) / kAlignment * kAlignment;
+      plan::Arena& record = out_.arenas[arena];
+      record.mutate_bytes(std::max<uint64_t>(record.bytes(), end));
+      if (buffer.space == Space::kConstant) {
+        const std::string& bytes = graph_.values[buffer.constant].constant;
+        out_.constants.emplace_back(static_cast<uint32_t>(out_.buffers.size()),
+                                    out_.constant_data.size());
+        out_.constant_data.insert(out_.constant_data.end(), bytes.begin(), bytes.end());
+      }
+      out_.buffers.emplace_back(arena, record.owner(), buffer.offset, buffer.bytes, kAlignment,
+                                plan::kNone);
+    }
+  }
+
+  void EmitValues() {
+    for (const schedule::Replica& replica : schedule_.replicas) {
+      const graph::Value& value = graph_.values[replica.value];
+      const auto first_dim = static_cast<uint32_t>(out_.dims.size());
+      for (const graph::Dim& dim : value.type.dims) {
+        out_.dims.emplace_back(dim.extent, dim.symbol.index);
+      }
+      out_.values.emplace_back(pools_.Name(value.name), PlanDType(value.type.dtype),
+                               static_cast<uint8_t>(value.type.dims.size()), /*flags=*/0,
+                               first_dim, replica.buffer.index, replica.offset,
+                               value.type.bytes());
+    }
+  }
+
+  void EmitChannels() {
+    for (const schedule::Channel& channel : schedule_.channels) {
+      const bool nccl = channel.transport == Transport::kNccl;
+      out_.channels.emplace_back(nccl ? plan::Protocol::rendezvous : plan::Protocol::buffered,
+                                 nccl ? plan::Carrier::nccl : plan::Carrier::shm,
+                                 nccl ? numbers_.communicator : plan::kNone,
+                                 numbers_.lanes[channel.from.index],
+                                 numbers_.lanes[channel.to.index], nccl ? 0 : 1);
+    }
+  }
+
+  void EmitPorts() {
+    const auto emit = [](const std::vector<graph::Port>& ports,
+                         const std::vector<ReplicaId>& values,
+                         std::vector<std::unique_ptr<plan::Port>>& out) {
+      for (size_t i = 0; i < ports.size(); ++i) {
+        out.push_back(std::make_unique<plan::Port>());
+        out.back()->name = ports[i].name;
+        out.back()->value = values[i].index;
+        out.back()->place = plan::kNone;
+      }
+    };
+    emit(graph_.inputs, schedule_.inputs, out_.inputs);
+    emit(graph_.outputs, schedule_.outputs, out_.outputs);
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  const schedule::Schedule& schedule_;
+  const PlanNumbers& numbers_;
+  Pools& pools_;
+  plan::Graph& out_;
+  std::map<std::tuple<Space, graph::DeviceId, graph::InstanceId>, uint32_t> arenas_;
+};
+
+// ---- instructions -----------------------------------------------------------------------------
+
+class LaneEmitter {
+ public:
+  LaneEmitter(const graph::Graph& graph, const schedule::Schedule& schedule,
+              const PlanNumbers& numbers, Pools& pools, plan::Graph& out)
+      : graph_(graph), schedule_(schedule), numbers_(numbers), pools_(pools), out_(out),
+        programs_(numbers.plan_lanes) {}
+
+  void Run() {
+    NumberEvents();
+    for (uint32_t i = 0; i < schedule_.units.size();) {
+      const bool pair = i + 1 < schedule_.units.size() &&
+                        schedule_.units[UnitId(i + 1)].sender.valid();
+      const uint32_t end = i + (pair ? 2 : 1);
+      for (uint32_t unit = i; unit < end; ++unit) EmitWait(UnitId(unit));
+      for (uint32_t unit = i; unit < end; ++unit) EmitSteps(UnitId(unit));
+      for (uint32_t unit = i; unit < end; ++unit) EmitSignal(UnitId(unit));
+      i = end;
+    }
+    for (const std::vector<plan::Instruction>& program : programs_) {
+      out_.programs.emplace_back(static_cast<uint32_t>(out_.instructions.size()),
+                                 static_cast<uint32_t>(program.size()));
+      out_.instructions.insert(out_.instructions.end(), program.begin(), program.end());
+    }
+  }
+
+ private:
+  void NumberEvents() {
+    events_.assign(schedule_.units.size(), plan::kNone);
+    for (UnitId unit : schedule_.units.Ids()) {
+      if (schedule_.units[unit].signals) events_[unit.index] = out_.events++;
+    }
+  }
+
+  // Appends to the lane, at the next position; `written` counts in the same order.
+  plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind) {
+    plan::Instruction instruction{};
+    instruction.mutate_kind(kind);
+    instruction.mutate_call(plan::kNone);
+    instruction.mutate_order(position_++);
+    instruction.mutate_written(written_++);
+    std::vector<plan::Instruction>& program = programs_[numbers_.lanes[lane.index]];
+    program.push_back(instruction);
+    return program.back();
+  }
+
+  void EmitWait(UnitId id) {
+    const Unit& unit = schedule_.units[id];
+    if (unit.waits.empty()) return;
+    plan::Instruction& wait = Append(unit.lane, plan::Kind::wait);
+    wait.mutate_flags(plan::kAlwaysRuns);
+    wait.mutate_first(static_cast<uint32_t>(out_.waits.size()));
+    wait.mutate_inputs(static_cast<uint16_t>(unit.waits.size()));
+    for (const schedule::Wait& source : unit.waits) {
+      out_.waits.emplace_back(events_[source.unit.index], static_cast<uint16_t>(source.lag));
+    }
+  }
+
+  void EmitSignal(UnitId id) {
+    if (!schedule_.units[id].signals) return;
+    plan::Instruction& signal = Append(schedule_.units[id].lane, plan::Kind::signal);
+    signal.mutate_flags(plan::kAlwaysRuns);
+    signal.mutate_subject(events_[id.index]);
+  }
+
+  void EmitSteps(UnitId id) {
+    const Unit& unit = schedule_.units[id];
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      const Step& step = schedule_.steps[schedule::StepId(unit.first.index + i)];
+      if (step.kind == Step::kTransfer) {
+        EmitEnd(unit, step);
+      } else {
+        EmitStep(unit, step);
+      }
+    }
+  }
+
+  void EmitStep(const Unit& unit, const Step& step) {
+    static constexpr plan::Kind kKinds[] = {plan::Kind::call, plan::Kind::load, plan::Kind::take,
+                                            plan::Kind::give, plan::Kind::copy};
+    plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind]);
+    instruction.mutate_first(AddOperands(step.inputs));
+    AddOperands(step.outputs);
+    instruction.mutate_inputs(static_cast<uint16_t>(step.inputs.size()));
+    instruction.mutate_outputs(static_cast<uint16_t>(step.outputs.size()));
+    instruction.mutate_call(step.call.index);
+    instruction.mutate_expected(step.expected_ps);
+    uint8_t flags = WritesState(step) ? plan::kCommitsState : 0;
+    switch (step.kind) {
+      case Step::kCall:
+        instruction.mutate_subject(pools_.Kernel(graph_.ops[step.op]));
+        if (graph_.ops[step.op].fails) flags |= plan::kMayFail;
+        break;
+      case Step::kLoad:
+        instruction.mutate_subject(pools_.Weight(graph_.ops[step.op]));
+        break;
+      case Step::kTake: case Step::kGive:
+        instruction.mutate_subject(step.port);
+        break;
+      case Step::kCopy: case Step::kTransfer:
+        break;
+    }
+    instruction.mutate_flags(flags);
+  }
+
+  // One end of a transfer. Both ends of a rendezvous happen at one position; what is buffered is
+  // sent first.
+  void EmitEnd(const Unit& unit, const Step& step) {
+    const bool receives = unit.sender.valid();
+    const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
+    if (receives && rendezvous) --position_;
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm);
+    comm.mutate_flags(plan::kAlwaysRuns);
+    comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
+    comm.mutate_inputs(1);
+    comm.mutate_call(step.call.index);
+    comm.mutate_expected(step.expected_ps);
+    const std::vector<ReplicaId>& values = receives ? step.outputs : step.inputs;
+    const auto count = static_cast<uint16_t>(values.size());
+    out_.parts.emplace_back(receives ? plan::Part::recv : plan::Part::send, /*flags=*/0,
+                            receives ? 0 : count, receives ? count : 0, step.channel.index,
+                            transfers_, AddOperands(values));
+    if (receives) ++transfers_;
+  }
+
+  uint32_t AddOperands(const std::vector<ReplicaId>& replicas) {
+    const auto first = static_cast<uint32_t>(out_.operands.size());
+    for (ReplicaId id : replicas) out_.operands.push_back(id.index);
+    return first;
+  }
+
+  bool WritesState(const Step& step) const {
+    return std::any_of(step.outputs.begin(), step.outputs.end(), [&](ReplicaId id) {
+      return schedule_.buffers[schedule_.replicas[id].buffer].space == Space::kState;
+    });
+  }
+
+  const graph::Graph& graph_;
+  const schedule::Schedule& schedule_;
+  const PlanNumbers& numbers_;
+  Pools& pools_;
+  plan::Graph& out_;
+  std::vector<std::vector<plan::Instruction>> programs_;  // by plan lane
+  std::vector<uint32_t> events_;                          // by unit
+  uint32_t position_ = 0, written_ = 0, transfers_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<plan::Graph> EmitGraph(const graph::Module& module, const graph::Graph& graph,
+                                       const schedule::Schedule& schedule,
+                                       const PlanNumbers& numbers, Pools& pools) {
+  auto out = std::make_unique<plan::Graph>();
+  out->name = graph.name;
+  out->inflight = static_cast<uint32_t>(graph.inflight);
+  out->deadline_ps = graph.timeout_ps;
+  DataEmitter(module, graph, schedule, numbers, pools, *out).Run();
+  LaneEmitter(graph, schedule, numbers, pools, *out).Run();
+  return out;
+}
+
+}  // namespace cgraph::emit

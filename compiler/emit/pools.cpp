@@ -1,0 +1,128 @@
+#include "compiler/emit/pools.h"
+
+#include <bit>
+
+#include "compiler/base/check.h"
+#include "fmt/format.h"
+
+namespace cgraph::emit {
+namespace {
+
+// One list of dtypes in the compiler, one in the plan: in the same order.
+static_assert(static_cast<int>(DType::kBool) == static_cast<int>(plan::DType::MIN));
+static_assert(static_cast<int>(DType::kF16) == static_cast<int>(plan::DType::f16));
+static_assert(static_cast<int>(DType::kI64) == static_cast<int>(plan::DType::i64));
+static_assert(static_cast<int>(DType::kF64) == static_cast<int>(plan::DType::MAX));
+
+struct AttributeWriter {
+  plan::Attribute& to;
+
+  void operator()(int64_t value) { to.ints = {value}; }
+  void operator()(bool value) { to.ints = {value}; }
+  void operator()(double value) { to.bits = {std::bit_cast<uint64_t>(value)}; }
+  void operator()(const std::string& value) { to.text = value; }
+  void operator()(const std::vector<int64_t>& value) { to.ints = value; }
+  void operator()(DType value) { to.dtype = PlanDType(value); }
+};
+
+std::unique_ptr<plan::Attribute> MakeAttribute(const graph::Attribute& attribute) {
+  auto result = std::make_unique<plan::Attribute>();
+  result->name = attribute.name;
+  std::visit(AttributeWriter{*result}, attribute.value);
+  return result;
+}
+
+std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
+  auto primitive = std::make_unique<plan::Primitive>();
+  primitive->op = op.kernel;
+  for (const graph::Attribute& attribute : op.attributes) {
+    primitive->attributes.push_back(MakeAttribute(attribute));
+  }
+  for (size_t i = 0; i < op.operands.size() + op.results.size(); ++i) {
+    primitive->operands.push_back(static_cast<int32_t>(i));
+  }
+  auto kernel = std::make_unique<plan::Kernel>();
+  kernel->name = op.kernel;
+  kernel->body.push_back(std::move(primitive));
+  kernel->flops = op.flops;
+  kernel->bytes = op.bytes;
+  kernel->fails = op.fails;
+  for (const auto& [operand, result] : op.inplace) {
+    kernel->inplace.emplace_back(static_cast<uint16_t>(operand), static_cast<uint16_t>(result));
+  }
+  return kernel;
+}
+
+// Two ops with the same text are the same kernel. Texts carry their length, so that no attribute's
+// text can look like the rest of another.
+std::string Identity(const plan::Kernel& kernel) {
+  const plan::Primitive& body = *kernel.body[0];
+  std::string text = fmt::format("{} {} {} {} {}", kernel.name, body.operands.size(), kernel.flops,
+                                 kernel.bytes, kernel.fails);
+  for (const auto& attribute : body.attributes) {
+    text += fmt::format(" {}:{}:{}:{}", attribute->name, static_cast<int>(attribute->dtype),
+                        attribute->text.size(), attribute->text);
+    for (int64_t value : attribute->ints) text += fmt::format(" i{}", value);
+    for (uint64_t value : attribute->bits) text += fmt::format(" b{}", value);
+  }
+  for (const plan::Inplace& pair : kernel.inplace) {
+    text += fmt::format(" {}={}", pair.input(), pair.output());
+  }
+  return text;
+}
+
+std::string TextAttribute(const graph::Op& op, const std::string& name) {
+  for (const graph::Attribute& attribute : op.attributes) {
+    const std::string* text = std::get_if<std::string>(&attribute.value);
+    if (attribute.name == name && text) return *text;
+  }
+  CheckFailed("emit", "load without its text `" + name + "`", __FILE__, __LINE__);
+}
+
+}  // namespace
+
+plan::DType PlanDType(DType dtype) { return static_cast<plan::DType>(dtype); }
+
+Pools::Pools(plan::Plan& plan, const Sources* sources) : plan_(plan), sources_(sources) {
+  if (!sources) return;
+  for (size_t i = 0; i < sources->size(); ++i) plan_.files.push_back((*sources)[SourceId(i)].path);
+}
+
+uint32_t Pools::Name(const std::string& name) {
+  const auto [it, is_new] = names_.try_emplace(name, plan_.names.size());
+  if (is_new) plan_.names.push_back(name);
+  return it->second;
+}
+
+uint32_t Pools::Site(const Range& range) {
+  if (!sources_ || !range.valid()) return plan::kNone;
+  const auto [it, is_new] =
+      sites_.try_emplace({range.source, range.begin, range.end}, plan_.sites.size());
+  if (is_new) {
+    const LineColumn begin = sources_->Locate(range.source, range.begin);
+    const LineColumn end = sources_->Locate(range.source, range.end);
+    plan_.sites.emplace_back(range.source.index, begin.line, begin.column, end.line, end.column);
+  }
+  return it->second;
+}
+
+uint32_t Pools::Kernel(const graph::Op& op) {
+  std::unique_ptr<plan::Kernel> kernel = MakeKernel(op);
+  const auto [it, is_new] = kernels_.try_emplace(Identity(*kernel), plan_.kernels.size());
+  if (is_new) plan_.kernels.push_back(std::move(kernel));
+  return it->second;
+}
+
+uint32_t Pools::Weight(const graph::Op& load) {
+  const std::string file = TextAttribute(load, "file"), tensor = TextAttribute(load, "tensor");
+  const auto [it, is_new] = weights_.try_emplace({file, tensor}, plan_.weights.size());
+  if (is_new) {
+    auto weight = std::make_unique<plan::WeightFile>();
+    weight->name = file;
+    weight->tensor = tensor;
+    plan_.weights.push_back(std::move(weight));
+  }
+  return it->second;
+}
+
+}  // namespace cgraph::emit
