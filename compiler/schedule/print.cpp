@@ -1,0 +1,134 @@
+#include "compiler/schedule/print.h"
+
+#include "fmt/format.h"
+
+namespace cgraph {
+namespace {
+
+using schedule::Schedule;
+using schedule::Step;
+using schedule::Unit;
+using schedule::UnitId;
+
+const char* LaneKindName(schedule::LaneKind kind) {
+  switch (kind) {
+    case schedule::LaneKind::kCompute: return "compute";
+    case schedule::LaneKind::kComm: return "comm";
+    case schedule::LaneKind::kCopy: return "copy";
+    case schedule::LaneKind::kTake: return "take";
+    case schedule::LaneKind::kGive: return "give";
+  }
+  return "";
+}
+
+class SchedulePrinter {
+ public:
+  SchedulePrinter(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
+                  llvm::raw_ostream& out)
+      : module_(module), graph_(graph), schedule_(schedule), out_(out) {}
+
+  void Run() {
+    out_ << "schedule " << graph_.name << (schedule_.overlap ? "" : " overlap off") << "\n";
+    for (schedule::LaneId lane : schedule_.lanes.Ids()) {
+      out_ << "  " << LaneName(lane) << "\n";
+      for (UnitId unit : schedule_.lanes[lane].units) PrintUnit(unit);
+    }
+  }
+
+ private:
+  std::string LaneName(schedule::LaneId id) const {
+    const schedule::Lane& lane = schedule_.lanes[id];
+    return DeviceName(module_.devices[lane.device]) + " " + LaneKindName(lane.kind);
+  }
+
+  // Units are named by where they stand: "gpu[0] compute.3".
+  std::string UnitName(UnitId id) const {
+    const Unit& unit = schedule_.units[id];
+    return fmt::format("{}.{}", LaneName(unit.lane), unit.index);
+  }
+
+  std::string ValueName(schedule::ReplicaId id) const {
+    const graph::ValueId value = schedule_.replicas[id].value;
+    const std::string& name = graph_.values[value].name;
+    return name.empty() ? value.str() : name;
+  }
+
+  std::string CallText(graph::CallId id) const {
+    const graph::Call& call = graph_.calls[id];
+    std::string text = call.instance.valid() ? module_.instances[call.instance].name + "." : "";
+    text += call.method;
+    for (size_t i = 0; i < call.indices.size(); ++i) {
+      text += fmt::format("{}{}={}", i == 0 ? " [" : ", ", call.index_names[i], call.indices[i]);
+    }
+    return call.indices.empty() ? text : text + "]";
+  }
+
+  std::string StepText(const Unit& unit, const Step& step) const {
+    switch (step.kind) {
+      case Step::kCall: case Step::kLoad: return CallText(step.call);
+      case Step::kTake: return "take " + graph_.inputs[step.port].name;
+      case Step::kGive: return "give " + graph_.outputs[step.port].name;
+      case Step::kCopy:
+        return "copy " + ValueName(step.inputs[0]) + " to " +
+               DeviceName(module_.devices[BufferOf(step.outputs[0]).device]);
+      case Step::kTransfer: {
+        const bool receives = unit.sender.valid();
+        return fmt::format("{} {} {} {} by {}", receives ? "receive" : "send",
+                           ValueName(step.inputs[0]), receives ? "from" : "to",
+                           LaneName(receives ? step.lane : step.to_lane),
+                           TransportName(schedule_.channels[step.channel].transport).str());
+      }
+    }
+    return "";
+  }
+
+  const schedule::Buffer& BufferOf(schedule::ReplicaId id) const {
+    return schedule_.buffers[schedule_.replicas[id].buffer];
+  }
+
+  void PrintUnit(UnitId id) const {
+    const Unit& unit = schedule_.units[id];
+    out_ << fmt::format("    {}: {}", unit.index, StepText(unit, schedule_.steps[unit.first]));
+    const char* separator = "  after ";
+    for (const schedule::Wait& wait : unit.waits) {
+      out_ << separator << UnitName(wait.unit);
+      if (wait.lag > 0) out_ << fmt::format(" of {} before", wait.lag);
+      separator = ", ";
+    }
+    out_ << "\n";
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  const Schedule& schedule_;
+  llvm::raw_ostream& out_;
+};
+
+const graph::Graph& GraphOf(const graph::Module& module, size_t schedule) {
+  return schedule == 0 ? module.start : module.graphs[schedule - 1];
+}
+
+}  // namespace
+
+void PrintSchedule(const graph::Module& module, const std::vector<Schedule>& schedules,
+                   llvm::raw_ostream& out) {
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    SchedulePrinter(module, GraphOf(module, i), schedules[i], out).Run();
+  }
+}
+
+void PrintTransports(const graph::Module& module, const std::vector<Schedule>& schedules,
+                     llvm::raw_ostream& out) {
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    const graph::Graph& graph = GraphOf(module, i);
+    out << "transports " << graph.name << "\n";
+    for (const schedule::Edge& edge : schedules[i].edges) {
+      const std::string& name = graph.values[edge.value].name;
+      out << fmt::format("  {}: {} -> {} by {} ({})\n", name.empty() ? edge.value.str() : name,
+                         DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
+                         TransportName(edge.chosen).str(), edge.why);
+    }
+  }
+}
+
+}  // namespace cgraph
