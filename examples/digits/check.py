@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""Compares what the pipeline found with NumPy and with the truth; the exit code says whether it holds.
+
+    check.py --scores scores.npy --labels labels.npy
+
+Required: scores within 1e-5 of NumPy's, every label equal to NumPy's, and more than 95 % right on
+the test images, which the training never saw.
+"""
+import argparse
+import sys
+
+import numpy as np
+
+from model import LAST_WRITERS, WEIGHTS, load_data, load_safetensors, scores
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scores", required=True, help=".npy of f32[n, 10]")
+    parser.add_argument("--labels", required=True, help=".npy of i64[n]")
+    arguments = parser.parse_args()
+    found_scores, found_labels = np.load(arguments.scores), np.load(arguments.labels)
+
+    images, labels, test, training = load_data()
+    expected = scores(load_safetensors(WEIGHTS), images)
+    if found_scores.shape != expected.shape or found_labels.shape != labels.shape:
+        print(f"wrong shapes: scores {found_scores.shape}, labels {found_labels.shape}; expected "
+              f"{expected.shape} and {labels.shape}")
+        return 1
+    right = found_labels == labels
+    difference = np.abs(found_scores - expected).max()
+    unequal = int((found_labels != expected.argmax(axis=1)).sum())
+    last = np.arange(len(labels) - LAST_WRITERS, len(labels))
+    seen = np.isin(last, training).sum()
+    checks = [
+        (difference <= 1e-5, f"scores differ from NumPy's by at most {difference:.1e}"),
+        (unequal == 0, f"{unequal} of {len(labels)} labels differ from NumPy's"),
+        (right[test].mean() > 0.95, f"{right[test].mean():.2%} right of the {len(test)} test images"),
+    ]
+    for holds, text in checks:
+        print(f"{'ok  ' if holds else 'FAIL'} {text}")
+    print(f"     {right.mean():.2%} right of all {len(labels)}, {right[last].mean():.2%} of the last "
+          f"{len(last)} in file order ({seen} of which the training saw)")
+    return 0 if all(holds for holds, _ in checks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
