@@ -1,0 +1,91 @@
+#include "tests/interpreter/carriers.h"
+
+#include <algorithm>
+
+namespace cgraph::interpreter {
+
+Carriers::Carriers(const View& view, bool loose)
+    : view_(view), loose_(loose), channels_(view.graph->channels.size()) {}
+
+Ticket Carriers::Start(uint32_t lane, Message message) {
+  const PartView& part = *message.part;
+  if (part.part == plan::Part::collective) {
+    const uint32_t communicator = view_.graph->collectives[part.subject]->communicator;
+    const uint32_t member = MemberOf(view_, communicator, lane);
+    const uint64_t index = started_[{communicator, member}]++;
+    Meeting& meeting = meetings_[{communicator, index}];
+    meeting.messages.resize(Members(view_, communicator));
+    meeting.started.resize(Members(view_, communicator), false);
+    meeting.messages[member] = std::move(message);
+    meeting.started[member] = true;
+    return {communicator, member, index};
+  }
+  ChannelState& channel = channels_[part.subject];
+  auto& queue = part.part == plan::Part::send ? channel.sent : channel.awaited;
+  queue.push_back(std::move(message));
+  return {part.subject, 0, queue.size() - 1};
+}
+
+bool Carriers::Ready(const PartView& part, const Ticket& ticket) const {
+  if (part.part == plan::Part::recv) {
+    return channels_[ticket.group].sent.size() > ticket.index;
+  }
+  if (part.part == plan::Part::send) {
+    const plan::Channel& channel = view_.graph->channels[ticket.group];
+    const uint64_t capacity =
+        channel.protocol() == plan::Protocol::buffered ? channel.capacity() : 0;
+    return loose_ || channels_[ticket.group].awaited.size() + capacity > ticket.index;
+  }
+  const Meeting& meeting = meetings_.at({ticket.group, ticket.index});
+  for (uint32_t from = 0; from < meeting.started.size(); ++from) {
+    const bool needed =
+        !loose_ || Flows(*view_.graph->collectives[part.subject], from, ticket.member);
+    if (needed && !meeting.started[from]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Content> Carriers::Receive(const PartView& part, const Ticket& ticket,
+                                       const std::vector<uint64_t>& lengths,
+                                       std::string& mismatch) const {
+  if (part.part == plan::Part::send) {
+    return {};
+  }
+  if (part.part == plan::Part::recv) {
+    const ChannelState& channel = channels_[ticket.group];
+    return ReceiveMessage(channel.sent[ticket.index], channel.awaited[ticket.index], mismatch);
+  }
+  const Meeting& meeting = meetings_.at({ticket.group, ticket.index});
+  const Message& own = meeting.messages[ticket.member];
+  std::vector<Tag> contributions(meeting.messages.size(), 0);
+  for (uint32_t from = 0; from < meeting.messages.size(); ++from) {
+    if (!meeting.started[from]) {
+      continue;
+    }
+    const Message& message = meeting.messages[from];
+    if (message.part->subject != part.subject || message.execution != own.execution) {
+      mismatch = "members of a communicator meet in different collectives";
+    }
+    contributions[from] = Contribute(message.contents);
+  }
+  return CollectiveOutputs(*view_.graph->collectives[part.subject], ticket.member, contributions,
+                           lengths);
+}
+
+std::vector<Content> Carriers::ReceiveMessage(const Message& sent, const Message& awaited,
+                                              std::string& mismatch) const {
+  if (sent.execution != awaited.execution) {
+    mismatch = "the ends of a transfer work for different executions";
+  } else if (sent.part->at_bound != awaited.part->at_bound) {
+    mismatch = "one end of a transfer moves the bound, the other the extent";
+  } else if (sent.shapes.size() != awaited.shapes.size()) {
+    mismatch = "the ends of a transfer have different numbers of values";
+  } else if (!sent.empty && sent.shapes != awaited.shapes) {
+    mismatch = "the ends of a transfer disagree in type or extent";
+  }
+  return sent.contents;
+}
+
+}  // namespace cgraph::interpreter
