@@ -1,0 +1,162 @@
+// Parse in order: limits and encoding, lexemes, brackets, then item by item ANTLR's tree and from it
+// our rows. A tree lives as long as its item is being built, so memory follows the largest item and
+// not the file.
+#include "compiler/syntax/parse.h"
+
+#include "compiler/base/limits.h"
+#include "compiler/syntax/balance.h"
+#include "compiler/syntax/builder.h"
+#include "compiler/syntax/parse_hole.h"
+#include "compiler/syntax/recovery.h"
+#include "llvm/Support/ConvertUTF.h"
+
+namespace cgraph {
+namespace syntax {
+namespace {
+
+// Rules that may be active at once. A bracket takes about six; an `if` without brackets in the
+// condition of an `if` takes three and is not counted by Balance.
+constexpr size_t kMaxRules = kMaxNesting * 10;
+
+// ANTLR's parser, with SLL prediction, our recovery, and a bound on its recursion.
+class GuardedParser : public Grammar {
+ public:
+  GuardedParser(TokenWindow& window, SyntaxErrors& errors)
+      : Grammar(&window), window_(window), recovery_(std::make_shared<Recovery>(window, errors)) {
+    removeErrorListeners();
+    setErrorHandler(recovery_);
+    getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(
+        antlr4::atn::PredictionMode::SLL);
+  }
+
+  ~GuardedParser() override { getTreeTracker().reset(); }  // the tracker itself frees nothing
+
+  void enterRule(antlr4::ParserRuleContext* context, size_t state, size_t rule) override {
+    while (!active_.empty() && active_.back() != context->parent) active_.pop_back();
+    if (active_.size() == kMaxRules) {
+      const Lexeme& at = window_.lexemes()[window_.index()];
+      throw TooDeep{at.begin, at.end};
+    }
+    active_.push_back(context);
+    Grammar::enterRule(context, state, rule);
+  }
+
+  void Forget() {
+    window_.Forget();
+    getTreeTracker().reset();
+  }
+  Recovery& recovery() { return *recovery_; }
+
+ private:
+  TokenWindow& window_;
+  std::shared_ptr<Recovery> recovery_;
+  std::vector<const antlr4::tree::ParseTree*> active_;  // the rules that are being read, outermost first
+};
+
+bool StartsItem(size_t type) {
+  switch (type) {
+    case Lexer::IMPORT:
+    case Lexer::CONST:
+    case Lexer::TRANSPORT:
+    case Lexer::FN:
+    case Lexer::OP:
+    case Lexer::ACTOR:
+    case Lexer::PLACE:
+    case Lexer::GRAPH:
+    case Lexer::SCHEDULE:
+    case Lexer::TOPOLOGY:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void ReportTooDeep(const TooDeep& where, SyntaxErrors& errors) {
+  errors.ReportStructure(Code::kE0105, where.begin, where.end,
+                         "this is nested too deeply; give names to its parts");
+}
+
+void ParseItems(const Lexemes& lexemes, SyntaxErrors& errors, File& file) {
+  TokenWindow window(lexemes);
+  GuardedParser parser(window, errors);
+  Builder builder(file, errors);
+  while (lexemes[window.index()].type != antlr4::Token::EOF) {
+    if (!StartsItem(lexemes[window.index()].type)) {
+      ReportUnexpected(lexemes, window.index(), {}, Grammar::RuleFile, errors);
+      parser.recovery().SkipToDeclaration();
+      continue;
+    }
+    try {
+      Grammar::ItemContext* item = parser.item();
+      if (item->exception == nullptr) builder.BuildItem(item);
+    } catch (const TooDeep& where) {
+      ReportTooDeep(where, errors);
+      parser.recovery().SkipToDeclaration();
+    }
+    parser.Forget();
+  }
+}
+
+// The first byte that is no UTF-8, or the text's size.
+size_t FirstForeignByte(llvm::StringRef text) {
+  const auto* begin = reinterpret_cast<const llvm::UTF8*>(text.begin());
+  const auto* at = begin;
+  llvm::isLegalUTF8String(&at, begin + text.size());
+  return static_cast<size_t>(at - begin);
+}
+
+bool CheckText(llvm::StringRef text, SyntaxErrors& errors) {
+  if (text.size() > static_cast<size_t>(kMaxSourceBytes)) {
+    errors.Report(Code::kE0102, 0, 0,
+                  "this file has " + std::to_string(text.size()) + " bytes; at most " +
+                      std::to_string(kMaxSourceBytes) + " are read");
+    return false;
+  }
+  const size_t foreign = FirstForeignByte(text);
+  if (foreign < text.size()) {
+    const auto at = static_cast<uint32_t>(foreign);
+    errors.Report(Code::kE0103, at, at + 1, "this byte is not part of UTF-8 text");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void ParseHole(uint32_t begin, uint32_t end, SyntaxErrors& errors,
+               llvm::function_ref<void(Grammar::ExprContext*)> use) {
+  Lexemes cut, lexemes;
+  if (!Lex(errors.text(), begin, end, errors, cut) || !Balance(std::move(cut), errors, lexemes)) {
+    return;
+  }
+  TokenWindow window(lexemes);
+  GuardedParser parser(window, errors);
+  try {
+    use(parser.interpolation()->expr());
+  } catch (const antlr4::RecognitionException&) {  // reported by Recovery
+  } catch (const TooDeep& where) {
+    ReportTooDeep(where, errors);
+  }
+}
+
+}  // namespace syntax
+
+syntax::File Parse(SourceId source, Diagnostics& diagnostics) {
+  using namespace syntax;
+  File file;
+  file.source = source;
+  SyntaxErrors errors(source, diagnostics);
+  const llvm::StringRef text = errors.text();
+  try {
+    if (!CheckText(text, errors)) return file;
+    const uint32_t begin = text.startswith("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
+    Lexemes cut, lexemes;
+    if (!Lex(text, begin, static_cast<uint32_t>(text.size()), errors, cut)) return file;
+    if (!Balance(std::move(cut), errors, lexemes)) return file;
+    ParseItems(lexemes, errors, file);
+  } catch (const StopParsing&) {  // reported
+  }
+  return file;
+}
+
+}  // namespace cgraph

@@ -1,0 +1,180 @@
+#include "compiler/syntax/tokens.h"
+
+#include "compiler/base/limits.h"
+
+namespace cgraph::syntax {
+namespace {
+
+// Bytes as characters: ranges are byte offsets and text that is no UTF-8 does no harm.
+class ByteStream : public antlr4::CharStream {
+ public:
+  ByteStream(llvm::StringRef text, size_t begin, size_t end)
+      : text_(text), index_(begin), end_(end) {}
+
+  void consume() override { index_ += index_ < end_ ? 1 : 0; }
+  size_t LA(ssize_t offset) override {
+    if (offset == 0) return 0;
+    const size_t at = index_ + static_cast<size_t>(offset > 0 ? offset - 1 : offset);
+    return at < end_ ? static_cast<unsigned char>(text_[at]) : antlr4::IntStream::EOF;
+  }
+  ssize_t mark() override { return 0; }
+  void release(ssize_t) override {}
+  size_t index() override { return index_; }
+  void seek(size_t index) override { index_ = index; }
+  size_t size() override { return end_; }
+  std::string getSourceName() const override { return ""; }
+  std::string getText(const antlr4::misc::Interval&) override { return ""; }
+  std::string toString() const override { return ""; }
+
+ private:
+  llvm::StringRef text_;
+  size_t index_;
+  size_t end_;
+};
+
+void CheckComment(llvm::StringRef comment, uint32_t begin, SyntaxErrors& errors) {
+  if (comment.size() >= 4 && comment.endswith("*/")) return;
+  errors.ReportStructure(Code::kE0210, begin, begin + 2,
+                         "this comment is not closed; write `*/` at its end");
+}
+
+}  // namespace
+
+bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors,
+         Lexemes& lexemes) {
+  ByteStream bytes(text, begin, end);
+  Lexer lexer(&bytes);
+  uint32_t last_line = 0;
+  while (true) {
+    const std::unique_ptr<antlr4::Token> token = lexer.nextToken();
+    Lexeme lexeme;
+    lexeme.type = token->getType();
+    lexeme.begin = static_cast<uint32_t>(token->getStartIndex());
+    lexeme.end = static_cast<uint32_t>(token->getStopIndex() + 1);
+    lexeme.line = static_cast<uint32_t>(token->getLine());
+    lexeme.column = static_cast<uint32_t>(token->getCharPositionInLine());
+    lexeme.first_on_line = lexeme.line != last_line;
+    if (lexeme.type == antlr4::Token::EOF) {
+      lexeme.begin = lexeme.end = end;
+      lexemes.push_back(lexeme);
+      return true;
+    }
+    if (token->getChannel() != antlr4::Token::DEFAULT_CHANNEL) {
+      if (lexeme.type == Lexer::BLOCK_COMMENT) {
+        CheckComment(text.slice(lexeme.begin, lexeme.end), lexeme.begin, errors);
+      }
+      continue;
+    }
+    if (lexemes.size() == static_cast<size_t>(kMaxTokens)) {
+      errors.Report(Code::kE0104, lexeme.begin, lexeme.end,
+                    "this file has more than " + std::to_string(kMaxTokens) +
+                        " tokens; split it and import the parts");
+      return false;
+    }
+    last_line = lexeme.line;
+    lexemes.push_back(lexeme);
+  }
+}
+
+bool IsName(size_t type) {
+  return type == Lexer::ID || (type >= Lexer::AS && type <= Lexer::WRITES);
+}
+
+bool IsKeyword(size_t type) {
+  return (type >= Lexer::ACTOR && type <= Lexer::VIA) || type == Lexer::DTYPE;
+}
+
+bool IsLiteral(size_t type) {
+  switch (type) {
+    case Lexer::INT:
+    case Lexer::FLOAT:
+    case Lexer::QUANTITY:
+    case Lexer::BAD_NUMBER:
+    case Lexer::STRING:
+    case Lexer::TRUE:
+    case Lexer::FALSE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool EndsOperand(size_t type) {
+  return IsName(type) || IsLiteral(type) || type == Lexer::DTYPE || type == Lexer::RPAREN ||
+         type == Lexer::RBRACKET || type == Lexer::RBRACE;
+}
+
+const char* FixedSpelling(size_t type) {
+  // ANTLR's vocabulary spells a literal token as 'let', with its quotes.
+  static const std::vector<std::string>* const kSpellings = [] {
+    Lexer lexer(nullptr);
+    const antlr4::dfa::Vocabulary& vocabulary = lexer.getVocabulary();
+    auto* spellings = new std::vector<std::string>;
+    for (size_t t = 0; t <= Lexer::OTHER; ++t) {
+      std::string name = vocabulary.getLiteralName(t);
+      spellings->push_back(name.size() > 2 ? name.substr(1, name.size() - 2) : "");
+    }
+    return spellings;
+  }();
+  if (type >= kSpellings->size() || (*kSpellings)[type].empty()) return nullptr;
+  return (*kSpellings)[type].c_str();
+}
+
+bool StartsDeclaration(const Lexemes& lexemes, size_t at) {
+  if (at + 2 >= lexemes.size() || !IsName(lexemes[at + 1].type)) return false;
+  const Lexeme& lexeme = lexemes[at];
+  const size_t before = at == 0 ? size_t{Lexer::RBRACE} : lexemes[at - 1].type;
+  if (!lexeme.first_on_line && before != Lexer::RBRACE && before != Lexer::SEMICOLON) return false;
+  const size_t third = lexemes[at + 2].type;
+  switch (lexeme.type) {
+    case Lexer::IMPORT:
+    case Lexer::CONST:
+    case Lexer::TRANSPORT:
+    case Lexer::FN:
+    case Lexer::ACTOR:
+    case Lexer::GRAPH:
+    case Lexer::SCHEDULE:
+    case Lexer::TOPOLOGY:
+      return true;
+    case Lexer::OP:
+      return third == Lexer::LPAREN || third == Lexer::LT;
+    case Lexer::PLACE:
+      return third == Lexer::ASSIGN || third == Lexer::LBRACKET;
+    default:
+      return false;
+  }
+}
+
+bool StartsMember(const Lexemes& lexemes, size_t at) {
+  if (at + 2 >= lexemes.size() || !IsName(lexemes[at + 1].type)) return false;
+  const size_t type = lexemes[at].type;
+  const size_t third = lexemes[at + 2].type;
+  return (type == Lexer::METHOD && third == Lexer::LPAREN) ||
+         (type == Lexer::STATE && third == Lexer::COLON);
+}
+
+void TokenWindow::Forget() {
+  made_.clear();
+  base_ = index_ == 0 ? 0 : index_ - 1;
+}
+
+size_t TokenWindow::At(ssize_t offset) const {
+  const size_t last = lexemes_.size() - 1;
+  if (offset > 0) return std::min(index_ + static_cast<size_t>(offset) - 1, last);
+  const size_t back = static_cast<size_t>(-offset);
+  return back > index_ ? 0 : index_ - back;
+}
+
+antlr4::Token* TokenWindow::get(size_t index) const {
+  while (base_ + made_.size() <= index) {
+    const Lexeme& lexeme = lexemes_[base_ + made_.size()];
+    antlr4::CommonToken& token = made_.emplace_back(lexeme.type);
+    token.setStartIndex(lexeme.begin);
+    token.setStopIndex(static_cast<size_t>(lexeme.end) - 1);
+    token.setLine(lexeme.line);
+    token.setTokenIndex(base_ + made_.size() - 1);
+  }
+  return &made_[index - base_];
+}
+
+}  // namespace cgraph::syntax

@@ -1,0 +1,168 @@
+// What Parse promises about the tables, checked from the items down.
+#include "compiler/base/check.h"
+#include "compiler/syntax/children.h"
+#include "compiler/syntax/print.h"
+
+namespace cgraph {
+namespace syntax {
+namespace {
+
+constexpr const char* kPhase = "parse";
+
+int Strength(BinaryOperator op) {
+  switch (op) {
+#define X(id, spelling, strength) \
+  case BinaryOperator::id:        \
+    return strength;
+    CGRAPH_BINARY_OPERATORS(X)
+#undef X
+  }
+  return 0;
+}
+
+class Validator {
+ public:
+  explicit Validator(const File& file)
+      : file_(file),
+        seen_exprs_(file.exprs.size()),
+        seen_types_(file.types.size()),
+        seen_statements_(file.statements.size()) {}
+
+  void Run() {
+    for (const Item& item : file_.items) {
+      CheckRange(item.range, item.range);
+      parent_ = item.range;
+      std::visit([&](const auto& node) { Roots(node); }, item.node);
+    }
+  }
+
+  void operator()(ExprId id) {
+    const Expr& expr = Reach(file_.exprs, seen_exprs_, id);
+    if (const auto* chain = std::get_if<Chain>(&expr.node)) CheckChain(*chain, id);
+    if (const auto* string = std::get_if<StringLiteral>(&expr.node)) {
+      Expect(string->texts.size() == string->exprs.size() + 1, id.str(), "texts and expressions");
+    }
+    Descend(expr);
+  }
+  void operator()(TypeId id) { Descend(Reach(file_.types, seen_types_, id)); }
+  void operator()(StatementId id) { Descend(Reach(file_.statements, seen_statements_, id)); }
+
+ private:
+  static void Expect(bool holds, const std::string& who, const char* what) {
+    CGRAPH_CHECK(holds, kPhase, who + ": " + what);
+  }
+
+  template <typename IdType, typename Row>
+  const Row& Reach(const Table<IdType, Row>& table, std::vector<bool>& seen, IdType id) {
+    Expect(table.Contains(id), id.str(), "is in no table");
+    Expect(!seen[id.index], id.str(), "is reached twice");
+    seen[id.index] = true;
+    CheckRange(table[id].range, parent_);
+    return table[id];
+  }
+
+  template <typename Row>
+  void Descend(const Row& row) {
+    const Range outer = parent_;
+    parent_ = row.range;
+    ForEachChild(row, [&](auto id) { (*this)(id); });
+    parent_ = outer;
+  }
+
+  void CheckRange(const Range& range, const Range& outer) {
+    CGRAPH_CHECK(range.source == file_.source && range.begin <= range.end &&
+                     outer.begin <= range.begin && range.end <= outer.end,
+                 kPhase,
+                 "bytes " + std::to_string(range.begin) + ".." + std::to_string(range.end) +
+                     " are not inside their parent's " + std::to_string(outer.begin) + ".." +
+                     std::to_string(outer.end));
+  }
+
+  void CheckChain(const Chain& chain, ExprId id) {
+    Expect(!chain.operators.empty(), id.str(), "is a chain without operators");
+    Expect(chain.operands.size() == chain.operators.size() + 1 &&
+               chain.operator_ranges.size() == chain.operators.size(),
+           id.str(), "operands and operators do not match");
+    for (BinaryOperator op : chain.operators) {
+      Expect(Strength(op) == Strength(chain.operators[0]), id.str(), "mixes binding strengths");
+    }
+  }
+
+  // ---- what an item holds directly --------------------------------------------------------------
+
+  template <typename Id>
+  void Maybe(Id id) {
+    if (id.valid()) (*this)(id);
+  }
+  void Arguments(const std::vector<Argument>& arguments) {
+    for (const Argument& argument : arguments) (*this)(argument.value);
+  }
+  void Body(const std::vector<StatementId>& body) {
+    for (StatementId id : body) (*this)(id);
+  }
+  void Signature(const std::vector<Parameter>& parameters, const Result& result) {
+    for (const Parameter& parameter : parameters) {
+      (*this)(parameter.type);
+      Maybe(parameter.default_value);
+    }
+    Maybe(result.type);
+    Maybe(result.via);
+  }
+
+  void Roots(const ImportDecl& node) {
+    Expect(!node.path.empty(), "an import", "has no path");
+  }
+  void Roots(const ConstDecl& node) {
+    Maybe(node.type);
+    (*this)(node.value);
+  }
+  void Roots(const TransportDecl& node) { Arguments(node.arguments); }
+  void Roots(const FnDecl& node) {
+    Signature(node.parameters, node.result);
+    Body(node.body);
+  }
+  void Roots(const OpDecl& node) {
+    Signature(node.parameters, node.result);
+    Maybe(node.where);
+    Arguments(node.cost);
+  }
+  void Roots(const ActorDecl& node) {
+    Signature(node.parameters, {});
+    const Range actor = parent_;
+    for (const StateDecl& state : node.states) {
+      CheckRange(state.range, actor);
+      parent_ = state.range;
+      (*this)(state.type);
+      (*this)(state.value);
+    }
+    for (const MethodDecl& method : node.methods) {
+      CheckRange(method.range, actor);
+      parent_ = method.range;
+      Signature(method.parameters, method.result);
+      Body(method.body);
+    }
+    parent_ = actor;
+  }
+  void Roots(const PlaceDecl& node) {
+    for (const PlaceDecl::Index& index : node.indices) (*this)(index.range);
+    (*this)(node.actor);
+    (*this)(node.device);
+  }
+  void Roots(const GraphDecl& node) {
+    Signature(node.parameters, node.result);
+    for (const Attribute& attribute : node.attributes) (*this)(attribute.value);
+    Body(node.body);
+  }
+  void Roots(const TopologyDecl&) {}
+
+  const File& file_;
+  std::vector<bool> seen_exprs_, seen_types_, seen_statements_;
+  Range parent_;
+};
+
+}  // namespace
+}  // namespace syntax
+
+void Validate(const syntax::File& file) { syntax::Validator(file).Run(); }
+
+}  // namespace cgraph
