@@ -7,6 +7,8 @@
 namespace cgraph::plan::testing {
 namespace {
 
+// The caller takes in and gives out on lanes of its own, so that no give holds up a take.
+
 // Adds the waits that program order needs to what is built on it: a value's reader on another lane
 // waits for its writer, and every lane of execution e waits for all lanes of execution e - copies.
 class Synced {
@@ -91,14 +93,15 @@ class Pipeline {
       : options_(options), synced_(plan_, options.inflight) {}
 
   std::unique_ptr<Plan> Build() {
-    host_ = plan_.Lane(PlanBuilder::kCaller, LaneKind::host);
+    take_ = plan_.Lane(PlanBuilder::kCaller, LaneKind::host);
+    give_ = plan_.Lane(PlanBuilder::kCaller, LaneKind::host);
     forward_ = plan_.Kernel("forward");
     backward_ = plan_.Kernel("backward", {.inplace = {Inplace(2, 1)}});
     update_ = plan_.Kernel("update", {.inplace = {Inplace(0, 0), Inplace(1, 1)}});
     AddStages();
     GraphBuilder& g = synced_.graph();
     const uint32_t x = g.Input("x", DType::f32, kRow);
-    std::vector<uint32_t> lanes = {host_};
+    std::vector<uint32_t> lanes = {take_, give_};
     for (const Stage& stage : stages_) {
       lanes.push_back(stage.compute);
       if (stage.comm != stage.compute) {
@@ -106,7 +109,7 @@ class Pipeline {
       }
     }
     synced_.BeginLanes(lanes);
-    synced_.Take(host_, x);
+    synced_.Take(take_, x);
     h_[0].assign(options_.micro_batches, x);
     for (uint32_t tick = 0; tick < 2 * (options_.micro_batches + options_.stages - 1); ++tick) {
       for (uint32_t s = 0; s < options_.stages; ++s) {
@@ -120,8 +123,8 @@ class Pipeline {
       synced_.Call(stages_[s].compute, update_, state, state);
     }
     g.NoMethod();
-    synced_.Call(host_, plan_.Kernel("last"), {h_[options_.stages].back()}, {y});
-    synced_.Give(host_, y);
+    synced_.Call(give_, plan_.Kernel("last"), {h_[options_.stages].back()}, {y});
+    synced_.Give(give_, y);
     synced_.EndLanes();
     return plan_.Build();
   }
@@ -151,7 +154,7 @@ class Pipeline {
       stages_[s].down = g.Channel(stages_[s].comm, stages_[s + 1].comm, options_.capacity);
       stages_[s + 1].up = g.Channel(stages_[s + 1].comm, stages_[s].comm, options_.capacity);
     }
-    h_.resize(options_.stages + 1, std::vector<uint32_t>(options_.micro_batches, kNone));
+    h_.assign(options_.stages + 1, std::vector<uint32_t>(options_.micro_batches, kNone));
     saved_ = gradient_ = h_;
   }
 
@@ -201,16 +204,17 @@ class Pipeline {
   const PipelineOptions options_;
   PlanBuilder plan_;
   Synced synced_;
-  uint32_t host_ = 0, forward_ = 0, backward_ = 0, update_ = 0;
+  uint32_t take_ = 0, give_ = 0, forward_ = 0, backward_ = 0, update_ = 0;
   std::vector<Stage> stages_;
   // By stage and micro-batch: what goes in, what forward saves, the gradient of what comes out.
-  std::vector<std::vector<uint32_t>> h_{1}, saved_, gradient_;
+  std::vector<std::vector<uint32_t>> h_, saved_, gradient_;
 };
 
 // Two gpus that each have a compute and a comm lane; what most samples start with.
 struct Pair {
   explicit Pair(uint32_t inflight, bool overlap = true) : synced(plan, inflight) {
-    host = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
+    take = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
+    give = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
     for (uint32_t k = 0; k < 2; ++k) {
       device[k] = plan.Device(DeviceKind::gpu, k);
       compute[k] = plan.Lane(device[k], LaneKind::compute);
@@ -220,8 +224,8 @@ struct Pair {
   }
   std::vector<uint32_t> Lanes() const {
     return comm[0] == compute[0]
-               ? std::vector<uint32_t>{host, compute[0], compute[1]}
-               : std::vector<uint32_t>{host, compute[0], comm[0], compute[1], comm[1]};
+               ? std::vector<uint32_t>{take, give, compute[0], compute[1]}
+               : std::vector<uint32_t>{take, give, compute[0], comm[0], compute[1], comm[1]};
   }
   GraphBuilder& g() { return synced.graph(); }
   uint32_t Value(const std::string& name, int k) {
@@ -230,7 +234,7 @@ struct Pair {
 
   PlanBuilder plan;
   Synced synced;
-  uint32_t host, kernel;
+  uint32_t take, give, kernel;
   uint32_t device[2], compute[2], comm[2];
 };
 
@@ -242,7 +246,7 @@ std::unique_ptr<Plan> ExchangePlan() {
   const uint32_t forth = g.Channel(pair.comm[0], pair.comm[1]);
   const uint32_t back = g.Channel(pair.comm[1], pair.comm[0]);
   pair.synced.BeginLanes(pair.Lanes());
-  pair.synced.Take(pair.host, x);
+  pair.synced.Take(pair.take, x);
   uint32_t own[2], other[2];
   for (int k = 0; k < 2; ++k) {
     own[k] = pair.Value("own", k);
@@ -259,7 +263,7 @@ std::unique_ptr<Plan> ExchangePlan() {
     pair.synced.Wrote(pair.comm[k], {other[k]});
     const uint32_t y = g.Output("y" + std::to_string(k), DType::f32, kRow);
     pair.synced.Call(pair.compute[k], pair.kernel, {other[k]}, {y}, 5);
-    pair.synced.Give(pair.host, y);
+    pair.synced.Give(pair.give, y);
   }
   pair.synced.EndLanes();
   return pair.plan.Build();
@@ -276,7 +280,7 @@ std::unique_ptr<Plan> CollectivePlan() {
   const uint32_t spread = g.Collective("broadcast", world, "", 1);
   const uint32_t channel = g.Channel(pair.comm[0], pair.comm[1], 0, Carrier::nccl, world);
   pair.synced.BeginLanes(pair.Lanes());
-  pair.synced.Take(pair.host, x);
+  pair.synced.Take(pair.take, x);
   uint32_t own[2], total[2], root[2];
   for (int k = 0; k < 2; ++k) {
     own[k] = pair.Value("own", k);
@@ -298,7 +302,7 @@ std::unique_ptr<Plan> CollectivePlan() {
   g.Part(pair.comm[1], spread, {mixed}, {root[1]});
   pair.synced.Wrote(pair.comm[0], {root[0]});
   pair.synced.Call(pair.compute[0], pair.kernel, {root[0]}, {y}, 5);
-  pair.synced.Give(pair.host, y);
+  pair.synced.Give(pair.give, y);
   pair.synced.EndLanes();
   return pair.plan.Build();
 }
@@ -315,8 +319,8 @@ std::unique_ptr<Plan> LagPlan(uint16_t lag) {
   const uint32_t used = pair.Value("used", 1);
   const uint32_t taken_in = g.Event(), sent = g.Event(), done = g.Event();
   const uint32_t channel = g.Channel(pair.compute[0], pair.compute[1]);
-  g.Take(pair.host, x);
-  g.Signal(pair.host, taken_in);
+  g.Take(pair.take, x);
+  g.Signal(pair.take, taken_in);
   g.Wait(pair.compute[0], sent, copies);  // by the receive of `copies` rounds before
   g.Wait(pair.compute[0], taken_in);
   g.Call(pair.compute[0], pair.kernel, {x}, {made});
@@ -328,8 +332,8 @@ std::unique_ptr<Plan> LagPlan(uint16_t lag) {
   g.Call(pair.compute[1], pair.kernel, {used}, {y});
   g.Lag(lag);
   g.Signal(pair.compute[1], done);
-  g.Wait(pair.host, done);
-  g.Give(pair.host, y);
+  g.Wait(pair.give, done);
+  g.Give(pair.give, y);
   g.Lag(lag);
   return pair.plan.Build();
 }
@@ -337,7 +341,8 @@ std::unique_ptr<Plan> LagPlan(uint16_t lag) {
 // A chain on one device with two lanes, its middle part captured.
 std::unique_ptr<Plan> SegmentPlan() {
   PlanBuilder plan;
-  const uint32_t host = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
+  const uint32_t take = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
+  const uint32_t give = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
   const uint32_t device = plan.Device(DeviceKind::gpu, 0);
   const uint32_t lane = plan.Lane(device, LaneKind::compute);
   const uint32_t side = plan.Lane(device, LaneKind::compute);
@@ -348,8 +353,8 @@ std::unique_ptr<Plan> SegmentPlan() {
   const uint32_t y = g.Output("y", DType::f32, kRow);
   const auto value = [&](const char* name) { return g.Value(name, device, DType::f32, kRow); };
   const uint32_t a = value("a"), b = value("b"), c = value("c");
-  synced.BeginLanes({host, lane, side});
-  synced.Take(host, x);
+  synced.BeginLanes({take, give, lane, side});
+  synced.Take(take, x);
   synced.Call(lane, kernel, {x}, {a}, 3);
   const auto before = g.Last();
   synced.Call(side, kernel, {a}, {b}, 4);
@@ -358,7 +363,7 @@ std::unique_ptr<Plan> SegmentPlan() {
   for (auto handle = before + 1; handle <= g.Last(); ++handle) {
     g.At(handle).mutate_segment(1);
   }
-  synced.Give(host, y);
+  synced.Give(give, y);
   synced.EndLanes();
   return plan.Build();
 }
@@ -378,7 +383,7 @@ std::unique_ptr<Plan> ExtentPlan() {
   const uint32_t moved = g.Value("moved", pair.device[1], DType::f32, rows);
   const uint32_t channel = g.Channel(pair.comm[0], pair.comm[1]);
   pair.synced.BeginLanes(pair.Lanes());
-  pair.synced.Take(pair.host, x, {n_host});
+  pair.synced.Take(pair.take, x, {n_host});
   pair.synced.Reads(pair.compute[0], {n_host});
   g.Copy(pair.compute[0], n_host, n_first);
   pair.synced.Call(pair.compute[0], pair.kernel, {x}, {hidden}, 5);
@@ -386,7 +391,7 @@ std::unique_ptr<Plan> ExtentPlan() {
   pair.synced.Transfer(channel, n_first, n_second);
   pair.synced.Transfer(channel, hidden, moved);
   pair.synced.Call(pair.compute[1], pair.kernel, {moved}, {y}, 5);
-  pair.synced.Give(pair.host, y);
+  pair.synced.Give(pair.give, y);
   pair.synced.EndLanes();
   return pair.plan.Build();
 }
@@ -404,7 +409,7 @@ std::unique_ptr<Plan> TwoWayPlan(bool swapped) {
   const uint32_t channels[2] = {g.Channel(pair.compute[0], pair.compute[1]),
                                 g.Channel(pair.compute[1], pair.compute[0])};
   pair.synced.BeginLanes(pair.Lanes());
-  pair.synced.Take(pair.host, x);
+  pair.synced.Take(pair.take, x);
   uint32_t own[2], other[2];
   for (int k = 0; k < 2; ++k) {
     own[k] = pair.Value("own", k);
@@ -426,7 +431,7 @@ std::unique_ptr<Plan> TwoWayPlan(bool swapped) {
     pair.synced.Wrote(pair.compute[k], {other[k]});
     const uint32_t y = g.Output("y" + std::to_string(k), DType::f32, kRow);
     pair.synced.Call(pair.compute[k], pair.kernel, {other[k]}, {y}, 5);
-    pair.synced.Give(pair.host, y);
+    pair.synced.Give(pair.give, y);
   }
   pair.synced.EndLanes();
   return pair.plan.Build();
