@@ -1,0 +1,116 @@
+// The order in which a plan is checked: what a later part indexes with, an earlier one has bounded.
+#include "runtime/plan/check.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "runtime/plan/check/check_internal.h"
+#include "runtime/plan/dtype.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::plan {
+namespace check {
+
+Status Refuse(const Context& context, const std::string& text) {
+  return Invalid("{}: {}", context.name, text);
+}
+Status Refuse(const Context& context, int rule, const std::string& text) {
+  return Invalid("{}, rule {}: {}", context.name, rule, text);
+}
+std::string At(const Context& context, uint32_t instruction) {
+  return fmt::format("{}: {}", LaneName(context.plan, LaneOf(context.graph, instruction)),
+                     InstructionText(context.plan, context.graph, instruction));
+}
+std::string ValueText(const Context& context, uint32_t value) {
+  const Graph& graph = context.graph;
+  std::string name;
+  if (value < graph.values.size() && graph.values[value].name() < context.plan.names.size()) {
+    name = context.plan.names[graph.values[value].name()];
+  }
+  return fmt::format("`%{}#{}` {}", name, value, TypeText(context.plan, graph, value));
+}
+
+bool TensorBytes(DType dtype, std::span<const int64_t> extents, uint64_t* bytes) {
+  unsigned __int128 product = static_cast<uint64_t>(DTypeBytes(dtype));
+  bool empty = false;
+  for (int64_t extent : extents) {
+    if (extent < 0) return false;
+    empty = empty || extent == 0;
+    if (extent > 0) product *= static_cast<uint64_t>(extent);
+    if (product > kMaxArenaBytes) return false;
+  }
+  *bytes = empty ? 0 : static_cast<uint64_t>(product);
+  return true;
+}
+
+bool SameType(const Graph& graph, uint32_t a, uint32_t b) {
+  const Value& x = graph.values[a];
+  const Value& y = graph.values[b];
+  if (x.dtype() != y.dtype() || x.rank() != y.rank()) return false;
+  for (uint32_t d = 0; d < x.rank(); ++d) {
+    const Dim& left = graph.dims[x.first_dim() + d];
+    const Dim& right = graph.dims[y.first_dim() + d];
+    if (left.extent() != right.extent() || left.symbol() != right.symbol()) return false;
+  }
+  return true;
+}
+
+namespace {
+
+std::vector<int64_t> KernelOperands(const Plan& plan) {
+  std::vector<int64_t> counts;
+  counts.reserve(plan.kernels.size());
+  for (const auto& kernel : plan.kernels) {
+    int64_t count = 0;
+    for (const auto& primitive : kernel->body) {
+      for (int32_t operand : primitive->operands) count = std::max(count, int64_t{operand} + 1);
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
+                  std::span<const int64_t> kernel_operands) {
+  const Context context{plan, graph, start ? "start graph" : fmt::format("graph `{}`", graph.name),
+                        start, kernel_operands};
+  if (graph.inflight == 0 || graph.inflight > kMaxInflight) {
+    return Refuse(context, fmt::format("inflight is {} and must be 1 to {}", graph.inflight,
+                                       kMaxInflight));
+  }
+  CGRAPH_RETURN_IF_ERROR(CheckMemory(context));
+  CGRAPH_RETURN_IF_ERROR(CheckTables(context));
+  CGRAPH_RETURN_IF_ERROR(CheckInstructions(context));
+  CGRAPH_RETURN_IF_ERROR(CheckEvents(context));
+  GraphIndex index(plan, graph);
+  index.IndexMessages();
+  CGRAPH_RETURN_IF_ERROR(CheckChannels(context, index));
+  CGRAPH_RETURN_IF_ERROR(CheckCollectives(context, index));
+  CGRAPH_RETURN_IF_ERROR(CheckExtents(context, index));
+  CGRAPH_RETURN_IF_ERROR(CheckOperands(context, index));
+  CGRAPH_RETURN_IF_ERROR(CheckWrittenBeforeRead(context, index));
+  return CheckSegments(context, index);
+}
+
+}  // namespace
+}  // namespace check
+
+Status CheckPlan(const Plan& plan) {
+  CGRAPH_RETURN_IF_ERROR(check::CheckModule(plan));
+  if (plan.start == nullptr) return check::Invalid("the plan has no start graph");
+  const std::vector<int64_t> kernel_operands = check::KernelOperands(plan);
+  CGRAPH_RETURN_IF_ERROR(check::CheckGraph(plan, *plan.start, true, kernel_operands));
+  std::set<std::string_view> names;
+  for (const auto& graph : plan.graphs) {
+    if (graph == nullptr) return check::Invalid("the plan has an absent graph");
+    if (!names.insert(graph->name).second) {
+      return check::Invalid("two graphs are called `{}`", graph->name);
+    }
+    CGRAPH_RETURN_IF_ERROR(check::CheckGraph(plan, *graph, false, kernel_operands));
+  }
+  return Status::Ok();
+}
+
+}  // namespace cgraph::plan

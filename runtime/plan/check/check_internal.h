@@ -1,0 +1,80 @@
+// What the parts of the check share: where they are (for messages) and how they refuse.
+#ifndef CGRAPH_RUNTIME_PLAN_CHECK_CHECK_INTERNAL_H_
+#define CGRAPH_RUNTIME_PLAN_CHECK_CHECK_INTERNAL_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::plan::check {
+
+// Limits beyond the widths of the fields. Each is far above what a real plan has.
+inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 46;  // all arenas of a graph, all copies
+inline constexpr uint32_t kMaxRank = 8;
+inline constexpr uint32_t kMaxInflight = 65535;
+inline constexpr uint32_t kMaxWorkers = 4096;
+inline constexpr uint32_t kMaxAlign = 1 << 21;    // a huge page
+inline constexpr size_t kMaxInplace = 64;         // pairs of one kernel
+inline constexpr int32_t kMaxTemporaries = 65536;  // of one kernel
+
+struct Context {
+  const Plan& plan;
+  const Graph& graph;
+  std::string name;  // "start graph", "graph `main`"
+  bool start = false;
+  std::span<const int64_t> kernel_operands;  // by kernel: how many operands its body uses
+};
+
+template <typename... Args>
+Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return Status(StatusCode::kInvalid, fmt::format(format, std::forward<Args>(args)...));
+}
+// "graph `main`: ...", and with the rule of docs/plan.md that is broken.
+Status Refuse(const Context& context, const std::string& text);
+Status Refuse(const Context& context, int rule, const std::string& text);
+// "gpu[0] comm: send `x` to gpu[1]".
+std::string At(const Context& context, uint32_t instruction);
+std::string ValueText(const Context& context, uint32_t value);
+
+// [first, first + count) lies in a table of `size` entries.
+inline bool InRange(uint64_t first, uint64_t count, uint64_t size) {
+  return first <= size && count <= size - first;
+}
+inline bool NoneOrIn(uint32_t index, size_t size) { return index == kNone || index < size; }
+template <typename E>
+bool Known(E value) { return value <= E::MAX; }
+
+// width * the product of the extents; false when an extent is negative or the product is beyond any
+// arena.
+bool TensorBytes(DType dtype, std::span<const int64_t> extents, uint64_t* bytes);
+
+bool SameType(const Graph& graph, uint32_t a, uint32_t b);
+
+// The module's own tables: devices, lanes, actors, kernels, communicators, names, sites.
+Status CheckModule(const Plan& plan);
+// A graph's memory: arenas, buffers, values, symbols, constants (rules 5 and 6).
+Status CheckMemory(const Context& context);
+// Everything else that has an index: programs, ports, calls, channels, collectives, extents.
+Status CheckTables(const Context& context);
+// Each instruction by its kind: counts, indices, and what memory it may write.
+Status CheckInstructions(const Context& context);
+// Rules 1-3.
+Status CheckEvents(const Context& context);
+Status CheckChannels(const Context& context, const GraphIndex& index);
+Status CheckCollectives(const Context& context, const GraphIndex& index);
+// Rules 4, 5 (operands of one instruction), 7.
+Status CheckExtents(const Context& context, const GraphIndex& index);
+Status CheckOperands(const Context& context, const GraphIndex& index);
+Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index);
+Status CheckSegments(const Context& context, const GraphIndex& index);
+
+}  // namespace cgraph::plan::check
+
+#endif  // CGRAPH_RUNTIME_PLAN_CHECK_CHECK_INTERNAL_H_

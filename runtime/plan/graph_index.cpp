@@ -1,0 +1,121 @@
+#include "runtime/plan/graph_index.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace cgraph::plan {
+namespace {
+
+uint64_t ExtentKey(uint32_t symbol, uint32_t device) {
+  return static_cast<uint64_t>(symbol) << 32 | device;
+}
+
+}  // namespace
+
+GraphIndex::GraphIndex(const Plan& plan, const Graph& graph)
+    : plan_(plan), graph_(graph), lane_of_(graph.instructions.size()) {
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    const Range& program = graph.programs[lane];
+    std::fill_n(lane_of_.begin() + program.first(), program.count(), lane);
+  }
+  extents_.reserve(graph.extents.size());
+  for (const Extent& extent : graph.extents) {
+    extents_.emplace_back(ExtentKey(extent.symbol(), extent.device()), extent.value());
+  }
+  std::sort(extents_.begin(), extents_.end());
+}
+
+void GraphIndex::IndexMessages() {
+  if (!graph_.channels.empty()) {
+    IndexChannels(Part::send, sends_);
+    IndexChannels(Part::recv, receives_);
+  }
+  if (!graph_.collectives.empty()) IndexCollectives();
+}
+
+// Lists lie one after the other: counted first, then filled, lane by lane in the order of the lane.
+void GraphIndex::IndexChannels(Part part, Lists& lists) {
+  lists.first.assign(graph_.channels.size() + 1, 0);
+  auto for_each = [&](auto visit) {
+    for (const Range& program : graph_.programs) {
+      for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+        const Instruction& comm = graph_.instructions[i];
+        if (comm.kind() != Kind::comm) continue;
+        for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
+          if (graph_.parts[p].part() == part) visit(i, p, graph_.parts[p].subject());
+        }
+      }
+    }
+  };
+  for_each([&](uint32_t, uint32_t, uint32_t channel) { ++lists.first[channel + 1]; });
+  for (uint32_t i = 0; i < graph_.channels.size(); ++i) lists.first[i + 1] += lists.first[i];
+  lists.messages.resize(lists.first.back());
+  std::vector<uint32_t> next(lists.first.begin(), lists.first.end() - 1);
+  for_each([&](uint32_t instruction, uint32_t p, uint32_t channel) {
+    lists.messages[next[channel]++] = {instruction, p};
+  });
+}
+
+void GraphIndex::IndexCollectives() {
+  // Where a lane stands among the members: a lane that is no member is left out (and refused).
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> seats;  // communicator, lane, member
+  for (uint32_t c = 0; c < plan_.communicators.size(); ++c) {
+    const Communicator& communicator = plan_.communicators[c];
+    for (uint32_t m = 0; m < communicator.members(); ++m) {
+      seats.emplace_back(c, plan_.members[communicator.first_member() + m], m);
+    }
+  }
+  std::sort(seats.begin(), seats.end());
+  std::vector<uint32_t> turns(seats.size(), 0);
+  for (const Range& program : graph_.programs) {
+    for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+      const Instruction& comm = graph_.instructions[i];
+      if (comm.kind() != Kind::comm) continue;
+      for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
+        if (graph_.parts[p].part() != Part::collective) continue;
+        const uint32_t c = graph_.collectives[graph_.parts[p].subject()]->communicator;
+        const auto seat = std::lower_bound(seats.begin(), seats.end(), std::tuple(c, lane(i), 0u));
+        if (seat == seats.end() || std::get<0>(*seat) != c || std::get<1>(*seat) != lane(i)) continue;
+        collective_parts_.push_back({c, turns[seat - seats.begin()]++, std::get<2>(*seat), i, p});
+      }
+    }
+  }
+  std::sort(collective_parts_.begin(), collective_parts_.end(),
+            [](const CollectivePart& a, const CollectivePart& b) {
+              return std::tie(a.communicator, a.turn, a.member) <
+                     std::tie(b.communicator, b.turn, b.member);
+            });
+}
+
+uint32_t GraphIndex::ExtentValue(uint32_t symbol, uint32_t device) const {
+  const uint64_t key = ExtentKey(symbol, device);
+  const auto found = std::lower_bound(extents_.begin(), extents_.end(), std::pair(key, 0u));
+  return found != extents_.end() && found->first == key ? found->second : kNone;
+}
+
+AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers.size() + 1, 0) {
+  const Graph& graph = index.graph();
+  const uint32_t instructions = static_cast<uint32_t>(graph.instructions.size());
+  for (uint32_t i = 0; i < instructions; ++i) {
+    index.ForEachAccess(i, [&](uint32_t value, bool) { ++first_[graph.values[value].buffer() + 1]; });
+  }
+  for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  accesses_.resize(first_.back());
+  std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
+  for (uint32_t i = 0; i < instructions; ++i) {
+    index.ForEachAccess(i, [&](uint32_t id, bool write) {
+      const Value& value = graph.values[id];
+      accesses_[next[value.buffer()]++] = {i, id, graph.instructions[i].written(), write,
+                                           value.offset(), value.offset() + value.bytes()};
+    });
+  }
+  for (size_t buffer = 0; buffer + 1 < first_.size(); ++buffer) {
+    std::sort(accesses_.begin() + first_[buffer], accesses_.begin() + first_[buffer + 1],
+              [](const Access& a, const Access& b) {
+                return std::tie(a.written, a.write, a.instruction, a.value) <
+                       std::tie(b.written, b.write, b.instruction, b.value);
+              });
+  }
+}
+
+}  // namespace cgraph::plan

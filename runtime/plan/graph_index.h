@@ -1,0 +1,168 @@
+// What a graph's flat tables say only implicitly: whose lane an instruction is in, which message
+// meets which, where a device finds an extent, and what bytes an instruction touches. The check and
+// the prover both read a graph through this, and nothing of it is stored in a plan.
+#ifndef CGRAPH_RUNTIME_PLAN_GRAPH_INDEX_H_
+#define CGRAPH_RUNTIME_PLAN_GRAPH_INDEX_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cgraph::plan {
+
+// One send or receive of a round.
+struct Message {
+  uint32_t instruction = 0;
+  uint32_t part = 0;
+};
+
+// One member's part of a collective.
+struct CollectivePart {
+  uint32_t communicator = 0;
+  uint32_t turn = 0;    // the how manyth collective of a round on this communicator and lane
+  uint32_t member = 0;  // position among the communicator's members
+  uint32_t instruction = 0;
+  uint32_t part = 0;
+};
+
+// One operand's bytes, as an instruction reads or writes them.
+struct Access {
+  uint32_t instruction = 0;
+  uint32_t value = 0;
+  uint32_t written = 0;
+  bool write = false;
+  uint64_t begin = 0, end = 0;  // in its buffer
+};
+
+class GraphIndex {
+ public:
+  // Needs a graph whose programs partition its instructions and whose extents are in bounds.
+  GraphIndex(const Plan& plan, const Graph& graph);
+  // Needs comms whose parts are in bounds, and channels and communicators that are.
+  void IndexMessages();
+
+  const Plan& plan() const { return plan_; }
+  const Graph& graph() const { return graph_; }
+
+  uint32_t lane(uint32_t instruction) const { return lane_of_[instruction]; }
+  uint32_t device(uint32_t instruction) const { return plan_.lanes[lane(instruction)].device(); }
+  uint32_t position(uint32_t instruction) const {
+    return instruction - graph_.programs[lane(instruction)].first();
+  }
+  uint32_t length(uint32_t lane) const { return graph_.programs[lane].count(); }
+
+  // In the order of the lane that sends, and of the lane that receives.
+  std::span<const Message> sends(uint32_t channel) const { return Slice(sends_, channel); }
+  std::span<const Message> receives(uint32_t channel) const { return Slice(receives_, channel); }
+  // By communicator, turn, member.
+  std::span<const CollectivePart> collective_parts() const { return collective_parts_; }
+
+  // The value in which the device finds the symbol's extent; kNone when it has none.
+  uint32_t ExtentValue(uint32_t symbol, uint32_t device) const;
+
+  // Every operand of an instruction: visit(value, write, part). `part` is kNone but for comms.
+  template <typename Visit>
+  void ForEachOperand(uint32_t instruction, Visit visit) const;
+  // Every symbol whose extent the instruction needs to know before it starts, once per operand that
+  // has it: visit(symbol, value, part). A part that is moved at the bound needs none.
+  template <typename Visit>
+  void ForEachSymbol(uint32_t instruction, Visit visit) const;
+  // Operands and the extents that are read with them: visit(value, write). An instruction that makes
+  // an extent does not read it.
+  template <typename Visit>
+  void ForEachAccess(uint32_t instruction, Visit visit) const;
+
+ private:
+  struct Lists {
+    std::vector<uint32_t> first;
+    std::vector<Message> messages;
+  };
+  static std::span<const Message> Slice(const Lists& lists, uint32_t channel) {
+    if (lists.first.empty()) return {};
+    return std::span(lists.messages).subspan(lists.first[channel],
+                                             lists.first[channel + 1] - lists.first[channel]);
+  }
+  void IndexChannels(Part part, Lists& lists);
+  void IndexCollectives();
+
+  const Plan& plan_;
+  const Graph& graph_;
+  std::vector<uint32_t> lane_of_;
+  std::vector<std::pair<uint64_t, uint32_t>> extents_;  // symbol and device -> value, sorted
+  Lists sends_, receives_;
+  std::vector<CollectivePart> collective_parts_;
+};
+
+// The accesses of every buffer, in program order; reads stand before writes of the same `written`.
+class AccessTable {
+ public:
+  explicit AccessTable(const GraphIndex& index);
+  std::span<const Access> of(uint32_t buffer) const {
+    return std::span(accesses_).subspan(first_[buffer], first_[buffer + 1] - first_[buffer]);
+  }
+
+ private:
+  std::vector<uint32_t> first_;
+  std::vector<Access> accesses_;
+};
+
+template <typename Visit>
+void GraphIndex::ForEachOperand(uint32_t instruction, Visit visit) const {
+  const Instruction& at = graph_.instructions[instruction];
+  auto visit_range = [&](uint32_t first, uint32_t inputs, uint32_t outputs, uint32_t part) {
+    for (uint32_t i = 0; i < inputs + outputs; ++i) {
+      visit(graph_.operands[first + i], i >= inputs, part);
+    }
+  };
+  switch (at.kind()) {
+    case Kind::signal: case Kind::wait: return;
+    case Kind::comm:
+      for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
+        const CommPart& part = graph_.parts[p];
+        visit_range(part.first(), part.inputs(), part.outputs(), p);
+      }
+      return;
+    default: visit_range(at.first(), at.inputs(), at.outputs(), kNone);
+  }
+}
+
+template <typename Visit>
+void GraphIndex::ForEachSymbol(uint32_t instruction, Visit visit) const {
+  if (graph_.symbols.empty()) return;
+  ForEachOperand(instruction, [&](uint32_t id, bool, uint32_t part) {
+    if (part != kNone && (graph_.parts[part].flags() & kAtBound) != 0) return;
+    const Value& value = graph_.values[id];
+    for (uint32_t d = 0; d < value.rank(); ++d) {
+      const uint32_t symbol = graph_.dims[value.first_dim() + d].symbol();
+      if (symbol != kNone) visit(symbol, id, part);
+    }
+  });
+}
+
+template <typename Visit>
+void GraphIndex::ForEachAccess(uint32_t instruction, Visit visit) const {
+  ForEachOperand(instruction, [&](uint32_t value, bool write, uint32_t) { visit(value, write); });
+  if (graph_.symbols.empty()) return;
+  std::vector<uint32_t> extents, made;
+  ForEachSymbol(instruction, [&](uint32_t symbol, uint32_t, uint32_t) {
+    extents.push_back(ExtentValue(symbol, device(instruction)));
+  });
+  if (extents.empty()) return;
+  ForEachOperand(instruction, [&](uint32_t value, bool write, uint32_t) {
+    if (write) made.push_back(value);
+  });
+  std::sort(extents.begin(), extents.end());
+  extents.erase(std::unique(extents.begin(), extents.end()), extents.end());
+  std::sort(made.begin(), made.end());
+  for (uint32_t extent : extents) {
+    if (!std::binary_search(made.begin(), made.end(), extent)) visit(extent, false);
+  }
+}
+
+}  // namespace cgraph::plan
+
+#endif  // CGRAPH_RUNTIME_PLAN_GRAPH_INDEX_H_
