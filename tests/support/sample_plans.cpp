@@ -1,5 +1,7 @@
 #include "tests/support/sample_plans.h"
 
+#include <map>
+#include <set>
 #include <utility>
 
 #include "tests/support/plan_builder.h"
@@ -7,10 +9,9 @@
 namespace cgraph::plan::testing {
 namespace {
 
-// The caller takes in and gives out on lanes of its own, so that no give holds up a take.
-
 // Adds the waits that program order needs to what is built on it: a value's reader on another lane
 // waits for its writer, and every lane of execution e waits for all lanes of execution e - copies.
+// The caller takes in and gives out on lanes of their own, so that no give holds up a take.
 class Synced {
  public:
   Synced(PlanBuilder& plan, uint32_t inflight) : plan_(plan), graph_(plan.Graph("main", inflight)) {
@@ -40,8 +41,9 @@ class Synced {
 
   void Take(uint32_t lane, uint32_t input, const std::vector<uint32_t>& extents = {}) {
     graph_.Take(lane, input, extents);
-    Wrote(lane, {input});
-    Wrote(lane, extents);
+    std::vector<uint32_t> values = extents;
+    values.push_back(input);
+    Wrote(lane, values);
   }
   void Give(uint32_t lane, uint32_t output) {
     Reads(lane, {output});
@@ -63,24 +65,30 @@ class Synced {
 
   void Reads(uint32_t lane, const std::vector<uint32_t>& values) {
     for (uint32_t value : values) {
-      if (value < writer_.size() && writer_[value] != kNone && writer_[value] != lane) {
-        graph_.Sync(writer_[value], lane);
+      const auto written = written_.find(value);
+      if (written != written_.end() && written->second.lane != lane &&
+          written->second.seen_by.insert(lane).second) {
+        graph_.Wait(lane, written->second.event);
       }
     }
   }
   void Wrote(uint32_t lane, const std::vector<uint32_t>& values) {
+    const uint32_t event = graph_.Event();
+    graph_.Signal(lane, event);
     for (uint32_t value : values) {
-      if (value >= writer_.size()) {
-        writer_.resize(value + 1, kNone);
-      }
-      writer_[value] = lane;
+      written_[value] = {lane, event, {}};
     }
   }
 
  private:
   PlanBuilder& plan_;
   GraphBuilder& graph_;
-  std::vector<uint32_t> writer_;  // by value: the lane that wrote it
+  struct Written {
+    uint32_t lane;
+    uint32_t event;
+    std::set<uint32_t> seen_by;  // lanes that have waited for it
+  };
+  std::map<uint32_t, Written> written_;              // by value
   std::vector<std::pair<uint32_t, uint32_t>> ends_;  // lane, event at its end
 };
 

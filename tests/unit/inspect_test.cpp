@@ -1,0 +1,165 @@
+// Simulation against times worked out by hand, and against its own lower bounds.
+#include <catch2/catch.hpp>
+
+#include <chrono>
+
+#include "compiler/inspect/report.h"
+#include "compiler/inspect/simulate.h"
+#include "tests/support/plan_builder.h"
+#include "tests/support/sample_plans.h"
+
+using namespace cgraph;
+using namespace cgraph::plan::testing;
+using plan::DeviceKind;
+using plan::DType;
+using plan::LaneKind;
+using plan::Plan;
+
+namespace {
+
+// Forward 1, backward 2, everything else 0: how papers count.
+Profile PaperTimes() {
+  Profile profile;
+  profile.call_ps = {{"Stage.forward", 1}, {"Stage.backward", 2}};
+  profile.default_ps = 0;
+  return profile;
+}
+
+Simulation SimulatePipeline(const PipelineOptions& options, uint32_t executions = 1) {
+  const auto plan = PipelinePlan(options);
+  const Profile profile = PaperTimes();
+  return Simulate(*plan, 0, {.profile = &profile, .executions = executions});
+}
+
+// One producer on gpu[0] and one consumer on gpu[1], `messages` messages between them.
+std::unique_ptr<Plan> ProducerConsumer(uint32_t capacity, uint32_t messages, uint64_t produce,
+                                       uint64_t move, uint64_t consume) {
+  PlanBuilder plan;
+  const uint32_t first = plan.Device(DeviceKind::gpu, 0);
+  const uint32_t second = plan.Device(DeviceKind::gpu, 1);
+  const uint32_t from = plan.Lane(first, LaneKind::compute);
+  const uint32_t to = plan.Lane(second, LaneKind::compute);
+  const uint32_t kernel = plan.Kernel("work");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t channel = g.Channel(from, to, capacity);
+  for (uint32_t j = 0; j < messages; ++j) {
+    const uint32_t sent = g.Value("sent", first, DType::f32, {4});
+    const uint32_t received = g.Value("received", second, DType::f32, {4});
+    const uint32_t used = g.Value("used", second, DType::f32, {4});
+    g.At(g.Call(from, kernel, {}, {sent})).mutate_expected(produce);
+    g.At(g.Send(channel, {sent}, j)).mutate_expected(move);
+    g.At(g.Receive(channel, {received}, j)).mutate_expected(move);
+    g.At(g.Call(to, kernel, {received}, {used})).mutate_expected(consume);
+  }
+  return plan.Build();
+}
+
+}  // namespace
+
+TEST_CASE("1F1B takes what the papers say, and that is the best possible") {
+  // (m + p - 1) (f + b), and a bubble of (p - 1) / (m + p - 1).
+  const Simulation simulation = SimulatePipeline({.stages = 4, .micro_batches = 8});
+  REQUIRE_FALSE(simulation.hangs());
+  CHECK(simulation.makespan == 33);
+  CHECK(simulation.bubble() == Approx(3.0 / 11));
+  CHECK(simulation.busiest_lane == 33);  // the last stage: 3 to fill, 24 of work, 6 to drain
+  CHECK(simulation.gap() == 0);
+  CHECK(simulation.devices[2].busy == 24);
+  CHECK(simulation.devices[2].busy + simulation.devices[2].transfer +
+            simulation.devices[2].waiting == 33);
+  CHECK(SimulatePipeline({.stages = 4, .micro_batches = 32}).makespan == 105);
+}
+
+TEST_CASE("executions follow each other on every lane") {
+  // The first stage is the last to end one execution and the first to begin the next.
+  const PipelineOptions options = {.stages = 4, .micro_batches = 8, .inflight = 2};
+  CHECK(SimulatePipeline(options, 1).makespan == 33);
+  CHECK(SimulatePipeline(options, 2).makespan == 66);
+  // Producing overlaps with consuming: 1, then 10 * (2 + 10).
+  CHECK(Simulate(*ProducerConsumer(0, 1, 1, 2, 10), 0, {.executions = 10}).makespan == 121);
+}
+
+TEST_CASE("a rendezvous holds the sender, a buffer does not") {
+  // Each message: 1 to produce, 2 to move, 10 to consume.
+  CHECK(Simulate(*ProducerConsumer(0, 1, 1, 2, 10), 0).makespan == 13);
+  // The second moves when the first is consumed, at 13, and is consumed at 25.
+  const Simulation rendezvous = Simulate(*ProducerConsumer(0, 2, 1, 2, 10), 0);
+  CHECK(rendezvous.makespan == 25);
+  CHECK(rendezvous.longest_path == 13);
+  // The consumer: 1 before anything can come, then 2 * (2 + 10).
+  CHECK(rendezvous.busiest_lane == 25);
+  // Into the slot takes 2 and out of it 2: 1 + 2 + 2 + 10, then 2 + 10.
+  const Simulation buffered = Simulate(*ProducerConsumer(1, 2, 1, 2, 10), 0);
+  CHECK(buffered.makespan == 27);
+  // The sender is through when the slot is full again: the first message leaves it at 5, so the
+  // second is in at 7.
+  uint64_t last_send = 0;
+  for (const SimulatedEvent& event : buffered.events) {
+    if (event.lane == 0) last_send = std::max(last_send, event.end);
+  }
+  CHECK(last_send == 7);
+  CHECK(Simulate(*ProducerConsumer(3, 9, 1, 2, 10), 0, {.executions = 3}).makespan ==
+        1 + 2 + 27 * 12);
+}
+
+TEST_CASE("no sample beats its lower bound") {
+  for (const SamplePlan& sample : SamplePlans()) {
+    for (uint32_t executions : {1u, 2u, 5u}) {
+      INFO(sample.name << ", " << executions);
+      const Simulation simulation = Simulate(*sample.plan, 0, {.executions = executions});
+      REQUIRE_FALSE(simulation.hangs());
+      CHECK(simulation.makespan >= simulation.lower_bound());
+      for (const SimulatedEvent& event : simulation.events) {
+        CHECK(event.start <= event.active);
+        CHECK(event.active <= event.end);
+      }
+    }
+  }
+}
+
+TEST_CASE("a captured segment starts when all that it needs is there") {
+  for (const SamplePlan& sample : SamplePlans()) {
+    if (sample.name != "segment") continue;
+    // a takes 3; then, on two lanes, 5 beside 4, then 6.
+    CHECK(Simulate(*sample.plan, 0).makespan == 14);
+  }
+}
+
+TEST_CASE("a plan that hangs is told, lane by lane") {
+  const auto plan = TwoWayPlan(/*swapped=*/true);
+  const Simulation simulation = Simulate(*plan, 0);
+  REQUIRE(simulation.hangs());
+  CHECK(simulation.stuck.size() >= 2);
+  CHECK(SimulationTable(*plan, 0, simulation).find("waits for ever") != std::string::npos);
+  CHECK((*SimulationJson(*plan, 0, simulation).getAsObject())["hangs"] == true);
+}
+
+TEST_CASE("times are printed in the unit that fits") {
+  CHECK(TimeText(0) == "0 ps");
+  CHECK(TimeText(999) == "999 ps");
+  CHECK(TimeText(1000) == "1 ns");
+  CHECK(TimeText(1'204'000) == "1.204 us");
+  CHECK(TimeText(1'500'000'000'000'000) == "1500 s");
+}
+
+TEST_CASE("the table names devices and the gap") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  const Simulation simulation = Simulate(*plan, 0);
+  const std::string table = SimulationTable(*plan, 0, simulation);
+  INFO(table);
+  CHECK(table.find("gpu[1]") != std::string::npos);
+  CHECK(table.find("lower bound") != std::string::npos);
+  const llvm::json::Value json = SimulationJson(*plan, 0, simulation);
+  CHECK(json.getAsObject()->get("makespan_ps")->getAsUINT64() == simulation.makespan);
+}
+
+TEST_CASE("a hundred thousand instructions take well under a second") {
+  const auto plan = ProducerConsumer(2, 25'000, 1, 2, 10);
+  const auto start = std::chrono::steady_clock::now();
+  const Simulation simulation = Simulate(*plan, 0);
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  CHECK(simulation.events.size() == 100'000);
+  CHECK(elapsed < std::chrono::seconds(5));  // unoptimised and with sanitizers too
+  WARN("100,000 instructions simulated in "
+       << std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count() << " ms");
+}
