@@ -137,9 +137,9 @@ bool StartsDeclaration(const Lexemes& lexemes, size_t at) {
     case Lexer::TOPOLOGY:
       return true;
     case Lexer::OP:
-      return third == Lexer::LPAREN || third == Lexer::LT;
+      return lexeme.first_on_line || third == Lexer::LPAREN || third == Lexer::LT;
     case Lexer::PLACE:
-      return third == Lexer::ASSIGN || third == Lexer::LBRACKET;
+      return lexeme.first_on_line || third == Lexer::ASSIGN || third == Lexer::LBRACKET;
     default:
       return false;
   }

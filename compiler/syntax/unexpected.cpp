@@ -1,8 +1,9 @@
 // The words for a token that does not fit. ANTLR knows which tokens would; what a reader wants to
 // hear is "an expression" or "a name", so sets are named by what they begin, and what could merely
 // continue the text before is left out.
+#include <fmt/format.h>
+
 #include "compiler/syntax/recovery.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace cgraph::syntax {
 namespace {
@@ -13,7 +14,7 @@ std::string Quoted(llvm::StringRef text) {
   for (char byte : text.take_front(kLongest)) {
     const auto value = static_cast<unsigned char>(byte);
     if (value < 0x20 || value == 0x7f) {
-      quoted += "\\x" + llvm::utohexstr(value, true, 2);
+      quoted += fmt::format("\\x{:02x}", value);
     } else {
       quoted += byte;
     }
@@ -94,7 +95,7 @@ class Unexpected {
 
   void Report() {
     if (BareReturn() || MeaninglessCharacter() || KeywordAsName() || NotADeclaration() ||
-        AssignmentAsComparison() || HalfAFloat()) {
+        AssignmentAsComparison() || HalfAFloat() || OnlyAValue()) {
       return;
     }
     const std::string found = Found();
@@ -116,7 +117,10 @@ class Unexpected {
   bool Expects(size_t type) const { return expected_.contains(type); }
 
   std::string Found() const {
-    if (now().type == antlr4::Token::EOF) return "the end of the file";
+    if (now().type == antlr4::Token::EOF) {
+      return now().end == errors_.text().size() ? "the end of the file"
+                                                : "the end of the expression in this string";
+    }
     if (now().begin == now().end) return "the end of what it is in";  // made up by Balance
     return Quoted(TextOf(at_));
   }
@@ -220,6 +224,15 @@ class Unexpected {
         Code::kE0201, "`=` cannot stand here; it assigns to a name at the beginning of a "
                       "statement, and `==` compares");
     if (diagnostic != nullptr) diagnostic->AddFix(errors_.At(now().begin, now().end), "==");
+    return true;
+  }
+
+  // `x + 1`, `x == 1`: what began like an assignment or a call turns out to be an expression.
+  bool OnlyAValue() {
+    if (rule_ != Grammar::RuleTargetStatement && rule_ != Grammar::RuleBlock) return false;
+    if (!EndsOperand(before()) || now().first_on_line || !Continues(now().type)) return false;
+    Say(Code::kE0204, "a statement that is only a value; a statement is a call, an assignment or "
+                      "begins with a keyword");
     return true;
   }
 
