@@ -43,13 +43,9 @@ std::string ElementText(const Tensor& tensor, int64_t i, bool full) {
     case DType::u8: return fmt::format("{}", static_cast<int>(tensor.as<uint8_t>()[i]));
     case DType::i32: return fmt::format("{}", tensor.as<int32_t>()[i]);
     case DType::i64: return fmt::format("{}", tensor.as<int64_t>()[i]);
-    case DType::f16: return FloatText(HalfToFloat(tensor.as<uint16_t>()[i]), full);
-    case DType::bf16:
-      return FloatText(std::bit_cast<float>(uint32_t{tensor.as<uint16_t>()[i]} << 16), full);
-    case DType::f32: return FloatText(tensor.as<float>()[i], full);
     case DType::f64: return FloatText(tensor.as<double>()[i], full);
+    default: return FloatText(static_cast<float>(ElementAsDouble(tensor, i)), full);
   }
-  return "?";
 }
 
 class Printer {
@@ -126,5 +122,14 @@ std::string TensorTypeText(const Tensor& tensor) {
 }
 
 std::string FormatTensor(const Tensor& tensor) { return Printer(tensor).Print(); }
+
+double ElementAsDouble(const Tensor& tensor, int64_t i) {
+  switch (tensor.dtype) {
+    case DType::f16: return HalfToFloat(tensor.as<uint16_t>()[i]);
+    case DType::bf16: return std::bit_cast<float>(uint32_t{tensor.as<uint16_t>()[i]} << 16);
+    case DType::f32: return tensor.as<float>()[i];
+    default: return tensor.as<double>()[i];
+  }
+}
 
 }  // namespace cgraph::device

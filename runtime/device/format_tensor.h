@@ -15,6 +15,9 @@ std::string TensorTypeText(const Tensor& tensor);
 // than a thousand elements only the first and last three of a dimension. No newline at the end.
 std::string FormatTensor(const Tensor& tensor);
 
+// An element of a float dtype.
+double ElementAsDouble(const Tensor& tensor, int64_t i);
+
 }  // namespace cgraph::device
 
 #endif  // CGRAPH_RUNTIME_DEVICE_FORMAT_TENSOR_H_

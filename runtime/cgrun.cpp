@@ -1,0 +1,180 @@
+// cgrun: runs a cgraph program or plan. Reads the command line, loads (or has compiled) the plan,
+// reads the inputs, executes, and says what came out. What each step does is in command/.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/command/compile_source.h"
+#include "runtime/command/inputs.h"
+#include "runtime/command/messages.h"
+#include "runtime/command/options.h"
+#include "runtime/command/results.h"
+#include "runtime/command/run.h"
+#include "runtime/command/signals.h"
+#include "runtime/engine/engine.h"
+#include "runtime/plan/check.h"
+
+namespace cgraph::command {
+namespace {
+
+Problem PickGraph(const plan::Plan& plan, const Options& options, uint32_t& picked) {
+  std::string names;
+  for (uint32_t i = 0; i < plan.graphs.size(); ++i) {
+    const std::string& name = plan.graphs[i]->name;
+    names += (i == 0 ? "" : ", ") + name;
+    picked = i;
+    if (!options.graphs.empty() && options.graphs[0] == name) return {};
+  }
+  if (!options.graphs.empty()) {
+    return {kUsage, fmt::format("--graph {}: the plan has no such graph; it has {}",
+                                options.graphs[0], names)};
+  }
+  if (plan.graphs.size() == 1) return {};
+  if (plan.graphs.empty()) return {kFailure, fmt::format("{} has no graph to run", options.file)};
+  return {kUsage, fmt::format("{} has several graphs; pick one with --graph: {}", options.file, names)};
+}
+
+Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
+  for (const auto& [name, path] : options.outputs) {
+    std::string names;
+    bool known = false;
+    for (const auto& port : graph.outputs) {
+      known = known || port->name == name;
+      names += (names.empty() ? "" : ", ") + port->name;
+    }
+    if (!known) {
+      return {kUsage, fmt::format("--output {}: graph {} has no such output; it has {}", name,
+                                  graph.name, names.empty() ? "none" : names)};
+    }
+  }
+  return {};
+}
+
+EngineOptions MakeEngineOptions(const Options& options) {
+  EngineOptions engine;
+  const std::string folder = std::filesystem::path(options.file).parent_path().string();
+  engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
+  engine.workers = options.workers;
+  engine.inflight = options.inflight;
+  engine.proved = !options.unproved;
+  engine.stall_timeout = options.timeout;
+  engine.profile = !options.profile.empty();
+  return engine;
+}
+
+Status WriteProfile(const Engine& engine, const std::string& path) {
+  nlohmann::ordered_json calls = nlohmann::ordered_json::object();
+  for (const auto& [name, ns] : engine.Profile()) calls[name] = ns;
+  const nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
+  std::ofstream file(path);
+  file << profile.dump(2) << '\n';
+  file.close();
+  if (file) return Status::Ok();
+  return {StatusCode::kNotFound, fmt::format("cannot write {}", path)};
+}
+
+void SayStats(const Engine& engine, const Options& options) {
+  const Engine::Stats stats = engine.GetStats();
+  fmt::print(stderr, "{} workers, {} bytes of arenas, {} allocations after the start\n", stats.workers,
+             stats.arena_bytes, stats.allocations);
+  if (options.profile.empty()) return;
+  for (const Engine::Stats::Lane& lane : stats.lanes) {
+    fmt::print(stderr, "{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6);
+  }
+}
+
+// After the executions: what went wrong, the outputs, the summary.
+ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& outcome,
+                  const Results& results, bool interrupted) {
+  const Measurements& measured = outcome.measurements;
+  ExitCode code = kSuccess;
+  if (interrupted) {
+    fmt::print(stderr, "interrupted after {} executions\n", measured.executions);
+    return kInterrupted;
+  }
+  if (!outcome.status.ok()) {
+    code = Report(options, outcome.status);
+  } else if (measured.errors > 0) {
+    for (const auto& [message, count] : measured.failures) {
+      code = Report(options, kFailure, fmt::format("{}\nin {} of {} executions", message, count,
+                                                   measured.executions));
+    }
+  }
+  if (outcome.status.ok()) {
+    const Status written = results.Write(options.outputs);
+    if (!written.ok()) code = Report(options, written);
+  }
+  if (options.json) {
+    nlohmann::ordered_json json = SummaryJson(measured);
+    json["outputs"] = results.Json(options.outputs);
+    if (!outcome.status.ok()) json["error"] = outcome.status.message();
+    fmt::print("{}\n", json.dump());
+  } else if (options.outputs.empty() && outcome.status.ok()) {
+    fmt::print("{}", results.Text());
+  }
+  if (!options.quiet && (options.repeat_given || !options.batch.empty())) {
+    fmt::print(stderr, "{}\n", SummaryText(measured));
+  }
+  if (options.verbose) SayStats(engine, options);
+  return code;
+}
+
+ExitCode Execute(const Options& options, Signals& signals) {
+  LoadedPlan loaded = LoadPlan(options, signals);
+  if (loaded.plan == nullptr) return loaded.exit_code;
+  // Until executions run there is nothing to tear down.
+  signals.OnInterrupt([] { std::_Exit(kInterrupted); });
+  // The engine checks it again; here its ports are looked at before there is an engine.
+  if (Status checked = plan::CheckPlan(*loaded.plan); !checked.ok()) return Report(options, checked);
+
+  uint32_t graph = 0;
+  Inputs inputs;
+  Problem problem = PickGraph(*loaded.plan, options, graph);
+  if (problem.ok()) problem = CheckOutputs(*loaded.plan->graphs[graph], options);
+  if (problem.ok()) problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
+  if (!problem.ok()) return Report(options, problem.code, problem.message);
+
+  Result<std::unique_ptr<Engine>> made =
+      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options));
+  if (!made.ok()) return Report(options, made.status());
+  Engine& engine = **made;
+  signals.OnReport([&engine] { return engine.WaitReport(); });
+  signals.OnInterrupt([&engine] { engine.Teardown(); });
+
+  Results results(!options.batch.empty());
+  const Outcome outcome = Run(engine, graph, inputs, options, results);
+  signals.OnInterrupt(nullptr);
+  signals.OnReport(nullptr);
+  ExitCode code = Conclude(options, engine, outcome, results, signals.interrupted());
+  if (outcome.status.code() == StatusCode::kTimeout) {
+    // A kernel that never returns cannot be joined, so nothing is destroyed.
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  if (code == kSuccess && !options.profile.empty()) {
+    const Status written = WriteProfile(engine, options.profile);
+    if (!written.ok()) code = Report(options, written);
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace cgraph::command
+
+int main(int argc, char** argv) {
+  using namespace cgraph::command;
+  const ParsedOptions parsed = ParseOptions(argc, argv);
+  if (!parsed.run) return parsed.exit_code;
+  Signals signals;
+  try {
+    return Execute(parsed.options, signals);
+  } catch (const std::bad_alloc&) {
+    return Report(parsed.options, kEnvironment, "out of memory");
+  }
+}

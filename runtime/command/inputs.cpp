@@ -1,0 +1,189 @@
+#include "runtime/command/inputs.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "runtime/command/literal.h"
+#include "runtime/command/messages.h"
+#include "runtime/plan/dtype.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::command {
+namespace {
+
+std::string PortText(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port) {
+  return fmt::format("{}: {}", port.name, plan::TypeText(plan, graph, port.value));
+}
+
+std::string PortsText(const plan::Plan& plan, const plan::Graph& graph) {
+  std::string text;
+  for (const auto& port : graph.inputs) {
+    text += (text.empty() ? "" : ", ") + PortText(plan, graph, *port);
+  }
+  return text.empty() ? "none" : text;
+}
+
+// NumPy's name, for the mend.
+std::string NumpyName(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::bool_: return "bool_";
+    case plan::DType::i8: return "int8";
+    case plan::DType::u8: return "uint8";
+    case plan::DType::i32: return "int32";
+    case plan::DType::i64: return "int64";
+    case plan::DType::f16: return "float16";
+    case plan::DType::f64: return "float64";
+    default: return "float32";
+  }
+}
+
+// Why dims do not fit a port; the leading one is not looked at when the input is a batch.
+std::string Misfit(const plan::Graph& graph, const plan::Value& type, const files::Array& array,
+                   bool batched) {
+  if (array.dims.size() != type.rank()) {
+    return fmt::format("it has {} dimensions, expected {}", array.dims.size(), type.rank());
+  }
+  for (size_t i = batched ? 1 : 0; i < array.dims.size(); ++i) {
+    const plan::Dim& dim = graph.dims[type.first_dim() + i];
+    if (dim.symbol() == plan::kNone ? array.dims[i] != dim.extent() : array.dims[i] > dim.extent()) {
+      const bool slices = i == 0 && array.dims[i] > dim.extent();
+      return fmt::format("dimension {} is {}, expected {}{}{}", i, array.dims[i],
+                         dim.symbol() == plan::kNone ? "" : "at most ", dim.extent(),
+                         slices ? "; --batch slices it over several executions" : "");
+    }
+  }
+  return "";
+}
+
+Result<files::Array> ReadValue(const std::string& value, plan::DType dtype) {
+  if (value == "-" || value.ends_with(".npy")) return files::ReadNpy(value);
+  return ParseLiteral(value, dtype);
+}
+
+Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port,
+                const std::string& value, bool batched, files::Array& array) {
+  const plan::Value& type = graph.values[port.value];
+  Result<files::Array> read = ReadValue(value, type.dtype());
+  if (!read.ok()) {
+    return {ExitCodeOf(read.status()),
+            fmt::format("input {}: {}", PortText(plan, graph, port), read.status().message())};
+  }
+  if (read->dtype != type.dtype()) {
+    return {kFailure, fmt::format("input {}: {} holds {}, and nothing is converted silently; save it "
+                                  "with x.astype(np.{})", PortText(plan, graph, port), value,
+                                  plan::DTypeName(read->dtype), NumpyName(type.dtype()))};
+  }
+  if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
+    return {kFailure, fmt::format("input {}: {} does not fit: {}", PortText(plan, graph, port),
+                                  value, why)};
+  }
+  array = std::move(*read);
+  return {};
+}
+
+const plan::Port* FindPort(const plan::Graph& graph, const std::string& name) {
+  for (const auto& port : graph.inputs) {
+    if (port->name == name) return port.get();
+  }
+  return nullptr;
+}
+
+// Every name is a port's, and every port has its input.
+Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
+  const auto unknown = [&](const char* flag, const std::string& name) {
+    return Problem{kUsage, fmt::format("{} {}: graph {} has no such input; it has {}", flag, name,
+                                       graph.name, PortsText(plan, graph))};
+  };
+  for (const auto& [name, value] : options.inputs) {
+    if (FindPort(graph, name) == nullptr) return unknown("--input", name);
+  }
+  for (const std::string& name : options.batch) {
+    if (FindPort(graph, name) == nullptr) return unknown("--batch", name);
+  }
+  const auto is_input = [&](const std::string& name) {
+    return std::any_of(options.inputs.begin(), options.inputs.end(),
+                       [&](const NameAndValue& input) { return input.first == name; });
+  };
+  for (const auto& port : graph.inputs) {
+    if (!is_input(port->name)) {
+      return {kUsage, fmt::format("graph {} needs the input {}; give --input {}=PATH.npy", graph.name,
+                                  PortText(plan, graph, *port), port->name)};
+    }
+  }
+  const auto from_stdin = [](const NameAndValue& input) { return input.second == "-"; };
+  if (std::count_if(options.inputs.begin(), options.inputs.end(), from_stdin) > 1) {
+    return {kUsage, "--input: only one of them can be read from standard input"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Problem Inputs::Read(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
+                     Inputs& inputs) {
+  if (Problem problem = CheckNames(plan, graph, options); !problem.ok()) return problem;
+  for (const auto& [name, value] : options.inputs) {
+    Given& given = inputs.given_.emplace_back();
+    given.name = name;
+    given.batched = std::count(options.batch.begin(), options.batch.end(), name) > 0;
+    Problem problem =
+        ReadOne(plan, graph, *FindPort(graph, name), value, given.batched, given.array);
+    if (!problem.ok()) return problem;
+    given.dims = given.array.dims;
+  }
+  return options.batch.empty() ? Problem{} : inputs.Cut(plan, graph, options);
+}
+
+Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
+  const std::string& leader = options.batch[0];
+  for (const std::string& name : options.batch) {
+    const plan::Port& port = *FindPort(graph, name);
+    const plan::Value& type = graph.values[port.value];
+    const Given& given = *std::find_if(given_.begin(), given_.end(),
+                                       [&](const Given& g) { return g.name == name; });
+    if (type.rank() == 0) {
+      return {kUsage, fmt::format("--batch {}: {} has no dimension to slice", name,
+                                  PortText(plan, graph, port))};
+    }
+    const plan::Dim& dim = graph.dims[type.first_dim()];
+    if (name == leader) {
+      rows_ = given.dims[0];
+      per_slice_ = dim.extent();
+    }
+    if (given.dims[0] != rows_ || dim.extent() != per_slice_) {
+      return {kFailure, fmt::format("--batch: {} has {} rows, {} at a time, but {} has {}, {} at a time",
+                                    leader, rows_, per_slice_, name, given.dims[0], dim.extent())};
+    }
+    if (per_slice_ == 0 && rows_ > 0) {
+      return {kFailure, fmt::format("--batch {}: {} takes no rows at all", name,
+                                    PortText(plan, graph, port))};
+    }
+    const bool whole = rows_ > 0 && rows_ % per_slice_ == 0;
+    if (!whole && dim.symbol() == plan::kNone) {
+      return {kFailure, fmt::format("--batch {}: {} rows do not divide into slices of {}; declare a "
+                                    "bounded dimension, as n <= {}, for the last one", name, rows_,
+                                    per_slice_, per_slice_)};
+    }
+  }
+  executions_ = rows_ == 0 ? 1 : static_cast<size_t>((rows_ + per_slice_ - 1) / per_slice_);
+  return {};
+}
+
+std::span<const Input> Inputs::Slice(size_t i) {
+  slice_.clear();
+  for (Given& given : given_) {
+    const uint8_t* data = given.array.bytes.data();
+    if (given.batched) {
+      const int64_t first = static_cast<int64_t>(i) * per_slice_;
+      const size_t row = rows_ == 0 ? 0 : given.array.bytes.size() / static_cast<size_t>(rows_);
+      data += row * static_cast<size_t>(first);
+      given.dims[0] = std::min(per_slice_, rows_ - first);
+    }
+    slice_.push_back({given.name, data, given.array.dtype, given.dims});
+  }
+  return slice_;
+}
+
+}  // namespace cgraph::command

@@ -1,0 +1,20 @@
+// What cgrun says on standard error, and the exit code that goes with it.
+#ifndef CGRAPH_RUNTIME_COMMAND_MESSAGES_H_
+#define CGRAPH_RUNTIME_COMMAND_MESSAGES_H_
+
+#include <string>
+
+#include "runtime/command/options.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::command {
+
+ExitCode ExitCodeOf(const Status& status);
+
+// "error: ...", in red when the options want colour. Returns the code, to be returned on.
+ExitCode Report(const Options& options, ExitCode code, const std::string& message);
+ExitCode Report(const Options& options, const Status& status);
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_MESSAGES_H_

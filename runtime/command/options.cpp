@@ -1,0 +1,188 @@
+// CLI11 reads the flags; what it cannot know (NAME=VALUE, which flags go together) is checked here.
+#include "runtime/command/options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace cgraph::command {
+namespace {
+
+constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bit nanoseconds
+
+// The flags as text, before they are understood.
+struct Raw {
+  std::vector<std::string> inputs, outputs, defines, import_dirs;
+  double timeout = 600;
+  bool overlap = false, no_overlap = false;
+};
+
+struct Mistake {
+  std::string why;
+};
+
+std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const char* flag,
+                                const char* value) {
+  std::vector<NameAndValue> pairs;
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+      throw Mistake{fmt::format("{} {}: expected NAME={}", flag, text, value)};
+    }
+    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    if (!names.insert(pairs.back().first).second) {
+      throw Mistake{fmt::format("{} {} is there twice", flag, pairs.back().first)};
+    }
+  }
+  return pairs;
+}
+
+void AddFlags(CLI::App& app, Options& options, Raw& raw) {
+  app.add_option("FILE", options.file, "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan")
+      ->required();
+  app.add_option("--graph", options.graphs, "the graph to run; needed when there are several")
+      ->take_all()->allow_extra_args(false);
+  app.add_option("--input", raw.inputs, "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
+                                        "standard input")
+      ->take_all()->allow_extra_args(false);
+  app.add_option("--output", raw.outputs, "NAME=PATH.npy; without any, results are printed")
+      ->take_all()->allow_extra_args(false);
+  app.add_option("--batch", options.batch, "slice this input along dim 0 over several executions, and "
+                                           "concatenate the outputs")
+      ->take_all()->allow_extra_args(false);
+  app.add_option("-n,--repeat", options.repeat, "execute this many times")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  app.add_option("--warmup", options.warmup, "executions before those that are measured");
+  app.add_option("--inflight", options.inflight, "executions that may be in progress at once")
+      ->check(CLI::Range(1u, 1024u));
+  app.add_option("--workers", options.workers, "threads that drive the plan")
+      ->check(CLI::Range(1u, 1024u));
+  app.add_option("--timeout", raw.timeout, "seconds without any progress until the run ends with a "
+                                           "report (600)");
+  app.add_flag("--unproved", options.unproved, "run without proving the plan first: it may hang");
+  app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
+  app.add_option("--profile", options.profile, "write mean times of method calls, for cgc --profile");
+  app.add_option("-D", raw.defines, "NAME=VALUE: a const of the .cgraph")
+      ->take_all()->allow_extra_args(false);
+  app.add_option("-I", raw.import_dirs, "where the .cgraph's imports are")
+      ->take_all()->allow_extra_args(false);
+  app.add_flag("--overlap", raw.overlap, "communication in lanes of its own (the .cgraph's default)");
+  app.add_flag("--no-overlap", raw.no_overlap, "communication in the lanes of the computation");
+  app.add_flag("--json", options.json, "results and measurements as JSON on standard output");
+  app.add_flag("-q,--quiet", options.quiet, "errors only");
+  app.add_flag("-v,--verbose", options.verbose, "say more on standard error");
+  app.add_option("--color", options.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+// What the cgc of a .cgraph is given.
+std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
+  std::vector<std::string> flags;
+  for (const std::string& graph : options.graphs) flags.insert(flags.end(), {"--graph", graph});
+  for (const std::string& define : raw.defines) flags.insert(flags.end(), {"-D", define});
+  for (const std::string& folder : raw.import_dirs) flags.insert(flags.end(), {"-I", folder});
+  if (raw.overlap) flags.push_back("--overlap");
+  if (raw.no_overlap) flags.push_back("--no-overlap");
+  if (options.inflight > 0) {
+    flags.insert(flags.end(), {"--inflight", std::to_string(options.inflight)});
+  }
+  flags.insert(flags.end(), {"--color", options.use_color() ? "always" : "never"});
+  if (options.quiet) flags.push_back("-q");
+  return flags;
+}
+
+void Understand(Options& options, const Raw& raw) {
+  options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
+  options.outputs = Split(raw.outputs, "--output", "PATH.npy");
+  if (!(raw.timeout > 0) || raw.timeout > kLongestTimeout) {
+    throw Mistake{"--timeout: expected seconds above 0, as 1.5"};
+  }
+  options.timeout = std::chrono::nanoseconds(std::llround(raw.timeout * 1e9));
+  if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
+  if (options.graphs.size() > 1) throw Mistake{"--graph: one graph is run at a time"};
+  const bool compiles = !raw.defines.empty() || !raw.import_dirs.empty() || raw.overlap ||
+                        raw.no_overlap;
+  if (compiles && !options.is_source()) {
+    throw Mistake{"-D, -I, --overlap and --no-overlap need a .cgraph: a plan is already compiled"};
+  }
+  if (options.json && options.verbose) throw Mistake{"--json and -v exclude each other"};
+  if (options.is_source()) options.compile_flags = CompileFlags(options, raw);
+}
+
+// The number of single-character edits between two words.
+size_t Distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown) {
+  for (const std::string& word : unknown) {
+    if (word.empty() || word[0] != '-') {
+      return fmt::format("unexpected argument `{}`: cgrun takes one FILE", word);
+    }
+    const std::string flag = word.substr(0, word.find('='));
+    std::string best;
+    size_t least = 3;  // more edits than two are another word
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        const size_t distance = Distance(flag, "--" + name);
+        if (distance < least) best = name, least = distance;
+      }
+    }
+    return fmt::format("unknown flag `{}`{}", word,
+                       best.empty() ? "; `cgrun --help` lists them"
+                                    : fmt::format("; did you mean `--{}`?", best));
+  }
+  return "unexpected arguments";
+}
+
+}  // namespace
+
+bool Options::use_color() const {
+  return color == "always" || (color == "auto" && isatty(STDERR_FILENO));
+}
+
+ParsedOptions ParseOptions(int argc, char** argv) {
+  CLI::App app("cgrun runs cgraph programs and plans", "cgrun");
+  app.set_version_flag("--version", "cgrun " CGRAPH_VERSION);
+  app.footer("Exit codes: 0 success, 1 the program or the run failed, 2 wrong usage, 3 a file, device or\n"
+             "library is absent, 70 a bug of ours, 130 interrupted. SIGUSR1 prints who waits for whom.");
+  app.allow_extras();
+  ParsedOptions parsed;
+  Raw raw;
+  AddFlags(app, parsed.options, raw);
+  try {
+    app.parse(argc, argv);
+    if (!app.remaining().empty()) throw Mistake{Hint(app, app.remaining())};
+    parsed.options.repeat_given = app.count("-n") > 0;
+    Understand(parsed.options, raw);
+    parsed.run = true;
+  } catch (const CLI::Success& asked) {  // help or version
+    app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "cgrun: {}\n`cgrun --help` lists the flags\n", error.what());
+    parsed.exit_code = kUsage;
+  } catch (const Mistake& mistake) {
+    fmt::print(stderr, "cgrun: {}\n", mistake.why);
+    parsed.exit_code = kUsage;
+  }
+  return parsed;
+}
+
+}  // namespace cgraph::command

@@ -1,0 +1,55 @@
+// The command line of cgrun.
+#ifndef CGRAPH_RUNTIME_COMMAND_OPTIONS_H_
+#define CGRAPH_RUNTIME_COMMAND_OPTIONS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cgraph::command {
+
+// What scripts see; the same for both commands.
+enum ExitCode {
+  kSuccess = 0,
+  kFailure = 1,       // the program or the run failed
+  kUsage = 2,         // wrong flags or names
+  kEnvironment = 3,   // a file, device or library is absent
+  kBug = 70,
+  kInterrupted = 130,
+};
+
+using NameAndValue = std::pair<std::string, std::string>;  // NAME=VALUE
+
+struct Options {
+  std::string file;
+  std::vector<std::string> graphs;
+  std::vector<NameAndValue> inputs, outputs;
+  std::vector<std::string> batch;      // inputs that are sliced along dim 0
+  uint64_t repeat = 1;
+  bool repeat_given = false;
+  uint64_t warmup = 0;
+  uint32_t inflight = 0, workers = 0;  // 0: the plan's
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  bool unproved = false;
+  std::string weights;                 // empty: the folder of `file`
+  std::string profile;
+  std::vector<std::string> compile_flags;  // for cgc, in the form that it reads
+  bool json = false, quiet = false, verbose = false;
+  std::string color = "auto";
+
+  bool is_source() const { return file.ends_with(".cgraph"); }
+  bool use_color() const;              // on standard error
+};
+
+struct ParsedOptions {
+  bool run = false;   // else end with `exit_code`: help, version or a mistake was printed
+  ExitCode exit_code = kSuccess;
+  Options options;
+};
+ParsedOptions ParseOptions(int argc, char** argv);
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_OPTIONS_H_

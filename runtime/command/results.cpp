@@ -1,0 +1,129 @@
+#include "runtime/command/results.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/device/format_tensor.h"
+#include "runtime/files/npy.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::command {
+namespace {
+
+using device::Tensor;
+using nlohmann::ordered_json;
+
+size_t Bytes(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.elements() * plan::DTypeBytes(tensor.dtype));
+}
+
+const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::string& name) {
+  for (const NameAndValue& path : paths) {
+    if (path.first == name) return &path.second;
+  }
+  return nullptr;
+}
+
+ordered_json ElementJson(const Tensor& tensor, int64_t i) {
+  switch (tensor.dtype) {
+    case plan::DType::bool_: return tensor.as<uint8_t>()[i] != 0;
+    case plan::DType::i8: return tensor.as<int8_t>()[i];
+    case plan::DType::u8: return tensor.as<uint8_t>()[i];
+    case plan::DType::i32: return tensor.as<int32_t>()[i];
+    case plan::DType::i64: return tensor.as<int64_t>()[i];
+    default: return device::ElementAsDouble(tensor, i);
+  }
+}
+
+// Nested lists, as NumPy's tolist(); NaN and infinities, which JSON lacks, are null.
+ordered_json DataJson(const Tensor& tensor, int dim, int64_t first) {
+  if (dim == tensor.rank) return ElementJson(tensor, first);
+  int64_t row = 1;
+  for (int i = dim + 1; i < tensor.rank; ++i) row *= tensor.dims[i];
+  ordered_json list = ordered_json::array();
+  for (int64_t i = 0; i < tensor.dims[dim]; ++i) {
+    list.push_back(DataJson(tensor, dim + 1, first + i * row));
+  }
+  return list;
+}
+
+}  // namespace
+
+Status Results::Add(const Outputs& outputs) {
+  last_ = outputs;
+  if (!concatenate_) return Status::Ok();
+  const bool first = joined_.empty();
+  joined_.resize(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const device::Tensor& tensor = outputs[i];
+    std::vector<int64_t> dims(tensor.dims, tensor.dims + tensor.rank);
+    if (dims.empty()) dims = {1};
+    Joined& joined = joined_[i];
+    if (first) {
+      joined.dims = dims;
+    } else {
+      if (!std::equal(dims.begin() + 1, dims.end(), joined.dims.begin() + 1, joined.dims.end())) {
+        return {StatusCode::kInvalid,
+                fmt::format("output {}: {} cannot be joined to [{}] along its first dimension",
+                            outputs.name(i), device::TensorTypeText(tensor),
+                            fmt::join(joined.dims, ", "))};
+      }
+      joined.dims[0] += dims[0];
+    }
+    const uint8_t* data = tensor.as<uint8_t>();
+    joined.bytes.insert(joined.bytes.end(), data, data + Bytes(tensor));
+  }
+  return Status::Ok();
+}
+
+Tensor Results::Tensor(size_t i) const {
+  device::Tensor tensor = (*last_)[i];
+  if (concatenate_) {
+    tensor.data = const_cast<uint8_t*>(joined_[i].bytes.data());
+    tensor.rank = static_cast<uint8_t>(joined_[i].dims.size());
+    std::copy(joined_[i].dims.begin(), joined_[i].dims.end(), tensor.dims);
+  }
+  return tensor;
+}
+
+Status Results::Write(const std::vector<NameAndValue>& paths) const {
+  for (size_t i = 0; i < size(); ++i) {
+    const std::string* path = PathOf(paths, last_->name(i));
+    if (path == nullptr) continue;
+    const device::Tensor tensor = Tensor(i);
+    CGRAPH_RETURN_IF_ERROR(files::WriteNpy(*path, tensor.dtype,
+                                           std::span(tensor.dims, tensor.rank),
+                                           std::span(tensor.as<uint8_t>(), Bytes(tensor))));
+  }
+  return Status::Ok();
+}
+
+std::string Results::Text() const {
+  std::string text;
+  for (size_t i = 0; i < size(); ++i) {
+    const device::Tensor tensor = Tensor(i);
+    const std::string elements = device::FormatTensor(tensor);
+    text += fmt::format("{}: {}{}{}\n", last_->name(i), device::TensorTypeText(tensor),
+                        elements.find('\n') == std::string::npos ? " = " : " =\n", elements);
+  }
+  return text;
+}
+
+ordered_json Results::Json(const std::vector<NameAndValue>& paths) const {
+  ordered_json outputs = ordered_json::object();
+  for (size_t i = 0; i < size(); ++i) {
+    const device::Tensor tensor = Tensor(i);
+    ordered_json output = {
+        {"type", device::TensorTypeText(tensor)},
+        {"dtype", plan::DTypeName(tensor.dtype)},
+        {"dims", std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank)}};
+    if (const std::string* path = PathOf(paths, last_->name(i))) output["file"] = *path;
+    else output["data"] = DataJson(tensor, 0, 0);
+    outputs[last_->name(i)] = std::move(output);
+  }
+  return outputs;
+}
+
+}  // namespace cgraph::command

@@ -1,0 +1,174 @@
+// Executions are submitted until `inflight` of them are under way; then the oldest is waited for.
+#include "runtime/command/run.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <deque>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace cgraph::command {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+uint64_t NsSince(Clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+// "12.3 us".
+std::string TimeText(uint64_t ns) {
+  if (ns < 10'000) return fmt::format("{} ns", ns);
+  if (ns < 10'000'000) return fmt::format("{:.1f} us", ns / 1e3);
+  if (ns < 10'000'000'000) return fmt::format("{:.1f} ms", ns / 1e6);
+  return fmt::format("{:.1f} s", ns / 1e9);
+}
+
+// How far the run is, on a terminal, once it takes long.
+class Progress {
+ public:
+  Progress(uint64_t total, bool quiet) : total_(total), on_(!quiet && isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  void Update(uint64_t done) {
+    constexpr auto kPatience = std::chrono::seconds(1);
+    constexpr auto kInterval = std::chrono::milliseconds(100);
+    if (!on_) return;
+    const Clock::time_point now = Clock::now();
+    if (now - start_ < kPatience || now - last_ < kInterval) return;
+    last_ = now;
+    shown_ = true;
+    constexpr uint64_t kWidth = 30;
+    const auto filled = static_cast<size_t>(kWidth * static_cast<double>(done) / static_cast<double>(total_));
+    fmt::print(stderr, "\r[{:<{}}] {}/{}", std::string(filled, '#'), kWidth, done, total_);
+  }
+
+ private:
+  const uint64_t total_;
+  const bool on_;
+  bool shown_ = false;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
+};
+
+class Runner {
+ public:
+  Runner(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Results& results)
+      : engine_(engine), graph_(graph), inputs_(inputs), options_(options), results_(results) {
+    inflight_ = engine.plan().graphs[graph]->inflight;
+    if (options.inflight > 0) inflight_ = std::min(inflight_, options.inflight);
+  }
+
+  Outcome Run() {
+    total_ = options_.repeat * inputs_.executions();
+    Outcome outcome;
+    outcome.status = Pass(options_.warmup, false);
+    if (!outcome.status.ok()) return outcome;
+    outcome.measurements = {};
+    measurements_ = &outcome.measurements;
+    const Clock::time_point start = Clock::now();
+    outcome.status = Pass(total_, true);
+    outcome.measurements.wall_ns = NsSince(start);
+    return outcome;
+  }
+
+ private:
+  struct Pending {
+    Execution execution;
+    uint64_t index;
+    Clock::time_point start;
+  };
+
+  Status Pass(uint64_t count, bool measured) {
+    Progress progress(count, options_.quiet || !measured);
+    for (uint64_t i = 0; i < count; ++i) {
+      if (pending_.size() >= inflight_) CGRAPH_RETURN_IF_ERROR(Finish(measured));
+      const Clock::time_point start = Clock::now();
+      Result<Execution> execution =
+          engine_.Execute(graph_, inputs_.Slice(i % inputs_.executions()));
+      if (!execution.ok()) return execution.status();
+      pending_.push_back({std::move(*execution), i, start});
+      progress.Update(i);
+    }
+    while (!pending_.empty()) CGRAPH_RETURN_IF_ERROR(Finish(measured));
+    return Status::Ok();
+  }
+
+  // Waits for the oldest.
+  Status Finish(bool measured) {
+    Pending oldest = std::move(pending_.front());
+    pending_.pop_front();
+    Result<Outputs> outputs = oldest.execution.Get();
+    if (!measured) return outputs.ok() ? Status::Ok() : Tolerated(outputs.status(), oldest.index);
+    const uint64_t latency = NsSince(oldest.start);
+    ++measurements_->executions;
+    if (!outputs.ok()) {
+      ++measurements_->errors;
+      ++measurements_->failures[outputs.status().message()];
+      return Tolerated(outputs.status(), oldest.index);
+    }
+    measurements_->latencies.Add(latency);
+    const bool last_pass = oldest.index + inputs_.executions() >= total_;
+    return last_pass ? results_.Add(*outputs) : Status::Ok();
+  }
+
+  // One failed execution of several does not end the run, unless its outputs leave a gap.
+  Status Tolerated(const Status& status, uint64_t index) const {
+    if (status.code() != StatusCode::kFailed) return status;
+    if (!options_.batch.empty()) {
+      return {status.code(), fmt::format("{}\nin slice {} of {}; nothing is written", status.message(),
+                                         index % inputs_.executions() + 1, inputs_.executions())};
+    }
+    return options_.repeat > 1 ? Status::Ok() : status;
+  }
+
+  Engine& engine_;
+  const uint32_t graph_;
+  Inputs& inputs_;
+  const Options& options_;
+  Results& results_;
+  uint32_t inflight_ = 1;
+  uint64_t total_ = 0;
+  std::deque<Pending> pending_;
+  Measurements* measurements_ = nullptr;
+};
+
+}  // namespace
+
+Outcome Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options,
+            Results& results) {
+  return Runner(engine, graph, inputs, options, results).Run();
+}
+
+std::string SummaryText(const Measurements& m) {
+  std::string text = fmt::format("{} executions, {} errors, {:.0f} executions/s", m.executions,
+                                 m.errors, m.per_second());
+  if (m.latencies.count() > 0) {
+    text += fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
+                        TimeText(m.latencies.Quantile(0.5)), TimeText(m.latencies.Quantile(0.9)),
+                        TimeText(m.latencies.Quantile(0.99)), TimeText(m.latencies.max()));
+  }
+  return text;
+}
+
+nlohmann::ordered_json SummaryJson(const Measurements& m) {
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+  for (const auto& [message, count] : m.failures) {
+    failures.push_back({{"message", message}, {"count", count}});
+  }
+  return {{"executions", m.executions},
+          {"errors", m.errors},
+          {"failures", failures},
+          {"executions_per_second", m.per_second()},
+          {"latency_ns",
+           {{"p50", m.latencies.Quantile(0.5)},
+            {"p90", m.latencies.Quantile(0.9)},
+            {"p99", m.latencies.Quantile(0.99)},
+            {"max", m.latencies.max()}}}};
+}
+
+}  // namespace cgraph::command

@@ -1,0 +1,51 @@
+// Signals as a thread: SIGINT and SIGTERM end the run in order, SIGUSR1 prints a report.
+//
+// The three are blocked in every thread from the first line of main() on, and one thread waits for
+// them, so that what they cause is ordinary code. A second SIGINT or SIGTERM ends the process at
+// once, and so does a teardown that takes too long: a kernel that never returns cannot be waited for.
+#ifndef CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
+#define CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
+
+#include <csignal>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace cgraph::command {
+
+class Signals {
+ public:
+  // To be made before any other thread, so that all inherit the mask.
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  // What the first SIGINT or SIGTERM does from now on, on a thread of ours. What was given before is
+  // not running any more when this returns. An interrupt that has come already is answered here.
+  void OnInterrupt(std::function<void()> end);
+  // Where SIGUSR1 gets its text.
+  void OnReport(std::function<std::string()> report);
+
+  bool interrupted() const { return interrupted_; }
+  // The mask that other processes should start with.
+  const sigset_t& original_mask() const { return original_; }
+
+ private:
+  void Loop();
+
+  sigset_t signals_, original_;
+  std::atomic<bool> interrupted_ = false;
+  std::atomic<bool> done_ = false;
+  std::mutex mutex_;  // guards the two functions, and is held while one runs
+  std::function<void()> end_;
+  std::function<std::string()> report_;
+  std::thread thread_, teardown_;
+};
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
