@@ -66,7 +66,7 @@ FnDecl Builder::BuildFn(Grammar::FnDeclContext* context) {
 
 OpDecl Builder::BuildOp(Grammar::OpDeclContext* context) {
   OpDecl node;
-  node.name = BuildName(context->name());
+  node.name = {TextOf(context->opName()->start).str(), RangeOf(context->opName())};
   node.generics = BuildGenerics(context->generics());
   node.parameters = BuildParameters(context->parameters());
   node.result = BuildResult(context->result());

@@ -121,8 +121,11 @@ const char* FixedSpelling(size_t type) {
 }
 
 bool StartsDeclaration(const Lexemes& lexemes, size_t at) {
-  if (at + 2 >= lexemes.size() || !IsName(lexemes[at + 1].type)) return false;
+  if (at + 2 >= lexemes.size()) return false;
   const Lexeme& lexeme = lexemes[at];
+  const bool named = IsName(lexemes[at + 1].type) ||
+                     (lexeme.type == Lexer::OP && lexemes[at + 1].type == Lexer::CAST);
+  if (!named) return false;
   const size_t before = at == 0 ? size_t{Lexer::RBRACE} : lexemes[at - 1].type;
   if (!lexeme.first_on_line && before != Lexer::RBRACE && before != Lexer::SEMICOLON) return false;
   const size_t third = lexemes[at + 2].type;
