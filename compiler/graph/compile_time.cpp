@@ -57,4 +57,12 @@ std::string ScalarText(const Value& value) {
   return KindText(value);
 }
 
+Value WithVia(const Value& value, Transport via) {
+  return MapLeaves(value, [&](const Value& leaf) {
+    Tensor tensor = *leaf.As<Tensor>();
+    tensor.via = via;
+    return Value(tensor);
+  });
+}
+
 }  // namespace cgraph::elaboration

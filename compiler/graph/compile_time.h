@@ -101,6 +101,10 @@ Value MapLeaves(const Value& value, Make&& make) {
   return value.As<Tensor>() || value.As<StateLeaf>() ? make(value) : value;
 }
 
+// The same, every tensor of it travelling by `via` from now on: the last one said is the nearest to
+// the use.
+Value WithVia(const Value& value, Transport via);
+
 }  // namespace cgraph::elaboration
 
 #endif  // CGRAPH_COMPILER_GRAPH_COMPILE_TIME_H_

@@ -1,0 +1,232 @@
+// Values against declared types: parameters, results, hints, states.
+//
+// One recursion serves all of them. It binds the dimension variables and generic dtypes of the
+// declaration's frame, makes a constant of a compile-time number where a tensor is declared, and
+// gives a tuple the field names that its type declares.
+#include "compiler/graph/arithmetic.h"
+#include "compiler/graph/elaborator.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+
+Value Elaborator::Adapt(const Value& value, program::TypeId type_id, Frame& frame,
+                        const Subject& subject, Range range) {
+  if (value.poisoned()) return value;
+  const auto& type = program_.types[type_id].node;
+  if (auto* scalar = std::get_if<program::CompileTimeType>(&type)) {
+    return AdaptCompileTime(value, scalar->kind, frame, subject, range);
+  }
+  if (std::holds_alternative<program::TensorType>(type)) {
+    return AdaptTensor(value, type_id, frame, subject, range);
+  }
+  if (auto* list = std::get_if<program::ListType>(&type)) {
+    return AdaptList(value, *list, frame, subject, range);
+  }
+  return AdaptTuple(value, type_id, frame, subject, range);
+}
+
+Value Elaborator::AdaptCompileTime(const Value& value, program::CompileTimeKind kind, Frame& frame,
+                                   const Subject& subject, Range range) {
+  using Kind = program::CompileTimeKind;
+  switch (kind) {
+    case Kind::kInt:
+      if (value.As<int64_t>()) return value;
+      break;
+    case Kind::kFloat:
+      if (value.As<double>()) return value;
+      if (const int64_t* number = value.As<int64_t>()) return Value(static_cast<double>(*number));
+      break;
+    case Kind::kBool:
+      if (value.As<bool>()) return value;
+      break;
+    case Kind::kStr:
+      if (value.As<std::string>()) return value;
+      break;
+  }
+  Report(Code::kE0505, range,
+         fmt::format("{} is a compile-time {}; this is {}", Describe(subject, frame),
+                     Spelling(kind), Describe(value)))
+      .AddNote(subject.declared, "declared here");
+  return Value();
+}
+
+Value Elaborator::AdaptTensor(const Value& value, program::TypeId type_id, Frame& frame,
+                              const Subject& subject, Range range) {
+  const auto& type = std::get<program::TensorType>(program_.types[type_id].node);
+  if (const Tensor* tensor = value.As<Tensor>()) {
+    const graph::Type actual = builder_->type(tensor->value);
+    if (!BindDType(type, actual.dtype, frame, subject, range)) return Value();
+    return MatchDims({type_id, actual, frame, subject, range}) ? value : Value();
+  }
+  if (!IsNumber(value)) {
+    Report(Code::kE0505, range,
+           fmt::format("{} is {}; this is {}", Describe(subject, frame), Declared(type_id, frame),
+                       Describe(value)))
+        .AddNote(subject.declared, "declared here");
+    return Value();
+  }
+  std::optional<DType> dtype = type.dtype;
+  if (!dtype && frame.generics[type.generic.index]) {
+    dtype = frame.generics[type.generic.index]->dtype;
+  }
+  graph::Type actual{dtype ? *dtype : NaturalDType(value), {}};
+  if (!BindDType(type, actual.dtype, frame, subject, range)) return Value();
+  Encoded encoded = EncodeNumber(value, actual.dtype);
+  if (!encoded.problem.empty()) {
+    Report(Code::kE0515, range,
+           fmt::format("{}: {} is {}", encoded.problem, Describe(subject, frame),
+                       Declared(type_id, frame)))
+        .AddNote(subject.declared, "declared here");
+    return Value();
+  }
+  if (!MatchDims({type_id, actual, frame, subject, range})) return Value();
+  if (!builder_) return value;  // a const of a scalar type stays a number
+  return Value(Tensor{builder_->AddConstant(actual.dtype, encoded.bytes, ScalarText(value))});
+}
+
+bool Elaborator::BindDType(const program::TensorType& type, DType dtype, Frame& frame,
+                           const Subject& subject, Range range) {
+  std::string name = DTypeName(dtype).str();
+  if (type.dtype) {
+    if (*type.dtype == dtype) return true;
+    std::string wanted = DTypeName(*type.dtype).str();
+    Report(Code::kE0506, range,
+           fmt::format("{} is of {}; this is of {}: dtypes are not converted silently, write "
+                       "cast<{}>(...)",
+                       Describe(subject, frame), wanted, name, wanted))
+        .AddNote(subject.declared, "declared here");
+    return false;
+  }
+  std::optional<BoundDType>& bound = frame.generics[type.generic.index];
+  const program::Generic& generic = frame.signature->generics[type.generic];
+  if (bound) {
+    if (bound->dtype == dtype) return true;
+    std::string first = DTypeName(bound->dtype).str();
+    Report(Code::kE0506, range,
+           fmt::format("{} is of {} like `{}`; this is of {}: dtypes are not converted silently, "
+                       "write cast<{}>(...)",
+                       Describe(subject, frame), first, bound->from ? *bound->from : generic.name,
+                       name, first))
+        .AddNote(bound->range, fmt::format("`{}` is {} by this", generic.name, first));
+    return false;
+  }
+  DTypeClass of = ClassOf(dtype);
+  bool allowed = generic.bound == program::DTypeBound::kAny ||
+                 (generic.bound == program::DTypeBound::kNumber && of != DTypeClass::kBoolean) ||
+                 (generic.bound == program::DTypeBound::kFloat && of == DTypeClass::kFloating) ||
+                 (generic.bound == program::DTypeBound::kInt && of == DTypeClass::kInteger);
+  if (!allowed) {
+    Report(Code::kE0529, range,
+           fmt::format("{} takes dtypes of the class {}; this is of {}", Describe(subject, frame),
+                       Spelling(generic.bound), name))
+        .AddNote(subject.declared, "declared here");
+    return false;
+  }
+  bound = BoundDType{dtype, subject.name, range};
+  return true;
+}
+
+Value Elaborator::AdaptList(const Value& value, const program::ListType& type, Frame& frame,
+                            const Subject& subject, Range range) {
+  std::optional<std::vector<Value>> items;
+  if (value.As<List>() || value.As<IntRange>()) {
+    items = ListItems(value, range);
+    if (!items) return Value();
+  } else {
+    Report(Code::kE0505, range,
+           fmt::format("{} is a list; this is {}", Describe(subject, frame), Describe(value)))
+        .AddNote(subject.declared, "declared here");
+    return Value();
+  }
+  graph::Dim length{static_cast<int64_t>(items->size()), {}};
+  program::ExprId length_expr = Reduce(type.length, frame);
+  auto* variable = std::get_if<program::DimRef>(&program_.exprs[length_expr].node);
+  if (variable && !frame.dims[variable->variable.index]) {
+    frame.dims[variable->variable.index] = BoundDims{{length}, subject.name, range};
+  } else {
+    std::optional<int64_t> wanted = EvaluateDimInt(length_expr, frame, "a list's length");
+    if (!wanted) return Value();
+    if (*wanted != length.extent) {
+      Report(Code::kE0513, range,
+             fmt::format("{} is a list of {}; this is a list of {}", Describe(subject, frame),
+                         *wanted, length.extent))
+          .AddNote(subject.declared, "declared here");
+      return Value();
+    }
+  }
+  // Numbers take the dtype that a tensor beside them has bound.
+  for (bool numbers : {false, true}) {
+    for (Value& item : *items) {
+      if (IsNumeric(item) != numbers) continue;
+      item = Adapt(item, type.element, frame, subject, range);
+      if (item.poisoned()) return Value();
+    }
+  }
+  return MakeList(std::move(*items));
+}
+
+Value Elaborator::AdaptTuple(const Value& value, program::TypeId type_id, Frame& frame,
+                             const Subject& subject, Range range) {
+  const auto& type = std::get<program::TupleType>(program_.types[type_id].node);
+  const Tuple* tuple = value.As<Tuple>();
+  if (!tuple || tuple->items->values.size() != type.fields.size()) {
+    Report(Code::kE0513, range,
+           fmt::format("{} is {}; this is {}", Describe(subject, frame), Declared(type_id, frame),
+                       Describe(value)))
+        .AddNote(subject.declared, "declared here");
+    return Value();
+  }
+  std::vector<std::string> names;
+  std::vector<Value> values;
+  bool named = false;
+  for (size_t i = 0; i < type.fields.size(); ++i) {
+    const program::TupleType::Field& field = type.fields[i];
+    const std::vector<std::string>& given = tuple->items->names;
+    if (!given.empty() && !given[i].empty() && !field.name.empty() && given[i] != field.name) {
+      Report(Code::kE0513, range,
+             fmt::format("field {} of {} is `{}`; this has `{}` there", i,
+                         Describe(subject, frame), field.name, given[i]))
+          .AddNote(subject.declared, "declared here");
+      return Value();
+    }
+    Value item = Adapt(tuple->items->values[i], field.type, frame, subject, range);
+    if (item.poisoned()) return Value();
+    values.push_back(std::move(item));
+    names.push_back(field.name);
+    named |= !field.name.empty();
+  }
+  if (!named) names.clear();
+  return MakeTuple(std::move(names), std::move(values));
+}
+
+namespace {
+
+// The variables that a hint defines (`t <= S`), which mean something new in each iteration.
+void DefinedBy(const program::Program& program, program::TypeId type_id, const Frame& frame,
+               std::vector<program::DimVariableId>& variables) {
+  const auto& type = program.types[type_id].node;
+  if (auto* tensor = std::get_if<program::TensorType>(&type)) {
+    for (const program::Dim& dim : tensor->dims) {
+      bool defines = dim.kind == program::Dim::kBounded && dim.variable.valid();
+      if (defines && !frame.rigid[dim.variable.index]) variables.push_back(dim.variable);
+    }
+  } else if (auto* list = std::get_if<program::ListType>(&type)) {
+    DefinedBy(program, list->element, frame, variables);
+  } else if (auto* tuple = std::get_if<program::TupleType>(&type)) {
+    for (const auto& field : tuple->fields) DefinedBy(program, field.type, frame, variables);
+  }
+}
+
+}  // namespace
+
+Value Elaborator::AdaptHint(const Value& value, program::TypeId type, Frame& frame,
+                            const Subject& subject, Range range) {
+  std::vector<program::DimVariableId> variables;
+  frame.rigid.resize(frame.dims.size());
+  DefinedBy(program_, type, frame, variables);
+  for (program::DimVariableId variable : variables) frame.dims[variable.index].reset();
+  Value adapted = Adapt(value, type, frame, subject, range);
+  return CheckDeferred(frame) ? adapted : Value();
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,128 @@
+// Arguments to parameters: evaluated in the order in which they stand, bound compile-time ones
+// first (dimensions may depend on them), then tensors, then numbers, which take a tensor's dtype.
+#include "compiler/graph/elaborator.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+
+std::vector<Actual> Elaborator::EvaluateArguments(
+    const std::vector<program::Argument>& arguments,
+    const std::vector<program::Parameter>* parameters, Frame& callee, Frame& frame) {
+  std::vector<Actual> actuals;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const program::Argument& argument = arguments[i];
+    Expected expected;
+    for (size_t j = 0; parameters && j < parameters->size(); ++j) {
+      const program::Parameter& parameter = (*parameters)[j];
+      bool meant = argument.label.empty() ? j == i : parameter.name == argument.label;
+      if (meant) expected = {parameter.type, &callee};
+    }
+    Value value = Evaluate(argument.value, frame, expected);
+    actuals.push_back({argument.label, std::move(value), program_.exprs[argument.value].range});
+  }
+  return actuals;
+}
+
+// Per parameter its argument, or null for a default.
+std::optional<std::vector<const Actual*>> Elaborator::MatchArguments(
+    const std::vector<program::Parameter>& parameters, const std::vector<Actual>& actuals,
+    const Frame& callee, Range site) {
+  std::vector<const Actual*> matched(parameters.size(), nullptr);
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    size_t at = i;
+    if (!actuals[i].label.empty()) {
+      auto named = llvm::find_if(parameters, [&](const auto& parameter) {
+        return parameter.name == actuals[i].label;
+      });
+      at = named - parameters.begin();
+    }
+    if (at >= parameters.size() || matched[at]) {
+      Report(Code::kE0530, actuals[i].range,
+             at < parameters.size()
+                 ? fmt::format("`{}`: parameter `{}` is given twice", callee.subject,
+                               parameters[at].name)
+             : actuals[i].label.empty()
+                 ? fmt::format("`{}` takes {} arguments, not {}", callee.subject,
+                               parameters.size(), actuals.size())
+                 : fmt::format("`{}` has no parameter `{}`", callee.subject, actuals[i].label));
+      return std::nullopt;
+    }
+    matched[at] = &actuals[i];
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (matched[i] || parameters[i].default_value.valid()) continue;
+    Report(Code::kE0530, site,
+           fmt::format("`{}` needs an argument for `{}`", callee.subject, parameters[i].name))
+        .AddNote(parameters[i].range, "declared here");
+    return std::nullopt;
+  }
+  return matched;
+}
+
+bool Elaborator::BindParameters(const std::vector<program::Parameter>& parameters,
+                                const std::vector<Actual>& actuals, Frame& callee, Range site,
+                                program::ExprId where) {
+  for (const Actual& actual : actuals) {
+    if (actual.value.poisoned()) return false;
+  }
+  auto matched = MatchArguments(parameters, actuals, callee, site);
+  if (!matched) return false;
+  enum Turn { kCompileTime, kTensors, kFloats, kRest };
+  auto turn_of = [&](size_t i) {
+    const auto& type = program_.types[parameters[i].type].node;
+    if (std::holds_alternative<program::CompileTimeType>(type)) return kCompileTime;
+    if (!(*matched)[i]) return kRest;
+    const Value& value = (*matched)[i]->value;
+    if (value.As<double>()) return kFloats;
+    return IsNumeric(value) ? kRest : kTensors;
+  };
+  bool bound = true;
+  for (Turn turn : {kCompileTime, kTensors, kFloats, kRest}) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (turn_of(i) == turn) bound &= BindParameter(parameters[i], (*matched)[i], callee);
+    }
+    if (!bound) return false;
+    if (turn == kCompileTime && where.valid()) RankHints(where, callee);
+  }
+  if (!CheckDeferred(callee)) return false;
+  callee.rigid.clear();
+  for (const std::optional<BoundDims>& dims : callee.dims) callee.rigid.push_back(dims.has_value());
+  return true;
+}
+
+bool Elaborator::BindParameter(const program::Parameter& parameter, const Actual* actual,
+                               Frame& callee) {
+  Value value;
+  Range range = parameter.range;
+  if (actual) {
+    value = actual->value;
+    range = actual->range;
+  } else {
+    value = Evaluate(parameter.default_value, callee, {parameter.type, &callee});
+  }
+  const Subject subject{"parameter", &parameter.name, parameter.range};
+  value = Adapt(value, parameter.type, callee, subject, range);
+  callee.locals[parameter.local.index] = value;
+  return !value.poisoned();
+}
+
+// `where rank(s) == dim` says how many dimensions a run takes, which `*s, n, *r` leaves open.
+void Elaborator::RankHints(program::ExprId where, Frame& callee) {
+  auto* chain = std::get_if<program::Chain>(&program_.exprs[where].node);
+  if (!chain) return;
+  if (chain->operators[0] == program::BinaryOperator::kAnd) {
+    for (program::ExprId operand : chain->operands) RankHints(operand, callee);
+    return;
+  }
+  auto* rank = std::get_if<program::CallBuiltin>(&program_.exprs[chain->operands[0]].node);
+  bool is_hint = chain->operators.size() == 1 && rank &&
+                 chain->operators[0] == program::BinaryOperator::kEqual &&
+                 rank->builtin == program::Builtin::kRank;
+  if (!is_hint || !IsKnown(chain->operands[1], callee)) return;
+  auto* run = std::get_if<program::DimRef>(&program_.exprs[rank->arguments[0].value].node);
+  if (!run) return;
+  callee.run_ranks[run->variable.index] =
+      EvaluateInt(chain->operands[1], callee, "a number of dimensions");
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,109 @@
+#include "compiler/graph/builder.h"
+
+namespace cgraph::elaboration {
+
+using graph::Value;
+using graph::ValueId;
+
+ValueId GraphBuilder::AddConstant(DType dtype, std::string bytes, std::string name) {
+  auto [known, is_new] = constants_.try_emplace({dtype, bytes});
+  if (!is_new) return known->second;
+  Value value;
+  value.name = std::move(name);
+  value.type = {dtype, {}};
+  value.storage = Value::kConstant;
+  value.constant = std::move(bytes);
+  return known->second = graph_.values.Add(std::move(value));
+}
+
+ValueId GraphBuilder::AddInput(std::string name, graph::Type type, Range range) {
+  Value value;
+  value.name = std::move(name);
+  value.type = std::move(type);
+  value.storage = Value::kInput;
+  value.home = kCaller;
+  value.range = range;
+  return graph_.values.Add(std::move(value));
+}
+
+ValueId GraphBuilder::AddView(ValueId base_id, int64_t offset, graph::Type type, Range range) {
+  const Value& base = graph_.values[base_id];
+  Value value;
+  value.type = std::move(type);
+  value.storage = base.storage;
+  value.home = base.home;
+  value.producer = base.producer;
+  value.state = base.state;
+  value.base = base.base.valid() ? base.base : base_id;
+  value.offset = base.offset + offset;
+  value.range = range;
+  return graph_.values.Add(std::move(value));
+}
+
+ValueId GraphBuilder::CurrentState(graph::StateId state_id) {
+  auto [known, is_new] = states_.try_emplace(state_id);
+  if (!is_new) return known->second;
+  const graph::State& state = module_.states[state_id];
+  const graph::Instance& instance = module_.instances[state.instance];
+  Value value;
+  value.name = instance.name + "." + state.name;
+  value.type = state.type;
+  value.storage = Value::kState;
+  value.home = instance.device;
+  value.state = state_id;
+  return known->second = graph_.values.Add(std::move(value));
+}
+
+graph::SymbolId GraphBuilder::AddInputSymbol(const std::string& name, int64_t bound, Range range) {
+  ValueId extent = AddInput(name, {DType::kI64, {}}, range);
+  return SymbolOf(extent, bound, name);
+}
+
+graph::SymbolId GraphBuilder::SymbolOf(ValueId extent, int64_t bound, const std::string& name) {
+  auto [known, is_new] = symbols_.try_emplace({extent, bound});
+  if (is_new) known->second = graph_.symbols.Add({name, bound, extent});
+  return known->second;
+}
+
+graph::OpId GraphBuilder::AddOp(graph::Op op, std::vector<graph::Type> results) {
+  graph::OpId id(graph_.ops.size());
+  for (graph::Type& type : results) {
+    Value value;
+    value.type = std::move(type);
+    value.home = op.device;
+    value.producer = id;
+    value.range = op.range;
+    op.results.push_back(graph_.values.Add(std::move(value)));
+  }
+  return graph_.ops.Add(std::move(op));
+}
+
+graph::OpId GraphBuilder::AddCopyOp(graph::CallId call, graph::Use source, Range range) {
+  graph::Op op;
+  op.name = op.kernel = "copy";
+  op.call = call;
+  op.device = graph_.calls[call].device;
+  op.operands = {source};
+  op.range = range;
+  graph::Type type = graph_.values[source.value].type;
+  op.bytes = 2 * type.bytes();
+  return AddOp(std::move(op), {std::move(type)});
+}
+
+ValueId GraphBuilder::AddCopy(graph::CallId call, graph::Use source, Range range) {
+  ValueId copy = graph_.ops[AddCopyOp(call, source, range)].results[0];
+  graph_.values[copy].name = graph_.values[source.value].name;
+  return copy;
+}
+
+void GraphBuilder::Commit(graph::CallId call, graph::StateId state, graph::Use source,
+                          Range range) {
+  std::string name = graph_.values[CurrentState(state)].name;
+  ValueId written = graph_.ops[AddCopyOp(call, source, range)].results[0];
+  graph_.values[written].name = std::move(name);
+  graph_.values[written].storage = Value::kState;
+  graph_.values[written].state = state;
+  states_[state] = written;
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,59 @@
+// The graph that is being built: ops, values and calls are appended in program order.
+//
+// Values are made here and nowhere else, so what Validate checks is kept in one place: constants
+// once per content, one current value per state, one symbol per extent value and bound.
+#ifndef CGRAPH_COMPILER_GRAPH_BUILDER_H_
+#define CGRAPH_COMPILER_GRAPH_BUILDER_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace cgraph::elaboration {
+
+inline constexpr graph::DeviceId kCaller = graph::DeviceId(0);
+
+class GraphBuilder {
+ public:
+  GraphBuilder(graph::Module& module, graph::Graph& graph) : module_(module), graph_(graph) {}
+
+  graph::Graph& graph() { return graph_; }
+  const graph::Value& value(graph::ValueId id) const { return graph_.values[id]; }
+  const graph::Type& type(graph::ValueId id) const { return graph_.values[id].type; }
+
+  graph::ValueId AddConstant(DType dtype, std::string bytes, std::string name);
+  graph::ValueId AddInput(std::string name, graph::Type type, Range range);
+  // The part of `base` at `offset` bytes from where it begins.
+  graph::ValueId AddView(graph::ValueId base, int64_t offset, graph::Type type, Range range);
+  // What a state holds now: what the last commit in program order wrote, or what it held before.
+  graph::ValueId CurrentState(graph::StateId state);
+
+  // An input's bounded dimension: a symbol whose extent comes with the input.
+  graph::SymbolId AddInputSymbol(const std::string& name, int64_t bound, Range range);
+  // The symbol of an extent that an op computed; the same one for the same extent and bound.
+  graph::SymbolId SymbolOf(graph::ValueId extent, int64_t bound, const std::string& name);
+
+  graph::CallId AddCall(graph::Call call) { return graph_.calls.Add(std::move(call)); }
+  // Appends `op` (call, device, operands already set) and makes a value for each result type.
+  graph::OpId AddOp(graph::Op op, std::vector<graph::Type> results);
+  // A copy of `source` that lives on the device of `call`.
+  graph::ValueId AddCopy(graph::CallId call, graph::Use source, Range range);
+  // Writes `source` into a state, as the last of what `call` does.
+  void Commit(graph::CallId call, graph::StateId state, graph::Use source, Range range);
+
+ private:
+  graph::OpId AddCopyOp(graph::CallId call, graph::Use source, Range range);
+
+  graph::Module& module_;
+  graph::Graph& graph_;
+  std::map<std::pair<DType, std::string>, graph::ValueId> constants_;
+  std::map<graph::StateId, graph::ValueId> states_;
+  std::map<std::pair<graph::ValueId, int64_t>, graph::SymbolId> symbols_;
+};
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_GRAPH_BUILDER_H_

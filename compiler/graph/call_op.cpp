@@ -1,0 +1,251 @@
+// Ops: arguments bound, types unified, one op appended to the graph.
+#include <limits>
+
+#include "compiler/graph/arithmetic.h"
+#include "compiler/graph/elaborator.h"
+#include "fmt/format.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// An op takes about as much memory and time as this many expressions.
+constexpr int64_t kStepsPerOp = 16;
+
+}  // namespace
+
+Value Elaborator::Eval(const program::CallOp& e, const Context& context) {
+  const program::Op& op = program_.ops[e.op];
+  Frame op_frame(op.name, &op.signature, &op.locals);
+  OpCall call{e.op};
+  call.actuals =
+      EvaluateArguments(e.arguments, &op.signature.parameters, op_frame, context.frame);
+  call.expected = context.expected;
+  call.range = context.range;
+  if (e.type_argument.valid()) {
+    const program::Type& type = program_.types[e.type_argument];
+    if (auto* tensor = std::get_if<program::TensorType>(&type.node)) {
+      call.type_argument = ConcreteType(*tensor, context.frame, type.range);
+    }
+    if (!call.type_argument) return Value();
+  }
+  return CallOperation(call, op_frame);
+}
+
+Value Elaborator::Eval(const program::Cast& e, const Context& context) {
+  const auto* type = std::get_if<program::TensorType>(&program_.types[e.type].node);
+  OpCall call{program_.cast_op};
+  call.actuals = {{"", Evaluate(e.operand, context.frame), program_.exprs[e.operand].range}};
+  call.range = context.range;
+  if (!type) return Value();
+  call.dtype_argument = type->dtype;
+  if (!type->dtype) {  // cast<T>(x) where T is a dtype variable
+    const std::optional<BoundDType>& bound = context.frame.generics[type->generic.index];
+    if (bound) call.dtype_argument = bound->dtype;
+  }
+  return CallOperation(call);
+}
+
+Value Elaborator::CallOperation(const OpCall& call) {
+  const program::Op& op = program_.ops[call.op];
+  Frame op_frame(op.name, &op.signature, &op.locals);
+  return CallOperation(call, op_frame);
+}
+
+Value Elaborator::CallOperation(const OpCall& call, Frame& op_frame) {
+  const program::Op& op = program_.ops[call.op];
+  if (op.kernel == "sqrt" && call.actuals.size() == 1) {  // of a number it is a number
+    Folded folded = FoldSquareRoot(call.actuals[0].value);
+    if (!folded.problem.empty()) Report(Code::kE0503, call.range, folded.problem);
+    if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
+  }
+  if (!builder_) {
+    Report(Code::kE0505, call.range,
+           fmt::format("`{}` works on tensors; a value known at compile time is needed here",
+                       op.name));
+    return Value();
+  }
+  if (op.kernel == "load" && !in_start_) {
+    Report(Code::kE0518, call.range,
+           fmt::format("`{}` reads weights once, before anything runs: only in a state's initial "
+                       "value",
+                       op.name));
+    return Value();
+  }
+  if (!Step(call.range, kStepsPerOp)) return Value();
+  inlined_.push_back({&op_frame, call.range});
+  auto leave = llvm::make_scope_exit([&] { inlined_.pop_back(); });
+  bool typed = BindParameters(op.signature.parameters, call.actuals, op_frame, call.range,
+                              op.where) &&
+               TakeExpectedType(call, op_frame) && ApplyWhere(op, op_frame, call.range);
+  return typed ? EmitOp(call, op_frame) : Value();
+}
+
+bool Elaborator::ApplyWhere(const program::Op& op, Frame& op_frame, Range range) {
+  if (!op.where.valid()) return true;
+  llvm::SaveAndRestore<Mode> numbers(mode_, Mode::kDims);
+  std::optional<bool> holds = EvaluateCondition(op.where, op_frame);
+  if (holds && !*holds) {
+    Report(Code::kE0517, range, fmt::format("`{}`: its `where` clause does not hold", op.name))
+        .AddNote(program_.exprs[op.where].range, "this one");
+  }
+  return holds.value_or(false);
+}
+
+// What the arguments leave open in the result (`zeros() -> T[*s]`) the type argument says, or else
+// what is expected where the call stands.
+bool Elaborator::TakeExpectedType(const OpCall& call, Frame& op_frame) {
+  const program::Op& op = program_.ops[call.op];
+  program::TypeId result = op.signature.result;
+  if (!result.valid()) return true;
+  const Subject subject{"the result", nullptr, op.range};
+  auto* type = std::get_if<program::TensorType>(&program_.types[result].node);
+  if (type && call.dtype_argument &&
+      !BindDType(*type, *call.dtype_argument, op_frame, subject, call.range)) {
+    return false;
+  }
+  if (!type) return true;
+  bool open = !type->dtype && !op_frame.generics[type->generic.index];
+  for (const program::Dim& dim : type->dims) {
+    open |= dim.variable.valid() && dim.kind != program::Dim::kBounded &&
+            !op_frame.dims[dim.variable.index];
+  }
+  std::optional<graph::Type> concrete = call.type_argument;
+  if (!concrete && open) concrete = ExpectedTensor(call.expected);
+  if (!concrete && open) {
+    Report(Code::kE0510, call.range,
+           fmt::format("nothing here says what type `{}` is to make; write {}<f32[...]>(...)",
+                       op.name, op.name));
+    return false;
+  }
+  if (!concrete) return true;
+  return BindDType(*type, concrete->dtype, op_frame, subject, call.range) &&
+         MatchDims({result, *concrete, op_frame, subject, call.range});
+}
+
+// Compile-time arguments become attributes, tensors operands.
+void Elaborator::AddParameters(const OpCall& call, Frame& op_frame, graph::Op& out) {
+  const program::Op& op = program_.ops[call.op];
+  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+    const program::Parameter& parameter = op.signature.parameters[i];
+    const Value& value = *op_frame.locals[parameter.local.index];
+    int operand = out.operands.size();
+    if (static_cast<int>(i) == op.inplace) out.inplace.push_back({operand, 0});
+    if (auto* number = value.As<int64_t>()) {
+      out.attributes.push_back({parameter.name, *number});
+    } else if (auto* real = value.As<double>()) {
+      out.attributes.push_back({parameter.name, *real});
+    } else if (auto* truth = value.As<bool>()) {
+      out.attributes.push_back({parameter.name, *truth});
+    } else if (auto* text = value.As<std::string>()) {
+      out.attributes.push_back({parameter.name, *text});
+    } else {
+      MapLeaves(value, [&](const Value& leaf) {
+        const Tensor& tensor = *leaf.As<Tensor>();
+        out.operands.push_back(
+            {tensor.value, tensor.via, tensor.use.valid() ? tensor.use : call.range});
+        return leaf;
+      });
+    }
+  }
+}
+
+Value Elaborator::EmitOp(const OpCall& call, Frame& op_frame) {
+  const program::Op& op = program_.ops[call.op];
+  std::vector<graph::Type> types;
+  if (op.signature.result.valid() &&
+      !ResultTypes(op.signature.result, op_frame, types, call.range)) {
+    return Value();
+  }
+  graph::Op out;
+  out.name = op.name;
+  out.kernel = op.kernel;
+  out.fails = op.fails;
+  out.effect = !op.effect.empty();
+  out.range = call.range;
+  AddParameters(call, op_frame, out);
+  // Overwriting is for values that this graph made and whose type the result has.
+  llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
+    if (pair.first >= static_cast<int>(out.operands.size()) || types.empty()) return true;
+    const graph::Value& operand = builder_->value(out.operands[pair.first].value);
+    return operand.storage != graph::Value::kTemporary || operand.base.valid() ||
+           operand.type != types[0];
+  });
+  out.device = DeviceOfOp(out.operands);
+  for (const graph::Use& operand : out.operands) CheckTransport(operand, out.device);
+  out.flops = Cost(op.flops, op_frame);
+  out.bytes = Cost(op.bytes, op_frame);
+  out.call = method_ ? CallOf(*method_)
+                     : builder_->AddCall(MakeCall({}, op.name, out.device, call.range));
+  graph::OpId id = builder_->AddOp(std::move(out), std::move(types));
+  if (!op.signature.result.valid()) return MakeTuple({}, {});
+  const std::vector<graph::ValueId> results = builder_->graph().ops[id].results;
+  llvm::ArrayRef<graph::ValueId> rest = results;
+  return TakeResults(op.signature.result, op_frame, rest);
+}
+
+bool Elaborator::ResultTypes(program::TypeId type_id, Frame& op_frame,
+                             std::vector<graph::Type>& types, Range range) {
+  const auto& type = program_.types[type_id].node;
+  if (auto* tensor = std::get_if<program::TensorType>(&type)) {
+    std::optional<graph::Type> concrete = ConcreteType(*tensor, op_frame, range);
+    if (concrete) types.push_back(std::move(*concrete));
+    return concrete.has_value();
+  }
+  if (auto* tuple = std::get_if<program::TupleType>(&type)) {
+    return llvm::all_of(tuple->fields, [&](const auto& field) {
+      return ResultTypes(field.type, op_frame, types, range);
+    });
+  }
+  if (auto* list = std::get_if<program::ListType>(&type)) {
+    std::optional<int64_t> length = EvaluateDimInt(list->length, op_frame, "a list's length");
+    if (!length || !CheckListLength(*length, range)) return false;
+    for (int64_t i = 0; i < *length; ++i) {
+      if (!Step(range) || !ResultTypes(list->element, op_frame, types, range)) return false;
+    }
+    return true;
+  }
+  Report(Code::kE0505, range, "an op makes tensors, not compile-time values");
+  return false;
+}
+
+// The values of an op in the shape of its result type; takes them from the front of `rest`.
+Value Elaborator::TakeResults(program::TypeId type_id, Frame& op_frame,
+                              llvm::ArrayRef<graph::ValueId>& rest) {
+  const auto& type = program_.types[type_id].node;
+  if (auto* tuple = std::get_if<program::TupleType>(&type)) {
+    std::vector<std::string> names;
+    std::vector<Value> values;
+    bool named = false;
+    for (const program::TupleType::Field& field : tuple->fields) {
+      values.push_back(TakeResults(field.type, op_frame, rest));
+      names.push_back(field.name);
+      named |= !field.name.empty();
+    }
+    if (!named) names.clear();
+    return MakeTuple(std::move(names), std::move(values));
+  }
+  if (auto* list = std::get_if<program::ListType>(&type)) {
+    std::vector<Value> values;
+    int64_t length = EvaluateDimInt(list->length, op_frame, "a list's length").value_or(0);
+    for (int64_t i = 0; i < length; ++i) {
+      values.push_back(TakeResults(list->element, op_frame, rest));
+    }
+    return MakeList(std::move(values));
+  }
+  Value value(Tensor{rest.front()});
+  rest = rest.drop_front();
+  return value;
+}
+
+// A cost that does not fit is as large as can be said: it orders and times, it does not size.
+int64_t Elaborator::Cost(program::ExprId expr, Frame& op_frame) {
+  if (!expr.valid()) return 0;
+  llvm::SaveAndRestore<Mode> at_bounds(mode_, Mode::kCost);
+  Value cost = Evaluate(expr, op_frame);
+  const int64_t* number = cost.As<int64_t>();
+  return number ? std::max<int64_t>(*number, 0) : 0;
+}
+
+}  // namespace cgraph::elaboration

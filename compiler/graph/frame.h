@@ -1,0 +1,81 @@
+// What one body, op or declaration sees while it is elaborated: its locals, and what its dimension
+// variables and generic dtypes were bound to, and where.
+#ifndef CGRAPH_COMPILER_GRAPH_FRAME_H_
+#define CGRAPH_COMPILER_GRAPH_FRAME_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/graph/compile_time.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace cgraph::elaboration {
+
+using Dims = llvm::SmallVector<graph::Dim, 4>;
+
+// A dimension variable's extent (one), or a run's dimensions.
+struct BoundDims {
+  Dims dims;
+  const std::string* from = nullptr;  // the parameter that bound it; null: a type hint
+  Range range;                        // where its value stood
+};
+struct BoundDType {
+  DType dtype;
+  const std::string* from = nullptr;
+  Range range;
+};
+
+// What a value is matched against, for messages: "parameter `x`", declared there.
+struct Subject {
+  const char* role = "";
+  const std::string* name = nullptr;
+  Range declared;
+};
+
+// One dimension whose declared size waits until all parameters are bound.
+struct DeferredDim {
+  program::TypeId type;
+  graph::Type actual;
+  Subject subject;
+  Range range;
+  program::ExprId expr;
+  size_t position = 0;
+};
+
+struct Frame {
+  Frame(std::string subject, const program::Signature* signature,
+        const Table<program::LocalId, program::Local>* names)
+      : subject(std::move(subject)), signature(signature), names(names) {
+    if (names) locals.resize(names->size());
+    if (!signature) return;
+    dims.resize(signature->dim_variables.size());
+    run_ranks.resize(signature->dim_variables.size());
+    generics.resize(signature->generics.size());
+  }
+
+  std::string subject;  // "stage[2].forward", "matmul"
+  const program::Signature* signature;
+  const Table<program::LocalId, program::Local>* names;
+  std::vector<std::optional<Value>> locals;
+  std::vector<std::optional<BoundDims>> dims;
+  std::vector<std::optional<int64_t>> run_ranks;  // by an op's `where rank(s) == ...`
+  std::vector<std::optional<BoundDType>> generics;
+  std::vector<bool> rigid;  // dimension variables that the parameters bound: hints do not rebind
+  std::vector<DeferredDim> deferred;
+  graph::InstanceId instance;  // whose state `StateRef` means
+  std::optional<Value> result;  // what `return` gave
+  Range result_range;
+};
+
+// The type that a creation op takes where nothing else says one.
+struct Expected {
+  program::TypeId type;
+  Frame* frame = nullptr;
+
+  bool valid() const { return type.valid() && frame != nullptr; }
+};
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_GRAPH_FRAME_H_

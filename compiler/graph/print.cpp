@@ -1,0 +1,143 @@
+// A Graph as text: one line per device's instance, state, input, op and output.
+//
+//   %12 f32[16, 64] = matmul(%3, %5 via nccl) transpose_a=true  @stage[0].backward mb=3
+//
+// A value is named by its id; what is not made by an op is listed where it is first read.
+#include "compiler/graph/print.h"
+
+#include "fmt/format.h"
+
+namespace cgraph {
+namespace {
+
+using graph::Value;
+using graph::ValueId;
+
+std::string AttributeText(const graph::Attribute& attribute) {
+  struct Text {
+    std::string operator()(int64_t value) { return std::to_string(value); }
+    std::string operator()(double value) { return fmt::format("{}", value); }
+    std::string operator()(bool value) { return value ? "true" : "false"; }
+    std::string operator()(const std::string& value) { return '"' + value + '"'; }
+    std::string operator()(const std::vector<int64_t>& values) {
+      return fmt::format("[{}]", fmt::join(values, ","));
+    }
+    std::string operator()(DType value) { return DTypeName(value).str(); }
+  };
+  return attribute.name + "=" + std::visit(Text(), attribute.value);
+}
+
+class GraphPrinter {
+ public:
+  GraphPrinter(const graph::Module& module, const graph::Graph& graph, llvm::raw_ostream& out)
+      : module_(module), graph_(graph), out_(out), introduced_(graph.values.size()) {}
+
+  void Run() {
+    out_ << "graph " << graph_.name;
+    if (graph_.inflight != 1) out_ << " inflight " << graph_.inflight;
+    if (graph_.overlap) out_ << (*graph_.overlap ? " overlap on" : " overlap off");
+    out_ << "\n";
+    for (const graph::Port& port : graph_.inputs) {
+      introduced_[port.use.value.index] = true;
+      out_ << "  input  " << port.name << ": " << Declared(port.use.value) << "\n";
+    }
+    for (graph::OpId id : graph_.ops.Ids()) {
+      const graph::Op& op = graph_.ops[id];
+      for (const graph::Use& operand : op.operands) Introduce(operand.value);
+      PrintOp(op);
+    }
+    for (const graph::Port& port : graph_.outputs) {
+      Introduce(port.use.value);
+      out_ << "  output " << port.name << ": " << Text(port.use) << " "
+           << TypeText(graph_, graph_.values[port.use.value].type) << "\n";
+    }
+  }
+
+ private:
+  std::string Name(ValueId id) const {
+    const Value& value = graph_.values[id];
+    if (value.storage == Value::kConstant) return value.name;
+    return "%" + std::to_string(id.index);
+  }
+  std::string Text(const graph::Use& use) const {
+    if (use.via == Transport::kAuto) return Name(use.value);
+    return Name(use.value) + " via " + TransportName(use.via).str();
+  }
+  std::string Declared(ValueId id) const {
+    return Name(id) + " " + TypeText(graph_, graph_.values[id].type);
+  }
+
+  // Views, states and extents stand on lines of their own before their first reader.
+  void Introduce(ValueId id) {
+    const Value& value = graph_.values[id];
+    if (introduced_[id.index] || value.storage == Value::kConstant) return;
+    introduced_[id.index] = true;
+    if (value.base.valid()) {
+      Introduce(value.base);
+      out_ << "  " << Declared(id) << " = part of " << Name(value.base) << " at byte "
+           << value.offset << "\n";
+    } else if (value.storage == Value::kState && !value.producer.valid()) {
+      out_ << "  " << Declared(id) << " = state " << value.name << "\n";
+    } else if (value.storage == Value::kInput) {
+      out_ << "  " << Declared(id) << " = extent " << value.name << "\n";
+    }
+  }
+
+  void PrintOp(const graph::Op& op) {
+    out_ << "  ";
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      introduced_[op.results[i].index] = true;
+      out_ << (i > 0 ? ", " : "") << Declared(op.results[i]);
+    }
+    if (!op.results.empty()) out_ << " = ";
+    out_ << op.name << "(";
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      out_ << (i > 0 ? ", " : "") << Text(op.operands[i]);
+    }
+    out_ << ")";
+    for (const graph::Attribute& attribute : op.attributes) out_ << " " << AttributeText(attribute);
+    for (ValueId result : op.results) {
+      const Value& value = graph_.values[result];
+      if (value.storage == Value::kState) out_ << " -> " << value.name;
+    }
+    PrintCall(graph_.calls[op.call]);
+    out_ << "\n";
+  }
+
+  void PrintCall(const graph::Call& call) {
+    out_ << "  @";
+    if (call.instance.valid()) {
+      out_ << module_.instances[call.instance].name << "." << call.method;
+    } else {
+      out_ << DeviceName(module_.devices[call.device]);
+    }
+    for (size_t i = 0; i < call.indices.size(); ++i) {
+      out_ << " " << call.index_names[i] << "=" << call.indices[i];
+    }
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  llvm::raw_ostream& out_;
+  std::vector<bool> introduced_;
+};
+
+}  // namespace
+
+void Print(const graph::Module& module, llvm::raw_ostream& out) {
+  for (const auto& [name, value] : module.parameters) {
+    out << "const " << name << " = " << value << "\n";
+  }
+  for (const graph::Instance& instance : module.instances) {
+    out << "place " << instance.name << " = " << instance.actor << " on "
+        << DeviceName(module.devices[instance.device]) << "\n";
+    for (graph::StateId id : instance.states) {
+      const graph::State& state = module.states[id];
+      out << "  state " << state.name << ": " << TypeText(module.start, state.type) << "\n";
+    }
+  }
+  GraphPrinter(module, module.start, out).Run();
+  for (const graph::Graph& graph : module.graphs) GraphPrinter(module, graph, out).Run();
+}
+
+}  // namespace cgraph

@@ -1,0 +1,127 @@
+#include "compiler/graph/prune.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+using graph::Graph;
+using graph::Value;
+using graph::ValueId;
+
+class Pruner {
+ public:
+  explicit Pruner(Graph& graph)
+      : graph_(graph),
+        live_values_(graph.values.size()),
+        live_ops_(graph.ops.size()),
+        live_symbols_(graph.symbols.size()) {}
+
+  std::vector<graph::Call> Run() {
+    Mark();
+    return Rebuild();
+  }
+
+ private:
+  // Every value stands after what it is made of, so one pass from the end finds all.
+  void Mark() {
+    for (const graph::Port& port : graph_.inputs) Mark(port.use.value);
+    for (const graph::Port& port : graph_.outputs) Mark(port.use.value);
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const graph::Op& op = graph_.ops[graph::OpId(i)];
+      bool needed = op.fails || op.effect;
+      for (ValueId result : op.results) {
+        needed |= live_values_[result.index] || graph_.values[result].storage == Value::kState;
+      }
+      if (!needed) continue;
+      live_ops_[i] = true;
+      for (ValueId result : op.results) Mark(result);
+      for (const graph::Use& operand : op.operands) Mark(operand.value);
+    }
+  }
+
+  void Mark(ValueId id) {
+    if (live_values_[id.index]) return;
+    live_values_[id.index] = true;
+    const Value& value = graph_.values[id];
+    if (value.base.valid()) Mark(value.base);
+    for (const graph::Dim& dim : value.type.dims) {
+      if (!dim.symbol.valid()) continue;
+      live_symbols_[dim.symbol.index] = true;
+      Mark(graph_.symbols[dim.symbol].extent);
+    }
+  }
+
+  // Per old id its new one; an invalid one for what is gone.
+  template <typename IdType>
+  static std::vector<IdType> Renumber(const std::vector<bool>& live) {
+    std::vector<IdType> ids(live.size());
+    size_t next = 0;
+    for (size_t i = 0; i < live.size(); ++i) {
+      if (live[i]) ids[i] = IdType(next++);
+    }
+    return ids;
+  }
+
+  std::vector<graph::Call> Rebuild() {
+    std::vector<bool> live_calls(graph_.calls.size());
+    for (graph::OpId id : graph_.ops.Ids()) {
+      if (live_ops_[id.index]) live_calls[graph_.ops[id].call.index] = true;
+    }
+    auto values = Renumber<ValueId>(live_values_);
+    auto ops = Renumber<graph::OpId>(live_ops_);
+    auto calls = Renumber<graph::CallId>(live_calls);
+    auto symbols = Renumber<graph::SymbolId>(live_symbols_);
+    Graph old = std::move(graph_);
+    graph_ = Graph();
+    graph_.name = std::move(old.name);
+    graph_.range = old.range;
+    graph_.inflight = old.inflight;
+    graph_.overlap = old.overlap;
+    graph_.timeout_ps = old.timeout_ps;
+    for (graph::SymbolId id : old.symbols.Ids()) {
+      if (!live_symbols_[id.index]) continue;
+      graph::Symbol& symbol = old.symbols[id];
+      symbol.extent = values[symbol.extent.index];
+      graph_.symbols.Add(std::move(symbol));
+    }
+    for (ValueId id : old.values.Ids()) {
+      if (!live_values_[id.index]) continue;
+      Value& value = old.values[id];
+      if (value.producer.valid()) value.producer = ops[value.producer.index];
+      if (value.base.valid()) value.base = values[value.base.index];
+      for (graph::Dim& dim : value.type.dims) {
+        if (dim.symbol.valid()) dim.symbol = symbols[dim.symbol.index];
+      }
+      graph_.values.Add(std::move(value));
+    }
+    for (graph::OpId id : old.ops.Ids()) {
+      if (!live_ops_[id.index]) continue;
+      graph::Op& op = old.ops[id];
+      op.call = calls[op.call.index];
+      for (ValueId& result : op.results) result = values[result.index];
+      for (graph::Use& operand : op.operands) operand.value = values[operand.value.index];
+      graph_.ops.Add(std::move(op));
+    }
+    std::vector<graph::Call> removed;
+    for (graph::CallId id : old.calls.Ids()) {
+      if (live_calls[id.index]) {
+        graph_.calls.Add(std::move(old.calls[id]));
+      } else {
+        removed.push_back(std::move(old.calls[id]));
+      }
+    }
+    for (graph::Port& port : old.inputs) port.use.value = values[port.use.value.index];
+    for (graph::Port& port : old.outputs) port.use.value = values[port.use.value.index];
+    graph_.inputs = std::move(old.inputs);
+    graph_.outputs = std::move(old.outputs);
+    return removed;
+  }
+
+  Graph& graph_;
+  std::vector<bool> live_values_, live_ops_, live_symbols_;
+};
+
+}  // namespace
+
+std::vector<graph::Call> Prune(Graph& graph) { return Pruner(graph).Run(); }
+
+}  // namespace cgraph::elaboration

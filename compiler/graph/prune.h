@@ -1,0 +1,17 @@
+// Prune: removes the ops whose results nobody reads.
+#ifndef CGRAPH_COMPILER_GRAPH_PRUNE_H_
+#define CGRAPH_COMPILER_GRAPH_PRUNE_H_
+
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace cgraph::elaboration {
+
+// Keeps what outputs depend on, what writes state, what may fail and what has an effect; renumbers
+// the rest. Inputs stay. Returns the calls of which nothing was left.
+std::vector<graph::Call> Prune(graph::Graph& graph);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_GRAPH_PRUNE_H_

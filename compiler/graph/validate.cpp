@@ -1,0 +1,167 @@
+// What every phase after elaboration relies on, checked once.
+#include <map>
+
+#include "compiler/base/check.h"
+#include "compiler/graph/print.h"
+#include "fmt/format.h"
+
+namespace cgraph {
+namespace {
+
+using graph::Value;
+using graph::ValueId;
+
+constexpr const char* kPhase = "elaborate";
+
+class GraphValidator {
+ public:
+  GraphValidator(const graph::Module& module, const graph::Graph& graph)
+      : module_(module), graph_(graph), made_(graph.values.size()) {}
+
+  void Run() {
+    for (graph::CallId id : graph_.calls.Ids()) CheckCall(graph_.calls[id]);
+    for (ValueId id : graph_.values.Ids()) CheckValue(id);
+    for (const graph::Symbol& symbol : graph_.symbols) CheckSymbol(symbol);
+    for (const graph::Port& port : graph_.inputs) {
+      Expect(Get(port.use.value).storage == Value::kInput, port.name + ": a port of no input");
+    }
+    for (graph::OpId id : graph_.ops.Ids()) CheckOp(id);
+    for (const graph::Port& port : graph_.outputs) CheckRead(port.use.value, port.name);
+    Expect(graph_.inflight >= 1, "inflight is not positive");
+  }
+
+ private:
+  void Expect(bool condition, const std::string& message) const {
+    CGRAPH_CHECK(condition, kPhase, "graph " + graph_.name + ": " + message);
+  }
+  const Value& Get(ValueId id) const {
+    Expect(graph_.values.Contains(id), id.str() + " is not in the graph");
+    return graph_.values[id];
+  }
+
+  void CheckCall(const graph::Call& call) {
+    Expect(module_.devices.Contains(call.device), call.method + ": no device");
+    Expect(call.indices.size() == call.index_names.size(), call.method + ": indices without names");
+    if (!call.instance.valid()) return;
+    Expect(module_.instances.Contains(call.instance), call.method + ": no instance");
+    Expect(module_.instances[call.instance].device == call.device,
+           call.method + ": not on its instance's device");
+  }
+
+  void CheckSymbol(const graph::Symbol& symbol) {
+    const Value& extent = Get(symbol.extent);
+    Expect(extent.type == graph::Type{DType::kI64, {}}, symbol.name + ": the extent is not an i64");
+  }
+
+  void CheckValue(ValueId id) {
+    const Value& value = graph_.values[id];
+    std::string name = id.str();
+    for (const graph::Dim& dim : value.type.dims) {
+      Expect(dim.extent >= 0, name + ": a negative extent");
+      if (!dim.symbol.valid()) continue;
+      Expect(graph_.symbols.Contains(dim.symbol), name + ": no such symbol");
+      Expect(graph_.symbols[dim.symbol].bound == dim.extent, name + ": not the symbol's bound");
+    }
+    if (value.storage == Value::kConstant) {
+      Expect(!value.home.valid(), name + ": a constant has no home");
+      Expect(static_cast<int64_t>(value.constant.size()) == value.type.bytes(),
+             name + ": a constant of the wrong size");
+      return;
+    }
+    Expect(module_.devices.Contains(value.home), name + ": no home");
+    if (value.base.valid()) {
+      const Value& base = Get(value.base);
+      Expect(!base.base.valid(), name + ": a view of a view");
+      Expect(base.storage == value.storage && base.home == value.home && base.state == value.state,
+             name + ": a view is stored where its base is");
+      Expect(value.offset >= 0 && value.offset + value.type.bytes() <= base.type.bytes(),
+             name + ": a view outside its base");
+      return;
+    }
+    Expect(value.storage != Value::kTemporary || graph_.ops.Contains(value.producer),
+           name + ": a temporary that nothing makes");
+    if (value.storage == Value::kState) {
+      Expect(module_.states.Contains(value.state), name + ": no such state");
+      const graph::State& state = module_.states[value.state];
+      Expect(value.type == state.type, name + ": not the state's type");
+      Expect(value.home == module_.instances[state.instance].device, name + ": away from its actor");
+    }
+  }
+
+  // A value that can be read here; of a state only what it holds now.
+  void CheckRead(ValueId id, const std::string& where) {
+    const Value& value = Get(id);
+    ValueId root_id = value.base.valid() ? value.base : id;
+    const Value& root = Get(root_id);
+    Expect(!root.producer.valid() || made_[root_id.index],
+           where + " reads " + id.str() + " before it is made");
+    if (root.storage != Value::kState) return;
+    auto [current, is_new] = current_.try_emplace(root.state, root_id);
+    Expect(current->second == root_id, where + " reads a state that has been overwritten");
+  }
+
+  void CheckOp(graph::OpId id) {
+    const graph::Op& op = graph_.ops[id];
+    std::string name = fmt::format("{} ({})", id.str(), op.name);
+    Expect(graph_.calls.Contains(op.call), name + ": no call");
+    const graph::Call& call = graph_.calls[op.call];
+    Expect(op.device == call.device, name + ": not on its call's device");
+    if (op.call != last_call_) {
+      Expect(!last_call_.valid() || op.call > last_call_, name + ": its call's ops are scattered");
+      last_call_ = op.call;
+      committed_ = false;
+    }
+    for (const graph::Use& operand : op.operands) {
+      CheckRead(operand.value, name);
+      CheckOwner(operand.value, call, name);
+    }
+    Expect(!op.fails || !committed_, name + ": may fail after its call has written state");
+    for (auto [operand, result] : op.inplace) {
+      Expect(operand >= 0 && operand < static_cast<int>(op.operands.size()) && result >= 0 &&
+                 result < static_cast<int>(op.results.size()),
+             name + ": inplace of operands that it does not have");
+    }
+    for (ValueId result : op.results) {
+      const Value& value = Get(result);
+      Expect(value.producer == id && !made_[result.index], name + ": makes a value of another op");
+      Expect(value.home == op.device && !value.base.valid(), name + ": its result is elsewhere");
+      made_[result.index] = true;
+      if (value.storage != Value::kState) continue;
+      CheckOwner(result, call, name);
+      current_[value.state] = result;
+      committed_ = true;
+    }
+  }
+
+  void CheckOwner(ValueId id, const graph::Call& call, const std::string& name) {
+    const Value& value = graph_.values[id];
+    if (value.storage != Value::kState) return;
+    Expect(module_.states[value.state].instance == call.instance,
+           name + ": touches another actor's state");
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  std::vector<bool> made_;
+  std::map<graph::StateId, ValueId> current_;
+  graph::CallId last_call_;
+  bool committed_ = false;
+};
+
+}  // namespace
+
+void Validate(const graph::Module& module) {
+  CGRAPH_CHECK(!module.devices.empty() &&
+                   module.devices[graph::DeviceId(0)].kind == graph::DeviceKind::kCaller,
+               kPhase, "device0 is not the caller");
+  for (graph::InstanceId id : module.instances.Ids()) {
+    for (graph::StateId state : module.instances[id].states) {
+      CGRAPH_CHECK(module.states.Contains(state) && module.states[state].instance == id, kPhase,
+                   "a state of another instance");
+    }
+  }
+  GraphValidator(module, module.start).Run();
+  for (const graph::Graph& graph : module.graphs) GraphValidator(module, graph).Run();
+}
+
+}  // namespace cgraph
