@@ -91,24 +91,12 @@ Deed CommDeed(const Plan& plan, const Graph& graph, const Instruction& comm) {
   return all;
 }
 
-// The lane that signals an event: "gpu[0] compute".
-std::string SignallerName(const Plan& plan, const Graph& graph, uint32_t event) {
-  for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
-    const Instruction& instruction = graph.instructions[i];
-    if (instruction.kind() == Kind::signal && instruction.subject() == event) {
-      return LaneName(plan, LaneOf(graph, i));
-    }
-  }
-  return "?";
-}
-
-Deed WaitDeed(const Plan& plan, const Graph& graph, const Instruction& instruction) {
+Deed WaitDeed(const Graph& graph, const Instruction& instruction) {
   Deed deed{"wait for", ""};
   for (uint64_t i = 0; i < instruction.inputs(); ++i) {
     const Wait* wait = Find(graph.waits, uint64_t{instruction.first()} + i);
     if (wait == nullptr) continue;
-    deed.what += fmt::format("{} event {} of {}", i == 0 ? "" : ",", wait->event(),
-                             SignallerName(plan, graph, wait->event()));
+    deed.what += fmt::format("{} event {}", i == 0 ? "" : ",", wait->event());
     if (wait->lag() > 0) {
       deed.what += fmt::format(" ({} round{} before)", wait->lag(), wait->lag() == 1 ? "" : "s");
     }
@@ -126,7 +114,7 @@ Deed InstructionDeed(const Plan& plan, const Graph& graph, const Instruction& in
     case Kind::comm: return CommDeed(plan, graph, instruction);
     case Kind::copy: return {"copy " + OperandNames(plan, graph, first, 1), ""};
     case Kind::signal: return {fmt::format("signal event {}", instruction.subject()), ""};
-    case Kind::wait: return WaitDeed(plan, graph, instruction);
+    case Kind::wait: return WaitDeed(graph, instruction);
     case Kind::take: return {"take " + OperandNames(plan, graph, first, 1), ""};
     case Kind::give: return {"give " + OperandNames(plan, graph, first, 1), ""};
     case Kind::load: {

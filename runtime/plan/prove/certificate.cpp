@@ -1,0 +1,182 @@
+#include "runtime/plan/prove/certificate.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/prove/step.h"
+
+namespace cgraph::plan::prove {
+namespace {
+
+Verdict Refuse(Refusal refusal, std::string message, const GraphIndex& index,
+               std::initializer_list<uint32_t> instructions) {
+  Verdict verdict;
+  verdict.refusal = refusal;
+  verdict.message = std::move(message);
+  for (uint32_t instruction : instructions) {
+    verdict.steps.push_back(MakeStep(index, instruction));
+    verdict.message += "\n  " + verdict.steps.back().text;
+  }
+  return verdict;
+}
+
+// One instruction of each lane: the one that is furthest along the lane's endless list, or least.
+class Extremes {
+ public:
+  explicit Extremes(const GraphIndex& index) : index_(index) {}
+  void Add(uint32_t instruction, bool furthest) {
+    const uint32_t lane = index_.lane(instruction);
+    const uint64_t along = index_.position(instruction) +
+                           uint64_t{index_.graph().instructions[instruction].lag()} *
+                               index_.length(lane);
+    const auto [found, first] = by_lane_.emplace(lane, std::pair(along, instruction));
+    if (!first && (furthest ? along > found->second.first : along < found->second.first)) {
+      found->second = {along, instruction};
+    }
+  }
+  const std::map<uint32_t, std::pair<uint64_t, uint32_t>>& by_lane() const { return by_lane_; }
+
+ private:
+  const GraphIndex& index_;
+  std::map<uint32_t, std::pair<uint64_t, uint32_t>> by_lane_;
+};
+
+bool Works(const Instruction& instruction) {
+  return instruction.kind() == Kind::call || instruction.kind() == Kind::copy ||
+         instruction.kind() == Kind::load;
+}
+
+// Where an execution without inputs begins: the work that no other work of its round comes before.
+void AddFirstWork(const ConstraintGraph& constraints, const std::vector<uint32_t>& order,
+                  Extremes& begins) {
+  const Graph& graph = constraints.index().graph();
+  std::vector<uint8_t> after_work(constraints.nodes(), 0);
+  const Adjacency in(constraints.nodes(), constraints.edges(), Adjacency::End::kTo);
+  for (uint32_t node : order) {
+    for (uint32_t id : in.of(node)) {
+      const Edge& edge = constraints.edges()[id];
+      if (edge.distance != 0 || edge.credit) continue;
+      const uint32_t from = constraints.is_done(edge.from) ? edge.from : kNone;
+      after_work[node] |= after_work[edge.from];
+      if (from != kNone && Works(graph.instructions[from])) after_work[node] = 1;
+    }
+    if (constraints.is_done(node) && Works(graph.instructions[node]) && after_work[node] == 0) {
+      begins.Add(node, true);
+    }
+  }
+}
+
+// A segment's launch must stand after what it waits for: its own node's position is that of its
+// first instruction, and its end's that of its last.
+class Positions {
+ public:
+  explicit Positions(const ConstraintGraph& constraints) : constraints_(constraints) {
+    for (const auto& segment : constraints.segments()) {
+      segments_[segment.launch] = segment.first_order;
+      segments_[segment.end] = segment.last_order;
+    }
+  }
+  // kNone for hubs, which have none.
+  uint32_t of(uint32_t node) const {
+    const uint32_t instruction = constraints_.instruction(node);
+    if (instruction != kNone) return constraints_.index().graph().instructions[instruction].order();
+    const auto found = segments_.find(node);
+    return found == segments_.end() ? kNone : found->second;
+  }
+
+ private:
+  const ConstraintGraph& constraints_;
+  std::map<uint32_t, uint32_t> segments_;
+};
+
+// An instruction that stands for a node in a message.
+uint32_t Representative(const ConstraintGraph& constraints, uint32_t node) {
+  const uint32_t instruction = constraints.instruction(node);
+  if (instruction != kNone) return instruction;
+  for (const Edge& edge : constraints.edges()) {
+    if (edge.from == node && constraints.instruction(edge.to) != kNone) {
+      return constraints.instruction(edge.to);
+    }
+    if (edge.to == node && constraints.instruction(edge.from) != kNone) {
+      return constraints.instruction(edge.from);
+    }
+  }
+  return 0;
+}
+
+Verdict RefusePositions(const ConstraintGraph& constraints, const std::string& graph_name,
+                        uint32_t from, uint32_t to, const char* must) {
+  const auto& instructions = constraints.index().graph().instructions;
+  const uint32_t first = Representative(constraints, from);
+  const uint32_t second = Representative(constraints, to);
+  return Refuse(Refusal::kCertificate,
+                fmt::format("{}, rule 13: positions {} and {} of the certificate must {}", graph_name,
+                            instructions[first].order(), instructions[second].order(), must),
+                constraints.index(), {first, second});
+}
+
+}  // namespace
+
+Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
+                      const std::vector<uint32_t>& order, const std::string& graph_name) {
+  const GraphIndex& index = constraints.index();
+  const Graph& graph = index.graph();
+  Extremes gives(index), begins(index);
+  for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+    const Instruction& instruction = graph.instructions[i];
+    if (instruction.lag() >= graph.inflight) {
+      return Refuse(Refusal::kInflight,
+                    fmt::format("{}, rule 12: lag {} needs more than inflight {}", graph_name,
+                                instruction.lag(), graph.inflight), index, {i});
+    }
+    if (instruction.kind() == Kind::give) gives.Add(i, false);
+    if (instruction.kind() == Kind::take) begins.Add(i, true);
+  }
+  if (gives.by_lane().empty()) return {};
+  if (begins.by_lane().empty()) AddFirstWork(constraints, order, begins);
+  for (const auto& [give_lane, give] : gives.by_lane()) {
+    for (const auto& [begin_lane, begin] : begins.by_lane()) {
+      if (!clocks.Before(give.second, begin.second, int64_t{graph.inflight} - 1)) continue;
+      return Refuse(Refusal::kInflight,
+                    fmt::format("{}, rule 12: {} executions cannot be in flight: the second waits "
+                                "for the first of {} executions before", graph_name, graph.inflight,
+                                graph.inflight - 1), index, {give.second, begin.second});
+    }
+  }
+  return {};
+}
+
+Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& graph_name) {
+  const Graph& graph = constraints.index().graph();
+  const Positions positions(constraints);
+  std::map<uint32_t, uint32_t> hubs;  // hub -> a member
+  for (const Edge& edge : constraints.edges()) {
+    if (edge.distance != 0 || edge.why == Why::kRuns) continue;
+    uint32_t from = edge.from, to = edge.to;
+    const bool joined = edge.why == Why::kRendezvous || edge.why == Why::kCollective;
+    if (edge.why == Why::kCollective) {
+      if (positions.of(from) == kNone) from = hubs.emplace(from, to).first->second;
+      if (positions.of(to) == kNone) to = hubs.emplace(to, from).first->second;
+    }
+    if (joined && positions.of(from) != positions.of(to)) {
+      return RefusePositions(constraints, graph_name, from, to, "be equal, since they are joined");
+    }
+    if (!joined && positions.of(from) >= positions.of(to)) {
+      return RefusePositions(constraints, graph_name, from, to,
+                             "increase, since the second waits for the first");
+    }
+    // What waits for a signal from within a segment waits for all of it.
+    if (edge.why != Why::kEvent) continue;
+    const auto* segment = constraints.SegmentOf(edge.from);
+    if (segment != nullptr && segment != constraints.SegmentOf(edge.to) &&
+        segment->last_order >= graph.instructions[edge.to].order()) {
+      return RefusePositions(constraints, graph_name, segment->end, edge.to,
+                             "increase, since the second waits for the first's segment");
+    }
+  }
+  return {};
+}
+
+}  // namespace cgraph::plan::prove

@@ -1,0 +1,18 @@
+// Rule 12 (`inflight` is kept) and rule 13 (the certificate is one).
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_CERTIFICATE_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_CERTIFICATE_H_
+
+#include <string>
+
+#include "runtime/plan/prove.h"
+#include "runtime/plan/prove/order.h"
+
+namespace cgraph::plan::prove {
+
+Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
+                      const std::vector<uint32_t>& order, const std::string& graph_name);
+Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& graph_name);
+
+}  // namespace cgraph::plan::prove
+
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_CERTIFICATE_H_

@@ -1,0 +1,158 @@
+#include "runtime/plan/prove/edges.h"
+
+#include <algorithm>
+
+namespace cgraph::plan::prove {
+
+ConstraintGraph::ConstraintGraph(const GraphIndex& index, std::optional<uint32_t> capacity)
+    : index_(index), graph_(index.graph()), capacity_(capacity) {
+  const uint32_t count = static_cast<uint32_t>(graph_.instructions.size());
+  start_.resize(count);
+  instruction_.reserve(count + graph_.parts.size() + 2);
+  edges_.reserve(2 * count + graph_.waits.size() + 3 * graph_.parts.size());
+  for (uint32_t i = 0; i < count; ++i) instruction_.push_back(i);
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool comm = graph_.instructions[i].kind() == Kind::comm;
+    start_[i] = comm ? AddNode(i) : i;
+    if (comm) Add(start_[i], i, 0, Why::kRuns);
+  }
+  FindSegments();
+  AddLanes();
+  AddEvents();
+  for (uint32_t i = 0; i < graph_.channels.size(); ++i) AddChannel(i);
+  AddCollectives();
+}
+
+uint32_t ConstraintGraph::Capacity(uint32_t channel) const {
+  return capacity_.value_or(graph_.channels[channel].capacity());
+}
+
+const ConstraintGraph::Segment* ConstraintGraph::SegmentOf(uint32_t instruction) const {
+  const uint32_t number = graph_.instructions[instruction].segment();
+  if (number == 0) return nullptr;
+  return &*std::lower_bound(segments_.begin(), segments_.end(), number,
+                            [](const Segment& a, uint32_t n) { return a.number < n; });
+}
+
+void ConstraintGraph::FindSegments() {
+  std::vector<uint32_t> numbers;
+  for (const Instruction& instruction : graph_.instructions) {
+    if (instruction.segment() != 0) numbers.push_back(instruction.segment());
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  for (uint32_t number : numbers) {
+    const uint32_t launch = AddNode(kNone);
+    segments_.push_back({number, launch, AddNode(kNone), kNone, 0});
+  }
+  if (segments_.empty()) return;
+  for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+    auto* segment = const_cast<Segment*>(SegmentOf(i));
+    if (segment == nullptr) continue;
+    const uint32_t order = graph_.instructions[i].order();
+    segment->first_order = std::min(segment->first_order, order);
+    segment->last_order = std::max(segment->last_order, order);
+    Add(segment->launch, start(i), 0, Why::kRuns);
+    Add(done(i), segment->end, 0, Why::kRuns);
+  }
+}
+
+// Each instruction after the one before, the first after the last of the round before. Where the
+// border of a segment lies between two, the whole segment stands for its instruction.
+void ConstraintGraph::AddLanes() {
+  for (const Range& program : graph_.programs) {
+    for (uint32_t k = 0; k < program.count(); ++k) {
+      const bool wraps = k + 1 == program.count();
+      const uint32_t before = program.first() + k;
+      const uint32_t next = wraps ? program.first() : before + 1;
+      const Segment* left = SegmentOf(before);
+      const Segment* right = SegmentOf(next);
+      if (left == right && !wraps) left = right = nullptr;
+      const bool border = left != nullptr || right != nullptr;
+      Add(left == nullptr ? done(before) : left->end, right == nullptr ? start(next) : right->launch,
+          wraps ? 1 : 0, border ? Why::kSegment : Why::kLane);
+    }
+  }
+}
+
+void ConstraintGraph::AddEvents() {
+  std::vector<uint32_t> signal(graph_.events, kNone);
+  for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+    const Instruction& instruction = graph_.instructions[i];
+    if (instruction.kind() == Kind::signal) signal[instruction.subject()] = i;
+  }
+  for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+    const Instruction& instruction = graph_.instructions[i];
+    if (instruction.kind() != Kind::wait) continue;
+    for (uint32_t w = instruction.first(); w < instruction.first() + instruction.inputs(); ++w) {
+      const Wait& wait = graph_.waits[w];
+      const uint32_t from = signal[wait.event()];
+      Add(done(from), done(i), wait.lag(), Why::kEvent);
+      const Segment* segment = SegmentOf(i);
+      if (segment != nullptr && segment != SegmentOf(from)) {
+        Add(done(from), segment->launch, wait.lag(), Why::kSegment);
+      }
+    }
+  }
+}
+
+// Of m messages a round the j-th send finds room once receive j - k is under way; for j < k that is
+// a receive of an earlier round.
+void ConstraintGraph::AddChannel(uint32_t channel) {
+  const auto sends = index_.sends(channel);
+  const auto receives = index_.receives(channel);
+  const int64_t messages = static_cast<int64_t>(sends.size());
+  const int64_t capacity = Capacity(channel);
+  for (int64_t j = 0; j < messages; ++j) {
+    const uint32_t send = sends[j].instruction;
+    const uint32_t receive = receives[j].instruction;
+    if (send != receive) {
+      Add(start(send), done(receive), 0, capacity == 0 ? Why::kRendezvous : Why::kTransfer);
+    }
+    const int64_t rounds = j >= capacity ? 0 : (capacity - j + messages - 1) / messages;
+    const uint32_t room = receives[j - capacity + rounds * messages].instruction;
+    if (room != send) {
+      Add(start(room), done(send), static_cast<uint32_t>(rounds),
+          capacity == 0 ? Why::kRendezvous : Why::kRoom, true);
+    }
+  }
+}
+
+void ConstraintGraph::AddCollectives() {
+  const auto parts = index_.collective_parts();
+  for (size_t first = 0; first < parts.size();) {
+    const size_t members = index_.plan().communicators[parts[first].communicator].members();
+    AddCollective(parts.subspan(first, members));
+    first += members;
+  }
+}
+
+// Everyone waits for everyone to start. Where only the root sends or receives, the rest is credit.
+void ConstraintGraph::AddCollective(std::span<const CollectivePart> parts) {
+  if (parts.size() < 2) return;
+  const Collective& collective = *graph_.collectives[graph_.parts[parts[0].part].subject()];
+  const bool from_root = collective.kind == "broadcast" || collective.kind == "scatter";
+  const bool to_root = collective.kind == "reduce" || collective.kind == "gather";
+  const bool rooted = from_root || to_root;
+  const uint32_t hub = AddNode(kNone);
+  for (const CollectivePart& part : parts) {
+    Add(start(part.instruction), hub, 0, Why::kCollective, rooted);
+    Add(hub, done(part.instruction), 0, Why::kCollective, rooted);
+    const uint32_t root = rooted ? parts[collective.root].instruction : part.instruction;
+    if (root == part.instruction) continue;
+    Add(start(from_root ? root : part.instruction), done(from_root ? part.instruction : root), 0,
+        Why::kCollective);
+  }
+}
+
+Adjacency::Adjacency(uint32_t nodes, const std::vector<Edge>& edges, End end)
+    : first_(nodes + 1, 0), edges_(edges.size()) {
+  auto at = [&](const Edge& edge) { return end == End::kFrom ? edge.from : edge.to; };
+  for (const Edge& edge : edges) ++first_[at(edge) + 1];
+  for (uint32_t i = 0; i < nodes; ++i) first_[i + 1] += first_[i];
+  // Filled from behind, so that first_ ends where it began.
+  std::vector<uint32_t> next(first_.begin() + 1, first_.end());
+  for (uint32_t i = static_cast<uint32_t>(edges.size()); i-- > 0;) edges_[--next[at(edges[i])]] = i;
+}
+
+}  // namespace cgraph::plan::prove

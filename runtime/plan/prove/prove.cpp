@@ -1,0 +1,123 @@
+// The rules in the order of docs/plan.md. Each needs what the ones before have shown: clocks exist
+// only where no cycle is, and a certificate says something only of a plan that has a shape.
+#include "runtime/plan/prove.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/check.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/print.h"
+#include "runtime/plan/prove/certificate.h"
+#include "runtime/plan/prove/edges.h"
+#include "runtime/plan/prove/graphs.h"
+#include "runtime/plan/prove/hang.h"
+#include "runtime/plan/prove/order.h"
+#include "runtime/plan/prove/race.h"
+#include "runtime/plan/prove/step.h"
+
+namespace cgraph::plan {
+namespace prove {
+
+Step MakeStep(const GraphIndex& index, uint32_t instruction) {
+  Step step;
+  const bool start = &index.graph() == index.plan().start.get();
+  step.graph = start ? "start" : index.graph().name;
+  step.instruction = instruction;
+  step.text = fmt::format("{}: {}", LaneName(index.plan(), index.lane(instruction)),
+                          InstructionText(index.plan(), index.graph(), instruction));
+  return step;
+}
+
+}  // namespace prove
+namespace {
+
+Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name,
+                   const ProveOptions& options) {
+  if (graph.instructions.empty()) return {};
+  GraphIndex index(plan, graph);
+  index.IndexMessages();
+  const prove::ConstraintGraph constraints(index, options.capacity);
+  const prove::Adjacency out(constraints.nodes(), constraints.edges(),
+                             prove::Adjacency::End::kFrom);
+  const std::vector<uint32_t> order = prove::TopologicalOrder(constraints, out);
+  if (order.size() < constraints.nodes()) return RefuseHang(constraints, out, order, name);
+
+  if (!prove::Clocks::Fit(constraints)) {
+    Verdict verdict;
+    verdict.refusal = Refusal::kRace;
+    verdict.message = fmt::format("{}, rule 9: {} instructions on {} lanes are too many to prove",
+                                  name, graph.instructions.size(), graph.programs.size());
+    return verdict;
+  }
+  const prove::Clocks clocks(constraints, out, order);
+  const AccessTable accesses(index);
+  if (Verdict race = CheckSameBuffer(index, accesses, clocks, name); !race.proved()) return race;
+  if (Verdict race = CheckReuse(index, accesses, clocks, name); !race.proved()) return race;
+  Verdict inflight = CheckInflight(constraints, clocks, order, name);
+  if (!inflight.proved()) return inflight;
+  // The certificate is one for the capacities that the plan states.
+  return options.capacity.has_value() ? Verdict() : CheckCertificate(constraints, name);
+}
+
+void PrintCertificate(const Plan& plan, const Graph& graph, const std::string& title,
+                      std::string& out) {
+  if (graph.instructions.empty()) return;
+  GraphIndex index(plan, graph);
+  std::vector<uint32_t> by_order(graph.instructions.size());
+  for (uint32_t i = 0; i < by_order.size(); ++i) by_order[i] = i;
+  std::stable_sort(by_order.begin(), by_order.end(), [&](uint32_t a, uint32_t b) {
+    return graph.instructions[a].order() < graph.instructions[b].order();
+  });
+  std::vector<std::string> lanes;
+  for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) lanes.push_back(LaneName(plan, lane));
+  out += title + "\n";
+  for (uint32_t i : by_order) {
+    out += fmt::format("  {:>5}  {}: {}\n", graph.instructions[i].order(), lanes[index.lane(i)],
+                       InstructionText(plan, graph, i));
+  }
+}
+
+}  // namespace
+
+const char* RefusalName(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kNone: return "proved";
+    case Refusal::kShape: return "shape";
+    case Refusal::kHang: return "hang";
+    case Refusal::kRace: return "race";
+    case Refusal::kInflight: return "inflight";
+    case Refusal::kCertificate: return "certificate";
+    case Refusal::kGraphs: return "graphs";
+  }
+  return "?";
+}
+
+Verdict Prove(const Plan& plan, const ProveOptions& options) {
+  if (const Status shape = CheckPlan(plan); !shape.ok()) {
+    Verdict verdict;
+    verdict.refusal = Refusal::kShape;
+    verdict.message = shape.message();
+    return verdict;
+  }
+  if (Verdict start = ProveGraph(plan, *plan.start, "start graph", options); !start.proved()) {
+    return start;
+  }
+  for (const auto& graph : plan.graphs) {
+    Verdict verdict = ProveGraph(plan, *graph, fmt::format("graph `{}`", graph->name), options);
+    if (!verdict.proved()) return verdict;
+  }
+  return prove::CheckGraphs(plan);
+}
+
+std::string CertificateText(const Plan& plan) {
+  std::string out;
+  PrintCertificate(plan, *plan.start, "start graph", out);
+  for (const auto& graph : plan.graphs) {
+    PrintCertificate(plan, *graph, fmt::format("graph `{}`", graph->name), out);
+  }
+  return out;
+}
+
+}  // namespace cgraph::plan

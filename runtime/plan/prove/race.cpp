@@ -1,0 +1,185 @@
+// Rule 10 asks about every pair of accesses that conflict. "Before" is transitive, so it is enough
+// to sweep a buffer's accesses in program order and to ask about neighbours: each read against the
+// latest write of the same bytes, each write against that and the reads since. A second sweep meets
+// what the first left behind: that is the next execution in the same copy.
+#include "runtime/plan/prove/race.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/print.h"
+#include "runtime/plan/prove/step.h"
+
+namespace cgraph::plan::prove {
+namespace {
+
+// Pieces of buffers that the sweeps look at; only hostile plans need more.
+constexpr uint64_t kPieceBudget = 2'000'000'000;
+
+class BufferSweep {
+ public:
+  BufferSweep(const Graph& graph, const Clocks& clocks) : graph_(graph), clocks_(clocks) {}
+
+  struct Pair {
+    const Access* first = nullptr;  // in program order
+    const Access* second = nullptr;
+    bool next_execution = false;    // second works for the next execution in the same copy
+  };
+  // True when all pairs are ordered; else `pair` is one that is not.
+  bool Check(std::span<const Access> accesses, uint32_t copies, Pair& pair) {
+    if (std::none_of(accesses.begin(), accesses.end(), [](const Access& a) { return a.write; })) {
+      return true;
+    }
+    SplitIntoPieces(accesses);
+    for (const Access& access : accesses) {
+      if (!FirstSweep(access, pair)) return false;
+    }
+    if (copies == 0) return true;
+    for (const Access& access : accesses) {
+      if (!SecondSweep(access, copies, pair)) return false;
+    }
+    return true;
+  }
+  bool exhausted() const { return spent_ > kPieceBudget; }
+
+ private:
+  // Bytes between two neighbouring ends of accesses: who touched them last.
+  struct Piece {
+    const Access* writer = nullptr;
+    std::vector<const Access*> readers;  // since that write
+  };
+
+  void SplitIntoPieces(std::span<const Access> accesses) {
+    ends_.clear();
+    for (const Access& access : accesses) {
+      ends_.push_back(access.begin);
+      ends_.push_back(access.end);
+    }
+    std::sort(ends_.begin(), ends_.end());
+    ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
+    if (pieces_.size() < ends_.size()) pieces_.resize(ends_.size());
+    for (size_t i = 0; i < ends_.size(); ++i) {
+      pieces_[i].writer = nullptr;
+      pieces_[i].readers.clear();
+    }
+  }
+  size_t PieceAt(uint64_t byte) const {
+    return std::lower_bound(ends_.begin(), ends_.end(), byte) - ends_.begin();
+  }
+
+  template <typename Visit>
+  bool ForPieces(const Access& access, Visit visit) {
+    const size_t end = PieceAt(access.end);
+    for (size_t i = PieceAt(access.begin); i < end; ++i) {
+      spent_ += 1 + pieces_[i].readers.size();
+      if (exhausted() || !visit(pieces_[i])) return false;
+    }
+    return true;
+  }
+
+  bool Ordered(const Access* first, const Access& second, Pair& pair) const {
+    if (first == nullptr || first->instruction == second.instruction) return true;
+    if (first->written != second.written &&
+        clocks_.Before(first->instruction, second.instruction, 0)) {
+      return true;
+    }
+    pair = {first, &second, false};
+    return false;
+  }
+  bool OrderedNext(const Access* first, const Access& second, uint32_t copies, Pair& pair) const {
+    if (first == nullptr || clocks_.Before(first->instruction, second.instruction, copies)) {
+      return true;
+    }
+    pair = {first, &second, true};
+    return false;
+  }
+
+  bool FirstSweep(const Access& access, Pair& pair) {
+    return ForPieces(access, [&](Piece& piece) {
+      if (!Ordered(piece.writer, access, pair)) return false;
+      if (!access.write) {
+        piece.readers.push_back(&access);
+        return true;
+      }
+      for (const Access* reader : piece.readers) {
+        if (!Ordered(reader, access, pair)) return false;
+      }
+      piece.writer = &access;
+      piece.readers.clear();
+      return true;
+    });
+  }
+  bool SecondSweep(const Access& access, uint32_t copies, Pair& pair) {
+    return ForPieces(access, [&](Piece& piece) {
+      if (!OrderedNext(piece.writer, access, copies, pair)) return false;
+      if (!access.write) return true;
+      for (const Access* reader : piece.readers) {
+        if (!OrderedNext(reader, access, copies, pair)) return false;
+      }
+      piece.writer = nullptr;
+      piece.readers.clear();
+      return true;
+    });
+  }
+
+  const Graph& graph_;
+  const Clocks& clocks_;
+  std::vector<uint64_t> ends_;
+  std::vector<Piece> pieces_;
+  uint64_t spent_ = 0;
+};
+
+std::string Doing(const GraphIndex& index, const Access& access) {
+  const Value& value = index.graph().values[access.value];
+  const std::string name = value.name() == kNone ? "" : index.plan().names[value.name()];
+  return fmt::format("{} `%{}#{}`", access.write ? "writes" : "reads", name, access.value);
+}
+
+}  // namespace
+
+Verdict RefuseRace(const GraphIndex& index, const std::string& message, uint32_t first,
+                   const std::string& first_does, uint32_t second, const std::string& second_does) {
+  Verdict verdict;
+  verdict.refusal = Refusal::kRace;
+  verdict.message = message;
+  for (const auto& [instruction, does] : {std::pair(first, first_does), {second, second_does}}) {
+    Step step = MakeStep(index, instruction);
+    verdict.message += fmt::format("\n  {}, which {}", step.text, does);
+    verdict.steps.push_back(std::move(step));
+  }
+  return verdict;
+}
+
+Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+                        const std::string& graph_name) {
+  const Graph& graph = index.graph();
+  BufferSweep sweep(graph, clocks);
+  for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
+    const Arena& arena = graph.arenas[graph.buffers[buffer].arena()];
+    BufferSweep::Pair pair;
+    if (sweep.Check(accesses.of(buffer), arena.copies(), pair)) continue;
+    if (sweep.exhausted()) {
+      Verdict verdict;
+      verdict.refusal = Refusal::kRace;
+      verdict.message = graph_name + ", rule 10: too many overlapping accesses to decide";
+      return verdict;
+    }
+    std::string later;
+    if (pair.next_execution) {
+      later = arena.copies() == 1 ? " for the next execution"
+                                  : fmt::format(" {} executions later", arena.copies());
+    }
+    const bool same_place = !pair.next_execution && pair.first->written == pair.second->written;
+    return RefuseRace(
+        index,
+        fmt::format("{}, rule 10: {} two accesses of one {} buffer on {}", graph_name,
+                    same_place ? "one place in program order has" : "nothing orders",
+                    EnumNameSpace(arena.space()), DeviceName(index.plan(), arena.device())),
+        pair.first->instruction, Doing(index, *pair.first), pair.second->instruction,
+        Doing(index, *pair.second) + later);
+  }
+  return {};
+}
+
+}  // namespace cgraph::plan::prove

@@ -1,0 +1,26 @@
+// Rules 10 and 11: no buffer is touched while it is in use, over all executions.
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_RACE_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_RACE_H_
+
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/prove.h"
+#include "runtime/plan/prove/order.h"
+
+namespace cgraph::plan::prove {
+
+// Rule 10: accesses of one buffer stand in program order, and before those of the execution that
+// uses the same copy next.
+Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+                        const std::string& graph_name);
+// Rule 11: of two buffers that overlap in an arena one is through with the memory before the other
+// begins, in every copy.
+Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+                   const std::string& graph_name);
+
+// Two instructions that nothing orders.
+Verdict RefuseRace(const GraphIndex& index, const std::string& message, uint32_t first,
+                   const std::string& first_does, uint32_t second, const std::string& second_does);
+
+}  // namespace cgraph::plan::prove
+
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_RACE_H_

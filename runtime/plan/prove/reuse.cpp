@@ -1,0 +1,239 @@
+// Rule 11. A buffer's accesses are one lifetime; of two buffers that share bytes there must be an
+// integer k such that the first (of execution e) is through before the second (of e + k * copies)
+// begins, and the second before the first of the execution that follows in the same copy.
+//
+// A lifetime is summed up by its first and last access in each lane. Where lifetimes follow one
+// another, "is through before" is transitive, so a sweep over the arena in the order of a round asks
+// only about neighbours. Should a neighbour fail, all pairs of the arena are asked, for any k.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/print.h"
+#include "runtime/plan/prove/race.h"
+
+namespace cgraph::plan::prove {
+namespace {
+
+constexpr uint64_t kPairBudget = 50'000'000;
+
+// A buffer's earliest and latest access in one lane, along the lane's endless list.
+struct LaneSpan {
+  uint32_t lane, first, last;
+};
+
+struct Lifetime {
+  uint32_t buffer = 0;
+  uint64_t begin = 0, end = 0;  // in its arena
+  uint32_t phase = 0;           // lag of its first access, modulo copies
+  uint32_t order = 0;           // and that access's position in the certificate
+  int64_t turns = 0;            // lag divided by copies
+  uint32_t first_span = 0, spans = 0;
+};
+
+class ArenaReuse {
+ public:
+  ArenaReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks)
+      : index_(index), accesses_(accesses), clocks_(clocks) {}
+
+  struct Pair {
+    uint32_t first = kNone, second = kNone;  // instructions
+    uint32_t first_buffer = 0, second_buffer = 0;
+  };
+  enum class Answer { kYes, kNo, kTooMany };
+
+  Answer Check(std::vector<uint32_t>& buffers, uint32_t copies, Pair& pair) {
+    copies_ = copies;
+    lifetimes_.clear();
+    spans_.clear();
+    for (uint32_t buffer : buffers) AddLifetime(buffer);
+    if (!AnyOverlap() || SweepRound()) return Answer::kYes;
+    return CheckAllPairs(pair);
+  }
+
+ private:
+  void AddLifetime(uint32_t buffer) {
+    const Graph& graph = index_.graph();
+    const auto accesses = accesses_.of(buffer);
+    const Buffer& at = graph.buffers[buffer];
+    if (accesses.empty() || at.bytes() == 0) return;
+    Lifetime lifetime;
+    lifetime.buffer = buffer;
+    lifetime.begin = at.offset();
+    lifetime.end = at.offset() + at.bytes();
+    lifetime.first_span = static_cast<uint32_t>(spans_.size());
+    points_.clear();
+    std::tuple<uint32_t, uint32_t> earliest(kNone, kNone);
+    for (const Access& access : accesses) {
+      const Instruction& instruction = graph.instructions[access.instruction];
+      const uint32_t lane = index_.lane(access.instruction);
+      points_.emplace_back(lane,
+                           index_.position(access.instruction) +
+                               uint64_t{instruction.lag()} * index_.length(lane),
+                           access.instruction);
+      earliest = std::min(earliest, std::tuple(uint32_t{instruction.lag()}, instruction.order()));
+    }
+    std::sort(points_.begin(), points_.end());
+    for (const auto& [lane, along, instruction] : points_) {
+      if (spans_.size() == lifetime.first_span || spans_.back().lane != lane) {
+        spans_.push_back({lane, instruction, instruction});
+      }
+      spans_.back().last = instruction;
+    }
+    lifetime.spans = static_cast<uint32_t>(spans_.size()) - lifetime.first_span;
+    lifetime.phase = std::get<0>(earliest) % copies_;
+    lifetime.turns = std::get<0>(earliest) / copies_;
+    lifetime.order = std::get<1>(earliest);
+    lifetimes_.push_back(lifetime);
+  }
+
+  bool AnyOverlap() {
+    std::sort(lifetimes_.begin(), lifetimes_.end(),
+              [](const Lifetime& a, const Lifetime& b) { return a.begin < b.begin; });
+    uint64_t end = 0;
+    for (const Lifetime& lifetime : lifetimes_) {
+      if (lifetime.begin < end) return true;
+      end = std::max(end, lifetime.end);
+    }
+    return false;
+  }
+
+  // The least k such that all of `a` is before all of `b` at k * copies; kUnordered for none.
+  // `pair`, when given, gets the accesses that ask for the most.
+  int64_t LeastTurn(const Lifetime& a, const Lifetime& b, Pair* pair = nullptr) const {
+    int64_t least = std::numeric_limits<int64_t>::min();
+    for (uint32_t i = a.first_span; i < a.first_span + a.spans; ++i) {
+      for (uint32_t j = b.first_span; j < b.first_span + b.spans; ++j) {
+        const int64_t shift = clocks_.LeastShift(spans_[i].last, spans_[j].first);
+        const int64_t copies = copies_;
+        const int64_t turn = shift == kUnordered ? kUnordered
+                             : shift >= 0        ? (shift + copies - 1) / copies
+                                                 : -(-shift / copies);
+        if (turn > least && pair != nullptr) {
+          *pair = {spans_[i].last, spans_[j].first, a.buffer, b.buffer};
+        }
+        least = std::max(least, turn);
+      }
+    }
+    return least;
+  }
+
+  // Lifetimes in the order in which a round goes through one copy, twice over: each must find its
+  // bytes left behind by those that had them before.
+  bool SweepRound() {
+    std::sort(lifetimes_.begin(), lifetimes_.end(), [](const Lifetime& a, const Lifetime& b) {
+      return std::tie(a.phase, a.order, a.buffer) < std::tie(b.phase, b.order, b.buffer);
+    });
+    std::map<uint64_t, const Lifetime*> holders;  // from this byte on; null: nobody
+    holders[0] = nullptr;
+    for (int64_t round : {0, 1}) {
+      for (const Lifetime& next : lifetimes_) {
+        auto at = Split(holders, next.begin);
+        const auto end = Split(holders, next.end);
+        for (; at != end; at = holders.erase(at)) {
+          const Lifetime* holder = at->second;
+          if (holder == nullptr || holder == &next) continue;
+          if (LeastTurn(*holder, next) > holder->turns - next.turns + round) return false;
+        }
+        // In the second round what was met is not met again.
+        holders[next.begin] = round == 0 ? &next : nullptr;
+      }
+    }
+    return true;
+  }
+  static std::map<uint64_t, const Lifetime*>::iterator Split(
+      std::map<uint64_t, const Lifetime*>& holders, uint64_t byte) {
+    auto after = holders.lower_bound(byte);
+    if (after != holders.end() && after->first == byte) return after;
+    return holders.emplace_hint(after, byte, std::prev(after)->second);
+  }
+
+  Answer CheckAllPairs(Pair& pair) const {
+    std::vector<const Lifetime*> by_begin;
+    for (const Lifetime& lifetime : lifetimes_) by_begin.push_back(&lifetime);
+    std::sort(by_begin.begin(), by_begin.end(),
+              [](const Lifetime* a, const Lifetime* b) { return a->begin < b->begin; });
+    uint64_t spent = 0;
+    for (size_t i = 0; i < by_begin.size(); ++i) {
+      for (size_t j = i + 1; j < by_begin.size() && by_begin[j]->begin < by_begin[i]->end; ++j) {
+        spent += uint64_t{by_begin[i]->spans} * by_begin[j]->spans;
+        if (spent > kPairBudget) return Answer::kTooMany;
+        if (Alternate(*by_begin[i], *by_begin[j], pair)) continue;
+        return Answer::kNo;
+      }
+    }
+    return Answer::kYes;
+  }
+
+  bool Alternate(const Lifetime& a, const Lifetime& b, Pair& pair) const {
+    Pair there, back;
+    const int64_t forth = LeastTurn(a, b, &there);
+    const int64_t return_turn = LeastTurn(b, a, &back);
+    if (forth != kUnordered && return_turn != kUnordered && forth + return_turn <= 1) return true;
+    // The direction that program order suggests is the one to show.
+    const auto& instructions = index_.graph().instructions;
+    const bool show_there = return_turn != kUnordered ||
+                            (forth == kUnordered && instructions[there.first].written() <=
+                                                        instructions[back.first].written());
+    pair = show_there ? there : back;
+    return false;
+  }
+
+  const GraphIndex& index_;
+  const AccessTable& accesses_;
+  const Clocks& clocks_;
+  int64_t copies_ = 1;
+  std::vector<Lifetime> lifetimes_;
+  std::vector<LaneSpan> spans_;
+  std::vector<std::tuple<uint32_t, uint64_t, uint32_t>> points_;  // of one buffer
+};
+
+std::string BufferText(const GraphIndex& index, uint32_t instruction, uint32_t buffer) {
+  std::string text = fmt::format("has buffer {}", buffer);
+  const Graph& graph = index.graph();
+  index.ForEachAccess(instruction, [&](uint32_t id, bool write) {
+    const Value& value = graph.values[id];
+    if (value.buffer() != buffer) return;
+    const std::string name = value.name() == kNone ? "" : index.plan().names[value.name()];
+    text = fmt::format("{} `%{}#{}` at {}+{}", write ? "writes" : "reads", name, id,
+                       graph.buffers[buffer].offset(), value.offset());
+  });
+  return text;
+}
+
+}  // namespace
+
+Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+                   const std::string& graph_name) {
+  const Graph& graph = index.graph();
+  std::vector<std::vector<uint32_t>> buffers(graph.arenas.size());
+  for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
+    const uint32_t arena = graph.buffers[buffer].arena();
+    const Space space = graph.arenas[arena].space();
+    if (space == Space::slot || space == Space::scratch) buffers[arena].push_back(buffer);
+  }
+  ArenaReuse reuse(index, accesses, clocks);
+  for (uint32_t arena = 0; arena < graph.arenas.size(); ++arena) {
+    if (buffers[arena].size() < 2) continue;
+    ArenaReuse::Pair pair;
+    const auto answer = reuse.Check(buffers[arena], graph.arenas[arena].copies(), pair);
+    if (answer == ArenaReuse::Answer::kYes) continue;
+    if (answer == ArenaReuse::Answer::kTooMany) {
+      Verdict verdict;
+      verdict.refusal = Refusal::kRace;
+      verdict.message = graph_name + ", rule 11: too many overlapping buffers to decide";
+      return verdict;
+    }
+    return RefuseRace(index,
+                      fmt::format("{}, rule 11: two buffers share memory on {}, and nothing keeps "
+                                  "them apart", graph_name,
+                                  DeviceName(index.plan(), graph.arenas[arena].device())),
+                      pair.first, BufferText(index, pair.first, pair.first_buffer), pair.second,
+                      BufferText(index, pair.second, pair.second_buffer));
+  }
+  return {};
+}
+
+}  // namespace cgraph::plan::prove
