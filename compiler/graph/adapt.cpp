@@ -201,14 +201,18 @@ Value Elaborator::AdaptTuple(const Value& value, program::TypeId type_id, Frame&
 
 namespace {
 
-// The variables that a hint defines (`t <= S`), which mean something new in each iteration.
+// The variables that a hint brings (`t <= S`), which mean something new in each iteration: those
+// that no parameter bound and that first occur in it.
 void DefinedBy(const program::Program& program, program::TypeId type_id, const Frame& frame,
                std::vector<program::DimVariableId>& variables) {
   const auto& type = program.types[type_id].node;
   if (auto* tensor = std::get_if<program::TensorType>(&type)) {
     for (const program::Dim& dim : tensor->dims) {
-      bool defines = dim.kind == program::Dim::kBounded && dim.variable.valid();
-      if (defines && !frame.rigid[dim.variable.index]) variables.push_back(dim.variable);
+      if (!dim.variable.valid() || frame.rigid[dim.variable.index]) continue;
+      Range first = frame.signature->dim_variables[dim.variable].range;
+      bool brings = first.source == dim.range.source && first.begin >= dim.range.begin &&
+                    first.end <= dim.range.end;
+      if (brings) variables.push_back(dim.variable);
     }
   } else if (auto* list = std::get_if<program::ListType>(&type)) {
     DefinedBy(program, list->element, frame, variables);

@@ -3,6 +3,7 @@
 
 #include "compiler/graph/arithmetic.h"
 #include "compiler/graph/elaborator.h"
+#include "compiler/program/text.h"
 #include "fmt/format.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -78,19 +79,55 @@ Value Elaborator::CallOperation(const OpCall& call, Frame& op_frame) {
   auto leave = llvm::make_scope_exit([&] { inlined_.pop_back(); });
   bool typed = BindParameters(op.signature.parameters, call.actuals, op_frame, call.range,
                               op.where) &&
-               TakeExpectedType(call, op_frame) && ApplyWhere(op, op_frame, call.range);
+               TakeExpectedType(call, op_frame) && ApplyWhere(call, op_frame);
   return typed ? EmitOp(call, op_frame) : Value();
 }
 
-bool Elaborator::ApplyWhere(const program::Op& op, Frame& op_frame, Range range) {
+bool Elaborator::ApplyWhere(const OpCall& call, Frame& op_frame) {
+  const program::Op& op = program_.ops[call.op];
   if (!op.where.valid()) return true;
-  llvm::SaveAndRestore<Mode> numbers(mode_, Mode::kDims);
-  std::optional<bool> holds = EvaluateCondition(op.where, op_frame);
-  if (holds && !*holds) {
-    Report(Code::kE0517, range, fmt::format("`{}`: its `where` clause does not hold", op.name))
-        .AddNote(program_.exprs[op.where].range, "this one");
+  std::optional<bool> holds = Holds(op.where, op_frame);
+  if (!holds || *holds) return holds.has_value();
+  std::string given;
+  for (const program::Parameter& parameter : op.signature.parameters) {
+    const Value& value = *op_frame.locals[parameter.local.index];
+    given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
+                         value.As<Tensor>() ? Describe(value) : ScalarText(value));
   }
-  return holds.value_or(false);
+  Report(Code::kE0517, call.range,
+         fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given,
+                     program::TextPrinter(program_, &op.signature, &op.locals).Text(op.where)))
+      .AddNote(program_.exprs[op.where].range, "declared here");
+  return false;
+}
+
+// Of two dimensions `==` asks whether they are the same one, also where it is known only while
+// running.
+std::optional<bool> Elaborator::Holds(program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&program_.exprs[where].node);
+  if (chain && chain->operators[0] == program::BinaryOperator::kAnd) {
+    bool all = true;
+    for (program::ExprId operand : chain->operands) {
+      std::optional<bool> holds = Holds(operand, op_frame);
+      if (!holds) return std::nullopt;
+      all &= *holds;
+    }
+    return all;
+  }
+  if (chain && chain->operators.size() == 1 &&
+      chain->operators[0] == program::BinaryOperator::kEqual) {
+    program::ExprId left = Reduce(chain->operands[0], op_frame);
+    program::ExprId right = Reduce(chain->operands[1], op_frame);
+    if (std::holds_alternative<program::DimRef>(program_.exprs[left].node) &&
+        std::holds_alternative<program::DimRef>(program_.exprs[right].node)) {
+      std::optional<graph::Dim> a = EvaluateDim(left, op_frame);
+      std::optional<graph::Dim> b = EvaluateDim(right, op_frame);
+      if (!a || !b) return std::nullopt;
+      return *a == *b;
+    }
+  }
+  llvm::SaveAndRestore<Mode> numbers(mode_, Mode::kDims);
+  return EvaluateCondition(where, op_frame);
 }
 
 // What the arguments leave open in the result (`zeros() -> T[*s]`) the type argument says, or else

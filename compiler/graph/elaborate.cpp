@@ -84,7 +84,7 @@ int64_t Elaborator::Inflight(const program::Graph& source) {
   Range range = source.range;
   if (inflight == 0) {
     if (!source.inflight.valid()) return 1;
-    Frame frame(source.name, nullptr, nullptr);
+    Frame frame(source.name, nullptr, &source.body.locals);
     range = program_.exprs[source.inflight].range;
     inflight = EvaluateInt(source.inflight, frame, "inflight").value_or(1);
   }

@@ -239,7 +239,8 @@ class Elaborator {
   Value Eval(const program::Cast& e, const Context& context);
   Value CallOperation(const OpCall& call, Frame& op_frame);
   Value CallOperation(const OpCall& call);
-  bool ApplyWhere(const program::Op& op, Frame& op_frame, Range range);
+  bool ApplyWhere(const OpCall& call, Frame& op_frame);
+  std::optional<bool> Holds(program::ExprId where, Frame& op_frame);
   bool TakeExpectedType(const OpCall& call, Frame& op_frame);
   Value EmitOp(const OpCall& call, Frame& op_frame);
   void AddParameters(const OpCall& call, Frame& op_frame, graph::Op& op);
