@@ -62,6 +62,11 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
   if (graph.instructions[send.instruction].lag() != graph.instructions[receive.instruction].lag()) {
     return refuse("the ends of a transfer work for different executions (their lags differ)");
   }
+  // Equal in an exchange, whose parts happen at once.
+  if (graph.instructions[send.instruction].written() >
+      graph.instructions[receive.instruction].written()) {
+    return refuse("a receive stands before its send in program order");
+  }
   if (from.flags() != to.flags()) return refuse("one end of a transfer is at the bound");
   if (from.inputs() != to.outputs()) return refuse("the ends of a transfer have other numbers of values");
   for (uint32_t i = 0; i < from.inputs(); ++i) {
