@@ -1,0 +1,154 @@
+// The prover on trial: random mutants of proved plans, judged by the prover and by an interpreter
+// that shares nothing with it. What the prover accepts must run: a single mutant that it proves and
+// that the interpreter sees hang, overlap, mismatch or read something wrong fails the test.
+//
+//   mutants_test [--count N] [--seed S] [--out DIR] [PLAN.cgplan | FILE.cgraph]...
+//
+// Before that the harness itself is on trial: with provers that are broken on purpose, it must
+// find false accepts.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "runtime/plan/load.h"
+#include "runtime/plan/prove.h"
+#include "tests/mutants/matrix.h"
+#include "tests/mutants/originals.h"
+#include "tests/mutants/trial.h"
+
+namespace cgraph::mutants {
+namespace {
+
+struct Options {
+  uint64_t count = 20'000;
+  uint64_t seed = 1;
+  std::string out = ".";
+  std::vector<std::string> files;
+};
+
+plan::Verdict RealProver(const plan::Plan& plan) { return plan::Prove(plan); }
+
+// Every original is proved and runs, or its mutants would mean nothing.
+bool CheckOriginals(const std::vector<Original>& originals) {
+  Random random(7);
+  bool good = true;
+  for (const Original& original : originals) {
+    const Trial trial = Judge(*original.plan, original.graph, {}, RealProver, random);
+    if (!trial.verdict.proved() || trial.finding.outcome != interpreter::Outcome::kOk) {
+      fmt::print("{}: the original is wrong\n  prover: {} {}\n  interpreter: {} {}\n",
+                 original.name, plan::RefusalName(trial.verdict.refusal), trial.verdict.message,
+                 interpreter::OutcomeName(trial.finding.outcome), trial.finding.text);
+      good = false;
+    }
+  }
+  return good;
+}
+
+// Small plans are tried most: they are quick, and as wrong.
+class Chooser {
+ public:
+  explicit Chooser(const std::vector<Original>& originals) : originals_(originals) {
+    for (const Original& original : originals) {
+      const plan::Graph& graph = original.graph == plan::kNone
+                                     ? *original.plan->start
+                                     : *original.plan->graphs[original.graph];
+      const uint64_t weight = std::max<uint64_t>(1, 4000 / (graph.instructions.size() + 1));
+      bounds_.push_back((bounds_.empty() ? 0 : bounds_.back()) + weight);
+    }
+  }
+  const Original& Choose(Random& random) const {
+    const uint64_t at = random.Below(bounds_.back());
+    return originals_[std::upper_bound(bounds_.begin(), bounds_.end(), at) - bounds_.begin()];
+  }
+
+ private:
+  const std::vector<Original>& originals_;
+  std::vector<uint64_t> bounds_;
+};
+
+void ReportFalseAccept(const Options& options, const Original& original, const Mutant& mutant,
+                       const Trial& trial, uint64_t number) {
+  const std::string path = fmt::format("{}/false_accept_{}.json", options.out, number);
+  std::ofstream(path) << plan::ToJson(*mutant.plan);
+  fmt::print("FALSE ACCEPT: mutant {} of {} ({}), written to {}\n  prover: proved\n"
+             "  interpreter: {}: {}\n",
+             number, original.name, mutant.kind, path,
+             interpreter::OutcomeName(trial.finding.outcome), trial.finding.text);
+}
+
+Matrix TryMutants(const Options& options, const std::vector<Original>& originals,
+                  const Prover& prover, bool report) {
+  Matrix matrix;
+  const Chooser chooser(originals);
+  for (uint64_t number = 0; number < options.count; ++number) {
+    Random random(options.seed * 1'000'003 + number);
+    const Original& original = chooser.Choose(random);
+    const Mutant mutant = MakeMutant(original, random);
+    const Trial trial = Judge(*mutant.plan, original.graph, mutant.suspects, prover, random);
+    matrix.Count(mutant.kind, trial);
+    if (trial.false_accept() && report && matrix.false_accepts() <= 10) {
+      ReportFalseAccept(options, original, mutant, trial, number);
+    }
+  }
+  return matrix;
+}
+
+// Provers that are blind to one rule, or to all: the interpreter must see what they let through.
+bool CheckHarness(const Options& options, const std::vector<Original>& originals) {
+  Options few = options;
+  few.count = 400;
+  bool good = true;
+  const auto require_seen = [&](const char* what, const Prover& prover) {
+    const Matrix matrix = TryMutants(few, originals, prover, false);
+    fmt::print("self-test: a prover {} has {} false accepts in {} mutants\n", what,
+               matrix.false_accepts(), matrix.trials());
+    good = good && matrix.false_accepts() > 0;
+  };
+  require_seen("that accepts everything", [](const plan::Plan&) { return plan::Verdict(); });
+  for (plan::Refusal blind : {plan::Refusal::kShape, plan::Refusal::kHang, plan::Refusal::kRace,
+                              plan::Refusal::kInflight, plan::Refusal::kCertificate}) {
+    require_seen(plan::RefusalName(blind), [blind](const plan::Plan& plan) {
+      plan::Verdict verdict = plan::Prove(plan);
+      return verdict.refusal == blind ? plan::Verdict() : verdict;
+    });
+  }
+  return good;
+}
+
+Options ParseOptions(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto next = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string("0"); };
+    if (argument == "--count") {
+      options.count = std::strtoull(next().c_str(), nullptr, 10);
+    } else if (argument == "--seed") {
+      options.seed = std::strtoull(next().c_str(), nullptr, 10);
+    } else if (argument == "--out") {
+      options.out = next();
+    } else {
+      options.files.push_back(argument);
+    }
+  }
+  return options;
+}
+
+int Main(int argc, char** argv) {
+  const Options options = ParseOptions(argc, argv);
+  const std::vector<Original> originals = FindOriginals(options.files);
+  fmt::print("{} graphs\n", originals.size());
+  if (originals.empty() || !CheckOriginals(originals) || !CheckHarness(options, originals)) {
+    return 1;
+  }
+  const Matrix matrix = TryMutants(options, originals, RealProver, true);
+  fmt::print("\n{}\n{} mutants of {} graphs checked, {} proved, {} false accepts\n", matrix.Text(),
+             matrix.trials(), originals.size(), matrix.proved(), matrix.false_accepts());
+  return matrix.trials() == 0 || matrix.proved() == 0 || matrix.false_accepts() > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace cgraph::mutants
+
+int main(int argc, char** argv) { return cgraph::mutants::Main(argc, argv); }

@@ -1,0 +1,90 @@
+#include "tests/mutants/trial.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tests/mutants/certify.h"
+
+namespace cgraph::mutants {
+namespace {
+
+constexpr uint32_t kHoldAll = 48;   // up to so many instructions, each is held back in turn
+constexpr uint32_t kHoldSome = 24;  // else the suspects and so many others
+
+plan::Graph& GraphOf(plan::Plan& plan, uint32_t graph) {
+  return graph == plan::kNone ? *plan.start : *plan.graphs[graph];
+}
+
+// Enough for every copy to be used again, and for executions before and behind.
+uint32_t RoundsFor(const plan::Graph& graph) {
+  uint32_t copies = 1;
+  for (const plan::Arena& arena : graph.arenas) {
+    copies = std::max<uint32_t>(copies, arena.copies());
+  }
+  return std::clamp(copies + 3, 5u, 10u);
+}
+
+std::vector<uint32_t> ChooseSuspects(const plan::Graph& graph,
+                                     const std::vector<uint32_t>& suspects, Random& random) {
+  std::set<uint32_t> chosen;
+  for (uint32_t suspect : suspects) {
+    // The neighbours matter as much: what was damaged may be why they are ordered.
+    for (uint32_t i = suspect > 0 ? suspect - 1 : 0; i <= suspect + 1; ++i) {
+      if (i < graph.instructions.size() && chosen.size() < 2 * kHoldAll) {
+        chosen.insert(i);
+      }
+    }
+  }
+  for (uint32_t i = 0; i < kHoldSome; ++i) {
+    chosen.insert(random.Below(graph.instructions.size()));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+}  // namespace
+
+Mutant MakeMutant(const Original& original, Random& random) {
+  const std::vector<MutationKind>& kinds = MutationKinds();
+  for (;;) {
+    Mutant mutant{std::make_unique<plan::Plan>(*original.plan), "", {}};
+    Damage damage{*mutant.plan, GraphOf(*mutant.plan, original.graph), random, {}};
+    const uint32_t wanted = random.OneIn(4) ? 2 : 1;
+    uint32_t applied = 0;
+    bool certify = !random.OneIn(5);
+    for (uint32_t tries = 0; applied < wanted && tries < 20; ++tries) {
+      const MutationKind& kind = kinds[random.Below(kinds.size())];
+      if (!damage.graph.instructions.empty() && kind.apply(damage)) {
+        mutant.kind = ++applied == 1 ? kind.name : mutant.kind;
+        certify = certify && std::string(kind.name) != "order";
+      }
+    }
+    if (applied > 0) {
+      if (certify) {
+        Certify(damage.graph);
+      }
+      mutant.suspects.assign(damage.suspects.begin(), damage.suspects.end());
+      return mutant;
+    }
+  }
+}
+
+Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint32_t>& suspects,
+            const Prover& prover, Random& random) {
+  Trial trial{prover(plan), {}};
+  const plan::Graph& graph =
+      graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
+  const interpreter::Interpreter interpreter(plan, graph_index, RoundsFor(graph), random.Next());
+  if (!trial.verdict.proved()) {
+    const std::vector<uint32_t> few(suspects.begin(),
+                                    suspects.begin() + std::min<size_t>(suspects.size(), 4));
+    trial.finding = interpreter.Search(1, &few);
+  } else if (graph.instructions.size() <= kHoldAll) {
+    trial.finding = interpreter.Search(3, nullptr);
+  } else {
+    const std::vector<uint32_t> chosen = ChooseSuspects(graph, suspects, random);
+    trial.finding = interpreter.Search(3, &chosen);
+  }
+  return trial;
+}
+
+}  // namespace cgraph::mutants
