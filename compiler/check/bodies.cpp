@@ -1,0 +1,249 @@
+// The steps ResolveBodies and CheckConstCycles: what stands behind the signatures.
+#include <fmt/format.h>
+
+#include "compiler/base/limits.h"
+#include "compiler/check/checker.h"
+#include "compiler/check/resolver.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+void ConstBody(Checker& checker, ConstId id) {
+  const auto& [module, decl] = checker.consts[id];
+  Const& row = checker.program.consts[id];
+  Resolver resolver(checker, *module, Site::kConst, nullptr, &row.locals);
+  resolver.set_const(id);
+  Value value = resolver.ResolveCompileTime(decl->value, "a const");
+  row.value = value.id;
+  if (row.type.valid()) {
+    resolver.ExpectType(row.type, value.type, module->file.exprs[decl->value].range,
+                        fmt::format("`{}`", row.name), row.range);
+  } else {
+    checker.const_types[id] = value.type;
+  }
+}
+
+// ---- ops ----------------------------------------------------------------------------------------
+
+void OpCost(Checker& checker, OpId id, Resolver& resolver) {
+  Op& op = checker.program.ops[id];
+  for (const syntax::Argument& part : checker.ops[id].decl->cost) {
+    Value value = resolver.ResolveInt(part.value, "a cost");
+    std::string label = part.label ? part.label->text : "";
+    Range at = part.label ? part.label->range : checker.program.exprs[value.id].range;
+    if (label != "flops" && label != "bytes") {
+      checker.diagnostics.Report(Code::kE0315, at, "a cost has the parts `flops:` and `bytes:`");
+      continue;
+    }
+    ExprId& slot = label == "flops" ? op.flops : op.bytes;
+    if (slot.valid()) {
+      checker.diagnostics.Report(Code::kE0404, at, fmt::format("`{}` is given twice", label))
+          .AddNote(checker.program.exprs[slot].range, "the first time here");
+    }
+    slot = value.id;
+  }
+}
+
+void OpBody(Checker& checker, OpId id) {
+  const auto& [module, decl] = checker.ops[id];
+  Op& op = checker.program.ops[id];
+  Resolver& resolver = *checker.op_resolvers[id];
+  resolver.ResolveDefaults(decl->parameters, op.signature.parameters);
+  if (decl->where.valid()) op.where = resolver.ResolveCondition(decl->where).id;
+  OpCost(checker, id, resolver);
+  op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
+  op.effect = decl->effect ? decl->effect->text : "";
+  op.fails = decl->fails;
+  if (!decl->inplace) return;
+  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+    const Parameter& parameter = op.signature.parameters[i];
+    const auto& type = checker.program.types[parameter.type].node;
+    if (parameter.name == decl->inplace->text && std::holds_alternative<TensorType>(type)) {
+      op.inplace = static_cast<int>(i);
+    }
+  }
+  if (op.inplace < 0) {
+    checker.diagnostics
+        .Report(Code::kE0424, decl->inplace->range,
+                fmt::format("`inplace` names the tensor parameter that may be overwritten, and "
+                            "`{}` is none",
+                            decl->inplace->text))
+        .AddNote(op.range, "the op is declared here");
+  }
+}
+
+// ---- actors and places --------------------------------------------------------------------------
+
+void ActorBody(Checker& checker, ActorId id) {
+  Actor& actor = checker.program.actors[id];
+  Resolver& resolver = *checker.actor_resolvers[id];
+  resolver.ResolveDefaults(checker.actors[id].decl->parameters, actor.parameters);
+  for (StateId state_id : actor.states) {
+    const auto& [module, decl] = checker.states[state_id];
+    State& state = checker.program.states[state_id];
+    Value value = resolver.ResolveValue(decl->value);
+    state.value = value.id;
+    resolver.ExpectType(state.type, value.type, module->file.exprs[decl->value].range,
+                        fmt::format("state `{}`", state.name), state.range);
+  }
+}
+
+void PlaceBody(Checker& checker, PlaceId id) {
+  const auto& [module, decl] = checker.places[id];
+  Place& place = checker.program.places[id];
+  Resolver resolver(checker, *module, Site::kPlace, nullptr, &place.locals);
+  for (size_t i = 0; i < decl->indices.size(); ++i) {
+    const syntax::PlaceDecl::Index& written = decl->indices[i];
+    ExprId range = resolver.ResolveIndexRange(written.range);
+    LocalId local = resolver.DeclareLocal(written.name, Static::Of(Static::kInt), false);
+    place.indices[i] = {written.name.text, local, range};
+  }
+  const syntax::Expr& actor = module->file.exprs[decl->actor];
+  const auto* call = std::get_if<syntax::CallExpr>(&actor.node);
+  if (!call || call->type_argument.valid()) {
+    checker.diagnostics.Report(Code::kE0421, actor.range,
+                               "a place is an actor with its arguments: Actor(1, 2)");
+  } else if (place.actor.valid()) {
+    place.arguments = resolver.ResolveActorArguments(call->arguments, place.actor, actor.range);
+  }
+  Value device = resolver.ResolveValue(decl->device);
+  place.device = device.id;
+  if (device.type.known() && device.type.kind != Static::kDevice) {
+    checker.diagnostics.Report(
+        Code::kE0421, module->file.exprs[decl->device].range,
+        fmt::format("a place stands on a device such as gpu[0]; this is {}",
+                    Describe(checker.program, device.type)));
+  }
+}
+
+// ---- graphs -------------------------------------------------------------------------------------
+
+// 0 unless the value is a time that fits; reports what is wrong.
+uint64_t TimeoutOf(Checker& checker, const syntax::Expr& value) {
+  constexpr std::pair<const char*, double> kUnits[] = {
+      {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}};
+  const auto* quantity = std::get_if<syntax::QuantityLiteral>(&value.node);
+  for (const auto& [unit, picoseconds] : kUnits) {
+    if (!quantity || quantity->unit != unit) continue;
+    double time = quantity->value * picoseconds;
+    if (time >= 1 && time < 9e18) return static_cast<uint64_t>(time);
+  }
+  checker.diagnostics.Report(Code::kE0419, value.range,
+                             "a timeout is a time above 0 and below 100 days: 500ms, 5s, 2min");
+  return 0;
+}
+
+void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attribute) {
+  const Module& module = *checker.graphs[id].module;
+  Graph& graph = checker.program.graphs[id];
+  const syntax::Expr& value = module.file.exprs[attribute.value];
+  const std::string& name = attribute.name.text;
+  if (name == "inflight") {
+    Resolver& resolver = *checker.graph_resolvers[id];
+    resolver.HideLocals(true);
+    graph.inflight = resolver.ResolveInt(attribute.value, "`inflight`").id;
+    resolver.HideLocals(false);
+  } else if (name == "overlap") {
+    const auto* word = std::get_if<syntax::NameExpr>(&value.node);
+    if (word && (word->name == "on" || word->name == "off")) {
+      graph.overlap = word->name == "on";
+    } else {
+      checker.diagnostics.Report(Code::kE0419, value.range, "`overlap` is `on` or `off`");
+    }
+  } else if (name == "timeout") {
+    graph.timeout_ps = TimeoutOf(checker, value);
+  } else {
+    checker.diagnostics.Report(
+        Code::kE0315, attribute.name.range,
+        fmt::format("a graph has no attribute `{}`{}; there are inflight, overlap and timeout",
+                    name, checker.Suggestion(name, {"inflight", "overlap", "timeout"})));
+  }
+}
+
+void GraphBody(Checker& checker, GraphId id) {
+  const auto& [module, decl] = checker.graphs[id];
+  Graph& graph = checker.program.graphs[id];
+  Resolver& resolver = *checker.graph_resolvers[id];
+  resolver.ResolveDefaults(decl->parameters, graph.signature.parameters);
+  std::map<std::string, Range> attributes;
+  for (const syntax::Attribute& attribute : decl->attributes) {
+    auto [first, added] = attributes.emplace(attribute.name.text, attribute.name.range);
+    if (added) {
+      GraphAttribute(checker, id, attribute);
+      continue;
+    }
+    checker.diagnostics
+        .Report(Code::kE0404, attribute.name.range,
+                fmt::format("`{}` is given twice", attribute.name.text))
+        .AddNote(first->second, "the first time here");
+  }
+  graph.body.statements = resolver.ResolveBody(decl->body, decl->name);
+  for (const Parameter& parameter : graph.signature.parameters) {
+    if (resolver.IsUsed(parameter.local) || parameter.name[0] == '_') continue;
+    checker.diagnostics.Report(Code::kW0301, parameter.range,
+                               fmt::format("nothing reads `{0}`; a name such as `_{0}` says that "
+                                           "this is meant",
+                                           parameter.name));
+  }
+}
+
+}  // namespace
+
+void ResolveBodies(Checker& checker) {
+  Program& program = checker.program;
+  for (ConstId id : program.consts.Ids()) ConstBody(checker, id);
+  for (OpId id : program.ops.Ids()) OpBody(checker, id);
+  for (FnId id : program.fns.Ids()) {
+    const syntax::FnDecl& decl = *checker.fns[id].decl;
+    Fn& fn = program.fns[id];
+    checker.fn_resolvers[id]->ResolveDefaults(decl.parameters, fn.signature.parameters);
+    fn.body.statements = checker.fn_resolvers[id]->ResolveBody(decl.body, decl.name);
+  }
+  for (ActorId id : program.actors.Ids()) ActorBody(checker, id);
+  for (MethodId id : program.methods.Ids()) {
+    const syntax::MethodDecl& decl = *checker.methods[id].decl;
+    Method& method = program.methods[id];
+    checker.method_resolvers[id]->ResolveDefaults(decl.parameters, method.signature.parameters);
+    method.body.statements = checker.method_resolvers[id]->ResolveBody(decl.body, decl.name);
+  }
+  for (PlaceId id : program.places.Ids()) PlaceBody(checker, id);
+  for (GraphId id : program.graphs.Ids()) GraphBody(checker, id);
+}
+
+// Depth first with a stack of our own: a chain of consts may be as long as the file.
+void CheckConstCycles(Checker& checker) {
+  enum State : uint8_t { kNew, kOpen, kDone };
+  std::vector<State> states(checker.const_uses.size(), kNew);
+  for (ConstId root : checker.program.consts.Ids()) {
+    if (states[root.index] != kNew) continue;
+    std::vector<std::pair<ConstId, size_t>> path = {{root, 0}};
+    states[root.index] = kOpen;
+    while (!path.empty()) {
+      auto& [id, next] = path.back();
+      if (next == checker.const_uses[id].size()) {
+        states[id.index] = kDone;
+        path.pop_back();
+        continue;
+      }
+      ConstId used = checker.const_uses[id][next++];
+      if (states[used.index] == kNew) {
+        states[used.index] = kOpen;
+        path.emplace_back(used, 0);
+      } else if (states[used.index] == kOpen) {
+        const Const& row = checker.program.consts[used];
+        auto& diagnostic =
+            checker.diagnostics.Report(Code::kE0320, row.range,
+                                       fmt::format("the value of `{}` needs itself", row.name));
+        if (id != used) {
+          diagnostic.AddNote(checker.program.consts[id].range, "through this const");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,116 @@
+// What the steps of Check share: the files that were loaded, the names they declare, the Program.
+#ifndef CGRAPH_COMPILER_CHECK_CHECKER_H_
+#define CGRAPH_COMPILER_CHECK_CHECKER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/check/check.h"
+#include "compiler/check/static_type.h"
+
+namespace cgraph::check {
+
+// Declared, but of a kind that is not in the language yet: reported at the declaration only.
+struct Refused {};
+
+// A top-level name of a file.
+struct Symbol {
+  std::variant<Refused, program::ConstId, program::OpId, program::FnId, program::ActorId,
+               program::PlaceId, program::GraphId>
+      node;
+  Range range;
+};
+
+struct Module;
+
+struct Import {
+  const Module* module;
+  std::string qualifier;  // `tensor.relu`, or the alias
+  bool unqualified;       // without an alias the names are visible by themselves, too
+  Range range;
+};
+
+// One file. Its names are what it declares and what the files it imports declare, one step far.
+struct Module {
+  std::string name;    // "std.tensor", or the path of the named file
+  std::string folder;  // where its imports are looked up first
+  syntax::File file;
+  std::map<std::string, Symbol> names;
+  std::vector<Import> imports;
+};
+
+// Where a row of the Program was written.
+template <typename Decl>
+struct Written {
+  const Module* module;
+  const Decl* decl;
+};
+
+class Resolver;
+
+struct Checker {
+  Checker(Sources& sources, const CheckOptions& options, Diagnostics& diagnostics);
+  ~Checker();
+
+  Sources& sources;
+  const CheckOptions& options;
+  Diagnostics& diagnostics;
+  program::Program program;
+
+  std::vector<std::unique_ptr<Module>> modules;  // the named file first
+  const Module* tensor = nullptr;                // std.tensor: what operators mean
+  bool syntax_errors = false;  // then an unknown name may be one that could not be read
+
+  Table<program::ConstId, Written<syntax::ConstDecl>> consts;
+  Table<program::OpId, Written<syntax::OpDecl>> ops;
+  Table<program::FnId, Written<syntax::FnDecl>> fns;
+  Table<program::ActorId, Written<syntax::ActorDecl>> actors;
+  Table<program::StateId, Written<syntax::StateDecl>> states;
+  Table<program::MethodId, Written<syntax::MethodDecl>> methods;
+  Table<program::PlaceId, Written<syntax::PlaceDecl>> places;
+  Table<program::GraphId, Written<syntax::GraphDecl>> graphs;
+
+  // One per declaration that has a body: made with the signature, used again for the body.
+  Table<program::OpId, std::unique_ptr<Resolver>> op_resolvers;
+  Table<program::FnId, std::unique_ptr<Resolver>> fn_resolvers;
+  Table<program::ActorId, std::unique_ptr<Resolver>> actor_resolvers;
+  Table<program::MethodId, std::unique_ptr<Resolver>> method_resolvers;
+  Table<program::GraphId, std::unique_ptr<Resolver>> graph_resolvers;
+
+  Table<program::ConstId, Static> const_types;
+  // Which consts the value of a const names.
+  Table<program::ConstId, std::vector<program::ConstId>> const_uses;
+  std::map<std::pair<program::ActorId, std::string>, program::StateId> state_names;
+
+  // " (did you mean `x`?)" or nothing; looks for so many names only, since a search is slow.
+  std::string Suggestion(const std::string& name, const std::vector<std::string>& candidates);
+  int suggestions = 0;
+};
+
+// ---- the steps, in order ------------------------------------------------------------------------
+
+// Parses the named file, std.tensor and all that they import. False when std.tensor is missing:
+// nothing else would make sense then.
+bool LoadModules(Checker& checker, SourceId main);
+
+// Gives every declaration its row and its name.
+void Declare(Checker& checker);
+
+// Finds the ops of std.tensor that operators stand for.
+void FindOperatorOps(Checker& checker);
+
+// Parameters, results, dimension variables and state types: what bodies see of each other.
+void ResolveSignatures(Checker& checker);
+
+// Values, initialisers, clauses and bodies.
+void ResolveBodies(Checker& checker);
+
+// A const may not stand in its own value, also not through others.
+void CheckConstCycles(Checker& checker);
+
+}  // namespace cgraph::check
+
+#endif  // CGRAPH_COMPILER_CHECK_CHECKER_H_

@@ -1,0 +1,191 @@
+// Declare: a row and a name for everything that a file declares.
+//
+// Rows first, so that the order of declarations never matters. A second declaration of a name keeps
+// its row, and is checked like any other, but the name stays with the first.
+#include <fmt/format.h>
+
+#include "compiler/check/checker.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+class Declarer {
+ public:
+  Declarer(Checker& checker, Module& module) : checker_(checker), module_(module) {}
+
+  void Run() {
+    for (const syntax::Item& item : module_.file.items) {
+      std::visit([&](const auto& decl) { Visit(decl, item.range); }, item.node);
+    }
+  }
+
+ private:
+  void Visit(const syntax::ImportDecl&, Range) {}
+
+  void Visit(const syntax::ConstDecl& decl, Range) {
+    Const row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    ConstId id = checker_.program.consts.Add(std::move(row));
+    checker_.consts.Add({&module_, &decl});
+    checker_.const_types.Add(Static());
+    checker_.const_uses.Add({});
+    AddName(decl.name, {id, decl.name.range});
+  }
+
+  void Visit(const syntax::FnDecl& decl, Range) {
+    Fn row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    FnId id = checker_.program.fns.Add(std::move(row));
+    checker_.fns.Add({&module_, &decl});
+    AddName(decl.name, {id, decl.name.range});
+  }
+
+  void Visit(const syntax::OpDecl& decl, Range) {
+    Op row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    OpId id = checker_.program.ops.Add(std::move(row));
+    checker_.ops.Add({&module_, &decl});
+    AddName(decl.name, {id, decl.name.range});
+  }
+
+  void Visit(const syntax::ActorDecl& decl, Range) {
+    Actor row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    ActorId id = checker_.program.actors.Add(std::move(row));
+    checker_.actors.Add({&module_, &decl});
+    AddName(decl.name, {id, decl.name.range});
+    for (const syntax::StateDecl& state : decl.states) DeclareState(id, state);
+    std::map<std::string, Range> names;
+    for (const syntax::MethodDecl& method : decl.methods) DeclareMethod(id, method, names);
+  }
+
+  void DeclareState(ActorId actor, const syntax::StateDecl& decl) {
+    State row;
+    row.name = decl.name.text;
+    row.actor = actor;
+    row.range = decl.name.range;
+    StateId id = checker_.program.states.Add(std::move(row));
+    checker_.states.Add({&module_, &decl});
+    auto [first, added] = checker_.state_names.emplace(std::pair(actor, decl.name.text), id);
+    if (!added) ReportTwice(decl.name, checker_.program.states[first->second].range);
+    checker_.program.actors[actor].states.push_back(id);
+  }
+
+  void DeclareMethod(ActorId actor, const syntax::MethodDecl& decl,
+                     std::map<std::string, Range>& names) {
+    Method row;
+    row.name = decl.name.text;
+    row.actor = actor;
+    row.range = decl.name.range;
+    MethodId id = checker_.program.methods.Add(std::move(row));
+    checker_.methods.Add({&module_, &decl});
+    auto [first, added] = names.emplace(decl.name.text, decl.name.range);
+    if (!added) ReportTwice(decl.name, first->second);
+    checker_.program.actors[actor].methods.push_back(id);
+  }
+
+  void Visit(const syntax::PlaceDecl& decl, Range) {
+    Place row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    PlaceId id = checker_.program.places.Add(std::move(row));
+    checker_.places.Add({&module_, &decl});
+    AddName(decl.name, {id, decl.name.range});
+  }
+
+  void Visit(const syntax::GraphDecl& decl, Range) {
+    Graph row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    GraphId id = checker_.program.graphs.Add(std::move(row));
+    checker_.graphs.Add({&module_, &decl});
+    AddName(decl.name, {id, decl.name.range});
+  }
+
+  void Visit(const syntax::TransportDecl& decl, Range range) {
+    checker_.diagnostics.Report(
+        Code::kE0712, range,
+        "a named transport is not in the language yet; write `via` with one of auto, local, shm, "
+        "nccl, mpi, host where the value travels");
+    AddName(decl.name, {Refused(), decl.name.range});
+  }
+
+  void Visit(const syntax::TopologyDecl& decl, Range range) {
+    checker_.diagnostics.Report(Code::kE0714, range, "a topology is not in the language yet");
+    AddName(decl.name, {Refused(), decl.name.range});
+  }
+
+  void AddName(const syntax::Name& name, Symbol symbol) {
+    if (name.text == "none") {
+      checker_.diagnostics.Report(Code::kE0318, name.range,
+                                  "`none` fills a list element that is not yet assigned and "
+                                  "cannot be declared; choose another name");
+      return;
+    }
+    auto [first, added] = module_.names.emplace(name.text, std::move(symbol));
+    if (!added) ReportTwice(name, first->second.range);
+  }
+
+  void ReportTwice(const syntax::Name& name, Range first) {
+    checker_.diagnostics
+        .Report(Code::kE0302, name.range, fmt::format("`{}` is declared twice", name.text))
+        .AddNote(first, "the first declaration is here");
+  }
+
+  Checker& checker_;
+  Module& module_;
+};
+
+OpId FindOp(Checker& checker, const char* name) {
+  auto found = checker.tensor->names.find(name);
+  if (found != checker.tensor->names.end()) {
+    if (const auto* op = std::get_if<OpId>(&found->second.node)) return *op;
+  }
+  if (!checker.syntax_errors) {
+    checker.diagnostics.Report(
+        Code::kE0317, Range{checker.tensor->file.source, 0, 0},
+        fmt::format("std.tensor declares no op `{}`, which the language needs", name));
+  }
+  return OpId();
+}
+
+}  // namespace
+
+void Declare(Checker& checker) {
+  for (auto& module : checker.modules) Declarer(checker, *module).Run();
+}
+
+void FindOperatorOps(Checker& checker) {
+  Program& program = checker.program;
+  const std::pair<BinaryOperator, const char*> kOperators[] = {
+      {BinaryOperator::kOr, "logical_or"},
+      {BinaryOperator::kAnd, "logical_and"},
+      {BinaryOperator::kEqual, "equal"},
+      {BinaryOperator::kNotEqual, "not_equal"},
+      {BinaryOperator::kLess, "less"},
+      {BinaryOperator::kLessEqual, "less_equal"},
+      {BinaryOperator::kGreater, "greater"},
+      {BinaryOperator::kGreaterEqual, "greater_equal"},
+      {BinaryOperator::kAdd, "add"},
+      {BinaryOperator::kSubtract, "subtract"},
+      {BinaryOperator::kMultiply, "multiply"},
+      {BinaryOperator::kDivide, "divide"},
+      {BinaryOperator::kModulo, "modulo"},
+      {BinaryOperator::kMatmul, "matmul"},
+  };
+  for (auto [op, name] : kOperators) program.operator_ops[op] = FindOp(checker, name);
+  program.negate_op = FindOp(checker, "negate");
+  program.not_op = FindOp(checker, "logical_not");
+  program.cast_op = FindOp(checker, "cast");
+  program.stack_op = FindOp(checker, "stack");
+  program.copy_op = FindOp(checker, "copy");
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,186 @@
+// Loading files: the named one, std.tensor, and whatever they import, each once.
+//
+// `import std.x` is library_dir/std/x.cgraph; `import a.b` is a/b.cgraph in the importing file's
+// folder, then in the import folders. A file is known by its canonical path, so that two spellings
+// of one path are one file. Files may not import each other in a circle.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "compiler/base/limits.h"
+#include "compiler/check/checker.h"
+#include "compiler/syntax/parse.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace cgraph::check {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Canonical(const fs::path& path) {
+  std::error_code error;
+  fs::path canonical = fs::weakly_canonical(path, error);
+  return (error ? path.lexically_normal() : canonical).string();
+}
+
+// Only ordinary files: a device or a pipe might never end.
+bool IsFile(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+class Loader {
+ public:
+  explicit Loader(Checker& checker) : checker_(checker) {}
+
+  bool Load(SourceId main) {
+    fs::path main_path = checker_.sources[main].path;
+    by_path_[Canonical(main_path)] = Add(main, main_path.string(), main_path.parent_path());
+    checker_.tensor = LoadTensor();
+    // Modules are added at the end while the loop runs.
+    for (size_t i = 0; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
+    FindCycles();
+    return checker_.tensor != nullptr;
+  }
+
+ private:
+  Module* Add(SourceId source, std::string name, const fs::path& folder) {
+    auto module = std::make_unique<Module>();
+    module->name = std::move(name);
+    module->folder = folder.string();
+    size_t errors = checker_.diagnostics.errors();
+    module->file = Parse(source, checker_.diagnostics);
+    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    checker_.modules.push_back(std::move(module));
+    return checker_.modules.back().get();
+  }
+
+  const Module* LoadTensor() {
+    fs::path path = fs::path(checker_.options.library_dir) / "std" / "tensor.cgraph";
+    if (IsFile(path)) return LoadFile(path, "<std>/tensor.cgraph", "std.tensor", Range());
+    checker_.diagnostics.Report(
+        Code::kE0101, Range(),
+        fmt::format("cannot find std/tensor.cgraph of the standard library in `{}`",
+                    checker_.options.library_dir));
+    return nullptr;
+  }
+
+  const Module* LoadFile(const fs::path& path, std::string shown, std::string name, Range at) {
+    auto [known, added] = by_path_.emplace(Canonical(path), nullptr);
+    if (!added) return known->second;
+    std::error_code error;
+    auto size = fs::file_size(path, error);
+    std::string text;
+    if (!error && size <= static_cast<uint64_t>(kMaxSourceBytes)) {
+      text.resize(size);
+      std::ifstream file(path, std::ios::binary);
+      file.read(text.data(), static_cast<std::streamsize>(size));
+      if (!file || file.gcount() != static_cast<std::streamsize>(size)) {
+        error = std::make_error_code(std::errc::io_error);
+      }
+    } else if (!error) {
+      error = std::make_error_code(std::errc::file_too_large);
+    }
+    if (error) {
+      checker_.diagnostics.Report(Code::kE0101, at,
+                                  fmt::format("cannot read `{}`: {}", shown, error.message()));
+      return nullptr;
+    }
+    SourceId source = checker_.sources.Add(std::move(shown), std::move(text));
+    known->second = Add(source, std::move(name), path.parent_path());
+    return known->second;
+  }
+
+  void ResolveImports(Module& module) {
+    for (const syntax::Item& item : module.file.items) {
+      const auto* import = std::get_if<syntax::ImportDecl>(&item.node);
+      if (!import || import->path.empty()) continue;
+      const Module* target = Find(module, *import, item.range);
+      if (!target) continue;
+      const std::string& last = import->path.back().text;
+      module.imports.push_back({target, import->alias ? import->alias->text : last,
+                                !import->alias.has_value(), item.range});
+    }
+  }
+
+  const Module* Find(const Module& from, const syntax::ImportDecl& import, Range range) {
+    std::vector<std::string> parts;
+    for (const syntax::Name& part : import.path) parts.push_back(part.text);
+    fs::path relative = llvm::join(parts, "/") + ".cgraph";
+    std::vector<std::string> folders = {checker_.options.library_dir};
+    bool library = parts[0] == "std";
+    if (!library) {
+      folders = {from.folder};
+      folders.insert(folders.end(), checker_.options.import_dirs.begin(),
+                     checker_.options.import_dirs.end());
+    }
+    for (const std::string& folder : folders) {
+      fs::path path = fs::path(folder) / relative;
+      if (!IsFile(path)) continue;
+      std::string shown =
+          library ? "<std>/" + relative.string().substr(sizeof("std/") - 1) : path.string();
+      return LoadFile(path, shown, llvm::join(parts, "."), range);
+    }
+    auto& diagnostic = checker_.diagnostics.Report(
+        Code::kE0101, range,
+        fmt::format("cannot find `{}`, which `import {}` names", relative.string(),
+                    llvm::join(parts, ".")));
+    for (const std::string& folder : folders) {
+      diagnostic.AddNote(Range(), "looked in `" + (folder.empty() ? "." : folder) + "`");
+    }
+    return nullptr;
+  }
+
+  // Depth first with a stack of our own; an import of a file that is still open closes a circle.
+  void FindCycles() {
+    enum State : uint8_t { kNew, kOpen, kDone };
+    std::map<const Module*, State> states;
+    for (const auto& root : checker_.modules) {
+      if (states[root.get()] != kNew) continue;
+      std::vector<std::pair<const Module*, size_t>> path = {{root.get(), 0}};
+      states[root.get()] = kOpen;
+      while (!path.empty()) {
+        auto& [module, next] = path.back();
+        if (next == module->imports.size()) {
+          states[module] = kDone;
+          path.pop_back();
+          continue;
+        }
+        const Import& import = module->imports[next++];
+        if (states[import.module] == kOpen) {
+          ReportCycle(path, import);
+        } else if (states[import.module] == kNew) {
+          states[import.module] = kOpen;
+          path.emplace_back(import.module, 0);
+        }
+      }
+    }
+  }
+
+  void ReportCycle(const std::vector<std::pair<const Module*, size_t>>& path,
+                   const Import& closing) {
+    auto& diagnostic = checker_.diagnostics.Report(
+        Code::kE0308, closing.range,
+        fmt::format("this import closes a circle: `{}` is being imported already; put what both "
+                    "files need into a third one",
+                    closing.module->name));
+    bool inside = false;
+    for (size_t i = 0; i + 1 < path.size(); ++i) {
+      inside |= path[i].first == closing.module;
+      if (!inside) continue;
+      diagnostic.AddNote(path[i].first->imports[path[i].second - 1].range, "imported from here");
+    }
+  }
+
+  Checker& checker_;
+  std::map<std::string, const Module*> by_path_;
+};
+
+}  // namespace
+
+bool LoadModules(Checker& checker, SourceId main) { return Loader(checker).Load(main); }
+
+}  // namespace cgraph::check

@@ -1,0 +1,83 @@
+#include "compiler/check/names.h"
+
+#include <fmt/format.h>
+
+namespace cgraph::check {
+namespace {
+
+// The one symbol of that name among the imports that `visible` lets through.
+template <typename Visible>
+Found FindImported(Checker& checker, const Module& module, const std::string& name, Range at,
+                   Visible visible) {
+  Found found;
+  const Import* first = nullptr;
+  for (const Import& import : module.imports) {
+    if (!visible(import)) continue;
+    auto entry = import.module->names.find(name);
+    if (entry == import.module->names.end() || &entry->second == found.symbol) continue;
+    if (found.symbol) {
+      checker.diagnostics
+          .Report(Code::kE0307, at,
+                  fmt::format("`{0}` is declared by `{1}` and by `{2}`; write `{3}.{0}` or import "
+                              "one of them with `as`",
+                              name, first->module->name, import.module->name, first->qualifier))
+          .AddNote(found.symbol->range, "declared here")
+          .AddNote(entry->second.range, "and here");
+      return {nullptr, true};
+    }
+    found.symbol = &entry->second;
+    first = &import;
+  }
+  return found;
+}
+
+}  // namespace
+
+Found FindName(Checker& checker, const Module& module, const std::string& name, Range at) {
+  auto own = module.names.find(name);
+  if (own != module.names.end()) return {&own->second, false};
+  return FindImported(checker, module, name, at,
+                      [](const Import& import) { return import.unqualified; });
+}
+
+Found FindQualified(Checker& checker, const Module& module, const std::string& qualifier,
+                    const std::string& name, Range at) {
+  return FindImported(checker, module, name, at,
+                      [&](const Import& import) { return import.qualifier == qualifier; });
+}
+
+bool HasName(const Module& module, const std::string& name) {
+  if (module.names.count(name)) return true;
+  for (const Import& import : module.imports) {
+    if (import.unqualified && import.module->names.count(name)) return true;
+  }
+  return false;
+}
+
+bool IsQualifier(const Module& module, const std::string& name) {
+  for (const Import& import : module.imports) {
+    if (import.qualifier == name) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> VisibleNames(const Module& module) {
+  std::vector<std::string> names;
+  for (const auto& [name, symbol] : module.names) names.push_back(name);
+  for (const Import& import : module.imports) {
+    if (!import.unqualified) continue;
+    for (const auto& [name, symbol] : import.module->names) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> QualifiedNames(const Module& module, const std::string& qualifier) {
+  std::vector<std::string> names;
+  for (const Import& import : module.imports) {
+    if (import.qualifier != qualifier) continue;
+    for (const auto& [name, symbol] : import.module->names) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,146 @@
+// Operators: on compile-time values by themselves, on tensors as the ops of std.tensor.
+#include <fmt/format.h>
+
+#include "compiler/check/resolver.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+// The two tables of operators are the same, in the same order.
+#define X(id, spelling, strength)                                              \
+  static_assert(static_cast<int>(syntax::BinaryOperator::id) ==                \
+                static_cast<int>(program::BinaryOperator::id));
+CGRAPH_BINARY_OPERATORS(X)
+#undef X
+
+BinaryOperator ToProgram(syntax::BinaryOperator op) { return static_cast<BinaryOperator>(op); }
+
+bool IsComparison(BinaryOperator op) {
+  return op >= BinaryOperator::kEqual && op <= BinaryOperator::kGreaterEqual;
+}
+bool IsEquality(BinaryOperator op) {
+  return op == BinaryOperator::kEqual || op == BinaryOperator::kNotEqual;
+}
+bool IsLogical(BinaryOperator op) {
+  return op == BinaryOperator::kOr || op == BinaryOperator::kAnd;
+}
+
+bool CanBeOperand(const Static& type) {
+  return type.kind == Static::kTensor || type.is_number() || type.kind == Static::kBool;
+}
+
+}  // namespace
+
+Value Resolver::Visit(const syntax::Chain& node, Range range) {
+  Chain resolved;
+  resolved.operator_ranges = node.operator_ranges;
+  Value first = ResolveValue(node.operands[0]);
+  resolved.operands.push_back(first.id);
+  Static type = std::move(first.type);
+  for (size_t i = 0; i < node.operators.size(); ++i) {
+    Value next = ResolveValue(node.operands[i + 1]);
+    BinaryOperator op = ToProgram(node.operators[i]);
+    resolved.operands.push_back(next.id);
+    resolved.operators.push_back(op);
+    type = BinaryType(op, type, next.type, node.operator_ranges[i]);
+  }
+  return Make(std::move(resolved), range, std::move(type));
+}
+
+Static Resolver::RefuseOperands(BinaryOperator op, const Static& a, const Static& b, Range range,
+                                const std::string& mend) {
+  Report(Code::kE0409, range,
+         fmt::format("`{}` does not take {} and {}{}", Spelling(op), Describe(a), Describe(b),
+                     mend.empty() ? "" : "; " + mend));
+  return Static();
+}
+
+Static Resolver::BinaryType(BinaryOperator op, const Static& a, const Static& b, Range range) {
+  if (op == BinaryOperator::kRange) {
+    bool ints = (a.kind == Static::kInt || !a.known()) && (b.kind == Static::kInt || !b.known());
+    if (!ints) return RefuseOperands(op, a, b, range, "the ends of a range are compile-time ints");
+    return Static::List(Static::Of(Static::kInt));
+  }
+  if (a.kind == Static::kTensor || b.kind == Static::kTensor) {
+    return TensorOperator(op, a, b, range);
+  }
+  if (!a.known() || !b.known()) {
+    const Static& other = a.known() ? a : b;
+    bool fits = !other.known() || CanBeOperand(other) || IsEquality(op) ||
+                (op == BinaryOperator::kAdd && other.kind == Static::kList);
+    return fits ? Static() : RefuseOperands(op, a, b, range, "");
+  }
+  if (a.is_number() && b.is_number()) {
+    if (IsComparison(op)) return Static::Of(Static::kBool);
+    if (IsLogical(op)) return RefuseOperands(op, a, b, range, "its operands are bools");
+    if (op == BinaryOperator::kMatmul) {
+      return RefuseOperands(op, a, b, range, "it multiplies matrices");
+    }
+    bool both_int = a.kind == Static::kInt && b.kind == Static::kInt;
+    return Static::Of(both_int ? Static::kInt : Static::kFloat);
+  }
+  if (a.kind == Static::kBool && b.kind == Static::kBool && (IsLogical(op) || IsEquality(op))) {
+    return a;
+  }
+  if (a.kind == Static::kList && b.kind == Static::kList && op == BinaryOperator::kAdd) {
+    return Static::List(Join(a.parts[0], b.parts[0]));
+  }
+  if (a.kind == b.kind && IsEquality(op)) return Static::Of(Static::kBool);
+  bool strings = a.kind == Static::kStr && op == BinaryOperator::kAdd;
+  return RefuseOperands(op, a, b, range,
+                        strings ? "strings are put together by interpolation: \"{a}{b}\"" : "");
+}
+
+Static Resolver::TensorOperator(BinaryOperator op, const Static& a, const Static& b, Range range) {
+  if ((a.known() && !CanBeOperand(a)) || (b.known() && !CanBeOperand(b))) {
+    return RefuseOperands(op, a, b, range, "");
+  }
+  OpId id = program_.operator_ops[op];
+  if (!id.valid() || program_.ops[id].signature.parameters.size() < 2) return Static();
+  const Signature& signature = program_.ops[id].signature;
+  Matcher matcher(program_, &signature, false);
+  // Numbers take the dtype of the other operand, so that one is matched first.
+  bool a_first = a.kind == Static::kTensor;
+  for (bool first : {a_first, !a_first}) {
+    auto mismatch = matcher.Match(signature.parameters[first ? 0 : 1].type, first ? a : b);
+    if (!mismatch) continue;
+    Report(mismatch->code, range,
+           fmt::format("`{}` does not take {} and {}: {}", Spelling(op), Describe(a), Describe(b),
+                       mismatch->reason))
+        .AddNote(program_.ops[id].range,
+                 fmt::format("it stands for the op `{}`", program_.ops[id].name));
+    return Static();
+  }
+  return signature.result.valid() ? matcher.Bound(signature.result) : Static();
+}
+
+Value Resolver::Visit(const syntax::Unary& node, Range range) {
+  Value operand = ResolveValue(node.operand);
+  Static type = UnaryType(node, operand.type, range);
+  return Make(Unary{node.is_not, operand.id}, range, std::move(type));
+}
+
+Static Resolver::UnaryType(const syntax::Unary& node, const Static& operand, Range range) {
+  if (!operand.known()) return Static();
+  if (operand.kind == Static::kTensor) {
+    OpId id = node.is_not ? program_.not_op : program_.negate_op;
+    if (!id.valid() || program_.ops[id].signature.parameters.empty()) return Static();
+    const Signature& signature = program_.ops[id].signature;
+    Matcher matcher(program_, &signature, false);
+    auto mismatch = matcher.Match(signature.parameters[0].type, operand);
+    if (!mismatch) return operand;
+    Report(mismatch->code, range,
+           fmt::format("`{}` does not take {}: {}", node.is_not ? "not" : "-", Describe(operand),
+                       mismatch->reason));
+    return Static();
+  }
+  if (node.is_not ? operand.kind == Static::kBool : operand.is_number()) return operand;
+  Report(Code::kE0409, range,
+         fmt::format("`{}` does not take {}", node.is_not ? "not" : "-", Describe(operand)));
+  return Static();
+}
+
+}  // namespace cgraph::check

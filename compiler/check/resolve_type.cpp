@@ -1,0 +1,112 @@
+// Types as written, with their names resolved.
+#include <fmt/format.h>
+
+#include "compiler/check/names.h"
+#include "compiler/check/resolver.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+TypeId Resolver::AddType(decltype(Type::node) node, Range range) {
+  return program_.types.Add({std::move(node), range});
+}
+
+TypeId Resolver::ResolveType(syntax::TypeId id, TypeRole role) {
+  const syntax::Type& type = module_.file.types[id];
+  if (const auto* tensor = std::get_if<syntax::TensorType>(&type.node)) {
+    bool by_compiler = role == TypeRole::kConst ||
+                       (role == TypeRole::kParameter &&
+                        (site_ == Site::kOp || site_ == Site::kFn || site_ == Site::kActor));
+    if (by_compiler && tensor->dtype == DType::kBool && !tensor->has_dims) {
+      return AddType(CompileTimeType{CompileTimeKind::kBool}, type.range);
+    }
+    TensorType resolved;
+    resolved.dtype = tensor->dtype;
+    resolved.dims = ResolveDims(tensor->dims, role);
+    return AddType(std::move(resolved), type.range);
+  }
+  if (const auto* named = std::get_if<syntax::NamedType>(&type.node)) {
+    return ResolveNamedType(*named, type.range, role);
+  }
+  if (const auto* list = std::get_if<syntax::ListType>(&type.node)) {
+    TypeId element = ResolveType(list->element, role);
+    return AddType(ListType{element, ResolveListLength(list->length, role)}, type.range);
+  }
+  TupleType resolved;
+  if (const auto* tuple = std::get_if<syntax::TupleType>(&type.node)) {
+    std::map<std::string, Range> names;
+    for (const syntax::TupleType::Field& field : tuple->fields) {
+      TypeId field_type = ResolveType(field.type, role);
+      resolved.fields.push_back({field.name ? field.name->text : "", field_type});
+      if (!field.name) continue;
+      auto [first, added] = names.emplace(field.name->text, field.name->range);
+      if (added) continue;
+      Report(Code::kE0302, field.name->range,
+             fmt::format("field `{}` is declared twice", field.name->text))
+          .AddNote(first->second, "the first one is here");
+    }
+  } else {
+    Report(Code::kE0713, type.range, "`bytes` is not in the language yet; a u8[n] holds bytes");
+    return AddType(PoisonType(), type.range);
+  }
+  return AddType(std::move(resolved), type.range);
+}
+
+std::optional<GenericId> Resolver::FindGeneric(const std::string& name) const {
+  if (!signature_) return std::nullopt;
+  for (GenericId id : signature_->generics.Ids()) {
+    if (signature_->generics[id].name == name) return id;
+  }
+  return std::nullopt;
+}
+
+TypeId Resolver::ResolveNamedType(const syntax::NamedType& type, Range range, TypeRole role) {
+  const std::string& name = type.name.text;
+  if (auto generic = FindGeneric(name)) {
+    TensorType resolved;
+    resolved.generic = *generic;
+    resolved.dims = ResolveDims(type.dims, role);
+    return AddType(std::move(resolved), range);
+  }
+  static const std::map<std::string, CompileTimeKind> kKinds = {
+      {"int", CompileTimeKind::kInt},
+      {"float", CompileTimeKind::kFloat},
+      {"str", CompileTimeKind::kStr}};
+  auto kind = kKinds.find(name);
+  if (kind != kKinds.end()) {
+    if (type.has_dims) {
+      Report(Code::kE0304, range,
+             fmt::format("`{}` is known at compile time and has no dimensions; a list of them is "
+                         "written [{}; 4], a tensor has a dtype such as i64 or f32",
+                         name, name));
+    }
+    return AddType(CompileTimeType{kind->second}, range);
+  }
+  TypeId poison = AddType(PoisonType(), range);
+  if (name == "opaque") {
+    Report(Code::kE0715, range, "`opaque` is not in the language yet");
+    return poison;
+  }
+  Found found = FindName(checker_, module_, name, type.name.range);
+  if (found.reported || (!found.symbol && checker_.syntax_errors)) return poison;
+  if (found.symbol) {
+    Report(Code::kE0304, type.name.range,
+           fmt::format("`{}` is not a type; values are tensors such as f32[4], lists, tuples, and "
+                       "int, float, bool, str",
+                       name))
+        .AddNote(found.symbol->range, "declared here");
+    return poison;
+  }
+  std::vector<std::string> candidates = {"int", "float", "str"};
+#define DTYPE(id, name, bytes, class) candidates.push_back(name);
+#include "compiler/base/dtypes.def"
+  if (signature_) {
+    for (const Generic& generic : signature_->generics) candidates.push_back(generic.name);
+  }
+  Report(Code::kE0304, type.name.range,
+         fmt::format("`{}` is not a type{}", name, checker_.Suggestion(name, candidates)));
+  return poison;
+}
+
+}  // namespace cgraph::check
