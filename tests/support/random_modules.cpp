@@ -105,6 +105,8 @@ class RandomGraph {
       if (Below(2)) type = Floats({graph_.Symbol("m", 6, length), D(4)});
     }
     const ValueId result = graph_.Op("op", std::move(operands), type);
+    // Every op is another kernel, so that none can stand for another unnoticed.
+    graph_.last_op().attributes = {{"id", static_cast<int64_t>(graph_.graph().ops.size())}};
     graph_.last_op().fails = Below(4) == 0;
     if (Below(8) == 0) {
       const ValueId number = graph_.Op("count", {result}, Number());
