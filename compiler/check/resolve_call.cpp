@@ -146,7 +146,8 @@ Value Resolver::CallSymbol(const syntax::CallExpr& node, const Symbol& symbol,
     what = "a place";
     mend = "; call one of its methods: x.method(...)";
   }
-  Report(Code::kE0306, name_range, fmt::format("`{}` is {} and cannot be called{}", name, what, mend))
+  Report(Code::kE0306, name_range,
+         fmt::format("`{}` is {} and cannot be called{}", name, what, mend))
       .AddNote(symbol.range, "declared here");
   ResolveArguments(node.arguments);
   return Poison(range);

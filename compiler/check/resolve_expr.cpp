@@ -60,6 +60,16 @@ Value Resolver::ResolveCondition(syntax::ExprId id) {
   return value;
 }
 
+ExprId Resolver::ResolveIndexRange(syntax::ExprId id) {
+  Value value = ResolveCompileTime(id, "the index of an array of places");
+  if (value.type.known() && value.type.kind != Static::kList) {
+    Report(Code::kE0416, Written(id).range,
+           fmt::format("the index of an array of places goes over a range, 0..n; this is {}",
+                       Describe(value.type)));
+  }
+  return value.id;
+}
+
 // ---- literals -----------------------------------------------------------------------------------
 
 Value Resolver::Visit(const syntax::IntLiteral& node, Range range) {

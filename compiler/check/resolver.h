@@ -48,7 +48,8 @@ class Resolver {
   // ---- signatures (resolve_signature.cpp) ----
   void InheritActor(program::ActorId actor);  // its parameters come first, its states are in scope
   void ResolveGenerics(const std::vector<syntax::Generic>& generics);
-  std::vector<program::Parameter> ResolveParameters(const std::vector<syntax::Parameter>& parameters);
+  std::vector<program::Parameter> ResolveParameters(
+      const std::vector<syntax::Parameter>& parameters);
   void ResolveResult(const syntax::Result& result);
   void ResolveDefaults(const std::vector<syntax::Parameter>& written,
                        std::vector<program::Parameter>& parameters);

@@ -2,17 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace cgraph::program {
 namespace {
-
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 // What stands between the quotes of a string.
 std::string Escaped(const std::string& text) {
@@ -76,7 +70,7 @@ std::string TextPrinter::Text(const std::vector<Dim>& dims) const {
 
 std::string TextPrinter::Text(TypeId id) const {
   return std::visit(
-      Overloaded{
+      llvm::makeVisitor(
           [&](const TensorType& t) {
             return (t.dtype ? DTypeName(*t.dtype).str() : Name(t.generic)) + Text(t.dims);
           },
@@ -88,8 +82,7 @@ std::string TextPrinter::Text(TypeId id) const {
               fields.push_back((field.name.empty() ? "" : field.name + ": ") + Text(field.type));
             }
             return "(" + llvm::join(fields, ", ") + ")";
-          },
-      },
+          }),
       program_.types[id].node);
 }
 
@@ -169,7 +162,7 @@ std::string TextPrinter::NodeText(const CallOp& node) const {
 
 std::string TextPrinter::Text(ExprId id) const {
   return std::visit(
-      Overloaded{
+      llvm::makeVisitor(
           [&](const IntLiteral& e) { return std::to_string(e.value); },
           [&](const FloatLiteral& e) { return FloatText(e.value); },
           [&](const BoolLiteral& e) { return std::string(e.value ? "true" : "false"); },
@@ -206,8 +199,7 @@ std::string TextPrinter::Text(ExprId id) const {
           },
           [&](const Via& e) { return Text(e.base) + " via " + TransportName(e.transport).str(); },
           [&](const On& e) { return Text(e.base) + " on " + Grouped(e.where); },
-          [&](const auto& e) { return NodeText(e); },
-      },
+          [&](const auto& e) { return NodeText(e); }),
       program_.exprs[id].node);
 }
 
