@@ -1,0 +1,600 @@
+// CPU kernels against values worked out here, element by element and without their loops.
+//
+// `Call` makes a kernel for static operands and runs it once; the result is compared with plain
+// arithmetic, at the sizes, signs and NaNs where loops have their seams. What a plan may lie about
+// is refused when the kernel is made.
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "runtime/device/format_tensor.h"
+#include "runtime/device/kernel.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::device {
+namespace {
+
+using plan::DType;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+template <typename T> constexpr DType kDTypeOf = DType::f64;
+template <> constexpr DType kDTypeOf<bool> = DType::bool_;
+template <> constexpr DType kDTypeOf<int8_t> = DType::i8;
+template <> constexpr DType kDTypeOf<uint8_t> = DType::u8;
+template <> constexpr DType kDTypeOf<int32_t> = DType::i32;
+template <> constexpr DType kDTypeOf<int64_t> = DType::i64;
+template <> constexpr DType kDTypeOf<float> = DType::f32;
+
+// A tensor with memory of its own, filled with a pattern first so that what is not written shows.
+struct Value {
+  Tensor tensor;
+  std::vector<uint64_t> memory;
+
+  Value(DType dtype, std::vector<int64_t> dims) {
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<uint8_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), tensor.dims);
+    memory.assign(static_cast<size_t>(tensor.elements()) + 1, 0xa5a5a5a5a5a5a5a5u);
+    tensor.data = memory.data();
+  }
+  template <typename T>
+  std::vector<T> Elements() const {
+    REQUIRE(tensor.dtype == kDTypeOf<T>);
+    return std::vector<T>(tensor.as<T>(), tensor.as<T>() + tensor.elements());
+  }
+};
+template <typename T>
+Value Make(std::vector<int64_t> dims, const std::vector<T>& elements) {
+  Value value(kDTypeOf<T>, std::move(dims));
+  REQUIRE(value.tensor.elements() == static_cast<int64_t>(elements.size()));
+  for (size_t i = 0; i < elements.size(); ++i) value.tensor.as<T>()[i] = elements[i];
+  return value;
+}
+
+OperandType TypeOf(const Tensor& tensor) {
+  OperandType type;
+  type.dtype = tensor.dtype;
+  type.rank = tensor.rank;
+  std::copy(tensor.dims, tensor.dims + tensor.rank, type.dims);
+  return type;
+}
+
+struct Attributes {
+  std::vector<std::pair<std::string, int64_t>> ints;
+  std::vector<std::pair<std::string, double>> floats;
+  std::vector<std::pair<std::string, std::string>> texts;
+};
+plan::Kernel Named(const std::string& name, const Attributes& attributes) {
+  plan::Kernel kernel;
+  kernel.name = name;
+  auto primitive = std::make_unique<plan::Primitive>();
+  primitive->op = name;
+  const auto add = [&](const std::string& attribute) {
+    primitive->attributes.push_back(std::make_unique<plan::Attribute>());
+    primitive->attributes.back()->name = attribute;
+    return primitive->attributes.back().get();
+  };
+  for (const auto& [key, value] : attributes.ints) add(key)->ints = {value};
+  for (const auto& [key, value] : attributes.floats) add(key)->bits = {std::bit_cast<uint64_t>(value)};
+  for (const auto& [key, value] : attributes.texts) add(key)->text = value;
+  kernel.body.push_back(std::move(primitive));
+  return kernel;
+}
+
+Result<std::unique_ptr<Kernel>> TryMake(const std::string& name, std::vector<OperandType> inputs,
+                                        std::vector<OperandType> outputs,
+                                        const Attributes& attributes = {}) {
+  return MakeCpuKernel(Named(name, attributes), inputs, outputs);
+}
+
+bool Run(const std::string& name, const std::vector<const Value*>& inputs, Value* output,
+         const Attributes& attributes, std::string& error) {
+  std::vector<OperandType> in_types, out_types;
+  std::vector<Tensor> in, out;
+  for (const Value* input : inputs) {
+    in_types.push_back(TypeOf(input->tensor));
+    in.push_back(input->tensor);
+  }
+  if (output != nullptr) {
+    out_types.push_back(TypeOf(output->tensor));
+    out.push_back(output->tensor);
+  }
+  auto kernel = TryMake(name, in_types, out_types, attributes);
+  INFO(name << ": " << (kernel.ok() ? "" : kernel.status().message()));
+  REQUIRE(kernel.ok());
+  return (*kernel)->Run(in, out, nullptr, error);
+}
+Value Call(const std::string& name, const std::vector<const Value*>& inputs, Value output,
+           const Attributes& attributes = {}) {
+  std::string error;
+  REQUIRE(Run(name, inputs, &output, attributes, error));
+  return output;
+}
+
+// The element of `from` that broadcasting puts at a flat index of `to`.
+int64_t BroadcastIndex(const Tensor& from, const Tensor& to, int64_t flat) {
+  int64_t index = 0, stride = 1;
+  for (int i = 1; i <= to.rank; ++i) {
+    const int64_t at = flat % to.dims[to.rank - i];
+    flat /= to.dims[to.rank - i];
+    if (i > from.rank) continue;
+    if (from.dims[from.rank - i] != 1) index += at * stride;
+    stride *= from.dims[from.rank - i];
+  }
+  return index;
+}
+
+template <typename T>
+std::vector<T> Sequence(int64_t count, int first = -7) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(first + 3 * static_cast<int>(i) % 23);
+  return values;
+}
+
+template <typename T>
+void SameElements(const std::vector<T>& got, const std::vector<T>& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    INFO("element " << i);
+    if (expected[i] != expected[i]) CHECK(got[i] != got[i]);
+    else CHECK(got[i] == expected[i]);
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("add broadcasts as NumPy does", "[elementwise]", int8_t, uint8_t, int32_t,
+                   int64_t, float, double) {
+  struct Shapes { std::vector<int64_t> a, b, out; };
+  const std::vector<Shapes> shapes = {
+      {{}, {}, {}},
+      {{5}, {5}, {5}},
+      {{33}, {}, {33}},
+      {{}, {33}, {33}},
+      {{4, 17}, {17}, {4, 17}},
+      {{4, 17}, {4, 1}, {4, 17}},
+      {{4, 1}, {1, 17}, {4, 17}},
+      {{17}, {4, 1}, {4, 17}},
+      {{2, 3, 4, 5}, {3, 1, 5}, {2, 3, 4, 5}},
+      {{2, 1, 4, 1}, {3, 1, 5}, {2, 3, 4, 5}},
+      {{1, 1}, {3, 4}, {3, 4}},
+      {{0, 4}, {4}, {0, 4}},
+      {{3, 1}, {1, 0}, {3, 0}},
+  };
+  for (const Shapes& shape : shapes) {
+    Value a(kDTypeOf<TestType>, shape.a), b(kDTypeOf<TestType>, shape.b);
+    a = Make(shape.a, Sequence<TestType>(a.tensor.elements()));
+    b = Make(shape.b, Sequence<TestType>(b.tensor.elements(), 2));
+    const Value got = Call("add", {&a, &b}, Value(kDTypeOf<TestType>, shape.out));
+    for (int64_t i = 0; i < got.tensor.elements(); ++i) {
+      const TestType x = a.tensor.as<TestType>()[BroadcastIndex(a.tensor, got.tensor, i)];
+      const TestType y = b.tensor.as<TestType>()[BroadcastIndex(b.tensor, got.tensor, i)];
+      CHECK(got.tensor.as<TestType>()[i] == static_cast<TestType>(x + y));
+    }
+    CHECK(got.memory.back() == 0xa5a5a5a5a5a5a5a5u);
+  }
+}
+
+TEST_CASE("a result may be its operand's memory", "[elementwise]") {
+  for (const int64_t count : {1, 7, 8, 64, 100}) {
+    Value a = Make({count}, Sequence<float>(count));
+    const Value b = Make({count}, Sequence<float>(count, 1));
+    const std::vector<float> before = a.Elements<float>();
+    auto kernel = TryMake("subtract", {TypeOf(a.tensor), TypeOf(b.tensor)}, {TypeOf(a.tensor)});
+    REQUIRE(kernel.ok());
+    std::string error;
+    const Tensor in[] = {a.tensor, b.tensor}, out[] = {a.tensor};
+    REQUIRE((*kernel)->Run(in, out, nullptr, error));
+    for (int64_t i = 0; i < count; ++i) {
+      CHECK(a.tensor.as<float>()[i] == before[static_cast<size_t>(i)] - b.tensor.as<float>()[i]);
+    }
+  }
+}
+
+TEST_CASE("integers wrap around and never trap", "[elementwise]") {
+  constexpr int32_t kMin = std::numeric_limits<int32_t>::min(), kMax = -(kMin + 1);
+  const Value a = Make<int32_t>({9}, {7, -7, 7, -7, kMin, kMin, 5, 0, kMax});
+  const Value b = Make<int32_t>({9}, {2, 2, -2, -2, -1, 0, 0, 0, kMax});
+  const auto binary = [&](const char* name) {
+    return Call(name, {&a, &b}, Value(DType::i32, {9})).Elements<int32_t>();
+  };
+  SameElements(binary("divide"), {3, -4, -4, 3, kMin, 0, 0, 0, 1});
+  SameElements(binary("modulo"), {1, 1, -1, -1, 0, 0, 0, 0, 0});
+  SameElements(binary("add"), {9, -5, 5, -9, kMax, kMin, 5, 0, -2});
+  SameElements(binary("multiply"), {14, -14, -14, 14, kMin, 0, 0, 0, 1});
+  SameElements(Call("negate", {&a}, Value(DType::i32, {9})).Elements<int32_t>(),
+               {-7, 7, -7, 7, kMin, kMin, -5, 0, -kMax});
+  SameElements(Call("abs", {&a}, Value(DType::i32, {9})).Elements<int32_t>(),
+               {7, 7, 7, 7, kMin, kMin, 5, 0, kMax});
+  const Value c = Make<int8_t>({2}, {-128, 127}), d = Make<int8_t>({2}, {-1, 2});
+  SameElements(Call("divide", {&c, &d}, Value(DType::i8, {2})).Elements<int8_t>(), {-128, 63});
+  const Value e = Make<uint8_t>({3}, {200, 7, 0}), f = Make<uint8_t>({3}, {100, 0, 3});
+  SameElements(Call("add", {&e, &f}, Value(DType::u8, {3})).Elements<uint8_t>(), {44, 7, 3});
+  SameElements(Call("divide", {&e, &f}, Value(DType::u8, {3})).Elements<uint8_t>(), {2, 0, 0});
+}
+
+TEST_CASE("floats follow NumPy at the edges", "[elementwise]") {
+  const Value a = Make<double>({8}, {7, -7, 7, -7, kNan, 1, 6, 0});
+  const Value b = Make<double>({8}, {2, 2, -2, -2, 1, kNan, 0, -3});
+  const auto binary = [&](const char* name) {
+    return Call(name, {&a, &b}, Value(DType::f64, {8})).Elements<double>();
+  };
+  SameElements(binary("modulo"), {1, 1, -1, -1, kNan, kNan, kNan, -0.0});
+  CHECK(std::signbit(binary("modulo")[7]));
+  SameElements(binary("divide"), {3.5, -3.5, -3.5, 3.5, kNan, kNan, kInf, -0.0});
+  SameElements(binary("maximum"), {7, 2, 7, -2, kNan, kNan, 6, 0});
+  SameElements(binary("minimum"), {2, -7, -2, -7, kNan, kNan, 0, -3});
+  SameElements(Call("relu", {&a}, Value(DType::f64, {8})).Elements<double>(),
+               {7, 0, 7, 0, kNan, 1, 6, 0});
+  SameElements(Call("relu_grad", {&a, &b}, Value(DType::f64, {8})).Elements<double>(),
+               {2, 0, -2, 0, 0, kNan, 0, 0});
+}
+
+TEST_CASE("comparisons and logic", "[elementwise]") {
+  const Value a = Make<float>({4}, {1, 2, 3, NAN}), b = Make<float>({4}, {2, 2, 2, NAN});
+  const auto compare = [&](const char* name) {
+    return Call(name, {&a, &b}, Value(DType::bool_, {4})).Elements<bool>();
+  };
+  SameElements<bool>(compare("equal"), {false, true, false, false});
+  SameElements<bool>(compare("not_equal"), {true, false, true, true});
+  SameElements<bool>(compare("less"), {true, false, false, false});
+  SameElements<bool>(compare("less_equal"), {true, true, false, false});
+  SameElements<bool>(compare("greater"), {false, false, true, false});
+  SameElements<bool>(compare("greater_equal"), {false, true, true, false});
+  const Value c = Make<bool>({4}, {false, false, true, true});
+  const Value d = Make<bool>({4}, {false, true, false, true});
+  SameElements<bool>(Call("logical_and", {&c, &d}, Value(DType::bool_, {4})).Elements<bool>(),
+                     {false, false, false, true});
+  SameElements<bool>(Call("logical_or", {&c, &d}, Value(DType::bool_, {4})).Elements<bool>(),
+                     {false, true, true, true});
+  SameElements<bool>(Call("logical_not", {&c}, Value(DType::bool_, {4})).Elements<bool>(),
+                     {true, true, false, false});
+  CHECK(!TryMake("add", {TypeOf(c.tensor), TypeOf(d.tensor)}, {TypeOf(c.tensor)}).ok());
+}
+
+TEST_CASE("functions of floats", "[elementwise]") {
+  const std::vector<double> xs = {-3, -0.5, 0, 0.25, 1, 20};
+  const Value x = Make<double>({6}, xs);
+  const std::vector<std::pair<const char*, std::function<double(double)>>> functions = {
+      {"exp", [](double v) { return std::exp(v); }},
+      {"tanh", [](double v) { return std::tanh(v); }},
+      {"square", [](double v) { return v * v; }},
+      {"negate", [](double v) { return -v; }},
+      {"sigmoid", [](double v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); }},
+      {"sqrt", [](double v) { return std::sqrt(v); }},
+      {"log", [](double v) { return std::log(v); }},
+  };
+  for (const auto& [name, function] : functions) {
+    const std::vector<double> got = Call(name, {&x}, Value(DType::f64, {6})).Elements<double>();
+    for (size_t i = 0; i < xs.size(); ++i) {
+      INFO(name << "(" << xs[i] << ")");
+      const double expected = function(xs[i]);
+      if (expected != expected) CHECK(got[i] != got[i]);
+      else CHECK(got[i] == Approx(expected).epsilon(1e-14));
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("matmul", "[matmul]", int8_t, int32_t, int64_t, float, double) {
+  struct Case { std::vector<int64_t> a, b, out; bool ta, tb; };
+  const std::vector<Case> cases = {
+      {{3, 4}, {4, 5}, {3, 5}, false, false},
+      {{4, 3}, {4, 5}, {3, 5}, true, false},
+      {{3, 4}, {5, 4}, {3, 5}, false, true},
+      {{4, 3}, {5, 4}, {3, 5}, true, true},
+      {{1, 64}, {64, 32}, {1, 32}, false, false},
+      {{2, 3, 4}, {4, 5}, {2, 3, 5}, false, false},
+      {{2, 4, 3}, {4, 5}, {2, 3, 5}, true, false},
+      {{3, 4}, {2, 4, 5}, {2, 3, 5}, false, false},
+      {{2, 1, 3, 4}, {6, 4, 5}, {2, 6, 3, 5}, false, false},
+      {{1, 3, 4}, {1, 4, 5}, {1, 3, 5}, false, false},
+      {{5, 3, 4}, {1, 4, 5}, {5, 3, 5}, false, false},
+      {{3, 0}, {0, 5}, {3, 5}, false, false},
+      {{0, 4}, {4, 5}, {0, 5}, false, false},
+  };
+  for (const Case& c : cases) {
+    Value a(kDTypeOf<TestType>, c.a), b(kDTypeOf<TestType>, c.b);
+    a = Make(c.a, Sequence<TestType>(a.tensor.elements()));
+    b = Make(c.b, Sequence<TestType>(b.tensor.elements(), -3));
+    const Value got = Call("matmul", {&a, &b}, Value(kDTypeOf<TestType>, c.out),
+                           {.ints = {{"transpose_a", c.ta}, {"transpose_b", c.tb}}});
+    const int64_t m = c.out[c.out.size() - 2], n = c.out.back();
+    const int64_t k = c.a[c.a.size() - (c.ta ? 2 : 1)];
+    Tensor batch = got.tensor, a_batch = a.tensor, b_batch = b.tensor;
+    for (Tensor* t : {&batch, &a_batch, &b_batch}) t->rank = static_cast<uint8_t>(t->rank - 2);
+    for (int64_t i = 0; i < got.tensor.elements(); ++i) {
+      const int64_t matrix = i / (m * n), row = i / n % m, column = i % n;
+      const TestType* x = a.tensor.as<TestType>() + BroadcastIndex(a_batch, batch, matrix) * m * k;
+      const TestType* y = b.tensor.as<TestType>() + BroadcastIndex(b_batch, batch, matrix) * k * n;
+      TestType sum = 0;
+      for (int64_t l = 0; l < k; ++l) {
+        sum = static_cast<TestType>(sum + x[c.ta ? l * m + row : row * k + l] *
+                                              y[c.tb ? column * k + l : l * n + column]);
+      }
+      CHECK(got.tensor.as<TestType>()[i] == sum);
+    }
+  }
+}
+
+TEST_CASE("matmul refuses what does not fit", "[matmul]") {
+  const auto type = [](std::vector<int64_t> dims, DType dtype = DType::f32) {
+    return TypeOf(Value(dtype, std::move(dims)).tensor);
+  };
+  const Attributes plain = {.ints = {{"transpose_a", 0}, {"transpose_b", 0}}};
+  CHECK(TryMake("matmul", {type({3, 4}), type({4, 5})}, {type({3, 5})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({3, 4}), type({4, 5})}, {type({3, 5})}).ok());
+  CHECK(!TryMake("matmul", {type({3, 4}), type({3, 5})}, {type({3, 5})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({3, 4}), type({4, 5})}, {type({5, 3})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({4}), type({4, 5})}, {type({5})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({2, 3, 4}), type({4, 5})}, {type({3, 5})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({3, 4}), type({4, 5}, DType::f64)}, {type({3, 5})}, plain).ok());
+  const auto half = TryMake("matmul", {type({3, 4}, DType::f16), type({4, 5}, DType::f16)},
+                            {type({3, 5}, DType::f16)}, plain);
+  REQUIRE(!half.ok());
+  CHECK(half.status().code() == StatusCode::kUnsupported);
+  CHECK(half.status().message() == "kernel `matmul` has no CPU version for f16[3, 4], f16[4, 5]");
+}
+
+TEST_CASE("extents of an execution", "[matmul]") {
+  OperandType x = TypeOf(Value(DType::f32, {64, 4}).tensor), y = x;
+  x.dynamic[0] = true;
+  y.dims[1] = 3;
+  y.dynamic[0] = true;
+  const OperandType w = TypeOf(Value(DType::f32, {4, 3}).tensor);
+  auto kernel = TryMake("matmul", {x, w}, {y}, {.ints = {{"transpose_a", 0}, {"transpose_b", 0}}});
+  REQUIRE(kernel.ok());
+  const Value a = Make<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Value b = Make<float>({4, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1});
+  Value c(DType::f32, {2, 3});
+  std::string error;
+  const Tensor in[] = {a.tensor, b.tensor};
+  CHECK((*kernel)->Run(in, {&c.tensor, 1}, nullptr, error));
+  SameElements(c.Elements<float>(), {5, 6, 7, 13, 14, 15});
+  // Extents that disagree, as only a plan with two symbols for one dimension can give them.
+  c.tensor.dims[0] = 3;
+  CHECK(!(*kernel)->Run(in, {&c.tensor, 1}, nullptr, error));
+  CHECK(error == "the extents of the operands of matmul do not fit each other");
+}
+
+TEST_CASE("reductions of all elements", "[reduce]") {
+  std::mt19937 random(1);
+  for (const int64_t count : {0, 1, 5, 8, 100, 129, 1000, 100'003}) {
+    std::vector<float> xs(static_cast<size_t>(count));
+    for (float& x : xs) x = std::uniform_real_distribution<float>(-1, 2)(random);
+    const Value x = Make({count}, xs);
+    const double sum = std::accumulate(xs.begin(), xs.end(), 0.0);
+    CHECK(Call("sum", {&x}, Value(DType::f32, {})).Elements<float>()[0] == Approx(sum).epsilon(1e-6));
+    const float mean = Call("mean", {&x}, Value(DType::f32, {})).Elements<float>()[0];
+    if (count == 0) CHECK(mean != mean);
+    else CHECK(mean == Approx(sum / static_cast<double>(count)).epsilon(1e-6));
+    const float most = xs.empty() ? -INFINITY : *std::max_element(xs.begin(), xs.end());
+    CHECK(Call("max", {&x}, Value(DType::f32, {})).Elements<float>()[0] == most);
+  }
+  const Value ints = Make<int64_t>({2, 3}, {1, -2, 3, -4, 5, -60});
+  CHECK(Call("sum", {&ints}, Value(DType::i64, {})).Elements<int64_t>()[0] == -57);
+  CHECK(Call("max", {&ints}, Value(DType::i64, {})).Elements<int64_t>()[0] == 5);
+  std::vector<float> with_nan(37, 1);
+  with_nan[20] = NAN;
+  const Value x = Make({37}, with_nan);
+  CHECK(std::isnan(Call("max", {&x}, Value(DType::f32, {})).Elements<float>()[0]));
+}
+
+TEST_CASE("reductions over one dimension", "[reduce]") {
+  const std::vector<int64_t> dims = {3, 4, 70};
+  const Value x = Make(dims, Sequence<float>(3 * 4 * 70));
+  for (int dim = 0; dim < 3; ++dim) {
+    std::vector<int64_t> rest = dims;
+    rest.erase(rest.begin() + dim);
+    const Attributes over = {.ints = {{"dim", dim}}};
+    const auto sum = Call("sum_dim", {&x}, Value(DType::f32, rest), over).Elements<float>();
+    const auto mean = Call("mean_dim", {&x}, Value(DType::f32, rest), over).Elements<float>();
+    const auto most = Call("max_dim", {&x}, Value(DType::f32, rest), over).Elements<float>();
+    const auto where = Call("argmax", {&x}, Value(DType::i64, rest), over).Elements<int64_t>();
+    int64_t inner = 1;
+    for (int i = dim + 1; i < 3; ++i) inner *= dims[static_cast<size_t>(i)];
+    const int64_t along = dims[static_cast<size_t>(dim)];
+    for (size_t i = 0; i < sum.size(); ++i) {
+      const int64_t first = static_cast<int64_t>(i) / inner * along * inner + static_cast<int64_t>(i) % inner;
+      double total = 0;
+      int64_t best = 0;
+      for (int64_t j = 0; j < along; ++j) {
+        const float value = x.tensor.as<float>()[first + j * inner];
+        total += value;
+        if (value > x.tensor.as<float>()[first + best * inner]) best = j;
+      }
+      CHECK(sum[i] == Approx(total));
+      CHECK(mean[i] == Approx(total / static_cast<double>(along)).margin(1e-6));
+      CHECK(most[i] == x.tensor.as<float>()[first + best * inner]);
+      CHECK(where[i] == best);
+    }
+  }
+}
+
+TEST_CASE("argmax is the first maximum, or the first NaN", "[reduce]") {
+  const Value x = Make<float>({3, 4}, {1, 5, 5, 2, NAN, 9, NAN, 1, 1, 2, NAN, 3});
+  SameElements<int64_t>(Call("argmax", {&x}, Value(DType::i64, {3}), {.ints = {{"dim", 1}}})
+                            .Elements<int64_t>(), {1, 0, 2});
+  const Value bad = Make<float>({2, 0}, {});
+  CHECK(!TryMake("argmax", {TypeOf(bad.tensor)}, {TypeOf(Value(DType::i64, {2}).tensor)},
+                 {.ints = {{"dim", 1}}}).ok());
+  CHECK(!TryMake("argmax", {TypeOf(x.tensor)}, {TypeOf(Value(DType::i64, {3}).tensor)},
+                 {.ints = {{"dim", 2}}}).ok());
+}
+
+TEST_CASE("softmax", "[reduce]") {
+  const Value x = Make<float>({2, 3}, {1, 2, 3, 1000, 1000, -1000});
+  const auto got = Call("softmax", {&x}, Value(DType::f32, {2, 3})).Elements<float>();
+  const double total = std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
+  for (int i = 0; i < 3; ++i) CHECK(got[static_cast<size_t>(i)] == Approx(std::exp(i + 1.0) / total));
+  CHECK(got[3] == Approx(0.5));
+  CHECK(got[5] == 0);
+}
+
+TEST_CASE("copies, casts, stacks", "[move]") {
+  const Value x = Make<double>({7}, {1.9, -1.9, 300, -300, kNan, kInf, 0});
+  SameElements<int8_t>(Call("cast", {&x}, Value(DType::i8, {7})).Elements<int8_t>(),
+                       {1, -1, 127, -128, 0, 127, 0});
+  SameElements<uint8_t>(Call("cast", {&x}, Value(DType::u8, {7})).Elements<uint8_t>(),
+                        {1, 0, 255, 0, 0, 255, 0});
+  SameElements<bool>(Call("cast", {&x}, Value(DType::bool_, {7})).Elements<bool>(),
+                     {true, true, true, true, true, true, false});
+  const int64_t max = std::numeric_limits<int64_t>::max();
+  SameElements<int64_t>(Call("cast", {&x}, Value(DType::i64, {7})).Elements<int64_t>(),
+                        {1, -1, 300, -300, 0, max, 0});
+  const Value ints = Make<int64_t>({3}, {-1, 256, max});
+  SameElements<uint8_t>(Call("cast", {&ints}, Value(DType::u8, {3})).Elements<uint8_t>(), {255, 0, 255});
+  SameElements<double>(Call("copy", {&x}, Value(DType::f64, {7})).Elements<double>(),
+                       x.Elements<double>());
+  const Value a = Make<int32_t>({2}, {1, 2}), b = Make<int32_t>({2}, {3, 4});
+  SameElements<int32_t>(Call("stack", {&a, &b, &a}, Value(DType::i32, {3, 2})).Elements<int32_t>(),
+                        {1, 2, 3, 4, 1, 2});
+  CHECK(!TryMake("stack", {TypeOf(a.tensor)}, {TypeOf(Value(DType::i32, {2, 2}).tensor)}).ok());
+}
+
+TEST_CASE("slice and update", "[move]") {
+  const Value x = Make({2, 5, 3}, Sequence<int64_t>(30));
+  const auto slice = [&](int64_t from, int64_t length, int64_t extent, std::string& error) {
+    const Value at = Make<int64_t>({}, {from}), count = Make<int64_t>({}, {length});
+    Value out(DType::i64, {2, extent, 3});
+    const bool done = Run("slice", {&x, &at, &count}, &out, {.ints = {{"dim", 1}}}, error);
+    for (int64_t i = 0; done && i < out.tensor.elements(); ++i) {
+      const int64_t o = i / (extent * 3), row = i / 3 % extent, column = i % 3;
+      CHECK(out.tensor.as<int64_t>()[i] == x.tensor.as<int64_t>()[(o * 5 + from + row) * 3 + column]);
+    }
+    return done;
+  };
+  std::string error;
+  CHECK(slice(1, 3, 3, error));
+  CHECK(slice(5, 0, 0, error));
+  CHECK(slice(0, 5, 5, error));
+  CHECK(!slice(3, 3, 3, error));
+  CHECK(error == "slice of 3 elements from 3 on, of a dimension of 5");
+  CHECK(!slice(-1, 3, 3, error));
+  CHECK(!slice(std::numeric_limits<int64_t>::max(), 3, 3, error));
+  CHECK(!slice(0, std::numeric_limits<int64_t>::max(), 3, error));
+  CHECK(!slice(0, 2, 3, error));
+
+  Value into = Make<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Value part = Make<float>({2}, {8, 9});
+  for (const int64_t at : {0, 1, 2}) {
+    const Value row = Make<int64_t>({}, {at});
+    std::vector<float> expected = {1, 2, 3, 4, 5, 6};
+    expected[static_cast<size_t>(2 * at)] = 8;
+    expected[static_cast<size_t>(2 * at + 1)] = 9;
+    SameElements(Call("update", {&into, &part, &row}, Value(DType::f32, {3, 2})).Elements<float>(),
+                 expected);
+  }
+  const Value row = Make<int64_t>({}, {3});
+  Value out(DType::f32, {3, 2});
+  CHECK(!Run("update", {&into, &part, &row}, &out, {}, error));
+  CHECK(error == "update of row 3, of 3 rows");
+}
+
+TEST_CASE("making tensors", "[create]") {
+  SameElements<float>(Call("zeros", {}, Value(DType::f32, {3})).Elements<float>(), {0, 0, 0});
+  SameElements<bool>(Call("zeros", {}, Value(DType::bool_, {2})).Elements<bool>(), {false, false});
+  SameElements<int8_t>(Call("ones", {}, Value(DType::i8, {2})).Elements<int8_t>(), {1, 1});
+  const Attributes half = {.floats = {{"value", 0.5}}}, three = {.floats = {{"value", -3.0}}};
+  SameElements<double>(Call("full", {}, Value(DType::f64, {2}), half).Elements<double>(), {0.5, 0.5});
+  SameElements<int32_t>(Call("full", {}, Value(DType::i32, {2}), three).Elements<int32_t>(), {-3, -3});
+  CHECK(!TryMake("full", {}, {TypeOf(Value(DType::i32, {2}).tensor)}, half).ok());
+  CHECK(!TryMake("full", {}, {TypeOf(Value(DType::u8, {2}).tensor)}, three).ok());
+  SameElements<int64_t>(Call("iota", {}, Value(DType::i64, {2, 3})).Elements<int64_t>(),
+                        {0, 1, 2, 3, 4, 5});
+}
+
+// The bits that tests/reference/normal.py gives.
+TEST_CASE("normal is the same everywhere", "[create]") {
+  const auto normal = [](int64_t seed, int64_t count) {
+    return Call("normal", {}, Value(DType::f64, {count}), {.ints = {{"seed", seed}}}).Elements<double>();
+  };
+  SameElements(normal(7, 4), {0x1.2cb6377a80d3fp-1, 0x1.89c03ab5f0985p-2, 0x1.fc3c1523a25c0p-4,
+                              0x1.0eaae8d7147b5p-2});
+  SameElements(normal(-1, 2), {-0x1.5e06d20454797p-2, 0x1.4aaa251d6864cp-1});
+  const std::vector<double> many = normal(7, 100'000);
+  CHECK(many[94019] == 0x1.2d719f3b2f836p+2);  // out in the tail
+  const double mean = std::accumulate(many.begin(), many.end(), 0.0) / 1e5;
+  double variance = 0;
+  for (const double x : many) variance += (x - mean) * (x - mean) / 1e5;
+  CHECK(mean == Approx(0).margin(0.01));
+  CHECK(variance == Approx(1).epsilon(0.02));
+  const auto single = Call("normal", {}, Value(DType::f32, {1}), {.ints = {{"seed", 7}}});
+  CHECK(single.Elements<float>()[0] == 0x1.2cb638p-1f);
+}
+
+TEST_CASE("check and sleep", "[debug]") {
+  const Value yes = Make<bool>({}, {true}), no = Make<bool>({}, {false});
+  std::string error;
+  const Attributes message = {.texts = {{"message", "x equals y"}}};
+  CHECK(Run("check", {&yes}, nullptr, message, error));
+  CHECK(!Run("check", {&no}, nullptr, message, error));
+  CHECK(error == "x equals y");
+  const auto start = std::chrono::steady_clock::now();
+  const Value ms = Make<int64_t>({}, {20}), none = Make<int64_t>({}, {-5});
+  CHECK(Run("sleep", {&ms}, nullptr, {}, error));
+  CHECK(Run("sleep", {&none}, nullptr, {}, error));
+  const auto slept = std::chrono::steady_clock::now() - start;
+  CHECK(slept >= std::chrono::milliseconds(20));
+  CHECK(slept < std::chrono::seconds(5));
+}
+
+TEST_CASE("what plans may not say", "[make]") {
+  const OperandType three = TypeOf(Value(DType::f32, {3}).tensor);
+  const OperandType four = TypeOf(Value(DType::f32, {4}).tensor);
+  const auto refused = [](const Result<std::unique_ptr<Kernel>>& made) {
+    REQUIRE(!made.ok());
+    return made.status().message();
+  };
+  CHECK(refused(TryMake("nothing", {three}, {three})) == "there is no CPU kernel `nothing`");
+  CHECK(refused(TryMake("add", {three}, {three})) ==
+        "kernel `add`: 1 inputs and 1 outputs, but it has 2 and 1");
+  CHECK(refused(TryMake("add", {three, four}, {four})) ==
+        "kernel `add`: f32[3] does not broadcast to f32[4]");
+  CHECK(!TryMake("add", {three, three}, {TypeOf(Value(DType::f32, {2, 3}).tensor)}).ok());
+  CHECK(!TryMake("copy", {three}, {four}).ok());
+  OperandType dynamic = three, one = TypeOf(Value(DType::f32, {1}).tensor);
+  dynamic.dynamic[0] = true;
+  CHECK(!TryMake("add", {dynamic, three}, {dynamic}).ok());
+  CHECK(TryMake("add", {dynamic, one}, {dynamic}).ok());
+  CHECK(!TryMake("add", {one, one}, {dynamic}).ok());
+  OperandType wrong = three;
+  wrong.rank = 200;
+  CHECK(!TryMake("copy", {wrong}, {wrong}).ok());
+  wrong = three;
+  wrong.dims[0] = -1;
+  CHECK(!TryMake("copy", {wrong}, {wrong}).ok());
+  wrong = three;
+  wrong.dtype = static_cast<DType>(77);
+  CHECK(!TryMake("copy", {wrong}, {wrong}).ok());
+  plan::Kernel native = Named("copy", {});
+  native.library = "libevil.so";
+  CHECK(!MakeCpuKernel(native, std::vector{three}, std::vector{three}).ok());
+  CHECK(!MakeCpuKernel(plan::Kernel(), std::vector{three}, std::vector{three}).ok());
+}
+
+TEST_CASE("tensors as text", "[format]") {
+  CHECK(FormatTensor(Make<int64_t>({}, {7}).tensor) == "7");
+  CHECK(FormatTensor(Make<float>({}, {0.1f}).tensor) == "0.1");
+  CHECK(FormatTensor(Make<int64_t>({3}, {1, -20, 3}).tensor) == "[  1 -20   3]");
+  CHECK(FormatTensor(Make<float>({2, 2}, {1, 0.5, -2, 1e-9}).tensor) == "[[   1.   0.5]\n [  -2. 1e-09]]");
+  CHECK(FormatTensor(Make<bool>({2}, {true, false}).tensor) == "[ true false]");
+  CHECK(FormatTensor(Make<float>({0, 3}, {}).tensor) == "[]");
+  CHECK(TensorTypeText(Make<float>({0, 3}, {}).tensor) == "f32[0, 3]");
+  const Value long_row = Make({2000}, Sequence<int32_t>(2000, 0));
+  CHECK(FormatTensor(long_row.tensor) == "[ 0  3  6 ... 11 14 17]");
+  Value half(DType::f16, {3});
+  const uint16_t bits[] = {0x3c00, 0xc000, 0x0001};
+  std::memcpy(half.tensor.data, bits, sizeof(bits));
+  CHECK(FormatTensor(half.tensor) == "[         1.         -2. 5.96046e-08]");
+}
+
+}  // namespace cgraph::device
