@@ -10,7 +10,11 @@
 //
 // Threads: an Engine may be used from several threads; an Execution by one at a time. The caller's
 // Get() without a time-out drives worker 0 itself, so that a caller and two workers never spin on
-// two cores; with a time-out, a thread of the engine drives it meanwhile.
+// two cores; with a time-out, a thread of the engine drives it meanwhile. The same thread takes
+// over, within a fraction of a second, while nobody asks for the result of what was submitted.
+//
+// Graphs run in the order in which they are submitted. Where two of them share state that different
+// workers touch, Execute() of the second first waits until the first is finished.
 #ifndef CGRAPH_RUNTIME_ENGINE_ENGINE_H_
 #define CGRAPH_RUNTIME_ENGINE_ENGINE_H_
 
@@ -21,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/kernel.h"
@@ -28,6 +33,11 @@
 #include "runtime/status/status.h"
 
 namespace cgraph {
+
+namespace engine {
+class Core;
+struct Run;
+}  // namespace engine
 
 struct EngineOptions {
   std::string weights_dir = ".";   // files named by `load` are looked up here, and nowhere else
@@ -51,23 +61,33 @@ struct Input {
 // torn down. Copies share the memory.
 class Outputs {
  public:
+  Outputs(const Outputs& other);
+  Outputs(Outputs&& other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
+  Outputs& operator=(Outputs other) noexcept {
+    std::swap(run_, other.run_);
+    return *this;
+  }
+  ~Outputs();
+
   size_t size() const;
   const std::string& name(size_t i) const;
   const device::Tensor& operator[](size_t i) const;
   const device::Tensor* Find(std::string_view name) const;
 
  private:
-  friend class Engine;
   friend class Execution;
-  struct Block;
-  std::shared_ptr<Block> block_;
+  explicit Outputs(engine::Run* run) : run_(run) {}  // takes over one reference
+  engine::Run* run_;
 };
 
 // One submitted execution. Dropping it is allowed at any time: the execution still runs.
 class Execution {
  public:
-  Execution(Execution&&) noexcept;
-  Execution& operator=(Execution&&) noexcept;
+  Execution(Execution&& other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
+  Execution& operator=(Execution&& other) noexcept {
+    std::swap(run_, other.run_);
+    return *this;
+  }
   ~Execution();
 
   // Blocks until it is done, driving worker 0. kFailed: a method reported an error (actor, method,
@@ -76,13 +96,15 @@ class Execution {
   // kTimeout after `timeout`, with the report of who waits for whom; the result can still be
   // fetched later. A time-out of 0 means now or an error.
   Result<Outputs> Get(std::chrono::nanoseconds timeout);
+  // Whether Get() would return at once. Sees to it that it will at some time.
   bool Ready() const;
 
  private:
   friend class Engine;
-  Execution() = default;
-  struct State;
-  std::shared_ptr<State> state_;
+  explicit Execution(engine::Run* run) : run_(run) {}  // takes over one reference
+  Result<Outputs> Fetch();
+
+  engine::Run* run_;
 };
 
 // What Execute does when as many executions are in flight as the graph allows.
@@ -118,7 +140,8 @@ class Engine {
 
   struct Stats {
     uint64_t executions = 0, errors = 0;
-    uint64_t allocations = 0;          // ours, since load, in the steady state: must stay 0
+    uint64_t allocations = 0;          // of ours since load: grows only while callers hold more
+                                       // results than ever before
     uint64_t arena_bytes = 0;          // what Load allocated for the plan's arenas
     uint32_t workers = 0;
     struct Lane {
@@ -132,9 +155,8 @@ class Engine {
   std::vector<std::pair<std::string, double>> Profile() const;
 
  private:
-  Engine();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  explicit Engine(engine::Core* core) : core_(core) {}
+  engine::Core* core_;
 };
 
 }  // namespace cgraph

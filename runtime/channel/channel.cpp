@@ -1,0 +1,92 @@
+#include "runtime/channel/channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/plan/print.h"
+
+namespace cgraph::channel {
+
+Status CanServe(const plan::Plan& plan, const plan::Graph& graph, uint32_t channel) {
+  const plan::Channel& c = graph.channels[channel];
+  const auto refuse = [&](const std::string& why) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("the channel from {} to {} {}", plan::LaneName(plan, c.from_lane()),
+                              plan::LaneName(plan, c.to_lane()), why));
+  };
+  switch (c.carrier()) {
+    case plan::Carrier::local:
+    case plan::Carrier::shm:
+    case plan::Carrier::nccl: break;  // one address space, ordinary memory: all are served alike
+    case plan::Carrier::mpi: return refuse("is carried by mpi, which this engine has not; compile "
+                                           "for one machine, via local, shm or nccl");
+    case plan::Carrier::host: return refuse("is carried by host, which is a copy and no channel; "
+                                            "compile with via shm or nccl");
+  }
+  if (c.protocol() == plan::Protocol::local) {
+    return refuse("has the protocol local, which needs no channel; use rendezvous or buffered");
+  }
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<Channel>> Channel::Make(const ChannelShape& shape) {
+  std::unique_ptr<Channel> channel(new Channel);
+  channel->rendezvous_ = shape.capacity == 0;
+  channel->room_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
+                                        : std::clamp(shape.outstanding, 1u, shape.capacity);
+  const uint64_t slots = std::bit_ceil(channel->room_);
+  channel->slots_ = std::vector<Slot>(slots);
+  channel->pieces_.resize(slots * std::max(1u, shape.pieces));
+  device::Layout layout;
+  const uint64_t each = shape.message_bytes + 16ull * shape.pieces;  // a piece starts at 16
+  if (!channel->rendezvous_) {
+    for (uint64_t i = 0; i < slots; ++i) layout.Add(each);
+    auto storage = device::Memory::Allocate(layout.size(), "a channel's messages");
+    if (!storage.ok()) return storage.status();
+    channel->storage_ = std::move(*storage);
+  }
+  device::Layout again;
+  for (uint64_t i = 0; i < slots; ++i) {
+    Slot& slot = channel->slots_[i];
+    slot.pieces = &channel->pieces_[i * std::max(1u, shape.pieces)];
+    if (!channel->rendezvous_) slot.storage = channel->storage_.data() + again.Add(each);
+  }
+  return channel;
+}
+
+bool Channel::TrySend(uint64_t n, std::span<const Piece> pieces, bool mark) {
+  if (received_.load(std::memory_order_seq_cst) + room_ <= n) return false;
+  Slot& slot = SlotOf(n);
+  slot.mark = mark;
+  slot.count = static_cast<uint32_t>(pieces.size());
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < slot.count; ++i) {
+    slot.pieces[i] = pieces[i];
+    if (rendezvous_ || mark) continue;
+    slot.pieces[i].data = slot.storage + at;
+    std::memcpy(slot.pieces[i].data, pieces[i].data, pieces[i].bytes);
+    at = (at + pieces[i].bytes + 15) & ~uint64_t{15};
+  }
+  slot.number.store(n + 1, std::memory_order_seq_cst);
+  receiver_->Ring();
+  return true;
+}
+
+bool Channel::Receive(uint64_t n, std::span<const Piece> pieces) {
+  Slot& slot = SlotOf(n);
+  const bool mark = slot.mark;
+  const uint32_t count = std::min(slot.count, static_cast<uint32_t>(pieces.size()));
+  for (uint32_t i = 0; i < count && !mark; ++i) {
+    // Equal on both sides: the checker compares types, extents travel before what they measure.
+    const uint64_t bytes = std::min(pieces[i].bytes, slot.pieces[i].bytes);
+    if (bytes != 0) std::memcpy(pieces[i].data, slot.pieces[i].data, bytes);
+  }
+  received_.store(n + 1, std::memory_order_seq_cst);
+  sender_->Ring();
+  return mark;
+}
+
+}  // namespace cgraph::channel

@@ -1,0 +1,72 @@
+#include "runtime/device/bell.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace cgraph::device {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kSpinTime(40);
+
+uint32_t MeasureSpinBudget() {
+  constexpr uint32_t kPauses = 512;
+  const auto start = Clock::now();
+  for (uint32_t i = 0; i < kPauses; ++i) Pause();
+  const double each =
+      std::max(1.0, std::chrono::duration<double, std::nano>(Clock::now() - start).count() / kPauses);
+  return static_cast<uint32_t>(std::clamp(std::chrono::nanoseconds(kSpinTime).count() / each, 64.0,
+                                          40000.0));
+}
+
+}  // namespace
+
+void Bell::Wake() {
+  rung_.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &rung_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+bool Bell::Block(uint32_t rung, const Deadline& deadline) {
+  timespec rest{};
+  timespec* timeout = nullptr;
+  if (deadline) {
+    const auto left = *deadline - Clock::now();
+    if (left <= Clock::duration::zero()) return false;
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    rest.tv_sec = static_cast<time_t>(ns / 1000000000);
+    rest.tv_nsec = static_cast<long>(ns % 1000000000);
+    timeout = &rest;
+  }
+  syscall(SYS_futex, &rung_, FUTEX_WAIT_PRIVATE, rung, timeout, nullptr, 0);
+  return !deadline || Clock::now() < *deadline;
+}
+
+uint32_t Cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+uint32_t SpinBudget(uint32_t threads) {
+  static const uint32_t budget = MeasureSpinBudget();
+  return threads > Cores() ? 0 : budget;
+}
+
+void Mutex::LockSlow() {
+  for (int i = 0; i < 100; ++i) {
+    Pause();
+    if (!held() && try_lock()) return;
+  }
+  while (!try_lock()) {
+    bell_.Sleep([&] { return !held(); });
+  }
+}
+
+}  // namespace cgraph::device

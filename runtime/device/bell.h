@@ -1,0 +1,85 @@
+// Bell: how a thread that has nothing to do waits, and how another one ends that.
+//
+// A waiter first spins (waking a sleeping thread costs tens of microseconds, a spin that is as long
+// as that is never worse than twice the best choice), then sleeps on a futex. Who rings pays one
+// load of a line that nobody writes while nobody sleeps.
+//
+// No wake-up is lost because each side writes before it reads: the ringer stores its news and then
+// reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once more, all
+// sequentially consistent. Only waiters write `sleepers`: a ringer that cleared it could be late and
+// hide the next sleeper.
+#ifndef CGRAPH_RUNTIME_DEVICE_BELL_H_
+#define CGRAPH_RUNTIME_DEVICE_BELL_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace cgraph::device {
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+class alignas(128) Bell {
+ public:
+  // Call after the news was stored with sequential consistency.
+  void Ring() {
+    if (sleepers_.load(std::memory_order_seq_cst) != 0) Wake();
+  }
+
+  // Sleeps until rung or until the deadline, unless `news()` is true once the sleep is announced.
+  // What `news` reads must be read with sequential consistency. False when the deadline passed.
+  template <typename News>
+  bool Sleep(News&& news, const Deadline& deadline = {}) {
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    const uint32_t rung = rung_.load(std::memory_order_seq_cst);
+    const bool in_time = news() || Block(rung, deadline);
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    return in_time;
+  }
+
+ private:
+  void Wake();
+  bool Block(uint32_t rung, const Deadline& deadline);
+
+  std::atomic<uint32_t> sleepers_{0};
+  std::atomic<uint32_t> rung_{0};
+};
+
+// How many times to look for news, with a pause in between, before sleeping: about as long as waking
+// a thread takes. Measured once per process. 0 where `threads` that spin would be more than cores.
+uint32_t SpinBudget(uint32_t threads);
+
+// The processors that this process may use.
+uint32_t Cores();
+
+// A lock that costs one exchange when nobody else wants it.
+class Mutex {
+ public:
+  bool try_lock() { return state_.exchange(1, std::memory_order_acquire) == 0; }
+  void lock() {
+    if (!try_lock()) LockSlow();
+  }
+  void unlock() {
+    state_.store(0, std::memory_order_seq_cst);
+    bell_.Ring();
+  }
+  bool held() const { return state_.load(std::memory_order_seq_cst) != 0; }
+
+ private:
+  void LockSlow();
+  std::atomic<uint32_t> state_{0};
+  Bell bell_;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_BELL_H_

@@ -1,0 +1,75 @@
+#include "runtime/device/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+namespace cgraph::device {
+namespace {
+
+constexpr uint64_t kHugePage = 2ull << 20;
+constexpr uint64_t kMapped = 64ull << 10;  // smaller blocks come from the allocator
+constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+
+uint64_t PhysicalBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+}  // namespace
+
+Memory::~Memory() {
+  if (data_ == nullptr) return;
+  if (size_ < kMapped) {
+    std::free(data_);
+  } else {
+    munmap(data_, size_);
+  }
+}
+
+Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
+  Memory memory;
+  if (bytes == 0) return memory;
+  const uint64_t most = PhysicalBytes();
+  if (bytes > most) {
+    return Status(StatusCode::kInvalid, fmt::format("{} would take {} bytes, this machine has {}",
+                                                    what, bytes, most));
+  }
+  bytes = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
+  if (bytes < kMapped) {
+    memory.data_ = static_cast<std::byte*>(std::aligned_alloc(kBlockAlign, bytes));
+    if (memory.data_ == nullptr) return Status(StatusCode::kInvalid, "no memory for " + what);
+    memory.size_ = bytes;
+    std::memset(memory.data_, 0, bytes);
+    return memory;
+  }
+  void* data =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} would take {} bytes, which the system refuses", what, bytes));
+  }
+  memory.data_ = static_cast<std::byte*>(data);
+  memory.size_ = bytes;
+  if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+  madvise(data, bytes, MADV_POPULATE_WRITE);
+#endif
+  return memory;
+}
+
+uint64_t Layout::Add(uint64_t bytes, uint64_t align) {
+  if (size_ > kMost - align || bytes > kMost - align - size_) {
+    size_ = kMost;
+    return 0;
+  }
+  const uint64_t offset = (size_ + align - 1) & ~(align - 1);
+  size_ = offset > kMost - bytes ? kMost : offset + bytes;
+  return offset;
+}
+
+}  // namespace cgraph::device

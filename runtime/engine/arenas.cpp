@@ -1,0 +1,128 @@
+#include "runtime/engine/arenas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+constexpr uint32_t kMostFrames = 1 << 16;
+
+// Room for `copies` blocks in a row; the stride keeps each of them aligned.
+uint64_t AddCopies(device::Layout& layout, uint64_t bytes, uint64_t copies, uint64_t& stride) {
+  if (bytes > UINT64_MAX / 2 / copies) return layout.Add(UINT64_MAX);
+  stride = (bytes + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
+  return layout.Add(stride * copies);
+}
+
+}  // namespace
+
+Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
+  uint64_t multiple = 1;
+  for (const plan::Arena& arena : graph.arenas) {
+    if (arena.copies() == 0) continue;
+    multiple = std::lcm(multiple, static_cast<uint64_t>(arena.copies()));
+    if (multiple > kMostFrames) break;
+  }
+  const uint64_t frames = (progress + multiple - 1) / multiple * multiple;
+  if (multiple > kMostFrames || frames > kMostFrames) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("`{}` would need more than {} executions' worth of bookkeeping for "
+                              "the copies of its arenas; give them one number of copies",
+                              graph.name, kMostFrames));
+  }
+  return static_cast<uint32_t>(frames);
+}
+
+Status Arenas::Allocate(const plan::Plan& plan,
+                        const std::vector<std::unique_ptr<device::Device>>& devices,
+                        std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+  layouts_.resize(devices.size());
+  for (const auto& actor : plan.actors) {
+    Place place;
+    place.device = actor->device;
+    place.offset = layouts_[actor->device].Add(actor->state_bytes);
+    states_.push_back(place);
+  }
+  for (auto& graph : graphs) {
+    graphs_.push_back(graph.get());
+    LayOutGraph(*graph, places_.emplace_back());
+  }
+  for (uint32_t d = 0; d < devices.size(); ++d) {
+    auto block = devices[d]->Allocate(layouts_[d].size(),
+                                      "the arenas of " + plan::DeviceName(plan, d));
+    if (!block.ok()) return block.status();
+    bytes_ += layouts_[d].size();
+    blocks_.push_back(std::move(*block));
+  }
+  FillConstants();
+  return Status::Ok();
+}
+
+void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<Place>& places) {
+  device::Layout output;
+  graph.output_offsets.assign(graph.plan->arenas.size(), 0);
+  for (uint32_t a = 0; a < graph.plan->arenas.size(); ++a) {
+    const plan::Arena& arena = graph.plan->arenas[a];
+    Place place;
+    place.device = arena.device();
+    if (arena.space() == plan::Space::state) {
+      place = states_[arena.owner()];
+    } else if (arena.space() == plan::Space::output) {
+      graph.output_offsets[a] = output.Add(arena.bytes());
+    } else {
+      place.copies = arena.space() == plan::Space::input
+                         ? static_cast<uint32_t>(graph.frames.size())
+                         : std::max<uint32_t>(1, arena.copies());
+      place.offset =
+          AddCopies(layouts_[arena.device()], arena.bytes(), place.copies, place.stride);
+    }
+    places.push_back(place);
+  }
+  // A result that does not lie in an output arena is copied behind those.
+  for (const auto& port : graph.plan->outputs) {
+    const plan::Value& value = graph.plan->values[port->value];
+    const uint32_t arena = graph.plan->buffers[value.buffer()].arena();
+    const bool in_block = graph.plan->arenas[arena].space() == plan::Space::output;
+    const uint64_t inside = graph.plan->buffers[value.buffer()].offset() + value.offset();
+    graph.give_offsets.push_back(in_block ? graph.output_offsets[arena] + inside
+                                          : output.Add(value.bytes()));
+  }
+  graph.output_bytes = output.size();
+}
+
+void Arenas::FillConstants() {
+  for (uint32_t g = 0; g < graphs_.size(); ++g) {
+    const plan::Graph& graph = *graphs_[g]->plan;
+    for (const plan::Constant& constant : graph.constants) {
+      const plan::Buffer& buffer = graph.buffers[constant.buffer()];
+      const Place& place = places_[g][buffer.arena()];
+      std::memcpy(blocks_[place.device].data() + place.offset + buffer.offset(),
+                  graph.constant_data.data() + constant.first(), buffer.bytes());
+    }
+  }
+}
+
+void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
+  const plan::Graph& g = *graphs_[graph]->plan;
+  const plan::Value& v = g.values[value];
+  const plan::Buffer& buffer = g.buffers[v.buffer()];
+  if (g.arenas[buffer.arena()].space() == plan::Space::output) return nullptr;
+  const Place& place = places_[graph][buffer.arena()];
+  return blocks_[place.device].data() + place.offset + (frame % place.copies) * place.stride +
+         buffer.offset() + v.offset();
+}
+
+uint64_t Arenas::OutputOffset(uint32_t graph, uint32_t value) const {
+  const plan::Graph& g = *graphs_[graph]->plan;
+  const plan::Value& v = g.values[value];
+  const plan::Buffer& buffer = g.buffers[v.buffer()];
+  return graphs_[graph]->output_offsets[buffer.arena()] + buffer.offset() + v.offset();
+}
+
+}  // namespace cgraph::engine

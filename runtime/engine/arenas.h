@@ -1,0 +1,58 @@
+// Arenas: where the values of all graphs lie in memory.
+//
+// One block per device holds the slots (as many copies as the plan states), constants and scratch of
+// every graph, the states of the device's actors, which all graphs share, and one block of inputs
+// per frame. Output arenas have no place here: each run brings a block of its own.
+#ifndef CGRAPH_RUNTIME_ENGINE_ARENAS_H_
+#define CGRAPH_RUNTIME_ENGINE_ARENAS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+class Arenas {
+ public:
+  // How many frames a graph needs for `progress` executions in progress and its lags: a multiple of
+  // every arena's copies. kUnsupported when the copies have no reasonable common multiple.
+  static Result<uint32_t> Frames(const plan::Graph& graph, uint32_t progress);
+
+  // Lays out and allocates everything, fills the constants, and sets the graphs' output offsets.
+  // The graphs' `plan` and `frames` are set.
+  Status Allocate(const plan::Plan& plan,
+                  const std::vector<std::unique_ptr<device::Device>>& devices,
+                  std::vector<std::unique_ptr<LoadedGraph>>& graphs);
+
+  // Null when the value lies in the run's output block, then at OutputOffset().
+  void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
+  uint64_t OutputOffset(uint32_t graph, uint32_t value) const;
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct Place {
+    uint32_t device = 0;
+    uint64_t offset = 0;  // in the device's block
+    uint64_t stride = 0;  // from one copy to the next
+    uint32_t copies = 1;
+  };
+  void LayOutGraph(LoadedGraph& graph, std::vector<Place>& places);
+  void FillConstants();
+
+  std::vector<device::Layout> layouts_;        // per device
+  std::vector<device::Memory> blocks_;         // per device
+  std::vector<Place> states_;                  // per actor
+  std::vector<std::vector<Place>> places_;     // per graph, per arena
+  std::vector<const LoadedGraph*> graphs_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_ARENAS_H_

@@ -1,0 +1,273 @@
+#include "runtime/engine/core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/plan/check.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/print.h"
+#include "runtime/plan/prove.h"
+
+namespace cgraph::engine {
+namespace {
+
+constexpr uint64_t kBias = 1ull << 62;  // of held_, until Release knows the number
+
+// Marks a closed `returned_` list.
+Run* ClosedList() {
+  static Run closed;
+  return &closed;
+}
+
+uint32_t MostLag(const plan::Graph& graph) {
+  uint32_t lag = 0;
+  for (const auto& instruction : graph.instructions) {
+    lag = std::max<uint32_t>(lag, instruction.lag());
+  }
+  return lag;
+}
+
+}  // namespace
+
+Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) {
+  CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
+  if (options.proved) {
+    const plan::Verdict verdict = plan::Prove(*plan);
+    if (!verdict.proved()) {
+      return Status(StatusCode::kInvalid, fmt::format("the plan is not proved ({}): {}",
+                                                      plan::RefusalName(verdict.refusal),
+                                                      verdict.message));
+    }
+  }
+  CGRAPH_RETURN_IF_ERROR(CheckSupported(*plan));
+  Core* core = new Core(std::move(plan), options);
+  Status status = core->LoadPlan();
+  if (!status.ok()) {
+    core->Teardown();
+    core->Release();
+    return status;
+  }
+  return core;
+}
+
+Status Core::LoadPlan() {
+  held_ = kBias;
+  for (uint32_t d = 0; d < plan_->devices.size(); ++d) {
+    auto device = device::OpenDevice(*plan_, d);
+    if (!device.ok()) return device.status();
+    devices_.push_back(std::move(*device));
+  }
+  CGRAPH_RETURN_IF_ERROR(MakeGraphs());
+  arenas_ = std::make_unique<Arenas>();
+  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
+  const Placement placement = Place(*plan_, options_.workers, options_.proved);
+  CGRAPH_RETURN_IF_ERROR(MakeStrands(placement));
+  FindConflicts(placement);
+  CGRAPH_RETURN_IF_ERROR(ReserveRuns());
+  StartThreads();
+  CGRAPH_RETURN_IF_ERROR(RunStartGraph());
+  executions_ = errors_ = 0;
+  allocations_ = 0;
+  return Status::Ok();
+}
+
+Status Core::MakeGraphs() {
+  std::vector<const plan::Graph*> graphs;
+  for (const auto& graph : plan_->graphs) graphs.push_back(graph.get());
+  has_start_ = plan_->start != nullptr;
+  if (has_start_) graphs.push_back(plan_->start.get());
+  for (const plan::Graph* graph : graphs) {
+    auto& loaded = graphs_.emplace_back(std::make_unique<LoadedGraph>());
+    loaded->plan = graph;
+    loaded->index = static_cast<uint32_t>(graphs_.size() - 1);
+    loaded->lag = MostLag(*graph);
+    loaded->inflight = std::max(1u, graph->inflight);
+    if (options_.inflight > loaded->inflight && graph != plan_->start.get()) {
+      return Status(StatusCode::kInvalid,
+                    fmt::format("{} executions in flight were asked for, and `{}` is compiled for "
+                                "{}; compile with --inflight {}",
+                                options_.inflight, graph->name, graph->inflight,
+                                options_.inflight));
+    }
+    if (options_.inflight != 0) {
+      loaded->inflight = std::min(loaded->inflight, options_.inflight);
+    }
+    auto frames = Arenas::Frames(*graph, loaded->inflight + loaded->lag);
+    if (!frames.ok()) return frames.status();
+    loaded->frames = std::vector<Frame>(*frames);
+    loaded->depth = loaded->lag == 0 ? loaded->inflight : *frames - loaded->lag;
+    std::vector<std::string>& names = output_names_.emplace_back();
+    for (const auto& port : graph->outputs) names.push_back(port->name);
+  }
+  return Status::Ok();
+}
+
+Status Core::MakeStrands(const Placement& placement) {
+  for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
+  kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
+  Preparation preparation{plan_.get(), &placement,       arenas_.get(),   kernels_.get(),
+                          {},          options_.proved, options_.profile};
+  for (uint32_t worker : placement.worker_of_strand) {
+    preparation.bells.push_back(&workers_[worker]->bell);
+  }
+  uint32_t entries = 0;
+  for (uint32_t g = 0; g < graphs_.size(); ++g) {
+    CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
+    entries += static_cast<uint32_t>(graphs_[g]->frames.size());
+  }
+  for (auto& worker : workers_) {
+    auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
+    if (!scratch.ok()) return scratch.status();
+    worker->scratch = std::move(*scratch);
+  }
+  for (uint32_t s = 0; s < placement.worker_of_strand.size(); ++s) {
+    Worker& worker = *workers_[placement.worker_of_strand[s]];
+    strands_.push_back(std::make_unique<Strand>(plan_.get(), s, &graphs_, entries,
+                                                worker.scratch.data(), &worker.bell,
+                                                &workers_[0]->bell));
+    if (options_.profile) strands_.back()->set_profile();
+    worker.strands.push_back(strands_.back().get());
+  }
+  spins_ = device::SpinBudget(static_cast<uint32_t>(workers_.size()));
+  return Status::Ok();
+}
+
+// Two graphs need no wait between them when every state that one writes and the other touches is
+// touched by one strand only, in all graphs: that strand runs them in the order of submission.
+void Core::FindConflicts(const Placement& placement) {
+  const uint32_t graphs = static_cast<uint32_t>(plan_->graphs.size());
+  const size_t actors = plan_->actors.size();
+  std::vector<std::vector<bool>> touches(graphs, std::vector<bool>(actors, false));
+  std::vector<std::vector<bool>> writes = touches;
+  std::vector<uint32_t> strand_of_actor(actors, plan::kNone);
+  std::vector<bool> shared(actors, false);
+  for (uint32_t g = 0; g < graphs; ++g) {
+    const plan::Graph& graph = *graphs_[g]->plan;
+    const plan::GraphIndex index(*plan_, graph);
+    for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+      index.ForEachOperand(i, [&](uint32_t value, bool write, uint32_t) {
+        const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
+        if (graph.arenas[arena].space() != plan::Space::state) return;
+        const uint32_t actor = graph.arenas[arena].owner();
+        const uint32_t strand = placement.strand_of_lane[index.lane(i)];
+        touches[g][actor] = true;
+        if (write) writes[g][actor] = true;
+        if (strand_of_actor[actor] == plan::kNone) strand_of_actor[actor] = strand;
+        if (strand_of_actor[actor] != strand) shared[actor] = true;
+      });
+    }
+  }
+  for (uint32_t a = 0; a < graphs; ++a) {
+    for (uint32_t b = 0; b < graphs; ++b) {
+      bool conflict = false;
+      for (size_t actor = 0; actor < actors && a != b; ++actor) {
+        conflict |= shared[actor] && ((writes[a][actor] && touches[b][actor]) ||
+                                      (touches[a][actor] && writes[b][actor]));
+      }
+      if (conflict) graphs_[a]->conflicts.push_back(b);
+    }
+  }
+}
+
+// As many runs as can be in progress and one for a caller that still holds the last result.
+Status Core::ReserveRuns() {
+  for (uint32_t g = 0; g < graphs_.size(); ++g) {
+    for (uint32_t i = 0; i < graphs_[g]->inflight + graphs_[g]->lag + 1; ++i) {
+      auto run = MakeRun(g);
+      if (!run.ok()) return run.status();
+      (*run)->next = graphs_[g]->free;
+      graphs_[g]->free = *run;
+    }
+    given_.resize(std::max(given_.size(), graphs_[g]->inputs.size()));
+  }
+  return Status::Ok();
+}
+
+void Core::StartThreads() {
+  for (size_t w = 1; w < workers_.size(); ++w) {
+    Worker* worker = workers_[w].get();
+    worker->thread =
+        std::thread([this, worker] { worker->Drive(spins_, [this] { return ended(); }); });
+  }
+  stand_in_ = std::thread([this] { StandIn(); });
+  watchdog_ = std::thread([this] { Watch(); });
+}
+
+Status Core::RunStartGraph() {
+  if (!has_start_) return Status::Ok();
+  auto run = Submit(static_cast<uint32_t>(graphs_.size() - 1), {}, WhenFull::kWait);
+  if (!run.ok()) return run.status();
+  Status status = Flush(**run);
+  Await(**run);
+  if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
+  (*run)->Unref();
+  return status;
+}
+
+void Core::End(Status status) {
+  {
+    std::lock_guard lock(end_mutex_);
+    if (ended()) return;
+    end_status_ = std::move(status);
+    ended_.store(true, std::memory_order_seq_cst);
+  }
+  for (auto& worker : workers_) worker->bell.Ring();
+  stand_in_bell_.Ring();
+  watch_bell_.Ring();
+}
+
+Status Core::EndStatus() const {
+  std::lock_guard lock(end_mutex_);
+  return end_status_;
+}
+
+void Core::Teardown() {
+  std::lock_guard teardown(teardown_mutex_);
+  if (torn_down_) return;
+  torn_down_ = true;
+  End(Status(StatusCode::kClosed, "the engine was torn down"));
+  { std::lock_guard lock(submission_); }  // who was submitting has seen it
+  { std::lock_guard lock(seat_); }        // who was driving has seen it; a kernel is waited for
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+  if (stand_in_.joinable()) stand_in_.join();
+  if (watchdog_.joinable()) watchdog_.join();
+}
+
+// What is left are strands and graphs without their memory, which a late Get() may still look at,
+// and the runs.
+void Core::Release() {
+  for (auto& graph : graphs_) {
+    for (; graph->retired < graph->submitted; ++graph->retired) {
+      graph->frames[graph->oldest_frame].run->Unref();
+      graph->oldest_frame = (graph->oldest_frame + 1) % graph->frames.size();
+    }
+    graph->frames.clear();
+    graph->programs.clear();
+    graph->channels.clear();
+  }
+  kernels_.reset();
+  arenas_.reset();
+  uint64_t here = 0;
+  for (Run* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next) ++here;
+  for (auto& graph : graphs_) {
+    for (Run* run = graph->free; run != nullptr; run = run->next) ++here;
+  }
+  const uint64_t surplus = kBias - (runs_.size() - here);
+  if (held_.fetch_sub(surplus) == surplus) delete this;
+}
+
+void Core::Return(Run* run) {
+  Run* head = returned_.load(std::memory_order_acquire);
+  do {
+    if (head == ClosedList()) {
+      if (held_.fetch_sub(1) == 1) delete this;
+      return;
+    }
+    run->next = head;
+  } while (!returned_.compare_exchange_weak(head, run, std::memory_order_acq_rel));
+}
+
+}  // namespace cgraph::engine

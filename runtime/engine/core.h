@@ -1,0 +1,151 @@
+// Core: a loaded plan, its workers, and the one submission order over all its graphs.
+//
+// Files: core.cpp loads and tears down, submit.cpp takes executions in, drive.cpp makes them happen
+// and watches that they do, report.cpp says who waits for whom.
+//
+// Threads. Submission is under `submission_`. Worker 0 is driven by whoever holds `seat_`: a caller
+// inside Get() or a full Execute(), or the stand-in thread while a caller waits with a deadline, has
+// dropped an execution, or does something else. The watchdog looks at the strands' positions from
+// time to time.
+//
+// A Core outlives its Engine for as long as results are held: then only the runs are left of it.
+#ifndef CGRAPH_RUNTIME_ENGINE_CORE_H_
+#define CGRAPH_RUNTIME_ENGINE_CORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/engine/arenas.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/engine/prepare.h"
+#include "runtime/engine/run.h"
+#include "runtime/engine/worker.h"
+
+namespace cgraph::engine {
+
+class Core {
+ public:
+  static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
+
+  // The run has one reference, the caller's.
+  Result<Run*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
+
+  // Finished everywhere, or failed already; the engine may have ended meanwhile.
+  bool Over(const Run& run) const {
+    return run.failed.load(std::memory_order_seq_cst) || Done(run);
+  }
+  // Submits the empty rounds that a run of a graph with lags needs to be finished.
+  Status Flush(const Run& run);
+  // Blocks until the run is over or the engine has ended; drives worker 0.
+  void Await(const Run& run);
+  // The same without driving; returns when `deadline` has passed too.
+  void AwaitUntil(const Run& run, const device::Deadline& deadline);
+  // Sees to it that what was submitted goes on although nobody waits for it.
+  void Attend();
+  void Return(Run* run);  // its last reference is gone
+
+  // Ends the run for everybody: every later call gets `status`. The first one counts.
+  void End(Status status);
+  bool ended() const { return ended_.load(std::memory_order_seq_cst); }
+  Status EndStatus() const;
+  void Teardown();
+  void Release();  // after Teardown: gives up everything but the runs that callers hold
+
+  const plan::Plan& plan() const { return *plan_; }
+  const std::string& OutputName(uint32_t graph, size_t i) const { return output_names_[graph][i]; }
+  std::string WaitReport() const;
+  std::string WaitReportDot() const;
+  Engine::Stats GetStats();
+  std::vector<std::pair<std::string, double>> Profile() const;
+
+ private:
+  Core(std::unique_ptr<plan::Plan> plan, const EngineOptions& options)
+      : plan_(std::move(plan)), options_(options) {}
+  ~Core() = default;
+
+  // core.cpp
+  Status LoadPlan();
+  Status MakeGraphs();
+  Status MakeStrands(const Placement& placement);
+  void FindConflicts(const Placement& placement);
+  void StartThreads();
+  Status RunStartGraph();
+  Status ReserveRuns();
+
+  // submit.cpp; all under submission_
+  Status Match(LoadedGraph& graph, std::span<const Input> inputs);
+  Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
+  Status MakeRoom(LoadedGraph& graph, WhenFull when_full, bool& waited);
+  LoadedGraph* Conflicting(const LoadedGraph& graph);
+  void Retire(LoadedGraph& graph);
+  void SubmitRound(LoadedGraph& graph, Run* run);
+  Status AwaitOldest(LoadedGraph& graph);
+  Status SubmitEmpty(LoadedGraph& graph);
+  Result<Run*> TakeRun(LoadedGraph& graph);
+  Result<Run*> MakeRun(uint32_t graph);
+
+  // drive.cpp
+  bool Done(const Run& run) const {
+    const LoadedGraph& graph = *graphs_[run.graph];
+    for (size_t i = 0; i < graph.participants.size(); ++i) {
+      if (strands_[graph.participants[i]]->done() < run.until[i].load(std::memory_order_relaxed)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void AwaitDone(const Run& run);
+  template <typename Until>
+  void DriveUntil(Until&& until);
+  void LeaveSeat();
+  void StandIn();
+  void Watch();
+  struct Progress;  // what the watchdog remembers from one look to the next
+  bool Stalled(Progress& progress);
+  std::optional<std::string> Overdue(Progress& progress);
+
+  std::unique_ptr<plan::Plan> plan_;
+  EngineOptions options_;
+  std::vector<std::unique_ptr<device::Device>> devices_;
+  std::unique_ptr<Kernels> kernels_;
+  std::unique_ptr<Arenas> arenas_;
+  std::vector<std::unique_ptr<LoadedGraph>> graphs_;  // the plan's, then the start graph
+  std::vector<std::unique_ptr<Strand>> strands_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::vector<std::string>> output_names_;
+  uint32_t spins_ = 0;
+  bool has_start_ = false;
+
+  device::Mutex submission_;
+  std::vector<const Input*> given_;             // per port, of the Execute() in progress
+  std::vector<std::unique_ptr<Run>> runs_;      // all of them
+  uint64_t executions_ = 0;
+  uint64_t errors_ = 0;
+  std::atomic<uint64_t> allocations_{0};
+
+  alignas(128) device::Mutex seat_;  // who drives worker 0
+  alignas(128) std::atomic<Run*> returned_{nullptr};  // by threads that do not hold submission_
+  std::atomic<uint64_t> held_;       // after Release: runs that callers still hold, plus a bias
+
+  std::atomic<bool> stand_in_called_{false};
+  device::Bell stand_in_bell_;
+  std::thread stand_in_;
+  device::Bell watch_bell_;
+  std::thread watchdog_;
+
+  mutable std::mutex end_mutex_;
+  std::atomic<bool> ended_{false};
+  Status end_status_;  // under end_mutex_
+  std::mutex teardown_mutex_;
+  bool torn_down_ = false;
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_CORE_H_

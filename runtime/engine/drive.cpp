@@ -1,0 +1,149 @@
+// Who drives worker 0, and who watches.
+//
+// There is one seat. A caller without a deadline takes it and drives until its result is there; if
+// it is taken, the caller sleeps until its result is there or the seat is free. A caller with a
+// deadline may not take it (a kernel could outlast the deadline) and calls the stand-in instead,
+// which drives for as long as worker 0 has anything left to do.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/engine/core.h"
+
+namespace cgraph::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kLeastLook = std::chrono::milliseconds(1);
+constexpr auto kMostLook = std::chrono::milliseconds(50);
+
+}  // namespace
+
+template <typename Until>
+void Core::DriveUntil(Until&& until) {
+  Worker& worker = *workers_[0];
+  while (!until()) {
+    if (seat_.try_lock()) {
+      worker.Drive(spins_, until);
+      LeaveSeat();
+    } else {
+      worker.bell.Sleep([&] { return until() || !seat_.held(); });
+    }
+  }
+}
+
+void Core::Await(const Run& run) {
+  DriveUntil([&] { return ended() || Over(run); });
+}
+
+void Core::AwaitDone(const Run& run) {
+  DriveUntil([&] { return ended() || Done(run); });
+}
+
+void Core::AwaitUntil(const Run& run, const device::Deadline& deadline) {
+  const auto over = [&] { return ended() || Over(run); };
+  while (!over()) {
+    const bool unattended = !seat_.held() && workers_[0]->Pending();
+    if (unattended) Attend();
+    const bool in_time = workers_[0]->bell.Sleep(
+        [&] { return over() || (!seat_.held() && workers_[0]->Pending()); }, deadline);
+    if (!in_time) return;
+  }
+}
+
+void Core::LeaveSeat() {
+  seat_.unlock();
+  workers_[0]->bell.Ring();
+}
+
+void Core::Attend() {
+  stand_in_called_.store(true, std::memory_order_seq_cst);
+  stand_in_bell_.Ring();
+}
+
+void Core::StandIn() {
+  Worker& worker = *workers_[0];
+  while (!ended()) {
+    if (!stand_in_called_.exchange(false, std::memory_order_seq_cst)) {
+      stand_in_bell_.Sleep(
+          [&] { return ended() || stand_in_called_.load(std::memory_order_seq_cst); });
+    } else if (worker.Pending() && seat_.try_lock()) {
+      worker.Drive(spins_, [&] { return ended() || !worker.Pending(); });
+      LeaveSeat();
+    }
+  }
+}
+
+struct Core::Progress {
+  struct Graph {
+    uint64_t retired = 0;
+    Clock::time_point since;
+  };
+  std::vector<uint64_t> seen;  // per strand: finished entries and position
+  Clock::time_point since = Clock::now();
+  std::vector<Graph> graphs;
+};
+
+// Looks from time to time: whether anything moves, whether somebody drives worker 0, and whether a
+// graph's own deadline has passed.
+void Core::Watch() {
+  Progress progress;
+  progress.graphs.resize(graphs_.size());
+  const auto look = std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kLeastLook,
+                                                         kMostLook);
+  while (!ended()) {
+    watch_bell_.Sleep([&] { return ended(); }, Clock::now() + look);
+    if (ended()) return;
+    if (Stalled(progress)) {
+      const double seconds = std::chrono::duration<double>(options_.stall_timeout).count();
+      End(Status(StatusCode::kTimeout,
+                 fmt::format("nothing has moved for {} s\n{}", seconds, WaitReport())));
+    } else if (auto overdue = Overdue(progress)) {
+      End(Status(StatusCode::kTimeout, *overdue + WaitReport()));
+    }
+  }
+}
+
+bool Core::Stalled(Progress& progress) {
+  bool pending = false, moved = false, running = false;
+  progress.seen.resize(2 * strands_.size(), 0);
+  for (size_t s = 0; s < strands_.size(); ++s) {
+    const Position position = strands_[s]->Where();
+    const uint64_t at = static_cast<uint64_t>(position.graph) << 32 | position.step;
+    moved |= progress.seen[2 * s] != position.done || progress.seen[2 * s + 1] != at;
+    progress.seen[2 * s] = position.done;
+    progress.seen[2 * s + 1] = at;
+    running |= position.running;  // a kernel takes as long as it takes
+    pending |= strands_[s]->pushed() != position.done;
+  }
+  const auto now = Clock::now();
+  if (!pending || moved || running) progress.since = now;
+  if (!moved && !seat_.held() && workers_[0]->Pending()) {
+    Attend();
+    progress.since = now;
+  }
+  return now - progress.since >= options_.stall_timeout;
+}
+
+std::optional<std::string> Core::Overdue(Progress& progress) {
+  std::lock_guard lock(submission_);
+  for (auto& graph : graphs_) {
+    if (graph->plan->deadline_ps == 0) continue;
+    Retire(*graph);
+    Progress::Graph& seen = progress.graphs[graph->index];
+    const auto now = Clock::now();
+    if (graph->retired != seen.retired || graph->retired == graph->submitted) {
+      seen.retired = graph->retired;
+      seen.since = now;
+    }
+    const std::chrono::nanoseconds deadline(graph->plan->deadline_ps / 1000);
+    if (now - seen.since >= deadline) {
+      return fmt::format("an execution of `{}` has taken longer than its timeout, {} s\n",
+                         graph->plan->name, std::chrono::duration<double>(deadline).count());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,120 @@
+#include "runtime/engine/engine.h"
+
+#include <fmt/format.h>
+
+#include "runtime/engine/core.h"
+#include "runtime/plan/load.h"
+
+namespace cgraph {
+
+Outputs::Outputs(const Outputs& other) : run_(other.run_) {
+  if (run_ != nullptr) run_->Ref();
+}
+
+Outputs::~Outputs() {
+  if (run_ != nullptr) run_->Unref();
+}
+
+size_t Outputs::size() const { return run_->outputs.size(); }
+
+const std::string& Outputs::name(size_t i) const { return run_->core->OutputName(run_->graph, i); }
+
+const device::Tensor& Outputs::operator[](size_t i) const { return run_->outputs[i]; }
+
+const device::Tensor* Outputs::Find(std::string_view name) const {
+  for (size_t i = 0; i < size(); ++i) {
+    if (this->name(i) == name) return &run_->outputs[i];
+  }
+  return nullptr;
+}
+
+Execution::~Execution() {
+  if (run_ == nullptr) return;
+  engine::Core& core = *run_->core;
+  if (!core.ended() && !core.Over(*run_)) core.Attend();
+  run_->Unref();
+}
+
+// Of an execution that is over, or of an engine that has ended.
+Result<Outputs> Execution::Fetch() {
+  engine::Core& core = *run_->core;
+  if (core.ended()) return core.EndStatus();
+  if (run_->failed.load(std::memory_order_seq_cst)) {
+    core.Attend();  // the rest of it may still be under way
+    return run_->Error();
+  }
+  run_->Ref();
+  return Outputs(run_);
+}
+
+Result<Outputs> Execution::Get() {
+  engine::Core& core = *run_->core;
+  CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
+  core.Await(*run_);
+  return Fetch();
+}
+
+Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
+  engine::Core& core = *run_->core;
+  CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
+  if (!core.Over(*run_)) core.AwaitUntil(*run_, std::chrono::steady_clock::now() + timeout);
+  if (core.ended() || core.Over(*run_)) return Fetch();
+  return Status(StatusCode::kTimeout,
+                fmt::format("no result after {} s\n{}",
+                            std::chrono::duration<double>(timeout).count(), core.WaitReport()));
+}
+
+bool Execution::Ready() const {
+  engine::Core& core = *run_->core;
+  if (core.ended() || core.Over(*run_)) return true;
+  core.Attend();
+  return false;
+}
+
+Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
+                                             const EngineOptions& options) {
+  auto core = engine::Core::Load(std::move(plan), options);
+  if (!core.ok()) return core.status();
+  return std::unique_ptr<Engine>(new Engine(*core));
+}
+
+Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
+                                                 const EngineOptions& options) {
+  auto plan = plan::ReadFile(path);
+  if (!plan.ok()) return plan.status();
+  return Load(std::move(*plan), options);
+}
+
+Engine::~Engine() {
+  core_->Teardown();
+  core_->Release();
+}
+
+Result<Execution> Engine::Execute(std::string_view graph, std::span<const Input> inputs,
+                                  WhenFull when_full) {
+  const auto& graphs = plan().graphs;
+  for (uint32_t i = 0; i < graphs.size(); ++i) {
+    if (graphs[i]->name == graph) return Execute(i, inputs, when_full);
+  }
+  return Status(StatusCode::kInvalid, fmt::format("the plan has no graph `{}`", graph));
+}
+
+Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
+                                  WhenFull when_full) {
+  if (graph >= plan().graphs.size()) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("the plan has no graph {}, it has {}", graph, plan().graphs.size()));
+  }
+  auto run = core_->Submit(graph, inputs, when_full);
+  if (!run.ok()) return run.status();
+  return Execution(*run);
+}
+
+void Engine::Teardown() { core_->Teardown(); }
+const plan::Plan& Engine::plan() const { return core_->plan(); }
+std::string Engine::WaitReport() const { return core_->WaitReport(); }
+std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }
+Engine::Stats Engine::GetStats() const { return core_->GetStats(); }
+std::vector<std::pair<std::string, double>> Engine::Profile() const { return core_->Profile(); }
+
+}  // namespace cgraph

@@ -1,0 +1,156 @@
+#include "runtime/engine/frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/engine/prepare.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::engine {
+namespace {
+
+constexpr uint64_t kMostTensors = 1ull << 27;  // of all frames of a graph
+
+}  // namespace
+
+bool IsDynamic(const plan::Graph& graph, uint32_t value) {
+  const plan::Value& v = graph.values[value];
+  return std::any_of(graph.dims.begin() + v.first_dim(),
+                     graph.dims.begin() + v.first_dim() + v.rank(),
+                     [](const plan::Dim& dim) { return dim.symbol() != plan::kNone; });
+}
+
+bool InOutput(const plan::Graph& graph, uint32_t value) {
+  const plan::Buffer& buffer = graph.buffers[graph.values[value].buffer()];
+  return graph.arenas[buffer.arena()].space() == plan::Space::output;
+}
+
+std::vector<uint32_t> FirstSymbols(const plan::Graph& graph, uint32_t port) {
+  std::vector<bool> seen(graph.symbols.size(), false);
+  std::vector<uint32_t> symbols;
+  for (uint32_t p = 0; p <= port; ++p) {
+    symbols.clear();
+    const plan::Value& value = graph.values[graph.inputs[p]->value];
+    for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
+      const uint32_t symbol = graph.dims[d].symbol();
+      if (symbol == plan::kNone || seen[symbol]) continue;
+      seen[symbol] = true;
+      symbols.push_back(symbol);
+    }
+  }
+  return symbols;
+}
+
+void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph) {
+  std::vector<bool> seen(plan.symbols.size(), false);
+  for (const auto& input : plan.inputs) {
+    const plan::Value& value = plan.values[input->value];
+    InputPort port;
+    port.name = input->name;
+    port.dtype = value.dtype();
+    port.width = static_cast<uint64_t>(plan::DTypeBytes(value.dtype()));
+    for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
+      const uint32_t symbol = plan.dims[d].symbol();
+      const bool first = symbol != plan::kNone && !seen[symbol];
+      if (first) seen[symbol] = true;
+      port.dims.push_back({plan.dims[d].extent(), symbol, first});
+    }
+    graph.inputs.push_back(std::move(port));
+  }
+}
+
+FrameOperands::FrameOperands(const plan::GraphIndex& index)
+    : index_(index),
+      graph_(index.graph()),
+      slot_of_extent_(graph_.extents.size(), plan::kNone) {
+  for (uint32_t i = 0; i < graph_.extents.size(); ++i) {
+    const plan::Extent& extent = graph_.extents[i];
+    extent_at_.emplace(static_cast<uint64_t>(extent.symbol()) << 32 | extent.device(), i);
+  }
+}
+
+Slice FrameOperands::Add(uint32_t first, uint32_t count, uint32_t instruction,
+                         std::vector<ExtentUse>& uses) {
+  const Slice slice{static_cast<uint32_t>(tensors_.size()), count};
+  for (uint32_t o = first; o < first + count; ++o) {
+    const uint32_t id = graph_.operands[o];
+    const plan::Value& value = graph_.values[id];
+    for (uint32_t d = 0; d < value.rank(); ++d) {
+      const plan::Dim& dim = graph_.dims[value.first_dim() + d];
+      if (dim.symbol() == plan::kNone) continue;
+      const uint32_t device = index_.device(instruction);
+      if (Makes(instruction, index_.ExtentValue(dim.symbol(), device))) continue;
+      uses.push_back({static_cast<uint32_t>(tensors_.size()), d,
+                      ExtentSlot(dim.symbol(), device), dim.symbol(),
+                      dim.extent()});
+    }
+    tensors_.push_back(id);
+  }
+  return slice;
+}
+
+bool FrameOperands::Makes(uint32_t instruction, uint32_t value) {
+  if (instruction != made_by_) {
+    made_by_ = instruction;
+    made_.clear();
+    index_.ForEachOperand(instruction, [&](uint32_t operand, bool write, uint32_t) {
+      if (write) made_.push_back(operand);
+    });
+    std::sort(made_.begin(), made_.end());
+  }
+  return std::binary_search(made_.begin(), made_.end(), value);
+}
+
+uint32_t FrameOperands::ExtentSlot(uint32_t symbol, uint32_t device) {
+  const uint32_t extent = extent_at_.at(static_cast<uint64_t>(symbol) << 32 | device);
+  if (slot_of_extent_[extent] == plan::kNone) {
+    slot_of_extent_[extent] = static_cast<uint32_t>(extents_.size());
+    extents_.push_back(extent);
+  }
+  return slot_of_extent_[extent];
+}
+
+Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const {
+  if (tensors_.size() * graph.frames.size() > kMostTensors) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("`{}` has {} operands and {} executions in flight, which together is "
+                              "more than this engine prepares; run fewer in flight",
+                              graph_.name, tensors_.size(), graph.frames.size()));
+  }
+  for (uint32_t f = 0; f < graph.frames.size(); ++f) FillFrame(arenas, number, f, graph);
+  return Status::Ok();
+}
+
+void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at,
+                              LoadedGraph& graph) const {
+  Frame& frame = graph.frames[at];
+  const auto locate = [&](uint32_t value, const void** where) {
+    *where = arenas.Address(number, value, at);
+    if (*where == nullptr && InOutput(graph_, value)) {
+      frame.patches.push_back({where, arenas.OutputOffset(number, value)});
+    }
+  };
+  frame.tensors.resize(tensors_.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const device::OperandType type = OperandTypeOf(graph_, tensors_[i]);
+    frame.tensors[i].dtype = type.dtype;
+    frame.tensors[i].rank = type.rank;
+    std::copy_n(type.dims, type.rank, frame.tensors[i].dims);
+    locate(tensors_[i], const_cast<const void**>(&frame.tensors[i].data));
+  }
+  frame.extents.resize(extents_.size());
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    locate(graph_.extents[extents_[i]].value(), &frame.extents[i]);
+  }
+  for (const auto& input : graph_.inputs) {
+    frame.inputs.push_back(arenas.Address(number, input->value, at));
+  }
+  frame.taken.resize(graph_.symbols.size());
+  frame.cells = std::make_unique<std::atomic<uint8_t>[]>(graph.cells);
+  // Before the first execution there were only empty ones.
+  for (uint32_t cell = 0; cell < graph.cells; ++cell) frame.cells[cell] = 1;
+  frame.dirty = true;
+}
+
+}  // namespace cgraph::engine

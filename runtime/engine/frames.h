@@ -1,0 +1,51 @@
+// FrameOperands: collects what steps read and write, then fills every frame with the addresses.
+#ifndef CGRAPH_RUNTIME_ENGINE_FRAMES_H_
+#define CGRAPH_RUNTIME_ENGINE_FRAMES_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "runtime/engine/arenas.h"
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+bool IsDynamic(const plan::Graph& graph, uint32_t value);  // has a dimension with a symbol
+bool InOutput(const plan::Graph& graph, uint32_t value);   // lies in an output arena
+// The symbols that first appear in an input port, in the order of its dimensions.
+std::vector<uint32_t> FirstSymbols(const plan::Graph& graph, uint32_t port);
+
+void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph);
+
+class FrameOperands {
+ public:
+  explicit FrameOperands(const plan::GraphIndex& index);
+
+  // The graph's operands [first, first + count), used by `instruction`: their place among the
+  // tensors of a frame. Their dynamic dimensions are appended to `uses`, but for those whose extent
+  // the instruction itself makes.
+  Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<ExtentUse>& uses);
+
+  Status Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const;
+
+ private:
+  uint32_t ExtentSlot(uint32_t symbol, uint32_t device);
+  bool Makes(uint32_t instruction, uint32_t value);
+  void FillFrame(const Arenas& arenas, uint32_t number, uint32_t at, LoadedGraph& graph) const;
+
+  const plan::GraphIndex& index_;
+  const plan::Graph& graph_;
+  std::vector<uint32_t> tensors_;                // values
+  std::vector<uint32_t> extents_;                // indices of the graph's extents
+  std::vector<uint32_t> slot_of_extent_;         // per extent of the graph: place in extents_
+  std::map<uint64_t, uint32_t> extent_at_;       // symbol and device -> the graph's extent
+  uint32_t made_by_ = plan::kNone;
+  std::vector<uint32_t> made_;                   // what that instruction writes, sorted
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_FRAMES_H_

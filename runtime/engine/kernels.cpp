@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "runtime/engine/prepare.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::engine {
+namespace {
+
+// A `load` instruction: a slice of a weight file, read when the start graph runs.
+class LoadKernel : public device::Kernel {
+ public:
+  LoadKernel(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice)
+      : file_(std::move(file)), slice_(slice) {}
+
+  bool Run(std::span<const device::Tensor>, std::span<const device::Tensor> outputs, void*,
+           std::string& error) override {
+    const device::Tensor& out = outputs[0];
+    const uint64_t bytes = static_cast<uint64_t>(out.elements() * plan::DTypeBytes(out.dtype));
+    Status status = file_->Read(slice_.tensor, slice_.first, slice_.count,
+                                {static_cast<uint8_t*>(out.data), bytes});
+    if (!status.ok()) error = status.message();
+    return status.ok();
+  }
+
+ private:
+  std::shared_ptr<files::Safetensors> file_;
+  const plan::WeightFile& slice_;
+};
+
+// Weight files are named by the plan, which is not trusted: only below the directory that the user
+// named.
+Result<std::string> WeightPath(const std::string& dir, const std::string& name) {
+  const std::filesystem::path path(name);
+  bool inside = !path.empty() && path.is_relative();
+  for (const auto& part : path) inside &= part != "..";
+  if (!inside) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("the plan loads `{}`, which is not below the weights directory", name));
+  }
+  return (std::filesystem::path(dir) / path).string();
+}
+
+Status CheckSlice(const files::Safetensors& file, const plan::WeightFile& slice,
+                  const device::OperandType& out, const std::string& path) {
+  auto entry = file.entries().find(slice.tensor);
+  if (entry == file.entries().end()) {
+    return Status(StatusCode::kInvalid, fmt::format("{} has no tensor `{}`", path, slice.tensor));
+  }
+  const std::vector<int64_t>& dims = slice.count.empty() ? entry->second.dims : slice.count;
+  if (entry->second.dtype != out.dtype ||
+      !std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank)) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("`{}` in {} is {}[{}], and the plan expects {}[{}]", slice.tensor, path,
+                              plan::DTypeName(entry->second.dtype), fmt::join(dims, ", "),
+                              plan::DTypeName(out.dtype),
+                              fmt::join(out.dims, out.dims + out.rank, ", ")));
+  }
+  return Status::Ok();
+}
+
+void AppendType(std::string& key, const device::OperandType& type) {
+  key.append(reinterpret_cast<const char*>(&type.dtype), sizeof(type.dtype));
+  key.append(reinterpret_cast<const char*>(&type.rank), sizeof(type.rank));
+  key.append(reinterpret_cast<const char*>(type.dims), sizeof(int64_t) * type.rank);
+  key.append(reinterpret_cast<const char*>(type.dynamic), type.rank);
+}
+
+}  // namespace
+
+device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value) {
+  const plan::Value& v = graph.values[value];
+  device::OperandType type;
+  type.dtype = v.dtype();
+  type.rank = v.rank();
+  for (int i = 0; i < type.rank; ++i) {
+    type.dims[i] = graph.dims[v.first_dim() + i].extent();
+    type.dynamic[i] = graph.dims[v.first_dim() + i].symbol() != plan::kNone;
+  }
+  return type;
+}
+
+Result<device::Kernel*> Kernels::For(const plan::Graph& graph, uint32_t instruction,
+                                     uint32_t device) {
+  const plan::Instruction& at = graph.instructions[instruction];
+  std::vector<device::OperandType> types;
+  std::string key = fmt::format("{} {} {} {}:", static_cast<int>(at.kind()), at.subject(), device,
+                                at.inputs());
+  for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
+    types.push_back(OperandTypeOf(graph, graph.operands[o]));
+    AppendType(key, types.back());
+  }
+  if (auto found = made_.find(key); found != made_.end()) return found->second;
+  if (at.kind() == plan::Kind::load) {
+    return Keep(MakeLoad(*plan_->weights[at.subject()], types.back()), key);
+  }
+  const plan::Kernel& kernel = *plan_->kernels[at.subject()];
+  most_scratch_ = std::max(most_scratch_, kernel.scratch);
+  const std::span<const device::OperandType> all(types);
+  return Keep((*devices_)[device]->MakeKernel(kernel, all.first(at.inputs()),
+                                              all.subspan(at.inputs())),
+              key);
+}
+
+Result<std::unique_ptr<device::Kernel>> Kernels::MakeLoad(const plan::WeightFile& slice,
+                                                          const device::OperandType& out) {
+  auto path = WeightPath(weights_dir_, slice.name);
+  if (!path.ok()) return path.status();
+  std::shared_ptr<files::Safetensors>& file = files_[*path];
+  if (file == nullptr) {
+    auto opened = files::Safetensors::Open(*path);
+    if (!opened.ok()) return opened.status();
+    file = std::move(*opened);
+  }
+  CGRAPH_RETURN_IF_ERROR(CheckSlice(*file, slice, out, *path));
+  return std::unique_ptr<device::Kernel>(std::make_unique<LoadKernel>(file, slice));
+}
+
+Result<device::Kernel*> Kernels::Keep(Result<std::unique_ptr<device::Kernel>> kernel,
+                                      const std::string& key) {
+  if (!kernel.ok()) return kernel.status();
+  owned_.push_back(std::move(*kernel));
+  made_[key] = owned_.back().get();
+  return owned_.back().get();
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,180 @@
+#include "runtime/engine/poison.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace cgraph::engine {
+namespace {
+
+constexpr uint64_t kMostChecks = 1ull << 26;
+
+// One write of bytes that a poisoned execution leaves undefined.
+struct Writer {
+  uint32_t written;
+  uint32_t cell;
+  uint64_t first;  // bytes of the buffer
+  uint64_t last;
+};
+
+class Finder {
+ public:
+  explicit Finder(const plan::GraphIndex& index) : index_(index), graph_(index.graph()) {}
+
+  Result<Cells> Find() {
+    cells_.of_instruction.assign(graph_.instructions.size(), plan::kNone);
+    cells_.of_part.assign(graph_.parts.size(), plan::kNone);
+    cells_.checks_of_instruction.resize(graph_.instructions.size());
+    cells_.checks_of_part.resize(graph_.parts.size());
+    NumberCells();
+    FindWriters();
+    FindChecks();
+    if (total_ > kMostChecks) {
+      return Status(StatusCode::kUnsupported,
+                    "too many instructions write what one instruction reads; this engine follows "
+                    "errors through at most 67108864 pairs of them");
+    }
+    GatherCalls();
+    return std::move(cells_);
+  }
+
+ private:
+  using Instruction = plan::Instruction;
+
+  static bool InCall(const Instruction& instruction) {
+    return instruction.call() != plan::kNone &&
+           (instruction.kind() == plan::Kind::call || instruction.kind() == plan::Kind::load ||
+            (instruction.kind() == plan::Kind::copy &&
+             (instruction.flags() & plan::kCommitsState) != 0));
+  }
+
+  void NumberCells() {
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const Instruction& instruction = graph_.instructions[i];
+      if (instruction.kind() == plan::Kind::comm) {
+        for (uint32_t p = 0; p < instruction.inputs(); ++p) {
+          const uint32_t part = instruction.first() + p;
+          if (graph_.parts[part].outputs() != 0) cells_.of_part[part] = cells_.count++;
+        }
+      } else if (InCall(instruction)) {
+        auto [at, added] = calls_.try_emplace({instruction.call(), index_.lane(i)}, cells_.count);
+        cells_.count += added;
+        cells_.of_instruction[i] = at->second;
+      } else if (instruction.kind() != plan::Kind::signal &&
+                 instruction.kind() != plan::Kind::wait) {
+        cells_.of_instruction[i] = cells_.count++;
+      }
+    }
+  }
+
+  void FindWriters() {
+    writers_.resize(graph_.buffers.size());
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const Instruction& instruction = graph_.instructions[i];
+      if (instruction.kind() == plan::Kind::comm) {
+        for (uint32_t p = 0; p < instruction.inputs(); ++p) {
+          const plan::CommPart& part = graph_.parts[instruction.first() + p];
+          AddWrites(part.first() + part.inputs(), part.outputs(), instruction.written(),
+                    cells_.of_part[instruction.first() + p]);
+        }
+      } else if (cells_.of_instruction[i] != plan::kNone) {
+        AddWrites(instruction.first() + instruction.inputs(), instruction.outputs(),
+                  instruction.written(), cells_.of_instruction[i]);
+      }
+    }
+  }
+
+  void AddWrites(uint32_t first, uint32_t count, uint32_t written, uint32_t cell) {
+    for (uint32_t o = first; o < first + count; ++o) {
+      const plan::Value& value = graph_.values[graph_.operands[o]];
+      const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();
+      if (space != plan::Space::slot && space != plan::Space::scratch &&
+          space != plan::Space::output) {
+        continue;
+      }
+      writers_[value.buffer()].push_back({written, cell, value.offset(), value.offset() + value.bytes()});
+    }
+  }
+
+  void FindChecks() {
+    for (uint32_t i = 0; i < graph_.instructions.size() && total_ <= kMostChecks; ++i) {
+      const Instruction& instruction = graph_.instructions[i];
+      if (instruction.kind() == plan::Kind::comm) {
+        for (uint32_t p = instruction.first(); p < instruction.first() + instruction.inputs();
+             ++p) {
+          const plan::CommPart& part = graph_.parts[p];
+          AddOperands({part.first(), part.inputs(), part.outputs()}, i, cells_.of_part[p],
+                      cells_.checks_of_part[p]);
+        }
+      } else if (cells_.of_instruction[i] != plan::kNone) {
+        AddOperands({instruction.first(), instruction.inputs(), instruction.outputs()}, i,
+                    cells_.of_instruction[i], cells_.checks_of_instruction[i]);
+      }
+    }
+  }
+
+  struct Operands {
+    uint32_t first, inputs, outputs;
+  };
+  // The values that are read, and the extents of all of them.
+  void AddOperands(Operands operands, uint32_t instruction, uint32_t own,
+                   std::vector<uint32_t>& checks) {
+    const uint32_t written = graph_.instructions[instruction].written();
+    for (uint32_t o = 0; o < operands.inputs + operands.outputs; ++o) {
+      const uint32_t id = graph_.operands[operands.first + o];
+      if (o < operands.inputs) AddValue(id, written, own, checks);
+      const plan::Value& value = graph_.values[id];
+      for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
+        const uint32_t symbol = graph_.dims[d].symbol();
+        if (symbol == plan::kNone) continue;
+        const uint32_t extent = index_.ExtentValue(symbol, index_.device(instruction));
+        if (extent != plan::kNone) AddValue(extent, written, own, checks);
+      }
+    }
+    std::sort(checks.begin(), checks.end());
+    checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+  }
+
+  void AddValue(uint32_t index, uint32_t written, uint32_t own, std::vector<uint32_t>& checks) {
+    const plan::Value& value = graph_.values[index];
+    for (const Writer& writer : writers_[value.buffer()]) {
+      if (++total_ > kMostChecks) return;
+      const bool overlaps =
+          writer.first < value.offset() + value.bytes() && value.offset() < writer.last;
+      if (writer.written < written && writer.cell != own && overlaps) {
+        checks.push_back(writer.cell);
+      }
+    }
+  }
+
+  // The first instruction of a call, in its lane, looks for all of them.
+  void GatherCalls() {
+    std::map<uint32_t, uint32_t> first;  // cell -> instruction
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      if (!InCall(graph_.instructions[i])) continue;
+      auto [at, added] = first.try_emplace(cells_.of_instruction[i], i);
+      if (added) continue;
+      std::vector<uint32_t>& all = cells_.checks_of_instruction[at->second];
+      const std::vector<uint32_t>& more = cells_.checks_of_instruction[i];
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    for (auto [cell, instruction] : first) {
+      std::vector<uint32_t>& all = cells_.checks_of_instruction[instruction];
+      std::sort(all.begin(), all.end());
+      all.erase(std::unique(all.begin(), all.end()), all.end());
+    }
+  }
+
+  const plan::GraphIndex& index_;
+  const plan::Graph& graph_;
+  Cells cells_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> calls_;  // (call, lane) -> cell
+  std::vector<std::vector<Writer>> writers_;                 // per buffer
+  uint64_t total_ = 0;
+};
+
+}  // namespace
+
+Result<Cells> FindCells(const plan::GraphIndex& index) { return Finder(index).Find(); }
+
+}  // namespace cgraph::engine

@@ -1,0 +1,33 @@
+// Poison: which cell an instruction writes and which it has to look at before it runs.
+//
+// The instructions of one method call on one lane share a cell, since a method call is atomic: its
+// first instruction looks at everything that the whole call reads from outside, so that a call with
+// one poisoned argument changes nothing. Every instruction also looks at what it reads itself. A
+// copy, take, give or call without a method has a cell of its own, and so has every received
+// message. State, constants and inputs are never poisoned.
+#ifndef CGRAPH_RUNTIME_ENGINE_POISON_H_
+#define CGRAPH_RUNTIME_ENGINE_POISON_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+struct Cells {
+  uint32_t count = 0;
+  std::vector<uint32_t> of_instruction;  // none for comm, signal, wait
+  std::vector<uint32_t> of_part;         // none for sends
+  std::vector<std::vector<uint32_t>> checks_of_instruction;
+  std::vector<std::vector<uint32_t>> checks_of_part;
+};
+
+// kUnsupported when the graph would need absurdly many checks.
+Result<Cells> FindCells(const plan::GraphIndex& index);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_POISON_H_

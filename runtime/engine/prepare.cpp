@@ -1,0 +1,342 @@
+#include "runtime/engine/prepare.h"
+
+#include <algorithm>
+
+#include "runtime/engine/frames.h"
+#include "runtime/engine/poison.h"
+#include "runtime/engine/sync.h"
+#include "runtime/plan/dtype.h"
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph::engine {
+namespace {
+
+using plan::Kind;
+
+class Preparer {
+ public:
+  Preparer(const Preparation& preparation, uint32_t index, LoadedGraph& graph)
+      : p_(preparation),
+        number_(index),
+        out_(graph),
+        graph_(*graph.plan),
+        index_(*preparation.plan, graph_),
+        operands_(index_) {
+    index_.IndexMessages();
+  }
+
+  Status Prepare() {
+    auto cells = FindCells(index_);
+    if (!cells.ok()) return cells.status();
+    cells_ = std::move(*cells);
+    out_.cells = cells_.count;
+    OrderStrands();
+    FindWorks();
+    needs_ = p_.proved ? FindSyncNeeds({&graph_, &strands_, &strand_of_, &works_, out_.depth})
+                       : KeepAllSync(graph_);
+    out_.events = std::make_unique<device::Event[]>(graph_.events);
+    CGRAPH_RETURN_IF_ERROR(MakeChannels());
+    out_.programs.resize(strands_.size());
+    for (strand_ = 0; strand_ < strands_.size(); ++strand_) {
+      CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[strand_]));
+      if (!out_.programs[strand_].steps.empty()) out_.participants.push_back(strand_);
+    }
+    DescribeInputs(graph_, out_);
+    return operands_.Fill(*p_.arenas, number_, out_);
+  }
+
+ private:
+  // What each strand runs: of a proved plan by the certificate, otherwise lane by lane.
+  void OrderStrands() {
+    strands_.resize(p_.placement->worker_of_strand.size());
+    strand_of_.resize(graph_.instructions.size());
+    for (uint32_t lane = 0; lane < graph_.programs.size(); ++lane) {
+      const uint32_t strand = p_.placement->strand_of_lane[lane];
+      const plan::Range& range = graph_.programs[lane];
+      for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
+        strands_[strand].push_back(i);
+        strand_of_[i] = strand;
+      }
+    }
+    if (!p_.proved) return;
+    for (std::vector<uint32_t>& strand : strands_) {
+      std::stable_sort(strand.begin(), strand.end(), [&](uint32_t a, uint32_t b) {
+        return graph_.instructions[a].order() < graph_.instructions[b].order();
+      });
+    }
+  }
+
+  // Takes and gives have work only where an extent is made, a size is known late, or the result has
+  // to be brought to the output block.
+  void FindWorks() {
+    works_.resize(graph_.instructions.size());
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const plan::Instruction& at = graph_.instructions[i];
+      switch (at.kind()) {
+        case Kind::signal:
+        case Kind::wait: works_[i] = false; break;
+        case Kind::take: works_[i] = at.outputs() > 1; break;
+        case Kind::give: {
+          const uint32_t value = graph_.operands[at.first()];
+          works_[i] = IsDynamic(graph_, value) || !InOutput(graph_, value);
+          break;
+        }
+        default: works_[i] = true;
+      }
+    }
+  }
+
+  Status MakeChannels() {
+    for (uint32_t c = 0; c < graph_.channels.size(); ++c) {
+      channel::ChannelShape shape;
+      const uint32_t per_round = static_cast<uint32_t>(index_.sends(c).size());
+      shape.capacity = graph_.channels[c].protocol() == plan::Protocol::rendezvous
+                           ? 0
+                           : std::max(1u, graph_.channels[c].capacity());
+      // A rendezvous shows at most a group's messages before it waits.
+      uint32_t run = 0, last = plan::kNone;
+      for (const plan::Message& send : index_.sends(c)) {
+        const uint32_t order = graph_.instructions[send.instruction].order();
+        run = order == last ? run + 1 : 1;
+        last = order;
+        shape.outstanding = std::max(shape.outstanding, run);
+        const plan::CommPart& part = graph_.parts[send.part];
+        shape.pieces = std::max<uint32_t>(shape.pieces, part.inputs());
+        uint64_t bytes = 0;
+        for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
+          bytes += graph_.values[graph_.operands[o]].bytes();
+        }
+        shape.message_bytes = std::max(shape.message_bytes, bytes);
+      }
+      if (shape.capacity != 0) {
+        const uint64_t most = static_cast<uint64_t>(per_round) * (out_.depth + out_.lag + 1);
+        shape.outstanding = static_cast<uint32_t>(std::min<uint64_t>(most, shape.capacity));
+      }
+      auto channel = channel::Channel::Make(shape);
+      if (!channel.ok()) return channel.status();
+      (*channel)->SetBells(BellOf(graph_.channels[c].from_lane()),
+                           BellOf(graph_.channels[c].to_lane()));
+      out_.channels.push_back(std::move(*channel));
+      for (uint32_t j = 0; j < per_round; ++j) message_of_[index_.sends(c)[j].part] = j;
+      for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
+        message_of_[index_.receives(c)[j].part] = j;
+      }
+    }
+    return Status::Ok();
+  }
+
+  device::Bell* BellOf(uint32_t lane) const {
+    return p_.bells[p_.placement->strand_of_lane[lane]];
+  }
+
+  Status MakeProgram(Program& program) {
+    const std::vector<uint32_t>& list = strands_[strand_];
+    for (size_t i = 0; i < list.size(); ++i) {
+      const plan::Instruction& at = graph_.instructions[list[i]];
+      program.lagged |= at.lag() != 0;
+      if (at.kind() == Kind::comm) {
+        size_t end = i + 1;  // what shares a position is one group
+        while (p_.proved && end < list.size() &&
+               graph_.instructions[list[end]].kind() == Kind::comm &&
+               graph_.instructions[list[end]].order() == at.order()) {
+          ++end;
+        }
+        AddComm(program, {list.begin() + i, list.begin() + end});
+        i = end - 1;
+      } else if (at.kind() == Kind::wait) {
+        AddWaits(program, list[i]);
+      } else if (at.kind() == Kind::signal) {
+        AddSignal(program, list[i]);
+      } else if (works_[list[i]]) {
+        CGRAPH_RETURN_IF_ERROR(AddWork(program, list[i]));
+      }
+    }
+    if (p_.profile) program.timings = std::make_unique<Timing[]>(program.steps.size());
+    return Status::Ok();
+  }
+
+  void AddWaits(Program& program, uint32_t instruction) {
+    const plan::Instruction& at = graph_.instructions[instruction];
+    for (uint32_t w = at.first(); w < at.first() + at.inputs(); ++w) {
+      if (!needs_.wait[w]) continue;
+      Step step;
+      step.op = Op::kWait;
+      step.instruction = instruction;
+      step.event = &out_.events[graph_.waits[w].event()];
+      step.lag = graph_.waits[w].lag();
+      step.event->AddListener(p_.bells[strand_]);
+      program.steps.push_back(step);
+    }
+  }
+
+  void AddSignal(Program& program, uint32_t instruction) {
+    const uint32_t event = graph_.instructions[instruction].subject();
+    if (!needs_.signal[event]) return;
+    Step step;
+    step.op = Op::kSignal;
+    step.instruction = instruction;
+    step.event = &out_.events[event];
+    program.steps.push_back(step);
+  }
+
+  Status AddWork(Program& program, uint32_t instruction) {
+    const plan::Instruction& at = graph_.instructions[instruction];
+    Step step;
+    step.instruction = instruction;
+    step.lag = at.lag();
+    step.inputs = at.inputs();
+    step.outputs = at.outputs();
+    step.cell = cells_.of_instruction[instruction];
+    step.checks = AddChecks(program, cells_.checks_of_instruction[instruction]);
+    uint32_t first = at.first();
+    uint32_t count = at.inputs() + at.outputs();
+    switch (at.kind()) {
+      case Kind::copy: step.op = Op::kCopy; break;
+      case Kind::take: {
+        step.op = Op::kTake;
+        ++first;  // the value itself is where Execute() put it
+        --count;
+        step.subject = static_cast<uint32_t>(program.symbols.size());
+        const std::vector<uint32_t> symbols = FirstSymbols(graph_, at.subject());
+        if (symbols.size() != count) {
+          return Status(StatusCode::kInvalid, "a take has another number of extents than its port");
+        }
+        program.symbols.insert(program.symbols.end(), symbols.begin(), symbols.end());
+        break;
+      }
+      case Kind::give:
+        step.op = Op::kGive;
+        step.subject = at.subject();
+        step.into_output = !InOutput(graph_, graph_.operands[at.first()]);
+        break;
+      default: {
+        step.op = Op::kCall;
+        auto kernel = p_.kernels->For(graph_, instruction, index_.device(instruction));
+        if (!kernel.ok()) return kernel.status();
+        step.kernel = *kernel;
+      }
+    }
+    step.extents.first = static_cast<uint32_t>(program.extents.size());
+    step.operands = operands_.Add(first, count, instruction, program.extents);
+    step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
+    program.steps.push_back(step);
+    return Status::Ok();
+  }
+
+  void AddComm(Program& program, const std::vector<uint32_t>& group) {
+    Step step;
+    step.op = Op::kComm;
+    step.instruction = group.front();
+    step.operands.first = static_cast<uint32_t>(program.parts.size());
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside;  // (channel, message) -> a send
+    for (uint32_t instruction : group) {
+      const plan::Instruction& at = graph_.instructions[instruction];
+      for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
+        if (graph_.parts[p].part() == plan::Part::send) {
+          inside[{graph_.parts[p].subject(), message_of_[p]}] =
+              static_cast<uint32_t>(program.parts.size());
+          AddSend(program, instruction, p);
+        }
+      }
+    }
+    for (uint32_t instruction : group) {
+      const plan::Instruction& at = graph_.instructions[instruction];
+      for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
+        if (graph_.parts[p].part() != plan::Part::recv) continue;
+        auto send = inside.find({graph_.parts[p].subject(), message_of_[p]});
+        if (send == inside.end()) {
+          AddReceive(program, instruction, p);
+        } else {
+          JoinReceive(program, program.parts[send->second], instruction, p);
+        }
+      }
+    }
+    step.operands.count = static_cast<uint32_t>(program.parts.size()) - step.operands.first;
+    program.most_parts = std::max(program.most_parts, step.operands.count);
+    program.steps.push_back(step);
+  }
+
+  Part NewPart(Program& program, uint32_t instruction, uint32_t p) {
+    const plan::CommPart& at = graph_.parts[p];
+    Part part;
+    part.instruction = instruction;
+    part.lag = graph_.instructions[instruction].lag();
+    part.message = message_of_[p];
+    part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
+    part.channel = out_.channels[at.subject()].get();
+    part.checks = AddChecks(program, cells_.checks_of_part[p]);
+    program.most_pieces = std::max<uint32_t>(program.most_pieces, at.inputs() + at.outputs());
+    part.extents.first = static_cast<uint32_t>(program.extents.size());
+    return part;
+  }
+
+  Slice AddPartOperands(Program& program, Part& part, uint32_t p) {
+    const plan::CommPart& at = graph_.parts[p];
+    const bool at_bound = (at.flags() & plan::kAtBound) != 0;
+    std::vector<ExtentUse> none;
+    const Slice slice = operands_.Add(at.first(), at.inputs() + at.outputs(), part.instruction,
+                                      at_bound ? none : program.extents);
+    part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
+    return slice;
+  }
+
+  void AddSend(Program& program, uint32_t instruction, uint32_t p) {
+    Part part = NewPart(program, instruction, p);
+    part.kind = Part::Kind::kSend;
+    part.sources = AddPartOperands(program, part, p);
+    program.parts.push_back(part);
+  }
+
+  void AddReceive(Program& program, uint32_t instruction, uint32_t p) {
+    Part part = NewPart(program, instruction, p);
+    part.kind = Part::Kind::kReceive;
+    part.cell = cells_.of_part[p];
+    part.targets = AddPartOperands(program, part, p);
+    program.parts.push_back(part);
+  }
+
+  // Both ends are in one group of one strand: nobody has to wait for anybody.
+  void JoinReceive(Program& program, Part& send, uint32_t instruction, uint32_t p) {
+    const Slice extents = send.extents;
+    Part joined = NewPart(program, instruction, p);
+    joined.kind = Part::Kind::kMove;
+    joined.cell = cells_.of_part[p];
+    joined.checks = send.checks;
+    joined.sources = send.sources;
+    // Both ends' extents in one run of the pool.
+    for (uint32_t e = 0; e < extents.count; ++e) {
+      program.extents.push_back(program.extents[extents.first + e]);
+    }
+    joined.targets = AddPartOperands(program, joined, p);
+    send = joined;
+  }
+
+  Slice AddChecks(Program& program, const std::vector<uint32_t>& cells) {
+    const Slice slice{static_cast<uint32_t>(program.checks.size()),
+                      static_cast<uint32_t>(cells.size())};
+    program.checks.insert(program.checks.end(), cells.begin(), cells.end());
+    return slice;
+  }
+
+  const Preparation& p_;
+  const uint32_t number_;
+  LoadedGraph& out_;
+  const plan::Graph& graph_;
+  plan::GraphIndex index_;
+  FrameOperands operands_;
+  Cells cells_;
+  std::vector<std::vector<uint32_t>> strands_;  // instructions
+  std::vector<uint32_t> strand_of_;             // per instruction
+  std::vector<bool> works_;                     // per instruction: has a step of its own
+  SyncNeeds needs_;
+  std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
+  uint32_t strand_ = 0;
+};
+
+}  // namespace
+
+Status PrepareGraph(const Preparation& preparation, uint32_t index, LoadedGraph& graph) {
+  return Preparer(preparation, index, graph).Prepare();
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,198 @@
+// Who waits for whom, in words and as a drawing; and what was measured.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/engine/core.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+// One strand that has work left.
+struct Waiting {
+  std::string lane;
+  std::string doing;                   // the instruction, in words
+  std::string why;
+  std::vector<std::string> waits_for;  // lanes
+};
+
+class Reporter {
+ public:
+  Reporter(const plan::Plan& plan, const std::vector<std::unique_ptr<LoadedGraph>>& graphs)
+      : plan_(plan), graphs_(graphs) {}
+
+  Waiting Describe(const Position& position, uint32_t strand) {
+    const LoadedGraph& loaded = *graphs_[position.graph];
+    const plan::Graph& graph = *loaded.plan;
+    const Program& program = loaded.programs[strand];
+    const Step& step = program.steps[std::min<size_t>(position.step, program.steps.size() - 1)];
+    Waiting waiting;
+    waiting.lane = LaneNameOf(graph, step.instruction);
+    waiting.doing = plan::InstructionText(plan_, graph, step.instruction);
+    if (position.running) {
+      waiting.why = "is running";
+    } else if (step.op == Op::kWait) {
+      DescribeWait(graph, step, waiting);
+    } else if (step.op == Op::kComm) {
+      for (uint32_t i = 0; i < step.operands.count; ++i) {
+        DescribePart(graph, program.parts[step.operands.first + i], waiting);
+      }
+    } else {
+      waiting.why = "is next";
+    }
+    return waiting;
+  }
+
+ private:
+  std::string LaneNameOf(const plan::Graph& graph, uint32_t instruction) const {
+    return plan::LaneName(plan_, plan::LaneOf(graph, instruction));
+  }
+
+  void DescribeWait(const plan::Graph& graph, const Step& step, Waiting& waiting) {
+    const plan::Instruction& wait = graph.instructions[step.instruction];
+    for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+      if (graph.instructions[i].kind() != plan::Kind::signal) continue;
+      for (uint32_t w = wait.first(); w < wait.first() + wait.inputs(); ++w) {
+        if (graph.waits[w].event() != graph.instructions[i].subject()) continue;
+        const uint32_t lane = plan::LaneOf(graph, i);
+        waiting.waits_for.push_back(plan::LaneName(plan_, lane));
+        // What the signal says is done stands before it.
+        const bool follows = i > graph.programs[lane].first();
+        waiting.why += fmt::format("{}waits for {}{}", waiting.why.empty() ? "" : ", ",
+                                   waiting.waits_for.back(),
+                                   follows ? " to finish: " +
+                                                 plan::InstructionText(plan_, graph, i - 1)
+                                           : "");
+      }
+    }
+  }
+
+  void DescribePart(const plan::Graph& graph, const Part& part, Waiting& waiting) {
+    if (part.kind == Part::Kind::kMove) return;
+    const plan::Instruction& comm = graph.instructions[part.instruction];
+    for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
+      const bool sends = graph.parts[p].part() == plan::Part::send;
+      if (sends != (part.kind == Part::Kind::kSend)) continue;
+      const plan::Channel& channel = graph.channels[graph.parts[p].subject()];
+      const std::string other =
+          plan::LaneName(plan_, sends ? channel.to_lane() : channel.from_lane());
+      if (std::count(waiting.waits_for.begin(), waiting.waits_for.end(), other) != 0) continue;
+      waiting.waits_for.push_back(other);
+      waiting.why += fmt::format("{}waits for {} to {} it", waiting.why.empty() ? "" : ", ", other,
+                                 sends ? "receive" : "send");
+    }
+  }
+
+  const plan::Plan& plan_;
+  const std::vector<std::unique_ptr<LoadedGraph>>& graphs_;
+};
+
+std::vector<Waiting> Describe(const plan::Plan& plan,
+                              const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                              const std::vector<std::unique_ptr<Strand>>& strands) {
+  std::vector<Waiting> all;
+  Reporter reporter(plan, graphs);
+  for (uint32_t s = 0; s < strands.size(); ++s) {
+    const Position position = strands[s]->Where();
+    if (!position.idle) all.push_back(reporter.Describe(position, s));
+  }
+  return all;
+}
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string Core::WaitReport() const {
+  std::string report;
+  for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
+    report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
+  }
+  if (report.empty()) return "no lane has work left";
+  report.pop_back();
+  return report;
+}
+
+std::string Core::WaitReportDot() const {
+  std::string dot = "digraph waits {\n  node [shape=box];\n";
+  for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
+    dot += fmt::format("  {} [label={}];\n", Quoted(waiting.lane),
+                       Quoted(waiting.lane + ": " + waiting.doing));
+    for (const std::string& other : waiting.waits_for) {
+      dot += fmt::format("  {} -> {};\n", Quoted(waiting.lane), Quoted(other));
+    }
+  }
+  return dot + "}\n";
+}
+
+Engine::Stats Core::GetStats() {
+  Engine::Stats stats;
+  {
+    std::lock_guard lock(submission_);
+    for (auto& graph : graphs_) Retire(*graph);
+    stats.executions = executions_;
+    stats.errors = errors_;
+  }
+  stats.allocations = allocations_.load(std::memory_order_relaxed);
+  stats.arena_bytes = arenas_->bytes();
+  stats.workers = static_cast<uint32_t>(workers_.size());
+  stats.lanes.resize(plan_->lanes.size());
+  for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
+    stats.lanes[lane].name = plan::LaneName(*plan_, lane);
+  }
+  for (const auto& graph : graphs_) {
+    const plan::GraphIndex index(*plan_, *graph->plan);
+    for (const Program& program : graph->programs) {
+      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+        stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
+            program.timings[i].ns.load(std::memory_order_relaxed);
+      }
+    }
+  }
+  return stats;
+}
+
+// A method call's time is the sum of its instructions'; a method's the mean of its calls.
+std::vector<std::pair<std::string, double>> Core::Profile() const {
+  struct Sum {
+    double ns = 0;
+    uint64_t calls = 0;
+  };
+  std::map<std::string, Sum> methods;
+  for (const auto& graph : graphs_) {
+    std::map<uint32_t, Sum> calls;
+    for (const Program& program : graph->programs) {
+      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+        const uint32_t call = graph->plan->instructions[program.steps[i].instruction].call();
+        if (call == plan::kNone || program.steps[i].op != Op::kCall) continue;
+        calls[call].ns += program.timings[i].ns.load(std::memory_order_relaxed);
+        calls[call].calls = std::max(calls[call].calls,
+                                     program.timings[i].count.load(std::memory_order_relaxed));
+      }
+    }
+    for (const auto& [call, sum] : calls) {
+      const plan::Call& at = graph->plan->calls[call];
+      std::string name = plan_->names[at.method()];
+      if (at.place() != plan::kNone) name = plan_->actors[at.place()]->class_name + "." + name;
+      methods[name].ns += sum.ns;
+      methods[name].calls += sum.calls;
+    }
+  }
+  std::vector<std::pair<std::string, double>> profile;
+  for (const auto& [name, sum] : methods) {
+    if (sum.calls != 0) profile.emplace_back(name, sum.ns / sum.calls);
+  }
+  return profile;
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,120 @@
+// What an instruction of a plan becomes at load: a step, with everything looked up.
+//
+// A *program* is the in-order list of steps that one strand runs for one graph. A *frame* is the
+// memory side of one execution in progress: where each step's operands lie, which of its values are
+// poisoned, and the run that it works for. A graph has as many frames as executions can be in
+// progress; execution e uses frame e mod frames, so every address is known before the first one
+// (those of outputs, which outlive the execution, are filled in when it is submitted).
+//
+// Poison is one byte per method call, copy or received message of a frame: its *cell*. 0 is well;
+// a step first looks at the cells of what it reads, and a step whose own cell is set is skipped. In
+// the frame of an empty execution, one that nobody submitted, all cells are set.
+#ifndef CGRAPH_RUNTIME_ENGINE_STEP_H_
+#define CGRAPH_RUNTIME_ENGINE_STEP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/channel/channel.h"
+#include "runtime/device/event.h"
+#include "runtime/device/kernel.h"
+
+namespace cgraph::engine {
+
+using device::Tensor;
+
+enum class Op : uint8_t { kCall, kCopy, kTake, kGive, kComm, kSignal, kWait };
+
+// Some of a pool: [first, first + count).
+struct Slice {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+struct Step {
+  Op op = Op::kCall;
+  bool into_output = false;  // give: the value does not lie in the output block yet
+  uint16_t lag = 0;          // works for execution (round - lag); wait: the rounds it looks back
+  uint16_t inputs = 0;
+  uint16_t outputs = 0;
+  uint32_t instruction = 0;  // in the plan, for messages
+  uint32_t cell = 0;
+  uint32_t subject = 0;      // give: the output; take: first of the program's `symbols`
+  Slice operands;            // of the frame's tensors; comm: of the program's parts
+  Slice checks;              // of the program's `checks`
+  Slice extents;             // of the program's `extents`
+  device::Kernel* kernel = nullptr;
+  device::Event* event = nullptr;
+};
+
+// One end of a transfer, or both ends where one strand drives both.
+struct Part {
+  enum class Kind : uint8_t { kSend, kReceive, kMove };
+  Kind kind = Kind::kSend;
+  uint16_t lag = 0;
+  uint32_t instruction = 0;
+  uint32_t message = 0;    // its number among the channel's messages of a round
+  uint32_t per_round = 1;  // how many those are
+  uint32_t cell = 0;       // receive, move: of what was received
+  Slice sources;           // of the frame's tensors
+  Slice targets;
+  Slice checks;
+  Slice extents;
+  channel::Channel* channel = nullptr;
+};
+
+// A dimension that differs from one execution to the next.
+struct ExtentUse {
+  uint32_t tensor;  // of the frame
+  uint32_t dim;
+  uint32_t extent;  // of the frame's `extents`
+  uint32_t symbol;  // for messages
+  int64_t bound;
+};
+
+struct Timing {
+  std::atomic<uint64_t> ns{0};
+  std::atomic<uint64_t> count{0};
+};
+
+struct Program {
+  std::vector<Step> steps;
+  std::vector<Part> parts;
+  std::vector<uint32_t> checks;   // cells
+  std::vector<ExtentUse> extents;
+  std::vector<uint32_t> symbols;  // that takes make extents of
+  bool lagged = false;            // some step has a lag
+  uint32_t most_parts = 0;        // in one comm
+  uint32_t most_pieces = 0;       // in one part
+  std::unique_ptr<Timing[]> timings;  // per step; only when profiling
+};
+
+struct Run;
+
+struct Frame {
+  // An address that differs between executions: it lies in the run's output block.
+  struct Patch {
+    const void** where;
+    uint64_t offset;
+  };
+  std::vector<Tensor> tensors;
+  std::vector<const void*> extents;  // where each extent that steps use lies, as i64
+  std::vector<Patch> patches;
+  std::unique_ptr<std::atomic<uint8_t>[]> cells;
+  std::atomic<bool> dirty{false};  // some cell is set
+  std::vector<void*> inputs;       // per port
+  std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
+  Run* run = nullptr;
+
+  bool Marked(uint32_t cell) const { return cells[cell].load(std::memory_order_relaxed) != 0; }
+  void Mark(uint32_t cell) {
+    cells[cell].store(1, std::memory_order_relaxed);
+    dirty.store(true, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_STEP_H_

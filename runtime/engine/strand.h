@@ -1,0 +1,110 @@
+// Strand: an in-order list of work that one worker drives without ever blocking in it.
+//
+// Of a proved plan a worker has one strand, its lanes merged by the certificate. Of an unproved one
+// every lane is a strand of its own and the worker goes round: so a wrong order really hangs.
+//
+// The inbox holds the graphs to run next, one entry per round, numbered in the slot itself; the
+// submitter writes it, the worker reads it. `done` counts finished entries: that is how everybody
+// else learns of progress.
+#ifndef CGRAPH_RUNTIME_ENGINE_STRAND_H_
+#define CGRAPH_RUNTIME_ENGINE_STRAND_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device/bell.h"
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/engine/step.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::engine {
+
+// Where a strand is, as others see it.
+struct Position {
+  bool idle = true;
+  bool running = false;  // inside a kernel
+  uint32_t graph = 0;
+  uint32_t step = 0;
+  uint64_t done = 0;
+};
+
+class alignas(128) Strand {
+ public:
+  // `entries`: most that can be submitted and not finished. `scratch`: what kernels need.
+  Strand(const plan::Plan* plan, uint32_t index, std::vector<std::unique_ptr<LoadedGraph>>* graphs,
+         uint32_t entries, void* scratch, device::Bell* own, device::Bell* driver);
+
+  // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
+  // failed. True when anything was done. One thread at a time.
+  bool Advance() { return profile_ ? Advance<true>() : Advance<false>(); }
+
+  // Under the submission lock.
+  void Push(uint32_t graph);
+  uint64_t pushed() const { return pushed_.load(std::memory_order_relaxed); }
+
+  uint64_t done() const { return done_.load(std::memory_order_seq_cst); }
+  Position Where() const;
+  void set_profile() { profile_ = true; }
+
+ private:
+  static constexpr uint64_t kIdle = ~0ull;
+  // What a strand knows of a graph: how far it is in it.
+  struct Track {
+    const Program* program = nullptr;
+    LoadedGraph* graph = nullptr;
+    uint64_t round = 0;
+    uint32_t frame = 0;  // round mod frames
+  };
+
+  template <bool kProfile>
+  bool Advance();
+  bool Begin();
+  void Finish();
+  Frame& FrameOf(uint16_t lag);
+  bool Skipped(const Step& step, Frame& frame);
+  bool AnyMarked(const Slice& checks, const Frame& frame) const;
+  // Sets the dims of this execution; false (with error_ filled) when an extent is out of bounds.
+  bool FillExtents(const Slice& extents, Frame& frame);
+  template <bool kProfile>
+  bool RunCall(const Step& step, Frame& frame);
+  void RunCopy(const Step& step, Frame& frame);
+  void RunTake(const Step& step, Frame& frame);
+  bool RunGive(const Step& step, Frame& frame);
+  bool TryComm(const Step& step);
+  bool TryPart(const Part& part, uint8_t& state);
+  void Move(const Part& part, Frame& frame);
+  void Receive(const Part& part, Frame& frame, bool mark, bool fits);
+  std::span<const channel::Piece> Pieces(const Slice& tensors, const Frame& frame);
+  void Fail(uint32_t instruction, uint32_t cell, Frame& frame);
+  void Publish(uint64_t step, bool running);
+
+  const plan::Plan* plan_;
+  std::vector<Track> tracks_;  // per graph
+  std::vector<std::atomic<uint64_t>> inbox_;
+  uint64_t mask_;
+  void* scratch_;
+  device::Bell* own_;
+  device::Bell* driver_;  // worker 0's: rung when an entry is finished or something failed
+  bool profile_ = false;
+
+  // The driver's.
+  Track* track_ = nullptr;  // of the entry in progress
+  Frame* frame_ = nullptr;
+  uint32_t graph_ = 0;
+  uint32_t step_ = 0;
+  uint64_t finished_ = 0;
+  std::vector<uint8_t> states_;           // of the parts of the comm in progress
+  std::vector<channel::Piece> pieces_;
+  std::string error_;
+
+  alignas(128) std::atomic<uint64_t> done_{0};
+  std::atomic<uint64_t> at_{kIdle};       // graph, running, step; for reports
+  alignas(128) std::atomic<uint64_t> pushed_{0};
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_STRAND_H_

@@ -1,0 +1,281 @@
+// Submission: an execution's inputs are checked and copied into its frame, and one entry goes to
+// every strand that has work in its graph. All under one lock, so that every strand sees the same
+// order of all graphs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/engine/core.h"
+#include "runtime/plan/dtype.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+constexpr uint64_t kNotYet = UINT64_MAX;
+
+std::string TypeOf(const Input& input) {
+  if (input.dims.empty()) return std::string(plan::DTypeName(input.dtype));
+  return fmt::format("{}[{}]", plan::DTypeName(input.dtype), fmt::join(input.dims, ", "));
+}
+
+}  // namespace
+
+Result<Run*> Core::Submit(uint32_t g, std::span<const Input> inputs, WhenFull when_full) {
+  LoadedGraph& graph = *graphs_[g];
+  std::lock_guard lock(submission_);
+  if (ended()) return EndStatus();
+  CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));
+  bool waited = false;
+  CGRAPH_RETURN_IF_ERROR(MakeRoom(graph, when_full, waited));
+  Frame& frame = graph.frames[graph.next_frame];
+  if (waited) CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));  // another thread may have been here
+  for (size_t p = 0; p < graph.inputs.size(); ++p) {
+    const Input& input = *given_[p];
+    uint64_t bytes = graph.inputs[p].width;
+    for (size_t d = 0; d < input.dims.size(); ++d) {
+      bytes *= static_cast<uint64_t>(input.dims[d]);
+      const InputPort::Dim& dim = graph.inputs[p].dims[d];
+      if (dim.first) frame.taken[dim.symbol] = input.dims[d];
+    }
+    if (bytes != 0) std::memcpy(frame.inputs[p], input.data, bytes);
+  }
+  auto run = TakeRun(graph);
+  if (!run.ok()) return run;
+  (*run)->empty = false;
+  (*run)->refs.store(2, std::memory_order_relaxed);  // the caller's and the engine's
+  ++graph.in_progress;
+  SubmitRound(graph, *run);
+  return run;
+}
+
+// Finds each port's input, in given_, and checks its type.
+Status Core::Match(LoadedGraph& graph, std::span<const Input> inputs) {
+  const uint32_t ports = static_cast<uint32_t>(graph.inputs.size());
+  std::fill_n(given_.begin(), ports, nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    uint32_t port = 0;
+    if (i < ports && inputs[i].name == graph.inputs[i].name) {
+      port = static_cast<uint32_t>(i);  // usually they come in order
+    } else {
+      while (port < ports && graph.inputs[port].name != inputs[i].name) ++port;
+    }
+    if (port == ports || given_[port] != nullptr) {
+      return Status(StatusCode::kInvalid, fmt::format("`{}` {} `{}`", graph.plan->name,
+                                                      port == ports ? "has no input"
+                                                                    : "was given twice the input",
+                                                      inputs[i].name));
+    }
+    given_[port] = &inputs[i];
+  }
+  for (uint32_t port = 0; port < ports; ++port) {
+    if (given_[port] == nullptr) {
+      return Status(StatusCode::kInvalid, fmt::format("`{}` was not given its input `{}`",
+                                                      graph.plan->name, graph.inputs[port].name));
+    }
+    CGRAPH_RETURN_IF_ERROR(MatchPort(graph, port, *given_[port]));
+  }
+  return Status::Ok();
+}
+
+Status Core::MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input) {
+  const InputPort& expected = graph.inputs[port];
+  bool fits = input.dtype == expected.dtype && input.dims.size() == expected.dims.size();
+  for (size_t d = 0; fits && d < input.dims.size(); ++d) {
+    const InputPort::Dim& dim = expected.dims[d];
+    fits = dim.symbol == plan::kNone ? input.dims[d] == dim.extent
+                                     : input.dims[d] >= 0 && input.dims[d] <= dim.extent;
+  }
+  if (!fits) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("`{}` takes `{}` as {}, and was given {}", graph.plan->name,
+                              expected.name,
+                              plan::TypeText(*plan_, *graph.plan, graph.plan->inputs[port]->value),
+                              TypeOf(input)));
+  }
+  for (size_t d = 0; d < input.dims.size(); ++d) {
+    const InputPort::Dim& dim = expected.dims[d];
+    if (dim.symbol == plan::kNone || dim.first) continue;
+    // The same symbol elsewhere: the two extents must agree.
+    for (uint32_t p = 0; p <= port; ++p) {
+      for (size_t e = 0; e < graph.inputs[p].dims.size(); ++e) {
+        const InputPort::Dim& other = graph.inputs[p].dims[e];
+        if (!other.first || other.symbol != dim.symbol) continue;
+        if (given_[p]->dims[e] == input.dims[d]) continue;
+        return Status(StatusCode::kInvalid,
+                      fmt::format("`{}` is {} in `{}` and {} in `{}`; it is one dimension",
+                                  plan_->names[graph.plan->symbols[dim.symbol].name()],
+                                  given_[p]->dims[e], graph.inputs[p].name, input.dims[d],
+                                  expected.name));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+Status Core::MakeRoom(LoadedGraph& graph, WhenFull when_full, bool& waited) {
+  for (;;) {
+    if (ended()) return EndStatus();
+    Retire(graph);
+    LoadedGraph* other = Conflicting(graph);
+    if (other == nullptr) {
+      if (graph.in_progress < graph.inflight &&
+          graph.submitted - graph.retired < graph.frames.size()) {
+        return Status::Ok();
+      }
+      if (when_full == WhenFull::kError && graph.in_progress >= graph.inflight) {
+        return Status(StatusCode::kCapacity,
+                      fmt::format("{} executions of `{}` are in flight, and it may have {}; get a "
+                                  "result first, or wait",
+                                  graph.in_progress, graph.plan->name, graph.inflight));
+      }
+    }
+    waited = true;
+    CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph));
+  }
+}
+
+// A graph that has to be finished before this one starts, if there is one.
+LoadedGraph* Core::Conflicting(const LoadedGraph& graph) {
+  for (uint32_t c : graph.conflicts) {
+    Retire(*graphs_[c]);
+    if (graphs_[c]->retired < graphs_[c]->submitted) return graphs_[c].get();
+  }
+  return nullptr;
+}
+
+// Gives the lock up meanwhile.
+Status Core::AwaitOldest(LoadedGraph& graph) {
+  while (graph.submitted <= graph.retired + graph.lag) {
+    CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
+  }
+  Run* oldest = graph.frames[graph.oldest_frame].run;
+  oldest->Ref();
+  submission_.unlock();
+  AwaitDone(*oldest);
+  submission_.lock();
+  oldest->Unref();
+  return Status::Ok();
+}
+
+// A round for an execution that nobody asked for: brings those before it nearer to their end.
+Status Core::SubmitEmpty(LoadedGraph& graph) {
+  auto run = TakeRun(graph);
+  if (!run.ok()) return run.status();
+  (*run)->empty = true;
+  (*run)->refs.store(1, std::memory_order_relaxed);
+  SubmitRound(graph, *run);
+  return Status::Ok();
+}
+
+// Forgets what is finished: its frame can be used again.
+void Core::Retire(LoadedGraph& graph) {
+  while (graph.retired < graph.submitted) {
+    Run* run = graph.frames[graph.oldest_frame].run;
+    if (!Done(*run)) return;
+    if (!run->empty) {
+      --graph.in_progress;
+      ++executions_;
+      errors_ += run->failed.load(std::memory_order_relaxed);
+    }
+    ++graph.retired;
+    if (++graph.oldest_frame == graph.frames.size()) graph.oldest_frame = 0;
+    if (run->refs.load(std::memory_order_acquire) == 1 ||
+        run->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      run->next = graph.free;  // nobody holds it
+      graph.free = run;
+    }
+  }
+}
+
+void Core::SubmitRound(LoadedGraph& graph, Run* run) {
+  Frame& frame = graph.frames[graph.next_frame];
+  frame.run = run;
+  run->execution = graph.submitted;
+  if (run->empty || frame.dirty.load(std::memory_order_relaxed)) {
+    for (uint32_t cell = 0; cell < graph.cells; ++cell) {
+      frame.cells[cell].store(run->empty, std::memory_order_relaxed);
+    }
+    frame.dirty.store(run->empty, std::memory_order_relaxed);
+  }
+  for (const Frame::Patch& patch : frame.patches) *patch.where = run->block.data() + patch.offset;
+  // This round is the last one of the execution `lag` before it.
+  Run* ending = run;
+  if (graph.lag != 0) {
+    for (size_t i = 0; i < graph.participants.size(); ++i) {
+      run->until[i].store(kNotYet, std::memory_order_relaxed);
+    }
+    const size_t frames = graph.frames.size();
+    ending = graph.submitted < graph.lag
+                 ? nullptr
+                 : graph.frames[(graph.next_frame + frames - graph.lag) % frames].run;
+  }
+  for (size_t i = 0; i < graph.participants.size(); ++i) {
+    Strand& strand = *strands_[graph.participants[i]];
+    if (ending != nullptr) ending->until[i].store(strand.pushed() + 1, std::memory_order_relaxed);
+    strand.Push(run->graph);
+  }
+  ++graph.submitted;
+  if (++graph.next_frame == graph.frames.size()) graph.next_frame = 0;
+}
+
+// Submits what a run still needs to be finished: nothing, but for graphs with lags.
+Status Core::Flush(const Run& run) {
+  LoadedGraph& graph = *graphs_[run.graph];
+  if (graph.lag == 0) return Status::Ok();
+  std::lock_guard lock(submission_);
+  while (!ended() && !Done(run) && graph.submitted <= run.execution + graph.lag) {
+    Retire(graph);
+    CGRAPH_RETURN_IF_ERROR(graph.submitted - graph.retired == graph.frames.size()
+                               ? AwaitOldest(graph)
+                               : SubmitEmpty(graph));
+  }
+  return Status::Ok();
+}
+
+Result<Run*> Core::TakeRun(LoadedGraph& graph) {
+  if (graph.free == nullptr) {
+    for (Run* run = returned_.exchange(nullptr, std::memory_order_acq_rel); run != nullptr;) {
+      Run* next = run->next;
+      LoadedGraph& owner = *graphs_[run->graph];
+      run->next = owner.free;
+      owner.free = run;
+      run = next;
+    }
+  }
+  Run* run = graph.free;
+  if (run == nullptr) {
+    allocations_.fetch_add(1, std::memory_order_relaxed);
+    return MakeRun(graph.index);
+  }
+  graph.free = run->next;
+  if (run->failed.load(std::memory_order_relaxed)) {
+    run->failed.store(false, std::memory_order_relaxed);
+    run->error = Status::Ok();
+  }
+  return run;
+}
+
+Result<Run*> Core::MakeRun(uint32_t g) {
+  const LoadedGraph& graph = *graphs_[g];
+  auto run = std::make_unique<Run>();
+  run->core = this;
+  run->graph = g;
+  run->until = std::make_unique<std::atomic<uint64_t>[]>(graph.participants.size());
+  auto block = device::Memory::Allocate(graph.output_bytes, "the results of " + graph.plan->name);
+  if (!block.ok()) return block.status();
+  run->block = std::move(*block);
+  for (size_t i = 0; i < graph.plan->outputs.size(); ++i) {
+    const device::OperandType type = OperandTypeOf(*graph.plan, graph.plan->outputs[i]->value);
+    device::Tensor& output = run->outputs.emplace_back();
+    output.data = run->block.data() + graph.give_offsets[i];
+    output.dtype = type.dtype;
+    output.rank = type.rank;
+    std::copy_n(type.dims, type.rank, output.dims);
+  }
+  runs_.push_back(std::move(run));
+  return runs_.back().get();
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "runtime/channel/channel.h"
+#include "runtime/engine/prepare.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+Status Unsupported(const plan::Graph& graph, const std::string& what) {
+  return Status(StatusCode::kUnsupported, fmt::format("`{}` {}", graph.name, what));
+}
+
+Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
+  for (const plan::Instruction& instruction : graph.instructions) {
+    if (instruction.segment() != 0) {
+      return Unsupported(graph, "has captured segments, which this engine cannot run; compile "
+                                "without them");
+    }
+  }
+  for (const plan::CommPart& part : graph.parts) {
+    if (part.part() == plan::Part::collective) {
+      return Unsupported(graph, fmt::format("has a collective ({}), which this engine cannot run",
+                                            graph.collectives[part.subject()]->kind));
+    }
+  }
+  for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
+    CGRAPH_RETURN_IF_ERROR(channel::CanServe(plan, graph, channel));
+  }
+  for (const auto& input : graph.inputs) {
+    const plan::Buffer& buffer = graph.buffers[graph.values[input->value].buffer()];
+    if (graph.arenas[buffer.arena()].space() != plan::Space::input) {
+      return Unsupported(graph, fmt::format("has the input `{}` outside of input memory, where this "
+                                            "engine puts what it is given", input->name));
+    }
+  }
+  for (const plan::Buffer& buffer : graph.buffers) {
+    if (buffer.align() > device::kLineAlign) {
+      return Unsupported(graph, fmt::format("has a buffer aligned to {}, this engine aligns to {}",
+                                            buffer.align(), device::kLineAlign));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CheckSupported(const plan::Plan& plan) {
+  if (plan.start) CGRAPH_RETURN_IF_ERROR(CheckGraph(plan, *plan.start));
+  for (const auto& graph : plan.graphs) CGRAPH_RETURN_IF_ERROR(CheckGraph(plan, *graph));
+  return Status::Ok();
+}
+
+}  // namespace cgraph::engine

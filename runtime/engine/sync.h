@@ -1,0 +1,39 @@
+// Sync: which signals and waits of a proved graph have anything left to do.
+//
+// A strand runs its lanes' instructions in the order of the certificate, so a wait for a signal of
+// the same strand is over before it is reached. And a round is submitted only when the round `depth`
+// before it is finished everywhere, so a wait that looks back that far is over as well; with one
+// execution in progress at a time these are all waits for earlier rounds, those that nothing follows
+// in a round, and those for a signal that nothing precedes in its lane. What is left is what two
+// workers really have to tell each other.
+#ifndef CGRAPH_RUNTIME_ENGINE_SYNC_H_
+#define CGRAPH_RUNTIME_ENGINE_SYNC_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cgraph::engine {
+
+struct SyncNeeds {
+  std::vector<bool> signal;  // per event
+  std::vector<bool> wait;    // per entry of graph.waits
+};
+
+struct SyncQuery {
+  const plan::Graph* graph = nullptr;
+  const std::vector<std::vector<uint32_t>>* strands = nullptr;  // their instructions, in order
+  const std::vector<uint32_t>* strand_of = nullptr;             // of each instruction
+  const std::vector<bool>* works = nullptr;  // does anything besides signalling and waiting
+  uint32_t depth = 1;
+};
+
+SyncNeeds FindSyncNeeds(const SyncQuery& query);
+
+// Everything is kept: for plans that are not proved.
+SyncNeeds KeepAllSync(const plan::Graph& graph);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_SYNC_H_
