@@ -257,6 +257,14 @@ const std::vector<Break>& Breaks() {
        }},
       {"members of different lags", "rule 3",
        [](auto& e, auto&, auto& g) { Ins(e, g, e.part[1]).mutate_lag(1); }},
+      {"a receive before its send in program order", "rule 2",
+       [](auto& e, auto&, auto& g) {
+         Ins(e, g, e.send).mutate_written(Ins(e, g, e.receive).written() + 1);
+       }},
+      {"members at different positions", "rule 3",
+       [](auto& e, auto&, auto& g) {
+         Ins(e, g, e.part[1]).mutate_written(Ins(e, g, e.part[1]).written() + 1);
+       }},
       {"members of different dtypes", "rule 3",
        [](auto& e, auto&, auto& g) {
          Val(g, g.operands[PartOf(e, g, e.part[1]).first()]).mutate_dtype(DType::i32);

@@ -165,6 +165,9 @@ class GroupCheck {
     if (mine.lag() != graph_.instructions[parts_[0].instruction].lag()) {
       return RefusePart(member, "works for another execution than the first member");
     }
+    if (mine.written() != graph_.instructions[parts_[0].instruction].written()) {
+      return RefusePart(member, "has another position in program order than the first member");
+    }
     if (part(member).flags() != first.flags()) {
       return RefusePart(member, "is at the bound where the first member is not, or the reverse");
     }
