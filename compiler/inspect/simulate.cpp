@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/inspect/bounds.h"
-#include "compiler/inspect/durations.h"
-#include "compiler/inspect/lane_times.h"
+#include "compiler/inspect/simulate/bounds.h"
+#include "compiler/inspect/simulate/durations.h"
+#include "compiler/inspect/simulate/lane_times.h"
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
@@ -103,6 +103,9 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
         }
         const uint64_t start = times[LaneTimes::Start(i)];
         const uint64_t end = times[LaneTimes::End(i)];
+        if (start == end) {
+          continue;
+        }
         const uint64_t active = std::max(start, end - std::min(end, durations[i]));
         simulation.events.push_back(
             {lane, i, static_cast<uint32_t>(round - instruction.lag()), start, active, end});

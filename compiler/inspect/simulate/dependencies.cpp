@@ -1,64 +1,16 @@
-#include "compiler/inspect/dependencies.h"
+#include "compiler/inspect/simulate/dependencies.h"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 
+#include "compiler/inspect/last_writers.h"
 #include "compiler/inspect/meetings.h"
 
 namespace cgraph {
 namespace {
 
-// Who wrote each byte of one buffer last, and in which of two consecutive executions.
-class LastWriters {
- public:
-  struct Writer {
-    uint32_t unit;
-    uint32_t execution;
-  };
-
-  void Write(uint64_t begin, uint64_t end, Writer writer) {
-    if (begin >= end) {
-      return;
-    }
-    SplitAt(begin);
-    SplitAt(end);
-    pieces_.erase(pieces_.lower_bound(begin), pieces_.lower_bound(end));
-    pieces_[begin] = {end, writer};
-  }
-
-  template <typename Visit>
-  void Read(uint64_t begin, uint64_t end, Visit visit) const {
-    auto piece = pieces_.upper_bound(begin);
-    if (piece != pieces_.begin() && std::prev(piece)->second.end > begin) {
-      --piece;
-    }
-    for (; piece != pieces_.end() && piece->first < end; ++piece) {
-      visit(piece->second.writer);
-    }
-  }
-
-  void Clear() { pieces_.clear(); }
-
- private:
-  struct Piece {
-    uint64_t end;
-    Writer writer;
-  };
-
-  void SplitAt(uint64_t at) {
-    const auto after = pieces_.upper_bound(at);
-    if (after == pieces_.begin()) {
-      return;
-    }
-    const auto piece = std::prev(after);
-    if (piece->first < at && piece->second.end > at) {
-      pieces_[at] = piece->second;
-      piece->second.end = at;
-    }
-  }
-
-  std::map<uint64_t, Piece> pieces_;  // by first byte
+struct Writer {
+  uint32_t unit;
+  uint32_t execution;
 };
 
 class Finder {
@@ -104,7 +56,7 @@ class Finder {
     for (uint32_t input : OperandsOf(graph_, instruction).inputs) {
       const plan::Value& value = graph_.values[input];
       writers_[value.buffer()].Read(
-          value.offset(), value.offset() + value.bytes(), [&](const LastWriters::Writer& writer) {
+          value.offset(), value.offset() + value.bytes(), [&](const Writer& writer) {
             const uint32_t distance = execution_ - writer.execution;
             if (distance > 0 || units_.written[writer.unit] < units_.written[reader]) {
               dependencies_.push_back({writer.unit, reader, distance});
@@ -132,7 +84,7 @@ class Finder {
   const plan::Graph& graph_;
   const Units& units_;
   uint32_t execution_ = 0;
-  std::vector<LastWriters> writers_;  // by buffer
+  std::vector<LastWriters<Writer>> writers_;  // by buffer
   std::vector<Dependency> dependencies_;
 };
 

@@ -3,8 +3,8 @@
 // A profile's time belongs to a method call as a whole: the call's first computing instruction
 // gets it, its others take none. What a profile does not name (communications and copies too)
 // takes the profile's default if it states one, else what the plan expects.
-#ifndef CGRAPH_COMPILER_INSPECT_DURATIONS_H_
-#define CGRAPH_COMPILER_INSPECT_DURATIONS_H_
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_DURATIONS_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_DURATIONS_H_
 
 #include <cstdint>
 #include <vector>
@@ -20,4 +20,4 @@ std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_INSPECT_DURATIONS_H_
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_DURATIONS_H_

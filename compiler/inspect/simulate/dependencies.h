@@ -3,8 +3,8 @@
 // A unit is what a schedule cannot tear apart: the instructions of one method call that follow each
 // other on a lane, or any other single instruction. A unit reads what was last written to the same
 // bytes of the same buffer in the plan's meaning, which for state may be by the execution before.
-#ifndef CGRAPH_COMPILER_INSPECT_DEPENDENCIES_H_
-#define CGRAPH_COMPILER_INSPECT_DEPENDENCIES_H_
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_DEPENDENCIES_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_DEPENDENCIES_H_
 
 #include <cstdint>
 #include <vector>
@@ -33,4 +33,4 @@ std::vector<Dependency> FindDependencies(const plan::Graph& graph, const Units& 
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_INSPECT_DEPENDENCIES_H_
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_DEPENDENCIES_H_

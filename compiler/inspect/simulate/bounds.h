@@ -4,8 +4,8 @@
 // what whom wrote, state over executions included. The longest path ignores that lanes run one
 // instruction at a time; the busiest lane sums a lane's work and adds the least that must come
 // before any of it and after all of it (for a pipeline's last stage: filling and draining).
-#ifndef CGRAPH_COMPILER_INSPECT_BOUNDS_H_
-#define CGRAPH_COMPILER_INSPECT_BOUNDS_H_
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_
 
 #include <cstdint>
 #include <vector>
@@ -25,4 +25,4 @@ LowerBounds BoundMakespan(const plan::Plan& plan, const plan::Graph& graph,
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_INSPECT_BOUNDS_H_
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_

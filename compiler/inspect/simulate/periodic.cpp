@@ -1,4 +1,4 @@
-#include "compiler/inspect/periodic.h"
+#include "compiler/inspect/simulate/periodic.h"
 
 namespace cgraph {
 

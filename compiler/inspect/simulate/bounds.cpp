@@ -1,12 +1,12 @@
-#include "compiler/inspect/bounds.h"
+#include "compiler/inspect/simulate/bounds.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "compiler/base/check.h"
-#include "compiler/inspect/dependencies.h"
+#include "compiler/inspect/simulate/dependencies.h"
 #include "compiler/inspect/meetings.h"
-#include "compiler/inspect/periodic.h"
+#include "compiler/inspect/simulate/periodic.h"
 
 namespace cgraph {
 namespace {

@@ -4,8 +4,8 @@
 // Nothing in a plan chooses, so the moment at which anything happens is the latest of what it
 // waits for plus its own time, and playing a plan is one pass over its edges per round. The edges
 // of distance 0 must have no cycle: a cycle is a plan that hangs.
-#ifndef CGRAPH_COMPILER_INSPECT_PERIODIC_H_
-#define CGRAPH_COMPILER_INSPECT_PERIODIC_H_
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_PERIODIC_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_PERIODIC_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -85,4 +85,4 @@ void PeriodicGraph::Play(uint64_t rounds, Weight weight, See see) const {
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_INSPECT_PERIODIC_H_
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_PERIODIC_H_

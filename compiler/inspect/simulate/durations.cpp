@@ -1,4 +1,4 @@
-#include "compiler/inspect/durations.h"
+#include "compiler/inspect/simulate/durations.h"
 
 #include <optional>
 #include <string>

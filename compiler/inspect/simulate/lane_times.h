@@ -2,13 +2,13 @@
 //
 // The edges are those of docs/plan.md, with times on them: an instruction's own, or, where lanes
 // meet, that of the meeting, which begins when all that it needs are there.
-#ifndef CGRAPH_COMPILER_INSPECT_LANE_TIMES_H_
-#define CGRAPH_COMPILER_INSPECT_LANE_TIMES_H_
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "compiler/inspect/periodic.h"
+#include "compiler/inspect/simulate/periodic.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {
@@ -30,4 +30,4 @@ LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_INSPECT_LANE_TIMES_H_
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_

@@ -1,4 +1,4 @@
-#include "compiler/inspect/lane_times.h"
+#include "compiler/inspect/simulate/lane_times.h"
 
 #include <map>
 
