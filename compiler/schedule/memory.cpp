@@ -41,32 +41,71 @@ Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesse
   return lifetime;
 }
 
-// Whether all of `a` is before all of `b`, and all of `b` before `a` of the next execution on the
-// same copy.
-bool Reusable(const Clocks& clocks, const Lifetime& a, const Lifetime& b, int64_t copies) {
+// Whether all of `a` is before all of `b` of the execution `distance` later.
+bool AllBefore(const Clocks& clocks, const Lifetime& a, const Lifetime& b, int64_t distance) {
   for (const Span& earlier : a) {
     for (const Span& later : b) {
-      if (earlier.lane == later.lane) {
-        if (earlier.last.step >= later.first.step) return false;
-      } else if (!clocks.Before(earlier.last.unit, later.first.unit, 0) ||
-                 !clocks.Before(later.last.unit, earlier.first.unit, copies)) {
-        return false;
-      }
+      const bool before =
+          earlier.lane == later.lane
+              ? distance > 0 || earlier.last.step < later.first.step
+              : clocks.Before(earlier.last.unit, later.first.unit, distance);
+      if (!before) return false;
     }
   }
   return true;
 }
 
-// The lowest offset for `bytes` that none of `taken` (pairs of begin and end) covers.
-int64_t LowestGap(std::vector<std::pair<int64_t, int64_t>> taken, int64_t bytes) {
-  std::sort(taken.begin(), taken.end());
-  int64_t offset = 0;
-  for (const auto& [begin, end] : taken) {
-    if (begin - offset >= bytes) break;
-    offset = std::max(offset, end);
+// The slot memory of one device. Whoever used some bytes stands in one order, so a new buffer needs
+// to look at two of them only: it must come after the last, and be done before the first begins
+// again in the execution that uses the same copy next.
+class SlotArena {
+ public:
+  SlotArena(const Clocks& clocks, int64_t copies) : clocks_(clocks), copies_(copies) {}
+
+  // The lowest offset that will do. `lifetime` must outlive the arena.
+  int64_t Place(const Lifetime& lifetime, int64_t bytes) {
+    if (bytes == 0) return 0;
+    int64_t offset = 0;
+    size_t first = 0;  // of the regions from `offset` on
+    for (size_t i = 0; i < regions_.size() && regions_[i].begin < offset + bytes; ++i) {
+      if (Free(regions_[i], lifetime)) continue;
+      offset = regions_[i].end;
+      first = i + 1;
+    }
+    Occupy(first, offset, offset + bytes, lifetime);
+    return offset;
   }
-  return offset;
-}
+
+ private:
+  struct Region {
+    int64_t begin, end;
+    const Lifetime *first, *last;
+  };
+
+  bool Free(const Region& region, const Lifetime& lifetime) const {
+    return AllBefore(clocks_, *region.last, lifetime, 0) &&
+           AllBefore(clocks_, lifetime, *region.first, copies_);
+  }
+
+  // Regions follow each other without a gap, from 0.
+  void Occupy(size_t first, int64_t begin, int64_t end, const Lifetime& lifetime) {
+    std::vector<Region> taken;
+    size_t i = first;
+    for (; i < regions_.size() && regions_[i].begin < end; ++i) {
+      const Region& region = regions_[i];
+      taken.push_back({region.begin, std::min(region.end, end), region.first, &lifetime});
+      if (region.end > end) taken.push_back({end, region.end, region.first, region.last});
+    }
+    const int64_t known = regions_.empty() ? 0 : regions_.back().end;
+    if (end > known) taken.push_back({std::max(begin, known), end, &lifetime, &lifetime});
+    regions_.erase(regions_.begin() + first, regions_.begin() + i);
+    regions_.insert(regions_.begin() + first, taken.begin(), taken.end());
+  }
+
+  const Clocks& clocks_;
+  const int64_t copies_;
+  std::vector<Region> regions_;
+};
 
 void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
   const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
@@ -76,31 +115,18 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
 
   std::vector<BufferId> order;
   for (BufferId id : schedule.buffers.Ids()) {
-    if (schedule.buffers[id].space == Space::kSlot && !accesses[id.index].empty()) {
-      order.push_back(id);
-    }
+    if (schedule.buffers[id].space == Space::kSlot) order.push_back(id);
   }
   std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
     return accesses[a.index][0].step < accesses[b.index][0].step;
   });
-  struct Placed {
-    Lifetime lifetime;
-    int64_t begin, end;
-  };
-  std::map<graph::DeviceId, std::vector<Placed>> arenas;
+  std::vector<Lifetime> lifetimes(schedule.buffers.size());
+  std::map<graph::DeviceId, SlotArena> arenas;
   for (BufferId id : order) {
     Buffer& buffer = schedule.buffers[id];
-    std::vector<Placed>& placed = arenas[buffer.device];
-    const Lifetime lifetime = LifetimeOf(schedule, accesses[id.index]);
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (const Placed& other : placed) {
-      if (!Reusable(clocks, other.lifetime, lifetime, copies)) {
-        taken.push_back({other.begin, other.end});
-      }
-    }
-    const int64_t bytes = Aligned(buffer.bytes);
-    buffer.offset = LowestGap(std::move(taken), bytes);
-    placed.push_back({lifetime, buffer.offset, buffer.offset + bytes});
+    lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);
+    SlotArena& arena = arenas.try_emplace(buffer.device, clocks, copies).first->second;
+    buffer.offset = arena.Place(lifetimes[id.index], Aligned(buffer.bytes));
   }
 }
 
