@@ -105,6 +105,7 @@ class Runner {
     Result<Outputs> outputs = oldest.execution.Get();
     if (!measured) return outputs.ok() ? Status::Ok() : Tolerated(outputs.status(), oldest.index);
     const uint64_t latency = NsSince(oldest.start);
+    if (!outputs.ok() && outputs.status().code() != StatusCode::kFailed) return outputs.status();
     ++measurements_->executions;
     if (!outputs.ok()) {
       ++measurements_->errors;

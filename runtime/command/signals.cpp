@@ -54,7 +54,7 @@ void Signals::Loop() {
     } else if (signal == SIGUSR1) {
       // Not while the run is being torn down, which may take long.
       std::unique_lock lock(mutex_, std::try_to_lock);
-      if (lock && report_) std::fputs(report_().c_str(), stderr);
+      if (lock && report_) std::fprintf(stderr, "%s\n", report_().c_str());
     } else if (signal == SIGINT || signal == SIGTERM) {
       if (interrupted_.exchange(true)) EndNow("\ninterrupted twice: ended at once\n");
       // On a thread of its own: another signal must still be heard meanwhile.

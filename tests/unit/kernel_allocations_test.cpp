@@ -1,0 +1,179 @@
+// Kernels in the steady state allocate nothing, OpenBLAS included: malloc itself is counted.
+//
+// The program's malloc is ours, which counts while asked to and hands on to glibc's. Sanitizers have
+// a malloc of their own, so under them there is nothing to count and the test says so.
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "runtime/device/kernel.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COUNTS_MALLOC 0
+#else
+#define COUNTS_MALLOC 1
+#endif
+
+namespace {
+thread_local bool counting = false;
+thread_local int allocations = 0;
+}  // namespace
+
+#if COUNTS_MALLOC
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* malloc(size_t bytes) {
+  allocations += counting;
+  return __libc_malloc(bytes);
+}
+void* calloc(size_t count, size_t bytes) {
+  allocations += counting;
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* memory, size_t bytes) {
+  allocations += counting;
+  return __libc_realloc(memory, bytes);
+}
+}
+#endif
+
+namespace cgraph::device {
+namespace {
+
+using plan::DType;
+
+struct Operand {
+  std::vector<double> memory;
+  Tensor tensor;
+  OperandType type;
+
+  Operand(DType dtype, std::vector<int64_t> dims) {
+    tensor.dtype = type.dtype = dtype;
+    tensor.rank = type.rank = static_cast<uint8_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), tensor.dims);
+    std::copy(dims.begin(), dims.end(), type.dims);
+    memory.assign(static_cast<size_t>(tensor.elements()) + 1, 0);
+    float* elements = reinterpret_cast<float*>(memory.data());
+    for (int64_t i = 0; dtype == DType::f32 && i < tensor.elements(); ++i) {
+      elements[i] = static_cast<float>(i % 17) - 8;
+    }
+  }
+  // Once it lies where it stays.
+  const Tensor& Settle() {
+    tensor.data = memory.data();
+    return tensor;
+  }
+};
+
+struct Prepared {
+  std::vector<Operand> inputs, outputs;
+  std::unique_ptr<Kernel> kernel;
+  std::vector<Tensor> in, out;
+
+  Prepared(const std::string& name, std::vector<Operand> inputs_, std::vector<Operand> outputs_,
+           const std::vector<std::pair<const char*, int64_t>>& attributes = {})
+      : inputs(std::move(inputs_)), outputs(std::move(outputs_)) {
+    plan::Kernel plan_kernel;
+    plan_kernel.body.push_back(std::make_unique<plan::Primitive>());
+    plan_kernel.body[0]->op = name;
+    for (const auto& [key, value] : attributes) {
+      plan_kernel.body[0]->attributes.push_back(std::make_unique<plan::Attribute>());
+      plan_kernel.body[0]->attributes.back()->name = key;
+      plan_kernel.body[0]->attributes.back()->ints = {value};
+    }
+    std::vector<OperandType> in_types, out_types;
+    for (Operand& input : inputs) in_types.push_back(input.type), in.push_back(input.Settle());
+    for (Operand& output : outputs) out_types.push_back(output.type), out.push_back(output.Settle());
+    auto made = MakeCpuKernel(plan_kernel, in_types, out_types);
+    INFO((made.ok() ? "" : made.status().message()));
+    REQUIRE(made.ok());
+    kernel = std::move(*made);
+  }
+  bool Run() {
+    return kernel->Run(in, out, nullptr, error_);
+  }
+
+ private:
+  std::string error_;
+};
+
+Prepared Matmul(int64_t m, int64_t k, int64_t n) {
+  return Prepared("matmul", {Operand(DType::f32, {m, k}), Operand(DType::f32, {k, n})},
+                  {Operand(DType::f32, {m, n})}, {{"transpose_a", 0}, {"transpose_b", 0}});
+}
+
+}  // namespace
+
+TEST_CASE("no kernel allocates in the steady state") {
+  const auto f32 = [](std::vector<int64_t> dims) { return Operand(DType::f32, std::move(dims)); };
+  std::vector<std::pair<std::string, Prepared>> kernels;
+  const auto add = [&](const std::string& label, Prepared prepared) {
+    kernels.emplace_back(label, std::move(prepared));
+  };
+  add("add", Prepared("add", {f32({64, 32}), f32({32})}, {f32({64, 32})}));
+  add("less", Prepared("less", {f32({64}), f32({64})}, {Operand(DType::bool_, {64})}));
+  add("relu", Prepared("relu", {f32({64, 32})}, {f32({64, 32})}));
+  add("softmax", Prepared("softmax", {f32({64, 10})}, {f32({64, 10})}));
+  add("sum", Prepared("sum", {f32({64, 32})}, {f32({})}));
+  add("argmax", Prepared("argmax", {f32({64, 10})}, {Operand(DType::i64, {64})}, {{"dim", 1}}));
+  add("copy", Prepared("copy", {f32({64})}, {f32({64})}));
+  add("cast", Prepared("cast", {f32({64})}, {Operand(DType::i64, {64})}));
+  add("stack", Prepared("stack", {f32({8}), f32({8})}, {f32({2, 8})}));
+  add("zeros", Prepared("zeros", {}, {f32({64})}));
+  add("normal", Prepared("normal", {}, {f32({64})}, {{"seed", 1}}));
+  add("matmul 1x64x32", Matmul(1, 64, 32));
+  add("matmul 64x64x32", Matmul(64, 64, 32));
+  add("matmul 300x300x300", Matmul(300, 300, 300));
+  if (!COUNTS_MALLOC) WARN("a sanitizer has its own malloc: nothing is counted");
+  for (auto& [label, prepared] : kernels) {
+    prepared.Run();
+    allocations = 0;
+    counting = true;
+    for (int i = 0; i < 3; ++i) prepared.Run();
+    counting = false;
+    fmt::print("{}: {} allocations in 3 runs\n", label, allocations);
+    CHECK(allocations == 0);
+  }
+  CHECK(kernels.size() == 14);
+}
+
+TEST_CASE("the count counts") {
+  if (!COUNTS_MALLOC) return;
+  allocations = 0;
+  counting = true;
+  void* volatile bytes = std::malloc(100);
+  int* volatile number = new int(3);
+  counting = false;
+  std::free(bytes);
+  delete number;
+  CHECK(allocations == 2);
+}
+
+// Serial OpenBLAS is called by several workers at once.
+TEST_CASE("products on two threads at once are right") {
+  Prepared reference = Matmul(200, 150, 170);
+  reference.Run();
+  const Tensor expected = reference.out[0];
+  std::array<std::atomic<int>, 2> wrong = {};
+  std::vector<std::thread> threads;
+  for (auto& errors : wrong) {
+    threads.emplace_back([&errors, expected, prepared = Matmul(200, 150, 170)]() mutable {
+      for (int i = 0; i < 50; ++i) {
+        prepared.Run();
+        errors += std::memcmp(prepared.out[0].data, expected.data, 200 * 170 * 4) != 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong[0] == 0);
+  CHECK(wrong[1] == 0);
+}
+
+}  // namespace cgraph::device
