@@ -1,8 +1,8 @@
 // CGRAPH_CHECK(condition, phase, message): what must hold unless cgraph itself has a bug.
 //
 // Neither a diagnostic (the user's program is wrong) nor a Status (a file or a device is): a failed
-// check prints the phase and the message, asks for a report, and ends the process with exit code 70.
-// `message` is evaluated only when the check fails, so it may build a string.
+// check prints the phase and the message, asks for a report, and ends the process with exit code
+// 70. `message` is evaluated only when the check fails, so it may build a string.
 #ifndef CGRAPH_COMPILER_BASE_CHECK_H_
 #define CGRAPH_COMPILER_BASE_CHECK_H_
 

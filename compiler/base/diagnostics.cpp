@@ -52,7 +52,8 @@ Diagnostic& Diagnostic::AddFix(Range fix_range, std::string text) {
 Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {
   const Severity severity = warnings_are_errors_ ? Severity::kError : CodeSeverity(code);
   Diagnostic diagnostic{code, severity, range, std::move(message), {}, {}};
-  const bool known = !seen_.insert({static_cast<int>(code), range.source, range.begin, range.end}).second;
+  const bool known =
+      !seen_.insert({static_cast<int>(code), range.source, range.begin, range.end}).second;
   if (known && range.valid()) {
     scratch_ = std::move(diagnostic);
     return scratch_;

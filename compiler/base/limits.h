@@ -11,7 +11,7 @@ namespace cgraph {
 inline constexpr int64_t kMaxSourceBytes = 64 << 20;
 inline constexpr int64_t kMaxTokens = 4'000'000;
 inline constexpr int kMaxNesting = 200;               // of brackets, blocks and types
-inline constexpr int kMaxTreeDepth = 500;             // of a tree: brackets, postfixes, unary operators
+inline constexpr int kMaxTreeDepth = 500;  // of a syntax tree: brackets, postfixes, unary operators
 inline constexpr size_t kMaxSyntaxErrors = 100;       // of one file, then its parser stops
 inline constexpr int kMaxCallDepth = 200;             // of fn and graph calls while elaborating
 inline constexpr int64_t kMaxElaborationSteps = 50'000'000;  // loop turns and evaluated expressions

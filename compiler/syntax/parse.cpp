@@ -50,7 +50,8 @@ class GuardedParser : public Grammar {
  private:
   TokenWindow& window_;
   std::shared_ptr<Recovery> recovery_;
-  std::vector<const antlr4::tree::ParseTree*> active_;  // the rules that are being read, outermost first
+  // The rules that are being read, outermost first.
+  std::vector<const antlr4::tree::ParseTree*> active_;
 };
 
 bool StartsItem(size_t type) {

@@ -86,7 +86,8 @@ TEST_CASE("more errors than asked for are counted, not shown") {
 TEST_CASE("what is shown of a source is short and printable") {
   Sources sources;
   const SourceId id = sources.Add(
-      "a", std::string(1'000'000, 'x') + "!" + std::string(1'000'000, 'y') + "\n\x01\xff\x80\x1b[31m");
+      "a", std::string(1'000'000, 'x') + "!" + std::string(1'000'000, 'y') +
+               "\n\x01\xff\x80\x1b[31m");
   Diagnostics diagnostics(sources);
   diagnostics.Report(Code::kE0201, {id, 1'000'000, 1'000'001}, "in a long line");
   diagnostics.Report(Code::kE0201, {id, 2'000'002, 2'000'004}, "among foreign bytes");

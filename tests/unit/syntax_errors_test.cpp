@@ -163,7 +163,7 @@ TEST_CASE("what is not in the language yet is named, and what stands around it i
   CHECK(schedule.where() == "1:E0701");
   CHECK(schedule.file.items.size() == 1);
   CHECK(Where("graph g() using s(1) with (mb = m) inflight 2 {\n  f()\n}") == "1:E0702");
-  CHECK(Where("actor A() {\n  method m() = extern \"lib.so:f\" reads w writes gw cost(flops: 1)\n}") ==
+  CHECK(Where("actor A() {\n  method m() = extern \"lib.so:f\" reads w cost(flops: 1)\n}") ==
         "2:E0703");
 }
 
