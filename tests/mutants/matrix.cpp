@@ -17,10 +17,9 @@ const char* WhyRefused(plan::Refusal refusal) {
       return "it says something that is no plan, though these lanes move the right bytes: another "
              "name for a transfer, a state or constant with copies, a lane that is not a channel's";
     case plan::Refusal::kHang:
-      return "the interpreter looked briefly, and a cycle needs the right schedule";
+      return "a cycle of waits that no schedule tried runs into";
     case plan::Refusal::kRace:
-      return "nothing orders two accesses, but the few schedules tried kept them apart, or both "
-             "leave the same bytes";
+      return "nothing orders two accesses, but no schedule tried has them meet";
     case plan::Refusal::kInflight:
       return "it runs, with fewer executions in flight than it states";
     case plan::Refusal::kCertificate:

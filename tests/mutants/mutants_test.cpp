@@ -8,6 +8,7 @@
 // find false accepts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -100,7 +101,7 @@ bool CheckHarness(const Options& options, const std::vector<Original>& originals
   Options few = options;
   few.count = 400;
   bool good = true;
-  const auto require_seen = [&](const char* what, const Prover& prover) {
+  const auto require_seen = [&](const std::string& what, const Prover& prover) {
     const Matrix matrix = TryMutants(few, originals, prover, false);
     fmt::print("self-test: a prover {} has {} false accepts in {} mutants\n", what,
                matrix.false_accepts(), matrix.trials());
@@ -109,7 +110,7 @@ bool CheckHarness(const Options& options, const std::vector<Original>& originals
   require_seen("that accepts everything", [](const plan::Plan&) { return plan::Verdict(); });
   for (plan::Refusal blind : {plan::Refusal::kShape, plan::Refusal::kHang, plan::Refusal::kRace,
                               plan::Refusal::kInflight, plan::Refusal::kCertificate}) {
-    require_seen(plan::RefusalName(blind), [blind](const plan::Plan& plan) {
+    require_seen(fmt::format("blind to {}", plan::RefusalName(blind)), [blind](const plan::Plan& plan) {
       plan::Verdict verdict = plan::Prove(plan);
       return verdict.refusal == blind ? plan::Verdict() : verdict;
     });

@@ -183,10 +183,12 @@ bool WaitLag(Damage& damage) {
   return true;
 }
 
-bool WaitLess(Damage& damage) {
+bool WaitLess(Damage& damage) {  // a wait for nothing is none: Drop does that
   const uint32_t index = Pick(damage, Kind::wait);
-  if (index == plan::kNone || damage.graph.instructions[index].inputs() == 0) return false;
+  if (index == plan::kNone || damage.graph.instructions[index].inputs() < 2) return false;
   Instruction& wait = damage.graph.instructions[index];
+  std::swap(damage.graph.waits[wait.first() + damage.random.Below(wait.inputs())],
+            damage.graph.waits[wait.first() + wait.inputs() - 1]);
   wait.mutate_inputs(wait.inputs() - 1);
   for (uint32_t near = index; near < damage.graph.instructions.size() && near < index + 3; ++near) {
     damage.suspects.insert(near);

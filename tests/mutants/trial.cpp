@@ -74,15 +74,21 @@ Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint
   const plan::Graph& graph =
       graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
   const interpreter::Interpreter interpreter(plan, graph_index, RoundsFor(graph), random.Next());
-  if (!trial.verdict.proved()) {
-    const std::vector<uint32_t> few(suspects.begin(),
-                                    suspects.begin() + std::min<size_t>(suspects.size(), 4));
-    trial.finding = interpreter.Search(1, &few);
-  } else if (graph.instructions.size() <= kHoldAll) {
-    trial.finding = interpreter.Search(3, nullptr);
-  } else {
+  const auto look_hard = [&] {
     const std::vector<uint32_t> chosen = ChooseSuspects(graph, suspects, random);
-    trial.finding = interpreter.Search(3, &chosen);
+    return interpreter.Search(3, graph.instructions.size() <= kHoldAll ? nullptr : &chosen);
+  };
+  if (trial.verdict.proved()) {
+    trial.finding = look_hard();
+    return trial;
+  }
+  const std::vector<uint32_t> few(suspects.begin(),
+                                  suspects.begin() + std::min<size_t>(suspects.size(), 4));
+  trial.finding = interpreter.Search(1, &few);
+  const bool surprising = trial.verdict.refusal == plan::Refusal::kHang ||
+                          trial.verdict.refusal == plan::Refusal::kRace;
+  if (surprising && trial.finding.outcome == interpreter::Outcome::kOk) {
+    trial.finding = look_hard();
   }
   return trial;
 }

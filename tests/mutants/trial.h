@@ -41,7 +41,8 @@ struct Trial {
 // One mutation or two; most of them certified again, so that not every one is refused for that.
 Mutant MakeMutant(const Original& original, Random& random);
 
-// The interpreter looks hard at what the prover accepts and briefly at the rest.
+// The interpreter looks hard at what the prover accepts, and where it sees no hang or race that the
+// prover sees; briefly at the rest.
 Trial Judge(const plan::Plan& plan, uint32_t graph, const std::vector<uint32_t>& suspects,
             const Prover& prover, Random& random);
 

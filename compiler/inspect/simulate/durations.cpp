@@ -9,6 +9,9 @@ namespace {
 // What a profile says of a call by name: of "Actor.method", or of an op outside a method.
 std::optional<uint64_t> NamedTime(const plan::Plan& plan, const plan::Call& call,
                                   const Profile& profile) {
+  if (call.method() == plan::kNone) {
+    return std::nullopt;
+  }
   const std::string& method = plan.names[call.method()];
   if (call.place() != plan::kNone) {
     const auto found = profile.call_ps.find(plan.actors[call.place()]->class_name + "." + method);

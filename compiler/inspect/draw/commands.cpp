@@ -1,0 +1,93 @@
+#include "compiler/inspect/draw/commands.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cgraph {
+namespace {
+
+// A temporary file that goes away with this object, however the function ends.
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> Create(const std::string& content) {
+    TemporaryFile file;
+    int descriptor = -1;
+    llvm::SmallString<128> path;
+    if (std::error_code error =
+            llvm::sys::fs::createTemporaryFile("cgraph", "tmp", descriptor, path)) {
+      return Status{StatusCode::kNotFound, "no temporary file can be made: " + error.message()};
+    }
+    file.path_ = path.str().str();
+    file.remover_ = std::make_unique<llvm::FileRemover>(path);
+    llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+    out << content;
+    out.close();
+    if (out.has_error()) {
+      const std::string message = out.error().message();
+      out.clear_error();
+      return Status{StatusCode::kNotFound, "cannot write a temporary file: " + message};
+    }
+    return file;
+  }
+  const std::string& path() const { return path_; }
+  std::string Read() const {
+    auto buffer = llvm::MemoryBuffer::getFile(path_);
+    return buffer ? (*buffer)->getBuffer().str() : std::string();
+  }
+
+ private:
+  std::string path_;
+  std::unique_ptr<llvm::FileRemover> remover_;
+};
+
+// What `program` writes to its standard output when it reads `input`.
+Result<std::string> RunFilter(const std::string& program, const std::vector<std::string>& arguments,
+                              const std::string& package, const std::string& input) {
+  const llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(program);
+  if (!found) {
+    return Status{StatusCode::kNotFound,
+                  fmt::format("the program `{}` draws this and is not installed; on Debian it is "
+                              "in the package {}", program, package)};
+  }
+  Result<TemporaryFile> in = TemporaryFile::Create(input);
+  if (!in.ok()) return in.status();
+  Result<TemporaryFile> out = TemporaryFile::Create("");
+  if (!out.ok()) return out.status();
+  Result<TemporaryFile> complaints = TemporaryFile::Create("");
+  if (!complaints.ok()) return complaints.status();
+
+  std::vector<llvm::StringRef> command = {program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const llvm::Optional<llvm::StringRef> redirects[] = {
+      llvm::StringRef(in->path()), llvm::StringRef(out->path()),
+      llvm::StringRef(complaints->path())};
+  std::string error;
+  const int exit_code = llvm::sys::ExecuteAndWait(*found, command, llvm::None, redirects,
+                                                  /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
+  if (exit_code != 0) {
+    return Status{StatusCode::kNotFound, fmt::format("`{}` failed with exit code {}: {}{}", program,
+                                                     exit_code, error, complaints->Read())};
+  }
+  return out->Read();
+}
+
+}  // namespace
+
+Result<std::string> LayOut(const std::string& dot, const std::string& format) {
+  return RunFilter("dot", {"-T" + format}, "graphviz", dot);
+}
+
+Result<std::string> SvgToPng(const std::string& svg) {
+  return RunFilter("rsvg-convert", {"--format=png"}, "librsvg2-bin", svg);
+}
+
+}  // namespace cgraph

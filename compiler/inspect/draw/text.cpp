@@ -1,0 +1,54 @@
+#include "compiler/inspect/draw/text.h"
+
+#include "llvm/Support/ConvertUTF.h"
+
+namespace cgraph {
+
+std::string Printable(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    const auto* byte = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;
+    const size_t length = llvm::getNumBytesForUTF8(*byte);
+    const bool control = (*byte < 0x20 && *byte != '\n') || *byte == 0x7f;
+    const auto* end = reinterpret_cast<const llvm::UTF8*>(text.data()) + text.size();
+    if (control || !llvm::isLegalUTF8Sequence(byte, end)) {
+      result += '?';
+      ++i;
+    } else {
+      result += text.substr(i, length);
+      i += length;
+    }
+  }
+  return result;
+}
+
+std::string DotText(std::string_view text) {
+  std::string result;
+  for (char c : Printable(text)) {
+    if (c == '\n') {
+      result += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      result += '\\';
+    }
+    result += c;
+  }
+  return result;
+}
+
+std::string XmlText(std::string_view text) {
+  std::string result;
+  for (char c : Printable(text)) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace cgraph
