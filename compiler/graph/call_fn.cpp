@@ -1,4 +1,5 @@
 // Calls that run at compile time: fns and graphs are inlined, zip and len are computed.
+#include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/graph/elaborator.h"
 #include "fmt/format.h"
@@ -44,11 +45,8 @@ Value Elaborator::CallBody(const program::Signature& signature, const program::B
   if (stopped_) return Value();
   if (!signature.result.valid()) return MakeTuple({}, {});
   Range declared = program_.types[signature.result].range;
-  if (!callee.result) {
-    Report(Code::kE0516, declared,
-           fmt::format("`{}` ends without `return`, but has a result", callee.subject));
-    return Value();
-  }
+  CGRAPH_CHECK(callee.result, "elaborate",
+               callee.subject + " ends without return, which Check refuses");
   const Subject subject{"the result", nullptr, declared};
   Value result =
       AdaptHint(*callee.result, signature.result, callee, subject, callee.result_range);

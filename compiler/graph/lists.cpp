@@ -4,6 +4,12 @@
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {
+namespace {
+
+// A turn costs as much as this many expressions, so that a loop without end ends soon.
+constexpr int64_t kStepsPerTurn = 5;
+
+}  // namespace
 
 Value Elaborator::Eval(const program::Tuple& e, const Context& context) {
   const program::TupleType* type = nullptr;
@@ -110,12 +116,13 @@ bool Elaborator::Iterate(const std::vector<program::LocalId>& pattern, bool tupl
   bool going = true;
   if (const IntRange* bounds = list.As<IntRange>()) {  // not written out: it may be long
     for (int64_t i = bounds->begin; going && i < bounds->end; ++i) {
-      going = Step(range) && BindPattern(pattern, tuple_pattern, Value(i), frame, range) && turn();
+      going = Step(range, kStepsPerTurn) &&
+              BindPattern(pattern, tuple_pattern, Value(i), frame, range) && turn();
     }
   } else if (std::optional<std::vector<Value>> items = ListItems(list, range)) {
     for (size_t i = 0; going && i < items->size(); ++i) {
-      going = Step(range) && BindPattern(pattern, tuple_pattern, (*items)[i], frame, range) &&
-              turn();
+      going = Step(range, kStepsPerTurn) &&
+              BindPattern(pattern, tuple_pattern, (*items)[i], frame, range) && turn();
     }
   } else {
     going = false;
