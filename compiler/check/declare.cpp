@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/checker.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace cgraph::check {
 
@@ -143,16 +144,13 @@ class Declarer {
   Module& module_;
 };
 
-OpId FindOp(Checker& checker, const char* name) {
+// The op of std.tensor with that name; `missing` gets the names that are none.
+OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& missing) {
   auto found = checker.tensor->names.find(name);
   if (found != checker.tensor->names.end()) {
     if (const auto* op = std::get_if<OpId>(&found->second.node)) return *op;
   }
-  if (!checker.syntax_errors) {
-    checker.diagnostics.Report(
-        Code::kE0317, Range{checker.tensor->file.source, 0, 0},
-        fmt::format("std.tensor declares no op `{}`, which the language needs", name));
-  }
+  missing.push_back(name);
   return OpId();
 }
 
@@ -180,12 +178,18 @@ void FindOperatorOps(Checker& checker) {
       {BinaryOperator::kModulo, "modulo"},
       {BinaryOperator::kMatmul, "matmul"},
   };
-  for (auto [op, name] : kOperators) program.operator_ops[op] = FindOp(checker, name);
-  program.negate_op = FindOp(checker, "negate");
-  program.not_op = FindOp(checker, "logical_not");
-  program.cast_op = FindOp(checker, "cast");
-  program.stack_op = FindOp(checker, "stack");
-  program.copy_op = FindOp(checker, "copy");
+  std::vector<std::string> missing;
+  for (auto [op, name] : kOperators) program.operator_ops[op] = FindOp(checker, name, missing);
+  program.negate_op = FindOp(checker, "negate", missing);
+  program.not_op = FindOp(checker, "logical_not", missing);
+  program.cast_op = FindOp(checker, "cast", missing);
+  program.stack_op = FindOp(checker, "stack", missing);
+  program.copy_op = FindOp(checker, "copy", missing);
+  if (missing.empty() || checker.syntax_errors) return;
+  checker.diagnostics.Report(
+      Code::kE0317, Range{checker.tensor->file.source, 0, 0},
+      fmt::format("std.tensor does not declare what operators stand for: {}",
+                  llvm::join(missing, ", ")));
 }
 
 }  // namespace cgraph::check

@@ -53,6 +53,10 @@ Value Resolver::Visit(const syntax::CallExpr& node, Range range) {
     return Poison(range);
   }
   Value value = ResolveValue(node.callee);
+  if (std::holds_alternative<NoneLiteral>(program_.exprs[value.id].node)) {  // reported already
+    ResolveArguments(node.arguments);
+    return value;
+  }
   return RefuseCall(node, Code::kE0306, callee.range,
                     fmt::format("only ops, fns, graphs and methods can be called; this is {}",
                                 Describe(value.type)),
@@ -96,12 +100,15 @@ Value Resolver::CallName(const syntax::CallExpr& node, const std::string& name, 
 
 Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& name,
                             Range name_range, Range range) {
+  // Their arguments may be names of a kind that nothing else takes (`sum`), so they are not read.
   if (IsCollective(name)) {
-    return RefuseCall(node, Code::kE0710, name_range,
-                      fmt::format("the collective `{}` is not in the language yet", name), range);
+    Report(Code::kE0710, name_range,
+           fmt::format("the collective `{}` is not in the language yet", name));
+    return Poison(range);
   }
   if (name == "same") {
-    return RefuseCall(node, Code::kE0717, name_range, "`same` is not in the language yet", range);
+    Report(Code::kE0717, name_range, "`same` is not in the language yet");
+    return Poison(range);
   }
   if (FindBuiltin(name)) {
     return RefuseCall(node, Code::kE0309, name_range,

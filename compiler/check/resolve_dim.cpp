@@ -135,15 +135,16 @@ Dim Resolver::ResolveRun(const syntax::Dim& dim, TypeRole role) {
     }
     return {.kind = Dim::kRun, .variable = *id};
   }
+  if (role == TypeRole::kParameter && std::holds_alternative<syntax::CallExpr>(expr.node)) {
+    Report(Code::kE0310, expr.range,
+           "a call cannot solve for a function of runs; in a parameter's type a run is a name, *s");
+    return {.kind = Dim::kRun, .expr = Poison(expr.range).id};
+  }
   Value value = Resolve(dim.expr);
   if (value.type.known() && value.type.kind != Static::kDims) {
     Report(Code::kE0426, expr.range,
            "after `*` stands a run of dimensions: a name with a small initial, broadcast(s, t) or "
            "drop(s, dim)");
-  } else if (role == TypeRole::kParameter) {
-    Report(Code::kE0310, expr.range,
-           "a parameter's dimensions must be names or integers, since a call has to solve for "
-           "them; a function of runs can stand in the result only");
   }
   return {.kind = Dim::kRun, .expr = value.id};
 }

@@ -11,8 +11,8 @@ using namespace program;
 Value Resolver::Visit(const syntax::FieldExpr& node, Range range) {
   if (const std::string* qualifier = QualifierOf(node.base, range)) {
     Found found = FindQualified(checker_, module_, *qualifier, node.name.text, node.name.range);
-    if (found.reported) return Poison(range);
     if (found.symbol) return ResolveSymbol(*found.symbol, node.name.text, range);
+    if (found.reported || checker_.syntax_errors) return Poison(range);
     Report(Code::kE0301, node.name.range,
            fmt::format("`{}` declares no `{}`{}", *qualifier, node.name.text,
                        checker_.Suggestion(node.name.text, QualifiedNames(module_, *qualifier))));

@@ -30,10 +30,10 @@ bool IsCompileTimeName(const syntax::Type& type) {
 }  // namespace
 
 void Resolver::InheritActor(ActorId actor) {
-  actor_ = actor;
   for (const Parameter& parameter : program_.actors[actor].parameters) {
     DeclareLocal({parameter.name, parameter.range}, StaticOf(program_, parameter.type), false);
   }
+  actor_ = actor;  // last: a state with the name of a parameter was reported at the actor
 }
 
 void Resolver::ResolveGenerics(const std::vector<syntax::Generic>& generics) {

@@ -72,7 +72,10 @@ std::string TextPrinter::Text(TypeId id) const {
   return std::visit(
       llvm::makeVisitor(
           [&](const TensorType& t) {
-            return (t.dtype ? DTypeName(*t.dtype).str() : Name(t.generic)) + Text(t.dims);
+            // As a parameter `bool` would be the compile-time one.
+            bool scalar_bool = t.dtype == DType::kBool && t.dims.empty();
+            return (t.dtype ? DTypeName(*t.dtype).str() : Name(t.generic)) +
+                   (scalar_bool ? "[]" : Text(t.dims));
           },
           [&](const CompileTimeType& t) { return std::string(Spelling(t.kind)); },
           [&](const ListType& t) { return "[" + Text(t.element) + "; " + Text(t.length) + "]"; },
