@@ -22,11 +22,12 @@ std::string Checker::Suggestion(const std::string& name,
 
 }  // namespace check
 
-program::Program Check(SourceId main, Sources& sources, const CheckOptions& options,
+program::Program Check(syntax::File main, Sources& sources, const CheckOptions& options,
                        Diagnostics& diagnostics) {
   check::Checker checker(sources, options, diagnostics);
-  checker.program.main = main;
-  if (!LoadModules(checker, main)) return std::move(checker.program);
+  checker.program.main = main.source;
+  checker.syntax_errors = diagnostics.has_errors();
+  if (!LoadModules(checker, std::move(main))) return std::move(checker.program);
   Declare(checker);
   FindOperatorOps(checker);
   ResolveSignatures(checker);

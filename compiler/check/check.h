@@ -1,4 +1,4 @@
-// Check: Syntax -> Program.
+// Check: Syntax -> Program. `main` is the named file, parsed; what it imports is parsed here.
 //
 // Loads what the file imports, declares, resolves every name, and checks once per body what does
 // not depend on dimensions: names, arity, labels, kinds, and dtype and rank where both are known.
@@ -22,7 +22,7 @@ struct CheckOptions {
   std::string library_dir;               // where `std.` lives: std.tensor is library_dir/std/tensor.cgraph
 };
 
-program::Program Check(SourceId main, Sources& sources, const CheckOptions& options,
+program::Program Check(syntax::File main, Sources& sources, const CheckOptions& options,
                        Diagnostics& diagnostics);
 
 }  // namespace cgraph

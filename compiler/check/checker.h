@@ -94,7 +94,7 @@ struct Checker {
 
 // Parses the named file, std.tensor and all that they import. False when std.tensor is missing:
 // nothing else would make sense then.
-bool LoadModules(Checker& checker, SourceId main);
+bool LoadModules(Checker& checker, syntax::File main);
 
 // Gives every declaration its row and its name.
 void Declare(Checker& checker);

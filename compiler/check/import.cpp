@@ -36,9 +36,10 @@ class Loader {
  public:
   explicit Loader(Checker& checker) : checker_(checker) {}
 
-  bool Load(SourceId main) {
-    fs::path main_path = checker_.sources[main].path;
-    by_path_[Canonical(main_path)] = Add(main, main_path.string(), main_path.parent_path());
+  bool Load(syntax::File main) {
+    fs::path main_path = checker_.sources[main.source].path;
+    by_path_[Canonical(main_path)] =
+        Add(std::move(main), main_path.string(), main_path.parent_path());
     checker_.tensor = LoadTensor();
     // Modules are added at the end while the loop runs.
     for (size_t i = 0; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
@@ -47,13 +48,18 @@ class Loader {
   }
 
  private:
-  Module* Add(SourceId source, std::string name, const fs::path& folder) {
+  syntax::File ParseImported(SourceId source) {
+    const size_t errors = checker_.diagnostics.errors();
+    syntax::File file = Parse(source, checker_.diagnostics);
+    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    return file;
+  }
+
+  Module* Add(syntax::File file, std::string name, const fs::path& folder) {
     auto module = std::make_unique<Module>();
     module->name = std::move(name);
     module->folder = folder.string();
-    size_t errors = checker_.diagnostics.errors();
-    module->file = Parse(source, checker_.diagnostics);
-    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    module->file = std::move(file);
     checker_.modules.push_back(std::move(module));
     return checker_.modules.back().get();
   }
@@ -90,7 +96,7 @@ class Loader {
       return nullptr;
     }
     SourceId source = checker_.sources.Add(std::move(shown), std::move(text));
-    known->second = Add(source, std::move(name), path.parent_path());
+    known->second = Add(ParseImported(source), std::move(name), path.parent_path());
     return known->second;
   }
 
@@ -181,6 +187,8 @@ class Loader {
 
 }  // namespace
 
-bool LoadModules(Checker& checker, SourceId main) { return Loader(checker).Load(main); }
+bool LoadModules(Checker& checker, syntax::File main) {
+  return Loader(checker).Load(std::move(main));
+}
 
 }  // namespace cgraph::check

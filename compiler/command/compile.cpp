@@ -116,14 +116,13 @@ Compilation Pipeline::Run() {
     result_.exit_code = kEnvironment;
     return std::move(result_);
   }
-  // Check parses again what it imports, this file among them; only --emit syntax needs a tree here.
-  const syntax::File file = Parse(*main, diagnostics_);
+  syntax::File file = Parse(*main, diagnostics_);
   clock_.Done("parse");
   Validate(file);
   if (!Finish(Phase::kSyntax, [&](auto& out) { Print(file, out); })) return std::move(result_);
 
   const program::Program program = Check(
-      file, sources_, {.import_dirs = options_.import_dirs, .library_dir = LibraryDir()},
+      std::move(file), sources_, {.import_dirs = options_.import_dirs, .library_dir = LibraryDir()},
       diagnostics_);
   clock_.Done("check");
   if (!diagnostics_.has_errors()) Validate(program);

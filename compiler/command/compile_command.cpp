@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "compiler/command/commands.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/load.h"

@@ -17,6 +17,7 @@
 
 #include "compiler/check/check.h"
 #include "compiler/program/print.h"
+#include "compiler/syntax/parse.h"
 
 namespace cgraph::test {
 
@@ -51,7 +52,7 @@ struct Checked {
     options.library_dir = std::move(library);
     options.import_dirs = std::move(import_dirs);
     main = sources.Add(std::move(path), std::move(text));
-    program = Check(main, sources, options, diagnostics);
+    program = Check(Parse(main, diagnostics), sources, options, diagnostics);
     if (!diagnostics.has_errors()) Validate(program);
   }
   Checked(const Checked&) = delete;
