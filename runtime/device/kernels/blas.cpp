@@ -1,34 +1,64 @@
-// Finds OpenBLAS by its path in Debian's serial package, else by its name wherever the loader looks.
+// Finds OpenBLAS by its path in Debian's package, else by its name wherever the loader looks.
 #include "runtime/device/kernels/blas.h"
 
 #include <dlfcn.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 namespace cgraph::device {
 namespace {
 
 constexpr const char* kPaths[] = {
-    "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
-    "/usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0",
+    "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0",
     "libopenblas.so.0",
 };
 
+// The library starts a thread per core while it is loaded, unless the environment says one; a call
+// afterwards would leave those threads sleeping.
+class OneThread {
+ public:
+  OneThread() {
+    if (const char* value = std::getenv(kName)) before_ = value;
+    setenv(kName, "1", 1);
+  }
+  ~OneThread() {
+    if (before_) setenv(kName, before_->c_str(), 1);
+    else unsetenv(kName);
+  }
+
+ private:
+  static constexpr const char* kName = "OPENBLAS_NUM_THREADS";
+  std::optional<std::string> before_;
+};
+
 Result<Blas> Load() {
+  const OneThread one_thread;
+  bool serial = false;
   for (const char* path : kPaths) {
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
     Blas blas;
     blas.sgemm = reinterpret_cast<Gemm<float>>(dlsym(library, "cblas_sgemm"));
     blas.dgemm = reinterpret_cast<Gemm<double>>(dlsym(library, "cblas_dgemm"));
-    if (blas.sgemm == nullptr || blas.dgemm == nullptr) continue;
-    // A threaded build would start threads of its own beside the workers.
-    if (void* set_threads = dlsym(library, "openblas_set_num_threads")) {
-      reinterpret_cast<void (*)(int)>(set_threads)(1);
+    const auto parallel = reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_parallel"));
+    const auto set_threads =
+        reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+    if (!blas.sgemm || !blas.dgemm || !parallel || !set_threads) continue;
+    if (parallel() == 0) {
+      serial = true;
+      continue;
     }
+    set_threads(1);
     return blas;
   }
   return Status(StatusCode::kNotFound,
-                "the plan multiplies matrices, which needs OpenBLAS, and `libopenblas.so.0` cannot "
-                "be loaded; install libopenblas0-serial");
+                std::string("the plan multiplies matrices, which needs OpenBLAS, and ") +
+                    (serial ? "the one here is built without locks, for a single thread"
+                            : "`libopenblas.so.0` cannot be loaded") +
+                    "; install libopenblas0-pthread");
 }
 
 }  // namespace
