@@ -9,7 +9,7 @@ import numpy as np
 
 from model import LAST_WRITERS, WEIGHTS, hidden, load_data, save_safetensors, scores
 
-SEED, EPOCHS, BATCH, RATE, MOMENTUM, DECAY = 1, 200, 32, 0.1, 0.9, 3e-4
+SEED, EPOCHS, BATCH, RATE, MOMENTUM, DECAY = 1, 200, 32, 0.1, 0.9, 1e-3
 
 
 def initial(random):
