@@ -191,7 +191,10 @@ void Core::StartThreads() {
         std::thread([this, worker] { worker->Drive(spins_, [this] { return ended(); }); });
   }
   stand_in_ = std::thread([this] { StandIn(); });
-  watchdog_ = std::thread([this] { Watch(); });
+  Progress progress;
+  progress.seen.resize(2 * strands_.size(), 0);
+  progress.graphs.resize(graphs_.size());
+  watchdog_ = std::thread(&Core::Watch, this, std::move(progress));
 }
 
 Status Core::RunStartGraph() {
@@ -202,6 +205,8 @@ Status Core::RunStartGraph() {
   Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
   (*run)->Unref();
+  std::lock_guard lock(submission_);
+  Retire(*graphs_.back());  // here, so that nobody counts it among the executions
   return status;
 }
 

@@ -65,6 +65,18 @@ class Core {
   std::vector<std::pair<std::string, double>> Profile() const;
 
  private:
+  // What the watchdog remembers from one look to the next.
+  struct Progress {
+    using Time = std::chrono::steady_clock::time_point;
+    struct Graph {
+      uint64_t retired = 0;
+      Time since;
+    };
+    std::vector<uint64_t> seen;  // per strand: finished entries, and position
+    Time since = std::chrono::steady_clock::now();
+    std::vector<Graph> graphs;
+  };
+
   Core(std::unique_ptr<plan::Plan> plan, const EngineOptions& options)
       : plan_(std::move(plan)), options_(options) {}
   ~Core() = default;
@@ -105,8 +117,7 @@ class Core {
   void DriveUntil(Until&& until);
   void LeaveSeat();
   void StandIn();
-  void Watch();
-  struct Progress;  // what the watchdog remembers from one look to the next
+  void Watch(Progress progress);
   bool Stalled(Progress& progress);
   std::optional<std::string> Overdue(Progress& progress);
 

@@ -75,21 +75,9 @@ void Core::StandIn() {
   }
 }
 
-struct Core::Progress {
-  struct Graph {
-    uint64_t retired = 0;
-    Clock::time_point since;
-  };
-  std::vector<uint64_t> seen;  // per strand: finished entries and position
-  Clock::time_point since = Clock::now();
-  std::vector<Graph> graphs;
-};
-
 // Looks from time to time: whether anything moves, whether somebody drives worker 0, and whether a
 // graph's own deadline has passed.
-void Core::Watch() {
-  Progress progress;
-  progress.graphs.resize(graphs_.size());
+void Core::Watch(Progress progress) {
   const auto look = std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kLeastLook,
                                                          kMostLook);
   while (!ended()) {
@@ -107,7 +95,6 @@ void Core::Watch() {
 
 bool Core::Stalled(Progress& progress) {
   bool pending = false, moved = false, running = false;
-  progress.seen.resize(2 * strands_.size(), 0);
   for (size_t s = 0; s < strands_.size(); ++s) {
     const Position position = strands_[s]->Where();
     const uint64_t at = static_cast<uint64_t>(position.graph) << 32 | position.step;

@@ -12,13 +12,13 @@
 #include "tests/support/sample_plans.h"
 
 static std::atomic<uint64_t> news{0};
-void* operator new(size_t size) {
+[[gnu::noinline]] void* operator new(size_t size) {
   news.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace cgraph {
 namespace {
@@ -85,7 +85,8 @@ TEST_CASE("a steady loop allocates nothing") {
       }
     };
     loop(100);
-    const uint64_t before = news, ours = engine->GetStats().allocations;
+    const uint64_t ours = engine->GetStats().allocations;
+    const uint64_t before = news;
     loop(10000);
     const uint64_t after = news;
     REQUIRE(after - before == 0);
