@@ -70,7 +70,7 @@ class Core {
     using Time = std::chrono::steady_clock::time_point;
     struct Graph {
       uint64_t retired = 0;
-      Time since;
+      Time since = std::chrono::steady_clock::now();
     };
     std::vector<uint64_t> seen;  // per strand: finished entries, and position
     Time since = std::chrono::steady_clock::now();
