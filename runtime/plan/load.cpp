@@ -1,7 +1,8 @@
-// Bytes to a plan and back. FlatBuffers' verifier bounds every offset; what it does not bound is
-// sharing: a small file may point a million times at one table, and unpacking would copy it a
-// million times. So the bytes that unpacking copies are counted first and must fit in the file
-// (our own writer shares nothing). Text must be UTF-8, since it is printed and becomes JSON.
+// Bytes to a plan and back. FlatBuffers' verifier bounds every offset. What it does not see: vectors
+// of 8-byte things that are not aligned to 8, and sharing (a small file may point a million times at
+// one table, and unpacking would copy it a million times). So a census walks the plan first: vectors
+// are aligned, the bytes that unpacking copies fit in the file (our own writer shares nothing), and
+// text is UTF-8, since it is printed and becomes JSON.
 #include "runtime/plan/load.h"
 
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -54,6 +56,7 @@ class Census {
   explicit Census(size_t limit) : left_(limit) {}
 
   bool too_much() const { return too_much_; }
+  bool misaligned() const { return misaligned_; }
   bool bad_text() const { return bad_text_; }
 
   void Text(const flatbuffers::String* text) {
@@ -62,12 +65,11 @@ class Census {
     if (!too_much_ && !IsUtf8(text->Data(), text->size())) bad_text_ = true;
   }
   template <typename T>
-  void Flat(const flatbuffers::Vector<T>* vector) {
-    if (vector != nullptr) Spend(vector->size() * sizeof(T));
-  }
-  template <typename T>
-  void Flat(const flatbuffers::Vector<const T*>* vector) {  // of structs
-    if (vector != nullptr) Spend(vector->size() * sizeof(T));
+  void Flat(const flatbuffers::Vector<T>* vector) {  // of scalars, or of pointers to structs
+    using Element = std::remove_pointer_t<T>;
+    if (vector == nullptr) return;
+    misaligned_ |= reinterpret_cast<uintptr_t>(vector->Data()) % alignof(Element) != 0;
+    Spend(uint64_t{vector->size()} * sizeof(Element));
   }
   template <typename T, typename Visit>
   void Each(const flatbuffers::Vector<flatbuffers::Offset<T>>* vector, Visit visit) {
@@ -88,6 +90,7 @@ class Census {
   }
   uint64_t left_;
   bool too_much_ = false;
+  bool misaligned_ = false;
   bool bad_text_ = false;
 };
 
@@ -199,6 +202,7 @@ Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes) {
   Census census(bytes.size());
   CountPlan(*plan, census);
   if (census.too_much()) return Invalid("the plan is damaged: its tables share memory");
+  if (census.misaligned()) return Invalid("the plan is damaged: its vectors are not aligned");
   if (census.bad_text()) return Invalid("the plan is damaged: it has text that is not UTF-8");
   auto unpacked = std::make_unique<Plan>();
   plan->UnPackTo(unpacked.get());
