@@ -2,59 +2,100 @@
 """Golden tests: a source file with its expectations in it, rewritten by `golden.py --update`.
 
 A file `NAME.cgraph` that compiles names the commands to run in its first lines and holds what they
-print on standard output at its end:
+print on standard output at its end; `| grep PATTERN` keeps the lines in which the pattern occurs:
 
     // RUN: cgc compile --emit graph --stop-after graph FILE
+    // RUN: cgc compile --emit plan FILE | grep wait|signal
     ...
     //> %0 f32[4] = add(...)
 
 A file `fail_NAME.cgraph` must be refused; every diagnostic stands under the line that it is about,
-with its notes, and there are no others:
+with the text that it marks (`at COLUMN` where that occurs twice in the line), its notes and its
+fixes, and there are no others. What has no line stands at the top. `// RUN: cgc check -D N=x FILE`
+adds flags.
 
     let y = a.forwad(x)
-    //! E0310 error: ...
-    //! note: ...
+    //! E0312 error `forwad`: actor `A` has no method `forwad` (did you mean `forward`?)
+    //!   note `A`: the actor is declared here
+
+Files to import are in cases/lib. Every code of compiler/base/diagnostics.def is expected in some
+file or named in uncovered.txt with the reason why no file can show it.
 
   golden.py --cgc build/release/cgc [--update] [NAME...]
 """
 import argparse
 import json
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
-CASES = pathlib.Path(__file__).resolve().parent / "cases"
-DIAGNOSTIC, OUTPUT, RUN = "//! ", "//>", "// RUN: "
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE / "cases"
+CATALOGUE = HERE.parents[1] / "compiler/base/diagnostics.def"
+DIAGNOSTIC, OUTPUT, RUN = "//!", "//>", "// RUN: "
+MARK_LENGTH = 40
 
 
-def run(cgc, arguments, cwd):
-    return subprocess.run([cgc, *arguments], capture_output=True, text=True, timeout=60, cwd=cwd)
+def run(cgc, words, path, source):
+    """Runs cgc in a folder that holds the case's source and the files that cases import."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(CASES / "lib", pathlib.Path(folder) / "lib")
+        (pathlib.Path(folder) / path.name).write_text("\n".join(source) + "\n")
+        arguments = [path.name if word == "FILE" else word for word in words]
+        return subprocess.run([cgc, *arguments], capture_output=True, text=True, timeout=60,
+                              cwd=folder)
+
+
+def commands_of(source):
+    commands = [line[len(RUN):] for line in source if line.startswith(RUN)]
+    for command in commands:
+        if not command.startswith("cgc "):
+            raise AssertionError(f"only cgc is run here: {command}")
+    return [command[len("cgc "):] for command in commands]
 
 
 def indent_of(line):
     return line[:len(line) - len(line.lstrip())]
 
 
+def mark(place, name, source):
+    """The text that a diagnostic, note or fix is about, or the other file that it points at."""
+    if "line" not in place:
+        return ""
+    if place["file"] != name:
+        return " in " + place["file"]
+    line = source[place["line"] - 1]
+    begin = place["column"] - 1
+    end = place["end_column"] - 1 if place["end_line"] == place["line"] else len(line)
+    text = line[begin:end]
+    where = f" at {place['column']}" if not text or line.count(text) > 1 else ""
+    if len(text) > MARK_LENGTH or place["end_line"] != place["line"]:
+        text = text[:MARK_LENGTH] + "..."
+    return f" `{text}`{where}" if text else where
+
+
 def expect_diagnostics(cgc, path, lines):
     """The file's lines with the diagnostics that cgc reports under the lines they are about."""
-    source = [line for line in lines if not line.lstrip().startswith(DIAGNOSTIC.strip())]
-    with tempfile.TemporaryDirectory() as folder:
-        copy = pathlib.Path(folder) / path.name
-        copy.write_text("\n".join(source) + "\n")
-        done = run(cgc, ["check", "--json", path.name], folder)
+    source = [line for line in lines if not line.lstrip().startswith(DIAGNOSTIC)]
+    words = (commands_of(source) or ["check FILE"])[0].split()
+    done = run(cgc, [*words, "--json"], path, source)
     if done.returncode != 1:
         raise AssertionError(f"exits with {done.returncode}, not 1\n{done.stderr}")
     under = {}
     for found in json.loads(done.stdout):
-        text = [f"{DIAGNOSTIC}{found['code']} {found['severity']}: {found['message']}"]
-        text += [f"{DIAGNOSTIC}note: {note['message']}" for note in found["notes"]]
+        at = lambda place: mark(place, path.name, source)
+        text = [f" {found['code']} {found['severity']}{at(found)}: {found['message']}"]
+        text += [f"   note{at(note)}: {note['message']}" for note in found["notes"]]
+        text += [f"   fix{at(fix)}: {fix['text']}" for fix in found["fixes"]]
         # A message of several lines stays one expectation.
-        under.setdefault(found["line"], []).extend(t.replace("\n", " \\n ") for t in text)
-    result = []
+        under.setdefault(found.get("line", 0), []).extend(t.replace("\n", " \\n ") for t in text)
+    result = [DIAGNOSTIC + text for text in under.pop(0, [])]
     for number, line in enumerate(source, 1):
         result.append(line)
-        result += [indent_of(line) + text for text in under.pop(number, [])]
+        result += [indent_of(line) + DIAGNOSTIC + text for text in under.pop(number, [])]
     if under:
         raise AssertionError(f"diagnostics outside the file: {under}")
     return result
@@ -65,20 +106,46 @@ def expect_output(cgc, path, lines):
     source = [line for line in lines if not line.startswith(OUTPUT)]
     while source and not source[-1]:
         source.pop()
-    commands = [line[len(RUN):].split() for line in source if line.startswith(RUN)]
+    commands = commands_of(source)
     if not commands:
         raise AssertionError("has no `// RUN:` line")
     result = source + [""]
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / path.name).write_text("\n".join(source) + "\n")
-        for command in commands:
-            if command[0] != "cgc":
-                raise AssertionError(f"only cgc is run here, not {command[0]}")
-            done = run(cgc, [path.name if word == "FILE" else word for word in command[1:]], folder)
-            if done.returncode:
-                raise AssertionError(f"{' '.join(command)} exits with {done.returncode}\n{done.stderr}")
-            result += [f"{OUTPUT} {line}".rstrip() for line in done.stdout.splitlines()]
+    for command in commands:
+        command, _, pattern = command.partition(" | grep ")
+        done = run(cgc, command.split(), path, source)
+        if done.returncode:
+            raise AssertionError(f"cgc {command} exits with {done.returncode}\n{done.stderr}")
+        kept = [line for line in done.stdout.splitlines() if re.search(pattern, line)]
+        if not kept:
+            raise AssertionError(f"cgc {command} prints nothing that is kept")
+        result += [f"{OUTPUT} {line}".rstrip() for line in kept]
     return result
+
+
+def check_coverage():
+    """Whether each code of the catalogue is shown by a case or excused, and not both."""
+    codes = set(re.findall(r"^DIAGNOSTIC\((\w+),", CATALOGUE.read_text(), re.MULTILINE))
+    shown = set()
+    for path in CASES.glob("fail_*.cgraph"):
+        shown |= set(re.findall(rf"^\s*{DIAGNOSTIC} (\w+) ", path.read_text(), re.MULTILINE))
+    excused = {}
+    for line in (HERE / "uncovered.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            code, _, reason = line.partition(" ")
+            excused[code] = reason.strip()
+    faults = [f"{code}: no case shows it, and uncovered.txt does not excuse it"
+              for code in sorted(codes - shown - set(excused))]
+    faults += [f"{code}: excused by uncovered.txt, but a case shows it"
+               for code in sorted(shown & set(excused))]
+    faults += [f"{code}: in uncovered.txt, but not in the catalogue"
+               for code in sorted(set(excused) - codes)]
+    faults += [f"{code}: uncovered.txt gives no reason"
+               for code in sorted(excused) if not excused[code]]
+    for fault in faults:
+        print(fault)
+    print(f"codes: {len(codes)}, {len(shown & codes)} shown by cases, {len(excused)} excused, "
+          f"{len(faults)} faults")
+    return not faults
 
 
 def main():
@@ -114,7 +181,8 @@ def main():
         for old in (line for line in lines if line not in wanted):
             print(f"  before: {old}")
     print(f"golden: {checked} files checked, {failed} failed")
-    sys.exit(1 if failed or not checked else 0)
+    covered = bool(options.names) or check_coverage()
+    sys.exit(1 if failed or not checked or not covered else 0)
 
 
 if __name__ == "__main__":
