@@ -93,7 +93,8 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
     flags.insert(flags.end(), {"--inflight", std::to_string(options.inflight)});
   }
   flags.insert(flags.end(), {"--color", options.use_color() ? "always" : "never"});
-  if (options.quiet) flags.push_back("-q");
+  // Its summary names a temporary file; warnings are for cgc check.
+  flags.push_back(options.verbose ? "-v" : "-q");
   return flags;
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <deque>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,8 @@ namespace cgraph::command {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kGrace{1};
 
 uint64_t NsSince(Clock::time_point start) {
   return static_cast<uint64_t>(
@@ -60,6 +63,8 @@ class Runner {
   Runner(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Results& results)
       : engine_(engine), graph_(graph), inputs_(inputs), options_(options), results_(results) {
     inflight_ = engine.plan().graphs[graph]->inflight;
+    const uint64_t deadline_ps = engine.plan().graphs[graph]->deadline_ps;
+    if (deadline_ps > 0) patience_ = std::chrono::nanoseconds(deadline_ps / 1000) + kGrace;
     if (options.inflight > 0) inflight_ = std::min(inflight_, options.inflight);
   }
 
@@ -102,7 +107,7 @@ class Runner {
   Status Finish(bool measured) {
     Pending oldest = std::move(pending_.front());
     pending_.pop_front();
-    Result<Outputs> outputs = oldest.execution.Get();
+    Result<Outputs> outputs = patience_ ? oldest.execution.Get(*patience_) : oldest.execution.Get();
     if (!measured) return outputs.ok() ? Status::Ok() : Tolerated(outputs.status(), oldest.index);
     const uint64_t latency = NsSince(oldest.start);
     if (!outputs.ok() && outputs.status().code() != StatusCode::kFailed) return outputs.status();
@@ -133,6 +138,9 @@ class Runner {
   const Options& options_;
   Results& results_;
   uint32_t inflight_ = 1;
+  // Of a graph with a timeout: how long to wait for a result when even the engine does not end,
+  // because a kernel of this thread would never return.
+  std::optional<std::chrono::nanoseconds> patience_;
   uint64_t total_ = 0;
   std::deque<Pending> pending_;
   Measurements* measurements_ = nullptr;
