@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+"""cgrun as users and scripts meet it: exit codes, messages, results, batches, signals.
+
+  cgrun_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+"""
+import argparse
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+PROGRAM = """import std.tensor
+import std.debug
+
+actor A(k: int) {
+  state i: i64 = k
+  method add(x: i64[n <= 8]) -> i64[n] { return x + i }
+  method count(x: i64) -> i64 { i += x return i }
+  method fail_if(x: i64, y: i64) -> i64 { check(x != y, "x equals y") return x }
+  method nap(ms: i64) -> i64 { sleep(ms) return ms }
+  method look(x: f32[2, 2]) -> f32[2, 2] { probe("x", x) return x * 0.5 }
+  method total(x: f32[n <= 4, 3]) -> (f32[n, 3], f32) { return (x + x, sum(x)) }
+  method either(a: bool[3], b: bool[3]) -> bool[3] { return logical_or(a, b) }
+  method first(x: i64[n <= 8]) -> i64[n] { check(sum(x) < 91, "too much") return x }
+}
+place a = A(10) on cpu[0]
+place b = A(20) on gpu[1]
+
+graph add(x: i64[n <= 8]) -> i64[n] { return a.add(x) }
+graph count(x: i64) -> i64 inflight 3 { return b.count(a.count(x)) }
+graph fail(x: i64, y: i64) -> i64 { return a.fail_if(x, y) }
+graph nap(ms: i64) -> i64 { return a.nap(ms) }
+graph impatient(ms: i64) -> i64 timeout 1s { return a.nap(ms) }
+graph look(x: f32[2, 2]) -> f32[2, 2] { return b.look(x) }
+graph total(x: f32[n <= 4, 3]) -> (twice: f32[n, 3], all: f32) {
+  let (t, s) = a.total(x)
+  return (twice: t, all: s)
+}
+graph either(a_: bool[3], b_: bool[3]) -> bool[3] { return b.either(a_, b_) }
+graph first(x: i64[n <= 8]) -> i64[n] inflight 2 { return a.first(x) }
+graph row(x: f32[2, 3], y: f32[2]) -> f32[2, 3] { return x * 2.0 }
+"""
+
+checks = 0
+
+
+def expect(condition, what):
+    global checks
+    checks += 1
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+class Cgrun:
+    """Runs in a folder of its own, which is also where temporary files would be."""
+
+    def __init__(self, options, folder):
+        self.cgc, self.cgrun, self.folder = options.cgc, options.cgrun, pathlib.Path(folder)
+        self.temporary = self.folder / "tmp"
+        self.temporary.mkdir()
+        (self.folder / "program.cgraph").write_text(PROGRAM)
+        done = subprocess.run([self.cgc, "compile", "program.cgraph", "-o", "program.cgplan"],
+                              cwd=folder, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"FAILED: the program does not compile\n{done.stderr}")
+
+    def start(self, *arguments, **kwargs):
+        environment = dict(os.environ, TMPDIR=str(self.temporary))
+        return subprocess.Popen([self.cgrun, *map(str, arguments)], cwd=self.folder, env=environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+
+    def __call__(self, *arguments, status=0, stdin=b""):
+        """Runs to the end; (standard output, standard error) as text."""
+        process = self.start(*arguments, stdin=subprocess.PIPE)
+        out, error = (text.decode() for text in process.communicate(stdin, timeout=60))
+        expect(process.returncode == status,
+               f"{arguments}: exit code {process.returncode}, not {status}\n{out}{error}")
+        expect(not list(self.temporary.iterdir()), f"{arguments} left {list(self.temporary.iterdir())}")
+        return out, error
+
+    def graph(self, name, *arguments, **kwargs):
+        return self("program.cgplan", "--graph", name, *arguments, **kwargs)
+
+
+def says(text, *words):
+    for word in words:
+        expect(word in text, f"{word!r} is not in:\n{text}")
+
+
+def literals_and_text(run):
+    expect(run.graph("add", "--input", "x=[1, -2,3]")[0] == "result: i64[3] = [11  8 13]\n", "a list")
+    expect(run.graph("add", "--input", "x=[]")[0] == "result: i64[0] = []\n", "an empty list")
+    expect(run.graph("count", "--input", "x=+5")[0] == "result: i64 = 35\n", "a number")
+    out, error = run.graph("look", "--input", "x=[[1,2.5],[-inf,1e-3]]")
+    expect(out == "result: f32[2, 2] =\n[[   0.5   1.25]\n [  -inf 0.0005]]\n", out)
+    says(error, "probe x: f32[2, 2]")
+    out, _ = run.graph("either", "--input", "a_=[true,false,0]", "--input", "b_=[false,1,false]")
+    expect(out == "result: bool[3] = [ true  true false]\n", out)
+    for value, words in {
+            "[1,2": "`,` or `]` is expected", "[1,[2]]": "a number is expected, as before",
+            "[1.5]": "`1.5` is no i64", "[9223372036854775808]": "is outside of i64",
+            "[[1]]": "it has 2 dimensions, expected 1", "3": "it has 0 dimensions, expected 1",
+            "[1] 2": "the end is expected", "[" * 20: "at most 8 dimensions", "[x]": "`x` is no i64",
+            "[1,2,3,4,5,6,7,8,9]": "dimension 0 is 9, expected at most 8",
+    }.items():
+        says(run.graph("add", "--input", f"x={value}", status=1)[1], "input x: i64[n <= 8]", words)
+
+
+def files(run):
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    np.save(run.folder / "x.npy", x)
+    out, _ = run.graph("total", "--input", "x=x.npy", "--output", "twice=twice.npy")
+    expect(out == "", "what is written is not printed as well")
+    twice = np.load(run.folder / "twice.npy")
+    expect(twice.dtype == np.float32 and np.array_equal(twice, 2 * x), "an output as .npy")
+    run.graph("total", "--input", "x=x.npy", "--output", "all=all.npy")
+    total = np.load(run.folder / "all.npy")
+    expect(total.shape == () and total == x.sum(), "a single number as .npy")
+    buffer = io.BytesIO()
+    np.save(buffer, x)
+    out, _ = run.graph("total", "--input", "x=-", "--json", stdin=buffer.getvalue())
+    told = json.loads(out)
+    expect(told["outputs"]["twice"] == {"type": "f32[4, 3]", "dtype": "f32", "dims": [4, 3],
+                                        "data": (2 * x).tolist()}, out)
+    expect(told["outputs"]["all"]["data"] == 66.0 and told["executions"] == 1, out)
+    np.save(run.folder / "wrong.npy", x.astype(np.float64))
+    says(run.graph("total", "--input", "x=wrong.npy", status=1)[1], "wrong.npy holds f64",
+         "x.astype(np.float32)")
+    np.save(run.folder / "fortran.npy", np.asfortranarray(x))
+    says(run.graph("total", "--input", "x=fortran.npy", status=1)[1], "Fortran order")
+    says(run.graph("total", "--input", "x=none.npy", status=3)[1], "cannot read none.npy")
+    says(run.graph("total", "--input", "x=x.npy", "--output", "all=no/folder.npy", status=3)[1],
+         "cannot write no/folder.npy")
+
+
+def usage(run):
+    says(run("--help")[0], "--input", "Exit codes:")
+    says(run("--version")[0], "cgrun ")
+    for arguments, words in {
+            (): "FILE", ("--inptu", "x=3"): "did you mean `--input`?", ("more.cgplan",): "one FILE",
+            ("--isolate", "actor"): "unknown flag `--isolate`", ("--timeout", "-1"): "--timeout",
+            ("-D", "N=3"): "need a .cgraph", ("--input", "x"): "expected NAME=",
+            ("--input", "x=1", "--input", "x=2"): "--input x is there twice",
+            ("--graph", "nothing"): "no such graph; it has add, count", ("-n", "0"): "--repeat",
+            ("--json", "-v"): "exclude each other",
+    }.items():
+        file = ["program.cgplan"] if arguments else []
+        says(run(*file, *arguments, status=2)[1], words)
+    says(run("program.cgplan", status=2)[1], "pick one with --graph: add, count")
+    says(run.graph("add", status=2)[1], "needs the input x: i64[n <= 8]")
+    says(run.graph("add", "--input", "z=1", "--input", "x=[1]", status=2)[1], "it has x: i64[n <= 8]")
+    says(run.graph("add", "--input", "x=[1]", "--output", "z=z.npy", status=2)[1], "it has result")
+    says(run("none.cgplan", status=3)[1], "none.cgplan")
+    (run.folder / "text.cgplan").write_text("no plan")
+    says(run("text.cgplan", status=1)[1], "text.cgplan")
+    says(run.graph("count", "--input", "x=1", "--inflight", "9", status=1)[1], "--inflight 9")
+
+
+def batches(run):
+    x = np.arange(21, dtype=np.int64)
+    np.save(run.folder / "x.npy", x)
+    out, error = run.graph("first", "--input", "x=x.npy", "--batch", "x", "--output", "result=y.npy",
+                           status=1)
+    says(error, "too much", "in slice 2 of 3")
+    expect(not (run.folder / "y.npy").exists(), "a failed batch writes nothing")
+    _, error = run.graph("add", "--input", "x=x.npy", "--batch", "x", "--output", "result=y.npy")
+    expect(np.array_equal(np.load(run.folder / "y.npy"), x + 10), "a batch with a remainder")
+    says(error, "3 executions, 0 errors", "p50", "p99", "executions/s")
+    for count in (0, 1, 8, 16):
+        np.save(run.folder / "x.npy", x[:count])
+        run.graph("add", "--input", "x=x.npy", "--batch", "x", "--output", "result=y.npy", "-q")
+        expect(np.array_equal(np.load(run.folder / "y.npy"), x[:count] + 10), f"a batch of {count}")
+    rows = np.arange(30, dtype=np.float32).reshape(10, 3)
+    np.save(run.folder / "x.npy", rows)
+    run.graph("total", "--input", "x=x.npy", "--batch", "x", "--output", "twice=t.npy", "--output",
+              "all=a.npy")
+    expect(np.array_equal(np.load(run.folder / "t.npy"), 2 * rows), "rows joined")
+    sums = [rows[0:4].sum(), rows[4:8].sum(), rows[8:].sum()]
+    expect(np.load(run.folder / "a.npy").tolist() == sums, "single numbers become a dimension")
+    says(run.graph("row", "--input", "x=x.npy", "--input", "y=[1,2]", status=1)[1],
+         "--batch slices it")
+    np.save(run.folder / "y.npy", np.zeros(10, np.float32))
+    run.graph("row", "--input", "x=x.npy", "--input", "y=y.npy", "--batch", "x", "--batch", "y",
+              "--output", "result=r.npy")
+    expect(np.array_equal(np.load(run.folder / "r.npy"), 2 * rows), "two inputs in step")
+    np.save(run.folder / "x.npy", rows[:9])
+    says(run.graph("row", "--input", "x=x.npy", "--input", "y=[1,2]", "--batch", "x", status=1)[1],
+         "9 rows do not divide into slices of 2", "n <= 2")
+    says(run.graph("count", "--input", "x=1", "--batch", "x", status=2)[1], "no dimension to slice")
+
+
+def repeats(run):
+    out, error = run.graph("count", "--input", "x=1", "-n", "10", "--warmup", "2", "--json")
+    told = json.loads(out)
+    # a counts 12 ones from 10, and b adds up what a gives: 20 + 11 + 12 + ... + 22.
+    expect(told["outputs"]["result"]["data"] == 20 + sum(range(11, 23)), out)
+    expect(told["executions"] == 10 and told["latency_ns"]["p50"] > 0 and told["errors"] == 0, out)
+    says(error, "10 executions, 0 errors")
+    out, error = run.graph("fail", "--input", "x=3", "--input", "y=3", status=1)
+    says(error, "a.fail_if", "program.cgraph:", "x equals y")
+    _, error = run.graph("fail", "--input", "x=3", "--input", "y=3", "-n", "5", status=1)
+    says(error, "5 executions, 5 errors", "in 5 of 5 executions")
+    expect(error.count("x equals y") == 1, "equal messages are said once")
+    out, _ = run.graph("fail", "--input", "x=3", "--input", "y=3", "--json", status=1)
+    expect("x equals y" in json.loads(out)["error"], out)
+    run.graph("count", "--input", "x=1", "-n", "20", "--profile", "profile.json")
+    profile = json.loads((run.folder / "profile.json").read_text())
+    expect(profile["unit"] == "ns" and profile["calls"].get("A.count", 0) > 0, str(profile))
+    says(run.graph("add", "--input", "x=[1]", "-v")[1], "workers", "0 allocations after the start")
+
+
+def sources(run):
+    out, _ = run("program.cgraph", "--graph", "add", "--input", "x=[1]")
+    expect(out == "result: i64[1] = [11]\n", out)
+    (run.folder / "const.cgraph").write_text(
+        "import std.tensor\nconst K = 1\ngraph g(x: i64) -> i64 { return x + K }\n")
+    out, error = run("const.cgraph", "--input", "x=1", "-D", "K=5", "--no-overlap", "--inflight", "2")
+    expect(out == "result: i64 = 6\n" and error == "", out + error)
+    (run.folder / "broken.cgraph").write_text("graph g(x: i64) -> i64 { return y }\n")
+    says(run("broken.cgraph", "--input", "x=1", status=1)[1], "broken.cgraph:1:33", "[E")
+    run("none.cgraph", status=3)
+    (run.folder / "sub").mkdir()
+    (run.folder / "sub" / "weights.cgraph").write_text(
+        'import std.tensor\nactor A() { state w: f32[2] = load("w.safetensors", "w")\n'
+        "  method get() -> f32[2] { return w } }\nplace a = A() on cpu[0]\n"
+        "graph g() -> f32[2] { return a.get() }\n")
+    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    data = len(header).to_bytes(8, "little") + header + np.array([1.5, -2], np.float32).tobytes()
+    (run.folder / "sub" / "w.safetensors").write_bytes(data)
+    expect(run("sub/weights.cgraph")[0] == "result: f32[2] = [1.5 -2.]\n", "weights beside the source")
+    says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "w.safetensors")
+
+
+def interrupts(run):
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=400", "-n", "1000")
+        time.sleep(0.6)
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(0.2)
+        process.send_signal(sent)
+        start = time.monotonic()
+        _, error = process.communicate(timeout=20)
+        expect(process.returncode == 130, f"exit code {process.returncode} after {sent}\n{error}")
+        expect(time.monotonic() - start < 5, f"took {time.monotonic() - start} s to end")
+        says(error.decode(), "a.nap", "interrupted after ")
+    # Twice: at once, although a kernel still runs.
+    process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=60000")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    expect(process.returncode == 130, f"exit code {process.returncode} after two interrupts")
+    # While cgc compiles.
+    (run.folder / "long.cgraph").write_text(
+        "import std.tensor\ngraph g(x: i64) -> i64 {\n  var h = x\n"
+        "  for i in 0..200000 { h = h + 1 }\n  return h\n}\n")
+    process = run.start("long.cgraph", "--input", "x=1")
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    expect(process.returncode == 130, f"exit code {process.returncode} while compiling")
+    expect(not list(run.temporary.iterdir()), f"left {list(run.temporary.iterdir())}")
+
+
+def deadlines(run):
+    start = time.monotonic()
+    _, error = run.graph("impatient", "--input", "ms=20000", "--workers", "1", status=1)
+    expect(time.monotonic() - start < 10, "a graph's timeout ends the run")
+    says(error, "timeout", "a.nap")
+    run.graph("impatient", "--input", "ms=10")
+
+
+TESTS = [literals_and_text, files, usage, batches, repeats, sources, interrupts, deadlines]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    options = parser.parse_args()
+    for test in TESTS:
+        with tempfile.TemporaryDirectory() as folder:
+            test(Cgrun(options, folder))
+    expect(checks > 100, f"only {checks} checks")
+    print(f"{len(TESTS)} tests, {checks} checks")
+
+
+if __name__ == "__main__":
+    main()
