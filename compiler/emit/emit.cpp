@@ -25,7 +25,7 @@ plan::LaneKind PlanLaneKind(LaneKind kind) {
   switch (kind) {
     case LaneKind::kCompute: return plan::LaneKind::compute;
     case LaneKind::kComm: return plan::LaneKind::comm;
-    case LaneKind::kCopy: return plan::LaneKind::copy;
+    case LaneKind::kCopyIn: case LaneKind::kCopyOut: return plan::LaneKind::copy;
     case LaneKind::kTake: case LaneKind::kGive: return plan::LaneKind::host;
   }
   return plan::LaneKind::compute;

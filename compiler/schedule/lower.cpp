@@ -94,8 +94,8 @@ class Lowering {
   // ---- tables -----------------------------------------------------------------------------------
 
   LaneId LaneOf(DeviceId device, LaneKind kind) {
-    const bool communicates = kind == LaneKind::kComm || kind == LaneKind::kCopy;
-    if (communicates && !schedule_.overlap) kind = LaneKind::kCompute;
+    const bool host = kind == LaneKind::kTake || kind == LaneKind::kGive;
+    if (!host && !schedule_.overlap) kind = LaneKind::kCompute;
     const auto [it, is_new] = lanes_.try_emplace({device, kind});
     if (is_new) it->second = schedule_.lanes.Add({.device = device, .kind = kind});
     return it->second;
@@ -215,12 +215,14 @@ class Lowering {
     const ValueId value = schedule_.replicas[source].value;
     if (IsGpu(from) && IsGpu(to)) {
       const ReplicaId staged = AddReplica(value, Space::kSlot, kCaller);
-      AddCopy(source, staged, LaneOf(from, LaneKind::kCopy), place);
+      AddCopy(source, staged, LaneOf(from, LaneKind::kCopyOut), place);
       source = staged;
       ++place.hop;
     }
     const ReplicaId target = AddReplica(value, space, to);
-    AddCopy(source, target, LaneOf(IsGpu(from) && !IsGpu(to) ? from : to, LaneKind::kCopy), place);
+    const bool out = IsGpu(from) && !IsGpu(to);
+    AddCopy(source, target,
+            out ? LaneOf(from, LaneKind::kCopyOut) : LaneOf(to, LaneKind::kCopyIn), place);
     return target;
   }
 
@@ -345,7 +347,7 @@ class Lowering {
         !given_.insert(schedule_.replicas[given].buffer).second) {
       const ReplicaId copied = AddReplica(use.value, Space::kOutput, kCaller);
       const Step::Place copy_place{place.call, Step::Place::kValues, consumer, /*hop=*/3};
-      AddCopy(given, copied, LaneOf(buffer.device, LaneKind::kCopy), copy_place);
+      AddCopy(given, copied, LaneOf(buffer.device, LaneKind::kCopyOut), copy_place);
       given = copied;
     }
     std::vector<ReplicaId> extents = Extents({given}, kCaller, consumer);

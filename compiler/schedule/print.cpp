@@ -14,7 +14,8 @@ const char* LaneKindName(schedule::LaneKind kind) {
   switch (kind) {
     case schedule::LaneKind::kCompute: return "compute";
     case schedule::LaneKind::kComm: return "comm";
-    case schedule::LaneKind::kCopy: return "copy";
+    case schedule::LaneKind::kCopyIn: return "copy in";
+    case schedule::LaneKind::kCopyOut: return "copy out";
     case schedule::LaneKind::kTake: return "take";
     case schedule::LaneKind::kGive: return "give";
   }

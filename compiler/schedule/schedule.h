@@ -40,8 +40,10 @@ CGRAPH_SCHEDULE_ID(StepId, "step")
 CGRAPH_SCHEDULE_ID(UnitId, "unit")
 #undef CGRAPH_SCHEDULE_ID
 
-// Without overlap `comm` and `copy` steps stand in the compute lane.
-enum class LaneKind : uint8_t { kCompute, kComm, kCopy, kTake, kGive };
+// Without overlap communication and copies stand in the compute lane. Copies into a device and out
+// of it have a lane each, as GPUs have an engine for each: what comes in for the next execution
+// need not wait for what goes out of this one.
+enum class LaneKind : uint8_t { kCompute, kComm, kCopyIn, kCopyOut, kTake, kGive };
 struct Lane {
   graph::DeviceId device;
   LaneKind kind;

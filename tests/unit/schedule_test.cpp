@@ -1,6 +1,8 @@
 // The scheduler on graphs by hand: which steps, lanes, waits and bytes come out.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "compiler/cost/profile.h"
 #include "compiler/schedule/print.h"
 #include "compiler/schedule/schedule.h"
@@ -95,14 +97,15 @@ TEST_CASE("extents travel before the tensors that need them") {
         "schedule main\n"
         "  caller take\n"
         "    0: take x  after caller give.0 of 1 before\n"
-        "  gpu[0] copy\n"
+        "  gpu[0] copy in\n"
         "    0: copy n to gpu[0]  after caller take.0\n"
         "    1: copy x to gpu[0]\n"
-        "    2: copy relu to caller  after gpu[0] compute.0\n"
         "  gpu[0] compute\n"
-        "    0: a.relu  after gpu[0] copy.1\n"
+        "    0: a.relu  after gpu[0] copy in.1\n"
+        "  gpu[0] copy out\n"
+        "    0: copy relu to caller  after gpu[0] compute.0\n"
         "  caller give\n"
-        "    0: give y  after gpu[0] copy.2\n");
+        "    0: give y  after gpu[0] copy out.0\n");
 }
 
 TEST_CASE("state leaves its actor as a copy made in the actor's compute lane") {
