@@ -94,10 +94,17 @@ bool Elaborator::ApplyWhere(const OpCall& call, Frame& op_frame) {
     given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
                          value.As<Tensor>() ? Describe(value) : ScalarText(value));
   }
+  const program::TextPrinter printer(program_, &op.signature, &op.locals);
+  std::string needed = printer.Text(op.where);
+  auto* chain = std::get_if<program::Chain>(&program_.exprs[op.where].node);
+  if (chain && chain->operators.size() == 1 &&
+      chain->operators[0] == program::BinaryOperator::kEqual) {  // without what is decided already
+    needed = fmt::format("{} == {}", printer.Text(Reduce(chain->operands[0], op_frame)),
+                         printer.Text(Reduce(chain->operands[1], op_frame)));
+  }
   Report(Code::kE0517, call.range,
-         fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given,
-                     program::TextPrinter(program_, &op.signature, &op.locals).Text(op.where)))
-      .AddNote(program_.exprs[op.where].range, "declared here");
+         fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given, needed))
+      .AddNote(op.range, "declared here");
   return false;
 }
 

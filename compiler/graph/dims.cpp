@@ -193,7 +193,7 @@ std::optional<Dims> Elaborator::Broadcast(const Dims& a, const Dims& b, Frame& f
                          "dimension {} differs and neither is 1{}",
                          frame.subject, text(a), text(b), i + 1,
                          dynamic ? "; extents known only while running are equal when they are the "
-                                   "same value, or where `same(x, y, dim: ...)` checks it"
+                                   "same value: one input's dimension, or one `length:`"
                                  : ""));
       return std::nullopt;
     }

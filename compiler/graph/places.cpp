@@ -85,11 +85,13 @@ void Elaborator::CreateInstance(program::PlaceId id, const std::vector<int64_t>&
   places_[id].instances.push_back(instance_id);
   parameters.instance = instance_id;
   std::vector<Value> layout;
+  inlined_.push_back({&parameters, place.range});
   for (program::StateId state_id : actor.states) {
     const program::State& state = program_.states[state_id];
     layout.push_back(bound ? StateLayout(state.type, state.name, parameters, instance_id)
                            : Value());
   }
+  inlined_.pop_back();
   instances_.push_back({place.actor, std::move(parameters), std::move(layout)});
   loops_.resize(loops_.size() - indices.size());
 }
