@@ -131,11 +131,12 @@ std::optional<ActorId> Resolver::ResolveActorName(syntax::ExprId callee) {
       actors.push_back(candidate);
     }
   }
-  auto& diagnostic =
-      Report(Code::kE0301, expr.range,
-             fmt::format("a place is made of an actor, and {}{}",
-                         name.empty() ? "this is none" : "`" + name + "` is none",
-                         checker_.Suggestion(name, actors)));
+  const std::string seen = name.empty()   ? "this is none"
+                           : found.symbol ? "`" + name + "` is none"
+                                          : "`" + name + "` is not declared";
+  auto& diagnostic = Report(Code::kE0301, expr.range,
+                            fmt::format("a place is made of an actor, and {}{}", seen,
+                                        checker_.Suggestion(name, actors)));
   if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");
   return std::nullopt;
 }

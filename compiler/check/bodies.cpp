@@ -168,6 +168,7 @@ void GraphBody(Checker& checker, GraphId id) {
   const auto& [module, decl] = checker.graphs[id];
   Graph& graph = checker.program.graphs[id];
   Resolver& resolver = *checker.graph_resolvers[id];
+  const size_t errors = checker.diagnostics.errors();
   resolver.ResolveDefaults(decl->parameters, graph.signature.parameters);
   std::map<std::string, Range> attributes;
   for (const syntax::Attribute& attribute : decl->attributes) {
@@ -182,6 +183,8 @@ void GraphBody(Checker& checker, GraphId id) {
         .AddNote(first->second, "the first time here");
   }
   graph.body.statements = resolver.ResolveBody(decl->body, decl->name);
+  // A misspelt use, or one in what was refused, is no unread input.
+  if (checker.diagnostics.errors() > errors) return;
   for (const Parameter& parameter : graph.signature.parameters) {
     if (resolver.IsUsed(parameter.local) || parameter.name[0] == '_') continue;
     checker.diagnostics.Report(Code::kW0301, parameter.range,

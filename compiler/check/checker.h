@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -88,6 +89,8 @@ struct Checker {
   // " (did you mean `x`?)" or nothing; looks for so many names only, since a search is slow.
   std::string Suggestion(const std::string& name, const std::vector<std::string>& candidates);
   int suggestions = 0;
+
+  std::optional<std::map<std::string, std::string>> library_names;  // see LibraryFileOf
 };
 
 // ---- the steps, in order ------------------------------------------------------------------------
@@ -95,6 +98,10 @@ struct Checker {
 // Parses the named file, std.tensor and all that they import. False when std.tensor is missing:
 // nothing else would make sense then.
 bool LoadModules(Checker& checker, syntax::File main);
+
+// "nn" when std/nn.cgraph of the library declares an op or fn of that name, else nothing: for
+// programs that lack an import.
+std::string LibraryFileOf(Checker& checker, const std::string& name);
 
 // Gives every declaration its row and its name.
 void Declare(Checker& checker);

@@ -119,7 +119,8 @@ class Declarer {
   }
 
   void Visit(const syntax::TopologyDecl& decl, Range range) {
-    checker_.diagnostics.Report(Code::kE0714, range, "a topology is not in the language yet");
+    checker_.diagnostics.Report(
+        Code::kE0714, range, "a topology is not in the language yet; `--profile` gives costs");
     AddName(decl.name, {Refused(), decl.name.range});
   }
 

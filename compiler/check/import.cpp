@@ -3,6 +3,7 @@
 // `import std.x` is library_dir/std/x.cgraph; `import a.b` is a/b.cgraph in the importing file's
 // folder, then in the import folders. A file is known by its canonical path, so that two spellings
 // of one path are one file. Files may not import each other in a circle.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -185,7 +186,36 @@ class Loader {
   std::map<std::string, const Module*> by_path_;
 };
 
+// What the library's files declare, each name with its file. They are not parsed for that: it is
+// asked in programs that are wrong already, and the files need not be free of errors.
+std::map<std::string, std::string> ReadLibraryNames(const fs::path& folder) {
+  std::map<std::string, std::string> names;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() != ".cgraph" || !IsFile(entry->path())) continue;
+    const std::string file = entry->path().stem().string();
+    std::ifstream in(entry->path());
+    for (std::string line; std::getline(in, line);) {
+      llvm::StringRef rest = line;
+      if (!rest.consume_front("op ") && !rest.consume_front("fn ")) continue;
+      rest = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+      auto [known, added] = names.emplace(rest.str(), file);
+      if (!added) known->second = std::min(known->second, file);  // in whatever order they come
+    }
+  }
+  return names;
+}
+
 }  // namespace
+
+std::string LibraryFileOf(Checker& checker, const std::string& name) {
+  if (!checker.library_names) {
+    checker.library_names = ReadLibraryNames(fs::path(checker.options.library_dir) / "std");
+  }
+  auto found = checker.library_names->find(name);
+  return found == checker.library_names->end() ? "" : found->second;
+}
 
 bool LoadModules(Checker& checker, syntax::File main) {
   return Loader(checker).Load(std::move(main));

@@ -103,11 +103,15 @@ Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& nam
   // Their arguments may be names of a kind that nothing else takes (`sum`), so they are not read.
   if (IsCollective(name)) {
     Report(Code::kE0710, name_range,
-           fmt::format("the collective `{}` is not in the language yet", name));
+           fmt::format("the collective `{}` is not in the language yet; pass values from place to "
+                       "place",
+                       name));
     return Poison(range);
   }
   if (name == "same") {
-    Report(Code::kE0717, name_range, "`same` is not in the language yet");
+    Report(Code::kE0717, name_range,
+           "`same` is not in the language yet; extents are equal when they are the same value: one "
+           "input's dimension, or one `length:`");
     return Poison(range);
   }
   if (FindBuiltin(name)) {
@@ -125,9 +129,11 @@ Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& nam
     ResolveArguments(node.arguments);
     return Poison(range);
   }
-  std::string mend = checker_.Suggestion(name, VisibleNames(module_));
-  if (mend.empty() && checker_.tensor->names.count(name) && !IsQualifier(module_, "tensor")) {
-    mend = "; `import std.tensor` declares it";
+  std::string mend;
+  if (std::string file = LibraryFileOf(checker_, name); !file.empty()) {
+    mend = fmt::format("; `import std.{}` declares it", file);
+  } else {
+    mend = checker_.Suggestion(name, VisibleNames(module_));
   }
   return RefuseCall(node, Code::kE0301, name_range,
                     fmt::format("`{}` is not declared{}", name, mend), range);

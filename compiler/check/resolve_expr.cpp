@@ -255,7 +255,8 @@ Value Resolver::Visit(const syntax::Modified& node, Range range) {
     case syntax::Modified::kOn: return ResolveOn(node, range);
     case syntax::Modified::kAfter: break;
   }
-  Report(Code::kE0711, range, "`after` is not in the language yet");
+  Report(Code::kE0711, range,
+         "`after` is not in the language yet; pass a result of the first call to the second");
   return Resolve(node.base);
 }
 

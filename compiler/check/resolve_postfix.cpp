@@ -54,7 +54,7 @@ Value Resolver::Visit(const syntax::IndexExpr& node, Range range) {
   for (syntax::ExprId id : node.subscripts) {
     if (!id.valid()) {
       Report(Code::kE0716, range,
-             "a subscript `:` is not in the language yet; a comprehension lists what is meant");
+             "a subscript `:` is not in the language yet; write [x[i] for i in 0..n]");
       return Poison(range);
     }
     subscripts.push_back(ResolveValue(id));

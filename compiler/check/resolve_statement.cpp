@@ -106,7 +106,8 @@ void Resolver::CheckReturns(const std::vector<syntax::StatementId>& ids, bool la
       CheckReturns(loop->body, false);
     } else if (std::holds_alternative<syntax::Return>(statement.node)) {
       if (!signature_->result.valid()) {
-        Report(Code::kE0414, statement.range, "a `return` where no result is declared: `-> TYPE`");
+        Report(Code::kE0414, statement.range,
+               "a `return` where no result is declared; declare one with `-> TYPE`");
       } else if (!here) {
         Report(Code::kE0414, statement.range,
                "a `return` is the last statement of a body, or of both branches of an `if` there");

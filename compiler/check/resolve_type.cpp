@@ -85,7 +85,7 @@ TypeId Resolver::ResolveNamedType(const syntax::NamedType& type, Range range, Ty
   }
   TypeId poison = AddType(PoisonType(), range);
   if (name == "opaque") {
-    Report(Code::kE0715, range, "`opaque` is not in the language yet");
+    Report(Code::kE0715, range, "`opaque` is not in the language yet; values are tensors");
     return poison;
   }
   Found found = FindName(checker_, module_, name, type.name.range);

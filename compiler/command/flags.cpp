@@ -46,12 +46,13 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
 }
 
 void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
+  // Each takes one value at a time, so that FILE may follow.
   command.add_option("--graph", flags.graphs, "graph to use (repeatable); default: all")
-      ->type_name("NAME");
+      ->type_name("NAME")->allow_extra_args(false);
   command.add_option("-D", flags.defines, "value of a const of the file")
-      ->type_name("NAME=VALUE");
+      ->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("-I", flags.import_dirs, "folder that imports are looked up in")
-      ->type_name("DIR");
+      ->type_name("DIR")->allow_extra_args(false);
   auto* overlap = command.add_flag("--overlap", flags.overlap,
                                    "communication has lanes of its own (the default)");
   command.add_flag("--no-overlap", flags.no_overlap, "communication stands in the compute lane")
@@ -59,7 +60,7 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1024}));
   command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
-      ->type_name("PHASE[=FILE]");
+      ->type_name("PHASE[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
   command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");
 }

@@ -25,8 +25,11 @@ Diagnostic& Elaborator::Report(Code code, Range range, std::string message) {
   }
   for (size_t i = 0; i < inlined_.size() && i < kNotedCalls; ++i) {
     const Inlined& call = inlined_[inlined_.size() - 1 - i];
-    if (call.site == range) continue;
-    diagnostic.AddNote(call.site, fmt::format("in `{}`, called here", call.frame->subject));
+    // A graph that is run is called by nobody.
+    bool is_root = builder_ && call.site == builder_->graph().range;
+    if (call.site == range || is_root) continue;
+    const char* what = call.frame->signature ? "in `{}`, called here" : "of `{}`, made here";
+    diagnostic.AddNote(call.site, fmt::format(fmt::runtime(what), call.frame->subject));
   }
   return diagnostic;
 }

@@ -142,13 +142,11 @@ graph g(x: f32[M]) -> f32[4] { return relu(y) }
 //^ E0301 `M` is not declared
 //^ E0301 `relu` is not declared
 //^ E0301 `y` is not declared
-//^ W0301 nothing reads `x`
 graph h(value: f32[4]) -> f32[4] { return tensor.squre(valeu) }
 //^ E0301 `tensor` declares no `squre` (did you mean `square`?)
 //^ E0301 `valeu` is not declared (did you mean `value`?)
-//^ W0301
 place p = Missing() on cpu[0]
-//^ E0301 a place is made of an actor, and `Missing` is none)",
+//^ E0301 a place is made of an actor, and `Missing` is not declared)",
     "graph g(x: f32[4]) -> f32[4] { return sqrt(x) }\n"
     "//^ E0301 `import std.tensor` declares it",
     R"(const A = 1
