@@ -11,7 +11,7 @@ print on standard output at its end; `| grep PATTERN` keeps the lines in which t
 
 A file `fail_NAME.cgraph` must be refused; every diagnostic stands under the line that it is about,
 with the text that it marks (`at COLUMN` where that occurs twice in the line), its notes and its
-fixes, and there are no others. What has no line stands at the top. `// RUN: cgc check -D N=x FILE`
+fixes, and there are no others. What is not about a line of the file stands at the top. `// RUN: cgc check -D N=x FILE`
 adds flags.
 
     let y = a.forwad(x)
@@ -91,7 +91,8 @@ def expect_diagnostics(cgc, path, lines):
         text += [f"   note{at(note)}: {note['message']}" for note in found["notes"]]
         text += [f"   fix{at(fix)}: {fix['text']}" for fix in found["fixes"]]
         # A message of several lines stays one expectation.
-        under.setdefault(found.get("line", 0), []).extend(t.replace("\n", " \\n ") for t in text)
+        here = found.get("line", 0) if found.get("file") == path.name else 0
+        under.setdefault(here, []).extend(t.replace("\n", " \\n ") for t in text)
     result = [DIAGNOSTIC + text for text in under.pop(0, [])]
     for number, line in enumerate(source, 1):
         result.append(line)
