@@ -18,7 +18,6 @@ flatbuffers::IDLOptions Options() {
   flatbuffers::IDLOptions options;
   options.strict_json = true;
   options.output_default_scalars_in_json = true;
-  options.natural_utf8 = true;
   options.indent_step = 1;
   return options;
 }

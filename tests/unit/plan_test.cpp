@@ -100,7 +100,7 @@ TEST_CASE("bytes, files and JSON keep everything") {
   plan->devices[1]->memory_limit = (uint64_t{1} << 53) + 1;
   plan->kernels[0]->flops = uint64_t{1} << 63;
   auto attribute = std::make_unique<Attribute>();
-  attribute->name = "tab\tquote\" \u00e9 \U0001F600";
+  attribute->name = "tab\tquote\" bell\a del\x7f \u00e9 \U0001F600";
   attribute->ints = {INT64_MIN, INT64_MAX, -1};
   attribute->bits = {0x7ff0000000000001, 0x8000000000000000};
   attribute->dtype = DType::f64;
