@@ -42,8 +42,9 @@ std::optional<std::vector<const Actual*>> Elaborator::MatchArguments(
                  ? fmt::format("`{}`: parameter `{}` is given twice", callee.subject,
                                parameters[at].name)
              : actuals[i].label.empty()
-                 ? fmt::format("`{}` takes {} arguments, not {}", callee.subject,
-                               parameters.size(), actuals.size())
+                 ? fmt::format("`{}` takes {} argument{}, not {}", callee.subject,
+                               parameters.size(), parameters.size() == 1 ? "" : "s",
+                               actuals.size())
                  : fmt::format("`{}` has no parameter `{}`", callee.subject, actuals[i].label));
       return std::nullopt;
     }

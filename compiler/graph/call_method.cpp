@@ -31,8 +31,8 @@ Value Elaborator::Eval(const program::CallMethod& e, const Context& context) {
   program::MethodId method_id = FindMethod(program_, details.actor, e.name);
   if (!method_id.valid()) {
     Report(Code::kE0514, e.name_range,
-           fmt::format("`{}` is a {}, which has no method `{}`", instance.name, instance.actor,
-                       e.name))
+           fmt::format("`{}` is made of actor `{}`, which has no method `{}`", instance.name,
+                       instance.actor, e.name))
         .AddNote(program_.actors[details.actor].range, "declared here");
     return Value();
   }
