@@ -40,6 +40,9 @@ class GraphPrinter {
     for (const graph::Port& port : graph_.inputs) {
       introduced_[port.use.value.index] = true;
       out_ << "  input  " << port.name << ": " << Declared(port.use.value) << "\n";
+      for (const graph::Dim& dim : graph_.values[port.use.value].type.dims) {
+        if (dim.symbol.valid()) Introduce(graph_.symbols[dim.symbol].extent);
+      }
     }
     for (graph::OpId id : graph_.ops.Ids()) {
       const graph::Op& op = graph_.ops[id];

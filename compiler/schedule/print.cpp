@@ -22,6 +22,12 @@ const char* LaneKindName(schedule::LaneKind kind) {
   return "";
 }
 
+// As the graph is printed, where the program gives no name.
+std::string ValueText(const graph::Graph& graph, graph::ValueId id) {
+  const std::string& name = graph.values[id].name;
+  return name.empty() ? "%" + std::to_string(id.index) : name;
+}
+
 class SchedulePrinter {
  public:
   SchedulePrinter(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
@@ -49,9 +55,7 @@ class SchedulePrinter {
   }
 
   std::string ValueName(schedule::ReplicaId id) const {
-    const graph::ValueId value = schedule_.replicas[id].value;
-    const std::string& name = graph_.values[value].name;
-    return name.empty() ? value.str() : name;
+    return ValueText(graph_, schedule_.replicas[id].value);
   }
 
   std::string CallText(graph::CallId id) const {
@@ -124,8 +128,7 @@ void PrintTransports(const graph::Module& module, const std::vector<Schedule>& s
     const graph::Graph& graph = GraphOf(module, i);
     out << "transports " << graph.name << "\n";
     for (const schedule::Edge& edge : schedules[i].edges) {
-      const std::string& name = graph.values[edge.value].name;
-      out << fmt::format("  {}: {} -> {} by {} ({})\n", name.empty() ? edge.value.str() : name,
+      out << fmt::format("  {}: {} -> {} by {} ({})\n", ValueText(graph, edge.value),
                          DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
                          TransportName(edge.chosen).str(), edge.why);
     }
