@@ -156,7 +156,12 @@ bool Elaborator::TakeExpectedType(const OpCall& call, Frame& op_frame) {
             !op_frame.dims[dim.variable.index];
   }
   std::optional<graph::Type> concrete = call.type_argument;
-  if (!concrete && open) concrete = ExpectedTensor(call.expected);
+  const program::Type* expected = ExpectedTensor(call.expected);
+  if (!concrete && open && expected) {
+    concrete = ConcreteType(std::get<program::TensorType>(expected->node), *call.expected.frame,
+                            expected->range);
+    if (!concrete) return false;
+  }
   if (!concrete && open) {
     Report(Code::kE0510, call.range,
            fmt::format("nothing here says what type `{}` is to make; write {}<f32[...]>(...)",

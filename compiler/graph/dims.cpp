@@ -229,12 +229,12 @@ std::optional<graph::Type> Elaborator::ConcreteType(const program::TensorType& t
   return concrete;
 }
 
-std::optional<graph::Type> Elaborator::ExpectedTensor(const Expected& expected) {
-  if (!expected.valid()) return std::nullopt;
+// The tensor type that is expected, when everything in it has a value.
+const program::Type* Elaborator::ExpectedTensor(const Expected& expected) const {
+  if (!expected.valid()) return nullptr;
   const program::Type& type = program_.types[expected.type];
   auto* tensor = std::get_if<program::TensorType>(&type.node);
-  if (!tensor || !IsKnown(*tensor, *expected.frame)) return std::nullopt;
-  return ConcreteType(*tensor, *expected.frame, type.range);
+  return tensor && IsKnown(*tensor, *expected.frame) ? &type : nullptr;
 }
 
 bool Elaborator::CheckTensorLimits(const graph::Type& type, Range range) {

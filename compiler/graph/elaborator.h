@@ -209,7 +209,7 @@ class Elaborator {
   std::optional<graph::Dim> BoundedDim(const program::Dim& dim, Frame& frame);
   std::optional<graph::Type> ConcreteType(const program::TensorType& type, Frame& frame,
                                           Range range);
-  std::optional<graph::Type> ExpectedTensor(const Expected& expected);
+  const program::Type* ExpectedTensor(const Expected& expected) const;
   bool CheckTensorLimits(const graph::Type& type, Range range);
   Value DimFunction(const program::CallBuiltin& e, const Context& context);
 

@@ -1,4 +1,5 @@
 // Places: instances of actors on devices, and the state that each has.
+#include "compiler/base/check.h"
 #include "compiler/graph/elaborator.h"
 #include "fmt/format.h"
 
@@ -126,13 +127,7 @@ Value Elaborator::StateLayout(program::TypeId type_id, const std::string& name, 
   bool is_static = tensor && llvm::all_of(tensor->dims, [](const program::Dim& dim) {
     return dim.kind == program::Dim::kExpr;
   });
-  if (!is_static) {
-    Report(Code::kE0528, type.range,
-           fmt::format("state `{}` needs tensors of static shape: no dimension may be bounded or "
-                       "left open",
-                       name));
-    return Value();
-  }
+  CGRAPH_CHECK(is_static, "elaborate", name + ": a state whose shape is not static");
   std::optional<graph::Type> concrete = ConcreteType(*tensor, frame, type.range);
   if (!concrete) return Value();
   graph::StateId id = module_.states.Add({instance, name, std::move(*concrete)});
