@@ -1,10 +1,35 @@
 // cgc: the compiler's command. Every subcommand is a function of its own in command/; this file
 // only reads the command line and turns what went wrong into an exit code (docs: README.md).
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "compiler/base/diagnostics.h"
 #include "compiler/command/commands.h"
+
+namespace {
+
+// Says what is wrong with the command line: a word for a command that there is not, or a flag.
+void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
+              const std::string& first, const CLI::ParseError& error) {
+  std::string help = "cgc";
+  std::string what = error.what();
+  if (std::find(commands.begin(), commands.end(), first) != commands.end()) {
+    help += " " + first;
+  } else if (!first.empty() && first[0] != '-') {
+    const std::string near = cgraph::DidYouMean(first, commands);
+    what = fmt::format("there is no command `{}`{}", first,
+                       near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
+  }
+  fmt::print(stderr, "{}: {}\n`{} --help` says what there is\n", cgc.get_name(), what, help);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace cgraph;
@@ -21,9 +46,14 @@ int main(int argc, char** argv) {
   try {
     cgc.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-    cgc.exit(error);
-    return asked ? kSuccess : kUsage;
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // help or version
+      cgc.exit(error);
+      return kSuccess;
+    }
+    std::vector<std::string> names;
+    for (const auto& [name, run] : commands) names.push_back(name);
+    Complain(cgc, names, argc > 1 ? argv[1] : "", error);
+    return kUsage;
   }
   for (auto& [name, run] : commands) {
     if (cgc.got_subcommand(name)) return run();

@@ -150,6 +150,7 @@ Compilation Pipeline::Run() {
   clock_.Done("emit");
   Prove();
   Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
+  if (result_.exit_code != kSuccess) result_.plan = nullptr;  // its text could not be written
   return std::move(result_);
 }
 

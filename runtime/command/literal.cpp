@@ -118,7 +118,8 @@ class LiteralParser {
       return Wrong(fmt::format("`{}` is outside of {}", word, plan::DTypeName(array_.dtype)));
     }
     if (error != std::errc() || end != word.data() + word.size()) {
-      return Wrong(fmt::format("`{}` is no {}", word, plan::DTypeName(array_.dtype)));
+      return Wrong(fmt::format("`{}` is no {}, nor a file, whose name ends in .npy", word,
+                               plan::DTypeName(array_.dtype)));
     }
     Append(value);
     return Status::Ok();

@@ -1,8 +1,8 @@
-// Bytes to a plan and back. FlatBuffers' verifier bounds every offset. What it does not see: vectors
-// of 8-byte things that are not aligned to 8, and sharing (a small file may point a million times at
-// one table, and unpacking would copy it a million times). So a census walks the plan first: vectors
-// are aligned, the bytes that unpacking copies fit in the file (our own writer shares nothing), and
-// text is UTF-8, since it is printed and becomes JSON.
+// Bytes to a plan and back. FlatBuffers' verifier bounds every offset. What it does not see:
+// vectors of 8-byte things that are not aligned to 8, and sharing (a small file may point a million
+// times at one table, and unpacking would copy it a million times). So a census walks the plan
+// first: vectors are aligned, the bytes that unpacking copies fit in the file (our own writer
+// shares nothing), and text is UTF-8, since it is printed and becomes JSON.
 #include "runtime/plan/load.h"
 
 #include <unistd.h>
@@ -16,13 +16,12 @@
 
 #include <fmt/format.h>
 
-
 namespace cgraph::plan {
 namespace {
 
 // A table is at least a vtable offset and the offset that points at it.
 constexpr size_t kMinTableBytes = 8;
-constexpr size_t kMaxTableDepth = 16;                      // Plan, Kernel, Primitive, Attribute: 4
+constexpr size_t kMaxTableDepth = 16;  // Plan, Kernel, Primitive, Attribute: 4
 constexpr size_t kMaxPlanBytes = std::numeric_limits<int32_t>::max();  // FlatBuffers' own limit
 
 Status Invalid(std::string message) { return Status(StatusCode::kInvalid, std::move(message)); }
@@ -44,7 +43,8 @@ bool IsUtf8(const uint8_t* text, size_t size) {
       code = code << 6 | (text[i + k] & 0x3f);
     }
     static constexpr uint32_t kSmallest[] = {0, 0x80, 0x800, 0x10000};
-    if (code < kSmallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
+    if (code < kSmallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+      return false;
     i += more + 1;
   }
   return true;
@@ -181,7 +181,8 @@ void CountPlan(const wire::Plan& plan, Census& census) {
 Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes) {
   if (bytes.size() < 16 || bytes.size() > kMaxPlanBytes ||
       !flatbuffers::BufferHasIdentifier(bytes.data(), wire::PlanIdentifier())) {
-    return Invalid("not a plan: a plan has the file identifier \"CGPL\"");
+    return Invalid("not a plan (it lacks the file identifier \"CGPL\"); `cgc compile` makes one of "
+                   "a .cgraph");
   }
   if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) != 0) {
     return FromBytes(std::vector<uint8_t>(bytes.begin(), bytes.end()));
@@ -195,8 +196,10 @@ Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes) {
   }
   const wire::Plan* plan = wire::GetPlan(bytes.data());
   if (plan->format() != kFormat) {
-    return Invalid(fmt::format("the plan has format {}, and this program reads format {}: compile "
-                               "the source again", plan->format(), kFormat));
+    return Invalid(
+        fmt::format("the plan has format {}, and this program reads format {}: compile "
+                    "the source again",
+                    plan->format(), kFormat));
   }
   if (plan->start() == nullptr) return Invalid("the plan has no start graph");
   Census census(bytes.size());
