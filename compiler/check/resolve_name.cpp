@@ -105,7 +105,8 @@ Value Resolver::ResolveSymbol(const Symbol& symbol, const std::string& name, Ran
   return Poison(range);
 }
 
-Value Resolver::ReportUnknownName(const std::string& name, Range range) {
+// `mend` is what helps where no other name is near.
+Value Resolver::ReportUnknownName(const std::string& name, Range range, const char* mend) {
   if (checker_.syntax_errors) return Poison(range);
   if (IsDeviceWord(name, range)) {
     Report(Code::kE0421, range,
@@ -133,8 +134,9 @@ Value Resolver::ReportUnknownName(const std::string& name, Range range) {
       candidates.push_back(program_.states[id].name);
     }
   }
+  const std::string near = checker_.Suggestion(name, candidates);
   Report(Code::kE0301, range,
-         fmt::format("`{}` is not declared{}", name, checker_.Suggestion(name, candidates)));
+         fmt::format("`{}` is not declared{}", name, near.empty() ? mend : near));
   return Poison(range);
 }
 

@@ -1,6 +1,7 @@
 // Statements, and the local names that they make.
 #include <fmt/format.h>
 
+#include "compiler/check/names.h"
 #include "compiler/check/resolver.h"
 
 namespace cgraph::check {
@@ -240,6 +241,11 @@ bool Resolver::ResolveTargetName(const syntax::Expr& expr, Assign& assign) {
   if (!name) {
     Report(Code::kE0412, expr.range,
            "only a `var`, a state, or an element of one can be assigned to");
+    return false;
+  }
+  if (name->name != "none" && !IsOwnName(name->name) && !HasName(module_, name->name)) {
+    ReportUnknownName(name->name, expr.range,
+                      "; `let` declares a name, `var` one that is assigned again");
     return false;
   }
   Value target = ResolveName(name->name, expr.range);

@@ -106,7 +106,7 @@ class Resolver {
   std::optional<Value> ResolveOwnName(const std::string& name, Range range);
   std::optional<Value> ResolveDimName(const std::string& name, Range range);
   Value ResolveSymbol(const Symbol& symbol, const std::string& name, Range range);
-  Value ReportUnknownName(const std::string& name, Range range);
+  Value ReportUnknownName(const std::string& name, Range range, const char* mend = "");
   bool IsOwnName(const std::string& name) const;
   bool IsDeviceWord(const std::string& name, Range range);
   // `t` of `t.relu` where t is an imported file and nothing nearer.

@@ -208,7 +208,8 @@ std::optional<Dims> Elaborator::Drop(const Dims& run, program::ExprId index, Fra
   if (!dim) return std::nullopt;
   if (*dim < 0 || *dim >= static_cast<int64_t>(run.size())) {
     Report(Code::kE0511, SiteOr(range),
-           fmt::format("`{}`: there is no dimension {} among {}", frame.subject, *dim, run.size()));
+           fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0",
+                       frame.subject, *dim, run.size()));
     return std::nullopt;
   }
   Dims rest = run;

@@ -12,7 +12,7 @@ struct Open {
   Lexeme bracket;
   Place place = Place::kExpression;  // what stands inside
   uint32_t indent = 0;               // of the line that opened it
-  int ifs = 0;                       // `if`s directly inside whose `{` has not come yet
+  int ifs = 0;  // `if`s directly inside whose `{` has not come yet, in a block also `for`s
 };
 
 // A `}` that stands further left than the line of the `{` it closed: if a `}` turns out to be
@@ -68,10 +68,15 @@ class Balancer {
     } else if (body_missing_ && place() != Place::kExpression && now().first_on_line &&
                StartsStatementOnly(now().type)) {
       InsertOpener(Place::kBlock);
+    } else if (EndsHead()) {
+      --open_.back().ifs;
+      InsertOpener(Place::kBlock);
     }
     while (InBrackets() && EndsBrackets()) CloseInnermost();
     CheckLineBegin();
-    if (now().type == Lexer::IF && !open_.empty()) ++open_.back().ifs;
+    const bool heads = now().type == Lexer::IF ||
+                       (now().type == Lexer::FOR && place() == Place::kBlock);
+    if (heads && !open_.empty()) ++open_.back().ifs;
   }
 
   void BeginDeclaration() {
@@ -105,6 +110,15 @@ class Balancer {
 
   static bool StartsStatementOnly(size_t type) {
     return type == Lexer::LET || type == Lexer::VAR || type == Lexer::RETURN;
+  }
+
+  // Does a statement begin here, on a new line, though an `if` or `for` still lacks its `{`?
+  bool EndsHead() const {
+    if (place() != Place::kBlock || open_.back().ifs == 0 || !now().first_on_line) return false;
+    const size_t type = now().type;
+    bool begins = StartsStatementOnly(type) || type == Lexer::FOR || type == Lexer::IF ||
+                  IsName(type);
+    return begins && EndsOperand(before());
   }
 
   // Can this lexeme not stand inside the innermost `(` or `[`, so that its end is missing?

@@ -58,6 +58,8 @@ TEST_CASE("a missing brace is found where the layout breaks") {
   CHECK(Where("actor A() {\n  method m() {\n    f()\n  }\ngraph g() { f() }\n") == "4:E0202");
   CHECK(Where("graph g() {\n  if a {\n    f()\n  f()\n}\ngraph h() { f() }\n") == "4:E0202");
   CHECK(Where("graph g() {\n  f()\n") == "2:E0202");
+  CHECK(Where("graph g() {\n  for x in y\n    f()\n  }\n  if a\n    f()\n  }\n}\n"
+              "graph h() { f() }\n") == "2:E0202 5:E0202");
   CHECK(Where("graph g() -> f32\n  let a = 1\n  return a\n}\ngraph h() { f() }\n") == "1:E0202");
   CHECK(Where("actor A()\n  state w: f32 = 1\n  method m() -> f32\n    return w\n  }\n}\n") ==
         "1:E0202 3:E0202");
