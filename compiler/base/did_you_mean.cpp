@@ -35,7 +35,7 @@ size_t EditDistance(llvm::StringRef a, llvm::StringRef b) {
 }
 
 std::string DidYouMean(llvm::StringRef name, llvm::ArrayRef<std::string> candidates) {
-  size_t best = std::min<size_t>(name.size() / 3 + 1, 3);
+  size_t best = std::min<size_t>((name.size() + 2) / 3, 3);  // `flt` is none of `int`
   if (name.size() < 3) best = name.size();  // `x` is no misspelling of `y`
   std::string nearest;
   for (const std::string& candidate : candidates) {
