@@ -38,7 +38,7 @@ ARROWS = {
     "tests/interpreter": ["runtime/plan/plan.h"],
     "tests": ["compiler", "runtime", "tests"],
     "examples": ["runtime"],
-    "bench": ["runtime", "compiler"],
+    "bench": ["runtime", "compiler", "tests/support"],
 }
 # The prover sees the plan and its words, nothing of whoever made it; only the parser knows ANTLR;
 # the runtime knows neither LLVM nor ANTLR.
