@@ -75,7 +75,8 @@ void GraphIndex::IndexCollectives() {
         if (graph_.parts[p].part() != Part::collective) continue;
         const uint32_t c = graph_.collectives[graph_.parts[p].subject()]->communicator;
         const auto seat = std::lower_bound(seats.begin(), seats.end(), std::tuple(c, lane(i), 0u));
-        if (seat == seats.end() || std::get<0>(*seat) != c || std::get<1>(*seat) != lane(i)) continue;
+        if (seat == seats.end() || std::get<0>(*seat) != c || std::get<1>(*seat) != lane(i))
+          continue;
         collective_parts_.push_back({c, turns[seat - seats.begin()]++, std::get<2>(*seat), i, p});
       }
     }
@@ -97,7 +98,8 @@ AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers
   const Graph& graph = index.graph();
   const uint32_t instructions = static_cast<uint32_t>(graph.instructions.size());
   for (uint32_t i = 0; i < instructions; ++i) {
-    index.ForEachAccess(i, [&](uint32_t value, bool) { ++first_[graph.values[value].buffer() + 1]; });
+    index.ForEachAccess(i,
+                        [&](uint32_t value, bool) { ++first_[graph.values[value].buffer() + 1]; });
   }
   for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   accesses_.resize(first_.back());
@@ -105,8 +107,12 @@ AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers
   for (uint32_t i = 0; i < instructions; ++i) {
     index.ForEachAccess(i, [&](uint32_t id, bool write) {
       const Value& value = graph.values[id];
-      accesses_[next[value.buffer()]++] = {i, id, graph.instructions[i].written(), write,
-                                           value.offset(), value.offset() + value.bytes()};
+      accesses_[next[value.buffer()]++] = {i,
+                                           id,
+                                           graph.instructions[i].written(),
+                                           write,
+                                           value.offset(),
+                                           value.offset() + value.bytes()};
     });
   }
   for (size_t buffer = 0; buffer + 1 < first_.size(); ++buffer) {

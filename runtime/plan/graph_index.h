@@ -71,8 +71,8 @@ class GraphIndex {
   // has it: visit(symbol, value, part). A part that is moved at the bound needs none.
   template <typename Visit>
   void ForEachSymbol(uint32_t instruction, Visit visit) const;
-  // Operands and the extents that are read with them: visit(value, write). An instruction that makes
-  // an extent does not read it.
+  // Operands and the extents that are read with them: visit(value, write). An instruction that
+  // makes an extent does not read it.
   template <typename Visit>
   void ForEachAccess(uint32_t instruction, Visit visit) const;
 
@@ -83,8 +83,8 @@ class GraphIndex {
   };
   static std::span<const Message> Slice(const Lists& lists, uint32_t channel) {
     if (lists.first.empty()) return {};
-    return std::span(lists.messages).subspan(lists.first[channel],
-                                             lists.first[channel + 1] - lists.first[channel]);
+    return std::span(lists.messages)
+        .subspan(lists.first[channel], lists.first[channel + 1] - lists.first[channel]);
   }
   void IndexChannels(Part part, Lists& lists);
   void IndexCollectives();
@@ -119,14 +119,17 @@ void GraphIndex::ForEachOperand(uint32_t instruction, Visit visit) const {
     }
   };
   switch (at.kind()) {
-    case Kind::signal: case Kind::wait: return;
+    case Kind::signal:
+    case Kind::wait:
+      return;
     case Kind::comm:
       for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
         const CommPart& part = graph_.parts[p];
         visit_range(part.first(), part.inputs(), part.outputs(), p);
       }
       return;
-    default: visit_range(at.first(), at.inputs(), at.outputs(), kNone);
+    default:
+      visit_range(at.first(), at.inputs(), at.outputs(), kNone);
   }
 }
 

@@ -1,7 +1,8 @@
-// A plan as JSON and back, by FlatBuffers' own generator and parser over the schema that is compiled
-// in. All fields are written, also those that have their default, so that the text can be edited
-// without knowing the schema. On the way in the JSON is read strictly: unknown fields and unknown
-// names of enum members are refused, and what was read passes the same gate as a file (FromBytes).
+// A plan as JSON and back, by FlatBuffers' own generator and parser over the schema that is
+// compiled in. All fields are written, also those that have their default, so that the text can be
+// edited without knowing the schema. On the way in the JSON is read strictly: unknown fields and
+// unknown names of enum members are refused, and what was read passes the same gate as a file
+// (FromBytes).
 #include <fmt/format.h>
 #include <flatbuffers/idl.h>
 

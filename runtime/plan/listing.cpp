@@ -97,7 +97,8 @@ class Listing {
       extra += fmt::format(", inplace {}->{}", pair.input(), pair.output());
     }
     if (!kernel.library.empty()) extra += fmt::format(", {}:{}", kernel.library, kernel.symbol);
-    Line(1, "kernel{} {}: {} flops, {} bytes{}", id, kernel.name, kernel.flops, kernel.bytes, extra);
+    Line(1, "kernel{} {}: {} flops, {} bytes{}", id, kernel.name, kernel.flops, kernel.bytes,
+         extra);
     for (const auto& primitive : kernel.body) {
       std::string attributes;
       for (const auto& attribute : primitive->attributes) {
@@ -139,8 +140,9 @@ class Listing {
     }
     PrintMemory(graph);
     for (const Extent& extent : graph.extents) {
-      const std::string symbol =
-          extent.symbol() < graph.symbols.size() ? Name(graph.symbols[extent.symbol()].name()) : "?";
+      const std::string symbol = extent.symbol() < graph.symbols.size()
+                                     ? Name(graph.symbols[extent.symbol()].name())
+                                     : "?";
       Line(1, "extent {} on {}: {}", symbol, DeviceName(plan_, extent.device()),
            ValueText(graph, extent.value()));
     }
@@ -215,12 +217,20 @@ class Listing {
   std::string Deed(const Graph& graph, const Instruction& instruction) const {
     const std::string inputs = Operands(graph, instruction.first(), instruction.inputs());
     switch (instruction.kind()) {
-      case Kind::comm: return Parts(graph, instruction);
-      case Kind::wait: return Waits(graph, instruction);
-      case Kind::signal: return fmt::format("signal event{}", instruction.subject());
-      case Kind::copy: case Kind::give:
-      case Kind::call: case Kind::take: case Kind::load: break;
-      default: return fmt::format("kind {}", static_cast<int>(instruction.kind()));
+      case Kind::comm:
+        return Parts(graph, instruction);
+      case Kind::wait:
+        return Waits(graph, instruction);
+      case Kind::signal:
+        return fmt::format("signal event{}", instruction.subject());
+      case Kind::copy:
+      case Kind::give:
+      case Kind::call:
+      case Kind::take:
+      case Kind::load:
+        break;
+      default:
+        return fmt::format("kind {}", static_cast<int>(instruction.kind()));
     }
     std::string text = EnumNameKind(instruction.kind());
     if (instruction.kind() == Kind::call) {
@@ -260,9 +270,9 @@ class Listing {
         text += fmt::format("{} collective{}",
                             known ? graph.collectives[part.subject()]->kind : "?", part.subject());
       } else {
-        text += fmt::format("{} channel{} transfer {}",
-                            part.part() == Part::send ? "send" : "receive", part.subject(),
-                            part.transfer());
+        text +=
+            fmt::format("{} channel{} transfer {}", part.part() == Part::send ? "send" : "receive",
+                        part.subject(), part.transfer());
       }
       if (part.flags() & kAtBound) text += " at-bound";
       text += fmt::format("({})", Operands(graph, part.first(), part.inputs()));

@@ -51,15 +51,15 @@ using wire::Symbol;
 using wire::Value;
 using wire::Wait;
 
-inline constexpr uint32_t kFormat = 1;           // raised whenever an old reader would misread
-inline constexpr uint32_t kNone = 0xffffffff;    // an absent index
+inline constexpr uint32_t kFormat = 1;         // raised whenever an old reader would misread
+inline constexpr uint32_t kNone = 0xffffffff;  // an absent index
 
 inline constexpr uint8_t kMayFail = 1;
 inline constexpr uint8_t kCommitsState = 2;
 inline constexpr uint8_t kMayBeCaptured = 4;
 inline constexpr uint8_t kAlwaysRuns = 8;
 
-inline constexpr uint8_t kAtBound = 1;           // CommPart flag
+inline constexpr uint8_t kAtBound = 1;  // CommPart flag
 
 }  // namespace cgraph::plan
 

@@ -111,12 +111,18 @@ Deed InstructionDeed(const Plan& plan, const Graph& graph, const Instruction& in
       const Kernel* kernel = Find(plan.kernels, instruction.subject());
       return {fmt::format("call {}", kernel == nullptr ? "?" : kernel->name), ""};
     }
-    case Kind::comm: return CommDeed(plan, graph, instruction);
-    case Kind::copy: return {"copy " + OperandNames(plan, graph, first, 1), ""};
-    case Kind::signal: return {fmt::format("signal event {}", instruction.subject()), ""};
-    case Kind::wait: return WaitDeed(graph, instruction);
-    case Kind::take: return {"take " + OperandNames(plan, graph, first, 1), ""};
-    case Kind::give: return {"give " + OperandNames(plan, graph, first, 1), ""};
+    case Kind::comm:
+      return CommDeed(plan, graph, instruction);
+    case Kind::copy:
+      return {"copy " + OperandNames(plan, graph, first, 1), ""};
+    case Kind::signal:
+      return {fmt::format("signal event {}", instruction.subject()), ""};
+    case Kind::wait:
+      return WaitDeed(graph, instruction);
+    case Kind::take:
+      return {"take " + OperandNames(plan, graph, first, 1), ""};
+    case Kind::give:
+      return {"give " + OperandNames(plan, graph, first, 1), ""};
     case Kind::load: {
       const WeightFile* weight = Find(plan.weights, instruction.subject());
       return {fmt::format("load {}", OperandNames(plan, graph, first, 1)),

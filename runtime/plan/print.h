@@ -16,7 +16,7 @@ std::string DeviceName(const Plan& plan, uint32_t device);  // "gpu[1]", "cpu[0]
 std::string LaneName(const Plan& plan, uint32_t lane);      // "gpu[1] comm"
 // "first.hidden", with its indices "stage[1].forward(3)"; "" for none.
 std::string CallName(const Plan& plan, const Graph& graph, uint32_t call);
-std::string SiteText(const Plan& plan, uint32_t site);      // "digits.cgraph:25:11"
+std::string SiteText(const Plan& plan, uint32_t site);  // "digits.cgraph:25:11"
 // What it does, for messages: "send `h` of first.hidden to gpu[1] (digits.cgraph:25:11)".
 std::string InstructionText(const Plan& plan, const Graph& graph, uint32_t instruction);
 // The lane whose list holds an instruction, by a search over the lanes; kNone when none does.

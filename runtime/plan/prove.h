@@ -33,10 +33,10 @@ const char* RefusalName(Refusal refusal);
 
 // One instruction of a refusal, as people read it.
 struct Step {
-  std::string graph;        // "start" for the start graph
-  uint32_t instruction = 0; // index into its instructions
-  std::string text;         // "gpu[1] comm: receive `h` of first.hidden (digits.cgraph:25:17)"
-  std::string waits_for;    // why this step waits for the next one of the cycle; empty for a race
+  std::string graph;         // "start" for the start graph
+  uint32_t instruction = 0;  // index into its instructions
+  std::string text;          // "gpu[1] comm: receive `h` of first.hidden (digits.cgraph:25:17)"
+  std::string waits_for;     // why this step waits for the next one of the cycle; empty for a race
 };
 
 struct Verdict {

@@ -59,8 +59,7 @@ uint32_t GraphBuilder::Value(const std::string& name, uint32_t device, DType dty
 
 uint32_t GraphBuilder::ValueAt(const std::string& name, uint32_t device, uint64_t offset,
                                DType dtype, const Dims& dims, Space space) {
-  const uint32_t buffer =
-      AddBuffer(FindArena(device, space, kNone), offset, Bytes(dtype, dims));
+  const uint32_t buffer = AddBuffer(FindArena(device, space, kNone), offset, Bytes(dtype, dims));
   return AddValue(name, dtype, dims, buffer, 0);
 }
 
@@ -286,8 +285,8 @@ GraphBuilder::Handle GraphBuilder::Transfer(uint32_t channel, uint32_t from, uin
 GraphBuilder::Handle GraphBuilder::Part(uint32_t lane, uint32_t collective,
                                         const std::vector<uint32_t>& inputs,
                                         const std::vector<uint32_t>& outputs) {
-  const Handle handle =
-      AppendComm(lane, CommPart(plan::Part::collective, 0, 0, 0, collective, 0, 0), inputs, outputs);
+  const Handle handle = AppendComm(
+      lane, CommPart(plan::Part::collective, 0, 0, 0, collective, 0, 0), inputs, outputs);
   for (Handle other = 0; other < handle; ++other) {
     const Instruction& comm = At(other);
     if (comm.kind() != Kind::comm) continue;

@@ -63,7 +63,10 @@ class GraphBuilder {
   // The i64 value in which `device` finds the symbol's extent (made in its slots when not given).
   uint32_t Extent(uint32_t symbol, uint32_t device, uint32_t value = kNone);
   // Copies of slot arenas made from here on (default: the graph's inflight).
-  GraphBuilder& Copies(uint16_t copies) { copies_ = copies; return *this; }
+  GraphBuilder& Copies(uint16_t copies) {
+    copies_ = copies;
+    return *this;
+  }
 
   uint32_t Event() { return graph_->events++; }
   // capacity 0: rendezvous; otherwise buffered.
@@ -74,7 +77,10 @@ class GraphBuilder {
   // The method call that instructions appended from here on belong to.
   GraphBuilder& Method(uint32_t place, const std::string& method, uint32_t line = 0,
                        std::vector<int32_t> indices = {});
-  GraphBuilder& NoMethod() { call_ = kNone; return *this; }
+  GraphBuilder& NoMethod() {
+    call_ = kNone;
+    return *this;
+  }
 
   // Instructions, appended to a lane.
   Handle Call(uint32_t lane, uint32_t kernel, const std::vector<uint32_t>& inputs,
@@ -101,8 +107,14 @@ class GraphBuilder {
   Handle Last() const { return static_cast<Handle>(items_.size() - 1); }
   Instruction& At(Handle handle) { return items_[handle].instruction; }
   uint32_t Index(Handle handle) const { return items_[handle].index; }  // after Build()
-  GraphBuilder& Lag(uint16_t lag) { At(Last()).mutate_lag(lag); return *this; }
-  GraphBuilder& Segment(uint32_t segment) { At(Last()).mutate_segment(segment); return *this; }
+  GraphBuilder& Lag(uint16_t lag) {
+    At(Last()).mutate_lag(lag);
+    return *this;
+  }
+  GraphBuilder& Segment(uint32_t segment) {
+    At(Last()).mutate_segment(segment);
+    return *this;
+  }
   plan::Graph& graph() { return *graph_; }
 
  private:

@@ -179,7 +179,8 @@ TEST_CASE("words and listing") {
         "call work of layer.hidden(3) (test.cgraph:7:1)");
   CHECK(InstructionText(*plan, graph, g.Index(all.receive)) == "receive `h` from gpu[0]");
   CHECK(InstructionText(*plan, graph, g.Index(all.part[0])) == "all_reduce `sum`");
-  CHECK(InstructionText(*plan, graph, g.Index(all.first_wait)) == "wait for event 0 (1 round before)");
+  CHECK(InstructionText(*plan, graph, g.Index(all.first_wait)) ==
+        "wait for event 0 (1 round before)");
   CHECK(InstructionText(*plan, graph, kNone) == "?");
   CHECK(LaneOf(graph, g.Index(all.give)) == all.gives);
   const std::string text = ToText(*plan);
@@ -269,7 +270,8 @@ const std::vector<Break>& Breaks() {
        [](auto& e, auto&, auto& g) {
          Val(g, g.operands[PartOf(e, g, e.part[1]).first()]).mutate_dtype(DType::i32);
        }},
-      {"an unknown collective", "rule 3", [](auto&, auto&, auto& g) { g.collectives[0]->kind = "x"; }},
+      {"an unknown collective", "rule 3",
+       [](auto&, auto&, auto& g) { g.collectives[0]->kind = "x"; }},
       {"an unknown reduction", "rule 3",
        [](auto&, auto&, auto& g) { g.collectives[0]->reduction = "xor"; }},
       {"a barrier with values", "rule 3",
@@ -298,7 +300,8 @@ const std::vector<Break>& Breaks() {
        [](auto& e, auto&, auto& g) {
          Ins(e, g, e.copy_out).mutate_written(Ins(e, g, e.receive).written());
        }},
-      {"a constant that nothing fills", "rule 4", [](auto&, auto&, auto& g) { g.constants.clear(); }},
+      {"a constant that nothing fills", "rule 4",
+       [](auto&, auto&, auto& g) { g.constants.clear(); }},
       {"a static read of what extents scale", "rule 4",
        [](auto& e, auto&, auto& g) {
          const uint32_t value = Operand(e, g, e.call, 0);
@@ -330,9 +333,12 @@ const std::vector<Break>& Breaks() {
        }},
       {"two state arenas of one actor", "rule 5",
        [](auto& e, auto&, auto& g) { g.arenas.push_back(Are(g, e.w)); }},
-      {"no copies of slots", "rule 6", [](auto& e, auto&, auto& g) { Are(g, e.h0).mutate_copies(0); }},
-      {"two copies of state", "rule 6", [](auto& e, auto&, auto& g) { Are(g, e.w).mutate_copies(2); }},
-      {"a copy of an input", "rule 6", [](auto& e, auto&, auto& g) { Are(g, e.x).mutate_copies(1); }},
+      {"no copies of slots", "rule 6",
+       [](auto& e, auto&, auto& g) { Are(g, e.h0).mutate_copies(0); }},
+      {"two copies of state", "rule 6",
+       [](auto& e, auto&, auto& g) { Are(g, e.w).mutate_copies(2); }},
+      {"a copy of an input", "rule 6",
+       [](auto& e, auto&, auto& g) { Are(g, e.x).mutate_copies(1); }},
       {"a call that writes a constant", "rule 6",
        [](auto& e, auto&, auto& g) {
          Operand(e, g, e.commit, 0) = e.one;
@@ -450,7 +456,8 @@ TEST_CASE("bytes that were cut or changed never do harm") {
     const int changes = 1 + static_cast<int>(random() % 4);
     for (int i = 0; i < changes; ++i) {
       static constexpr uint8_t kTelling[] = {0, 1, 2, 0x7f, 0x80, 0xff};
-      const uint8_t value = random() % 2 == 0 ? kTelling[random() % 6] : static_cast<uint8_t>(random());
+      const uint8_t value =
+          random() % 2 == 0 ? kTelling[random() % 6] : static_cast<uint8_t>(random());
       mutant[random() % mutant.size()] = value;
     }
     const auto plan = FromBytes(mutant);
@@ -474,7 +481,8 @@ TEST_CASE("tables that share memory are refused before they are unpacked") {
   wire::GraphBuilder graph(builder);
   graph.add_constant_data(data);
   const auto shared = graph.Finish();
-  const auto graphs = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Graph>>(1000, shared));
+  const auto graphs =
+      builder.CreateVector(std::vector<flatbuffers::Offset<wire::Graph>>(1000, shared));
   wire::PlanBuilder plan(builder);
   plan.add_format(kFormat);
   plan.add_start(shared);

@@ -13,11 +13,11 @@ std::string Explain(const Verdict& verdict) {
   return std::string(RefusalName(verdict.refusal)) + "\n" + verdict.message;
 }
 
-#define REQUIRE_PROVED(plan)               \
-  do {                                     \
-    const Verdict verdict_ = Prove(plan);  \
-    INFO(Explain(verdict_));               \
-    REQUIRE(verdict_.proved());            \
+#define REQUIRE_PROVED(plan)              \
+  do {                                    \
+    const Verdict verdict_ = Prove(plan); \
+    INFO(Explain(verdict_));              \
+    REQUIRE(verdict_.proved());           \
   } while (false)
 #define REQUIRE_REFUSED(plan, expected)             \
   do {                                              \
@@ -127,8 +127,8 @@ TEST_CASE("a wait in a circle of lanes is refused with its steps") {
   }
 }
 
-// A lane makes a value in a slot, another uses it: `forward` after it was made, and the slot is made
-// again only `back` rounds after its use. The user may lag behind.
+// A lane makes a value in a slot, another uses it: `forward` after it was made, and the slot is
+// made again only `back` rounds after its use. The user may lag behind.
 struct Handover {
   PlanBuilder plan;
   uint32_t make_lane, use_lane, value;
@@ -284,7 +284,8 @@ TEST_CASE("rule 11 finds a k that the order of a round does not suggest") {
 TEST_CASE("many buffers in the same bytes, in turn") {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::cpu, 0);
-  const uint32_t lanes[2] = {plan.Lane(device, LaneKind::compute), plan.Lane(device, LaneKind::copy)};
+  const uint32_t lanes[2] = {plan.Lane(device, LaneKind::compute),
+                             plan.Lane(device, LaneKind::copy)};
   GraphBuilder& g = plan.Graph("main", 2).Copies(1);
   const uint32_t make = plan.Kernel("iota");
   const uint32_t over = g.Event();
@@ -299,7 +300,8 @@ TEST_CASE("many buffers in the same bytes, in turn") {
   auto built = plan.Build();
   REQUIRE_PROVED(*built);
   for (Instruction& i : built->graphs[0]->instructions) {
-    if (i.kind() == Kind::wait && i.first() == kCount / 2) built->graphs[0]->waits[i.first()].mutate_lag(1);
+    if (i.kind() == Kind::wait && i.first() == kCount / 2)
+      built->graphs[0]->waits[i.first()].mutate_lag(1);
   }
   REQUIRE_REFUSED(*built, kRace);
 }
@@ -309,7 +311,8 @@ TEST_CASE("groups of several parts: an exchange in one group does not hang") {
     PlanBuilder plan;
     uint32_t lane[2], value[2], got[2], channel[2];
     GraphBuilder& g = plan.Graph("main");
-    for (uint32_t i = 0; i < 2; ++i) lane[i] = plan.Lane(plan.Device(DeviceKind::gpu, i), LaneKind::comm);
+    for (uint32_t i = 0; i < 2; ++i)
+      lane[i] = plan.Lane(plan.Device(DeviceKind::gpu, i), LaneKind::comm);
     for (uint32_t i = 0; i < 2; ++i) {
       value[i] = g.Value("v", i + 1, DType::f32, {4});
       got[i] = g.Value("g", i + 1, DType::f32, {4});
@@ -318,15 +321,19 @@ TEST_CASE("groups of several parts: an exchange in one group does not hang") {
     }
     for (uint32_t i = 0; i < 2; ++i) {
       const auto send = g.Send(channel[i], {value[i]}, i);
-      if (grouped) g.Group(send, Part::recv, channel[1 - i], {}, {got[i]}, 1 - i);
-      else g.Receive(channel[1 - i], {got[i]}, 1 - i);
+      if (grouped)
+        g.Group(send, Part::recv, channel[1 - i], {}, {got[i]}, 1 - i);
+      else
+        g.Receive(channel[1 - i], {got[i]}, 1 - i);
       if (grouped && i == 1) g.At(send).mutate_written(g.At(send - 1).written());
       // Without groups, program order must still put each send before its receive.
       if (!grouped && i == 1) g.At(send).mutate_written(g.At(send - 2).written());
     }
     const auto built = plan.Build();
-    if (grouped) REQUIRE_PROVED(*built);
-    else REQUIRE_REFUSED(*built, kHang);
+    if (grouped)
+      REQUIRE_PROVED(*built);
+    else
+      REQUIRE_REFUSED(*built, kHang);
   }
 }
 
@@ -423,13 +430,15 @@ TEST_CASE("collectives join their members") {
 TEST_CASE("only data orders memory over a collective") {
   // Everyone reads at its end what device 0 wrote in the caller's memory before: data flows from
   // all to all in an all_reduce, from the root only in a broadcast.
-  for (const auto& [kind, root, ordered] : std::vector<std::tuple<std::string, int32_t, bool>>{
-           {"all_reduce", 0, true}, {"broadcast", 0, true}, {"broadcast", 1, false},
-           {"reduce", 0, false}, {"reduce", 2, true}}) {
+  for (const auto& [kind, root, ordered] :
+       std::vector<std::tuple<std::string, int32_t, bool>>{{"all_reduce", 0, true},
+                                                           {"broadcast", 0, true},
+                                                           {"broadcast", 1, false},
+                                                           {"reduce", 0, false},
+                                                           {"reduce", 2, true}}) {
     Ring ring(kind, root);
     GraphBuilder& g = ring.plan.Graph("second");
-    const uint32_t collective =
-        g.Collective(kind, 0, kind == "broadcast" ? "" : "sum", root);
+    const uint32_t collective = g.Collective(kind, 0, kind == "broadcast" ? "" : "sum", root);
     const uint32_t shared = g.Value("s", PlanBuilder::kCaller, DType::f32, {4});
     const uint32_t make = ring.plan.Kernel("iota");
     std::vector<uint32_t> in, out;
@@ -483,8 +492,10 @@ TEST_CASE("a segment starts when all that it waits for is there") {
     g.Call(lane, kernel, {b}, {c});
     g.Signal(lane, over);
     const auto built = plan.Build();
-    if (captured) REQUIRE_REFUSED(*built, kHang);
-    else REQUIRE_PROVED(*built);
+    if (captured)
+      REQUIRE_REFUSED(*built, kHang);
+    else
+      REQUIRE_PROVED(*built);
   }
 }
 
@@ -637,7 +648,8 @@ struct TwoGraphs {
   PlanBuilder plan;
   TwoGraphs(bool same_lane, bool second_writes, bool same_state) {
     const uint32_t device = plan.Device(DeviceKind::cpu, 0);
-    const uint32_t lanes[2] = {plan.Lane(device, LaneKind::compute), plan.Lane(device, LaneKind::copy)};
+    const uint32_t lanes[2] = {plan.Lane(device, LaneKind::compute),
+                               plan.Lane(device, LaneKind::copy)};
     const uint32_t actor = plan.Actor("counter", device, {{"i", 4}, {"j", 4}});
     const uint32_t inc = plan.Kernel("inc", {.inplace = {Inplace(0, 0)}});
     const uint32_t read = plan.Kernel("read");
@@ -672,7 +684,8 @@ TEST_CASE("rule 14: graphs compose over state that is touched on one lane") {
 TEST_CASE("the start graph is proved like any other") {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::cpu, 0);
-  const uint32_t lanes[2] = {plan.Lane(device, LaneKind::compute), plan.Lane(device, LaneKind::copy)};
+  const uint32_t lanes[2] = {plan.Lane(device, LaneKind::compute),
+                             plan.Lane(device, LaneKind::copy)};
   GraphBuilder& g = plan.Start();
   const uint32_t v = g.Value("v", device, DType::f32, {4});
   g.Call(lanes[0], plan.Kernel("iota"), {}, {v});

@@ -77,8 +77,8 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
   const Context context{plan, graph, start ? "start graph" : fmt::format("graph `{}`", graph.name),
                         start, kernel_operands};
   if (graph.inflight == 0 || graph.inflight > kMaxInflight) {
-    return Refuse(context, fmt::format("inflight is {} and must be 1 to {}", graph.inflight,
-                                       kMaxInflight));
+    return Refuse(context,
+                  fmt::format("inflight is {} and must be 1 to {}", graph.inflight, kMaxInflight));
   }
   CGRAPH_RETURN_IF_ERROR(CheckMemory(context));
   CGRAPH_RETURN_IF_ERROR(CheckTables(context));

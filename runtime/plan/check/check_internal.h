@@ -20,8 +20,8 @@ inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 46;  // all arenas of 
 inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxInflight = 65535;
 inline constexpr uint32_t kMaxWorkers = 4096;
-inline constexpr uint32_t kMaxAlign = 1 << 21;    // a huge page
-inline constexpr size_t kMaxInplace = 64;         // pairs of one kernel
+inline constexpr uint32_t kMaxAlign = 1 << 21;     // a huge page
+inline constexpr size_t kMaxInplace = 64;          // pairs of one kernel
 inline constexpr int32_t kMaxTemporaries = 65536;  // of one kernel
 
 struct Context {
@@ -49,7 +49,9 @@ inline bool InRange(uint64_t first, uint64_t count, uint64_t size) {
 }
 inline bool NoneOrIn(uint32_t index, size_t size) { return index == kNone || index < size; }
 template <typename E>
-bool Known(E value) { return value <= E::MAX; }
+bool Known(E value) {
+  return value <= E::MAX;
+}
 
 // width * the product of the extents; false when an extent is negative or the product is beyond any
 // arena.

@@ -1,5 +1,6 @@
 // The tables around the instructions, and each instruction by its kind. Ranges into the pools are
-// not shared: together they fit in their pool, which also keeps every later pass linear in the file.
+// not shared: together they fit in their pool, which also keeps every later pass linear in the
+// file.
 #include <algorithm>
 
 #include "runtime/plan/check/check_internal.h"
@@ -65,7 +66,8 @@ Status CheckCalls(const Context& context) {
         !NoneOrIn(call.site(), context.plan.sites.size()) ||
         !InRange(call.first_index(), call.indices(), graph.call_indices.size())) {
       return Refuse(context, fmt::format("call {} has a place, method, site or indices that do not "
-                                         "exist", id));
+                                         "exist",
+                                         id));
     }
   }
   return Status::Ok();
@@ -75,22 +77,24 @@ Status CheckExtentTable(const Context& context) {
   const Graph& graph = context.graph;
   std::vector<std::pair<uint32_t, uint32_t>> seen;
   for (const Extent& extent : graph.extents) {
-    if (extent.symbol() >= graph.symbols.size() ||
-        extent.device() >= context.plan.devices.size() || extent.value() >= graph.values.size()) {
+    if (extent.symbol() >= graph.symbols.size() || extent.device() >= context.plan.devices.size() ||
+        extent.value() >= graph.values.size()) {
       return Refuse(context, "an extent has a symbol, device or value that does not exist");
     }
     const Value& value = graph.values[extent.value()];
     if (value.dtype() != DType::i64 || value.rank() != 0) {
-      return Refuse(context, 7, fmt::format("an extent is an i64[], and {} is not",
-                                            ValueText(context, extent.value())));
+      return Refuse(
+          context, 7,
+          fmt::format("an extent is an i64[], and {} is not", ValueText(context, extent.value())));
     }
     seen.emplace_back(extent.symbol(), extent.device());
   }
   std::sort(seen.begin(), seen.end());
   const auto twice = std::adjacent_find(seen.begin(), seen.end());
   if (twice == seen.end()) return Status::Ok();
-  return Refuse(context, 7, fmt::format("{} has two extents for one symbol",
-                                        DeviceName(context.plan, twice->second)));
+  return Refuse(
+      context, 7,
+      fmt::format("{} has two extents for one symbol", DeviceName(context.plan, twice->second)));
 }
 
 struct PoolUse {
@@ -116,11 +120,17 @@ Space SpaceOf(const Graph& graph, uint32_t value) {
 // poisoned executions, neither state nor output (rule 3).
 bool MayWrite(Kind kind, Space space) {
   switch (space) {
-    case Space::slot: case Space::scratch: return true;
-    case Space::state: return kind == Kind::call || kind == Kind::copy || kind == Kind::load;
-    case Space::output: return kind == Kind::call || kind == Kind::copy;
-    case Space::input: return kind == Kind::take;
-    case Space::constant: return false;
+    case Space::slot:
+    case Space::scratch:
+      return true;
+    case Space::state:
+      return kind == Kind::call || kind == Kind::copy || kind == Kind::load;
+    case Space::output:
+      return kind == Kind::call || kind == Kind::copy;
+    case Space::input:
+      return kind == Kind::take;
+    case Space::constant:
+      return false;
   }
   return false;
 }
@@ -153,8 +163,8 @@ Status CheckPart(const Context& context, uint32_t id, const CommPart& part, Pool
   }
   if ((part.part() == Part::send && part.outputs() != 0) ||
       (part.part() == Part::recv && part.inputs() != 0)) {
-    return Refuse(context, fmt::format("{}: a send has no outputs and a receive no inputs",
-                                       At(context, id)));
+    return Refuse(
+        context, fmt::format("{}: a send has no outputs and a receive no inputs", At(context, id)));
   }
   return CheckWrites(context, id, part.first() + part.inputs(), part.outputs());
 }
@@ -216,25 +226,32 @@ Status CheckKind(const Context& context, uint32_t id) {
   const Graph& graph = context.graph;
   const Instruction& instruction = graph.instructions[id];
   switch (instruction.kind()) {
-    case Kind::call: return CheckCall(context, id);
-    case Kind::take: return CheckTake(context, id);
-    case Kind::give: return CheckGive(context, id);
+    case Kind::call:
+      return CheckCall(context, id);
+    case Kind::take:
+      return CheckTake(context, id);
+    case Kind::give:
+      return CheckGive(context, id);
     case Kind::copy:
       if (instruction.inputs() == 1 && instruction.outputs() == 1 &&
           SameType(graph, graph.operands[instruction.first()],
                    graph.operands[instruction.first() + 1])) {
         return Status::Ok();
       }
-      return Refuse(context, fmt::format("{} is not between two values of one type",
-                                         At(context, id)));
+      return Refuse(context,
+                    fmt::format("{} is not between two values of one type", At(context, id)));
     case Kind::load:
       if (context.start && instruction.inputs() == 0 && instruction.outputs() == 1 &&
           instruction.subject() < context.plan.weights.size()) {
         return Status::Ok();
       }
-      return Refuse(context, fmt::format("{}: a load makes one value of a weight, in the start graph",
-                                         At(context, id)));
-    case Kind::comm: case Kind::signal: case Kind::wait: break;
+      return Refuse(context,
+                    fmt::format("{}: a load makes one value of a weight, in the start graph",
+                                At(context, id)));
+    case Kind::comm:
+    case Kind::signal:
+    case Kind::wait:
+      break;
   }
   return Status::Ok();
 }
@@ -244,8 +261,8 @@ Status CheckInstruction(const Context& context, uint32_t id, PoolUse& use) {
   const Instruction& instruction = graph.instructions[id];
   if (!Known(instruction.kind()) || (instruction.flags() & ~kAllFlags) != 0 ||
       !NoneOrIn(instruction.call(), graph.calls.size())) {
-    return Refuse(context, fmt::format("instruction {} has a kind, flags or call that does not exist",
-                                       id));
+    return Refuse(context,
+                  fmt::format("instruction {} has a kind, flags or call that does not exist", id));
   }
   const Kind kind = instruction.kind();
   const bool always = kind == Kind::comm || kind == Kind::signal || kind == Kind::wait;
@@ -259,8 +276,7 @@ Status CheckInstruction(const Context& context, uint32_t id, PoolUse& use) {
   if (kind == Kind::comm) return CheckComm(context, id, use);
   if (kind == Kind::wait) {
     use.waits += instruction.inputs();
-    if (instruction.inputs() > 0 && instruction.outputs() == 0 &&
-        use.waits <= graph.waits.size() &&
+    if (instruction.inputs() > 0 && instruction.outputs() == 0 && use.waits <= graph.waits.size() &&
         InRange(instruction.first(), instruction.inputs(), graph.waits.size())) {
       return Status::Ok();
     }
@@ -272,7 +288,8 @@ Status CheckInstruction(const Context& context, uint32_t id, PoolUse& use) {
     return Refuse(context, fmt::format("{} has operands that do not exist", At(context, id)));
   }
   CGRAPH_RETURN_IF_ERROR(CheckKind(context, id));
-  return CheckWrites(context, id, instruction.first() + instruction.inputs(), instruction.outputs());
+  return CheckWrites(context, id, instruction.first() + instruction.inputs(),
+                     instruction.outputs());
 }
 
 // A port is taken at most once, and every result is given once.
@@ -288,8 +305,8 @@ Status CheckPortUse(const Context& context) {
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] != 1) {
-      return Refuse(context, fmt::format("output `{}` is given {} times", graph.outputs[i]->name,
-                                         given[i]));
+      return Refuse(context,
+                    fmt::format("output `{}` is given {} times", graph.outputs[i]->name, given[i]));
     }
   }
   return Status::Ok();
@@ -310,7 +327,8 @@ Status CheckTables(const Context& context) {
         channel.to_lane() >= context.plan.lanes.size() ||
         !NoneOrIn(channel.communicator(), context.plan.communicators.size())) {
       return Refuse(context, fmt::format("channel {} has a protocol, carrier, lane or communicator "
-                                         "that does not exist", id));
+                                         "that does not exist",
+                                         id));
     }
   }
   for (size_t id = 0; id < graph.collectives.size(); ++id) {

@@ -20,9 +20,10 @@ Status CheckCopies(const Context& context, const Arena& arena, size_t id) {
   const bool fresh = space == Space::input || space == Space::output;
   const bool good = fresh ? copies == 0 : space == Space::slot ? copies >= 1 : copies == 1;
   if (good) return Status::Ok();
-  return Refuse(context, 6, fmt::format("{} has {} copies: input and output have 0, state, constant "
-                                        "and scratch 1, slot at least 1",
-                                        ArenaText(arena, id), copies));
+  return Refuse(context, 6,
+                fmt::format("{} has {} copies: input and output have 0, state, constant "
+                            "and scratch 1, slot at least 1",
+                            ArenaText(arena, id), copies));
 }
 
 Status CheckStateArena(const Context& context, const Arena& arena, size_t id,
@@ -52,8 +53,8 @@ Status CheckArenas(const Context& context) {
     const Arena& arena = graph.arenas[id];
     if (arena.device() >= context.plan.devices.size() || !Known(arena.space()) ||
         !Known(arena.memory())) {
-      return Refuse(context, fmt::format("arena {} has a device, space or memory that does not exist",
-                                         id));
+      return Refuse(context,
+                    fmt::format("arena {} has a device, space or memory that does not exist", id));
     }
     CGRAPH_RETURN_IF_ERROR(CheckCopies(context, arena, id));
     CGRAPH_RETURN_IF_ERROR(CheckStateArena(context, arena, id, owners));
@@ -66,8 +67,8 @@ Status CheckArenas(const Context& context) {
   std::sort(owners.begin(), owners.end());
   const auto twice = std::adjacent_find(owners.begin(), owners.end());
   if (twice == owners.end()) return Status::Ok();
-  return Refuse(context, 5, fmt::format("actor `{}` has two state arenas",
-                                        context.plan.actors[*twice]->name));
+  return Refuse(context, 5,
+                fmt::format("actor `{}` has two state arenas", context.plan.actors[*twice]->name));
 }
 
 // Buffers that share bytes reuse memory: not where it outlives or outruns an execution.
@@ -89,9 +90,11 @@ Status CheckReuse(const Context& context) {
     if (before.arena() != buffer.arena() || before.offset() + before.bytes() <= buffer.offset()) {
       continue;
     }
-    return Refuse(context, 5, fmt::format("buffers {} and {} overlap in {}: only slot and scratch "
-                                          "memory is reused", kept[i - 1], kept[i],
-                                          ArenaText(graph.arenas[buffer.arena()], buffer.arena())));
+    return Refuse(
+        context, 5,
+        fmt::format("buffers {} and {} overlap in {}: only slot and scratch "
+                    "memory is reused",
+                    kept[i - 1], kept[i], ArenaText(graph.arenas[buffer.arena()], buffer.arena())));
   }
   return Status::Ok();
 }
@@ -107,7 +110,8 @@ Status CheckGroups(const Context& context) {
     const Buffer& buffer = graph.buffers[id];
     return std::tuple(buffer.group(), buffer.arena(), buffer.offset(), buffer.bytes());
   };
-  std::sort(grouped.begin(), grouped.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  std::sort(grouped.begin(), grouped.end(),
+            [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   for (size_t i = 1; i < grouped.size(); ++i) {
     const Buffer& before = graph.buffers[grouped[i - 1]];
     const Buffer& buffer = graph.buffers[grouped[i]];
@@ -115,8 +119,9 @@ Status CheckGroups(const Context& context) {
     if (before.arena() == buffer.arena() && before.offset() + before.bytes() == buffer.offset()) {
       continue;
     }
-    return Refuse(context, 5, fmt::format("buffers {} and {} of group {} are not adjacent",
-                                          grouped[i - 1], grouped[i], buffer.group()));
+    return Refuse(context, 5,
+                  fmt::format("buffers {} and {} of group {} are not adjacent", grouped[i - 1],
+                              grouped[i], buffer.group()));
   }
   return Status::Ok();
 }
@@ -127,20 +132,23 @@ Status CheckBuffers(const Context& context) {
     const Buffer& buffer = graph.buffers[id];
     if (buffer.arena() >= graph.arenas.size() ||
         !NoneOrIn(buffer.owner(), context.plan.actors.size())) {
-      return Refuse(context, fmt::format("buffer {} has an arena or owner that does not exist", id));
+      return Refuse(context,
+                    fmt::format("buffer {} has an arena or owner that does not exist", id));
     }
     const Arena& arena = graph.arenas[buffer.arena()];
     if (!InRange(buffer.offset(), buffer.bytes(), arena.bytes())) {
-      return Refuse(context, 5, fmt::format("buffer {} (at {}, {} bytes) is outside {} of {} bytes",
-                                            id, buffer.offset(), buffer.bytes(),
-                                            ArenaText(arena, buffer.arena()), arena.bytes()));
+      return Refuse(
+          context, 5,
+          fmt::format("buffer {} (at {}, {} bytes) is outside {} of {} bytes", id, buffer.offset(),
+                      buffer.bytes(), ArenaText(arena, buffer.arena()), arena.bytes()));
     }
     const uint32_t align = buffer.align();
     if (align == 0 || (align & (align - 1)) != 0 || align > kMaxAlign ||
         buffer.offset() % align != 0) {
-      return Refuse(context, fmt::format("buffer {} at {} has alignment {}: a power of two up to {} "
-                                         "that divides the offset", id, buffer.offset(), align,
-                                         kMaxAlign));
+      return Refuse(context,
+                    fmt::format("buffer {} at {} has alignment {}: a power of two up to {} "
+                                "that divides the offset",
+                                id, buffer.offset(), align, kMaxAlign));
     }
   }
   CGRAPH_RETURN_IF_ERROR(CheckReuse(context));
@@ -154,7 +162,8 @@ Status CheckValue(const Context& context, uint32_t id) {
       value.rank() > kMaxRank || value.buffer() >= graph.buffers.size() ||
       !InRange(value.first_dim(), value.rank(), graph.dims.size())) {
     return Refuse(context, fmt::format("value {} has a name, dtype, dims or buffer that does not "
-                                       "exist", id));
+                                       "exist",
+                                       id));
   }
   const Dim* dims = graph.dims.data() + value.first_dim();
   int64_t extents[kMaxRank];
@@ -163,21 +172,22 @@ Status CheckValue(const Context& context, uint32_t id) {
     if (dims[d].symbol() == kNone) continue;
     if (dims[d].symbol() >= graph.symbols.size() ||
         graph.symbols[dims[d].symbol()].bound() != dims[d].extent()) {
-      return Refuse(context, fmt::format("{} has a dimension whose extent is not its symbol's bound",
-                                         ValueText(context, id)));
+      return Refuse(context,
+                    fmt::format("{} has a dimension whose extent is not its symbol's bound",
+                                ValueText(context, id)));
     }
   }
   uint64_t bytes = 0;
-  if (!TensorBytes(value.dtype(), {extents, value.rank()}, &bytes) ||
-      bytes != value.bytes()) {
+  if (!TensorBytes(value.dtype(), {extents, value.rank()}, &bytes) || bytes != value.bytes()) {
     return Refuse(context, fmt::format("{} has {} bytes, which its type at the bound has not",
                                        ValueText(context, id), value.bytes()));
   }
   const Buffer& buffer = graph.buffers[value.buffer()];
   if (!InRange(value.offset(), value.bytes(), buffer.bytes())) {
-    return Refuse(context, 5, fmt::format("{} (at {}, {} bytes) is outside its buffer of {} bytes",
-                                          ValueText(context, id), value.offset(), value.bytes(),
-                                          buffer.bytes()));
+    return Refuse(
+        context, 5,
+        fmt::format("{} (at {}, {} bytes) is outside its buffer of {} bytes",
+                    ValueText(context, id), value.offset(), value.bytes(), buffer.bytes()));
   }
   if ((buffer.offset() + value.offset()) % static_cast<uint64_t>(DTypeBytes(value.dtype())) != 0) {
     return Refuse(context, fmt::format("{} is not aligned to its dtype", ValueText(context, id)));
@@ -191,10 +201,12 @@ Status CheckConstants(const Context& context) {
   std::vector<uint8_t> filled(graph.buffers.size(), 0);
   for (const Constant& constant : graph.constants) {
     const bool exists = constant.buffer() < graph.buffers.size();
-    if (!exists || graph.arenas[graph.buffers[constant.buffer()].arena()].space() != Space::constant ||
+    if (!exists ||
+        graph.arenas[graph.buffers[constant.buffer()].arena()].space() != Space::constant ||
         filled[constant.buffer()] != 0) {
-      return Refuse(context, fmt::format("constant for buffer {}: no constant buffer, or filled twice",
-                                         constant.buffer()));
+      return Refuse(context,
+                    fmt::format("constant for buffer {}: no constant buffer, or filled twice",
+                                constant.buffer()));
     }
     filled[constant.buffer()] = 1;
     if (!InRange(constant.first(), graph.buffers[constant.buffer()].bytes(),

@@ -19,19 +19,22 @@ bool IsMember(const Plan& plan, uint32_t communicator, uint32_t lane) {
 
 Status CheckProtocol(const Context& context, uint32_t id) {
   const Channel& channel = context.graph.channels[id];
-  const bool good = channel.protocol() == Protocol::rendezvous ? channel.capacity() == 0
-                    : channel.protocol() == Protocol::buffered && channel.capacity() >= 1;
+  const bool good = channel.protocol() == Protocol::rendezvous
+                        ? channel.capacity() == 0
+                        : channel.protocol() == Protocol::buffered && channel.capacity() >= 1;
   if (!good) {
-    return Refuse(context, 2, fmt::format("channel {} is {} with capacity {}: a rendezvous has 0, a "
-                                          "buffered channel at least 1, a local edge is no channel",
-                                          id, EnumNameProtocol(channel.protocol()),
-                                          channel.capacity()));
+    return Refuse(context, 2,
+                  fmt::format("channel {} is {} with capacity {}: a rendezvous has 0, a "
+                              "buffered channel at least 1, a local edge is no channel",
+                              id, EnumNameProtocol(channel.protocol()), channel.capacity()));
   }
   if (channel.communicator() != kNone &&
       !(IsMember(context.plan, channel.communicator(), channel.from_lane()) &&
         IsMember(context.plan, channel.communicator(), channel.to_lane()))) {
-    return Refuse(context, 3, fmt::format("channel {} joins lanes that are not members of its "
-                                          "communicator", id));
+    return Refuse(context, 3,
+                  fmt::format("channel {} joins lanes that are not members of its "
+                              "communicator",
+                              id));
   }
   return Status::Ok();
 }
@@ -40,9 +43,10 @@ Status CheckEnd(const Context& context, const GraphIndex& index, uint32_t channe
                 std::span<const Message> messages, uint32_t lane, const char* doing) {
   for (const Message& message : messages) {
     if (index.lane(message.instruction) == lane) continue;
-    return Refuse(context, 2, fmt::format("{} {} channel {}, whose lane for that is {}",
-                                          At(context, message.instruction), doing, channel,
-                                          LaneName(context.plan, lane)));
+    return Refuse(
+        context, 2,
+        fmt::format("{} {} channel {}, whose lane for that is {}", At(context, message.instruction),
+                    doing, channel, LaneName(context.plan, lane)));
   }
   return Status::Ok();
 }
@@ -52,8 +56,9 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
   const CommPart& from = graph.parts[send.part];
   const CommPart& to = graph.parts[receive.part];
   auto refuse = [&](const std::string& what) {
-    return Refuse(context, 2, fmt::format("{}\n  {}\n  {}", what, At(context, send.instruction),
-                                          At(context, receive.instruction)));
+    return Refuse(context, 2,
+                  fmt::format("{}\n  {}\n  {}", what, At(context, send.instruction),
+                              At(context, receive.instruction)));
   };
   if (from.transfer() != to.transfer()) {
     return refuse(fmt::format("a send meets the receive of another transfer ({} and {})",
@@ -68,7 +73,8 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
     return refuse("a receive stands before its send in program order");
   }
   if (from.flags() != to.flags()) return refuse("one end of a transfer is at the bound");
-  if (from.inputs() != to.outputs()) return refuse("the ends of a transfer have other numbers of values");
+  if (from.inputs() != to.outputs())
+    return refuse("the ends of a transfer have other numbers of values");
   for (uint32_t i = 0; i < from.inputs(); ++i) {
     const uint32_t sent = graph.operands[from.first() + i];
     const uint32_t received = graph.operands[to.first() + i];
@@ -106,19 +112,21 @@ Status CheckCollective(const Context& context, uint32_t id) {
   const auto kind = std::find_if(std::begin(kCollectives), std::end(kCollectives),
                                  [&](const K& k) { return k.name == collective.kind; });
   if (kind == std::end(kCollectives)) {
-    return Refuse(context, 3, fmt::format("collective {} is of the unknown kind `{}`", id,
-                                          collective.kind));
+    return Refuse(context, 3,
+                  fmt::format("collective {} is of the unknown kind `{}`", id, collective.kind));
   }
   const bool reduction = std::find(std::begin(kReductions), std::end(kReductions),
                                    collective.reduction) != std::end(kReductions);
   if (kind->reduces ? !reduction : !collective.reduction.empty()) {
-    return Refuse(context, 3, fmt::format("collective {} ({}) cannot have the reduction `{}`", id,
-                                          collective.kind, collective.reduction));
+    return Refuse(context, 3,
+                  fmt::format("collective {} ({}) cannot have the reduction `{}`", id,
+                              collective.kind, collective.reduction));
   }
   const uint32_t members = context.plan.communicators[collective.communicator].members();
   if (kind->rooted && (collective.root < 0 || static_cast<uint32_t>(collective.root) >= members)) {
-    return Refuse(context, 3, fmt::format("collective {} ({}) has root {} of {} members", id,
-                                          collective.kind, collective.root, members));
+    return Refuse(context, 3,
+                  fmt::format("collective {} ({}) has root {} of {} members", id, collective.kind,
+                              collective.root, members));
   }
   return Status::Ok();
 }
@@ -132,7 +140,9 @@ uint32_t Expected(K::Who who, uint32_t member, int32_t root, uint32_t tensors) {
 class GroupCheck {
  public:
   GroupCheck(const Context& context, std::span<const CollectivePart> parts)
-      : context_(context), graph_(context.graph), parts_(parts),
+      : context_(context),
+        graph_(context.graph),
+        parts_(parts),
         collective_(*graph_.collectives[part(0).subject()]),
         kind_(*std::find_if(std::begin(kCollectives), std::end(kCollectives),
                             [&](const K& k) { return k.name == collective_.kind; })) {}
@@ -140,7 +150,8 @@ class GroupCheck {
   Status Check() const {
     const uint32_t root = kind_.rooted ? static_cast<uint32_t>(collective_.root) : 0;
     const uint32_t tensors = kind_.in == K::kNobody ? 0
-                             : kind_.in == K::kAll  ? part(0).inputs() : part(root).inputs();
+                             : kind_.in == K::kAll  ? part(0).inputs()
+                                                    : part(root).inputs();
     if (tensors == 0 && kind_.in != K::kNobody) return RefusePart(root, "moves no tensor");
     for (uint32_t m = 0; m < parts_.size(); ++m) CGRAPH_RETURN_IF_ERROR(CheckMember(m, tensors));
     for (uint32_t t = 0; t < tensors; ++t) CGRAPH_RETURN_IF_ERROR(CheckTensor(t, root));
@@ -151,15 +162,17 @@ class GroupCheck {
   const CommPart& part(uint32_t member) const { return graph_.parts[parts_[member].part]; }
 
   Status RefusePart(uint32_t member, const std::string& what) const {
-    return Refuse(context_, 3, fmt::format("{} {}", At(context_, parts_[member].instruction), what));
+    return Refuse(context_, 3,
+                  fmt::format("{} {}", At(context_, parts_[member].instruction), what));
   }
 
   Status CheckMember(uint32_t member, uint32_t tensors) const {
     const CommPart& first = part(0);
     if (part(member).subject() != first.subject()) {
-      return Refuse(context_, 3, fmt::format("members make different collectives at turn {}\n  {}\n  {}",
-                                             parts_[0].turn, At(context_, parts_[0].instruction),
-                                             At(context_, parts_[member].instruction)));
+      return Refuse(context_, 3,
+                    fmt::format("members make different collectives at turn {}\n  {}\n  {}",
+                                parts_[0].turn, At(context_, parts_[0].instruction),
+                                At(context_, parts_[member].instruction)));
     }
     const Instruction& mine = graph_.instructions[parts_[member].instruction];
     if (mine.lag() != graph_.instructions[parts_[0].instruction].lag()) {
@@ -176,9 +189,9 @@ class GroupCheck {
     // The root of a broadcast or scatter may leave its own share where it is.
     const bool left = kind_.in == K::kRoot && inputs > 0 && part(member).outputs() == 0;
     if (part(member).inputs() != inputs || (part(member).outputs() != outputs && !left)) {
-      return RefusePart(member, fmt::format("has {} inputs and {} outputs instead of {} and {}",
-                                            part(member).inputs(), part(member).outputs(), inputs,
-                                            outputs));
+      return RefusePart(
+          member, fmt::format("has {} inputs and {} outputs instead of {} and {}",
+                              part(member).inputs(), part(member).outputs(), inputs, outputs));
     }
     return Status::Ok();
   }
@@ -194,9 +207,9 @@ class GroupCheck {
     const unsigned __int128 members = parts_.size();
     for (uint32_t m = 0; m < parts_.size(); ++m) {
       if (part(m).inputs() > 0 && !SameType(graph_, InputOf(m, t), input)) {
-        return RefusePart(m, fmt::format("sends {} where another member sends {}",
-                                         ValueText(context_, InputOf(m, t)),
-                                         ValueText(context_, input)));
+        return RefusePart(
+            m, fmt::format("sends {} where another member sends {}",
+                           ValueText(context_, InputOf(m, t)), ValueText(context_, input)));
       }
       if (part(m).outputs() == 0) continue;
       const Value& result = graph_.values[OutputOf(m, t)];
@@ -206,9 +219,9 @@ class GroupCheck {
       if (kind_.size == K::kTimesMembers) fits = fits && have == from * members;
       if (kind_.size == K::kOverMembers) fits = fits && have * members == from;
       if (!fits) {
-        return RefusePart(m, fmt::format("makes {} from {} on {} members",
-                                         ValueText(context_, OutputOf(m, t)),
-                                         ValueText(context_, input), parts_.size()));
+        return RefusePart(
+            m, fmt::format("makes {} from {} on {} members", ValueText(context_, OutputOf(m, t)),
+                           ValueText(context_, input), parts_.size()));
       }
     }
     if (collective_.reduction == "avg" && !IsFloat(type.dtype())) {
@@ -245,8 +258,9 @@ Status CheckMembership(const Context& context, const GraphIndex& index) {
       if (context.graph.parts[p].part() == Part::collective && seated[p] == 0) stranger = i;
     }
   }
-  return Refuse(context, 3, fmt::format("{} is on a lane that is no member of its communicator",
-                                        At(context, stranger)));
+  return Refuse(
+      context, 3,
+      fmt::format("{} is on a lane that is no member of its communicator", At(context, stranger)));
 }
 
 }  // namespace
@@ -258,8 +272,9 @@ Status CheckEvents(const Context& context) {
     if (instruction.kind() == Kind::signal) ++signals;
   }
   if (signals != graph.events) {
-    return Refuse(context, 1, fmt::format("{} signals for {} events: each event has exactly one",
-                                          signals, graph.events));
+    return Refuse(
+        context, 1,
+        fmt::format("{} signals for {} events: each event has exactly one", signals, graph.events));
   }
   std::vector<uint8_t> signalled(graph.events, 0);
   for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
@@ -267,8 +282,9 @@ Status CheckEvents(const Context& context) {
     if (instruction.kind() == Kind::signal) {
       const uint32_t event = instruction.subject();
       if (event >= graph.events || signalled[event]++ != 0) {
-        return Refuse(context, 1, fmt::format("{}: no such event, or it is signalled elsewhere too",
-                                              At(context, i)));
+        return Refuse(
+            context, 1,
+            fmt::format("{}: no such event, or it is signalled elsewhere too", At(context, i)));
       }
     }
     for (uint32_t w = 0; instruction.kind() == Kind::wait && w < instruction.inputs(); ++w) {
@@ -286,19 +302,19 @@ Status CheckChannels(const Context& context, const GraphIndex& index) {
     CGRAPH_RETURN_IF_ERROR(CheckProtocol(context, id));
     const auto sends = index.sends(id);
     const auto receives = index.receives(id);
-    CGRAPH_RETURN_IF_ERROR(
-        CheckEnd(context, index, id, sends, channel.from_lane(), "sends on"));
+    CGRAPH_RETURN_IF_ERROR(CheckEnd(context, index, id, sends, channel.from_lane(), "sends on"));
     CGRAPH_RETURN_IF_ERROR(
         CheckEnd(context, index, id, receives, channel.to_lane(), "receives on"));
     for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
       CGRAPH_RETURN_IF_ERROR(CheckMatch(context, sends[j], receives[j]));
     }
     if (sends.size() != receives.size()) {
-      return Refuse(context, 2, fmt::format("channel {} from {} to {} has {} sends and {} receives in "
-                                            "a round", id,
-                                            LaneName(context.plan, channel.from_lane()),
-                                            LaneName(context.plan, channel.to_lane()), sends.size(),
-                                            receives.size()));
+      return Refuse(
+          context, 2,
+          fmt::format("channel {} from {} to {} has {} sends and {} receives in "
+                      "a round",
+                      id, LaneName(context.plan, channel.from_lane()),
+                      LaneName(context.plan, channel.to_lane()), sends.size(), receives.size()));
     }
   }
   return Status::Ok();
@@ -319,9 +335,9 @@ Status CheckCollectives(const Context& context, const GraphIndex& index) {
       ++last;
     }
     if (last - first != members) {
-      return Refuse(context, 3, fmt::format("{}: only {} of {} members make it",
-                                            At(context, parts[first].instruction), last - first,
-                                            members));
+      return Refuse(context, 3,
+                    fmt::format("{}: only {} of {} members make it",
+                                At(context, parts[first].instruction), last - first, members));
     }
     CGRAPH_RETURN_IF_ERROR(GroupCheck(context, parts.subspan(first, members)).Check());
     first = last;

@@ -103,7 +103,8 @@ Status CheckCommunicators(const Plan& plan) {
 
 Status CheckModule(const Plan& plan) {
   if (plan.format != kFormat) {
-    return Invalid("the plan has format {}, and this program reads format {}", plan.format, kFormat);
+    return Invalid("the plan has format {}, and this program reads format {}", plan.format,
+                   kFormat);
   }
   CGRAPH_RETURN_IF_ERROR(CheckDevices(plan));
   for (size_t i = 0; i < plan.actors.size(); ++i) CGRAPH_RETURN_IF_ERROR(CheckActor(plan, i));

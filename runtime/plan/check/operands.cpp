@@ -21,14 +21,14 @@ Status CheckTakenExtents(const Context& context, const GraphIndex& index, uint32
   const Value& port = graph.values[outputs[0]];
   uint32_t dim = 0;
   for (uint32_t i = 1; i < take.outputs(); ++i) {
-    while (dim < port.rank() &&
-           index.ExtentValue(graph.dims[port.first_dim() + dim].symbol(), index.device(id)) !=
-               outputs[i]) {
+    while (dim < port.rank() && index.ExtentValue(graph.dims[port.first_dim() + dim].symbol(),
+                                                  index.device(id)) != outputs[i]) {
       ++dim;
     }
     if (dim++ >= port.rank()) {
-      return Refuse(context, 7, fmt::format("{} makes {}, which is no extent of its port",
-                                            At(context, id), ValueText(context, outputs[i])));
+      return Refuse(context, 7,
+                    fmt::format("{} makes {}, which is no extent of its port", At(context, id),
+                                ValueText(context, outputs[i])));
     }
   }
   return Status::Ok();
@@ -133,9 +133,7 @@ std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access) {
   return scaled;
 }
 
-bool LivesForOneExecution(Space space) {
-  return space != Space::state && space != Space::constant;
-}
+bool LivesForOneExecution(Space space) { return space != Space::state && space != Space::constant; }
 
 // Accesses stand in program order, and reads before writes of the same position: so what covers a
 // read was written strictly before it. A write that is scaled by extents covers only reads that are
@@ -152,8 +150,10 @@ class WrittenBefore {
       std::vector<uint64_t> scaled;
       if (!graph_.symbols.empty()) scaled = ScaledBy(graph_, access);
       if (access.write) {
-        if (scaled.empty()) coverage_.Write(access);
-        else scaled_.insert(std::move(scaled));
+        if (scaled.empty())
+          coverage_.Write(access);
+        else
+          scaled_.insert(std::move(scaled));
       } else if (!coverage_.Covers(access) && (scaled.empty() || scaled_.count(scaled) == 0)) {
         return &access;
       }
@@ -187,17 +187,21 @@ Status CheckExtents(const Context& context, const GraphIndex& index) {
     }
     index.ForEachSymbol(id, [&](uint32_t symbol, uint32_t value, uint32_t) {
       const uint32_t extent = index.ExtentValue(symbol, index.device(id));
-      if (extent == kNone) unknown = value;
-      else if (std::binary_search(made.begin(), made.end(), extent)) unmade = value;
+      if (extent == kNone)
+        unknown = value;
+      else if (std::binary_search(made.begin(), made.end(), extent))
+        unmade = value;
     });
     if (unknown != kNone) {
-      return Refuse(context, 7, fmt::format("{} touches {}, and its device has no extent for it",
-                                            At(context, id), ValueText(context, unknown)));
+      return Refuse(context, 7,
+                    fmt::format("{} touches {}, and its device has no extent for it",
+                                At(context, id), ValueText(context, unknown)));
     }
     if (unmade != kNone) {
-      return Refuse(context, 7, fmt::format("{} moves {} with its own extent, so that its size is not "
-                                            "known before: it must be at the bound",
-                                            At(context, id), ValueText(context, unmade)));
+      return Refuse(context, 7,
+                    fmt::format("{} moves {} with its own extent, so that its size is not "
+                                "known before: it must be at the bound",
+                                At(context, id), ValueText(context, unmade)));
     }
   }
   return Status::Ok();
@@ -226,11 +230,12 @@ Status CheckOperands(const Context& context, const GraphIndex& index) {
     for (const Place& place : places) {
       const Place* overlapped = sweep.Pass(place);
       if (overlapped == nullptr) continue;
-      return Refuse(context, 5, fmt::format("{}: its operands {} and {} overlap, and {}",
-                                            At(context, id), ValueText(context, overlapped->value),
-                                            ValueText(context, place.value),
-                                            call ? "its kernel does not work in place there"
-                                                 : "only a call may work in place"));
+      return Refuse(
+          context, 5,
+          fmt::format(
+              "{}: its operands {} and {} overlap, and {}", At(context, id),
+              ValueText(context, overlapped->value), ValueText(context, place.value),
+              call ? "its kernel does not work in place there" : "only a call may work in place"));
     }
   }
   return Status::Ok();
@@ -244,9 +249,10 @@ Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index) {
     if (!LivesForOneExecution(graph.arenas[graph.buffers[buffer].arena()].space())) continue;
     const Access* read = written.Check(accesses.of(buffer));
     if (read == nullptr) continue;
-    return Refuse(context, 4, fmt::format("{} reads {}, and nothing has written all of it before in "
-                                          "program order", At(context, read->instruction),
-                                          ValueText(context, read->value)));
+    return Refuse(context, 4,
+                  fmt::format("{} reads {}, and nothing has written all of it before in "
+                              "program order",
+                              At(context, read->instruction), ValueText(context, read->value)));
   }
   return Status::Ok();
 }
@@ -266,14 +272,15 @@ Status CheckSegments(const Context& context, const GraphIndex& index) {
         const uint32_t device = index.device(id);
         const auto [found, first] = segments.emplace(segment, Seen{device, lane});
         if (!first && found->second.device != device) {
-          return Refuse(context, 7, fmt::format("segment {} is on {} and on {}", segment,
-                                                DeviceName(context.plan, found->second.device),
-                                                DeviceName(context.plan, device)));
+          return Refuse(context, 7,
+                        fmt::format("segment {} is on {} and on {}", segment,
+                                    DeviceName(context.plan, found->second.device),
+                                    DeviceName(context.plan, device)));
         }
         if (!first && found->second.lane == lane) {
-          return Refuse(context, 7, fmt::format("segment {} is not contiguous in {}: {} is outside",
-                                                segment, LaneName(context.plan, lane),
-                                                At(context, id - 1)));
+          return Refuse(context, 7,
+                        fmt::format("segment {} is not contiguous in {}: {} is outside", segment,
+                                    LaneName(context.plan, lane), At(context, id - 1)));
         }
         found->second.lane = lane;
       }

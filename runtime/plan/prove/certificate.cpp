@@ -28,9 +28,9 @@ class Extremes {
   explicit Extremes(const GraphIndex& index) : index_(index) {}
   void Add(uint32_t instruction, bool furthest) {
     const uint32_t lane = index_.lane(instruction);
-    const uint64_t along = index_.position(instruction) +
-                           uint64_t{index_.graph().instructions[instruction].lag()} *
-                               index_.length(lane);
+    const uint64_t along =
+        index_.position(instruction) +
+        uint64_t{index_.graph().instructions[instruction].lag()} * index_.length(lane);
     const auto [found, first] = by_lane_.emplace(lane, std::pair(along, instruction));
     if (!first && (furthest ? along > found->second.first : along < found->second.first)) {
       found->second = {along, instruction};
@@ -111,10 +111,11 @@ Verdict RefusePositions(const ConstraintGraph& constraints, const std::string& g
   const auto& instructions = constraints.index().graph().instructions;
   const uint32_t first = Representative(constraints, from);
   const uint32_t second = Representative(constraints, to);
-  return Refuse(Refusal::kCertificate,
-                fmt::format("{}, rule 13: positions {} and {} of the certificate must {}", graph_name,
-                            instructions[first].order(), instructions[second].order(), must),
-                constraints.index(), {first, second});
+  return Refuse(
+      Refusal::kCertificate,
+      fmt::format("{}, rule 13: positions {} and {} of the certificate must {}", graph_name,
+                  instructions[first].order(), instructions[second].order(), must),
+      constraints.index(), {first, second});
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
     if (instruction.lag() >= graph.inflight) {
       return Refuse(Refusal::kInflight,
                     fmt::format("{}, rule 12: lag {} needs more than inflight {}", graph_name,
-                                instruction.lag(), graph.inflight), index, {i});
+                                instruction.lag(), graph.inflight),
+                    index, {i});
     }
     if (instruction.kind() == Kind::give) gives.Add(i, false);
     if (instruction.kind() == Kind::take) begins.Add(i, true);
@@ -141,8 +143,9 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
       if (!clocks.Before(give.second, begin.second, int64_t{graph.inflight} - 1)) continue;
       return Refuse(Refusal::kInflight,
                     fmt::format("{}, rule 12: {} executions cannot be in flight: the second waits "
-                                "for the first of {} executions before", graph_name, graph.inflight,
-                                graph.inflight - 1), index, {give.second, begin.second});
+                                "for the first of {} executions before",
+                                graph_name, graph.inflight, graph.inflight - 1),
+                    index, {give.second, begin.second});
     }
   }
   return {};

@@ -69,8 +69,9 @@ void ConstraintGraph::AddLanes() {
       const Segment* right = SegmentOf(next);
       if (left == right && !wraps) left = right = nullptr;
       const bool border = left != nullptr || right != nullptr;
-      Add(left == nullptr ? done(before) : left->end, right == nullptr ? start(next) : right->launch,
-          wraps ? 1 : 0, border ? Why::kSegment : Why::kLane);
+      Add(left == nullptr ? done(before) : left->end,
+          right == nullptr ? start(next) : right->launch, wraps ? 1 : 0,
+          border ? Why::kSegment : Why::kLane);
     }
   }
 }

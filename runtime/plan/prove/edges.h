@@ -1,11 +1,11 @@
 // Who waits for whom: the constraint graph of one round, endlessly repeated.
 //
-// An edge from -> to with distance d says: `to` in round r waits for `from` in round r - d. Nodes are
-// instructions that are done; a comm has a second node for its start, since its partner waits for
-// that. (Other instructions wait for nothing between start and done, so one node serves as both.)
-// A hub stands for "all members of a collective have started", and two nodes for a segment's launch
-// and end. Credit edges say that a carrier buffers nothing beyond its capacity: true for hangs, not
-// to be relied on for memory.
+// An edge from -> to with distance d says: `to` in round r waits for `from` in round r - d. Nodes
+// are instructions that are done; a comm has a second node for its start, since its partner waits
+// for that. (Other instructions wait for nothing between start and done, so one node serves as
+// both.) A hub stands for "all members of a collective have started", and two nodes for a segment's
+// launch and end. Credit edges say that a carrier buffers nothing beyond its capacity: true for
+// hangs, not to be relied on for memory.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_EDGES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_EDGES_H_
 

@@ -1,7 +1,7 @@
-// Every lane follows one submission order over all graphs, so state that is touched on one lane only
-// needs no further proof. The start graph is complete before all others, and graphs have slots of
-// their own. So what is left to show is: where one graph writes state that another touches, all of
-// them touch it on the same lane.
+// Every lane follows one submission order over all graphs, so state that is touched on one lane
+// only needs no further proof. The start graph is complete before all others, and graphs have slots
+// of their own. So what is left to show is: where one graph writes state that another touches, all
+// of them touch it on the same lane.
 #include "runtime/plan/prove/graphs.h"
 
 #include <algorithm>
@@ -26,9 +26,8 @@ std::vector<StateUse> StateUses(const Plan& plan) {
   std::vector<StateUse> uses;
   for (uint32_t g = 0; g < plan.graphs.size(); ++g) {
     const Graph& graph = *plan.graphs[g];
-    const bool any = std::any_of(graph.arenas.begin(), graph.arenas.end(), [](const Arena& arena) {
-      return arena.space() == Space::state;
-    });
+    const bool any = std::any_of(graph.arenas.begin(), graph.arenas.end(),
+                                 [](const Arena& arena) { return arena.space() == Space::state; });
     if (!any) continue;
     const GraphIndex index(plan, graph);
     for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
@@ -54,17 +53,18 @@ Verdict CheckTogether(const Plan& plan, std::span<const StateUse> uses) {
   const StateUse& first = uses.front();
   const auto shared = std::find_if(uses.begin(), uses.end(),
                                    [&](const StateUse& use) { return use.graph != first.graph; });
-  const bool written = std::any_of(uses.begin(), uses.end(),
-                                   [](const StateUse& use) { return use.write; });
+  const bool written =
+      std::any_of(uses.begin(), uses.end(), [](const StateUse& use) { return use.write; });
   if (shared == uses.end() || !written) return {};
   const auto elsewhere = std::find_if(uses.begin(), uses.end(),
                                       [&](const StateUse& use) { return use.lane != first.lane; });
   if (elsewhere == uses.end()) return {};
   Verdict verdict;
   verdict.refusal = Refusal::kGraphs;
-  verdict.message = fmt::format("rule 14: state of `{}` that graphs share is touched on two lanes, so "
-                                "that nothing orders one graph after the other",
-                                plan.actors[first.actor]->name);
+  verdict.message = fmt::format(
+      "rule 14: state of `{}` that graphs share is touched on two lanes, so "
+      "that nothing orders one graph after the other",
+      plan.actors[first.actor]->name);
   for (const StateUse* use : {&first, &*elsewhere}) {
     Step step = MakeStep(GraphIndex(plan, *plan.graphs[use->graph]), use->instruction);
     verdict.message += fmt::format("\n  graph `{}`: {}", step.graph, step.text);

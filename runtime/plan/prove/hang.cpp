@@ -1,6 +1,6 @@
-// Kahn's algorithm finds an order or what has none; breadth-first searches among the latter find the
-// cycle with the fewest waits. People read it backwards along the edges: each step waits for the
-// next, and steps that only say "stands before it in the list" are drawn together.
+// Kahn's algorithm finds an order or what has none; breadth-first searches among the latter find
+// the cycle with the fewest waits. People read it backwards along the edges: each step waits for
+// the next, and steps that only say "stands before it in the list" are drawn together.
 #include "runtime/plan/prove/hang.h"
 
 #include <algorithm>
@@ -14,15 +14,19 @@
 namespace cgraph::plan::prove {
 namespace {
 
-// Edges looked at by all searches together: on a very large tangle the cycle may not be the shortest.
+// Edges looked at by all searches together: on a very large tangle the cycle may not be the
+// shortest.
 constexpr uint64_t kSearchBudget = 50'000'000;
 
 class CycleSearch {
  public:
   CycleSearch(const ConstraintGraph& constraints, const Adjacency& out,
               const std::vector<uint32_t>& order)
-      : edges_(constraints.edges()), out_(out), tangled_(constraints.nodes(), 1),
-        cost_(constraints.nodes(), kNone), by_(constraints.nodes(), kNone) {
+      : edges_(constraints.edges()),
+        out_(out),
+        tangled_(constraints.nodes(), 1),
+        cost_(constraints.nodes(), kNone),
+        by_(constraints.nodes(), kNone) {
     for (uint32_t node : order) tangled_[node] = 0;
   }
 
@@ -82,8 +86,10 @@ class CycleSearch {
         if (cost_[edge.to] == kNone) touched.push_back(edge.to);
         cost_[edge.to] = cost;
         by_[edge.to] = id;
-        if (Cost(edge) == 0) queue.push_front(edge.to);
-        else queue.push_back(edge.to);
+        if (Cost(edge) == 0)
+          queue.push_front(edge.to);
+        else
+          queue.push_back(edge.to);
       }
     }
     for (uint32_t node : touched) cost_[node] = by_[node] = kNone;
@@ -115,7 +121,8 @@ struct WaitStep {
 
 // From edges between nodes to waits between instructions, backwards, rotated so that the smallest
 // instruction comes first, and runs of list order drawn together.
-std::vector<WaitStep> Waits(const ConstraintGraph& constraints, const std::vector<uint32_t>& cycle) {
+std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
+                            const std::vector<uint32_t>& cycle) {
   std::vector<WaitStep> waits;
   const size_t count = cycle.size();
   for (size_t k = 0; k < count; ++k) {
@@ -141,9 +148,9 @@ std::vector<WaitStep> Waits(const ConstraintGraph& constraints, const std::vecto
       ++k;
     }
   }
-  const auto first = std::min_element(
-      waits.begin(), waits.end(),
-      [](const WaitStep& a, const WaitStep& b) { return a.waiter < b.waiter; });
+  const auto first =
+      std::min_element(waits.begin(), waits.end(),
+                       [](const WaitStep& a, const WaitStep& b) { return a.waiter < b.waiter; });
   std::rotate(waits.begin(), first, waits.end());
   return waits;
 }
@@ -151,18 +158,23 @@ std::vector<WaitStep> Waits(const ConstraintGraph& constraints, const std::vecto
 std::string Reason(const GraphIndex& index, const WaitStep& step) {
   const Graph& graph = index.graph();
   switch (step.edge.why) {
-    case Why::kRuns: case Why::kLane:
+    case Why::kRuns:
+    case Why::kLane:
       return fmt::format("which stands before it in {}",
                          LaneName(index.plan(), index.lane(step.waiter)));
     case Why::kEvent:
       return fmt::format("which signals event {}", graph.instructions[step.on].subject());
-    case Why::kTransfer: return "which must send first";
+    case Why::kTransfer:
+      return "which must send first";
     case Why::kRendezvous:
       return step.edge.credit ? "which must receive at the same time"
                               : "which must send at the same time";
-    case Why::kRoom: return "which must make room in the channel";
-    case Why::kCollective: return "which is another member's part of the same collective";
-    case Why::kSegment: return "which must be done before the captured segment";
+    case Why::kRoom:
+      return "which must make room in the channel";
+    case Why::kCollective:
+      return "which is another member's part of the same collective";
+    case Why::kSegment:
+      return "which must be done before the captured segment";
   }
   return "";
 }

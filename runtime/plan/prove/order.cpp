@@ -5,9 +5,9 @@
 namespace cgraph::plan::prove {
 namespace {
 
-constexpr int32_t kNever = -(1 << 30);                 // nothing of the lane is known to be done
-constexpr uint64_t kMaxClocks = uint64_t{1} << 28;     // 1 GiB
-constexpr uint64_t kRelaxBudget = 20'000'000'000;      // numbers compared before giving up
+constexpr int32_t kNever = -(1 << 30);              // nothing of the lane is known to be done
+constexpr uint64_t kMaxClocks = uint64_t{1} << 28;  // 1 GiB
+constexpr uint64_t kRelaxBudget = 20'000'000'000;   // numbers compared before giving up
 
 uint32_t Columns(const Graph& graph) {
   return static_cast<uint32_t>(

@@ -50,8 +50,8 @@ class Clocks {
   const int32_t* Row(uint32_t node) const { return clocks_.data() + uint64_t{node} * columns_; }
 
   const ConstraintGraph& constraints_;
-  std::vector<uint32_t> column_;   // by lane: lanes without instructions have none
-  std::vector<int64_t> lengths_;   // by column
+  std::vector<uint32_t> column_;  // by lane: lanes without instructions have none
+  std::vector<int64_t> lengths_;  // by column
   uint32_t columns_ = 0;
   std::vector<int32_t> clocks_;
 };

@@ -83,13 +83,20 @@ void PrintCertificate(const Plan& plan, const Graph& graph, const std::string& t
 
 const char* RefusalName(Refusal refusal) {
   switch (refusal) {
-    case Refusal::kNone: return "proved";
-    case Refusal::kShape: return "shape";
-    case Refusal::kHang: return "hang";
-    case Refusal::kRace: return "race";
-    case Refusal::kInflight: return "inflight";
-    case Refusal::kCertificate: return "certificate";
-    case Refusal::kGraphs: return "graphs";
+    case Refusal::kNone:
+      return "proved";
+    case Refusal::kShape:
+      return "shape";
+    case Refusal::kHang:
+      return "hang";
+    case Refusal::kRace:
+      return "race";
+    case Refusal::kInflight:
+      return "inflight";
+    case Refusal::kCertificate:
+      return "certificate";
+    case Refusal::kGraphs:
+      return "graphs";
   }
   return "?";
 }

@@ -24,7 +24,7 @@ class BufferSweep {
   struct Pair {
     const Access* first = nullptr;  // in program order
     const Access* second = nullptr;
-    bool next_execution = false;    // second works for the next execution in the same copy
+    bool next_execution = false;  // second works for the next execution in the same copy
   };
   // True when all pairs are ordered; else `pair` is one that is not.
   bool Check(std::span<const Access> accesses, uint32_t copies, Pair& pair) {

@@ -3,8 +3,8 @@
 // begins, and the second before the first of the execution that follows in the same copy.
 //
 // A lifetime is summed up by its first and last access in each lane. Where lifetimes follow one
-// another, "is through before" is transitive, so a sweep over the arena in the order of a round asks
-// only about neighbours. Should a neighbour fail, all pairs of the arena are asked, for any k.
+// another, "is through before" is transitive, so a sweep over the arena in the order of a round
+// asks only about neighbours. Should a neighbour fail, all pairs of the arena are asked, for any k.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -69,10 +69,10 @@ class ArenaReuse {
     for (const Access& access : accesses) {
       const Instruction& instruction = graph.instructions[access.instruction];
       const uint32_t lane = index_.lane(access.instruction);
-      points_.emplace_back(lane,
-                           index_.position(access.instruction) +
-                               uint64_t{instruction.lag()} * index_.length(lane),
-                           access.instruction);
+      points_.emplace_back(
+          lane,
+          index_.position(access.instruction) + uint64_t{instruction.lag()} * index_.length(lane),
+          access.instruction);
       earliest = std::min(earliest, std::tuple(uint32_t{instruction.lag()}, instruction.order()));
     }
     std::sort(points_.begin(), points_.end());
@@ -226,12 +226,13 @@ Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const C
       verdict.message = graph_name + ", rule 11: too many overlapping buffers to decide";
       return verdict;
     }
-    return RefuseRace(index,
-                      fmt::format("{}, rule 11: two buffers share memory on {}, and nothing keeps "
-                                  "them apart", graph_name,
-                                  DeviceName(index.plan(), graph.arenas[arena].device())),
-                      pair.first, BufferText(index, pair.first, pair.first_buffer), pair.second,
-                      BufferText(index, pair.second, pair.second_buffer));
+    return RefuseRace(
+        index,
+        fmt::format("{}, rule 11: two buffers share memory on {}, and nothing keeps "
+                    "them apart",
+                    graph_name, DeviceName(index.plan(), graph.arenas[arena].device())),
+        pair.first, BufferText(index, pair.first, pair.first_buffer), pair.second,
+        BufferText(index, pair.second, pair.second_buffer));
   }
   return {};
 }
