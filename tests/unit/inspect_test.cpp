@@ -1,8 +1,12 @@
-// Simulation against times worked out by hand, and against its own lower bounds.
+// Simulation against times worked out by hand, and against its own lower bounds; drawings by what
+// they must and must not contain.
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <cstdlib>
 
+#include "compiler/inspect/draw.h"
+#include "compiler/inspect/draw/text.h"
 #include "compiler/inspect/report.h"
 #include "compiler/inspect/simulate.h"
 #include "tests/support/plan_builder.h"
@@ -162,4 +166,117 @@ TEST_CASE("a hundred thousand instructions take well under a second") {
   CHECK(elapsed < std::chrono::seconds(5));  // unoptimised and with sanitizers too
   WARN("100,000 instructions simulated in "
        << std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count() << " ms");
+}
+
+namespace {
+
+std::string MustDraw(const Plan& plan, const DrawOptions& options) {
+  const Result<std::string> drawing = Draw(plan, 0, options);
+  INFO((drawing.ok() ? "" : drawing.status().message()));
+  REQUIRE(drawing.ok());
+  return *drawing;
+}
+
+size_t Count(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("text in drawings is harmless") {
+  CHECK(DotText("a\"b\\c\nd") == "a\\\"b\\\\c\\nd");
+  CHECK(XmlText("<a & \"b\">") == "&lt;a &amp; &quot;b&quot;&gt;");
+  CHECK(Printable("a\x01\xff\xc3z\xc3\xa4") == "a???z\xc3\xa4");
+}
+
+TEST_CASE("the graph shows actors, calls, values with type and transport") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  const std::string dot = MustDraw(*plan, {.what = Drawing::kGraph, .format = DrawFormat::kDot});
+  INFO(dot);
+  CHECK(dot.find("stage[1]: Stage on gpu[1]") != std::string::npos);
+  CHECK(dot.find("y0: f32[4]\\nvia local") != std::string::npos);
+  CHECK(dot.find("saved0: f32[4]\"") != std::string::npos);  // stays on its device
+  CHECK(dot.find("input x") != std::string::npos);
+  CHECK(Count(dot, "label=\"forward(") == 4);
+}
+
+TEST_CASE("the schedule shows what moved in red, and only that") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 3});
+  const DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
+  CHECK(Count(MustDraw(*plan, options), "penwidth=2]") == 0);
+  // Two calls of a lane trade places.
+  plan::Graph& graph = *plan->graphs[0];
+  std::vector<uint32_t> calls;
+  for (uint32_t i = graph.programs[2].first(); calls.size() < 2; ++i) {
+    if (graph.instructions[i].kind() == plan::Kind::call) calls.push_back(i);
+  }
+  std::swap(graph.instructions[calls[0]], graph.instructions[calls[1]]);
+  const std::string moved = MustDraw(*plan, options);
+  INFO(moved);
+  CHECK(Count(moved, "penwidth=2]") == 2);  // one of the two, and the legend
+  CHECK(Count(moved, "color=\"#e6550d\"") == 6);
+}
+
+TEST_CASE("names cannot break out of a drawing") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  plan->graphs[0]->name = "<script>\"];}";
+  plan->actors[0]->name = "a\"]; evil [label=\"<&";
+  for (std::string& name : plan->names) name += "\"<\x02";
+  for (Drawing what : {Drawing::kGraph, Drawing::kSchedule, Drawing::kTimeline}) {
+    const std::string svg = MustDraw(*plan, {.what = what, .format = DrawFormat::kSvg});
+    CHECK(svg.find("</svg>") != std::string::npos);
+    CHECK(svg.find("<script") == std::string::npos);
+    CHECK(svg.find('\x02') == std::string::npos);
+  }
+}
+
+TEST_CASE("a timeline has a bar for each call that takes time") {
+  const auto plan = PipelinePlan({.stages = 4, .micro_batches = 8});
+  const std::string svg =
+      MustDraw(*plan, {.what = Drawing::kTimeline, .format = DrawFormat::kSvg});
+  CHECK(Count(svg, ">forward(") == 32);
+  CHECK(Count(svg, "<title>stage[3].backward(") == 8);
+  CHECK(svg.find("makespan 33 ps, lower bound 33 ps") != std::string::npos);
+  CHECK(svg.find(">idle<") != std::string::npos);
+  const Result<std::string> dot =
+      Draw(*plan, 0, {.what = Drawing::kTimeline, .format = DrawFormat::kDot});
+  CHECK(dot.status().code() == StatusCode::kUnsupported);
+  const Result<std::string> hung = Draw(*TwoWayPlan(/*swapped=*/true), 0,
+                                        {.what = Drawing::kTimeline, .format = DrawFormat::kSvg});
+  CHECK(hung.status().code() == StatusCode::kInvalid);
+}
+
+TEST_CASE("nothing to draw draws nothing") {
+  PlanBuilder plan;
+  plan.Graph("empty");
+  const auto built = plan.Build();
+  for (Drawing what : {Drawing::kGraph, Drawing::kSchedule, Drawing::kTimeline}) {
+    CHECK(MustDraw(*built, {.what = what, .format = DrawFormat::kSvg}).size() > 100);
+  }
+}
+
+TEST_CASE("pictures become PNG") {
+  const auto plan = TwoWayPlan();
+  for (Drawing what : {Drawing::kGraph, Drawing::kTimeline}) {
+    const std::string png = MustDraw(*plan, {.what = what, .format = DrawFormat::kPng});
+    CHECK(png.substr(1, 3) == "PNG");
+  }
+}
+
+TEST_CASE("a program that is not installed is named") {
+  const std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  setenv("PATH", "/nowhere", 1);
+  const auto plan = TwoWayPlan();
+  const Status no_dot = Draw(*plan, 0, {.what = Drawing::kGraph}).status();
+  const Status no_rsvg =
+      Draw(*plan, 0, {.what = Drawing::kTimeline, .format = DrawFormat::kPng}).status();
+  setenv("PATH", path.c_str(), 1);
+  CHECK(no_dot.code() == StatusCode::kNotFound);
+  CHECK(no_dot.message().find("graphviz") != std::string::npos);
+  CHECK(no_rsvg.code() == StatusCode::kNotFound);
+  CHECK(no_rsvg.message().find("librsvg2-bin") != std::string::npos);
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
@@ -9,6 +10,7 @@
 #include "compiler/inspect/draw/operations.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -17,7 +19,17 @@ namespace {
 class GraphDrawer {
  public:
   GraphDrawer(const plan::Plan& plan, const plan::Graph& graph)
-      : plan_(plan), graph_(graph), operations_(FindOperations(graph)) {}
+      : plan_(plan), graph_(graph), operations_(FindOperations(graph)) {
+    for (uint32_t id = 0; id < operations_.all.size(); ++id) {
+      node_of_.push_back(id);
+    }
+    for (const std::vector<PartRef>& parts : FindMeetings(plan, graph).collectives) {
+      for (const PartRef& part : parts) {
+        node_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
+        collectives_.insert(operations_.of[part.instruction]);
+      }
+    }
+  }
 
   std::string Draw() {
     dot_ = fmt::format(
@@ -43,7 +55,7 @@ class GraphDrawer {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       const Operation& operation = operations_.all[id];
       const uint32_t call = operation.kind == plan::Kind::call ? operation.call : plan::kNone;
-      if (IsNode(operation) || IsCollective(operation)) {
+      if (IsNode(operation) || (collectives_.count(id) > 0 && node_of_[id] == id)) {
         by_actor[call == plan::kNone ? plan::kNone : graph_.calls[call].place()].push_back(id);
       }
     }
@@ -64,22 +76,14 @@ class GraphDrawer {
     }
   }
 
-  bool IsCollective(const Operation& operation) const {
-    if (operation.kind != plan::Kind::comm) {
-      return false;
-    }
-    const plan::Instruction& comm = graph_.instructions[operation.instructions.front()];
-    for (uint32_t p = 0; p < comm.inputs(); ++p) {
-      if (graph_.parts[comm.first() + p].part() == plan::Part::collective) return true;
-    }
-    return false;
-  }
-
   void AddNode(uint32_t id, const char* indent) {
     const Operation& operation = operations_.all[id];
     const bool port = operation.kind == plan::Kind::take || operation.kind == plan::Kind::give;
     const plan::Instruction& first = graph_.instructions[operation.instructions.front()];
     std::string label = ShortLabel(operation);
+    if (collectives_.count(id) > 0) {
+      label = ShortNames(plan_, graph_, operation).back();  // of what is on the edges
+    }
     if (operation.kind == plan::Kind::take) {
       label = "input " + graph_.inputs[first.subject()]->name;
     } else if (operation.kind == plan::Kind::give) {
@@ -102,7 +106,7 @@ class GraphDrawer {
   void AddEdges() {
     std::map<std::pair<uint32_t, uint32_t>, std::string> labels;
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
-      std::string& label = labels[{flow.from, flow.to}];
+      std::string& label = labels[{node_of_[flow.from], node_of_[flow.to]}];
       label += (label.empty() ? "" : "\n") + FlowLabel(flow);
     }
     for (const auto& [ends, label] : labels) {
@@ -123,6 +127,8 @@ class GraphDrawer {
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations operations_;
+  std::vector<uint32_t> node_of_;   // by operation: itself, or the first part of its collective
+  std::set<uint32_t> collectives_;  // operations that are parts of one
   Palette palette_;
   std::string dot_;
 };

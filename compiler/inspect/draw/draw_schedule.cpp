@@ -1,10 +1,11 @@
-// The schedule: each lane a column, its operations from top to bottom; the ends of a transfer stand
-// in one row where they meet. The fewest operations of a lane that must be taken out for the others
+// The schedule: each lane a column, its operations from top to bottom; what waits for another lane
+// stands below what it waits for, and the ends of a transfer in one row where they meet. The fewest operations of a lane that must be taken out for the others
 // to stand in program order are those that moved.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
@@ -54,11 +55,15 @@ class ScheduleDrawer {
         "margin=\"0.1,0.04\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=9];\n",
         DotText(graph_.name), DotText(graph_.name));
-    for (uint32_t lane = 0; lane < operations_.lanes.size(); ++lane) {
-      if (!operations_.lanes[lane].empty()) {
-        AddLane(lane);
+    const std::vector<uint32_t> columns = Columns();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      AddLane(columns[i]);
+      if (i > 0) {
+        dot_ += fmt::format("  {{ rank=same; lane{} -> lane{} [style=invis]; }}\n", columns[i - 1],
+                            columns[i]);
       }
     }
+    AddWaits();
     AddTransfers();
     AddRows();
     AddLegend();
@@ -66,36 +71,87 @@ class ScheduleDrawer {
   }
 
  private:
+  // Lanes from left to right: as they are in the plan, but what gives results out comes last.
+  std::vector<uint32_t> Columns() const {
+    std::vector<uint32_t> columns;
+    for (uint32_t lane = 0; lane < operations_.lanes.size(); ++lane) {
+      if (!operations_.lanes[lane].empty()) {
+        columns.push_back(lane);
+      }
+    }
+    std::stable_partition(columns.begin(), columns.end(), [&](uint32_t lane) {
+      const std::vector<uint32_t>& ids = operations_.lanes[lane];
+      return std::none_of(ids.begin(), ids.end(), [&](uint32_t id) {
+        return operations_.all[id].kind == plan::Kind::give;
+      });
+    });
+    return columns;
+  }
+
   void AddLane(uint32_t lane) {
-    dot_ += fmt::format(
-        "  subgraph cluster_lane{} {{\n"
-        "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
-        "fontsize=12;\n",
-        lane, DotText(plan::LaneName(plan_, lane)));
+    const std::vector<uint32_t>& ids = operations_.lanes[lane];
+    dot_ += fmt::format("  lane{0} [label=\"{1}\", shape=plaintext, style=\"\", fontsize=13, "
+                        "group=lane{0}];\n",
+                        lane, DotText(plan::LaneName(plan_, lane)));
     std::vector<uint32_t> written;
-    for (uint32_t id : operations_.lanes[lane]) {
+    for (uint32_t id : ids) {
       written.push_back(graph_.instructions[operations_.all[id].instructions.front()].written());
     }
     const std::vector<bool> stays = LongestRising(written);
-    for (size_t i = 0; i < written.size(); ++i) {
-      AddOperation(operations_.lanes[lane][i], lane, !stays[i]);
-    }
-    dot_ += "  }\n";
-    for (size_t i = 1; i < written.size(); ++i) {
-      dot_ += fmt::format("  op{} -> op{} [weight=100, color=\"{}\", arrowsize=0.5];\n",
-                          operations_.lanes[lane][i - 1], operations_.lanes[lane][i], kFaint);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      AddOperation(ids[i], lane, !stays[i]);
+      const std::string before =
+          i == 0 ? fmt::format("lane{}", lane) : fmt::format("op{}", ids[i - 1]);
+      dot_ += fmt::format("  {} -> op{} [weight=100, color=\"{}\", arrowsize=0.5];\n", before,
+                          ids[i], kFaint);
     }
   }
 
   void AddOperation(uint32_t id, uint32_t lane, bool moved) {
     const Operation& operation = operations_.all[id];
     any_moved_ = any_moved_ || moved;
-    dot_ += fmt::format("    op{} [label=\"{}\", group=lane{}, fillcolor=\"{}\"{}];\n", id,
+    dot_ += fmt::format("  op{} [label=\"{}\", group=lane{}, fillcolor=\"{}\"{}];\n", id,
                         DotText(OperationName(plan_, graph_, operation)), lane,
                         palette_.ColorOf(OperationFamily(plan_, graph_, operation)),
                         moved ? fmt::format(", color=\"{0}\", fontcolor=\"{0}\", penwidth=2",
                                             kMovedColor)
                               : "");
+  }
+
+  // What an operation waits for on other lanes in the same round; it stands below that.
+  void AddWaits() {
+    std::vector<uint32_t> signalled(graph_.events, plan::kNone);  // by event: what it is the end of
+    for (const plan::Range& program : graph_.programs) {
+      uint32_t last = plan::kNone;
+      for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+        if (graph_.instructions[i].kind() == plan::Kind::signal) {
+          signalled[graph_.instructions[i].subject()] = last;
+        } else if (operations_.of[i] != plan::kNone) {
+          last = operations_.of[i];
+        }
+      }
+    }
+    for (const plan::Range& program : graph_.programs) {
+      std::set<uint32_t> awaited;
+      for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+        const plan::Instruction& instruction = graph_.instructions[i];
+        for (uint32_t w = 0; instruction.kind() == plan::Kind::wait && w < instruction.inputs();
+             ++w) {
+          const plan::Wait& wait = graph_.waits[instruction.first() + w];
+          if (wait.lag() == 0 && signalled[wait.event()] != plan::kNone) {
+            awaited.insert(signalled[wait.event()]);
+          }
+        }
+        if (operations_.of[i] != plan::kNone) {
+          for (uint32_t before : awaited) {
+            dot_ += fmt::format(
+                "  op{} -> op{} [style=dotted, color=\"{}\", arrowsize=0.5, weight=0];\n", before,
+                operations_.of[i], kFaint);
+          }
+          awaited.clear();
+        }
+      }
+    }
   }
 
   void AddTransfers() {
@@ -160,6 +216,8 @@ class ScheduleDrawer {
     for (const std::string& family : palette_.families()) {
       add(family, fmt::format("fillcolor=\"{}\"", palette_.ColorOf(family)));
     }
+    add("orange: the ends of a transfer\ndotted: waits for another lane",
+        "shape=plaintext, style=\"\"");
     add(any_moved_ ? "moved against program order" : "nothing moved against program order",
         any_moved_ ? fmt::format("fillcolor=white, color=\"{0}\", fontcolor=\"{0}\", penwidth=2",
                                  kMovedColor)

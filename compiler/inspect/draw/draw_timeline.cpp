@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
@@ -33,7 +33,13 @@ class TimelineDrawer {
  public:
   TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation)
       : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
-        bars_(graph.programs.size()) {}
+        bars_(graph.programs.size()), places_(graph.programs.size()) {
+    for (const Operation& operation : operations_.all) {
+      if (operation.kind == plan::Kind::call && operation.call != plan::kNone) {
+        places_[operation.lane].insert(graph.calls[operation.call].place());
+      }
+    }
+  }
 
   std::string Draw() {
     CollectBars();
@@ -78,7 +84,7 @@ class TimelineDrawer {
     }
   }
 
-  // Wide enough that an ordinary bar can carry the middle one of its names, within bounds.
+  // Wide enough that an ordinary bar can carry its name, within bounds.
   void ChooseWidth() {
     for (uint32_t lane = 0; lane < bars_.size(); ++lane) {
       if (!bars_[lane].empty()) {
@@ -92,7 +98,7 @@ class TimelineDrawer {
         const double share = static_cast<double>(bar.end - bar.active) /
                              static_cast<double>(simulation_.makespan);
         if (share > 0) {
-          wanted.push_back((TextWidth(names[names.size() / 2]) + 8) / share);
+          wanted.push_back((TextWidth(names.front()) + 8) / share);
         }
       }
     }
@@ -102,14 +108,22 @@ class TimelineDrawer {
     }
   }
 
+  // Without the actor where it says nothing that the row does not.
   std::vector<std::string> NamesOf(const Bar& bar) const {
-    return ShortNames(plan_, graph_, operations_.all[bar.operation]);
+    const Operation& operation = operations_.all[bar.operation];
+    std::vector<std::string> names = ShortNames(plan_, graph_, operation);
+    const bool placed = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
+                        graph_.calls[operation.call].place() != plan::kNone;
+    if (placed && places_[operation.lane].size() == 1) {
+      names.erase(names.begin());
+    }
+    return names;
   }
 
   void AddRow(uint32_t lane, double y) {
     svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
                         left_ - 8, y + kBar / 2 + 4, XmlText(plan::LaneName(plan_, lane)));
-    svg_ += fmt::format(
+    rows_ += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"#f3f3f3\"/>\n",
         left_, y, width_, kBar);
     for (const Bar& bar : bars_[lane]) {
@@ -171,7 +185,7 @@ class TimelineDrawer {
     }
     for (uint64_t tick = 0; tick <= simulation_.makespan / step; ++tick) {
       const uint64_t time = tick * step;
-      svg_ += fmt::format(
+      grid_ += fmt::format(
           "<line x1=\"{0:.2f}\" y1=\"{1}\" x2=\"{0:.2f}\" y2=\"{2:.1f}\" stroke=\"#cccccc\" "
           "stroke-dasharray=\"2,3\"/>\n"
           "<text x=\"{0:.2f}\" y=\"{3:.1f}\" text-anchor=\"middle\" fill=\"{4}\">{5}</text>\n",
@@ -213,20 +227,21 @@ class TimelineDrawer {
                "font-size=\"{2}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
                "<text x=\"{3}\" y=\"24\" font-size=\"15\">{4}</text>\n",
                width, height, kFont, kMargin, XmlText(title)) +
-           svg_ + "</svg>\n";
+           rows_ + grid_ + svg_ + "</svg>\n";
   }
 
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Simulation& simulation_;
   const Operations operations_;
-  std::vector<std::vector<Bar>> bars_;  // by lane
+  std::vector<std::vector<Bar>> bars_;    // by lane
+  std::vector<std::set<uint32_t>> places_;  // by lane: whose calls run on it
   Palette palette_;
   double left_ = 0;
   double width_ = kLeastWidth;
   double legend_end_ = 0;
   bool waits_for_other_end_ = false;
-  std::string svg_;
+  std::string rows_, grid_, svg_;  // from back to front
 };
 
 }  // namespace
