@@ -58,7 +58,7 @@ Result<std::unique_ptr<Channel>> Channel::Make(const ChannelShape& shape) {
 }
 
 bool Channel::TrySend(uint64_t n, std::span<const Piece> pieces, bool mark) {
-  if (received_.load(std::memory_order_seq_cst) + room_ <= n) return false;
+  if (received_.load(std::memory_order_acquire) + room_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.mark = mark;
   slot.count = static_cast<uint32_t>(pieces.size());
@@ -70,7 +70,7 @@ bool Channel::TrySend(uint64_t n, std::span<const Piece> pieces, bool mark) {
     std::memcpy(slot.pieces[i].data, pieces[i].data, pieces[i].bytes);
     at = (at + pieces[i].bytes + 15) & ~uint64_t{15};
   }
-  slot.number.store(n + 1, std::memory_order_seq_cst);
+  slot.number.store(n + 1, std::memory_order_release);
   receiver_->Ring();
   return true;
 }
@@ -84,7 +84,7 @@ bool Channel::Receive(uint64_t n, std::span<const Piece> pieces) {
     const uint64_t bytes = std::min(pieces[i].bytes, slot.pieces[i].bytes);
     if (bytes != 0) std::memcpy(pieces[i].data, slot.pieces[i].data, bytes);
   }
-  received_.store(n + 1, std::memory_order_seq_cst);
+  received_.store(n + 1, std::memory_order_release);
   sender_->Ring();
   return mark;
 }

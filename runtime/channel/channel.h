@@ -54,10 +54,10 @@ class Channel {
   bool TrySend(uint64_t n, std::span<const Piece> pieces, bool mark);
   // Whether the send of message n, already shown, is done.
   bool Sent(uint64_t n) const {
-    return !rendezvous_ || received_.load(std::memory_order_seq_cst) > n;
+    return !rendezvous_ || received_.load(std::memory_order_acquire) > n;
   }
   bool Arrived(uint64_t n) {
-    return SlotOf(n).number.load(std::memory_order_seq_cst) == n + 1;
+    return SlotOf(n).number.load(std::memory_order_acquire) == n + 1;
   }
   // Copies message n, which has arrived, out; returns its mark.
   bool Receive(uint64_t n, std::span<const Piece> pieces);

@@ -1,6 +1,7 @@
 #include "runtime/device/bell.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -26,7 +27,22 @@ uint32_t MeasureSpinBudget() {
                                           40000.0));
 }
 
+// Registers the process on the first call.
+bool HasMembarrier() {
+  static const bool has =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return has;
+}
+
 }  // namespace
+
+Bell::Bell() : both_fence_(!HasMembarrier()) {}
+
+uint32_t Bell::Announce() {
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (!both_fence_) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  return rung_.load(std::memory_order_acquire);
+}
 
 void Bell::Wake() {
   rung_.fetch_add(1, std::memory_order_seq_cst);

@@ -5,9 +5,11 @@
 // load of a line that nobody writes while nobody sleeps.
 //
 // No wake-up is lost because each side writes before it reads: the ringer stores its news and then
-// reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once more, all
-// sequentially consistent. Only waiters write `sleepers`: a ringer that cleared it could be late and
-// hide the next sleeper.
+// reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once more. The
+// processor may swap a store and a later load; the fence against that is paid by the waiter, who is
+// about to sleep anyway: membarrier() makes every thread of the process pass one. (Where the system
+// has no membarrier both sides fence.) Only waiters write `sleepers`: a ringer that cleared it could
+// be late and hide the next sleeper.
 #ifndef CGRAPH_RUNTIME_DEVICE_BELL_H_
 #define CGRAPH_RUNTIME_DEVICE_BELL_H_
 
@@ -30,28 +32,34 @@ inline void Pause() {
 
 class alignas(128) Bell {
  public:
-  // Call after the news was stored with sequential consistency.
+  Bell();
+
+  // Call after the news was stored with release order.
   void Ring() {
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) Wake();
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not swap them either
+    const uint32_t sleepers = both_fence_ ? sleepers_.fetch_add(0, std::memory_order_seq_cst)
+                                          : sleepers_.load(std::memory_order_relaxed);
+    if (sleepers != 0) Wake();
   }
 
   // Sleeps until rung or until the deadline, unless `news()` is true once the sleep is announced.
-  // What `news` reads must be read with sequential consistency. False when the deadline passed.
+  // False when the deadline passed.
   template <typename News>
   bool Sleep(News&& news, const Deadline& deadline = {}) {
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    const uint32_t rung = rung_.load(std::memory_order_seq_cst);
+    const uint32_t rung = Announce();
     const bool in_time = news() || Block(rung, deadline);
-    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
     return in_time;
   }
 
  private:
+  uint32_t Announce();
   void Wake();
   bool Block(uint32_t rung, const Deadline& deadline);
 
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<uint32_t> rung_{0};
+  const bool both_fence_;
 };
 
 // How many times to look for news, with a pause in between, before sleeping: about as long as waking
@@ -69,10 +77,10 @@ class Mutex {
     if (!try_lock()) LockSlow();
   }
   void unlock() {
-    state_.store(0, std::memory_order_seq_cst);
+    state_.store(0, std::memory_order_release);
     bell_.Ring();
   }
-  bool held() const { return state_.load(std::memory_order_seq_cst) != 0; }
+  bool held() const { return state_.load(std::memory_order_acquire) != 0; }
 
  private:
   void LockSlow();

@@ -3,6 +3,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_EVENT_H_
 #define CGRAPH_RUNTIME_DEVICE_EVENT_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -14,14 +15,18 @@ namespace cgraph::device {
 class alignas(128) Event {
  public:
   // At load: whom to wake.
-  void AddListener(Bell* bell) { listeners_.push_back(bell); }
+  void AddListener(Bell* bell) {
+    if (std::find(listeners_.begin(), listeners_.end(), bell) == listeners_.end()) {
+      listeners_.push_back(bell);
+    }
+  }
 
   void Signal(uint64_t round) {
-    count_.store(round + 1, std::memory_order_seq_cst);
+    count_.store(round + 1, std::memory_order_release);
     for (Bell* bell : listeners_) bell->Ring();
   }
   bool Passed(uint64_t round, uint16_t lag) const {
-    return round < lag || count_.load(std::memory_order_seq_cst) >= round - lag + 1;
+    return round < lag || count_.load(std::memory_order_acquire) >= round - lag + 1;
   }
 
  private:

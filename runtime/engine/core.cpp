@@ -204,7 +204,7 @@ Status Core::RunStartGraph() {
   Status status = Flush(**run);
   Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
-  (*run)->Unref();
+  (*run)->Unref(2);
   std::lock_guard lock(submission_);
   Retire(*graphs_.back());  // here, so that nobody counts it among the executions
   return status;
@@ -215,7 +215,7 @@ void Core::End(Status status) {
     std::lock_guard lock(end_mutex_);
     if (ended()) return;
     end_status_ = std::move(status);
-    ended_.store(true, std::memory_order_seq_cst);
+    ended_.store(true, std::memory_order_release);
   }
   for (auto& worker : workers_) worker->bell.Ring();
   stand_in_bell_.Ring();

@@ -33,13 +33,9 @@ class Core {
  public:
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
 
-  // The run has one reference, the caller's.
+  // The caller gets two references: one for the Execution, one for its first Outputs.
   Result<Run*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
 
-  // Finished everywhere, or failed already; the engine may have ended meanwhile.
-  bool Over(const Run& run) const {
-    return run.failed.load(std::memory_order_seq_cst) || Done(run);
-  }
   // Submits the empty rounds that a run of a graph with lags needs to be finished.
   Status Flush(const Run& run);
   // Blocks until the run is over or the engine has ended; drives worker 0.
@@ -52,7 +48,7 @@ class Core {
 
   // Ends the run for everybody: every later call gets `status`. The first one counts.
   void End(Status status);
-  bool ended() const { return ended_.load(std::memory_order_seq_cst); }
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
   Status EndStatus() const;
   void Teardown();
   void Release();  // after Teardown: gives up everything but the runs that callers hold
@@ -103,15 +99,6 @@ class Core {
   Result<Run*> MakeRun(uint32_t graph);
 
   // drive.cpp
-  bool Done(const Run& run) const {
-    const LoadedGraph& graph = *graphs_[run.graph];
-    for (size_t i = 0; i < graph.participants.size(); ++i) {
-      if (strands_[graph.participants[i]]->done() < run.until[i].load(std::memory_order_relaxed)) {
-        return false;
-      }
-    }
-    return true;
-  }
   void AwaitDone(const Run& run);
   template <typename Until>
   void DriveUntil(Until&& until);

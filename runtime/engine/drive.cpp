@@ -34,15 +34,15 @@ void Core::DriveUntil(Until&& until) {
 }
 
 void Core::Await(const Run& run) {
-  DriveUntil([&] { return ended() || Over(run); });
+  DriveUntil([&] { return ended() || run.Over(); });
 }
 
 void Core::AwaitDone(const Run& run) {
-  DriveUntil([&] { return ended() || Done(run); });
+  DriveUntil([&] { return ended() || run.Done(); });
 }
 
 void Core::AwaitUntil(const Run& run, const device::Deadline& deadline) {
-  const auto over = [&] { return ended() || Over(run); };
+  const auto over = [&] { return ended() || run.Over(); };
   while (!over()) {
     const bool unattended = !seat_.held() && workers_[0]->Pending();
     if (unattended) Attend();
@@ -58,7 +58,7 @@ void Core::LeaveSeat() {
 }
 
 void Core::Attend() {
-  stand_in_called_.store(true, std::memory_order_seq_cst);
+  stand_in_called_.store(true, std::memory_order_release);
   stand_in_bell_.Ring();
 }
 
@@ -67,7 +67,7 @@ void Core::StandIn() {
   while (!ended()) {
     if (!stand_in_called_.exchange(false, std::memory_order_seq_cst)) {
       stand_in_bell_.Sleep(
-          [&] { return ended() || stand_in_called_.load(std::memory_order_seq_cst); });
+          [&] { return ended() || stand_in_called_.load(std::memory_order_acquire); });
     } else if (worker.Pending() && seat_.try_lock()) {
       worker.Drive(spins_, [&] { return ended() || !worker.Pending(); });
       LeaveSeat();

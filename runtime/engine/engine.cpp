@@ -31,19 +31,23 @@ const device::Tensor* Outputs::Find(std::string_view name) const {
 Execution::~Execution() {
   if (run_ == nullptr) return;
   engine::Core& core = *run_->core;
-  if (!core.ended() && !core.Over(*run_)) core.Attend();
-  run_->Unref();
+  if (!core.ended() && !run_->Over()) core.Attend();
+  run_->Unref(spare_ ? 2 : 1);
 }
 
 // Of an execution that is over, or of an engine that has ended.
 Result<Outputs> Execution::Fetch() {
   engine::Core& core = *run_->core;
   if (core.ended()) return core.EndStatus();
-  if (run_->failed.load(std::memory_order_seq_cst)) {
-    core.Attend();  // the rest of it may still be under way
+  if (run_->failed.load(std::memory_order_acquire)) {
+    if (!run_->Done()) core.Attend();  // the rest of it is still under way
     return run_->Error();
   }
-  run_->Ref();
+  if (spare_) {
+    spare_ = false;
+  } else {
+    run_->Ref();
+  }
   return Outputs(run_);
 }
 
@@ -57,8 +61,8 @@ Result<Outputs> Execution::Get() {
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
   engine::Core& core = *run_->core;
   CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
-  if (!core.Over(*run_)) core.AwaitUntil(*run_, std::chrono::steady_clock::now() + timeout);
-  if (core.ended() || core.Over(*run_)) return Fetch();
+  if (!run_->Over()) core.AwaitUntil(*run_, std::chrono::steady_clock::now() + timeout);
+  if (core.ended() || run_->Over()) return Fetch();
   return Status(StatusCode::kTimeout,
                 fmt::format("no result after {} s\n{}",
                             std::chrono::duration<double>(timeout).count(), core.WaitReport()));
@@ -66,7 +70,7 @@ Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
 
 bool Execution::Ready() const {
   engine::Core& core = *run_->core;
-  if (core.ended() || core.Over(*run_)) return true;
+  if (core.ended() || run_->Over()) return true;
   core.Attend();
   return false;
 }

@@ -83,9 +83,11 @@ class Outputs {
 // One submitted execution. Dropping it is allowed at any time: the execution still runs.
 class Execution {
  public:
-  Execution(Execution&& other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
+  Execution(Execution&& other) noexcept
+      : run_(std::exchange(other.run_, nullptr)), spare_(other.spare_) {}
   Execution& operator=(Execution&& other) noexcept {
     std::swap(run_, other.run_);
+    std::swap(spare_, other.spare_);
     return *this;
   }
   ~Execution();
@@ -101,10 +103,11 @@ class Execution {
 
  private:
   friend class Engine;
-  explicit Execution(engine::Run* run) : run_(run) {}  // takes over one reference
+  explicit Execution(engine::Run* run) : run_(run) {}  // takes over two references
   Result<Outputs> Fetch();
 
   engine::Run* run_;
+  bool spare_ = true;  // the reference for the first Outputs is still here
 };
 
 // What Execute does when as many executions are in flight as the graph allows.

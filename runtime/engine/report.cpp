@@ -118,7 +118,12 @@ std::string Core::WaitReport() const {
   for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
     report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
   }
-  if (report.empty()) return "no lane has work left";
+  if (report.empty()) {
+    const bool pending = std::any_of(strands_.begin(), strands_.end(), [](const auto& strand) {
+      return strand->pushed() != strand->done();
+    });
+    return pending ? "no lane has begun yet" : "no lane has work left";
+  }
   report.pop_back();
   return report;
 }

@@ -12,7 +12,7 @@ void Run::Fail(uint32_t position, Status status) {
     written = position;
     error = std::move(status);
   }
-  failed.store(true, std::memory_order_seq_cst);
+  failed.store(true, std::memory_order_release);
 }
 
 Status Run::Error() {
@@ -20,10 +20,10 @@ Status Run::Error() {
   return error;
 }
 
-void Run::Unref() {
-  // Who holds the only reference needs no read-modify-write: nobody else can be there.
-  if (refs.load(std::memory_order_acquire) == 1 ||
-      refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+void Run::Unref(uint32_t count) {
+  // Who holds all that is left needs no read-modify-write: nobody else can be there.
+  if (refs.load(std::memory_order_acquire) == count ||
+      refs.fetch_sub(count, std::memory_order_acq_rel) == count) {
     core->Return(this);
   }
 }

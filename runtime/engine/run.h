@@ -26,8 +26,14 @@ struct Run {
   uint64_t execution = 0;               // number among the graph's executions
   bool empty = false;                   // nobody submitted it
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
-  // Per participating strand of the graph: done when the strand has finished so many entries.
-  std::unique_ptr<std::atomic<uint64_t>[]> until;
+  // One per strand that has work in the graph: the run is done when each has finished so many
+  // entries.
+  struct Target {
+    const std::atomic<uint64_t>* finished = nullptr;
+    std::atomic<uint64_t> until{0};
+  };
+  std::unique_ptr<Target[]> targets;
+  uint32_t target_count = 0;
 
   std::atomic<bool> failed{false};
   device::Mutex mutex;                  // of the two below
@@ -38,11 +44,23 @@ struct Run {
   std::vector<device::Tensor> outputs;  // into the block; dims are set by `give`
   Run* next = nullptr;                  // of a free list
 
+  bool Done() const {
+    for (uint32_t i = 0; i < target_count; ++i) {
+      if (targets[i].finished->load(std::memory_order_acquire) <
+          targets[i].until.load(std::memory_order_relaxed)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // Finished everywhere, or failed already.
+  bool Over() const { return failed.load(std::memory_order_acquire) || Done(); }
+
   // Of several errors the first in program order is kept.
   void Fail(uint32_t position, Status status);
   Status Error();
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
-  void Unref();  // the last one gives the run back to its core
+  void Unref(uint32_t count = 1);  // the last one gives the run back to its core
 };
 
 }  // namespace cgraph::engine

@@ -51,12 +51,12 @@ Strand::Strand(const plan::Plan* plan, uint32_t index,
 void Strand::Push(uint32_t graph) {
   const uint64_t number = pushed_.load(std::memory_order_relaxed);
   pushed_.store(number + 1, std::memory_order_relaxed);
-  inbox_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_seq_cst);
+  inbox_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_release);
   own_->Ring();
 }
 
 bool Strand::Begin() {
-  const uint64_t entry = inbox_[finished_ & mask_].load(std::memory_order_seq_cst);
+  const uint64_t entry = inbox_[finished_ & mask_].load(std::memory_order_acquire);
   if (entry >> kGraphBits != finished_ + 1) return false;
   graph_ = static_cast<uint32_t>(entry & kGraphMask);
   track_ = &tracks_[graph_];
@@ -70,7 +70,7 @@ void Strand::Finish() {
   if (++track_->frame == track_->graph->frames.size()) track_->frame = 0;
   track_ = nullptr;
   at_.store(kIdle, std::memory_order_relaxed);
-  done_.store(++finished_, std::memory_order_seq_cst);
+  done_.store(++finished_, std::memory_order_release);
   driver_->Ring();
 }
 

@@ -45,7 +45,8 @@ class alignas(128) Strand {
   void Push(uint32_t graph);
   uint64_t pushed() const { return pushed_.load(std::memory_order_relaxed); }
 
-  uint64_t done() const { return done_.load(std::memory_order_seq_cst); }
+  uint64_t done() const { return done_.load(std::memory_order_acquire); }
+  const std::atomic<uint64_t>& finished_counter() const { return done_; }
   Position Where() const;
   void set_profile() { profile_ = true; }
 

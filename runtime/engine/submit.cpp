@@ -44,7 +44,7 @@ Result<Run*> Core::Submit(uint32_t g, std::span<const Input> inputs, WhenFull wh
   auto run = TakeRun(graph);
   if (!run.ok()) return run;
   (*run)->empty = false;
-  (*run)->refs.store(2, std::memory_order_relaxed);  // the caller's and the engine's
+  (*run)->refs.store(3, std::memory_order_relaxed);  // the caller's two and the engine's
   ++graph.in_progress;
   SubmitRound(graph, *run);
   return run;
@@ -173,7 +173,7 @@ Status Core::SubmitEmpty(LoadedGraph& graph) {
 void Core::Retire(LoadedGraph& graph) {
   while (graph.retired < graph.submitted) {
     Run* run = graph.frames[graph.oldest_frame].run;
-    if (!Done(*run)) return;
+    if (!run->Done()) return;
     if (!run->empty) {
       --graph.in_progress;
       ++executions_;
@@ -204,7 +204,7 @@ void Core::SubmitRound(LoadedGraph& graph, Run* run) {
   Run* ending = run;
   if (graph.lag != 0) {
     for (size_t i = 0; i < graph.participants.size(); ++i) {
-      run->until[i].store(kNotYet, std::memory_order_relaxed);
+      run->targets[i].until.store(kNotYet, std::memory_order_relaxed);
     }
     const size_t frames = graph.frames.size();
     ending = graph.submitted < graph.lag
@@ -213,7 +213,9 @@ void Core::SubmitRound(LoadedGraph& graph, Run* run) {
   }
   for (size_t i = 0; i < graph.participants.size(); ++i) {
     Strand& strand = *strands_[graph.participants[i]];
-    if (ending != nullptr) ending->until[i].store(strand.pushed() + 1, std::memory_order_relaxed);
+    if (ending != nullptr) {
+      ending->targets[i].until.store(strand.pushed() + 1, std::memory_order_relaxed);
+    }
     strand.Push(run->graph);
   }
   ++graph.submitted;
@@ -225,7 +227,7 @@ Status Core::Flush(const Run& run) {
   LoadedGraph& graph = *graphs_[run.graph];
   if (graph.lag == 0) return Status::Ok();
   std::lock_guard lock(submission_);
-  while (!ended() && !Done(run) && graph.submitted <= run.execution + graph.lag) {
+  while (!ended() && !run.Done() && graph.submitted <= run.execution + graph.lag) {
     Retire(graph);
     CGRAPH_RETURN_IF_ERROR(graph.submitted - graph.retired == graph.frames.size()
                                ? AwaitOldest(graph)
@@ -262,7 +264,11 @@ Result<Run*> Core::MakeRun(uint32_t g) {
   auto run = std::make_unique<Run>();
   run->core = this;
   run->graph = g;
-  run->until = std::make_unique<std::atomic<uint64_t>[]>(graph.participants.size());
+  run->target_count = static_cast<uint32_t>(graph.participants.size());
+  run->targets = std::make_unique<Run::Target[]>(run->target_count);
+  for (uint32_t i = 0; i < run->target_count; ++i) {
+    run->targets[i].finished = &strands_[graph.participants[i]]->finished_counter();
+  }
   auto block = device::Memory::Allocate(graph.output_bytes, "the results of " + graph.plan->name);
   if (!block.ok()) return block.status();
   run->block = std::move(*block);

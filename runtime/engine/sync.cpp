@@ -23,10 +23,11 @@ class Reducer {
   }
 
   SyncNeeds Reduce() {
+    LookAtLanes();
     for (const std::vector<uint32_t>& strand : *query_.strands) KeepAcross(strand);
+    DropImplied();
     FindSignals();
     if (query_.depth == 1) {
-      DropImplied();
       // A wait at a strand's end may have been all that kept a signal, and so another wait.
       while (DropTrailing()) FindSignals();
     }
@@ -41,10 +42,32 @@ class Reducer {
     for (uint32_t w = wait.first(); w < wait.first() + wait.inputs(); ++w) visit(w);
   }
 
+  void LookAtLanes() {
+    lane_of_.resize(graph_.instructions.size());
+    lanes_.resize(graph_.programs.size());
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+      const plan::Range& range = graph_.programs[lane];
+      std::fill_n(lane_of_.begin() + range.first(), range.count(), lane);
+    }
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      Lane& lane = lanes_[lane_of_[i]];
+      lane.works = lane.works || (*query_.works)[i];
+      ForWaits(i, [&](uint32_t w) {
+        const plan::Wait& wait = graph_.waits[w];
+        const uint32_t from = lane_of_[signal_at_[wait.event()]];
+        if (wait.lag() >= query_.depth || from == lane_of_[i]) return;
+        lane.waits = true;
+        lanes_[from].signals = true;
+      });
+    }
+  }
+
   // Waits for other strands, unless the same strand has waited for the same or more already.
   void KeepAcross(const std::vector<uint32_t>& strand) {
     std::vector<uint32_t> waited(graph_.events, kNever);  // least lag so far
     for (uint32_t instruction : strand) {
+      const Lane& lane = lanes_[lane_of_[instruction]];
+      if (!lane.works && !lane.signals) continue;
       ForWaits(instruction, [&](uint32_t w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t signal = signal_at_[wait.event()];
@@ -63,22 +86,23 @@ class Reducer {
     }
   }
 
-  // Signals before which their lane does nothing and waits for nothing: the submission says as much.
+  // Signals that say no more than the submission does.
   void DropImplied() {
     std::vector<bool> implied(graph_.events, false);
-    for (const plan::Range& lane : graph_.programs) {
-      for (uint32_t i = lane.first(); i < lane.first() + lane.count(); ++i) {
-        const plan::Instruction& instruction = graph_.instructions[i];
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (query_.depth != 1 && (lanes_[lane].works || lanes_[lane].waits)) continue;
+      const plan::Range& range = graph_.programs[lane];
+      for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
         bool waits = false;
-        ForWaits(i, [&](uint32_t w) { waits |= graph_.waits[w].lag() == 0; });
+        ForWaits(i, [&](uint32_t w) { waits |= graph_.waits[w].lag() < query_.depth; });
         if (waits || (*query_.works)[i]) break;
+        const plan::Instruction& instruction = graph_.instructions[i];
         if (instruction.kind() == plan::Kind::signal) implied[instruction.subject()] = true;
       }
     }
     for (uint32_t w = 0; w < graph_.waits.size(); ++w) {
       if (implied[graph_.waits[w].event()]) needs_.wait[w] = false;
     }
-    FindSignals();
   }
 
   // Waits that nothing follows: the round is finished only when every strand has finished it.
@@ -98,8 +122,16 @@ class Reducer {
     return dropped;
   }
 
+  struct Lane {
+    bool works = false;
+    bool waits = false;    // for another lane, less than `depth` rounds back
+    bool signals = false;  // to a lane that waits so
+  };
+
   const SyncQuery& query_;
   const plan::Graph& graph_;
+  std::vector<uint32_t> lane_of_;    // per instruction
+  std::vector<Lane> lanes_;
   std::vector<uint32_t> signal_at_;  // per event: its signal instruction
   SyncNeeds needs_;
 };

@@ -1,11 +1,14 @@
 // Sync: which signals and waits of a proved graph have anything left to do.
 //
 // A strand runs its lanes' instructions in the order of the certificate, so a wait for a signal of
-// the same strand is over before it is reached. And a round is submitted only when the round `depth`
-// before it is finished everywhere, so a wait that looks back that far is over as well; with one
-// execution in progress at a time these are all waits for earlier rounds, those that nothing follows
-// in a round, and those for a signal that nothing precedes in its lane. What is left is what two
-// workers really have to tell each other.
+// the same strand is over before it is reached. A round is submitted only when the round `depth`
+// before it is finished everywhere, so a wait that looks back that far is over as well. A lane that
+// neither works nor waits (the caller's, that takes) signals nothing that the submission has not
+// said; a lane that neither works nor signals (the caller's, that gives what lies in place already)
+// has nothing to wait for. With one execution in progress at a time, the last two hold for the
+// beginning of every lane and for the end of every strand.
+//
+// What is left is what two workers really have to tell each other.
 #ifndef CGRAPH_RUNTIME_ENGINE_SYNC_H_
 #define CGRAPH_RUNTIME_ENGINE_SYNC_H_
 
