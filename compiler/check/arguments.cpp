@@ -116,7 +116,7 @@ std::optional<ActorId> Resolver::ResolveActorName(syntax::ExprId callee) {
     found = FindName(checker_, module_, name, expr.range);
   } else if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
     name = field->name.text;
-    const std::string* qualifier = QualifierOf(field->base, expr.range);
+    const std::string* qualifier = QualifierOf(field->base);
     if (qualifier) found = FindQualified(checker_, module_, *qualifier, name, expr.range);
   }
   if (found.symbol) {

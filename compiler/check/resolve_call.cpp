@@ -39,7 +39,7 @@ Value Resolver::Visit(const syntax::CallExpr& node, Range range) {
     return CallName(node, name->name, callee.range, range);
   }
   if (const auto* field = std::get_if<syntax::FieldExpr>(&callee.node)) {
-    const std::string* qualifier = QualifierOf(field->base, range);
+    const std::string* qualifier = QualifierOf(field->base);
     if (!qualifier) return CallMethod(node, *field, range);
     const std::string& name = field->name.text;
     Found found = FindQualified(checker_, module_, *qualifier, name, field->name.range);
@@ -121,7 +121,7 @@ Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& nam
                                   name),
                       range);
   }
-  if (IsDeviceWord(name, name_range)) {
+  if (IsDeviceWord(name)) {
     return RefuseCall(node, Code::kE0421, name_range,
                       fmt::format("a device is written with brackets: {}[0]", name), range);
   }

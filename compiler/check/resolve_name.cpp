@@ -108,7 +108,7 @@ Value Resolver::ResolveSymbol(const Symbol& symbol, const std::string& name, Ran
 // `mend` is what helps where no other name is near.
 Value Resolver::ReportUnknownName(const std::string& name, Range range, const char* mend) {
   if (checker_.syntax_errors) return Poison(range);
-  if (IsDeviceWord(name, range)) {
+  if (IsDeviceWord(name)) {
     Report(Code::kE0421, range,
            "a device is written with its number: cpu[0], gpu[0], node[1].gpu[0]");
     return Poison(range);
@@ -140,7 +140,7 @@ Value Resolver::ReportUnknownName(const std::string& name, Range range, const ch
   return Poison(range);
 }
 
-const std::string* Resolver::QualifierOf(syntax::ExprId id, Range) {
+const std::string* Resolver::QualifierOf(syntax::ExprId id) const {
   const auto* name = std::get_if<syntax::NameExpr>(&Written(id).node);
   if (!name || IsOwnName(name->name) || HasName(module_, name->name)) return nullptr;
   return IsQualifier(module_, name->name) ? &name->name : nullptr;
@@ -148,7 +148,7 @@ const std::string* Resolver::QualifierOf(syntax::ExprId id, Range) {
 
 // ---- devices and transports ---------------------------------------------------------------------
 
-bool Resolver::IsDeviceWord(const std::string& name, Range) {
+bool Resolver::IsDeviceWord(const std::string& name) const {
   return (name == "cpu" || name == "gpu" || name == "node") && !IsOwnName(name) &&
          !HasName(module_, name);
 }
@@ -165,7 +165,7 @@ std::optional<Value> Resolver::ResolveDevice(const syntax::IndexExpr& node, Rang
     word = std::get_if<syntax::NameExpr>(&Written(on_node->base).node);
     if (!word || word->name != "node") return std::nullopt;
   }
-  if (!word || !IsDeviceWord(word->name, range)) return std::nullopt;
+  if (!word || !IsDeviceWord(word->name)) return std::nullopt;
   const std::string& kind = field ? field->name.text : word->name;
   bool one_each = node.subscripts.size() == 1 && node.subscripts[0].valid() &&
                   (!on_node || (on_node->subscripts.size() == 1 && on_node->subscripts[0].valid()));

@@ -9,7 +9,7 @@ namespace cgraph::check {
 using namespace program;
 
 Value Resolver::Visit(const syntax::FieldExpr& node, Range range) {
-  if (const std::string* qualifier = QualifierOf(node.base, range)) {
+  if (const std::string* qualifier = QualifierOf(node.base)) {
     Found found = FindQualified(checker_, module_, *qualifier, node.name.text, node.name.range);
     if (found.symbol) return ResolveSymbol(*found.symbol, node.name.text, range);
     if (found.reported || checker_.syntax_errors) return Poison(range);

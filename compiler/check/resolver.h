@@ -108,9 +108,9 @@ class Resolver {
   Value ResolveSymbol(const Symbol& symbol, const std::string& name, Range range);
   Value ReportUnknownName(const std::string& name, Range range, const char* mend = "");
   bool IsOwnName(const std::string& name) const;
-  bool IsDeviceWord(const std::string& name, Range range);
+  bool IsDeviceWord(const std::string& name) const;
   // `t` of `t.relu` where t is an imported file and nothing nearer.
-  const std::string* QualifierOf(syntax::ExprId id, Range range);
+  const std::string* QualifierOf(syntax::ExprId id) const;
   std::optional<Value> ResolveDevice(const syntax::IndexExpr& node, Range range);
   std::optional<Transport> ResolveTransport(syntax::ExprId id);
 

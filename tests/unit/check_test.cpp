@@ -675,6 +675,25 @@ TEST_CASE("types of tuples of tuples do not grow without bound") {
   CHECK(Checked(text + "return x }").Surprises() == "");
 }
 
+std::string Repeat(const std::string& text, int times) {
+  std::string repeated;
+  for (int i = 0; i < times; ++i) repeated += text;
+  return repeated;
+}
+
+TEST_CASE("what the parser lets through is not too deep for check") {
+  const std::string f = "fn f(x: int) -> int { return x }\n";
+  CHECK(Checked(f + "const A = " + Repeat("0 + -f(", 90) + "1" + Repeat(")", 90)).Surprises() == "");
+  CHECK(Checked("const A = " + Repeat("- ", 400) + "1").Surprises() == "");
+  CHECK(Checked("const A: " + Repeat("[", 190) + "int" + Repeat("; 1]", 190) + " = " +
+                Repeat("[", 190) + "1" + Repeat("]", 190))
+            .Surprises() == "");
+  CHECK(Checked("fn f(x: [int; 1]) { let y = x" + Repeat("[0..1]", 400) + " }").Surprises() == "");
+  CHECK(Checked("fn f() { " + Repeat("if true { ", 190) +
+                Repeat("} ", 190) + "}")
+            .Surprises() == "");
+}
+
 TEST_CASE("a long chain of consts needs no deep stack") {
   std::string text;
   for (int i = 0; i < 5'000; ++i) {
