@@ -1,6 +1,6 @@
 // Profile: how long method calls take, measured by `cgrun --profile` or given by hand.
 //
-// A JSON object: {"unit": "ns", "default": 0, "calls": {"Stage.forward": 1, "Stage.backward": 2.5}}.
+// A JSON object: {"unit": "ns", "default": 0, "calls": {"Stage.forward": 1, "Loss.loss": 2.5}}.
 // `unit` is one of ps ns us ms s and belongs to every number; without one it is ns. Keys of `calls`
 // are "Actor.method", or the op's name for an op outside a method. Other keys are refused, so that
 // a misspelt one is not silently without effect.

@@ -20,6 +20,8 @@ using schedule::Step;
 using schedule::Unit;
 using schedule::UnitId;
 
+constexpr size_t kMaxOperands = 0xffff;  // the width of Instruction.inputs and .outputs
+
 plan::Space PlanSpace(Space space) {
   switch (space) {
     case Space::kSlot: return plan::Space::slot;
@@ -235,6 +237,8 @@ class LaneEmitter {
   void EmitStep(const Unit& unit, const Step& step) {
     static constexpr plan::Kind kKinds[] = {plan::Kind::call, plan::Kind::load, plan::Kind::take,
                                             plan::Kind::give, plan::Kind::copy};
+    CGRAPH_CHECK(std::max(step.inputs.size(), step.outputs.size()) <= kMaxOperands, "emit",
+                 "an instruction with more operands than a plan can say");
     plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind]);
     instruction.mutate_first(AddOperands(step.inputs));
     AddOperands(step.outputs);

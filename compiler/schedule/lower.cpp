@@ -120,7 +120,7 @@ class Lowering {
     return schedule_.steps[id];
   }
 
-  // ---- values where they are made -----------------------------------------------------------------
+  // ---- values where they are made ---------------------------------------------------------------
 
   Space HomeSpace(ValueId id) const {
     const Value& value = graph_.values[id];
@@ -174,7 +174,7 @@ class Lowering {
     return it->second;
   }
 
-  // ---- values elsewhere ---------------------------------------------------------------------------
+  // ---- values elsewhere -------------------------------------------------------------------------
 
   // The replica of a value that `device` reads. `place` says for whom: its class and consumer.
   // `space` is where a host copy made now puts it.
@@ -268,7 +268,7 @@ class Lowering {
     return target;
   }
 
-  // ---- extents ------------------------------------------------------------------------------------
+  // ---- extents ----------------------------------------------------------------------------------
 
   ReplicaId ExtentAt(SymbolId symbol, DeviceId device, uint32_t consumer) {
     const auto key = std::make_pair(symbol, device);
@@ -294,7 +294,7 @@ class Lowering {
     return extents;
   }
 
-  // ---- ports and ops --------------------------------------------------------------------------------
+  // ---- ports and ops ----------------------------------------------------------------------------
 
   void AddTake(uint32_t port) {
     const ValueId value = graph_.inputs[port].use.value;
@@ -340,7 +340,8 @@ class Lowering {
   void AddGive(uint32_t port) {
     const graph::Use& use = graph_.outputs[port].use;
     const uint32_t consumer = static_cast<uint32_t>(graph_.ops.size()) + port;
-    Step::Place place{.call = MadeAt(use.value), .order = Step::Place::kGives, .consumer = consumer};
+    const Step::Place place{
+        .call = MadeAt(use.value), .order = Step::Place::kGives, .consumer = consumer};
     ReplicaId given = Reach(use, kCaller, place, Space::kOutput);
     const Buffer buffer = BufferOf(given);
     if (buffer.space != Space::kOutput ||

@@ -135,7 +135,8 @@ void PlaceOthers(const graph::Module& module, Schedule& schedule) {
   for (Buffer& buffer : schedule.buffers) {
     if (buffer.space == Space::kSlot) continue;
     if (buffer.space == Space::kState) {
-      buffer.offset = LayOutState(module, module.states[buffer.state].instance).Offset(buffer.state);
+      const graph::InstanceId owner = module.states[buffer.state].instance;
+      buffer.offset = LayOutState(module, owner).Offset(buffer.state);
       continue;
     }
     int64_t& end = ends[{buffer.space, buffer.device}];

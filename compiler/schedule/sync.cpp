@@ -2,8 +2,8 @@
 //
 // Two accesses to the same bytes, one of them a write, need an order: within an execution the
 // program's, and between executions that share a copy of the memory the later execution's access
-// after the earlier one's. Lanes and transfers give most of these; a wait is added for what is left,
-// latest first, so that what one wait implies through others needs none of its own.
+// after the earlier one's. Lanes and transfers give most of these; a wait is added for what is
+// left, latest first, so that what one wait implies through others needs none of its own.
 #include <algorithm>
 
 #include "compiler/schedule/accesses.h"

@@ -177,8 +177,8 @@ class PlanRun {
     for (uint32_t d = 0; d < value.rank(); ++d) {
       const uint32_t symbol = graph_.dims[value.first_dim() + d].symbol();
       for (const plan::Extent& extent : graph_.extents) {
-        if (symbol == plan::kNone || extent.symbol() != symbol || extent.device() != device) continue;
-        tag = Mix(tag, Read(extent.value()));
+        const bool wanted = symbol != plan::kNone && extent.symbol() == symbol;
+        if (wanted && extent.device() == device) tag = Mix(tag, Read(extent.value()));
       }
     }
     return tag;

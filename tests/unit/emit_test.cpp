@@ -194,7 +194,8 @@ TEST_CASE("sites and the digest come from the sources") {
   graph::Module module = builder.Build();
   module.graphs[0].calls[graph::CallId(0)].site = {source, 17, 24};
   module.parameters = {{"B", "64"}};
-  const auto plan = Emit(module, ScheduleModule(module), {.sources = &sources, .compiler = "cgc 1"});
+  const EmitOptions options{.sources = &sources, .compiler = "cgc 1"};
+  const std::unique_ptr<plan::Plan> plan = Emit(module, ScheduleModule(module), options);
   REQUIRE(plan->sites.size() == 1);
   CHECK(plan->sites[0].line() == 2);
   CHECK(plan->sites[0].column() == 3);
