@@ -575,6 +575,11 @@ TEST_CASE("what plans may not say", "[make]") {
   wrong = three;
   wrong.dtype = static_cast<DType>(77);
   CHECK(!TryMake("copy", {wrong}, {wrong}).ok());
+  plan::Kernel exchanged = Named("subtract", {});
+  exchanged.body[0]->operands = {1, 0, 2};
+  CHECK(!MakeCpuKernel(exchanged, std::vector{three, three}, std::vector{three}).ok());
+  exchanged.body[0]->operands = {0, 1, 2};
+  CHECK(MakeCpuKernel(exchanged, std::vector{three, three}, std::vector{three}).ok());
   plan::Kernel native = Named("copy", {});
   native.library = "libevil.so";
   CHECK(!MakeCpuKernel(native, std::vector{three}, std::vector{three}).ok());

@@ -22,6 +22,17 @@ constexpr Entry kKernels[] = {
 #include "runtime/device/kernels/kernels.def"
 };
 
+// A kernel of one primitive hands its operands on as they are.
+Status CheckOrder(const plan::Primitive& primitive) {
+  for (size_t i = 0; i < primitive.operands.size(); ++i) {
+    if (primitive.operands[i] != static_cast<int32_t>(i)) {
+      return {StatusCode::kUnsupported,
+              fmt::format("kernel `{}` exchanges its operands, which cannot be run", primitive.op)};
+    }
+  }
+  return Status::Ok();
+}
+
 Status CheckOperands(const Request& request) {
   for (std::span<const OperandType> operands : {request.inputs, request.outputs}) {
     for (const OperandType& type : operands) {
@@ -51,6 +62,7 @@ KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandTy
                               kernel.name, kernel.body.size()));
   }
   const plan::Primitive& primitive = *kernel.body[0];
+  CGRAPH_RETURN_IF_ERROR(CheckOrder(primitive));
   const Request request{primitive.op, primitive.attributes, inputs, outputs};
   CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
   for (const Entry& entry : kKernels) {
