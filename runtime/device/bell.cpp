@@ -21,8 +21,8 @@ uint32_t MeasureSpinBudget() {
   constexpr uint32_t kPauses = 512;
   const auto start = Clock::now();
   for (uint32_t i = 0; i < kPauses; ++i) Pause();
-  const double each =
-      std::max(1.0, std::chrono::duration<double, std::nano>(Clock::now() - start).count() / kPauses);
+  const std::chrono::duration<double, std::nano> took = Clock::now() - start;
+  const double each = std::max(1.0, took.count() / kPauses);
   return static_cast<uint32_t>(std::clamp(std::chrono::nanoseconds(kSpinTime).count() / each, 64.0,
                                           40000.0));
 }

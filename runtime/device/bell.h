@@ -5,11 +5,11 @@
 // load of a line that nobody writes while nobody sleeps.
 //
 // No wake-up is lost because each side writes before it reads: the ringer stores its news and then
-// reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once more. The
-// processor may swap a store and a later load; the fence against that is paid by the waiter, who is
-// about to sleep anyway: membarrier() makes every thread of the process pass one. (Where the system
-// has no membarrier both sides fence.) Only waiters write `sleepers`: a ringer that cleared it could
-// be late and hide the next sleeper.
+// reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once more.
+// The processor may swap a store and a later load; the fence against that is paid by the waiter,
+// who is about to sleep anyway: membarrier() makes every thread of the process pass one. (Where the
+// system has no membarrier both sides fence.) Only waiters write `sleepers`: a ringer that cleared
+// it could be late and hide the next sleeper.
 #ifndef CGRAPH_RUNTIME_DEVICE_BELL_H_
 #define CGRAPH_RUNTIME_DEVICE_BELL_H_
 
@@ -62,8 +62,9 @@ class alignas(128) Bell {
   const bool both_fence_;
 };
 
-// How many times to look for news, with a pause in between, before sleeping: about as long as waking
-// a thread takes. Measured once per process. 0 where `threads` that spin would be more than cores.
+// How many times to look for news, with a pause in between, before sleeping: about as long as
+// waking a thread takes. Measured once per process. 0 where `threads` that spin would be more than
+// cores.
 uint32_t SpinBudget(uint32_t threads);
 
 // The processors that this process may use.

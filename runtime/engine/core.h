@@ -1,12 +1,12 @@
 // Core: a loaded plan, its workers, and the one submission order over all its graphs.
 //
-// Files: core.cpp loads and tears down, submit.cpp takes executions in, drive.cpp makes them happen
-// and watches that they do, report.cpp says who waits for whom.
+// Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
+// drive.cpp makes them happen and watches that they do, report.cpp says who waits for whom.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by whoever holds `seat_`: a caller
-// inside Get() or a full Execute(), or the stand-in thread while a caller waits with a deadline, has
-// dropped an execution, or does something else. The watchdog looks at the strands' positions from
-// time to time.
+// inside Get() or a full Execute(), or the stand-in thread while a caller waits with a deadline,
+// has dropped an execution, or does something else. The watchdog looks at the strands' positions
+// from time to time.
 //
 // A Core outlives its Engine for as long as results are held: then only the runs are left of it.
 #ifndef CGRAPH_RUNTIME_ENGINE_CORE_H_
@@ -20,10 +20,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/engine/arenas.h"
+#include "runtime/engine/load/arenas.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/loaded_graph.h"
-#include "runtime/engine/prepare.h"
+#include "runtime/engine/load/prepare.h"
 #include "runtime/engine/run.h"
 #include "runtime/engine/worker.h"
 

@@ -9,8 +9,8 @@
 //   flow.Give("y", y);
 //   std::unique_ptr<Plan> plan = flow.Build();
 //
-// All values are i64 scalars unless said otherwise. Devices are gpu[0..], actors one per device with
-// a state variable of one f32.
+// All values are i64 scalars unless said otherwise. Devices are gpu[0..], actors one per device
+// with a state variable of one f32.
 #ifndef CGRAPH_TESTS_SUPPORT_FLOW_PLAN_H_
 #define CGRAPH_TESTS_SUPPORT_FLOW_PLAN_H_
 

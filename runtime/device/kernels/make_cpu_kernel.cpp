@@ -1,8 +1,6 @@
 // MakeCpuKernel: from a kernel of the plan to the maker in kernels.def.
 #include "runtime/device/kernel.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"

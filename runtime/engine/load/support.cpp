@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "runtime/channel/channel.h"
-#include "runtime/engine/prepare.h"
+#include "runtime/engine/load/prepare.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -30,8 +30,8 @@ Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
   for (const auto& input : graph.inputs) {
     const plan::Buffer& buffer = graph.buffers[graph.values[input->value].buffer()];
     if (graph.arenas[buffer.arena()].space() != plan::Space::input) {
-      return Unsupported(graph, fmt::format("has the input `{}` outside of input memory, where this "
-                                            "engine puts what it is given", input->name));
+      return Unsupported(graph, fmt::format("has the input `{}` outside of input memory, where "
+                                            "this engine puts what it is given", input->name));
     }
   }
   for (const plan::Buffer& buffer : graph.buffers) {

@@ -1,4 +1,4 @@
-#include "runtime/engine/arenas.h"
+#include "runtime/engine/load/arenas.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
 // FrameOperands: collects what steps read and write, then fills every frame with the addresses.
-#ifndef CGRAPH_RUNTIME_ENGINE_FRAMES_H_
-#define CGRAPH_RUNTIME_ENGINE_FRAMES_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_FRAMES_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_FRAMES_H_
 
 #include <cstdint>
 #include <map>
 #include <vector>
 
-#include "runtime/engine/arenas.h"
+#include "runtime/engine/load/arenas.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/status/status.h"
@@ -48,4 +48,4 @@ class FrameOperands {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_FRAMES_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_FRAMES_H_

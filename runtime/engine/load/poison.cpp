@@ -1,4 +1,4 @@
-#include "runtime/engine/poison.h"
+#include "runtime/engine/load/poison.h"
 
 #include <algorithm>
 #include <map>
@@ -92,7 +92,8 @@ class Finder {
           space != plan::Space::output) {
         continue;
       }
-      writers_[value.buffer()].push_back({written, cell, value.offset(), value.offset() + value.bytes()});
+      writers_[value.buffer()].push_back(
+          {written, cell, value.offset(), value.offset() + value.bytes()});
     }
   }
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "runtime/engine/prepare.h"
+#include "runtime/engine/load/prepare.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/plan/dtype.h"
 
@@ -38,7 +38,8 @@ Result<std::string> WeightPath(const std::string& dir, const std::string& name) 
   for (const auto& part : path) inside &= part != "..";
   if (!inside) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("the plan loads `{}`, which is not below the weights directory", name));
+                  fmt::format("the plan loads `{}`, which is not below the weights directory",
+                              name));
   }
   return (std::filesystem::path(dir) / path).string();
 }
@@ -53,8 +54,8 @@ Status CheckSlice(const files::Safetensors& file, const plan::WeightFile& slice,
   if (entry->second.dtype != out.dtype ||
       !std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank)) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("`{}` in {} is {}[{}], and the plan expects {}[{}]", slice.tensor, path,
-                              plan::DTypeName(entry->second.dtype), fmt::join(dims, ", "),
+                  fmt::format("`{}` in {} is {}[{}], and the plan expects {}[{}]", slice.tensor,
+                              path, plan::DTypeName(entry->second.dtype), fmt::join(dims, ", "),
                               plan::DTypeName(out.dtype),
                               fmt::join(out.dims, out.dims + out.rank, ", ")));
   }

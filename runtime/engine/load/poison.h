@@ -5,8 +5,8 @@
 // one poisoned argument changes nothing. Every instruction also looks at what it reads itself. A
 // copy, take, give or call without a method has a cell of its own, and so has every received
 // message. State, constants and inputs are never poisoned.
-#ifndef CGRAPH_RUNTIME_ENGINE_POISON_H_
-#define CGRAPH_RUNTIME_ENGINE_POISON_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
 
 #include <cstdint>
 #include <vector>
@@ -30,4 +30,4 @@ Result<Cells> FindCells(const plan::GraphIndex& index);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_POISON_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_

@@ -1,10 +1,10 @@
-#include "runtime/engine/prepare.h"
+#include "runtime/engine/load/prepare.h"
 
 #include <algorithm>
 
-#include "runtime/engine/frames.h"
-#include "runtime/engine/poison.h"
-#include "runtime/engine/sync.h"
+#include "runtime/engine/load/frames.h"
+#include "runtime/engine/load/poison.h"
+#include "runtime/engine/load/sync.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/graph_index.h"
 

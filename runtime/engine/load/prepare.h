@@ -1,10 +1,10 @@
 // Prepare: from a graph of a plan to the programs that strands run.
 //
 // Everything that can be decided before the first execution is decided here: what each strand runs
-// and in which order, which waits are left, which cells are looked at, which kernel object runs, and
-// every address.
-#ifndef CGRAPH_RUNTIME_ENGINE_PREPARE_H_
-#define CGRAPH_RUNTIME_ENGINE_PREPARE_H_
+// and in which order, which waits are left, which cells are looked at, which kernel object runs,
+// and every address.
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
 
 #include <cstdint>
 #include <map>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "runtime/device/device.h"
-#include "runtime/engine/arenas.h"
+#include "runtime/engine/load/arenas.h"
 #include "runtime/engine/loaded_graph.h"
-#include "runtime/engine/placement.h"
+#include "runtime/engine/load/placement.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
@@ -70,4 +70,4 @@ Status PrepareGraph(const Preparation& preparation, uint32_t index, LoadedGraph&
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_PREPARE_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_

@@ -1,10 +1,10 @@
-#include "runtime/engine/frames.h"
+#include "runtime/engine/load/frames.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "runtime/engine/prepare.h"
+#include "runtime/engine/load/prepare.h"
 #include "runtime/plan/dtype.h"
 
 namespace cgraph::engine {

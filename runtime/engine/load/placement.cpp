@@ -1,4 +1,4 @@
-#include "runtime/engine/placement.h"
+#include "runtime/engine/load/placement.h"
 
 #include <algorithm>
 
