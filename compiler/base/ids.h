@@ -10,7 +10,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,13 +79,6 @@ class Table {
 
  private:
   std::vector<T> rows_;
-};
-
-struct IdHash {
-  template <typename Self>
-  size_t operator()(const Id<Self>& id) const {
-    return std::hash<uint32_t>()(id.index);
-  }
 };
 
 }  // namespace cgraph

@@ -5,7 +5,6 @@
 // bytes that are no UTF-8, or contain tabs and control characters: what is shown is a window around
 // the range, with everything unprintable replaced, and the caret stands under the right character.
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/base/diagnostics.h"
 #include "llvm/Support/ConvertUTF.h"

@@ -1,10 +1,8 @@
 // The steps ResolveBodies and CheckConstCycles: what stands behind the signatures.
 #include <fmt/format.h>
 
-#include "compiler/base/limits.h"
 #include "compiler/check/checker.h"
 #include "compiler/check/resolver.h"
-#include "llvm/ADT/SmallVector.h"
 
 namespace cgraph::check {
 

@@ -1,5 +1,4 @@
 // The steps ResolveSignatures, ResolveBodies and CheckConstCycles: every declaration in turn.
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -68,7 +68,7 @@ class Pipeline {
   // errors, could not write, or was to stop here.
   template <typename PrintFunction>
   bool Finish(Phase phase, PrintFunction print);
-  bool Prove();
+  void Prove();
 
   const CompileOptions& options_;
   Sources& sources_;
@@ -102,12 +102,11 @@ bool Pipeline::Finish(Phase phase, PrintFunction print) {
   return options_.stop_after != phase;
 }
 
-bool Pipeline::Prove() {
+void Pipeline::Prove() {
   const plan::Verdict verdict = plan::Prove(*result_.plan);
   clock_.Done("prove");
   // Every plan that is made must prove: a refusal is our bug, and the plan is not written.
   CGRAPH_CHECK(verdict.proved(), "prove", options_.path + ": " + verdict.message);
-  return true;
 }
 
 Compilation Pipeline::Run() {

@@ -8,15 +8,13 @@ namespace cgraph {
 namespace {
 
 ExitCode RunExplain(const std::string& name) {
-  std::vector<std::string> names;
-  for (Code code : AllCodes()) {
-    names.push_back(CodeName(code).str());
-    if (CodeName(code).equals_insensitive(name)) {
-      llvm::outs() << CodeName(code) << ": " << CodeTitle(code) << "\n\n"
-                   << CodeExplanation(code) << "\n";
-      return kSuccess;
-    }
+  if (const std::optional<Code> code = ParseCode(name)) {
+    llvm::outs() << CodeName(*code) << ": " << CodeTitle(*code) << "\n\n"
+                 << CodeExplanation(*code) << "\n";
+    return kSuccess;
   }
+  std::vector<std::string> names;
+  for (Code code : AllCodes()) names.push_back(CodeName(code).str());
   llvm::errs() << "cgc: there is no diagnostic " << name;
   if (std::string near = DidYouMean(name, names); !near.empty()) {
     llvm::errs() << "; did you mean " << near << "?";

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "compiler/base/limits.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -58,7 +59,7 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_flag("--no-overlap", flags.no_overlap, "communication stands in the compute lane")
       ->excludes(overlap);
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
-      ->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1024}));
+      ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
   command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
       ->type_name("PHASE[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");

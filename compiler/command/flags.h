@@ -43,8 +43,8 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags);
 // Compiles with its diagnostics printed: to standard error, or as JSON to standard output.
 Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output);
 
-// A plan from a .cgplan, or from anything else by compiling it. The status of a compile that failed
-// is empty: its diagnostics are already printed.
+// A plan from a .cgplan, or from anything else by compiling it. Without one, what went wrong has
+// been printed and `exit_code` says which kind it was.
 struct LoadedPlan {
   ExitCode exit_code = kSuccess;
   std::unique_ptr<plan::Plan> plan;

@@ -4,6 +4,7 @@
 #include "compiler/graph/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaboration {
 
@@ -41,6 +42,7 @@ Value Elaborator::CallBody(const program::Signature& signature, const program::B
   }
   inlined_.push_back({&callee, site});
   auto leave = llvm::make_scope_exit([&] { inlined_.pop_back(); });
+  llvm::SaveAndRestore<Mode> usual(mode_, Mode::kNormal);  // also where a dimension calls a fn
   ExecuteBlock(body.statements, callee);
   if (stopped_) return Value();
   if (!signature.result.valid()) return MakeTuple({}, {});

@@ -59,7 +59,7 @@ Value Elaborator::Eval(const program::CallMethod& e, const Context& context) {
   Value result = CallBody(method.signature, method.body, callee, context.range);
   if (result.poisoned()) return result;
   result = Finish(scope, result);
-  if (!scope.call_id.valid()) {
+  if (!scope.call_id.valid() && !method.signature.result.valid()) {
     Report(Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));
   }

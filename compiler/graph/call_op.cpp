@@ -200,6 +200,21 @@ void Elaborator::AddParameters(const OpCall& call, Frame& op_frame, graph::Op& o
   }
 }
 
+// Overwriting is for values that this graph made, whose type the result has, and of which the op
+// reads nothing else.
+bool Elaborator::MayOverwrite(const std::vector<graph::Use>& operands, size_t at,
+                              const graph::Type& result) const {
+  if (at >= operands.size()) return false;
+  const graph::Value& operand = builder_->value(operands[at].value);
+  if (operand.storage != graph::Value::kTemporary || operand.base.valid()) return false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    graph::ValueId root = builder_->value(operands[i].value).base;
+    if (!root.valid()) root = operands[i].value;
+    if (i != at && root == operands[at].value) return false;
+  }
+  return operand.type == result;
+}
+
 Value Elaborator::EmitOp(const OpCall& call, Frame& op_frame) {
   const program::Op& op = program_.ops[call.op];
   std::vector<graph::Type> types;
@@ -214,12 +229,8 @@ Value Elaborator::EmitOp(const OpCall& call, Frame& op_frame) {
   out.effect = !op.effect.empty();
   out.range = call.range;
   AddParameters(call, op_frame, out);
-  // Overwriting is for values that this graph made and whose type the result has.
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
-    if (pair.first >= static_cast<int>(out.operands.size()) || types.empty()) return true;
-    const graph::Value& operand = builder_->value(out.operands[pair.first].value);
-    return operand.storage != graph::Value::kTemporary || operand.base.valid() ||
-           operand.type != types[0];
+    return types.empty() || !MayOverwrite(out.operands, pair.first, types[0]);
   });
   out.device = DeviceOfOp(out.operands);
   for (const graph::Use& operand : out.operands) CheckTransport(operand, out.device);

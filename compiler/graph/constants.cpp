@@ -1,9 +1,11 @@
 // Consts: evaluated when first used, with the values that -D gave to those of the named file.
-#include "compiler/base/check.h"
+#include <cmath>
+
 #include "compiler/graph/arithmetic.h"
 #include "compiler/graph/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaboration {
 
@@ -29,6 +31,7 @@ void Elaborator::EvaluateConsts() {
 Value Elaborator::ConstValue(program::ConstId id) {
   std::optional<Value>& known = consts_[id.index];
   if (known) return *known;
+  llvm::SaveAndRestore<Mode> usual(mode_, Mode::kNormal);
   known = Value();  // Check has refused cycles; should one be left, it ends here
   const program::Const& constant = program_.consts[id];
   Frame frame("", nullptr, &constant.locals);

@@ -243,6 +243,8 @@ class Elaborator {
   std::optional<bool> Holds(program::ExprId where, Frame& op_frame);
   bool TakeExpectedType(const OpCall& call, Frame& op_frame);
   Value EmitOp(const OpCall& call, Frame& op_frame);
+  bool MayOverwrite(const std::vector<graph::Use>& operands, size_t at,
+                    const graph::Type& result) const;
   void AddParameters(const OpCall& call, Frame& op_frame, graph::Op& op);
   bool ResultTypes(program::TypeId type, Frame& op_frame, std::vector<graph::Type>& types,
                    Range range);

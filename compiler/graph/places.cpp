@@ -1,5 +1,4 @@
 // Places: instances of actors on devices, and the state that each has.
-#include "compiler/base/check.h"
 #include "compiler/graph/elaborator.h"
 #include "fmt/format.h"
 
@@ -124,10 +123,13 @@ Value Elaborator::StateLayout(program::TypeId type_id, const std::string& name, 
     return MakeTuple(std::move(names), std::move(items));
   }
   auto* tensor = std::get_if<program::TensorType>(&type.node);
-  bool is_static = tensor && llvm::all_of(tensor->dims, [](const program::Dim& dim) {
-    return dim.kind == program::Dim::kExpr;
-  });
-  CGRAPH_CHECK(is_static, "elaborate", name + ": a state whose shape is not static");
+  if (!tensor) {
+    Report(Code::kE0528, type.range,
+           fmt::format("state `{}` holds tensors, and {} is known only while compiling; a scalar is "
+                       "i64, f32 or bool",
+                       name, Declared(type_id, frame)));
+    return Value();
+  }
   std::optional<graph::Type> concrete = ConcreteType(*tensor, frame, type.range);
   if (!concrete) return Value();
   graph::StateId id = module_.states.Add({instance, name, std::move(*concrete)});

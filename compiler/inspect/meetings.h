@@ -6,7 +6,6 @@
 #define CGRAPH_COMPILER_INSPECT_MEETINGS_H_
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "runtime/plan/plan.h"

@@ -21,8 +21,9 @@ struct SimulateOptions {
   uint32_t executions = 1;           // submitted back to back, all at time 0
 };
 
-// One instruction at work for one execution, for longer than no time. Waiting is what lies between a lane's events, and, in
-// a transfer, from `start` (this end is ready) to `active` (the other is too).
+// One instruction at work for one execution, for longer than no time. Waiting is what lies between
+// a lane's events, and, in a transfer, from `start` (this end is ready) to `active` (the other is
+// too).
 struct SimulatedEvent {
   uint32_t lane = 0;
   uint32_t instruction = 0;

@@ -5,7 +5,6 @@
 // gives follow what they give. A transfer is one step of this order, at both its lanes, so every
 // lane meets its partners in the same order: that is why no wait can be cyclic.
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/schedule/passes.h"
 

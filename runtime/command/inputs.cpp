@@ -1,7 +1,6 @@
 #include "runtime/command/inputs.h"
 
 #include <algorithm>
-#include <functional>
 
 #include <fmt/format.h>
 

@@ -4,8 +4,6 @@
 
 #include <charconv>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include <fmt/format.h>
 

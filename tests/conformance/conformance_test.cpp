@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <optional>
-#include <thread>
 
 #include "runtime/plan/load.h"
 #include "tests/support/run.h"

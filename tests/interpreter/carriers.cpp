@@ -1,7 +1,5 @@
 #include "tests/interpreter/carriers.h"
 
-#include <algorithm>
-
 namespace cgraph::interpreter {
 
 Carriers::Carriers(const View& view, bool loose)

@@ -40,8 +40,7 @@ ARROWS = {
     "examples": ["runtime"],
     "bench": ["runtime", "compiler", "tests/support"],
 }
-# The prover sees the plan and its words, nothing of whoever made it; only the parser knows ANTLR;
-# the runtime knows neither LLVM nor ANTLR.
+# Only the parser knows ANTLR; the runtime knows neither LLVM nor ANTLR.
 FORBIDDEN = [
     ("runtime/", r"^(llvm|antlr4|clang)"),
     ("compiler/", r"^(antlr4|CgraphLexer|CgraphParser)", "compiler/syntax/"),

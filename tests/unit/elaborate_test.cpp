@@ -464,6 +464,26 @@ graph g(x: f32[2, 3], i: i64) -> ([f32[2, 3]; 2], i64) { return (both([x, x]), p
   CHECK(Ops(result->Only()) == "sigmoid multiply sigmoid multiply multiply multiply multiply");
 }
 
+TEST_CASE("an operand may be overwritten when it is a value of this graph and read once") {
+  auto result = Good(R"(
+import std.tensor
+graph g(x: f32[4, 4], y: f32[4]) -> f32[4, 4] {
+  let a = x + 1.0           // x is the caller's
+  let b = a + y             // may be
+  let c = b + b             // reads it twice
+  let d = c + c[0]          // reads a part besides
+  let e = d[0] + d          // a part, and not of the result's type
+  return e - 1.0 })");
+  std::string may;
+  for (const graph::Op& op : result->Only().ops) may += op.inplace.empty() ? "-" : "+";
+  CHECK(may == "-+---+");
+}
+
+TEST_CASE("only a dimension's own division must be exact") {
+  Good("import std.tensor\nconst K = 7 / 2\nfn half(n: int) -> int { return n / 2 }\n"
+       "graph g(x: f32[K, half(7)]) -> f32[3, 3] { return x + 1.0 }");
+}
+
 TEST_CASE("lists and loops at compile time") {
   auto result = Good(R"(
 import std.tensor
@@ -585,6 +605,8 @@ TEST_CASE("faults of values at compile time") {
 
 TEST_CASE("faults of dimensions") {
   CHECK(Run("graph g(x: f32[n]) -> f32[n] { return x }")->Codes() == "E0509");
+  CHECK(Run("actor A() { state k: int = 3 }\nplace a = A() on cpu[0]\ngraph g() { }")->Codes() ==
+        "E0528");
   CHECK(Run("graph g(x: f32[n <= 4], y: f32[n <= 5]) { }")->Codes() == "E0508");
   CHECK(Run("graph g(x: f32[7 / 2]) -> f32[3] { return x }")->Codes() == "E0504");
   CHECK(Run("graph g(x: f32[2 - 3]) { }")->Codes() == "E0504");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "compiler/inspect/last_writers.h"
 #include "compiler/inspect/meetings.h"

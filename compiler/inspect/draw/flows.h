@@ -3,7 +3,6 @@
 #define CGRAPH_COMPILER_INSPECT_DRAW_FLOWS_H_
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
