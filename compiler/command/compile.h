@@ -54,8 +54,8 @@ struct Compilation {
   std::unique_ptr<plan::Plan> plan;  // proved; null when stopped before or not reached
 };
 
-// Diagnostics go to `diagnostics`; what is no diagnostic (an --emit file that cannot be written, how
-// long the phases took) goes to stderr. A plan that does not prove is a bug of ours: a CHECK.
+// Diagnostics go to `diagnostics`; what is no diagnostic (an --emit file that cannot be written,
+// how long the phases took) goes to stderr. A plan that does not prove is a bug of ours: a CHECK.
 Compilation Compile(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics);
 
 // Where `std.` is: beside the executable when installed, else in the source tree.
