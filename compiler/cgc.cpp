@@ -11,6 +11,7 @@
 
 #include "compiler/base/diagnostics.h"
 #include "compiler/command/commands.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace {
 
@@ -55,8 +56,16 @@ int main(int argc, char** argv) {
     Complain(cgc, names, argc > 1 ? argv[1] : "", error);
     return kUsage;
   }
+  ExitCode exit_code = kUsage;
   for (auto& [name, run] : commands) {
-    if (cgc.got_subcommand(name)) return run();
+    if (cgc.got_subcommand(name)) exit_code = run();
   }
-  return kUsage;
+  // A full disk or a closed pipe shows only now: what was printed is not there.
+  llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    llvm::outs().clear_error();
+    fmt::print(stderr, "cgc: cannot write to standard output\n");
+    return kEnvironment;
+  }
+  return exit_code;
 }

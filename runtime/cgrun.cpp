@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <new>
 
 #include <fmt/format.h>
@@ -41,7 +42,13 @@ Problem PickGraph(const plan::Plan& plan, const Options& options, uint32_t& pick
 }
 
 Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
+  std::map<std::string, std::string> by_path;
   for (const auto& [name, path] : options.outputs) {
+    const auto [first, is_new] = by_path.insert({path, name});
+    if (!is_new) {
+      return {kUsage, fmt::format("--output {}={}: output {} goes to that file already", name, path,
+                                  first->second)};
+    }
     std::string names;
     bool known = false;
     for (const auto& port : graph.outputs) {
@@ -54,6 +61,13 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
     }
   }
   return {};
+}
+
+Problem CheckInflight(const plan::Graph& graph, const Options& options) {
+  if (options.inflight <= graph.inflight) return {};
+  return {kFailure, fmt::format("{} executions in flight were asked for, and graph {} is compiled "
+                               "for {}; compile with --inflight {}",
+                               options.inflight, graph.name, graph.inflight, options.inflight)};
 }
 
 EngineOptions MakeEngineOptions(const Options& options) {
@@ -137,6 +151,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
   Inputs inputs;
   Problem problem = PickGraph(*loaded.plan, options, graph);
   if (problem.ok()) problem = CheckOutputs(*loaded.plan->graphs[graph], options);
+  if (problem.ok()) problem = CheckInflight(*loaded.plan->graphs[graph], options);
   if (problem.ok()) problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
   if (!problem.ok()) return Report(options, problem.code, problem.message);
 
@@ -173,7 +188,12 @@ int main(int argc, char** argv) {
   if (!parsed.run) return parsed.exit_code;
   Signals signals;
   try {
-    return Execute(parsed.options, signals);
+    const ExitCode code = Execute(parsed.options, signals);
+    // A full disk or a closed pipe shows only now: what was printed is not there.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return Report(parsed.options, kEnvironment, "cannot write to standard output");
+    }
+    return code;
   } catch (const std::bad_alloc&) {
     return Report(parsed.options, kEnvironment, "out of memory");
   }

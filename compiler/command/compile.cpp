@@ -105,7 +105,12 @@ bool Pipeline::Finish(Phase phase, PrintFunction print) {
 void Pipeline::Prove() {
   const plan::Verdict verdict = plan::Prove(*result_.plan);
   clock_.Done("prove");
-  // Every plan that is made must prove: a refusal is our bug, and the plan is not written.
+  if (verdict.refusal == plan::Refusal::kTooLarge) {
+    llvm::errs() << "cgc: " << options_.path << ": " << verdict.message << "\n";
+    result_.exit_code = kFailure;
+    return;
+  }
+  // Every other plan that is made must prove: a refusal is our bug, and the plan is not written.
   CGRAPH_CHECK(verdict.proved(), "prove", options_.path + ": " + verdict.message);
 }
 
@@ -148,8 +153,10 @@ Compilation Pipeline::Run() {
   result_.plan = Emit(module, schedules, {.sources = &sources_, .compiler = "cgc " CGRAPH_VERSION});
   clock_.Done("emit");
   Prove();
-  Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
-  if (result_.exit_code != kSuccess) result_.plan = nullptr;  // its text could not be written
+  if (result_.exit_code == kSuccess) {
+    Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
+  }
+  if (result_.exit_code != kSuccess) result_.plan = nullptr;  // not proved, or its text not written
   return std::move(result_);
 }
 

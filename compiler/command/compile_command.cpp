@@ -25,13 +25,14 @@ ExitCode RunCompile(const Flags& flags) {
     (void)ReportStatus(options.status());
     return kUsage;
   }
-  Compilation done = CompileAndReport(*options, flags.output);
-  if (!done.plan) return done.exit_code;
   llvm::SmallString<128> out(flags.out);
   if (out.empty()) {
     out = llvm::sys::path::filename(flags.files[0]);
     llvm::sys::path::replace_extension(out, ".cgplan");
   }
+  if (WritesOver(out.str().str(), flags.files[0])) return kUsage;
+  Compilation done = CompileAndReport(*options, flags.output);
+  if (!done.plan) return done.exit_code;
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);
   }

@@ -9,6 +9,7 @@
 
 #include "compiler/base/limits.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
@@ -138,10 +139,15 @@ ExitCode ReportStatus(const Status& status) {
   return status.code() == StatusCode::kNotFound ? kEnvironment : kFailure;
 }
 
+bool WritesOver(const std::string& out, const std::string& in) {
+  if (!llvm::sys::fs::equivalent(out, in)) return false;
+  llvm::errs() << "cgc: -o " << out << " is the file that is read; name another one\n";
+  return true;
+}
+
 Status WriteText(const std::string& path, const std::string& text) {
   if (path.empty() || path == "-") {
     llvm::outs() << text;
-    llvm::outs().flush();
     return Status::Ok();
   }
   std::ofstream out(path, std::ios::binary);

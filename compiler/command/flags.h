@@ -55,6 +55,9 @@ LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
 // Prints `status` to standard error and returns the exit code for it.
 ExitCode ReportStatus(const Status& status);
 
+// Whether writing `out` would destroy `in`, the file that the command reads; says so.
+bool WritesOver(const std::string& out, const std::string& in);
+
 // Writes a text to `path`; "" and "-" are standard output.
 Status WriteText(const std::string& path, const std::string& text);
 Result<std::string> ReadText(const std::string& path);

@@ -85,6 +85,7 @@ struct VizFlags {
 };
 
 ExitCode RunViz(const VizFlags& flags) {
+  if (WritesOver(flags.out, flags.file)) return kUsage;
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);

@@ -21,6 +21,7 @@ struct PlanFlags {
 
 // JSON -> .cgplan. Only the form is checked, so that a plan can be edited into one that is wrong.
 ExitCode RunFromJson(const PlanFlags& flags) {
+  if (WritesOver(flags.out, flags.from_json)) return kUsage;
   Result<std::string> text = ReadText(flags.from_json);
   if (!text.ok()) return ReportStatus(text.status());
   Result<std::unique_ptr<plan::Plan>> made = plan::FromJson(*text);
@@ -44,6 +45,7 @@ ExitCode RunPlan(const PlanFlags& flags) {
     llvm::errs() << "cgc plan: name a PLAN to print, or --from-json JSON -o PLAN\n";
     return kUsage;
   }
+  if (WritesOver(flags.out, flags.plan)) return kUsage;
   Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(flags.plan);
   if (!loaded.ok()) return ReportStatus(loaded.status());
   if (flags.output.json) {

@@ -75,6 +75,14 @@ Status Core::LoadPlan() {
 Status Core::MakeGraphs() {
   std::vector<const plan::Graph*> graphs;
   for (const auto& graph : plan_->graphs) graphs.push_back(graph.get());
+  uint32_t most = 1;
+  for (const plan::Graph* graph : graphs) most = std::max(most, graph->inflight);
+  if (options_.inflight > most) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} executions in flight were asked for, and no graph of the plan is "
+                              "compiled for more than {}; compile with --inflight {}",
+                              options_.inflight, most, options_.inflight));
+  }
   has_start_ = plan_->start != nullptr;
   if (has_start_) graphs.push_back(plan_->start.get());
   for (const plan::Graph* graph : graphs) {
@@ -83,13 +91,6 @@ Status Core::MakeGraphs() {
     loaded->index = static_cast<uint32_t>(graphs_.size() - 1);
     loaded->lag = MostLag(*graph);
     loaded->inflight = std::max(1u, graph->inflight);
-    if (options_.inflight > loaded->inflight && graph != plan_->start.get()) {
-      return Status(StatusCode::kInvalid,
-                    fmt::format("{} executions in flight were asked for, and `{}` is compiled for "
-                                "{}; compile with --inflight {}",
-                                options_.inflight, graph->name, graph->inflight,
-                                options_.inflight));
-    }
     if (options_.inflight != 0) {
       loaded->inflight = std::min(loaded->inflight, options_.inflight);
     }

@@ -43,7 +43,8 @@ struct EngineOptions {
   std::string weights_dir = ".";   // files named by `load` are looked up here, and nowhere else
   uint32_t workers = 0;            // threads that drive lanes, the caller among them; 0: the
                                    // plan's, at most as many as cores
-  uint32_t inflight = 0;           // 0: the plan's; more than the plan's is refused
+  uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
+                                   // than any graph of the plan has is refused
   bool proved = true;              // false: skip the proof and run every lane as its own strand, so
                                    // that a wrong order really hangs
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress

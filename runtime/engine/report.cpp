@@ -35,7 +35,7 @@ class Reporter {
     if (position.running) {
       waiting.why = "is running";
     } else if (step.op == Op::kWait) {
-      DescribeWait(graph, step, waiting);
+      DescribeWait(loaded, step, waiting);
     } else if (step.op == Op::kComm) {
       for (uint32_t i = 0; i < step.operands.count; ++i) {
         DescribePart(graph, program.parts[step.operands.first + i], waiting);
@@ -51,22 +51,19 @@ class Reporter {
     return plan::LaneName(plan_, plan::LaneOf(graph, instruction));
   }
 
-  void DescribeWait(const plan::Graph& graph, const Step& step, Waiting& waiting) {
-    const plan::Instruction& wait = graph.instructions[step.instruction];
+  // A step waits for one event; what else the instruction waits for has come, or is yet to be asked.
+  void DescribeWait(const LoadedGraph& loaded, const Step& step, Waiting& waiting) {
+    const plan::Graph& graph = *loaded.plan;
     for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
       if (graph.instructions[i].kind() != plan::Kind::signal) continue;
-      for (uint32_t w = wait.first(); w < wait.first() + wait.inputs(); ++w) {
-        if (graph.waits[w].event() != graph.instructions[i].subject()) continue;
-        const uint32_t lane = plan::LaneOf(graph, i);
-        waiting.waits_for.push_back(plan::LaneName(plan_, lane));
-        // What the signal says is done stands before it.
-        const bool follows = i > graph.programs[lane].first();
-        waiting.why += fmt::format("{}waits for {}{}", waiting.why.empty() ? "" : ", ",
-                                   waiting.waits_for.back(),
-                                   follows ? " to finish: " +
-                                                 plan::InstructionText(plan_, graph, i - 1)
-                                           : "");
-      }
+      if (&loaded.events[graph.instructions[i].subject()] != step.event) continue;
+      const uint32_t lane = plan::LaneOf(graph, i);
+      waiting.waits_for.push_back(plan::LaneName(plan_, lane));
+      // What the signal says is done stands before it.
+      const bool follows = i > graph.programs[lane].first();
+      waiting.why = fmt::format(
+          "waits for {}{}", waiting.waits_for.back(),
+          follows ? " to finish: " + plan::InstructionText(plan_, graph, i - 1) : "");
     }
   }
 

@@ -28,6 +28,7 @@ enum class Refusal {
   kInflight,     // rule 12
   kCertificate,  // rule 13
   kGraphs,       // rule 14
+  kTooLarge,     // more than the prover takes on; nothing is known to be wrong
 };
 const char* RefusalName(Refusal refusal);
 

@@ -26,6 +26,8 @@ const char* WhyRefused(plan::Refusal refusal) {
       return "lanes of their own run it; a worker with several lanes may not";
     case plan::Refusal::kGraphs:
       return "it is about two graphs, the interpreter runs one";
+    case plan::Refusal::kTooLarge:
+      return "it is larger than the prover takes on";
     case plan::Refusal::kNone: break;
   }
   return "";

@@ -27,6 +27,8 @@ ARROWS = {
     "compiler/cgc.cpp": ["compiler", "runtime/plan", "runtime/status"],
     "runtime/status": [],
     "runtime/plan": ["runtime/status"],
+    # The prover judges the scheduler's work by the plan alone.
+    "runtime/plan/prove": ["runtime/plan", "runtime/status"],
     "runtime/files": ["runtime/plan", "runtime/status"],
     "runtime/device": ["runtime/files", "runtime/plan", "runtime/status"],
     "runtime/channel": ["runtime/device", "runtime/plan", "runtime/status"],
@@ -91,6 +93,7 @@ def self_test():
         "runtime/plan/x.cpp": '#include "compiler/graph/graph.h"\n',
         "compiler/graph/x.cpp": '#include "compiler/syntax/syntax.h"\n',
         "compiler/check/x.cpp": '#include "antlr4-runtime.h"\n',
+        "runtime/plan/prove/x.cpp": '#include "compiler/schedule/schedule.h"\n',
         "runtime/engine/x.cpp": '#include "llvm/ADT/StringRef.h"\n',
         "compiler/inspect/x.cpp": '#include "compiler/schedule/schedule.h"\n',
         "tests/interpreter/interpreter.cpp": '#include "runtime/plan/prove.h"\n',

@@ -112,7 +112,11 @@ Result<std::unique_ptr<device::Kernel>> Kernels::MakeLoad(const plan::WeightFile
   std::shared_ptr<files::Safetensors>& file = files_[*path];
   if (file == nullptr) {
     auto opened = files::Safetensors::Open(*path);
-    if (!opened.ok()) return opened.status();
+    if (!opened.ok()) {
+      return Status(opened.status().code(),
+                    fmt::format("{}; weight files are looked up below `{}` (cgrun --weights DIR)",
+                                opened.status().message(), weights_dir_));
+    }
     file = std::move(*opened);
   }
   CGRAPH_RETURN_IF_ERROR(CheckSlice(*file, slice, out, *path));

@@ -46,7 +46,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
 
   if (!prove::Clocks::Fit(constraints)) {
     Verdict verdict;
-    verdict.refusal = Refusal::kRace;
+    verdict.refusal = Refusal::kTooLarge;
     verdict.message = fmt::format("{}, rule 9: {} instructions on {} lanes are too many to prove",
                                   name, graph.instructions.size(), graph.programs.size());
     return verdict;
@@ -97,6 +97,8 @@ const char* RefusalName(Refusal refusal) {
       return "certificate";
     case Refusal::kGraphs:
       return "graphs";
+    case Refusal::kTooLarge:
+      return "too large";
   }
   return "?";
 }

@@ -161,7 +161,7 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, co
     if (sweep.Check(accesses.of(buffer), arena.copies(), pair)) continue;
     if (sweep.exhausted()) {
       Verdict verdict;
-      verdict.refusal = Refusal::kRace;
+      verdict.refusal = Refusal::kTooLarge;
       verdict.message = graph_name + ", rule 10: too many overlapping accesses to decide";
       return verdict;
     }

@@ -222,7 +222,7 @@ Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const C
     if (answer == ArenaReuse::Answer::kYes) continue;
     if (answer == ArenaReuse::Answer::kTooMany) {
       Verdict verdict;
-      verdict.refusal = Refusal::kRace;
+      verdict.refusal = Refusal::kTooLarge;
       verdict.message = graph_name + ", rule 11: too many overlapping buffers to decide";
       return verdict;
     }
