@@ -278,7 +278,37 @@ def deadlines(run):
     run.graph("impatient", "--input", "ms=10")
 
 
-TESTS = [literals_and_text, files, usage, batches, repeats, sources, interrupts, deadlines]
+def lost_output(run):
+    """Nothing is written over what is read, twice to one file, or into a full disk unnoticed."""
+    def cgc(*arguments):
+        return subprocess.run([run.cgc, *arguments], cwd=run.folder, capture_output=True, text=True)
+    for line in (["compile", "program.cgraph", "-o", "./program.cgraph"],
+                 ["viz", "program.cgplan", "--graph", "add", "-o", "program.cgplan"],
+                 ["plan", "program.cgplan", "-o", "program.cgplan"]):
+        done = cgc(*line)
+        expect(done.returncode == 2, f"{line} exits with {done.returncode}")
+        says(done.stderr, "is the file that is read")
+    expect((run.folder / "program.cgraph").read_text() == PROGRAM, "the program was overwritten")
+    _, error = run.graph("total", "--input", "x=[[1,2,3]]", "--output", "twice=o.npy",
+                         "--output", "all=o.npy", status=2)
+    says(error, "goes to that file already")
+    for command in ([run.cgc, "plan", "--json", "program.cgplan"],
+                    [run.cgrun, "program.cgplan", "--graph", "count", "--input", "x=1"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(command, cwd=run.folder, stdout=full, stderr=subprocess.PIPE, text=True)
+        expect(done.returncode == 3, f"{command} exits with {done.returncode}")
+        says(done.stderr, "cannot write to standard output")
+
+
+def inflight(run):
+    """--inflight is about the graph that runs, whatever the others are compiled for."""
+    run.graph("first", "--inflight", "2", "--input", "x=[1,2]")
+    _, error = run.graph("add", "--inflight", "2", "--input", "x=[1]", status=1)
+    says(error, "graph add is compiled for 1")
+
+
+TESTS = [literals_and_text, files, usage, batches, repeats, sources, interrupts, deadlines,
+         lost_output, inflight]
 
 
 def main():
