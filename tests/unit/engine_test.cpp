@@ -247,7 +247,8 @@ TEST_CASE("R4, R5: time-outs leave the result to be fetched") {
   REQUIRE(now.status().code() == StatusCode::kTimeout);
   auto early = execution->Get(milliseconds(200));
   REQUIRE(early.status().code() == StatusCode::kTimeout);
-  REQUIRE(SecondsSince(start) == Approx(0.2).margin(0.1));
+  REQUIRE(SecondsSince(start) >= 0.2);
+  REQUIRE(SecondsSince(start) < 0.4);  // the machine may be busy with other things
   REQUIRE(early.status().message().find("a0.pause") != std::string::npos);
   REQUIRE(early.status().message().find("is running") != std::string::npos);
   REQUIRE(Number(*execution->Get()) == 500);
