@@ -218,7 +218,7 @@ TEST_CASE("the schedule shows what moved in red, and only that") {
   const std::string moved = MustDraw(*plan, options);
   INFO(moved);
   CHECK(Count(moved, "penwidth=2]") == 2);  // one of the two, and the legend
-  CHECK(Count(moved, "color=\"#e6550d\"") == 6);
+  CHECK(Count(moved, "[color=\"#e6550d\"") == 6);
 }
 
 TEST_CASE("names cannot break out of a drawing") {

@@ -34,7 +34,7 @@ class GraphDrawer {
   std::string Draw() {
     dot_ = fmt::format(
         "digraph \"{}\" {{\n"
-        "  rankdir=LR; compound=true; nodesep=0.3; ranksep=0.9;\n"
+        "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.9;\n"
         "  label=\"graph {}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
@@ -49,31 +49,42 @@ class GraphDrawer {
     return operation.kind != plan::Kind::comm && operation.kind != plan::Kind::copy;
   }
 
-  // An actor's calls in a box of their own, which says where it is.
+  // An actor's calls in a box of their own, which says where it is; so are a device's ops outside
+  // methods.
   void AddNodes() {
-    std::map<uint32_t, std::vector<uint32_t>> by_actor;
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> boxes;  // by actor, then device
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       const Operation& operation = operations_.all[id];
-      const uint32_t call = operation.kind == plan::Kind::call ? operation.call : plan::kNone;
-      if (IsNode(operation) || (collectives_.count(id) > 0 && node_of_[id] == id)) {
-        by_actor[call == plan::kNone ? plan::kNone : graph_.calls[call].place()].push_back(id);
+      const bool call = operation.kind == plan::Kind::call && operation.call != plan::kNone;
+      const uint32_t actor = call ? graph_.calls[operation.call].place() : plan::kNone;
+      if (collectives_.count(id) > 0 ? node_of_[id] == id : IsNode(operation)) {
+        const bool boxed = operation.kind == plan::Kind::call && actor == plan::kNone;
+        boxes[{actor, boxed ? plan_.lanes[operation.lane].device() : plan::kNone}].push_back(id);
       }
     }
-    for (const auto& [actor, ids] : by_actor) {
-      if (actor == plan::kNone) {
-        for (uint32_t id : ids) AddNode(id, "  ");
-        continue;
-      }
+    for (const auto& [whose, ids] : boxes) {
+      AddBox(whose.first, whose.second, ids);
+    }
+  }
+
+  void AddBox(uint32_t actor, uint32_t device, const std::vector<uint32_t>& ids) {
+    if (actor == plan::kNone && device == plan::kNone) {
+      for (uint32_t id : ids) AddNode(id, "  ");
+      return;
+    }
+    std::string title = fmt::format("ops on {}", plan::DeviceName(plan_, device));
+    if (actor != plan::kNone) {
       const plan::Actor& row = *plan_.actors[actor];
-      dot_ += fmt::format(
-          "  subgraph cluster_actor{} {{\n"
-          "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
-          "fontsize=12; margin=14;\n",
-          actor, DotText(fmt::format("{}: {} on {}", row.name, row.class_name,
-                                     plan::DeviceName(plan_, row.device))));
-      for (uint32_t id : ids) AddNode(id, "    ");
-      dot_ += "  }\n";
+      title = fmt::format("{}: {} on {}", row.name, row.class_name,
+                          plan::DeviceName(plan_, row.device));
     }
+    dot_ += fmt::format(
+        "  subgraph cluster{} {{\n"
+        "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
+        "fontsize=12; margin=14;\n",
+        boxes_++, DotText(title));
+    for (uint32_t id : ids) AddNode(id, "    ");
+    dot_ += "  }\n";
   }
 
   void AddNode(uint32_t id, const char* indent) {
@@ -130,6 +141,7 @@ class GraphDrawer {
   std::vector<uint32_t> node_of_;   // by operation: itself, or the first part of its collective
   std::set<uint32_t> collectives_;  // operations that are parts of one
   Palette palette_;
+  uint32_t boxes_ = 0;
   std::string dot_;
 };
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
 #include "compiler/inspect/draw/operations.h"
 #include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/draw/rows.h"
 #include "compiler/inspect/draw/text.h"
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
@@ -41,31 +41,36 @@ std::vector<bool> LongestRising(const std::vector<uint32_t>& numbers) {
   return stays;
 }
 
+// In points; what a character of a label takes is an average.
+constexpr double kRow = 30, kCharacter = 6.3, kPadding = 18, kColumnGap = 26;
+
+// Routing curves round n nodes takes Graphviz time and memory that grow much faster than n (minutes
+// and gigabytes for 300): above this many operations edges are straight.
+constexpr size_t kMostRouted = 60;
+
 class ScheduleDrawer {
  public:
   ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph)
-      : plan_(plan), graph_(graph), operations_(FindOperations(graph)) {}
+      : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
+        meetings_(FindMeetings(plan, graph)), awaited_(FindAwaited(graph, operations_)),
+        rows_(FindRows(graph, operations_, meetings_, awaited_)) {}
 
+  // Places are ours, so that a lane is a straight column; Graphviz's neato leaves pinned nodes where
+  // they are and routes the edges round them.
   std::string Draw() {
     dot_ = fmt::format(
-        "digraph \"{}\" {{\n"
-        "  nodesep=0.25; ranksep=0.22; newrank=true; splines=true;\n"
-        "  label=\"schedule of {}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
-        "  node [fontname=\"Helvetica\", fontsize=11, shape=box, style=filled, height=0.3, "
-        "margin=\"0.1,0.04\"];\n"
-        "  edge [fontname=\"Helvetica\", fontsize=9];\n",
-        DotText(graph_.name), DotText(graph_.name));
-    const std::vector<uint32_t> columns = Columns();
-    for (size_t i = 0; i < columns.size(); ++i) {
-      AddLane(columns[i]);
-      if (i > 0) {
-        dot_ += fmt::format("  {{ rank=same; lane{} -> lane{} [style=invis]; }}\n", columns[i - 1],
-                            columns[i]);
-      }
+        "digraph \"{0}\" {{\n"
+        "  layout=neato; inputscale=72; splines={1}; outputorder=edgesfirst;\n"
+        "  label=\"schedule of {0}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
+        "  node [fontname=\"Helvetica\", fontsize=11, shape=box, style=filled, height=0.28, "
+        "margin=\"0.08,0.03\"];\n"
+        "  edge [fontname=\"Helvetica\", fontsize=9, arrowsize=0.6];\n",
+        DotText(graph_.name), operations_.all.size() <= kMostRouted ? "true" : "line");
+    for (uint32_t lane : Columns()) {
+      AddLane(lane);
     }
     AddWaits();
     AddTransfers();
-    AddRows();
     AddLegend();
     return dot_ + "}\n";
   }
@@ -88,149 +93,106 @@ class ScheduleDrawer {
     return columns;
   }
 
+  static double Width(const std::string& label) {
+    return kCharacter * static_cast<double>(label.size()) + kPadding;
+  }
+
+  void AddNode(const std::string& name, const std::string& label, double x, double row,
+               const std::string& style) {
+    dot_ += fmt::format("  {} [label=\"{}\", pos=\"{:.0f},{:.0f}!\", {}];\n", name, DotText(label), x,
+                        -kRow * row, style);
+  }
+
   void AddLane(uint32_t lane) {
     const std::vector<uint32_t>& ids = operations_.lanes[lane];
-    dot_ += fmt::format("  lane{0} [label=\"{1}\", shape=plaintext, style=\"\", fontsize=13, "
-                        "group=lane{0}];\n",
-                        lane, DotText(plan::LaneName(plan_, lane)));
+    const std::string title = plan::LaneName(plan_, lane);
+    double width = Width(title) + 8;  // a larger font
     std::vector<uint32_t> written;
     for (uint32_t id : ids) {
-      written.push_back(graph_.instructions[operations_.all[id].instructions.front()].written());
+      const Operation& operation = operations_.all[id];
+      width = std::max(width, Width(OperationName(plan_, graph_, operation)));
+      written.push_back(graph_.instructions[operation.instructions.front()].written());
     }
+    const double x = right_ + width / 2;
+    right_ += width + kColumnGap;
+    AddNode(fmt::format("lane{}", lane), title, x, -1, "shape=plaintext, style=\"\", fontsize=13");
     const std::vector<bool> stays = LongestRising(written);
     for (size_t i = 0; i < ids.size(); ++i) {
-      AddOperation(ids[i], lane, !stays[i]);
+      AddOperation(ids[i], x, !stays[i]);
       const std::string before =
           i == 0 ? fmt::format("lane{}", lane) : fmt::format("op{}", ids[i - 1]);
-      dot_ += fmt::format("  {} -> op{} [weight=100, color=\"{}\", arrowsize=0.5];\n", before,
-                          ids[i], kFaint);
+      dot_ += fmt::format("  {} -> op{} [color=\"{}\"];\n", before, ids[i], kFaint);
     }
   }
 
-  void AddOperation(uint32_t id, uint32_t lane, bool moved) {
+  void AddOperation(uint32_t id, double x, bool moved) {
     const Operation& operation = operations_.all[id];
     any_moved_ = any_moved_ || moved;
-    dot_ += fmt::format("  op{} [label=\"{}\", group=lane{}, fillcolor=\"{}\"{}];\n", id,
-                        DotText(OperationName(plan_, graph_, operation)), lane,
-                        palette_.ColorOf(OperationFamily(plan_, graph_, operation)),
-                        moved ? fmt::format(", color=\"{0}\", fontcolor=\"{0}\", penwidth=2",
-                                            kMovedColor)
-                              : "");
+    std::string style = fmt::format(
+        "fillcolor=\"{}\"", palette_.ColorOf(OperationFamily(plan_, graph_, operation)));
+    if (moved) {
+      style += kMovedStyle;
+    }
+    AddNode(fmt::format("op{}", id), OperationName(plan_, graph_, operation), x, rows_[id], style);
   }
 
-  // What an operation waits for on other lanes in the same round; it stands below that.
   void AddWaits() {
-    std::vector<uint32_t> signalled(graph_.events, plan::kNone);  // by event: what it is the end of
-    for (const plan::Range& program : graph_.programs) {
-      uint32_t last = plan::kNone;
-      for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
-        if (graph_.instructions[i].kind() == plan::Kind::signal) {
-          signalled[graph_.instructions[i].subject()] = last;
-        } else if (operations_.of[i] != plan::kNone) {
-          last = operations_.of[i];
-        }
-      }
-    }
-    for (const plan::Range& program : graph_.programs) {
-      std::set<uint32_t> awaited;
-      for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
-        const plan::Instruction& instruction = graph_.instructions[i];
-        for (uint32_t w = 0; instruction.kind() == plan::Kind::wait && w < instruction.inputs();
-             ++w) {
-          const plan::Wait& wait = graph_.waits[instruction.first() + w];
-          if (wait.lag() == 0 && signalled[wait.event()] != plan::kNone) {
-            awaited.insert(signalled[wait.event()]);
-          }
-        }
-        if (operations_.of[i] != plan::kNone) {
-          for (uint32_t before : awaited) {
-            dot_ += fmt::format(
-                "  op{} -> op{} [style=dotted, color=\"{}\", arrowsize=0.5, weight=0];\n", before,
-                operations_.of[i], kFaint);
-          }
-          awaited.clear();
-        }
+    for (uint32_t id = 0; id < awaited_.size(); ++id) {
+      for (uint32_t before : awaited_[id]) {
+        dot_ += fmt::format("  op{} -> op{} [style=dotted, color=\"{}\"];\n", before, id, kFaint);
       }
     }
   }
 
   void AddTransfers() {
-    const Meetings meetings = FindMeetings(plan_, graph_);
-    for (uint32_t c = 0; c < meetings.channels.size(); ++c) {
-      const ChannelEnds& ends = meetings.channels[c];
-      const plan::Channel& channel = graph_.channels[c];
+    for (const ChannelEnds& ends : meetings_.channels) {
       for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
-        const uint32_t send = operations_.of[ends.sends[j].instruction];
-        const uint32_t receive = operations_.of[ends.receives[j].instruction];
-        dot_ += fmt::format(
-            "  op{} -> op{} [constraint=false, color=\"#e6550d\", penwidth=1.5, label=\"{}\"];\n",
-            send, receive, wire::EnumNameCarrier(channel.carrier()));
-        if (channel.protocol() == plan::Protocol::rendezvous) {
-          Join(send, receive);
-        }
+        AddMeeting(ends.sends[j], ends.receives[j], "");
       }
     }
-    for (const std::vector<PartRef>& parts : meetings.collectives) {
+    for (const std::vector<PartRef>& parts : meetings_.collectives) {
       for (size_t i = 1; i < parts.size(); ++i) {
-        const uint32_t one = operations_.of[parts[i - 1].instruction];
-        const uint32_t other = operations_.of[parts[i].instruction];
-        dot_ += fmt::format(
-            "  op{} -> op{} [constraint=false, dir=none, color=\"#e6550d\", penwidth=1.5];\n", one,
-            other);
-        Join(one, other);
+        AddMeeting(parts[i - 1], parts[i], ", dir=none");
       }
     }
   }
 
-  // The ends of a rendezvous share their place in the certificate, so they can share a row.
-  void Join(uint32_t a, uint32_t b) {
-    const uint32_t order = graph_.instructions[operations_.all[a].instructions.front()].order();
-    if (graph_.instructions[operations_.all[b].instructions.front()].order() == order) {
-      rows_[order].push_back(a);
-      rows_[order].push_back(b);
-    }
-  }
-
-  void AddRows() {
-    for (auto& [order, ids] : rows_) {
-      std::sort(ids.begin(), ids.end());
-      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-      dot_ += "  { rank=same;";
-      for (uint32_t id : ids) {
-        dot_ += fmt::format(" op{};", id);
-      }
-      dot_ += " }\n";
-    }
+  void AddMeeting(const PartRef& from, const PartRef& to, const char* more) {
+    dot_ += fmt::format("  op{} -> op{} [color=\"{}\", penwidth=1.5{}];\n",
+                        operations_.of[from.instruction], operations_.of[to.instruction],
+                        kMeetingColor, more);
   }
 
   void AddLegend() {
-    dot_ += "  subgraph cluster_legend {\n    label=\"legend\"; color=\"#dddddd\"; fontsize=11;\n";
-    size_t number = 0;
-    const auto add = [&](const std::string& label, const std::string& attributes) {
-      dot_ += fmt::format("    legend{} [label=\"{}\", {}];\n", number, DotText(label), attributes);
-      if (number > 0) {
-        dot_ += fmt::format("    legend{} -> legend{} [style=invis];\n", number - 1, number);
-      }
-      ++number;
+    const double x = right_ + 110;
+    double row = -1;
+    AddNode("legend", "legend", x, row, "shape=plaintext, style=\"\"");
+    const auto add = [&](const std::string& label, const std::string& style) {
+      ++row;
+      AddNode(fmt::format("legend{:.0f}", row), label, x, row, style);
     };
     for (const std::string& family : palette_.families()) {
       add(family, fmt::format("fillcolor=\"{}\"", palette_.ColorOf(family)));
     }
-    add("orange: the ends of a transfer\ndotted: waits for another lane",
-        "shape=plaintext, style=\"\"");
-    add(any_moved_ ? "moved against program order" : "nothing moved against program order",
-        any_moved_ ? fmt::format("fillcolor=white, color=\"{0}\", fontcolor=\"{0}\", penwidth=2",
-                                 kMovedColor)
-                   : "shape=plaintext, style=\"\"");
-    dot_ += "  }\n";
+    const std::string plain = "shape=plaintext, style=\"\"";
+    add("orange: the ends of a transfer", plain + fmt::format(", fontcolor=\"{}\"", kMeetingColor));
+    add("dotted: waits for another lane", plain);
+    if (any_moved_) {
+      add("moved against program order", std::string("fillcolor=white") + kMovedStyle);
+    } else {
+      add("nothing moved against program order", plain);
+    }
   }
 
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations operations_;
+  const Meetings meetings_;
+  const std::vector<std::set<uint32_t>> awaited_;
+  const std::vector<uint32_t> rows_;  // by operation
   Palette palette_;
+  double right_ = 0;  // of the columns so far
   bool any_moved_ = false;
-  std::map<uint32_t, std::vector<uint32_t>> rows_;  // by position in the certificate
   std::string dot_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr double kFont = 11;
 constexpr double kCharacter = 6.4;  // width of one, on average, at that size
 constexpr double kRow = 26, kBar = 20, kTop = 44, kAxis = 26, kMargin = 16, kGap = 8;
-constexpr double kLeastWidth = 700, kMostWidth = 6000;
+constexpr double kLeastWidth = 700, kMostWidth = 3000;
 
 double TextWidth(const std::string& text) { return kCharacter * static_cast<double>(text.size()); }
 

@@ -39,7 +39,8 @@ std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
     return plan::DeviceName(plan, plan.lanes[lane].device());
   };
   return part.part() == plan::Part::send
-             ? fmt::format("send {} to {}", names, device(channel.to_lane()))
+             ? fmt::format("send {} to {} via {}", names, device(channel.to_lane()),
+                           wire::EnumNameCarrier(channel.carrier()))
              : fmt::format("receive {} from {}", names, device(channel.from_lane()));
 }
 
@@ -134,7 +135,8 @@ std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
     return plan.names[graph.calls[operation.call].method()];
   }
   switch (operation.kind) {
-    case plan::Kind::call: return plan.kernels[graph.instructions[operation.instructions.front()].subject()]->name;
+    case plan::Kind::call:
+      return plan.kernels[graph.instructions[operation.instructions.front()].subject()]->name;
     case plan::Kind::comm: return "transfer";
     case plan::Kind::copy: return "copy";
     default: return "input and output";

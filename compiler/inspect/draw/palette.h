@@ -8,7 +8,9 @@
 
 namespace cgraph {
 
-inline constexpr const char* kMovedColor = "#d62728";     // against program order
+// Of a dot node that moved against program order.
+inline constexpr const char* kMovedStyle = ", color=\"#d62728\", fontcolor=\"#d62728\", penwidth=2";
+inline constexpr const char* kMeetingColor = "#e6550d";
 inline constexpr const char* kTransferColor = "#fdd49e";
 inline constexpr const char* kHostColor = "#e0e0e0";      // inputs, outputs, copies
 inline constexpr const char* kFaint = "#8a8a8a";
