@@ -65,7 +65,7 @@ bool Channel::TrySend(uint64_t n, std::span<const Piece> pieces, bool mark) {
   uint64_t at = 0;
   for (uint32_t i = 0; i < slot.count; ++i) {
     slot.pieces[i] = pieces[i];
-    if (rendezvous_ || mark) continue;
+    if (rendezvous_ || mark || pieces[i].bytes == 0) continue;
     slot.pieces[i].data = slot.storage + at;
     std::memcpy(slot.pieces[i].data, pieces[i].data, pieces[i].bytes);
     at = (at + pieces[i].bytes + 15) & ~uint64_t{15};

@@ -66,10 +66,7 @@ Status Core::LoadPlan() {
   FindConflicts(placement);
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
   StartThreads();
-  CGRAPH_RETURN_IF_ERROR(RunStartGraph());
-  executions_ = errors_ = 0;
-  allocations_ = 0;
-  return Status::Ok();
+  return RunStartGraph();
 }
 
 Status Core::MakeGraphs() {
@@ -207,7 +204,8 @@ Status Core::RunStartGraph() {
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
   (*run)->Unref(2);
   std::lock_guard lock(submission_);
-  Retire(*graphs_.back());  // here, so that nobody counts it among the executions
+  Retire(*graphs_.back());
+  executions_ = errors_ = 0;  // it is none of the caller's
   return status;
 }
 

@@ -78,8 +78,10 @@ void Core::StandIn() {
 // Looks from time to time: whether anything moves, whether somebody drives worker 0, and whether a
 // graph's own deadline has passed.
 void Core::Watch(Progress progress) {
-  const auto look = std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kLeastLook,
-                                                         kMostLook);
+  const std::chrono::nanoseconds look =
+      options_.stall_timeout.count() <= 0
+          ? kMostLook
+          : std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kLeastLook, kMostLook);
   while (!ended()) {
     watch_bell_.Sleep([&] { return ended(); }, Clock::now() + look);
     if (ended()) return;
@@ -110,7 +112,7 @@ bool Core::Stalled(Progress& progress) {
     Attend();
     progress.since = now;
   }
-  return now - progress.since >= options_.stall_timeout;
+  return options_.stall_timeout.count() > 0 && now - progress.since >= options_.stall_timeout;
 }
 
 std::optional<std::string> Core::Overdue(Progress& progress) {

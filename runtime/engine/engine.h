@@ -47,7 +47,8 @@ struct EngineOptions {
                                    // than any graph of the plan has is refused
   bool proved = true;              // false: skip the proof and run every lane as its own strand, so
                                    // that a wrong order really hangs
-  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress
+  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress ends
+                                                                       // the run; 0: never
   bool profile = false;            // measure calls: see Engine::Profile()
 };
 

@@ -1,8 +1,8 @@
 // Run: one submitted execution, from Execute until the last holder of its results lets go.
 //
 // A run owns the block that its outputs are given into, so a result stays valid for as long as it
-// is held, whatever the engine does meanwhile. Runs are recycled: the engine makes a few at load, and
-// more only while callers hold more results than ever before.
+// is held, whatever the engine does meanwhile. Runs are recycled: the engine makes a few at load,
+// and more only while callers hold more results than ever before.
 #ifndef CGRAPH_RUNTIME_ENGINE_RUN_H_
 #define CGRAPH_RUNTIME_ENGINE_RUN_H_
 

@@ -85,7 +85,6 @@ struct Program {
   std::vector<uint32_t> checks;   // cells
   std::vector<ExtentUse> extents;
   std::vector<uint32_t> symbols;  // that takes make extents of
-  bool lagged = false;            // some step has a lag
   uint32_t most_parts = 0;        // in one comm
   uint32_t most_pieces = 0;       // in one part
   std::unique_ptr<Timing[]> timings;  // per step; only when profiling

@@ -216,7 +216,9 @@ bool Strand::RunGive(const Step& step, Frame& frame) {
   const Tensor& value = frame.tensors[step.operands.first];
   Tensor& output = frame.run->outputs[step.subject];
   std::copy_n(value.dims, value.rank, output.dims);
-  if (step.into_output) std::memcpy(output.data, value.data, Bytes(value));
+  if (const uint64_t bytes = step.into_output ? Bytes(value) : 0; bytes != 0) {
+    std::memcpy(output.data, value.data, bytes);
+  }
   return true;
 }
 

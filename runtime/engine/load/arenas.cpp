@@ -101,6 +101,7 @@ void Arenas::FillConstants() {
     const plan::Graph& graph = *graphs_[g]->plan;
     for (const plan::Constant& constant : graph.constants) {
       const plan::Buffer& buffer = graph.buffers[constant.buffer()];
+      if (buffer.bytes() == 0) continue;
       const Place& place = places_[g][buffer.arena()];
       std::memcpy(blocks_[place.device].data() + place.offset + buffer.offset(),
                   graph.constant_data.data() + constant.first(), buffer.bytes());

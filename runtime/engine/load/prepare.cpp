@@ -133,7 +133,6 @@ class Preparer {
     const std::vector<uint32_t>& list = strands_[strand_];
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
-      program.lagged |= at.lag() != 0;
       if (at.kind() == Kind::comm) {
         size_t end = i + 1;  // what shares a position is one group
         while (p_.proved && end < list.size() &&
