@@ -23,6 +23,7 @@ class GraphDrawer {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       node_of_.push_back(id);
     }
+    box_of_.assign(operations_.all.size(), 0);
     for (const std::vector<PartRef>& parts : FindMeetings(plan, graph).collectives) {
       for (const PartRef& part : parts) {
         node_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
@@ -34,7 +35,7 @@ class GraphDrawer {
   std::string Draw() {
     dot_ = fmt::format(
         "digraph \"{}\" {{\n"
-        "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.9;\n"
+        "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.6;\n"
         "  label=\"graph {}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
@@ -82,8 +83,11 @@ class GraphDrawer {
         "  subgraph cluster{} {{\n"
         "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
         "fontsize=12; margin=14;\n",
-        boxes_++, DotText(title));
-    for (uint32_t id : ids) AddNode(id, "    ");
+        ++boxes_, DotText(title));
+    for (uint32_t id : ids) {
+      box_of_[id] = boxes_;
+      AddNode(id, "    ");
+    }
     dot_ += "  }\n";
   }
 
@@ -113,16 +117,27 @@ class GraphDrawer {
     return placed ? names[1] : names[0];
   }
 
-  // One edge for all values that go from one operation to another.
+  // One edge for all values that go from one operation to another. Between boxes its label is a node
+  // of its own on the way: labels of edges that cross there would be laid over each other.
   void AddEdges() {
     std::map<std::pair<uint32_t, uint32_t>, std::string> labels;
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
       std::string& label = labels[{node_of_[flow.from], node_of_[flow.to]}];
       label += (label.empty() ? "" : "\n") + FlowLabel(flow);
     }
+    uint32_t number = 0;
     for (const auto& [ends, label] : labels) {
-      dot_ += fmt::format("  op{} -> op{} [label=\"{}\"];\n", ends.first, ends.second,
-                          DotText(label));
+      const auto [from, to] = ends;
+      if (box_of_[from] == box_of_[to] && box_of_[from] != 0) {
+        dot_ += fmt::format("  op{} -> op{} [label=\"{}\"];\n", from, to, DotText(label));
+        continue;
+      }
+      dot_ += fmt::format(
+          "  flow{0} [label=\"{1}\", shape=plaintext, style=\"\", fontsize=10, height=0, "
+          "margin=\"0.04,0.02\"];\n"
+          "  op{2} -> flow{0} [arrowhead=none];\n"
+          "  flow{0} -> op{3};\n",
+          number++, DotText(label), from, to);
     }
   }
 
@@ -142,6 +157,7 @@ class GraphDrawer {
   std::set<uint32_t> collectives_;  // operations that are parts of one
   Palette palette_;
   uint32_t boxes_ = 0;
+  std::vector<uint32_t> box_of_;  // by operation; 0: none
   std::string dot_;
 };
 

@@ -1,6 +1,7 @@
 // The schedule: each lane a column, its operations from top to bottom; what waits for another lane
-// stands below what it waits for, and the ends of a transfer in one row where they meet. The fewest operations of a lane that must be taken out for the others
-// to stand in program order are those that moved.
+// stands below what it waits for, and the ends of a transfer in one row where they meet. The fewest
+// operations of a lane that must be taken out for the others to stand in program order are those
+// that moved.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -35,7 +35,8 @@ class TimelineDrawer {
       : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
         bars_(graph.programs.size()), places_(graph.programs.size()) {
     for (const Operation& operation : operations_.all) {
-      if (operation.kind == plan::Kind::call && operation.call != plan::kNone) {
+      if (operation.kind == plan::Kind::call && operation.call != plan::kNone &&
+          graph.calls[operation.call].place() != plan::kNone) {
         places_[operation.lane].insert(graph.calls[operation.call].place());
       }
     }
