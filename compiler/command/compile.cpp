@@ -5,7 +5,7 @@
 #include "compiler/base/check.h"
 #include "compiler/check/check.h"
 #include "compiler/emit/emit.h"
-#include "compiler/graph/elaborate.h"
+#include "compiler/elaborate/elaborate.h"
 #include "compiler/graph/print.h"
 #include "compiler/program/print.h"
 #include "compiler/schedule/print.h"

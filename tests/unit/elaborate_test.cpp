@@ -1,5 +1,5 @@
 // Elaboration: programs as text in, ops and calls out; every diagnostic; the limits.
-#include "compiler/graph/elaborate.h"
+#include "compiler/elaborate/elaborate.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>

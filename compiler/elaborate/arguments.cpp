@@ -1,6 +1,6 @@
 // Arguments to parameters: evaluated in the order in which they stand, bound compile-time ones
 // first (dimensions may depend on them), then tensors, then numbers, which take a tensor's dtype.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

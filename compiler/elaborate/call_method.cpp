@@ -5,7 +5,7 @@
 // actor and never changes under its readers), and then the copies that commit the state. So nothing
 // that may fail follows a write, and a failed call has changed nothing.
 #include "compiler/base/check.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"

@@ -1,6 +1,6 @@
 // Diagnostics with what surrounds them (iterations, calls), and the limit on steps.
 #include "compiler/base/limits.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "compiler/graph/print.h"
 #include "compiler/program/text.h"
 #include "fmt/format.h"

@@ -1,5 +1,5 @@
 // Places: instances of actors on devices, and the state that each has.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

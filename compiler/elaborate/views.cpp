@@ -2,7 +2,7 @@
 //
 // A view is a part of its base's bytes, so where it begins must be known while compiling: every
 // dimension but those indexed away before it must be static.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

@@ -1,4 +1,4 @@
-#include "compiler/graph/compile_time.h"
+#include "compiler/elaborate/compile_time.h"
 
 #include <algorithm>
 

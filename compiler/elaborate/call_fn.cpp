@@ -1,7 +1,7 @@
 // Calls that run at compile time: fns and graphs are inlined, zip and len are computed.
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"

@@ -1,8 +1,8 @@
 // Consts: evaluated when first used, with the values that -D gave to those of the named file.
 #include <cmath>
 
-#include "compiler/graph/arithmetic.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/arithmetic.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"

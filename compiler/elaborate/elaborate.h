@@ -4,8 +4,8 @@
 // inlined fns and graphs; unifies dimensions with concrete integers; homes every op; writes state
 // back after the last op of a call that may fail. Limits: kMaxElaborationSteps, kMaxListElements,
 // kMaxCallDepth.
-#ifndef CGRAPH_COMPILER_GRAPH_ELABORATE_H_
-#define CGRAPH_COMPILER_GRAPH_ELABORATE_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_ELABORATE_H_
+#define CGRAPH_COMPILER_ELABORATE_ELABORATE_H_
 
 #include <map>
 #include <string>
@@ -29,4 +29,4 @@ graph::Module Elaborate(const program::Program& program, const ElaborateOptions&
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_GRAPH_ELABORATE_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_ELABORATE_H_

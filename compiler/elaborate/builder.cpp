@@ -1,4 +1,4 @@
-#include "compiler/graph/builder.h"
+#include "compiler/elaborate/builder.h"
 
 namespace cgraph::elaboration {
 

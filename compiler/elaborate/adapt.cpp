@@ -3,8 +3,8 @@
 // One recursion serves all of them. It binds the dimension variables and generic dtypes of the
 // declaration's frame, makes a constant of a compile-time number where a tensor is declared, and
 // gives a tuple the field names that its type declares.
-#include "compiler/graph/arithmetic.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/arithmetic.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

@@ -3,7 +3,7 @@
 // A dimension variable is bound where it is first met and compared afterwards; a run `*s` takes what
 // the other dimensions leave. A computed dimension (`H / T`) waits until every parameter is bound.
 // Two bounded dimensions are equal only when they are the same symbol.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

@@ -1,4 +1,4 @@
-#include "compiler/graph/arithmetic.h"
+#include "compiler/elaborate/arithmetic.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,8 +1,8 @@
 // Ops: arguments bound, types unified, one op appended to the graph.
 #include <limits>
 
-#include "compiler/graph/arithmetic.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/arithmetic.h"
+#include "compiler/elaborate/elaborator.h"
 #include "compiler/program/text.h"
 #include "fmt/format.h"
 #include "llvm/ADT/ScopeExit.h"

@@ -1,7 +1,7 @@
 // Expressions: scalars, names, operators, conditions, `via` and `on`.
 #include "compiler/base/limits.h"
-#include "compiler/graph/arithmetic.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/arithmetic.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/Support/SaveAndRestore.h"
 

@@ -1,13 +1,13 @@
 // What one body, op or declaration sees while it is elaborated: its locals, and what its dimension
 // variables and generic dtypes were bound to, and where.
-#ifndef CGRAPH_COMPILER_GRAPH_FRAME_H_
-#define CGRAPH_COMPILER_GRAPH_FRAME_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_FRAME_H_
+#define CGRAPH_COMPILER_ELABORATE_FRAME_H_
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "compiler/graph/compile_time.h"
+#include "compiler/elaborate/compile_time.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace cgraph::elaboration {
@@ -78,4 +78,4 @@ struct Expected {
 
 }  // namespace cgraph::elaboration
 
-#endif  // CGRAPH_COMPILER_GRAPH_FRAME_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_FRAME_H_

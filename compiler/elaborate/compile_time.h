@@ -4,8 +4,8 @@
 // to a value of the graph being built, together with how it is to travel to its next use. Lists and
 // tuples are shared and copied when written, so that passing one around costs nothing and assigning
 // an element of an unshared `var` list is done in place.
-#ifndef CGRAPH_COMPILER_GRAPH_COMPILE_TIME_H_
-#define CGRAPH_COMPILER_GRAPH_COMPILE_TIME_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_COMPILE_TIME_H_
+#define CGRAPH_COMPILER_ELABORATE_COMPILE_TIME_H_
 
 #include <cstdint>
 #include <memory>
@@ -107,4 +107,4 @@ Value WithVia(const Value& value, Transport via);
 
 }  // namespace cgraph::elaboration
 
-#endif  // CGRAPH_COMPILER_GRAPH_COMPILE_TIME_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_COMPILE_TIME_H_

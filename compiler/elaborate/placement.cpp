@@ -1,5 +1,5 @@
 // Where ops run, and whether what they read can get there.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "compiler/graph/transports.h"
 #include "fmt/format.h"
 

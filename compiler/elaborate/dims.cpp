@@ -3,8 +3,8 @@
 // A dimension is an integer expression, evaluated like any other but with exact division; or a name
 // that stands for an extent, perhaps one that is known only while running; or a run of dimensions.
 #include "compiler/base/limits.h"
-#include "compiler/graph/arithmetic.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/arithmetic.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 #include "llvm/Support/SaveAndRestore.h"
 

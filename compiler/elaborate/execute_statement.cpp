@@ -1,6 +1,6 @@
 // Statements. Each returns whether the block goes on: not after `return`, nor when what decides the
 // way (a condition, a loop's list) is wrong, since whatever follows would be reported in vain.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

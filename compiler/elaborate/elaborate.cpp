@@ -1,7 +1,7 @@
-#include "compiler/graph/elaborate.h"
+#include "compiler/elaborate/elaborate.h"
 
 #include "compiler/base/limits.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "compiler/graph/prune.h"
 #include "fmt/format.h"
 #include "llvm/Support/SaveAndRestore.h"

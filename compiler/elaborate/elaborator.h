@@ -3,8 +3,8 @@
 // An interpreter over compile-time values (compile_time.h) whose ops append to a graph (builder.h).
 // Each group of members below is one file. A function that fails has reported why and returns
 // Poison, nothing or false; a poisoned value is never reported again.
-#ifndef CGRAPH_COMPILER_GRAPH_ELABORATOR_H_
-#define CGRAPH_COMPILER_GRAPH_ELABORATOR_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_ELABORATOR_H_
+#define CGRAPH_COMPILER_ELABORATE_ELABORATOR_H_
 
 #include <map>
 #include <optional>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "compiler/base/diagnostics.h"
-#include "compiler/graph/builder.h"
-#include "compiler/graph/elaborate.h"
-#include "compiler/graph/frame.h"
+#include "compiler/elaborate/builder.h"
+#include "compiler/elaborate/elaborate.h"
+#include "compiler/elaborate/frame.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -320,4 +320,4 @@ class Elaborator {
 
 }  // namespace cgraph::elaboration
 
-#endif  // CGRAPH_COMPILER_GRAPH_ELABORATOR_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_ELABORATOR_H_

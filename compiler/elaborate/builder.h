@@ -2,8 +2,8 @@
 //
 // Values are made here and nowhere else, so what Validate checks is kept in one place: constants
 // once per content, one current value per state, one symbol per extent value and bound.
-#ifndef CGRAPH_COMPILER_GRAPH_BUILDER_H_
-#define CGRAPH_COMPILER_GRAPH_BUILDER_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_BUILDER_H_
+#define CGRAPH_COMPILER_ELABORATE_BUILDER_H_
 
 #include <map>
 #include <string>
@@ -56,4 +56,4 @@ class GraphBuilder {
 
 }  // namespace cgraph::elaboration
 
-#endif  // CGRAPH_COMPILER_GRAPH_BUILDER_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_BUILDER_H_

@@ -1,5 +1,5 @@
 // A graph's inputs and outputs: the leaves of its parameters and of its result.
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {

@@ -1,13 +1,13 @@
 // Arithmetic on compile-time scalars: checked 64-bit integers, and f64 with + - * / and square root
 // only, so that one source gives one plan on every machine.
-#ifndef CGRAPH_COMPILER_GRAPH_ARITHMETIC_H_
-#define CGRAPH_COMPILER_GRAPH_ARITHMETIC_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_ARITHMETIC_H_
+#define CGRAPH_COMPILER_ELABORATE_ARITHMETIC_H_
 
 #include <optional>
 #include <string>
 
 #include "compiler/base/dtype.h"
-#include "compiler/graph/compile_time.h"
+#include "compiler/elaborate/compile_time.h"
 
 namespace cgraph::elaboration {
 
@@ -34,4 +34,4 @@ DType NaturalDType(const Value& number);
 
 }  // namespace cgraph::elaboration
 
-#endif  // CGRAPH_COMPILER_GRAPH_ARITHMETIC_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_ARITHMETIC_H_

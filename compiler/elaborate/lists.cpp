@@ -1,6 +1,6 @@
 // Lists and tuples: making, indexing, and going through them.
 #include "compiler/base/limits.h"
-#include "compiler/graph/elaborator.h"
+#include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {
