@@ -1,22 +1,68 @@
-// `cgc explain CODE`: the catalogue's long text.
+// `cgc explain CODE` prints the catalogue's long text of a diagnostic, with an example of it;
+// `cgc explain --list` all codes with their titles. With --json both are for programs, which is what
+// the reference of diagnostics is made from.
 #include <memory>
 
 #include "compiler/command/commands.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cgraph {
 namespace {
 
-ExitCode RunExplain(const std::string& name) {
-  if (const std::optional<Code> code = ParseCode(name)) {
-    llvm::outs() << CodeName(*code) << ": " << CodeTitle(*code) << "\n\n"
-                 << CodeExplanation(*code) << "\n";
+struct ExplainFlags {
+  std::string code;
+  bool list = false, json = false;
+};
+
+const char* SeverityName(Code code) {
+  return CodeSeverity(code) == Severity::kError ? "error" : "warning";
+}
+
+llvm::json::Value ToJson(Code code) {
+  return llvm::json::Object{{"code", CodeName(code)},
+                            {"severity", SeverityName(code)},
+                            {"title", CodeTitle(code)},
+                            {"explanation", CodeExplanation(code)}};
+}
+
+ExitCode ListCodes(bool json) {
+  llvm::json::Array codes;
+  for (Code code : AllCodes()) {
+    if (json) {
+      codes.push_back(ToJson(code));
+    } else {
+      llvm::outs() << llvm::formatv("{0}  {1,-7}  {2}\n", CodeName(code), SeverityName(code),
+                                    CodeTitle(code));
+    }
+  }
+  if (json) {
+    const llvm::json::Value all = llvm::json::Object{{"diagnostics", std::move(codes)}};
+    llvm::outs() << llvm::formatv("{0:2}\n", all);
+  }
+  return kSuccess;
+}
+
+ExitCode RunExplain(const ExplainFlags& flags) {
+  if (flags.list) return ListCodes(flags.json);
+  if (flags.code.empty()) {
+    llvm::errs() << "cgc explain: name a CODE such as E0302, or --list\n";
+    return kUsage;
+  }
+  if (const std::optional<Code> code = ParseCode(flags.code)) {
+    if (flags.json) {
+      llvm::outs() << llvm::formatv("{0:2}\n", ToJson(*code));
+    } else {
+      llvm::outs() << CodeName(*code) << ": " << CodeTitle(*code) << "\n\n"
+                   << CodeExplanation(*code) << "\n";
+    }
     return kSuccess;
   }
   std::vector<std::string> names;
   for (Code code : AllCodes()) names.push_back(CodeName(code).str());
-  llvm::errs() << "cgc: there is no diagnostic " << name;
-  if (std::string near = DidYouMean(name, names); !near.empty()) {
+  llvm::errs() << "cgc: there is no diagnostic " << flags.code;
+  if (std::string near = DidYouMean(flags.code, names); !near.empty()) {
     llvm::errs() << "; did you mean " << near << "?";
   }
   llvm::errs() << "\n";
@@ -26,10 +72,12 @@ ExitCode RunExplain(const std::string& name) {
 }  // namespace
 
 Command AddExplainCommand(CLI::App& cgc) {
-  auto code = std::make_shared<std::string>();
+  auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command = cgc.add_subcommand("explain", "the long text of a diagnostic");
-  command->add_option("CODE", *code, "such as E0302")->required();
-  return [code] { return RunExplain(*code); };
+  auto* code = command->add_option("CODE", flags->code, "such as E0302");
+  command->add_flag("--list", flags->list, "all codes with their titles")->excludes(code);
+  command->add_flag("--json", flags->json, "machine-readable result on standard output");
+  return [flags] { return RunExplain(*flags); };
 }
 
 }  // namespace cgraph
