@@ -1,79 +1,196 @@
 #!/usr/bin/python3
-"""Documents cannot rot: what they show is what the commands print, and their links exist.
+"""Documents cannot rot: their programs compile, what they show is what the commands print, their
+lists are what the sources say, and their links exist.
 
-A fenced block under a line `<!-- output of: COMMAND -->` must hold what the command prints on
-standard output, run in the repository's root with `cgc` and `cgrun` of the build; with
-`<!-- output of: COMMAND (lines A-B) -->` only those lines of it. `docs_test.py --update` rewrites
-the blocks.
+A fenced block is tested by its language and by the comment on the line before it:
+
+  ```cgraph                           a whole program: `cgc check` finds nothing in it, not even a
+                                      warning
+  <!-- program: NAME -->              the same, and commands below it find it as NAME
+  <!-- refused: CODE... -->           a program that is refused (or warned of) with just these codes
+  <!-- program: NAME, refused: CODE... -->
+  <!-- part of: PATH -->              the lines stand in that file of the repository
+  ```console                          a session: after each line `$ COMMAND` stands what it prints;
+                                      commands run in a folder of the document's own, with
+                                      `examples` in it
+  <!-- output of: COMMAND -->         what the command prints on standard output, run in the
+  <!-- output of: COMMAND (lines A-B) -->    repository's root
+  <!-- generated: NAME --> ... <!-- end of NAME -->    a list, see listings.py
+
+`docs_test.py --update` rewrites sessions, outputs and lists.
 
   docs_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--update]
 """
 import argparse
+import json
+import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
+
+import listings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(<!-- output of: (.+?)(?: \(lines (\d+)-(\d+)\))? -->\n+```\w*\n)(.*?)(```)", re.S)
+BLOCK = re.compile(r"(?:<!-- (?P<marker>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)```", re.S)
+LISTING = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end of \2 -->)", re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-def output(command, tools, first, last):
-    words = [tools.get(word, word) for word in shlex.split(command)]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"`{command}` exits with {done.returncode}\n{done.stderr}")
-    # A refusal is on standard error; what is shown is whatever the command said.
-    lines = (done.stdout or done.stderr).splitlines()
-    if first:
-        lines = lines[int(first) - 1:int(last)]
-    return "".join(line.rstrip() + "\n" for line in lines)
+class Failure(Exception):
+    pass
+
+
+class Document:
+    """One file: its blocks in order, and the folder in which its commands run."""
+
+    def __init__(self, path, tools, folder):
+        self.path, self.tools, self.folder = path, tools, pathlib.Path(folder)
+        self.counts = {"programs": 0, "outputs": 0, "lists": 0, "links": 0}
+        self.failures = []
+        (self.folder / "examples").symlink_to(ROOT / "examples")
+        # The commands under the names that a reader types.
+        (self.folder / ".bin").mkdir()
+        for name, path in tools.items():
+            (self.folder / ".bin" / name).symlink_to(path)
+        bin_path = f"{self.folder / '.bin'}:/usr/bin:/bin"
+        self.environment = {**os.environ, "PATH": bin_path}
+
+    def wanted(self):
+        """The text as it should be; `failures` says what no update can mend."""
+        text = self.path.read_text()
+        self.links(text)
+        text = LISTING.sub(self.listing, text)
+        return BLOCK.sub(self.block, text)
+
+    def fail(self, where, what):
+        line = where.string.count("\n", 0, where.start()) + 1
+        self.failures.append(f"{self.path.relative_to(ROOT)}:{line}: {what}")
+
+    def block(self, match):
+        marker, language, body = match["marker"] or "", match["language"], match["body"]
+        try:
+            if marker.startswith("output of: "):
+                body = self.output(marker.removeprefix("output of: "))
+            elif marker.startswith("part of: "):
+                self.part(ROOT / marker.removeprefix("part of: "), body)
+            elif language == "cgraph":
+                self.program(marker, body)
+            elif language == "console":
+                body = self.session(body)
+        except Failure as failure:
+            self.fail(match, failure)
+            return match[0]
+        begin, end = match.span("body")
+        return match[0][:begin - match.start()] + body + match[0][end - match.start():]
+
+    def output(self, command):
+        self.counts["outputs"] += 1
+        lines = re.fullmatch(r"(.*?)(?: \(lines (\d+)-(\d+)\))?", command)
+        words = [str(self.tools.get(word, word)) for word in shlex.split(lines[1])]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
+        if done.returncode not in (0, 1):
+            raise Failure(f"`{lines[1]}` exits with {done.returncode}\n{done.stderr}")
+        # A refusal is on standard error; what is shown is whatever the command said.
+        shown = (done.stdout or done.stderr).splitlines()
+        if lines[2]:
+            shown = shown[int(lines[2]) - 1:int(lines[3])]
+        return "".join(line.rstrip() + "\n" for line in shown)
+
+    def part(self, path, body):
+        self.counts["programs"] += 1
+        if not path.exists() or body.strip("\n") not in path.read_text():
+            raise Failure(f"these lines do not stand in {path.relative_to(ROOT)}")
+
+    def program(self, marker, body):
+        self.counts["programs"] += 1
+        said = re.fullmatch(r"(?:program: ([\w.]+))?(?:, )?(?:refused: ([EW\d ]+))?", marker)
+        if not said:
+            raise Failure(f"no such marker: {marker}")
+        path = self.folder / (said[1] or "program.cgraph")
+        path.write_text(body)
+        done = subprocess.run([self.tools["cgc"], "check", "--json", path.name],
+                              capture_output=True, text=True, cwd=self.folder, timeout=60)
+        if done.returncode not in (0, 1):
+            raise Failure(f"`cgc check` exits with {done.returncode}\n{done.stderr}")
+        found = json.loads(done.stdout)
+        codes = sorted({d["code"] for d in found})
+        if codes != sorted((said[2] or "").split()):
+            told = "".join(f"\n  {d['code']}: {d['message']}" for d in found)
+            raise Failure(f"this program is refused with {said[2] or 'nothing'}, says the text; "
+                          f"cgc says{told or ' nothing'}")
+
+    def session(self, body):
+        self.counts["outputs"] += 1
+        shown = ""
+        for line in body.splitlines():
+            if not line.startswith("$ "):
+                continue
+            done = subprocess.run(["bash", "-c", line[2:]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, cwd=self.folder,
+                                  env=self.environment, timeout=60)
+            if done.returncode not in (0, 1):
+                raise Failure(f"`{line[2:]}` exits with {done.returncode}\n{done.stdout}")
+            shown += line + "\n" + "".join(l.rstrip() + "\n" for l in done.stdout.splitlines())
+        if not shown:
+            raise Failure("a session without a command, `$ ...`")
+        return shown
+
+    def listing(self, match):
+        self.counts["lists"] += 1
+        if match[2] not in listings.LISTINGS:
+            self.fail(match, f"there is no list {match[2]}")
+            return match[0]
+        return match[1] + listings.LISTINGS[match[2]](self.tools) + match[4]
+
+    def links(self, text):
+        for match in LINK.finditer(text):
+            if "://" in match[1]:
+                continue
+            self.counts["links"] += 1
+            if not (self.path.parent / match[1]).exists():
+                self.fail(match, f"there is no {match[1]}")
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
-    parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
-    blocks = links = failed = 0
+    counts, failures = {}, []
     documents = [p for p in ROOT.rglob("*.md") if "build" not in p.relative_to(ROOT).parts]
     for path in sorted(documents):
-        text = path.read_text()
-
-        def rewrite(match):
-            nonlocal blocks
-            blocks += 1
-            return match[1] + output(match[2], tools, match[3], match[4]) + match[6]
-
-        try:
-            wanted = BLOCK.sub(rewrite, text)
-        except RuntimeError as error:
-            print(f"{path.relative_to(ROOT)}: {error}")
-            failed += 1
+        with tempfile.TemporaryDirectory() as folder:
+            document = Document(path, tools, folder)
+            wanted = document.wanted()
+        failures += document.failures
+        for kind, count in document.counts.items():
+            counts[kind] = counts.get(kind, 0) + count
+        if wanted == path.read_text():
             continue
-        if wanted != text:
-            if options.update:
-                path.write_text(wanted)
-                print(f"{path.relative_to(ROOT)}: updated")
-            else:
-                print(f"{path.relative_to(ROOT)}: a block is not what its command prints "
-                      "(docs_test.py --update rewrites it)")
-                failed += 1
-        for link in LINK.findall(text):
-            if "://" in link:
-                continue
-            links += 1
-            if not (path.parent / link).exists():
-                print(f"{path.relative_to(ROOT)}: there is no {link}")
-                failed += 1
-    print(f"documents: {len(documents)} files, {blocks} blocks and {links} links checked, "
-          f"{failed} failed")
-    sys.exit(1 if failed or not blocks or not links else 0)
+        if options.update:
+            path.write_text(wanted)
+            print(f"{path.relative_to(ROOT)}: updated")
+        else:
+            failures.append(f"{path.relative_to(ROOT)}: line {first_difference(path, wanted)}: not what "
+                            "its command prints (docs_test.py --update rewrites it)")
+    print("".join(failure + "\n" for failure in failures), end="")
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    print(f"documents: {len(documents)} files, {told} checked, {len(failures)} failed")
+    sys.exit(1 if failures or not all(counts.values()) else 0)
+
+
+def first_difference(path, wanted):
+    is_, should = path.read_text().splitlines(), wanted.splitlines()
+    for number, (left, right) in enumerate(zip(is_, should), start=1):
+        if left != right:
+            return f"{number}: `{left}` should be `{right}`"
+    return f"{min(len(is_), len(should)) + 1}"
 
 
 if __name__ == "__main__":

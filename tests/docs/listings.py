@@ -1,0 +1,159 @@
+"""The lists in the documents, made from where each thing is listed once: ops from the standard
+library's sources, diagnostics from their catalogue, flags from --help."""
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+DECLARES = re.compile(r"(op|fn) ")
+CONTINUES = re.compile(r"[ )}]")
+CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace )")
+WIDTH = 100
+
+
+def libraries(tools):
+    """Each file of std: its idea, then its ops and fns under the comments of the source."""
+    text = ""
+    for path in sorted((ROOT / "stdlib" / "std").glob("*.cgraph")):
+        idea, declared = path.read_text().split("\n\n", 1)
+        idea = "\n".join(line.removeprefix("//").strip() for line in idea.splitlines()
+                         if line.startswith("//"))
+        name = f"std.{path.stem}"
+        idea = idea.removeprefix(f"{name}: ")
+        text += f"\n### `import {name}`\n\n{idea[0].upper()}{idea[1:]}\n"
+        text += f"\n```text\n{signatures(declared)}```\n"
+    return text + "\n"
+
+
+def signatures(source):
+    """The source without what only the compiler reads: costs, kernels, what may work in place."""
+    shown, lines = [], source.splitlines()
+    while lines:
+        line = lines.pop(0)
+        if DECLARES.match(line):
+            while lines and CONTINUES.match(lines[0]):
+                line += " " + lines.pop(0).strip()
+            shown += wrapped(signature(" ".join(line.split())))
+        elif not line.startswith("import "):
+            shown.append(line)
+    return "\n".join(shown).strip("\n") + "\n"
+
+
+def signature(declared):
+    kind, rest = declared.split(" ", 1)
+    if kind == "fn":
+        return declared
+    cut = CLAUSES.search(rest)
+    if not cut:
+        return rest
+    kept = rest[:cut.start()].strip()
+    if re.search(r" fails$", rest) and not kept.endswith(" fails"):
+        kept += " fails"
+    effect = re.search(r"\beffect \w+", rest[cut.start():])
+    return f"{kept} {effect[0]}" if effect else kept
+
+
+def wrapped(line):
+    """At most WIDTH wide, where a signature can be cut."""
+    if len(line) <= WIDTH or " -> " not in line:
+        return [line]
+    left, right = line.split(" -> ", 1)
+    if " where " in right:
+        result, where = right.split(" where ", 1)
+        return [left, f"    -> {result}", f"    where {where}"]
+    return [left, f"    -> {right}"]
+
+
+ENTRY = re.compile(r"DIAGNOSTIC\((\w+), (\w+), \"((?:[^\"\\]|\\.)*)\"")
+
+
+def diagnostics(tools):
+    """Code and title of every diagnostic."""
+    entries = ENTRY.findall((ROOT / "compiler" / "base" / "diagnostics.def").read_text())
+    rows = "".join(f"| {code} | {title} |\n" for code, _, title in sorted(entries))
+    return f"\n| code | |\n|---|---|\n{rows}\n"
+
+
+FLAG = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")
+NAMES = re.compile(r"^((?:-\w|--[\w-]+)(?:,(?:-\w|--[\w-]+))*)(.*)$")
+
+
+def flags_of(command):
+    """[(names, rest)] from --help, where a flag stands on one line or its text on the next."""
+    told = subprocess.run([*map(str, command), "--help"], capture_output=True, text=True, check=True).stdout
+    flags, inside = [], False
+    for line in told.splitlines():
+        if re.match(r"^\S", line):
+            inside = line.startswith("Options")
+            continue
+        match = FLAG.match(line)
+        if inside and match:
+            names = NAMES.match(match[1])
+            value, _, about = names[2].partition(" default: ")
+            value = re.sub(r":(INT|UINT|TEXT|FLOAT)\b|TEXT:(?={)| Excludes: \S+", "", value)
+            about = f"default: {about}" if about else match[2] or ""
+            flags.append([(names[1].replace(",", ", ") + value).strip(), about])
+        elif inside and flags and line.strip():
+            flags[-1][1] = (flags[-1][1] + " " + line.strip()).strip()
+    return [(flag, text) for flag, text in flags if not flag.startswith(("-h", "--version"))]
+
+
+def subcommands(cgc):
+    told = subprocess.run([str(cgc), "--help"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^  ([a-z]\w*)  ", told.split("Subcommands:")[1], re.M)
+
+
+def flags(tools):
+    """The flags of cgc's subcommands, those of several once, and of cgrun."""
+    names = subcommands(tools["cgc"])
+    users = {}
+    for name in names:
+        for flag in flags_of([tools["cgc"], name]):
+            users.setdefault(flag, []).append(name)
+    text = "\n| flag | | of `cgc` |\n|---|---|---|\n"
+    for (flag, about), commands in sorted(users.items(), key=lambda item: -len(item[1])):
+        where = "all but explain" if set(commands) >= set(names) - {"explain"} else " ".join(commands)
+        text += f"| `{flag}` | {about} | {where} |\n"
+    text += "\n| flag | of `cgrun` |\n|---|---|\n"
+    text += "".join(f"| `{flag}` | {about} |\n" for flag, about in flags_of([tools["cgrun"]]))
+    return text + "\n"
+
+
+def grammar():
+    return (ROOT / "grammar" / "Cgraph.g4").read_text()
+
+
+def keywords(tools=None):
+    """The words that the grammar does not let be names, and the dtypes."""
+    rules = grammar()
+    words = re.findall(r"^\s*(?:\w+ : '[a-z]+' ;\s*)+$", rules, re.M)
+    every = re.findall(r"\b[A-Z]+ : '([a-z]+)' ;", "\n".join(words))
+    usable = re.findall(r"'(\w+)'", re.search(r"^name\s+: (.*?);", rules, re.M | re.S)[1])
+    return sorted(set(every) - set(usable))
+
+
+def dtypes():
+    return re.findall(r"'(\w+)'", re.search(r"^DTYPE\s+: (.*?);", grammar(), re.M | re.S)[1])
+
+
+def keyword_list(tools):
+    return f"\n`{' '.join(keywords())}`, and the dtypes `{' '.join(dtypes())}`.\n\n"
+
+
+LIMIT = re.compile(r"constexpr \w+ k(Max\w+) = ([^;]+);(?:\s*// (.*))?")
+
+
+def limits(tools):
+    """compiler/base/limits.h in words."""
+    rows = ""
+    for name, value, about in LIMIT.findall((ROOT / "compiler" / "base" / "limits.h").read_text()):
+        words = re.sub(r"(?<!^)([A-Z])", r" \1", name).lower().removeprefix("max ")
+        value = value.replace("'", ",").replace("int64_t{1}", "1")
+        value = re.sub(r"1 << (\d+)", r"2^\1", value).replace("64 << 20", "64 MiB")
+        rows += f"| {words}{f' ({about})' if about else ''} | {value} |\n"
+    return f"\n| at most | |\n|---|---|\n{rows}\n"
+
+
+LISTINGS = {"libraries": libraries, "diagnostics": diagnostics, "flags": flags,
+            "keywords": keyword_list, "limits": limits}
