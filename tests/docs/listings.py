@@ -1,5 +1,7 @@
 """The lists in the documents, made from where each thing is listed once: ops from the standard
-library's sources, diagnostics from their catalogue, flags from --help."""
+library's sources, diagnostics from `cgc explain --list`, flags from --help, keywords from the
+grammar, limits from limits.h."""
+import json
 import pathlib
 import re
 import subprocess
@@ -65,14 +67,13 @@ def wrapped(line):
     return [left, f"    -> {right}"]
 
 
-ENTRY = re.compile(r"DIAGNOSTIC\((\w+), (\w+), \"((?:[^\"\\]|\\.)*)\"")
-
-
 def diagnostics(tools):
-    """Code and title of every diagnostic."""
-    entries = ENTRY.findall((ROOT / "compiler" / "base" / "diagnostics.def").read_text())
-    rows = "".join(f"| {code} | {title} |\n" for code, _, title in sorted(entries))
-    return f"\n| code | |\n|---|---|\n{rows}\n"
+    """Every diagnostic with its long text."""
+    told = subprocess.run([str(tools["cgc"]), "explain", "--list", "--json"], capture_output=True,
+                          text=True, check=True).stdout
+    return "\n" + "".join(f"## {d['code']}\n\n{d['severity'].capitalize()}: {d['title']}.\n\n"
+                          f"```text\n{d['explanation'].strip()}\n```\n\n"
+                          for d in json.loads(told)["diagnostics"])
 
 
 FLAG = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")
