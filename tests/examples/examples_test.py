@@ -159,12 +159,68 @@ def pipeline_1f1b(r):
     expect(told["graphs"][0]["makespan_ps"] == 33, f"simulated makespan {told['graphs'][0]['makespan_ps']}, not 33")
 
 
+def overlap(r):
+    d, n = 512, 3
+    w = normal(9, (d, d)).astype(np.float32)
+    expected = [(normal(i, (d, d)).astype(np.float32).astype(np.float64) @ w).sum() for i in range(n)]
+    plan, told = r.compile("overlap.cgraph"), {}
+    names = [f"result[{i}]" for i in range(n)]
+    both = [r.run(plan, {}, names, "--graph", graph, "-n", "2") for graph in ("overlap", "in_order")]
+    for one, other, wanted in zip(*both, expected):
+        expect(one == other, f"overlap changes a result: {one} and {other}")
+        # A sum of d * d numbers of size sqrt(d): what float32 can tell of it.
+        expect(abs(one - wanted) < 1e-6 * d * d, f"overlap gave {one}, not {wanted}")
+    for graph in json.loads(command([r.cgc, "simulate", str(plan), "--json"]).stdout)["graphs"]:
+        told[graph["graph"]] = graph["makespan_ps"]
+    expect(told["overlap"] < 0.8 * told["in_order"], f"overlap does not pay: {told}")
+
+
+def counter(r):
+    plan = r.compile("counter.cgraph")
+    for graph in ("crossed", "crossed_early"):
+        a, b = 0, 100                              # each cgrun begins with fresh state
+        for _ in range(3):
+            a += 3
+            if graph == "crossed":
+                b += 3
+                a, b = 2 * a + b, 2 * b + a
+                shown = b
+            else:
+                b = shown = 2 * b + a
+                b += 3
+                a = 2 * a + b
+        got = r.run(plan, {"x": np.int64(3)}, ["a", "b"], "--graph", graph, "-n", "3")
+        expect([int(g) for g in got] == [a, shown], f"{graph} gave {got}, not {a} {shown}")
+    (y,) = r.run(plan, {"x": np.int64(5)}, ["result"], "--graph", "round")
+    expect(y == 110, f"round gave {y}")            # 5, then 100 + 5, then 5 + 105
+    (log,) = r.run(plan, {"x": np.int64(4)}, ["result"], "--graph", "append", "-n", "7")
+    expect(log.tolist() == [4] * 7, f"append gave {log}")
+    full = command([r.cgrun, str(plan), "--graph", "append", "--input", "x=1", "-n", "65"], status=1)
+    expect("the log is full" in full.stderr, f"65 appends gave {full.stderr}")
+    a, b = r.run(plan, {}, ["a", "b"], "--graph", "values")
+    expect((a, b) == (0, 100), f"values gave {a} {b}")
+
+
+def ping_pong_devices(r):
+    x = np.linspace(-1, 1, 25_000, dtype=np.float32)
+    plan = r.compile("ping_pong_devices.cgraph")
+    for graph in ("through_host", "direct"):
+        (y,) = r.run(plan, {"x": x}, ["result"], "--graph", graph)
+        expect(np.array_equal(y, x + np.float32(1) + np.float32(1) + np.float32(1)), f"{graph} gave {y}")
+    told = command([r.cgc, "compile", str(ROOT / "examples" / "ping_pong_devices.cgraph"), "--emit",
+                    "transports", "--stop-after", "transports"]).stdout
+    for value in ("ping: gpu[0] -> gpu[1]", "pong: gpu[1] -> gpu[0]"):
+        for transport in ("host", "nccl"):
+            expect(told.count(f"{value} by {transport} ") == 1, f"{value} by {transport}:\n{told}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     runner = Runner(parser.parse_args())
-    examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b]
+    examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
+                ping_pong_devices]
     for example in examples:
         with tempfile.TemporaryDirectory() as folder:
             runner.folder = pathlib.Path(folder)
