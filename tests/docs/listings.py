@@ -1,6 +1,6 @@
 """The lists in the documents, made from where each thing is listed once: ops from the standard
 library's sources, diagnostics from `cgc explain --list`, flags from --help, keywords from the
-grammar, limits from limits.h."""
+grammar, limits from limits.h, examples from their heads."""
 import json
 import pathlib
 import re
@@ -156,5 +156,17 @@ def limits(tools):
     return f"\n| at most | |\n|---|---|\n{rows}\n"
 
 
+def examples(tools):
+    """Every example with the first sentence of its comment."""
+    rows = ""
+    for path in sorted((ROOT / "examples").rglob("*.cgraph")):
+        head = " ".join(line.removeprefix("//").strip() for line in
+                        path.read_text().split("\n\n")[0].splitlines() if line.startswith("//"))
+        sentence = re.match(r".*?\.(?= |$)", head)
+        name = path.relative_to(ROOT / "examples")
+        rows += f"| [`{name}`]({name}) | {sentence[0][:-1] if sentence else ''} |\n"
+    return f"\n| | |\n|---|---|\n{rows}\n"
+
+
 LISTINGS = {"libraries": libraries, "diagnostics": diagnostics, "flags": flags,
-            "keywords": keyword_list, "limits": limits}
+            "keywords": keyword_list, "limits": limits, "examples": examples}
