@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
 
   std::vector<std::pair<const char*, Command>> commands = {
       {"compile", AddCompileCommand(cgc)},   {"check", AddCheckCommand(cgc)},
+      {"fmt", AddFmtCommand(cgc)},
       {"verify", AddVerifyCommand(cgc)},     {"plan", AddPlanCommand(cgc)},
       {"simulate", AddSimulateCommand(cgc)}, {"viz", AddVizCommand(cgc)},
       {"explain", AddExplainCommand(cgc)},

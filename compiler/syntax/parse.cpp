@@ -150,9 +150,9 @@ syntax::File Parse(SourceId source, Diagnostics& diagnostics) {
   const llvm::StringRef text = errors.text();
   try {
     if (!CheckText(text, errors)) return file;
-    const uint32_t begin = text.startswith("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
     Lexemes cut, lexemes;
-    if (!Lex(text, begin, static_cast<uint32_t>(text.size()), errors, cut)) return file;
+    const auto end = static_cast<uint32_t>(text.size());
+    if (!Lex(text, FirstCharacter(text), end, errors, cut)) return file;
     if (!Balance(std::move(cut), errors, lexemes)) return file;
     ParseItems(lexemes, errors, file);
   } catch (const StopParsing&) {  // reported

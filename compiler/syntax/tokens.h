@@ -29,6 +29,11 @@ using Lexemes = std::vector<Lexeme>;
 // a diagnostic, when there are more than kMaxTokens.
 bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors, Lexemes& lexemes);
 
+// Where the text begins: after a byte order mark.
+inline uint32_t FirstCharacter(llvm::StringRef text) {
+  return text.startswith("\xef\xbb\xbf") ? 3 : 0;
+}
+
 bool IsName(size_t type);        // an identifier, or a word that may be one
 bool IsLiteral(size_t type);
 bool EndsOperand(size_t type);   // what follows on the same line would continue it

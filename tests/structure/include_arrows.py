@@ -16,6 +16,7 @@ ARROWS = {
     "compiler/base": [],
     "compiler/cost": ["compiler/base"],
     "compiler/syntax": ["compiler/base"],
+    "compiler/format": ["compiler/base", "compiler/syntax"],
     "compiler/program": ["compiler/base"],
     "compiler/check": ["compiler/base", "compiler/syntax", "compiler/program"],
     "compiler/graph": ["compiler/base"],

@@ -1,0 +1,126 @@
+// `cgc fmt`: sources in their one layout, to standard output, in place, or only compared with it.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "compiler/command/commands.h"
+#include "compiler/format/format.h"
+#include "compiler/syntax/parse.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cgraph {
+namespace {
+
+struct FmtFlags {
+  OutputFlags output;
+  std::vector<std::string> files;
+  bool check = false, in_place = false;
+};
+
+// Written beside the file first, so that a full disk leaves the file as it was.
+Status Replace(const std::string& path, const std::string& text) {
+  llvm::SmallString<256> real, temporary;
+  int file = -1;
+  std::error_code error = llvm::sys::fs::real_path(path, real);
+  llvm::sys::fs::file_status status;
+  if (!error) error = llvm::sys::fs::status(real, status);
+  if (!error) error = llvm::sys::fs::createUniqueFile(real + ".%%%%%%", file, temporary);
+  if (!error) {
+    llvm::raw_fd_ostream out(file, /*shouldClose=*/true);
+    out << text;
+    out.close();
+    error = out.error();
+    out.clear_error();
+    if (!error) error = llvm::sys::fs::setPermissions(temporary, status.permissions());
+    if (!error) error = llvm::sys::fs::rename(temporary, real);
+    if (error) llvm::sys::fs::remove(temporary);
+  }
+  if (!error) return Status::Ok();
+  return {StatusCode::kNotFound, fmt::format("cannot write {}: {}", path, error.message())};
+}
+
+class Formatter {
+ public:
+  explicit Formatter(const FmtFlags& flags) : flags_(flags), diagnostics_(sources_) {}
+
+  ExitCode Run() {
+    for (const std::string& file : flags_.files) {
+      exit_code_ = std::max(exit_code_, Handle(file));
+    }
+    if (flags_.output.json) {
+      const std::string files = llvm::formatv("{0:2}", llvm::json::Value(std::move(results_)));
+      llvm::outs() << "{\n\"files\": " << files << ",\n\"diagnostics\": ";
+      diagnostics_.PrintJson(llvm::outs());
+      llvm::outs() << "}\n";
+    } else {
+      diagnostics_.Print(llvm::errs(), flags_.output.use_color(), flags_.output.max_errors);
+    }
+    return exit_code_;
+  }
+
+ private:
+  ExitCode Handle(const std::string& path) {
+    auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+    if (!buffer) {
+      diagnostics_.Report(Code::kE0101, {},
+                          "cannot read " + path + ": " + buffer.getError().message());
+      return kEnvironment;
+    }
+    const std::string text = (*buffer)->getBuffer().str();
+    const size_t errors = diagnostics_.errors();
+    const syntax::File file =
+        Parse(sources_.Add(path == "-" ? "<stdin>" : path, text), diagnostics_);
+    if (diagnostics_.errors() > errors) return kFailure;
+    return Deliver(path, text, Format(file, diagnostics_));
+  }
+
+  ExitCode Deliver(const std::string& path, const std::string& text, const std::string& laid_out) {
+    const bool differs = text != laid_out;
+    if (flags_.output.json) {
+      llvm::json::Object result{{"file", path}, {"changed", differs}};
+      if (!flags_.check && !flags_.in_place) result["text"] = laid_out;
+      results_.push_back(std::move(result));
+    } else if (flags_.check) {
+      if (differs && !flags_.output.quiet) llvm::outs() << path << "\n";
+    } else if (!flags_.in_place) {
+      llvm::outs() << laid_out;
+    }
+    if (flags_.check) return differs ? kFailure : kSuccess;
+    if (!flags_.in_place || !differs) return kSuccess;
+    if (Status status = Replace(path, laid_out); !status.ok()) return ReportStatus(status);
+    return kSuccess;
+  }
+
+  const FmtFlags& flags_;
+  Sources sources_;
+  Diagnostics diagnostics_;
+  llvm::json::Array results_;
+  ExitCode exit_code_ = kSuccess;
+};
+
+ExitCode RunFmt(const FmtFlags& flags) {
+  for (const std::string& file : flags.files) {
+    if (file != "-" || !flags.in_place) continue;
+    llvm::errs() << "cgc fmt: -i needs files; what comes from standard input goes to standard output\n";
+    return kUsage;
+  }
+  return Formatter(flags).Run();
+}
+
+}  // namespace
+
+Command AddFmtCommand(CLI::App& cgc) {
+  auto flags = std::make_shared<FmtFlags>();
+  CLI::App* command = cgc.add_subcommand("fmt", "lay files out in the one canonical way");
+  command->add_option("FILE", flags->files, "the .cgraph files; - is standard input")->required();
+  auto* in_place = command->add_flag("-i,--in-place", flags->in_place, "rewrite the files");
+  command->add_flag("--check", flags->check, "write nothing; name the files that differ, and fail")
+      ->excludes(in_place);
+  AddOutputFlags(*command, flags->output);
+  return [flags] { return RunFmt(*flags); };
+}
+
+}  // namespace cgraph

@@ -1,0 +1,41 @@
+// Where lines are broken: the tree onto a page.
+#ifndef CGRAPH_COMPILER_FORMAT_LAYOUT_H_
+#define CGRAPH_COMPILER_FORMAT_LAYOUT_H_
+
+#include <vector>
+
+#include "compiler/format/page.h"
+#include "compiler/format/tree.h"
+
+namespace cgraph::format {
+
+class Layout {
+ public:
+  // The statements of the text, then `end`, its last token.
+  void PutFile(const std::vector<Line>& lines, const Token& end);
+  std::string Text() { return page_.Text(); }
+
+ private:
+  using Pieces = llvm::ArrayRef<Piece>;
+
+  void PutStatements(const std::vector<Line>& lines, int indent);
+  void PutStatement(const Line& line, int indent);
+  // Pieces that hold no block, and behind which `tail` columns must be left on their last line.
+  void PutPieces(Pieces pieces, int continuation, int tail);
+  void PutSegment(Pieces segment, int continuation, int tail);
+  void PutFlat(Pieces pieces, int continuation);
+  void PutBlock(const Bracket& block, int indent, int continuation);
+  void PutBroken(const Bracket& bracket, int continuation);
+  void Put(const Token& token, int continuation);
+
+  bool Fits(Pieces pieces, int tail) const;
+  // Whether a segment that is too long can begin on this line: up to where it is broken.
+  bool HeadFits(Pieces segment) const;
+
+  Page page_;
+  const Token* last_ = nullptr;  // what was put
+};
+
+}  // namespace cgraph::format
+
+#endif  // CGRAPH_COMPILER_FORMAT_LAYOUT_H_

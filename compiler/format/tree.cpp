@@ -1,0 +1,191 @@
+#include "compiler/format/tree.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/ConvertUTF.h"
+
+namespace cgraph::format {
+namespace {
+
+using llvm::StringRef;
+using syntax::WordKind;
+
+bool IsClause(StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases("where", "cost", "kernel", "effect", "inplace", "fails", true)
+      .Default(false);
+}
+
+bool IsModifier(StringRef word) { return word == "via" || word == "on" || word == "after"; }
+
+// A long line may be broken behind these.
+bool IsOperator(StringRef sign) {
+  return llvm::StringSwitch<bool>(sign)
+      .Cases("+", "-", "*", "/", "%", "@", true)
+      .Cases("==", "!=", "<", "<=", ">", ">=", "and", "or", true)
+      .Cases("=", "+=", "-=", "*=", "/=", true)
+      .Default(false);
+}
+
+int Width(StringRef text) {  // in characters
+  int width = 0;
+  for (const char byte : text) width += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  return width;
+}
+
+class TreeMaker {
+ public:
+  explicit TreeMaker(const std::vector<Token>& tokens) : tokens_(tokens) {}
+
+  std::vector<Line> Run() { return Statements(); }
+
+ private:
+  const Token& now() const { return tokens_[at_]; }
+  bool AtEnd() const { return now().kind == WordKind::kEnd; }
+  static bool Closes(const Token& token) {
+    return token.Is(")") || token.Is("]") || token.Is("}") || token.closes_types;
+  }
+
+  std::vector<Line> Statements() {
+    std::vector<Line> lines;
+    while (!AtEnd() && !Closes(now())) {
+      Line line;
+      line.is_clauses = now().Is("op");
+      int branches = 0;  // braces to come that hold values
+      do {
+        Add(line, branches);
+      } while (!AtEnd() && !Closes(now()) && !now().begins_statement);
+      lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+
+  void Add(Line& line, int& branches) {
+    Piece piece;
+    if (now().is_if_expr) branches += 2;
+    piece.may_break_before = MayBreakBefore(line);
+    const bool opens = now().Is("(") || now().Is("[") || now().opens_types;
+    if (opens || (now().Is("{") && branches > 0)) {
+      branches -= now().Is("{");
+      piece.bracket = MakeBracket();
+    } else if (now().Is("{")) {
+      piece.bracket = MakeBlock(line);
+    } else {
+      piece.token = &now();
+      ++at_;
+    }
+    Measure(piece, line.pieces.empty());
+    line.pieces.push_back(std::move(piece));
+  }
+
+  bool MayBreakBefore(const Line& line) const {
+    if (line.pieces.empty()) return false;
+    const Token& last = line.pieces.back().last();
+    if (IsModifier(now().text) && now().kind == WordKind::kKeyword) return last.EndsOperand();
+    if (now().Is("for") || (now().Is("if") && !now().is_if_expr)) return last.EndsOperand();
+    if (now().kind == WordKind::kName && last.EndsOperand()) {
+      // A clause of an op, an attribute of a graph; not the word that belongs to it.
+      if (line.is_clauses) return IsClause(now().text) && !IsClause(last.text);
+      return last.kind != WordKind::kName;
+    }
+    const bool binary = IsOperator(last.text) && !last.is_sign && line.pieces.size() > 1;
+    return binary && !last.opens_types && !last.closes_types;
+  }
+
+  std::unique_ptr<Bracket> MakeBracket() {
+    auto bracket = std::make_unique<Bracket>();
+    bracket->open = &tokens_[at_++];
+    while (!AtEnd() && !Closes(now())) {
+      Line element;
+      int branches = 0;
+      while (!AtEnd() && !Closes(now())) {
+        const bool comma = now().Is(",");
+        Add(element, branches);
+        if (comma) break;
+      }
+      bracket->elements.push_back(std::move(element));
+    }
+    bracket->close = &tokens_[at_];
+    at_ += !AtEnd();
+    return bracket;
+  }
+
+  std::unique_ptr<Bracket> MakeBlock(const Line& line) {
+    auto block = std::make_unique<Bracket>();
+    const StringRef keyword = line.pieces.empty() ? "" : line.pieces[0].first().text;
+    block->is_block = true;
+    block->open = &tokens_[at_++];
+    block->elements = Statements();
+    block->close = &tokens_[at_];
+    at_ += !AtEnd();
+    const std::vector<Line>& lines = block->elements;
+    block->stays_open = lines.size() > 1 || (keyword == "actor" && !lines.empty());
+    for (const Line& statement : lines) {
+      for (const Piece& piece : statement.pieces) {
+        block->stays_open |= piece.bracket != nullptr && piece.bracket->is_block;
+      }
+    }
+    return block;
+  }
+
+  static void Measure(const Token& token, Piece& piece) {
+    piece.width += Width(token.text);
+  }
+  static void MeasureComments(const Token& token, Piece& piece) {
+    for (const Comment& comment : token.before) {
+      piece.width += Width(comment.text) + 1;
+      piece.breaks |= comment.ends_line;
+    }
+  }
+
+  // Comments before the first token of a line stand above or before it, and those behind the last
+  // token of a piece end the line: they count for what holds them.
+  static void Measure(Piece& piece, bool is_first) {
+    if (!is_first) MeasureComments(piece.first(), piece);
+    if (piece.token != nullptr) return Measure(*piece.token, piece);
+    const Bracket& bracket = *piece.bracket;
+    Measure(*bracket.open, piece);
+    Measure(*bracket.close, piece);
+    MeasureComments(*bracket.close, piece);
+    piece.breaks |= bracket.stays_open || !bracket.open->after.empty();
+    const Token* last = bracket.open;
+    for (const Line& element : bracket.elements) {
+      MeasureComments(element.pieces[0].first(), piece);
+      for (const Piece& inner : element.pieces) {
+        piece.width += inner.width + SpaceBetween(*last, inner.first());
+        piece.breaks |= inner.breaks || !inner.last().after.empty();
+        last = &inner.last();
+      }
+    }
+    piece.width += SpaceBetween(*last, *bracket.close);
+  }
+
+  const std::vector<Token>& tokens_;
+  size_t at_ = 0;
+};
+
+// ( and [ continue what they follow, unless that is no operand.
+bool SpaceBeforeBracket(const Token& left) {
+  if (left.Is("(") || left.Is("[") || left.opens_types) return false;
+  return !(left.EndsOperand() || left.Is("cast")) || left.kind == WordKind::kLiteral;
+}
+
+}  // namespace
+
+std::vector<Line> MakeTree(const std::vector<Token>& tokens) { return TreeMaker(tokens).Run(); }
+
+bool SpaceBetween(const Token& left, const Token& right) {
+  if (right.Is(",") || right.Is(";") || right.Is(")") || right.Is("]") || right.Is(".") ||
+      right.Is("..") || right.opens_types || right.closes_types) {
+    return false;
+  }
+  if (left.Is("(") || left.Is("[") || left.Is(".") || left.Is("..") || left.opens_types ||
+      left.is_sign) {
+    return false;
+  }
+  if (left.Is("{") && right.Is("}")) return false;
+  if (right.Is("(") || right.Is("[")) return SpaceBeforeBracket(left);
+  if (right.Is(":")) return !left.EndsOperand();
+  return true;
+}
+
+}  // namespace cgraph::format

@@ -1,0 +1,48 @@
+// The words as a tree of what may be broken: a line is a row of tokens, brackets and blocks, a bracket
+// holds elements, which are lines without blocks of their own, a block holds statements.
+#ifndef CGRAPH_COMPILER_FORMAT_TREE_H_
+#define CGRAPH_COMPILER_FORMAT_TREE_H_
+
+#include <memory>
+#include <vector>
+
+#include "compiler/format/tokens.h"
+
+namespace cgraph::format {
+
+struct Line;
+
+// ( [ < and the { of an `if` that is an expression, or the { } of a block.
+struct Bracket {
+  const Token* open = nullptr;
+  const Token* close = nullptr;
+  bool is_block = false;
+  bool stays_open = false;      // a block that has more than one simple statement
+  std::vector<Line> elements;   // each with its comma; or the statements
+};
+
+struct Piece {
+  const Token* token = nullptr;      // or
+  std::unique_ptr<Bracket> bracket;
+  bool may_break_before = false;     // a line that is too long
+  int width = 0;                     // on one line, without the space before
+  bool breaks = false;               // a comment or a block does not let it stand on one line
+
+  const Token& first() const { return bracket ? *bracket->open : *token; }
+  const Token& last() const { return bracket ? *bracket->close : *token; }
+};
+
+struct Line {
+  std::vector<Piece> pieces;
+  bool is_clauses = false;  // of an op: what does not fit goes 2 columns in, else 4
+};
+
+// All statements of the text, that is its declarations.
+std::vector<Line> MakeTree(const std::vector<Token>& tokens);
+
+// Whether a space stands between two tokens that follow each other on one line.
+bool SpaceBetween(const Token& left, const Token& right);
+
+}  // namespace cgraph::format
+
+#endif  // CGRAPH_COMPILER_FORMAT_TREE_H_
