@@ -4,8 +4,9 @@ lists are what the sources say, and their links exist.
 
 A fenced block is tested by its language and by the comment on the line before it:
 
-  ```cgraph                           a whole program: `cgc check` finds nothing in it, not even a
-                                      warning
+  ```cgraph                           a whole program, as `cgc fmt` lays it out: `cgc check` finds
+                                      nothing in it, not even a warning
+  <!-- free layout -->                the same, but for the layout
   <!-- program: NAME -->              the same, and commands below it find it as NAME
   <!-- refused: CODE... -->           a program that is refused (or warned of) with just these codes
   <!-- program: NAME, refused: CODE... -->
@@ -17,7 +18,7 @@ A fenced block is tested by its language and by the comment on the line before i
   <!-- output of: COMMAND (lines A-B) -->    repository's root
   <!-- generated: NAME --> ... <!-- end of NAME -->    a list, see listings.py
 
-`docs_test.py --update` rewrites sessions, outputs and lists.
+`docs_test.py --update` rewrites sessions, outputs and lists, and lays programs out.
 
   docs_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--update]
 """
@@ -77,7 +78,7 @@ class Document:
             elif marker.startswith("part of: "):
                 self.part(ROOT / marker.removeprefix("part of: "), body)
             elif language == "cgraph":
-                self.program(marker, body)
+                body = self.program(marker, body)
             elif language == "console":
                 body = self.session(body)
         except Failure as failure:
@@ -106,6 +107,9 @@ class Document:
 
     def program(self, marker, body):
         self.counts["programs"] += 1
+        is_free = False
+        if marker == "free layout":
+            marker, is_free = "", True
         said = re.fullmatch(r"(?:program: ([\w.]+))?(?:, )?(?:refused: ([EW\d ]+))?", marker)
         if not said:
             raise Failure(f"no such marker: {marker}")
@@ -121,6 +125,10 @@ class Document:
             told = "".join(f"\n  {d['code']}: {d['message']}" for d in found)
             raise Failure(f"this program is refused with {said[2] or 'nothing'}, says the text; "
                           f"cgc says{told or ' nothing'}")
+        if is_free or any(code.startswith("E02") for code in codes):    # what has no syntax has no layout
+            return body
+        return subprocess.run([self.tools["cgc"], "fmt", path.name], capture_output=True, text=True,
+                              check=True, cwd=self.folder, timeout=60).stdout
 
     def session(self, body):
         self.counts["outputs"] += 1
