@@ -24,13 +24,6 @@ std::optional<Builtin> FindBuiltin(const std::string& name) {
 
 bool IsOfDimensions(Builtin builtin) { return builtin > Builtin::kLen; }
 
-bool IsCollective(const std::string& name) {
-  static const std::set<std::string> kCollectives = {
-      "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "reduce",
-      "gather",     "broadcast",      "scatter",    "barrier"};
-  return kCollectives.count(name) != 0;
-}
-
 }  // namespace
 
 Value Resolver::Visit(const syntax::CallExpr& node, Range range) {
@@ -100,13 +93,8 @@ Value Resolver::CallName(const syntax::CallExpr& node, const std::string& name, 
 
 Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& name,
                             Range name_range, Range range) {
-  // Their arguments may be names of a kind that nothing else takes (`sum`), so they are not read.
-  if (IsCollective(name)) {
-    Report(Code::kE0710, name_range,
-           fmt::format("the collective `{}` is not in the language yet; pass values from place to "
-                       "place",
-                       name));
-    return Poison(range);
+  if (auto collective = ParseCollective(name)) {
+    return ResolveCollective(node, *collective, name_range, range);
   }
   if (name == "same") {
     Report(Code::kE0717, name_range,

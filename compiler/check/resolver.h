@@ -167,6 +167,15 @@ class Resolver {
   Static BuiltinType(program::Builtin builtin, const Arguments& arguments, Range range);
   Value CallUnknown(const syntax::CallExpr& node, const std::string& name, Range name_range,
                     Range range);
+
+  // ---- collectives (resolve_collective.cpp) ----
+  Value ResolveCollective(const syntax::CallExpr& node, CollectiveKind kind, Range name_range,
+                          Range range);
+  std::vector<int> DistributeCollective(const syntax::CallExpr& node,
+                                        const CollectiveTraits& traits, Range range);
+  std::optional<Reduction> ResolveReduction(const CollectiveTraits& traits, syntax::ExprId id);
+  program::ExprId ResolvePlaces(const CollectiveTraits& traits, syntax::ExprId id);
+
   Value RefuseCall(const syntax::CallExpr& node, Code code, Range at, std::string message,
                    Range range);
   program::TypeId ResolveTypeArgument(const syntax::CallExpr& node, const program::Op& op);

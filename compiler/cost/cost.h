@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "compiler/base/collective.h"
+
 namespace cgraph::cost {
 
 struct DeviceRates {
@@ -17,6 +19,7 @@ struct DeviceRates {
 };
 struct LinkRates {
   uint64_t latency_ps;
+  uint64_t hop_ps;                // of each further step of a collective
   uint64_t bytes_per_us;
 };
 
@@ -30,6 +33,11 @@ const Topology& AssumedTopology();
 
 uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes);
 uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);
+
+// A collective in which `bytes` are what one participant gives (of broadcast and scatter: the root),
+// around a ring or, of an all_reduce of little, up and down a tree.
+uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, uint64_t participants,
+                               uint64_t bytes);
 
 }  // namespace cgraph::cost
 

@@ -78,6 +78,17 @@ graph::OpId GraphBuilder::AddOp(graph::Op op, std::vector<graph::Type> results) 
   return graph_.ops.Add(std::move(op));
 }
 
+graph::OpId GraphBuilder::AddCollective(graph::Op op, std::vector<graph::Type> results) {
+  const std::vector<graph::DeviceId> participants = op.collective->participants;
+  const bool at_root = TraitsOf(op.collective->kind).to == CollectiveTraits::kRoot;
+  graph::OpId id = AddOp(std::move(op), std::move(results));
+  const std::vector<ValueId>& made = graph_.ops[id].results;
+  for (size_t i = 0; !at_root && i < made.size(); ++i) {
+    graph_.values[made[i]].home = participants[i / (made.size() / participants.size())];
+  }
+  return id;
+}
+
 graph::OpId GraphBuilder::AddCopyOp(graph::CallId call, graph::Use source, Range range) {
   graph::Op op;
   op.name = op.kernel = "copy";

@@ -39,6 +39,8 @@ class GraphBuilder {
   graph::CallId AddCall(graph::Call call) { return graph_.calls.Add(std::move(call)); }
   // Appends `op` (call, device, operands already set) and makes a value for each result type.
   graph::OpId AddOp(graph::Op op, std::vector<graph::Type> results);
+  // The same for an op with `collective` set; the results' types by rank.
+  graph::OpId AddCollective(graph::Op op, std::vector<graph::Type> results);
   // A copy of `source` that lives on the device of `call`.
   graph::ValueId AddCopy(graph::CallId call, graph::Use source, Range range);
   // Writes `source` into a state, as the last of what `call` does.

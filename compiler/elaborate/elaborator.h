@@ -276,6 +276,27 @@ class Elaborator {
   Value CallBody(const program::Signature& signature, const program::Body& body, Frame& callee,
                  Range site);
 
+  // collectives.cpp.
+  struct Participants {
+    std::vector<graph::DeviceId> devices;      // by rank
+    std::vector<std::vector<Tensor>> tensors;  // by rank; of the root alone where only it gives
+    std::vector<Range> ranges;                 // where each was named
+    Value shape;                               // lists and tuples around the tensors of one
+  };
+  Value Eval(const program::CallCollective& e, const Context& context);
+  Value EvaluateVia(program::ExprId base, Transport via, Frame& frame, Expected expected);
+  Value Collect(const program::CallCollective& e, Transport via, const Context& context);
+  bool FindGivers(const program::CallCollective& e, Frame& frame, Participants& found);
+  bool FindPlaces(const program::CallCollective& e, Frame& frame, Participants& found);
+  bool TakeTensors(const Value& value, Range range, std::vector<Tensor>& tensors);
+  std::optional<graph::DeviceId> HomeOf(const std::vector<Tensor>& tensors, Range range);
+  bool CheckParticipants(const Participants& found, const char* name);
+  bool CheckReduction(const program::CallCollective& e, const Participants& found, Range range);
+  std::optional<std::vector<graph::Type>> CollectiveResults(const program::CallCollective& e,
+                                                            const Participants& found,
+                                                            Range range);
+  void CheckGroupTransport(const graph::Collective& collective, Range range);
+
   // How numbers in dimensions and costs are computed.
   enum class Mode {
     kNormal,

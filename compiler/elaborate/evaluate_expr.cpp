@@ -240,7 +240,7 @@ Value Elaborator::Eval(const program::If& e, const Context& context) {
 }
 
 Value Elaborator::Eval(const program::Via& e, const Context& context) {
-  return WithVia(Evaluate(e.base, context.frame, context.expected), e.transport);
+  return EvaluateVia(e.base, e.transport, context.frame, context.expected);
 }
 
 Value Elaborator::Eval(const program::On& e, const Context& context) {

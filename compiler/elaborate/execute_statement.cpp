@@ -20,14 +20,14 @@ bool Elaborator::Execute(const program::Bind& s, Frame& frame, Range) {
   Range range = program_.exprs[s.value].range;
   Expected expected;
   if (s.type.valid()) expected = {s.type, &frame};
-  Value value = Evaluate(s.value, frame, expected);
+  Value value = s.via ? EvaluateVia(s.value, *s.via, frame, expected)
+                      : Evaluate(s.value, frame, expected);
   const std::string* name = s.tuple_pattern ? nullptr : &(*frame.names)[s.pattern[0]].name;
   if (s.type.valid()) {
     Subject subject{s.is_var ? "the type hint of var" : "the type hint of let", name,
                     program_.types[s.type].range};
     value = AdaptHint(value, s.type, frame, subject, range);
   }
-  if (s.via) value = WithVia(value, *s.via);
   BindPattern(s.pattern, s.tuple_pattern, value, frame, range);
   for (program::LocalId local : s.pattern) {  // dumps and drawings call a value by its first name
     const std::optional<Value>& bound = frame.locals[local.index];

@@ -96,6 +96,26 @@ void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanN
   }
 }
 
+// One communicator of each list of lanes that make collectives together, in the order in which the
+// graphs first need them: whoever creates them in this order does so in the same one everywhere.
+void EmitGroups(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
+                plan::Plan& plan) {
+  std::map<std::vector<uint32_t>, uint32_t> known;
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    for (const schedule::Group& group : schedules[i].groups) {
+      std::vector<uint32_t> members;
+      for (schedule::LaneId lane : group.lanes) members.push_back(numbers[i].lanes[lane.index]);
+      const auto next = static_cast<uint32_t>(plan.communicators.size());
+      const auto [it, is_new] = known.try_emplace(members, next);
+      numbers[i].groups.push_back(it->second);
+      if (!is_new) continue;
+      plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
+                                      static_cast<uint32_t>(members.size()), /*created=*/next);
+      plan.members.insert(plan.members.end(), members.begin(), members.end());
+    }
+  }
+}
+
 // Plans that know an actor by the same digest may use the same living state.
 uint64_t LayoutDigest(const plan::Actor& actor) {
   std::string text = actor.class_name;
@@ -164,6 +184,7 @@ std::unique_ptr<plan::Plan> Emit(const graph::Module& module,
   EmitActors(module, *plan);
   std::vector<PlanNumbers> numbers = EmitLanes(schedules, *plan);
   EmitCommunicators(schedules, numbers, *plan);
+  EmitGroups(schedules, numbers, *plan);
 
   Pools pools(*plan, options.sources);
   plan->start = EmitGraph(module, module.start, schedules[0], numbers[0], pools);

@@ -1,7 +1,8 @@
 // One graph of a plan: its data (values, buffers, arenas, channels), then its lanes' instructions.
 //
-// A unit becomes its wait, its steps, its signal. Both ends of a transfer stand together: the waits
-// of both, both ends, the signals of both, so that nothing comes between what shares a position.
+// A unit becomes its wait, its steps, its signal. Both ends of a transfer stand together, and all
+// parts of a collective: the waits of all, what they do, the signals of all, so that nothing comes
+// between what shares a position.
 #include "compiler/emit/emit_graph.h"
 
 #include <algorithm>
@@ -31,6 +32,17 @@ plan::Space PlanSpace(Space space) {
     case Space::kConstant: return plan::Space::constant;
   }
   return plan::Space::slot;
+}
+
+plan::Carrier PlanCarrier(Transport transport) {
+  switch (transport) {
+    case Transport::kShm: return plan::Carrier::shm;
+    case Transport::kNccl: return plan::Carrier::nccl;
+    case Transport::kMpi: return plan::Carrier::mpi;
+    case Transport::kHost: return plan::Carrier::host;
+    case Transport::kLocal: case Transport::kAuto: return plan::Carrier::local;
+  }
+  return plan::Carrier::local;
 }
 
 // ---- data -------------------------------------------------------------------------------------
@@ -168,9 +180,7 @@ class LaneEmitter {
   void Run() {
     NumberEvents();
     for (uint32_t i = 0; i < schedule_.units.size();) {
-      const bool pair = i + 1 < schedule_.units.size() &&
-                        schedule_.units[UnitId(i + 1)].sender.valid();
-      const uint32_t end = i + (pair ? 2 : 1);
+      const uint32_t end = EndOfMeeting(i);
       for (uint32_t unit = i; unit < end; ++unit) EmitWait(UnitId(unit));
       for (uint32_t unit = i; unit < end; ++unit) EmitSteps(UnitId(unit));
       for (uint32_t unit = i; unit < end; ++unit) EmitSignal(UnitId(unit));
@@ -184,6 +194,17 @@ class LaneEmitter {
   }
 
  private:
+  // Units [i, end) happen together: the ends of a transfer, the parts of a collective.
+  uint32_t EndOfMeeting(uint32_t i) const {
+    const auto joined = [&](uint32_t unit) {
+      const Unit& next = schedule_.units[UnitId(unit)];
+      return next.sender.valid() || (next.first_part.valid() && next.first_part != UnitId(unit));
+    };
+    uint32_t end = i + 1;
+    while (end < schedule_.units.size() && joined(end)) ++end;
+    return end;
+  }
+
   void NumberEvents() {
     events_.assign(schedule_.units.size(), plan::kNone);
     for (UnitId unit : schedule_.units.Ids()) {
@@ -228,6 +249,8 @@ class LaneEmitter {
       const Step& step = schedule_.steps[schedule::StepId(unit.first.index + i)];
       if (step.kind == Step::kTransfer) {
         EmitEnd(unit, step);
+      } else if (step.kind == Step::kCollective) {
+        EmitPart(unit, step, id.index - unit.first_part.index);
       } else {
         EmitStep(unit, step);
       }
@@ -258,7 +281,7 @@ class LaneEmitter {
       case Step::kTake: case Step::kGive:
         instruction.mutate_subject(step.port);
         break;
-      case Step::kCopy: case Step::kTransfer:
+      case Step::kCopy: case Step::kTransfer: case Step::kCollective:
         break;
     }
     instruction.mutate_flags(flags);
@@ -282,6 +305,43 @@ class LaneEmitter {
                             receives ? 0 : count, receives ? count : 0, step.channel.index,
                             transfers_, AddOperands(values));
     if (receives) ++transfers_;
+  }
+
+  // What one participant does. All parts stand at one position, in program order too.
+  void EmitPart(const Unit& unit, const Step& step, uint32_t rank) {
+    if (rank == 0) {
+      AddCollective(step);
+    } else {
+      --position_;
+      --written_;
+    }
+    const schedule::Part& part = step.parts[rank];
+    CGRAPH_CHECK(std::max(part.inputs.size(), part.outputs.size()) <= kMaxOperands, "emit",
+                 "a part with more operands than a plan can say");
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm);
+    comm.mutate_flags(plan::kAlwaysRuns);
+    comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
+    comm.mutate_inputs(1);
+    comm.mutate_call(step.call.index);
+    comm.mutate_expected(step.expected_ps);
+    const uint32_t first = AddOperands(part.inputs);
+    AddOperands(part.outputs);
+    out_.parts.emplace_back(plan::Part::collective, /*flags=*/0,
+                            static_cast<uint16_t>(part.inputs.size()),
+                            static_cast<uint16_t>(part.outputs.size()),
+                            static_cast<uint32_t>(out_.collectives.size() - 1), /*transfer=*/0,
+                            first);
+  }
+
+  void AddCollective(const Step& step) {
+    const graph::Collective& collective = *graph_.ops[step.op].collective;
+    auto out = std::make_unique<plan::Collective>();
+    out->kind = TraitsOf(collective.kind).name;
+    if (collective.reduction) out->reduction = ReductionName(*collective.reduction);
+    out->root = static_cast<int32_t>(collective.root);
+    out->communicator = numbers_.groups[step.group.index];
+    out->carrier = PlanCarrier(step.by);
+    out_.collectives.push_back(std::move(out));
   }
 
   uint32_t AddOperands(const std::vector<ReplicaId>& replicas) {

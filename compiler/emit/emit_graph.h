@@ -16,6 +16,7 @@ namespace cgraph::emit {
 struct PlanNumbers {
   std::vector<uint32_t> lanes;  // by the schedule's lane
   uint32_t plan_lanes = 0;      // of the whole plan
+  std::vector<uint32_t> groups;            // communicators, by group
   uint32_t communicator = plan::kNone;
 };
 

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/source.h"
@@ -109,6 +110,17 @@ struct Attribute {
   std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, DType> value;
 };
 
+// What makes an op one of several participants. Its operands are those of rank 0, of rank 1, ...
+// (of the root alone where only the root gives), its results likewise, as many tensors of each; a
+// result lives at its participant. Such an op has no kernel and is a call of its own, on the root.
+struct Collective {
+  CollectiveKind kind;
+  std::optional<Reduction> reduction;
+  uint32_t root = 0;                   // a rank
+  std::vector<DeviceId> participants;  // by rank; each device once
+  Transport via = Transport::kAuto;    // asked for
+};
+
 struct Op {
   std::string name;                   // as declared: "matmul"
   std::string kernel;                 // "matmul"; "copy" commits or snapshots; "load" reads weights
@@ -121,6 +133,7 @@ struct Op {
   bool effect = false;                // kept and ordered although nothing reads it
   std::vector<std::pair<int, int>> inplace;  // operand i may be result j's memory
   int64_t flops = 0, bytes = 0;
+  std::optional<Collective> collective;
   Range range;
 };
 

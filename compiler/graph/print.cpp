@@ -99,12 +99,23 @@ class GraphPrinter {
     }
     out_ << ")";
     for (const graph::Attribute& attribute : op.attributes) out_ << " " << AttributeText(attribute);
+    if (op.collective) PrintCollective(*op.collective);
     for (ValueId result : op.results) {
       const Value& value = graph_.values[result];
       if (value.storage == Value::kState) out_ << " -> " << value.name;
     }
     PrintCall(graph_.calls[op.call]);
     out_ << "\n";
+  }
+
+  void PrintCollective(const graph::Collective& collective) {
+    if (collective.reduction) out_ << " " << ReductionName(*collective.reduction);
+    if (TraitsOf(collective.kind).rooted()) out_ << " root=" << collective.root;
+    if (collective.via != Transport::kAuto) out_ << " via " << TransportName(collective.via);
+    out_ << " of";
+    for (graph::DeviceId id : collective.participants) {
+      out_ << " " << DeviceName(module_.devices[id]);
+    }
   }
 
   void PrintCall(const graph::Call& call) {

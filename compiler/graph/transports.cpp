@@ -1,5 +1,6 @@
 #include "compiler/graph/transports.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -54,17 +55,21 @@ const char* WhyAutomatic(Transport transport) {
   }
 }
 
+// "shm, nccl or host"
+std::string Alternatives(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  }
+  return text;
+}
+
 std::string CouldServe(const Device& from, const Device& to) {
   std::vector<std::string> names;
   for (Transport other : {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost}) {
     if (!Obstacle(from, to, other)) names.push_back(TransportName(other).str());
   }
-  if (names.empty()) return "";
-  std::string text = names[0];
-  for (size_t i = 1; i < names.size(); ++i) {
-    text += (i + 1 == names.size() ? " or " : ", ") + names[i];
-  }
-  return text;
+  return Alternatives(names);
 }
 
 }  // namespace
@@ -79,6 +84,43 @@ TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId fro
     return {false, transport, *obstacle, CouldServe(source, target)};
   }
   const char* reason = asked == Transport::kAuto ? WhyAutomatic(transport) : "asked for";
+  return {true, transport, reason, ""};
+}
+
+TransportChoice ChooseGroupTransport(const graph::Module& module,
+                                     const std::vector<graph::DeviceId>& participants,
+                                     Transport asked) {
+  const auto is_gpu = [&](graph::DeviceId id) { return OwnsItsMemory(module.devices[id]); };
+  const size_t gpus = std::count_if(participants.begin(), participants.end(), is_gpu);
+  Transport transport = asked;
+  if (asked == Transport::kAuto) {
+    transport = gpus == participants.size() ? Transport::kNccl
+                : gpus == 0                 ? Transport::kLocal
+                                            : Transport::kHost;
+  }
+  const auto obstacle = [&](Transport by) -> std::optional<std::string> {
+    for (graph::DeviceId id : participants) {
+      // Also of a participant alone: a transport serves kinds of devices.
+      if (auto found = Obstacle(module.devices[participants[0]], module.devices[id], by)) {
+        return found;
+      }
+    }
+    return std::nullopt;
+  };
+  if (std::optional<std::string> found = obstacle(transport)) {
+    std::vector<std::string> names;
+    for (Transport other :
+         {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost}) {
+      if (!obstacle(other)) names.push_back(TransportName(other).str());
+    }
+    return {false, transport, *found, Alternatives(names)};
+  }
+  const char* reason = "asked for";
+  if (asked == Transport::kAuto) {
+    reason = transport == Transport::kNccl    ? "between gpus"
+             : transport == Transport::kLocal ? "one address space"
+                                              : "between gpus and host memory";
+  }
   return {true, transport, reason, ""};
 }
 

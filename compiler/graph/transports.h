@@ -24,6 +24,11 @@ struct TransportChoice {
 TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId from,
                                 graph::DeviceId to, Transport asked);
 
+// How a collective of these devices goes; `asked` kAuto leaves the choice.
+TransportChoice ChooseGroupTransport(const graph::Module& module,
+                                     const std::vector<graph::DeviceId>& participants,
+                                     Transport asked);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_GRAPH_TRANSPORTS_H_

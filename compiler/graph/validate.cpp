@@ -1,5 +1,6 @@
 // What every phase after elaboration relies on, checked once.
 #include <map>
+#include <set>
 
 #include "compiler/base/check.h"
 #include "compiler/graph/print.h"
@@ -111,6 +112,7 @@ class GraphValidator {
       last_call_ = op.call;
       committed_ = false;
     }
+    if (op.collective) CheckCollective(op, name);
     for (const graph::Use& operand : op.operands) {
       CheckRead(operand.value, name);
       CheckOwner(operand.value, call, name);
@@ -124,12 +126,37 @@ class GraphValidator {
     for (ValueId result : op.results) {
       const Value& value = Get(result);
       Expect(value.producer == id && !made_[result.index], name + ": makes a value of another op");
-      Expect(value.home == op.device && !value.base.valid(), name + ": its result is elsewhere");
+      Expect((op.collective || value.home == op.device) && !value.base.valid(),
+             name + ": its result is elsewhere");
       made_[result.index] = true;
       if (value.storage != Value::kState) continue;
       CheckOwner(result, call, name);
       current_[value.state] = result;
       committed_ = true;
+    }
+  }
+
+  void CheckCollective(const graph::Op& op, const std::string& name) {
+    using Traits = CollectiveTraits;
+    const graph::Collective& collective = *op.collective;
+    const Traits& traits = TraitsOf(collective.kind);
+    const size_t members = collective.participants.size();
+    Expect(members > 0 && collective.root < members, name + ": no such root");
+    Expect(op.device == collective.participants[collective.root], name + ": not at its root");
+    const std::set<graph::DeviceId> devices(collective.participants.begin(),
+                                            collective.participants.end());
+    Expect(devices.size() == members, name + ": a participant twice");
+    Expect(collective.reduction.has_value() == traits.reduces, name + ": a reduction out of place");
+    const size_t givers = traits.from == Traits::kEach ? members : 1;
+    const size_t takers = traits.to == Traits::kEach ? members : 1;
+    Expect(op.operands.size() % givers == 0 && op.results.size() % takers == 0 &&
+               op.operands.size() / givers == op.results.size() / takers,
+           name + ": participants with other numbers of tensors");
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const size_t rank = traits.to == Traits::kEach ? i / (op.results.size() / members)
+                                                     : collective.root;
+      Expect(Get(op.results[i]).home == collective.participants[rank],
+             name + ": a result away from its participant");
     }
   }
 

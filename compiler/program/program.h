@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/source.h"
@@ -190,6 +191,13 @@ struct CallBuiltin {
   Builtin builtin;
   std::vector<Argument> arguments;
 };
+struct CallCollective {
+  CollectiveKind kind;
+  std::optional<Reduction> reduction;
+  ExprId values;  // a list, one value per participant; of broadcast and scatter one value
+  ExprId root;    // of reduce and gather; may be invalid: 0
+  ExprId places;  // of broadcast, scatter and barrier
+};
 // The receiver is a place, known when it is evaluated; `name` is looked up in its actor then. Check
 // has already looked it up where it could tell the actor.
 struct CallMethod {
@@ -211,7 +219,7 @@ struct Expr {
   std::variant<IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, LocalRef,
                StateRef, ConstRef, PlaceRef, DimRef, GenericRef, DeviceRef, Unary, Chain, Field,
                Index, Tuple, List, Comprehension, If, Cast, CallOp, CallFn, CallGraph, CallBuiltin,
-               CallMethod, Via, On>
+               CallCollective, CallMethod, Via, On>
       node;
   Range range;
 };

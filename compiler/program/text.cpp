@@ -163,6 +163,16 @@ std::string TextPrinter::NodeText(const CallOp& node) const {
   return program_.ops[node.op].name + type + "(" + Text(node.arguments) + ")";
 }
 
+std::string TextPrinter::NodeText(const CallCollective& node) const {
+  std::vector<std::string> texts;
+  const bool places_only = TraitsOf(node.kind).from == CollectiveTraits::kNobody;
+  if (!places_only) texts.push_back(Text(node.values));
+  if (node.reduction) texts.push_back(ReductionName(*node.reduction));
+  if (node.root.valid()) texts.push_back("root: " + Text(node.root));
+  if (node.places.valid()) texts.push_back((places_only ? "" : "to: ") + Text(node.places));
+  return TraitsOf(node.kind).name + ("(" + llvm::join(texts, ", ") + ")");
+}
+
 std::string TextPrinter::Text(ExprId id) const {
   return std::visit(
       llvm::makeVisitor(

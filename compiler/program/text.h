@@ -38,6 +38,7 @@ class TextPrinter {
   std::string NodeText(const Comprehension& node) const;
   std::string NodeText(const Index& node) const;
   std::string NodeText(const CallOp& node) const;
+  std::string NodeText(const CallCollective& node) const;
 
   const Program& program_;
   const Signature* signature_;

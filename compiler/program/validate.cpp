@@ -280,6 +280,15 @@ class Validator {
     Walk(context, node.arguments);
   }
   void Visit(const Context& context, const CallBuiltin& node) { Walk(context, node.arguments); }
+  void Visit(const Context& context, const CallCollective& node) {
+    const CollectiveTraits& traits = TraitsOf(node.kind);
+    PROGRAM_CHECK(node.reduction.has_value() == traits.reduces, "a reduction out of place");
+    PROGRAM_CHECK(node.places.valid() == (traits.from != CollectiveTraits::kEach),
+                  "a collective over places, or one without");
+    if (traits.from != CollectiveTraits::kNobody) Walk(context, node.values);
+    if (node.root.valid()) Walk(context, node.root);
+    if (node.places.valid()) Walk(context, node.places);
+  }
   void Visit(const Context& context, const CallMethod& node) {
     PROGRAM_CHECK(!node.name.empty(), "a call of a method without a name");
     Walk(context, node.receiver);

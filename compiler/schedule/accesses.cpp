@@ -18,6 +18,13 @@ std::vector<std::vector<Access>> FindAccesses(const graph::Graph& graph, const S
     for (uint32_t i = 0; i < unit.count; ++i) {
       const StepId step_id(unit.first.index + i);
       const Step& step = schedule.steps[step_id];
+      if (step.kind == Step::kCollective) {
+        const Part& part = step.parts[id.index - unit.first_part.index];
+        add(id, step_id, part.extents, false);
+        add(id, step_id, part.inputs, false);
+        add(id, step_id, part.outputs, true);
+        continue;
+      }
       const bool transfer = step.kind == Step::kTransfer, receives = unit.sender.valid();
       add(id, step_id, receives ? step.to_extents : step.extents, false);
       if (!receives) add(id, step_id, step.inputs, false);

@@ -10,8 +10,15 @@ constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
 
 }  // namespace
 
-Clocks::Clocks(const Schedule& schedule, int64_t reach)
-    : schedule_(schedule),
+bool FlowsTo(const graph::Collective& collective, size_t from, size_t to) {
+  const CollectiveTraits& traits = TraitsOf(collective.kind);
+  if (traits.from == CollectiveTraits::kRoot) return from == collective.root;
+  return traits.to != CollectiveTraits::kRoot || to == collective.root;
+}
+
+Clocks::Clocks(const graph::Graph& graph, const Schedule& schedule, int64_t reach)
+    : graph_(graph),
+      schedule_(schedule),
       lanes_(schedule.lanes.size()),
       reach_(reach),
       known_(schedule.units.size() * lanes_, kNothing) {
@@ -32,8 +39,21 @@ void Clocks::LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t distanc
   const Unit& unit = schedule_.units[from];
   LearnStart(clock, from, distance);
   if (unit.sender.valid()) LearnStart(clock, unit.sender, distance);
+  if (unit.first_part.valid()) LearnParts(clock, from, distance);
   const size_t lane = unit.lane.index;
   clock[lane] = std::max(clock[lane], unit.index - distance * sizes_[lane]);
+}
+
+// Of a collective: the starts of those from whom something flows here.
+void Clocks::LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t distance) const {
+  const uint32_t first = schedule_.units[from].first_part.index;
+  const Step& step = schedule_.steps[schedule_.units[from].first];
+  const graph::Collective& collective = *graph_.ops[step.op].collective;
+  for (uint32_t rank = 0; rank < step.parts.size(); ++rank) {
+    const UnitId other(first + rank);
+    if (other == from || !FlowsTo(collective, rank, from.index - first)) continue;
+    LearnStart(clock, other, distance);
+  }
 }
 
 void Clocks::Update(UnitId id) {

@@ -3,8 +3,8 @@
 // A lane is in order, so "the latest unit of that lane that is done" says everything about it. A
 // clock counts units through the rounds: unit i of a lane of n units is i in this round and i - n
 // in the one before. Knowledge flows along lanes (around the end into the next round), along waits,
-// and from the start of a send to the end of its receive; never back from a receive to its send,
-// since a carrier may buffer.
+// and from the start of a send to the end of its receive, and of a collective's part to the ends of
+// those into which it flows; never back from a receive to its send, since a carrier may buffer.
 #ifndef CGRAPH_COMPILER_SCHEDULE_CLOCKS_H_
 #define CGRAPH_COMPILER_SCHEDULE_CLOCKS_H_
 
@@ -18,7 +18,7 @@ namespace cgraph::schedule {
 class Clocks {
  public:
   // Knows nothing yet. `reach`: how many rounds back questions will go.
-  Clocks(const Schedule& schedule, int64_t reach);
+  Clocks(const graph::Graph& graph, const Schedule& schedule, int64_t reach);
 
   // Recomputes what is known when `unit` starts, from those it follows.
   void Update(UnitId unit);
@@ -35,6 +35,9 @@ class Clocks {
   void LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
   void LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
 
+  void LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
+
+  const graph::Graph& graph_;
   const Schedule& schedule_;
   size_t lanes_;
   int64_t reach_;

@@ -80,6 +80,7 @@ class Lowering {
       const ValueId id = port.use.value;
       const Value& value = graph_.values[id];
       if (value.base.valid() || value.storage != Value::kTemporary) continue;
+      if (graph_.ops[value.producer].collective) continue;  // these write slots only
       const TransportChoice choice = ChooseTransport(module_, value.home, kCaller, port.use.via);
       const bool local = choice.possible && choice.transport == Transport::kLocal;
       if (local && !read_elsewhere.count(id)) direct_.insert(id);
@@ -104,6 +105,12 @@ class Lowering {
   ChannelId ChannelOf(Transport transport, LaneId from, LaneId to) {
     const auto [it, is_new] = channels_.try_emplace({transport, from, to});
     if (is_new) it->second = schedule_.channels.Add({transport, from, to});
+    return it->second;
+  }
+
+  GroupId GroupOf(Group group) {
+    const auto [it, is_new] = groups_.try_emplace(group.lanes);
+    if (is_new) it->second = schedule_.groups.Add(std::move(group));
     return it->second;
   }
 
@@ -317,6 +324,7 @@ class Lowering {
 
   void AddOp(OpId id) {
     const graph::Op& op = graph_.ops[id];
+    if (op.collective) return AddCollective(id);
     const Step::Place place{.call = PlaceOf(id), .consumer = id.index};
     std::vector<ReplicaId> inputs, outputs;
     for (const graph::Use& use : op.operands) inputs.push_back(Reach(use, op.device, place));
@@ -335,6 +343,56 @@ class Lowering {
     const cost::Topology& topology = cost::AssumedTopology();
     step.expected_ps = cost::KernelPicoseconds(IsGpu(op.device) ? topology.gpu : topology.cpu,
                                                op.flops, op.bytes);
+  }
+
+  // One step with a part at every participant. What flows in is brought there first; a root that
+  // is not where the value lives reads it like any other consumer.
+  void AddCollective(OpId id) {
+    using Traits = CollectiveTraits;
+    const graph::Op& op = graph_.ops[id];
+    const graph::Collective& collective = *op.collective;
+    const Traits& traits = TraitsOf(collective.kind);
+    const size_t members = collective.participants.size();
+    const TransportChoice choice =
+        ChooseGroupTransport(module_, collective.participants, collective.via);
+    CGRAPH_CHECK(choice.possible, "schedule", "a collective that nothing carries: " + choice.reason);
+    schedule_.meetings.push_back({id, choice.transport, choice.reason});
+    const Step::Place place{.call = PlaceOf(id), .consumer = id.index};
+    std::vector<Part> parts(members);
+    Group group;
+    int64_t bytes = 0;
+    for (size_t rank = 0; rank < members; ++rank) {
+      const DeviceId device = collective.participants[rank];
+      Part& part = parts[rank];
+      group.lanes.push_back(LaneOf(device, LaneKind::kComm));
+      const auto share = [&](Traits::Who who, size_t values) -> std::pair<size_t, size_t> {
+        if (who == Traits::kEach) return {rank * (values / members), values / members};
+        return {0, rank == collective.root ? values : 0};
+      };
+      const auto [first_input, inputs] = share(traits.from, op.operands.size());
+      const auto [first_output, outputs] = share(traits.to, op.results.size());
+      for (size_t i = 0; i < inputs; ++i) {
+        const graph::Use& use = op.operands[first_input + i];
+        part.inputs.push_back(Reach(use, device, place));
+        if (rank == collective.root) bytes += graph_.values[use.value].type.bytes();
+      }
+      for (size_t i = 0; i < outputs; ++i) {
+        part.outputs.push_back(AtHome(op.results[first_output + i], device));
+      }
+      std::vector<ReplicaId> touched = part.inputs;
+      touched.insert(touched.end(), part.outputs.begin(), part.outputs.end());
+      part.extents = Extents(touched, device, id.index);
+    }
+    Step& step = AddStep(Step::kCollective, group.lanes[collective.root], place);
+    step.op = id;
+    step.call = op.call;
+    step.group = GroupOf(std::move(group));
+    step.by = choice.transport;
+    step.parts = std::move(parts);
+    const cost::Topology& topology = cost::AssumedTopology();
+    step.expected_ps = cost::CollectivePicoseconds(
+        choice.transport == Transport::kNccl ? topology.nccl : topology.shm, collective.kind,
+        members, bytes);
   }
 
   void AddGive(uint32_t port) {
@@ -371,6 +429,7 @@ class Lowering {
 
   std::map<std::pair<DeviceId, LaneKind>, LaneId> lanes_;
   std::map<std::tuple<Transport, LaneId, LaneId>, ChannelId> channels_;
+  std::map<std::vector<LaneId>, GroupId> groups_;
   std::map<std::pair<ValueId, DeviceId>, ReplicaId> home_;
   std::map<graph::StateId, BufferId> states_;
   std::map<ValueId, ReplicaId> snapshots_;

@@ -110,7 +110,7 @@ class SlotArena {
 void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
   const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
   const int64_t copies = Copies(Space::kSlot, graph);
-  Clocks clocks(schedule, copies);
+  Clocks clocks(graph, schedule, copies);
   clocks.Settle();
 
   std::vector<BufferId> order;

@@ -2,8 +2,9 @@
 //
 // Program order with everything else as early as it can be: takes first; what travels follows the
 // call that made it at once, extents before values, values in the order of their first consumers;
-// gives follow what they give. A transfer is one step of this order, at both its lanes, so every
-// lane meets its partners in the same order: that is why no wait can be cyclic.
+// gives follow what they give. A transfer is one step of this order, at both its lanes, and a
+// collective at the lanes of all who take part, so every lane meets its partners in the same order:
+// that is why no wait can be cyclic, and why overlapping groups cannot block each other.
 #include <algorithm>
 
 #include "compiler/schedule/passes.h"
@@ -41,7 +42,17 @@ void Order(Schedule& schedule) {
            schedule.steps[StepId(i + count)].call == step.call) {
       ++count;
     }
-    AddUnit(schedule, {.lane = step.lane, .first = first, .count = count});
+    Unit unit{.lane = step.lane, .first = first, .count = count};
+    if (step.kind == Step::kCollective) {
+      unit.lane = schedule.groups[step.group].lanes[0];
+      unit.first_part = UnitId(schedule.units.size());
+    }
+    AddUnit(schedule, unit);
+    for (uint32_t rank = 1; rank < step.parts.size(); ++rank) {
+      AddUnit(schedule, {.lane = schedule.groups[step.group].lanes[rank],
+                         .first = first,
+                         .first_part = UnitId(schedule.units.size() - rank)});
+    }
     if (step.kind == Step::kTransfer) {
       const UnitId sender(schedule.units.size() - 1);
       AddUnit(schedule, {.lane = step.to_lane, .first = first, .sender = sender});

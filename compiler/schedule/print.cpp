@@ -5,6 +5,7 @@
 namespace cgraph {
 namespace {
 
+using schedule::Part;
 using schedule::Schedule;
 using schedule::Step;
 using schedule::Unit;
@@ -68,11 +69,23 @@ class SchedulePrinter {
     return call.indices.empty() ? text : text + "]";
   }
 
+  std::string CollectiveText(UnitId id, const Step& step) const {
+    const Part& part = step.parts[id.index - schedule_.units[id].first_part.index];
+    std::string text = CallText(step.call);
+    for (schedule::ReplicaId input : part.inputs) text += " " + ValueName(input);
+    text += " of";
+    for (schedule::LaneId lane : schedule_.groups[step.group].lanes) {
+      text += " " + DeviceName(module_.devices[schedule_.lanes[lane].device]);
+    }
+    return text + " by " + TransportName(step.by).str();
+  }
+
   std::string StepText(const Unit& unit, const Step& step) const {
     switch (step.kind) {
       case Step::kCall: case Step::kLoad: return CallText(step.call);
       case Step::kTake: return "take " + graph_.inputs[step.port].name;
       case Step::kGive: return "give " + graph_.outputs[step.port].name;
+      case Step::kCollective: break;
       case Step::kCopy:
         return "copy " + ValueName(step.inputs[0]) + " to " +
                DeviceName(module_.devices[BufferOf(step.outputs[0]).device]);
@@ -93,7 +106,10 @@ class SchedulePrinter {
 
   void PrintUnit(UnitId id) const {
     const Unit& unit = schedule_.units[id];
-    out_ << fmt::format("    {}: {}", unit.index, StepText(unit, schedule_.steps[unit.first]));
+    const Step& step = schedule_.steps[unit.first];
+    out_ << fmt::format("    {}: {}", unit.index,
+                        step.kind == Step::kCollective ? CollectiveText(id, step)
+                                                       : StepText(unit, step));
     const char* separator = "  after ";
     for (const schedule::Wait& wait : unit.waits) {
       out_ << separator << UnitName(wait.unit);
@@ -131,6 +147,16 @@ void PrintTransports(const graph::Module& module, const std::vector<Schedule>& s
       out << fmt::format("  {}: {} -> {} by {} ({})\n", ValueText(graph, edge.value),
                          DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
                          TransportName(edge.chosen).str(), edge.why);
+    }
+    for (const schedule::Meeting& meeting : schedules[i].meetings) {
+      const graph::Op& op = graph.ops[meeting.op];
+      out << "  " << op.name;
+      for (const graph::Use& use : op.operands) out << " " << ValueText(graph, use.value);
+      out << " of";
+      for (graph::DeviceId id : op.collective->participants) {
+        out << " " << DeviceName(module.devices[id]);
+      }
+      out << " by " << TransportName(meeting.chosen) << " (" << meeting.why << ")\n";
     }
   }
 }

@@ -3,7 +3,7 @@
 // Its passes, in order, one function and one file each:
 //   Lower   (lower.cpp)   edges between devices become transfers; every step gets a lane
 //   Order   (order.cpp)   one total order of all steps: program order, both ends of a transfer
-//                         as one step
+//                         and all parts of a collective as one step
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
 //   PlanMemory (memory.cpp) lifetimes from the order; interval colouring gives offsets
@@ -36,6 +36,7 @@ CGRAPH_SCHEDULE_ID(LaneId, "lane")
 CGRAPH_SCHEDULE_ID(ReplicaId, "replica")
 CGRAPH_SCHEDULE_ID(BufferId, "buffer")
 CGRAPH_SCHEDULE_ID(ChannelId, "channel")
+CGRAPH_SCHEDULE_ID(GroupId, "group")
 CGRAPH_SCHEDULE_ID(StepId, "step")
 CGRAPH_SCHEDULE_ID(UnitId, "unit")
 #undef CGRAPH_SCHEDULE_ID
@@ -75,14 +76,27 @@ struct Channel {
   LaneId from, to;
 };
 
+// Lanes that make collectives together, by rank.
+struct Group {
+  std::vector<LaneId> lanes;
+};
+
+// What one participant of a collective does.
+struct Part {
+  std::vector<ReplicaId> inputs, outputs, extents;
+};
+
 struct Step {
-  enum Kind : uint8_t { kCall, kLoad, kTake, kGive, kCopy, kTransfer };
+  enum Kind : uint8_t { kCall, kLoad, kTake, kGive, kCopy, kTransfer, kCollective };
   Kind kind;
-  LaneId lane;             // of a transfer: the sending one
+  LaneId lane;             // of a transfer: the sending one; of a collective: the root's
   LaneId to_lane;          // kTransfer
-  graph::OpId op;          // kCall, kLoad
+  graph::OpId op;          // kCall, kLoad, kCollective
   uint32_t port = 0;       // kTake, kGive
   ChannelId channel;       // kTransfer
+  GroupId group;           // kCollective
+  Transport by = Transport::kAuto;  // kCollective: what carries it
+  std::vector<Part> parts;          // kCollective: by rank; its operands are there alone
   graph::CallId call;      // what it works for: of a transfer or copy the call that made the value
   std::vector<ReplicaId> inputs, outputs;
   // Extents that it reads besides: on the device of `lane`; on that of `to_lane`.
@@ -100,8 +114,8 @@ struct Step {
   } place;
 };
 
-// What a lane does without looking up: all ops of a call, or one end of a transfer, or one other
-// step. It waits before its first step and signals after its last.
+// What a lane does without looking up: all ops of a call, or one end of a transfer, or one
+// participant's part of a collective, or one other step. It waits before its first step and signals after its last.
 struct Wait {
   UnitId unit;
   uint32_t lag = 0;  // in rounds
@@ -112,6 +126,7 @@ struct Unit {
   StepId first;             // steps first .. first + count - 1
   uint32_t count = 1;
   UnitId sender;            // of the receiving end of a transfer: the unit before it
+  UnitId first_part;        // of a collective: the unit of rank 0; the others follow it
   std::vector<Wait> waits;  // by Synchronise
   bool signals = false;     // some unit waits for it
 };
@@ -131,17 +146,29 @@ struct Edge {
   std::string why;
 };
 
+// How one collective goes: for `--emit transports` too.
+struct Meeting {
+  graph::OpId op;
+  Transport chosen;
+  std::string why;
+};
+
+// Whether what `from` does in a collective flows into what `to` does: ranks.
+bool FlowsTo(const graph::Collective& collective, size_t from, size_t to);
+
 struct Schedule {
   bool overlap = true;
   Table<LaneId, Lane> lanes;
   Table<BufferId, Buffer> buffers;
   Table<ReplicaId, Replica> replicas;
   Table<ChannelId, Channel> channels;
+  Table<GroupId, Group> groups;
   Table<StepId, Step> steps;  // after Order: in the total order
-  Table<UnitId, Unit> units;  // in the total order; both ends of a transfer are neighbours
+  Table<UnitId, Unit> units;  // in the total order; ends of a transfer and parts are neighbours
   std::vector<ReplicaId> inputs, outputs;  // of the graph's ports
   std::vector<Extent> extents;
   std::vector<Edge> edges;
+  std::vector<Meeting> meetings;
 };
 
 // How an actor's state lies in its block, the same in every graph.

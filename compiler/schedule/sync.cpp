@@ -72,7 +72,7 @@ void AddWaits(Schedule& schedule, Clocks& clocks, UnitId unit, std::vector<Wait>
 
 void Synchronise(const graph::Graph& graph, Schedule& schedule) {
   const AllNeeds needs = FindNeeds(graph, schedule);
-  Clocks clocks(schedule, graph.inflight);
+  Clocks clocks(graph, schedule, graph.inflight);
   for (UnitId unit : schedule.units.Ids()) {
     AddWaits(schedule, clocks, unit, needs.within[unit.index]);
   }

@@ -37,6 +37,7 @@ struct LoadedGraph {
   std::vector<uint32_t> participants;   // strands with steps
   std::unique_ptr<device::Event[]> events;
   std::vector<std::unique_ptr<channel::Channel>> channels;
+  std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
   uint32_t cells = 0;
   std::vector<InputPort> inputs;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)

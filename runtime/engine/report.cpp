@@ -69,6 +69,7 @@ class Reporter {
 
   void DescribePart(const plan::Graph& graph, const Part& part, Waiting& waiting) {
     if (part.kind == Part::Kind::kMove) return;
+    if (part.kind == Part::Kind::kCollective) return DescribeCollective(graph, part, waiting);
     const plan::Instruction& comm = graph.instructions[part.instruction];
     for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
       const bool sends = graph.parts[p].part() == plan::Part::send;
@@ -81,6 +82,22 @@ class Reporter {
       waiting.why += fmt::format("{}waits for {} to {} it", waiting.why.empty() ? "" : ", ", other,
                                  sends ? "receive" : "send");
     }
+  }
+
+  // Those who have not come yet; when all have, those who come last are still at work.
+  void DescribeCollective(const plan::Graph& graph, const Part& part, Waiting& waiting) {
+    const plan::Instruction& comm = graph.instructions[part.instruction];
+    const uint32_t subject = graph.parts[comm.first()].subject();
+    const plan::Communicator& group =
+        plan_.communicators[graph.collectives[subject]->communicator];
+    for (uint32_t m = 0; m < group.members(); ++m) {
+      if (m == part.member || part.collective->Present(m, part.member)) continue;
+      waiting.waits_for.push_back(
+          plan::LaneName(plan_, plan_.members[group.first_member() + m]));
+      waiting.why += fmt::format("{}waits for {} to take part in it",
+                                 waiting.why.empty() ? "" : ", ", waiting.waits_for.back());
+    }
+    if (waiting.why.empty()) waiting.why = "is at work with the others";
   }
 
   const plan::Plan& plan_;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/channel/channel.h"
+#include "runtime/channel/collective.h"
 #include "runtime/device/event.h"
 #include "runtime/device/kernel.h"
 
@@ -49,20 +50,23 @@ struct Step {
   device::Event* event = nullptr;
 };
 
-// One end of a transfer, or both ends where one strand drives both.
+// One end of a transfer, or both ends where one strand drives both; or one member's part of a
+// collective.
 struct Part {
-  enum class Kind : uint8_t { kSend, kReceive, kMove };
+  enum class Kind : uint8_t { kSend, kReceive, kMove, kCollective };
   Kind kind = Kind::kSend;
   uint16_t lag = 0;
   uint32_t instruction = 0;
   uint32_t message = 0;    // its number among the channel's messages of a round
   uint32_t per_round = 1;  // how many those are
-  uint32_t cell = 0;       // receive, move: of what was received
+  uint32_t cell = 0;       // of what was received, if anything was
   Slice sources;           // of the frame's tensors
   Slice targets;
   Slice checks;
   Slice extents;
   channel::Channel* channel = nullptr;
+  channel::Collective* collective = nullptr;
+  uint32_t member = 0;     // of the collective
 };
 
 // A dimension that differs from one execution to the next.

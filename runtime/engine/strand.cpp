@@ -21,7 +21,7 @@ uint64_t Now() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-enum PartState : uint8_t { kNew, kShown, kDone };
+enum PartState : uint8_t { kNew, kShown, kShared, kDone };
 
 constexpr int kGraphBits = 24;  // of an inbox entry, below its number
 constexpr uint64_t kGraphMask = (1ull << kGraphBits) - 1;
@@ -240,6 +240,8 @@ bool Strand::TryPart(const Part& part, uint8_t& state) {
   if (part.kind == Part::Kind::kMove) {
     Move(part, frame);
     state = kDone;
+  } else if (part.kind == Part::Kind::kCollective) {
+    TryCollective(part, state, frame);
   } else if (part.kind == Part::Kind::kSend) {
     if (state == kNew) {
       bool mark = AnyMarked(part.checks, frame);
@@ -260,6 +262,29 @@ bool Strand::TryPart(const Part& part, uint8_t& state) {
     state = kDone;
   }
   return state == kDone;
+}
+
+void Strand::TryCollective(const Part& part, uint8_t& state, Frame& frame) {
+  channel::Collective& collective = *part.collective;
+  const uint64_t round = track_->round;
+  if (state == kNew) {
+    bool mark = AnyMarked(part.checks, frame);
+    if (!mark && !FillExtents(part.extents, frame)) {
+      Fail(part.instruction, part.cell, frame);
+      mark = true;
+    }
+    const Slice all{part.sources.first, part.sources.count + part.targets.count};
+    const std::span<const channel::Piece> pieces = Pieces(all, frame);
+    collective.Arrive(part.member, round, pieces.first(part.sources.count),
+                      pieces.subspan(part.sources.count), mark);
+    state = kShown;
+  }
+  if (state == kShown && collective.AllArrived(round)) {
+    const bool mark = collective.Share(part.member, round);
+    if (mark && part.targets.count != 0) frame.Mark(part.cell);
+    state = kShared;
+  }
+  if (state == kShared && collective.Left(round)) state = kDone;
 }
 
 void Strand::Receive(const Part& part, Frame& frame, bool mark, bool fits) {

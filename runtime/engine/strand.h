@@ -76,6 +76,7 @@ class alignas(128) Strand {
   bool RunGive(const Step& step, Frame& frame);
   bool TryComm(const Step& step);
   bool TryPart(const Part& part, uint8_t& state);
+  void TryCollective(const Part& part, uint8_t& state, Frame& frame);
   void Move(const Part& part, Frame& frame);
   void Receive(const Part& part, Frame& frame, bool mark, bool fits);
   std::span<const channel::Piece> Pieces(const Slice& tensors, const Frame& frame);

@@ -154,8 +154,9 @@ class Listing {
     }
     for (uint32_t i = 0; i < graph.collectives.size(); ++i) {
       const Collective& collective = *graph.collectives[i];
-      Line(1, "collective{} {} {} root {} on communicator{}", i, collective.kind,
-           collective.reduction, collective.root, collective.communicator);
+      Line(1, "collective{} {}{}{} root {} {} on communicator{}", i, collective.kind,
+           collective.reduction.empty() ? "" : " ", collective.reduction, collective.root,
+           EnumNameCarrier(collective.carrier), collective.communicator);
     }
     for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
       const Range& program = graph.programs[lane];

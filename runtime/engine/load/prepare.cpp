@@ -1,6 +1,7 @@
 #include "runtime/engine/load/prepare.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
@@ -36,6 +37,7 @@ class Preparer {
                        : KeepAllSync(graph_);
     out_.events = std::make_unique<device::Event[]>(graph_.events);
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
+    CGRAPH_RETURN_IF_ERROR(MakeCollectives());
     out_.programs.resize(strands_.size());
     for (strand_ = 0; strand_ < strands_.size(); ++strand_) {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[strand_]));
@@ -123,6 +125,42 @@ class Preparer {
       }
     }
     return Status::Ok();
+  }
+
+  // One for each collective of a round, with a seat for each member.
+  Status MakeCollectives() {
+    const std::span<const plan::CollectivePart> parts = index_.collective_parts();
+    for (size_t first = 0; first < parts.size();) {
+      const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
+      const std::span<const plan::CollectivePart> seats = parts.subspan(first, members);
+      channel::CollectiveShape shape = ShapeOf(seats);
+      auto collective = channel::Collective::Make(shape);
+      if (!collective.ok()) return collective.status();
+      for (const plan::CollectivePart& seat : seats) {
+        (*collective)->SetBell(seat.member, p_.bells[strand_of_[seat.instruction]]);
+        seat_of_[seat.part] = {collective->get(), seat.member};
+      }
+      out_.collectives.push_back(std::move(*collective));
+      first += members;
+    }
+    return Status::Ok();
+  }
+
+  channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> seats) const {
+    const plan::Collective& collective =
+        *graph_.collectives[graph_.parts[seats[0].part].subject()];
+    channel::CollectiveShape shape;
+    shape.kind = collective.kind;
+    shape.reduction = collective.reduction;
+    shape.root = plan::FindCollective(collective.kind)->rooted ? collective.root : 0;
+    shape.members = static_cast<uint32_t>(seats.size());
+    // Everyone who gives gives the same, and the root is among them.
+    const plan::CommPart& part = graph_.parts[seats[shape.root].part];
+    for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
+      const plan::Value& value = graph_.values[graph_.operands[o]];
+      shape.tensors.push_back({value.dtype(), value.bytes()});
+    }
+    return shape;
   }
 
   device::Bell* BellOf(uint32_t lane) const {
@@ -235,6 +273,8 @@ class Preparer {
           inside[{graph_.parts[p].subject(), message_of_[p]}] =
               static_cast<uint32_t>(program.parts.size());
           AddSend(program, instruction, p);
+        } else if (graph_.parts[p].part() == plan::Part::collective) {
+          AddCollectivePart(program, instruction, p);
         }
       }
     }
@@ -260,9 +300,13 @@ class Preparer {
     Part part;
     part.instruction = instruction;
     part.lag = graph_.instructions[instruction].lag();
-    part.message = message_of_[p];
-    part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
-    part.channel = out_.channels[at.subject()].get();
+    if (at.part() == plan::Part::collective) {
+      std::tie(part.collective, part.member) = seat_of_.at(p);
+    } else {
+      part.message = message_of_[p];
+      part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
+      part.channel = out_.channels[at.subject()].get();
+    }
     part.checks = AddChecks(program, cells_.checks_of_part[p]);
     program.most_pieces = std::max<uint32_t>(program.most_pieces, at.inputs() + at.outputs());
     part.extents.first = static_cast<uint32_t>(program.extents.size());
@@ -283,6 +327,16 @@ class Preparer {
     Part part = NewPart(program, instruction, p);
     part.kind = Part::Kind::kSend;
     part.sources = AddPartOperands(program, part, p);
+    program.parts.push_back(part);
+  }
+
+  void AddCollectivePart(Program& program, uint32_t instruction, uint32_t p) {
+    Part part = NewPart(program, instruction, p);
+    part.kind = Part::Kind::kCollective;
+    part.cell = cells_.of_part[p];
+    const Slice all = AddPartOperands(program, part, p);
+    part.sources = {all.first, graph_.parts[p].inputs()};
+    part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
     program.parts.push_back(part);
   }
 
@@ -329,6 +383,7 @@ class Preparer {
   std::vector<bool> works_;                     // per instruction: has a step of its own
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
+  std::map<uint32_t, std::pair<channel::Collective*, uint32_t>> seat_of_;  // part -> its member
   uint32_t strand_ = 0;
 };
 

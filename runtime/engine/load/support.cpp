@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "runtime/channel/channel.h"
+#include "runtime/channel/collective.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/plan/print.h"
 
@@ -18,11 +19,8 @@ Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
                                 "without them");
     }
   }
-  for (const plan::CommPart& part : graph.parts) {
-    if (part.part() == plan::Part::collective) {
-      return Unsupported(graph, fmt::format("has a collective ({}), which this engine cannot run",
-                                            graph.collectives[part.subject()]->kind));
-    }
+  for (uint32_t collective = 0; collective < graph.collectives.size(); ++collective) {
+    CGRAPH_RETURN_IF_ERROR(channel::CanMake(plan, graph, collective));
   }
   for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
     CGRAPH_RETURN_IF_ERROR(channel::CanServe(plan, graph, channel));

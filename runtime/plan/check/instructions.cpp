@@ -332,9 +332,11 @@ Status CheckTables(const Context& context) {
     }
   }
   for (size_t id = 0; id < graph.collectives.size(); ++id) {
-    if (graph.collectives[id] == nullptr ||
+    if (graph.collectives[id] == nullptr || !Known(graph.collectives[id]->carrier) ||
         graph.collectives[id]->communicator >= context.plan.communicators.size()) {
-      return Refuse(context, fmt::format("collective {} has no such communicator", id));
+      return Refuse(context,
+                    fmt::format("collective {} has a carrier or communicator that does not exist",
+                                id));
     }
   }
   return Status::Ok();

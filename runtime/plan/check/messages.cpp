@@ -2,9 +2,9 @@
 // receives meet in order, and all members of a communicator make the same collectives in the same
 // order with types that agree.
 #include <algorithm>
-#include <iterator>
 
 #include "runtime/plan/check/check_internal.h"
+#include "runtime/plan/collective.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
 
@@ -85,39 +85,16 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
   return Status::Ok();
 }
 
-// What a kind of collective has at a member: values in and out, and how many times larger a
-// member's output is than its input (0: not compared).
-struct CollectiveKind {
-  std::string_view name;
-  enum Who { kAll, kRoot, kNobody } in, out;
-  enum Size { kSame, kTimesMembers, kOverMembers } size;
-  bool reduces, rooted;
-};
 using K = CollectiveKind;
-constexpr CollectiveKind kCollectives[] = {
-    {"all_reduce", K::kAll, K::kAll, K::kSame, true, false},
-    {"reduce_scatter", K::kAll, K::kAll, K::kOverMembers, true, false},
-    {"all_gather", K::kAll, K::kAll, K::kTimesMembers, false, false},
-    {"all_to_all", K::kAll, K::kAll, K::kSame, false, false},
-    {"reduce", K::kAll, K::kRoot, K::kSame, true, true},
-    {"gather", K::kAll, K::kRoot, K::kTimesMembers, false, true},
-    {"broadcast", K::kRoot, K::kAll, K::kSame, false, true},
-    {"scatter", K::kRoot, K::kAll, K::kOverMembers, false, true},
-    {"barrier", K::kNobody, K::kNobody, K::kSame, false, false},
-};
-constexpr std::string_view kReductions[] = {"sum", "prod", "min", "max", "avg"};
 
 Status CheckCollective(const Context& context, uint32_t id) {
   const Collective& collective = *context.graph.collectives[id];
-  const auto kind = std::find_if(std::begin(kCollectives), std::end(kCollectives),
-                                 [&](const K& k) { return k.name == collective.kind; });
-  if (kind == std::end(kCollectives)) {
+  const CollectiveKind* kind = FindCollective(collective.kind);
+  if (kind == nullptr) {
     return Refuse(context, 3,
                   fmt::format("collective {} is of the unknown kind `{}`", id, collective.kind));
   }
-  const bool reduction = std::find(std::begin(kReductions), std::end(kReductions),
-                                   collective.reduction) != std::end(kReductions);
-  if (kind->reduces ? !reduction : !collective.reduction.empty()) {
+  if (kind->reduces ? !IsReduction(collective.reduction) : !collective.reduction.empty()) {
     return Refuse(context, 3,
                   fmt::format("collective {} ({}) cannot have the reduction `{}`", id,
                               collective.kind, collective.reduction));
@@ -144,8 +121,7 @@ class GroupCheck {
         graph_(context.graph),
         parts_(parts),
         collective_(*graph_.collectives[part(0).subject()]),
-        kind_(*std::find_if(std::begin(kCollectives), std::end(kCollectives),
-                            [&](const K& k) { return k.name == collective_.kind; })) {}
+        kind_(*FindCollective(collective_.kind)) {}
 
   Status Check() const {
     const uint32_t root = kind_.rooted ? static_cast<uint32_t>(collective_.root) : 0;
@@ -227,6 +203,7 @@ class GroupCheck {
     if (collective_.reduction == "avg" && !IsFloat(type.dtype())) {
       return RefusePart(root, "averages integers");
     }
+    if (kind_.reduces && type.dtype() == DType::bool_) return RefusePart(root, "reduces bools");
     return Status::Ok();
   }
 

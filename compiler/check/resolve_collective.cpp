@@ -1,0 +1,149 @@
+// Collectives: which arguments each takes, and what comes of them.
+//
+// They are of the language and not of the library, since the name of a reduction is no value and
+// the participants are found in the values' homes. Who they are, and whether their tensors agree,
+// is known when the graph is elaborated.
+#include <fmt/format.h>
+
+#include "compiler/check/names.h"
+#include "compiler/check/resolver.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+// In the order in which they may be given without a label.
+std::vector<std::string> ParametersOf(const CollectiveTraits& traits) {
+  if (traits.from == CollectiveTraits::kNobody) return {"places"};
+  if (traits.from == CollectiveTraits::kRoot) return {"x", "to"};
+  std::vector<std::string> names = {"xs"};
+  if (traits.reduces) names.push_back("reduction");
+  if (traits.to == CollectiveTraits::kRoot) names.push_back("root");
+  return names;
+}
+
+}  // namespace
+
+// Which argument each parameter gets, -1 for none; reports what does not fit.
+std::vector<int> Resolver::DistributeCollective(const syntax::CallExpr& node,
+                                                const CollectiveTraits& traits, Range range) {
+  const std::vector<std::string> names = ParametersOf(traits);
+  std::vector<int> argument_of(names.size(), -1);
+  bool complete = true;
+  for (size_t i = 0; i < node.arguments.size(); ++i) {
+    const syntax::Argument& argument = node.arguments[i];
+    const Range at = argument.label ? argument.label->range : Written(argument.value).range;
+    size_t target = i;
+    if (argument.label) {
+      target = std::find(names.begin(), names.end(), argument.label->text) - names.begin();
+    }
+    if (target >= names.size()) {
+      complete = false;
+      if (argument.label) {
+        Report(Code::kE0403, at,
+               fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
+                           argument.label->text, fmt::join(names, ", ")));
+      } else {
+        Report(Code::kE0402, at,
+               fmt::format("`{}` takes {}: {} {}", traits.name, fmt::join(names, ", "),
+                           node.arguments.size(), "arguments are given"));
+      }
+    } else if (argument_of[target] >= 0) {
+      Report(Code::kE0404, at, fmt::format("`{}` is given twice", names[target]));
+    } else {
+      argument_of[target] = static_cast<int>(i);
+    }
+  }
+  for (size_t i = 0; complete && i < names.size(); ++i) {
+    if (argument_of[i] >= 0 || names[i] == "root") continue;
+    Report(Code::kE0401, range,
+           fmt::format("`{}` takes `{}`, which is not given{}", traits.name, names[i],
+                       names[i] == "reduction" ? ": sum, prod, min, max or avg" : ""));
+    break;
+  }
+  return argument_of;
+}
+
+std::optional<Reduction> Resolver::ResolveReduction(const CollectiveTraits& traits,
+                                                    syntax::ExprId id) {
+  const syntax::Expr& expr = Written(id);
+  const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
+  if (name) {
+    if (auto reduction = ParseReduction(name->name)) return reduction;
+  }
+  const std::vector<std::string> names(std::begin(kReductionNames), std::end(kReductionNames));
+  Report(Code::kE0406, expr.range,
+         fmt::format("`{}` reduces by sum, prod, min, max or avg{}", traits.name,
+                     name ? checker_.Suggestion(name->name, names) : ""));
+  return std::nullopt;
+}
+
+ExprId Resolver::ResolvePlaces(const CollectiveTraits& traits, syntax::ExprId id) {
+  Value places = ResolveValue(id);
+  const Static& type = places.type;
+  const bool fits = !type.known() || type.kind == Static::kPlaces ||
+                    (type.kind == Static::kList &&
+                     (!type.parts[0].known() || type.parts[0].kind == Static::kPlace ||
+                      type.parts[0].kind == Static::kDevice));
+  if (!fits) {
+    Report(Code::kE0406, Written(id).range,
+           fmt::format("`{}` takes a list of places; this is {}", traits.name, Describe(type)));
+  }
+  return places.id;
+}
+
+Value Resolver::ResolveCollective(const syntax::CallExpr& node, CollectiveKind kind,
+                                  Range name_range, Range range) {
+  using Traits = CollectiveTraits;
+  const Traits& traits = TraitsOf(kind);
+  RefuseTypeArgument(node, fmt::format("`{}`", traits.name));
+  if (!OpensScope()) {
+    Report(Code::kE0316, name_range,
+           fmt::format("`{}` works between places; only graphs, and fns that graphs call, can use "
+                       "it: actors know nothing of each other",
+                       traits.name));
+  }
+  const std::vector<int> argument_of = DistributeCollective(node, traits, range);
+  CallCollective call{.kind = kind};
+  bool whole = true;
+  const auto given = [&](size_t i) {
+    whole &= argument_of[i] >= 0;
+    return argument_of[i] >= 0 ? node.arguments[argument_of[i]].value : syntax::ExprId();
+  };
+  if (traits.from == Traits::kNobody) {
+    if (auto id = given(0); id.valid()) call.places = ResolvePlaces(traits, id);
+    return whole ? Make(call, range, Static::Of(Static::kNothing)) : Poison(range);
+  }
+  Static element;
+  if (auto id = given(0); id.valid()) {
+    Value values = ResolveValue(id);
+    call.values = values.id;
+    element = values.type;
+    if (traits.from == Traits::kEach) {
+      element = values.type.kind == Static::kList ? values.type.parts[0] : Static();
+      if (values.type.known() && values.type.kind != Static::kList) {
+        Report(Code::kE0406, Written(id).range,
+               fmt::format("`{}` takes a list with one value of each participant; this is {}",
+                           traits.name, Describe(values.type)));
+      }
+    }
+  }
+  if (traits.from == Traits::kRoot) {
+    if (auto id = given(1); id.valid()) call.places = ResolvePlaces(traits, id);
+  }
+  if (traits.reduces) {
+    if (auto id = given(1); id.valid()) {
+      call.reduction = ResolveReduction(traits, id);
+      whole &= call.reduction.has_value();
+    }
+  }
+  if (traits.from == Traits::kEach && traits.to == Traits::kRoot && argument_of.back() >= 0) {
+    call.root = ResolveInt(node.arguments[argument_of.back()].value, "the root").id;
+  }
+  if (!whole) return Poison(range);
+  return Make(call, range, traits.to == Traits::kEach ? Static::List(element) : element);
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,247 @@
+#include "runtime/channel/collective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::channel {
+namespace {
+
+using Kind = plan::CollectiveKind;
+
+// Up to here one more copy costs less than waiting for the others to have read.
+constexpr uint64_t kEagerBytes = 4096;
+// A tile of a result is computed once and copied to everybody while it is in the cache.
+constexpr uint64_t kTileBytes = 16 << 10;
+// Members write whole cache lines of a result.
+constexpr uint64_t kLine = 64;
+
+void Copy(void* to, const void* from, uint64_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+Status CanMake(const plan::Plan&, const plan::Graph& graph, uint32_t id) {
+  const plan::Collective& collective = *graph.collectives[id];
+  switch (collective.carrier) {
+    case plan::Carrier::local:
+    case plan::Carrier::shm:
+    case plan::Carrier::nccl: return Status::Ok();  // one address space: all are served alike
+    case plan::Carrier::mpi:
+    case plan::Carrier::host: break;
+  }
+  return Status(StatusCode::kUnsupported,
+                fmt::format("the collective {} ({}) is carried by {}, which this engine has not; "
+                            "compile via local, shm or nccl",
+                            id, collective.kind, wire::EnumNameCarrier(collective.carrier)));
+}
+
+Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shape) {
+  std::unique_ptr<Collective> made(new Collective);
+  made->kind_ = plan::FindCollective(shape.kind);
+  made->root_ = shape.root;
+  made->members_ = shape.members;
+  made->tensors_ = shape.tensors;
+  uint64_t bytes = 0;
+  for (const CollectiveShape::Tensor& tensor : shape.tensors) {
+    made->across_.push_back(
+        made->kind_->reduces ? device::FindAcross(tensor.dtype, shape.reduction) : nullptr);
+    made->copy_offsets_.push_back(bytes);
+    bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
+  }
+  made->eager_ = bytes <= kEagerBytes;
+  made->seats_ = std::make_unique<Seat[]>(shape.members);
+  const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
+  made->pieces_.resize(shape.members * 2 * most);
+  made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
+  const bool far = made->eager_ && bytes > sizeof(Turn::near);
+  device::Layout layout;
+  std::vector<uint64_t> offsets;
+  for (uint32_t i = 0; i < 2 * shape.members; ++i) offsets.push_back(far ? layout.Add(bytes) : 0);
+  if (far) {
+    auto storage = device::Memory::Allocate(layout.size(), "a collective's messages");
+    if (!storage.ok()) return storage.status();
+    made->storage_ = std::move(*storage);
+  }
+  for (uint32_t i = 0; i < 2 * shape.members; ++i) {
+    Turn& turn = made->seats_[i / 2].turns[i % 2];
+    turn.pieces = &made->pieces_[i * most];
+    turn.copies = far ? made->storage_.data() + offsets[i] : turn.near;
+  }
+  return made;
+}
+
+// ---- arriving and leaving -----------------------------------------------------------------------
+
+bool Collective::Gives(uint32_t member) const {
+  return kind_->in == Kind::kAll || (kind_->in == Kind::kRoot && member == root_);
+}
+bool Collective::Gets(uint32_t member) const {
+  return kind_->out == Kind::kAll || (kind_->out == Kind::kRoot && member == root_);
+}
+
+void Collective::Arrive(uint32_t member, uint64_t n, std::span<const Piece> inputs,
+                        std::span<const Piece> outputs, bool mark) {
+  Turn& turn = TurnOf(member, n);
+  turn.mark = mark;
+  std::copy(inputs.begin(), inputs.end(), turn.pieces);
+  // The root of a broadcast may leave its own share where it is; what is not there has no bytes.
+  Piece* shown = turn.pieces + tensors_.size();
+  std::fill_n(shown, tensors_.size(), Piece{nullptr, 0});
+  std::copy(outputs.begin(), outputs.end(), shown);
+  if (eager_ && !mark) {
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      Copy(turn.copies + copy_offsets_[t], inputs[t].data,
+           std::min(inputs[t].bytes, tensors_[t].bytes));
+    }
+  }
+  turn.number.store(n + 1, std::memory_order_release);
+  RingOthers(member);
+}
+
+bool Collective::AllArrived(uint64_t n) const {
+  for (uint32_t member = 0; member < members_; ++member) {
+    if (!Arrived(member, n)) return false;
+  }
+  return true;
+}
+
+bool Collective::Present(uint32_t other, uint32_t member) const {
+  const auto rounds = [&](uint32_t of) {
+    return std::max(TurnOf(of, 0).number.load(std::memory_order_relaxed),
+                    TurnOf(of, 1).number.load(std::memory_order_relaxed));
+  };
+  return rounds(other) >= rounds(member);
+}
+
+bool Collective::Left(uint64_t n) const {
+  if (eager_) return true;
+  for (uint32_t member = 0; member < members_; ++member) {
+    if (seats_[member].left.load(std::memory_order_acquire) <= n) return false;
+  }
+  return true;
+}
+
+void Collective::RingOthers(uint32_t member) {
+  for (uint32_t other = 0; other < members_; ++other) {
+    device::Bell* bell = seats_[other].bell;
+    if (other != member && (other == 0 || bell != seats_[other - 1].bell)) bell->Ring();
+  }
+}
+
+// ---- shares -------------------------------------------------------------------------------------
+
+bool Collective::Share(uint32_t member, uint64_t n) {
+  bool mark = TurnOf(member, n).mark;
+  if (kind_->in == Kind::kRoot) {
+    mark |= TurnOf(root_, n).mark;  // nothing of the others flows here
+  } else {
+    for (uint32_t other = 0; other < members_; ++other) mark |= TurnOf(other, n).mark;
+  }
+  for (uint32_t t = 0; t < tensors_.size() && !mark; ++t) ShareTensor(member, n, t);
+  if (!eager_) {
+    seats_[member].left.store(n + 1, std::memory_order_release);
+    RingOthers(member);
+  }
+  return mark;
+}
+
+const std::byte* Collective::Input(uint32_t member, uint64_t n, uint32_t tensor) const {
+  const Turn& turn = TurnOf(member, n);
+  if (eager_) return turn.copies + copy_offsets_[tensor];
+  return static_cast<const std::byte*>(turn.pieces[tensor].data);
+}
+
+const Piece& Collective::Output(uint32_t member, uint64_t n, uint32_t tensor) const {
+  return TurnOf(member, n).pieces[tensors_.size() + tensor];
+}
+
+// The bytes of one member's part of a tensor: the least that everyone has room for. They are equal
+// but in a plan whose members are told different extents.
+uint64_t Collective::PartBytes(uint64_t n, uint32_t tensor) const {
+  const bool cut = kind_->size == Kind::kOverMembers || kind_->id == Kind::kAllToAll;
+  const bool joined = kind_->size == Kind::kTimesMembers || kind_->id == Kind::kAllToAll;
+  uint64_t bytes = tensors_[tensor].bytes;
+  for (uint32_t member = 0; member < members_; ++member) {
+    const Piece* pieces = TurnOf(member, n).pieces;
+    if (Gives(member)) bytes = std::min(bytes, pieces[tensor].bytes / (cut ? members_ : 1));
+    const Piece& output = pieces[tensors_.size() + tensor];
+    if (Gets(member) && output.data != nullptr) {
+      bytes = std::min(bytes, output.bytes / (joined ? members_ : 1));
+    }
+  }
+  return bytes;
+}
+
+void Collective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
+  const uint64_t bytes = PartBytes(n, tensor);
+  const Piece& mine = Output(member, n, tensor);
+  std::byte* out = static_cast<std::byte*>(mine.data);
+  const auto input = [&](uint32_t of) { return Input(of, n, tensor); };
+  switch (kind_->id) {
+    case Kind::kAllReduce:
+    case Kind::kReduce: return ReduceForAll(member, n, tensor, bytes);
+    case Kind::kReduceScatter: return Reduce(member, n, tensor, {member * bytes, bytes}, out);
+    case Kind::kAllGather:
+      for (uint32_t of = 0; of < members_; ++of) Copy(out + of * bytes, input(of), bytes);
+      return;
+    case Kind::kAllToAll:
+      for (uint32_t of = 0; of < members_; ++of) {
+        Copy(out + of * bytes, input(of) + member * bytes, bytes);
+      }
+      return;
+    case Kind::kGather: {
+      std::byte* to = static_cast<std::byte*>(Output(root_, n, tensor).data);
+      if (!eager_) return Copy(to + member * bytes, input(member), bytes);
+      for (uint32_t of = 0; of < members_ && member == root_; ++of) {
+        Copy(to + of * bytes, input(of), bytes);
+      }
+      return;
+    }
+    case Kind::kBroadcast:
+      if (out != nullptr) Copy(out, input(root_), bytes);
+      return;
+    case Kind::kScatter:
+      if (out != nullptr) Copy(out, input(root_) + member * bytes, bytes);
+      return;
+    case Kind::kBarrier: return;
+  }
+}
+
+// Bytes [first, first + count) of everybody's input become count bytes of `out`.
+void Collective::Reduce(uint32_t member, uint64_t n, uint32_t tensor, Range range,
+                        std::byte* out) {
+  const auto width = static_cast<uint64_t>(plan::DTypeBytes(tensors_[tensor].dtype));
+  const void** from = sources_.data() + static_cast<size_t>(member) * members_;
+  for (uint32_t of = 0; of < members_; ++of) from[of] = Input(of, n, tensor) + range.first;
+  across_[tensor](from, members_, range.count / width, out);
+}
+
+// all_reduce and reduce. When everything has been copied, everyone who gets the result computes all
+// of it; otherwise everyone computes some lines of it for all who get it.
+void Collective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
+  if (eager_) {
+    if (!Gets(member)) return;
+    return Reduce(member, n, tensor, {0, bytes},
+                  static_cast<std::byte*>(Output(member, n, tensor).data));
+  }
+  const uint64_t lines = (bytes + kLine - 1) / kLine;
+  const uint64_t each = (lines + members_ - 1) / members_ * kLine;
+  const uint64_t begin = std::min(bytes, member * each), end = std::min(bytes, begin + each);
+  const uint32_t first = Gets(member) ? member : root_;
+  for (uint64_t at = begin; at < end; at += kTileBytes) {
+    const uint64_t count = std::min(kTileBytes, end - at);
+    std::byte* tile = static_cast<std::byte*>(Output(first, n, tensor).data) + at;
+    Reduce(member, n, tensor, {at, count}, tile);
+    for (uint32_t to = 0; to < members_; ++to) {
+      if (to == first || !Gets(to)) continue;
+      Copy(static_cast<std::byte*>(Output(to, n, tensor).data) + at, tile, count);
+    }
+  }
+}
+
+}  // namespace cgraph::channel

@@ -1,0 +1,63 @@
+#include "runtime/device/kernels/across.h"
+
+#include <algorithm>
+
+#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/numbers/half.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::device {
+namespace {
+
+constexpr uint64_t kTile = 512;  // elements: accumulators stay in the first-level cache
+
+template <typename T, typename Op, bool kAverage>
+void Reduce(const void* const* from, uint32_t participants, uint64_t count, void* out) {
+  using A = Compute<T>;
+  A sums[kTile];
+  for (uint64_t at = 0; at < count; at += kTile) {
+    const uint64_t n = std::min(kTile, count - at);
+    const T* first = static_cast<const T*>(from[0]) + at;
+    for (uint64_t i = 0; i < n; ++i) sums[i] = static_cast<A>(first[i]);
+    for (uint32_t p = 1; p < participants; ++p) {
+      const T* more = static_cast<const T*>(from[p]) + at;
+      for (uint64_t i = 0; i < n; ++i) sums[i] = Op::Of(sums[i], static_cast<A>(more[i]));
+    }
+    T* to = static_cast<T*>(out) + at;
+    for (uint64_t i = 0; i < n; ++i) {
+      if constexpr (kAverage) to[i] = T(sums[i] / static_cast<A>(participants));
+      else to[i] = T(sums[i]);
+    }
+  }
+}
+
+template <typename T>
+Across Find(std::string_view reduction) {
+  if (reduction == "sum") return Reduce<T, Add, false>;
+  if (reduction == "prod") return Reduce<T, Multiply, false>;
+  if (reduction == "min") return Reduce<T, Minimum, false>;
+  if (reduction == "max") return Reduce<T, Maximum, false>;
+  if constexpr (kIsFloat<T>) {
+    if (reduction == "avg") return Reduce<T, Add, true>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Across FindAcross(plan::DType dtype, std::string_view reduction) {
+  switch (dtype) {
+    case plan::DType::bool_: return nullptr;
+    case plan::DType::i8: return Find<int8_t>(reduction);
+    case plan::DType::u8: return Find<uint8_t>(reduction);
+    case plan::DType::i32: return Find<int32_t>(reduction);
+    case plan::DType::i64: return Find<int64_t>(reduction);
+    case plan::DType::f16: return Find<F16>(reduction);
+    case plan::DType::bf16: return Find<BF16>(reduction);
+    case plan::DType::f32: return Find<float>(reduction);
+    case plan::DType::f64: return Find<double>(reduction);
+  }
+  return nullptr;
+}
+
+}  // namespace cgraph::device
