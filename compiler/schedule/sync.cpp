@@ -49,6 +49,26 @@ AllNeeds FindNeeds(const graph::Graph& graph, const Schedule& schedule) {
   return needs;
 }
 
+// What stands before a barrier on a device is done before its part of it starts, and what stands
+// after it starts when the part is done, whatever lane it is on.
+void AddBarriers(const graph::Graph& graph, const Schedule& schedule, Needs& needs) {
+  for (UnitId id : schedule.units.Ids()) {
+    const Unit& unit = schedule.units[id];
+    const Step& step = schedule.steps[unit.first];
+    if (step.kind != Step::kCollective ||
+        graph.ops[step.op].collective->kind != CollectiveKind::kBarrier) {
+      continue;
+    }
+    for (const Lane& lane : schedule.lanes) {
+      if (lane.device != schedule.lanes[unit.lane].device) continue;
+      const auto after = std::upper_bound(lane.units.begin(), lane.units.end(), id);
+      if (after != lane.units.end()) needs[after->index].push_back({id, 0});
+      const auto before = std::lower_bound(lane.units.begin(), lane.units.end(), id);
+      if (before != lane.units.begin()) needs[id.index].push_back({*std::prev(before), 0});
+    }
+  }
+}
+
 // Position in the endless sequence of all units, rounds counted from the waiting unit's.
 int64_t Moment(const Schedule& schedule, const Wait& wait) {
   return wait.unit.index - int64_t{wait.lag} * static_cast<int64_t>(schedule.units.size());
@@ -71,7 +91,8 @@ void AddWaits(Schedule& schedule, Clocks& clocks, UnitId unit, std::vector<Wait>
 }  // namespace
 
 void Synchronise(const graph::Graph& graph, Schedule& schedule) {
-  const AllNeeds needs = FindNeeds(graph, schedule);
+  AllNeeds needs = FindNeeds(graph, schedule);
+  AddBarriers(graph, schedule, needs.within);
   Clocks clocks(graph, schedule, graph.inflight);
   for (UnitId unit : schedule.units.Ids()) {
     AddWaits(schedule, clocks, unit, needs.within[unit.index]);

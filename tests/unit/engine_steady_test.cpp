@@ -156,7 +156,7 @@ TEST_CASE("extents travel: only the rows of this execution") {
 }
 
 TEST_CASE("what this engine cannot run is refused with a sentence") {
-  for (const char* name : {"collective", "segment"}) {
+  for (const char* name : {"segment"}) {
     auto engine = Engine::Load(Sample(name), {});
     CAPTURE(name);
     REQUIRE(engine.status().code() == StatusCode::kUnsupported);
