@@ -260,8 +260,10 @@ std::optional<MethodId> Resolver::FindMethodOf(const Value& receiver, const synt
     return std::nullopt;
   }
   if (type.kind != Static::kPlace) {
+    const bool is_function = HasName(module_, name.text);
     Report(Code::kE0306, name.range,
-           fmt::format("only places have methods, and this is {}", Describe(type)));
+           fmt::format("only places have methods, and this is {}{}", Describe(type),
+                       is_function ? fmt::format("; write {}(x)", name.text) : ""));
     return std::nullopt;
   }
   if (!type.actor.valid()) return std::nullopt;

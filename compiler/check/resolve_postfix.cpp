@@ -40,8 +40,10 @@ Static Resolver::FieldType(const Static& base, const syntax::Name& name) {
            fmt::format("`{0}` is a method; a call has parentheses: {0}(...)", name.text));
     return Static();
   }
+  const bool is_shape = base.kind == Static::kTensor && name.text == "shape";
   Report(Code::kE0313, name.range,
-         fmt::format("only tuples have fields, and this is {}", Describe(base)));
+         fmt::format("only tuples have fields, and this is {}{}", Describe(base),
+                     is_shape ? "; a dimension is named in the type, x: f32[n, m]" : ""));
   return Static();
 }
 
