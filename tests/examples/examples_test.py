@@ -196,13 +196,22 @@ def ping_pong_devices(r):
             expect(told.count(f"{value} by {transport} ") == 1, f"{value} by {transport}:\n{told}")
 
 
+def all_reduce_three_ways(r):
+    x = np.linspace(-2, 2, 8, dtype=np.float32)
+    ways = ("direct", "by_root", "by_parts")
+    got = r.run(r.compile("all_reduce_three_ways.cgraph"), {"x": x},
+                [f"{way}[{rank}]" for way in ways for rank in range(4)])
+    for i, y in enumerate(got):
+        expect(np.allclose(y, 10 * x, atol=1e-5), f"{ways[i // 4]}[{i % 4}] gave {y}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
-                ping_pong_devices]
+                ping_pong_devices, all_reduce_three_ways]
     for example in examples:
         with tempfile.TemporaryDirectory() as folder:
             runner.folder = pathlib.Path(folder)
