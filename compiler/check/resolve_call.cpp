@@ -1,5 +1,6 @@
 // Calls: what stands before the parentheses decides what is called.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ namespace {
 std::optional<Builtin> FindBuiltin(const std::string& name) {
   static const std::map<std::string, Builtin> kBuiltins = {
       {"zip", Builtin::kZip},   {"len", Builtin::kLen},   {"broadcast", Builtin::kBroadcast},
-      {"drop", Builtin::kDrop}, {"size", Builtin::kSize}, {"rank", Builtin::kRank},
+      {"drop", Builtin::kDrop}, {"permuted", Builtin::kPermuted},
+      {"size", Builtin::kSize}, {"rank", Builtin::kRank},
       {"width", Builtin::kWidth}};
   auto found = kBuiltins.find(name);
   return found == kBuiltins.end() ? std::nullopt : std::optional<Builtin>(found->second);
@@ -170,6 +172,32 @@ Value Resolver::CallOp(const syntax::CallExpr& node, OpId id, Range range) {
   return Make(std::move(call), range, std::move(type));
 }
 
+namespace {
+
+void CollectVariables(const Program& program, TypeId id, std::set<DimVariableId>& variables) {
+  const Type& type = program.types[id];
+  if (const auto* list = std::get_if<ListType>(&type.node)) {
+    return CollectVariables(program, list->element, variables);
+  }
+  const auto* tensor = std::get_if<TensorType>(&type.node);
+  for (const Dim& dim : tensor ? tensor->dims : std::vector<Dim>()) {
+    if (dim.variable.valid()) variables.insert(dim.variable);
+  }
+}
+
+// Whether the result has dimensions that no argument gives: `sum_to<T: number>(x: T[*s]) -> T[*t]`.
+bool LeavesDims(const Program& program, const Signature& signature, const TensorType& result) {
+  std::set<DimVariableId> given;
+  for (const Parameter& parameter : signature.parameters) {
+    CollectVariables(program, parameter.type, given);
+  }
+  return std::any_of(result.dims.begin(), result.dims.end(), [&](const Dim& dim) {
+    return dim.variable.valid() && !given.count(dim.variable);
+  });
+}
+
+}  // namespace
+
 // Only an op whose result depends on what is expected can be told its type.
 TypeId Resolver::ResolveTypeArgument(const syntax::CallExpr& node, const Op& op) {
   TypeId type = ResolveType(node.type_argument, TypeRole::kArgument);
@@ -185,7 +213,7 @@ TypeId Resolver::ResolveTypeArgument(const syntax::CallExpr& node, const Op& op)
                           return tensor && !tensor->dtype && tensor->generic == result->generic;
                         });
   }
-  if (open) return type;
+  if (open || (result && LeavesDims(program_, op.signature, *result))) return type;
   Report(Code::kE0410, program_.types[type].range,
          fmt::format("op `{}` takes no type: its result follows from its arguments", op.name))
       .AddNote(op.range, "declared here");
@@ -305,7 +333,9 @@ Value Resolver::CallBuiltin(const syntax::CallExpr& node, Builtin builtin, Range
 }
 
 Static Resolver::BuiltinType(Builtin builtin, const Arguments& given, Range range) {
-  size_t least = builtin == Builtin::kDrop || builtin == Builtin::kBroadcast ? 2 : 1;
+  bool of_two = builtin == Builtin::kDrop || builtin == Builtin::kPermuted ||
+                builtin == Builtin::kBroadcast;
+  size_t least = of_two ? 2 : 1;
   size_t most = builtin == Builtin::kZip || builtin == Builtin::kBroadcast ? SIZE_MAX : least;
   if (given.types.size() < least || given.types.size() > most) {
     Report(given.types.size() < least ? Code::kE0401 : Code::kE0402, range,
@@ -338,11 +368,15 @@ Static Resolver::BuiltinType(Builtin builtin, const Arguments& given, Range rang
       return Static::Of(Static::kInt);
     case Builtin::kSize:
     case Builtin::kRank:
-      expect(0, Static::kDims, "a run of dimensions");
+      if (!given.types[0].is_list_of_ints()) expect(0, Static::kDims, "a run of dimensions");
       return Static::Of(Static::kInt);
     case Builtin::kDrop:
       expect(0, Static::kDims, "a run of dimensions");
       expect(1, Static::kInt, "the number of the dimension to drop");
+      return Static::Of(Static::kDims);
+    case Builtin::kPermuted:
+      expect(0, Static::kDims, "a run of dimensions");
+      expect(1, Static::kList, "the list of the dimensions' numbers");
       return Static::Of(Static::kDims);
     case Builtin::kBroadcast:
       for (size_t i = 0; i < given.types.size(); ++i) {

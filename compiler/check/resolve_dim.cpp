@@ -117,11 +117,16 @@ Dim Resolver::ResolveBounded(const syntax::Chain& chain, TypeRole role, Range ra
 Dim Resolver::ResolveRun(const syntax::Dim& dim, TypeRole role) {
   const syntax::Expr& expr = Written(dim.expr);
   if (const auto* name = AsVariableName(expr)) {
-    if (names_.count(name->name)) {
+    auto local = names_.find(name->name);
+    if (local != names_.end() && role == TypeRole::kResult && site_ == Site::kOp &&
+        local_types_[local->second.index].is_list_of_ints()) {
+      return {.kind = Dim::kRun, .expr = ResolveName(name->name, expr.range).id};
+    }
+    if (local != names_.end()) {
       Report(Code::kE0319, expr.range,
              fmt::format("`{}` is declared already, so it cannot name a run of dimensions",
                          name->name))
-          .AddNote((*locals_)[names_[name->name]].range, "declared here");
+          .AddNote((*locals_)[local->second].range, "declared here");
       return {.kind = Dim::kRun, .expr = Poison(expr.range).id};
     }
     std::optional<DimVariableId> id = DimVariable(name->name, true, role, expr.range);
@@ -143,8 +148,8 @@ Dim Resolver::ResolveRun(const syntax::Dim& dim, TypeRole role) {
   Value value = Resolve(dim.expr);
   if (value.type.known() && value.type.kind != Static::kDims) {
     Report(Code::kE0426, expr.range,
-           "after `*` stands a run of dimensions: a name with a small initial, broadcast(s, t) or "
-           "drop(s, dim)");
+           "after `*` stands a run of dimensions: a name with a small initial, broadcast(s, t), "
+           "drop(s, dim) or permuted(s, order)");
   }
   return {.kind = Dim::kRun, .expr = value.id};
 }

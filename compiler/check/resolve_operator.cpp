@@ -37,11 +37,15 @@ bool CanBeOperand(const Static& type) {
 Value Resolver::Visit(const syntax::Chain& node, Range range) {
   Chain resolved;
   resolved.operator_ranges = node.operator_ranges;
-  Value first = ResolveValue(node.operands[0]);
+  // An op may ask whether two runs of dimensions are the same.
+  bool of_runs = site_ == Site::kOp && node.operators.size() == 1 &&
+                 IsEquality(ToProgram(node.operators[0]));
+  auto resolve = [&](syntax::ExprId id) { return of_runs ? Resolve(id) : ResolveValue(id); };
+  Value first = resolve(node.operands[0]);
   resolved.operands.push_back(first.id);
   Static type = std::move(first.type);
   for (size_t i = 0; i < node.operators.size(); ++i) {
-    Value next = ResolveValue(node.operands[i + 1]);
+    Value next = resolve(node.operands[i + 1]);
     BinaryOperator op = ToProgram(node.operators[i]);
     resolved.operands.push_back(next.id);
     resolved.operators.push_back(op);

@@ -282,7 +282,7 @@ void Resolver::CheckElementTarget(const Assign& assign, Range range) {
       if (IsPoison(program_.types[type])) return;
       Report(Code::kE0412, range,
              fmt::format("only elements of a list can be assigned; for a row of a tensor write "
-                         "`{0} = update({0}, row, at: i)`",
+                         "`{0} = update_row({0}, row, at: i)`",
                          program_.states[assign.state].name))
           .AddNote(program_.states[assign.state].range, "the state is declared here");
       return;

@@ -34,6 +34,7 @@ struct Static {
 
   bool known() const { return kind != kUnknown; }
   bool is_number() const { return kind == kInt || kind == kFloat; }
+  bool is_list_of_ints() const { return kind == kList && parts[0].kind == kInt; }
 
   static Static Of(Kind kind) { return {.kind = kind}; }
   static Static Tensor(std::optional<DType> dtype, int rank) {

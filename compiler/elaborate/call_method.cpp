@@ -153,7 +153,7 @@ void Elaborator::AssignState(const program::Assign& s, Frame& frame, Range range
     const List* list = target->As<List>();
     if (!list) {
       Report(Code::kE0505, at,
-             fmt::format("state `{}` is assigned as a whole; update() makes a tensor with one row "
+             fmt::format("state `{}` is assigned as a whole; update_row() makes a tensor with one row "
                          "replaced",
                          state.name));
       return;

@@ -14,6 +14,19 @@ namespace {
 // An op takes about as much memory and time as this many expressions.
 constexpr int64_t kStepsPerOp = 16;
 
+// A list of compile-time ints, which is one attribute.
+std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
+  const List* list = value.As<List>();
+  if (!list || list->items->empty()) return std::nullopt;
+  std::vector<int64_t> ints;
+  for (const Value& item : *list->items) {
+    const int64_t* number = item.As<int64_t>();
+    if (!number) return std::nullopt;
+    ints.push_back(*number);
+  }
+  return ints;
+}
+
 }  // namespace
 
 Value Elaborator::Eval(const program::CallOp& e, const Context& context) {
@@ -108,6 +121,18 @@ bool Elaborator::ApplyWhere(const OpCall& call, Frame& op_frame) {
   return false;
 }
 
+// Whether an expression is a run of dimensions.
+bool Elaborator::IsRun(program::ExprId id, const Frame& frame) const {
+  const auto& node = program_.exprs[id].node;
+  if (auto* dim = std::get_if<program::DimRef>(&node)) {
+    return frame.signature->dim_variables[dim->variable].run;
+  }
+  auto* call = std::get_if<program::CallBuiltin>(&node);
+  return call && (call->builtin == program::Builtin::kBroadcast ||
+                  call->builtin == program::Builtin::kPermuted ||
+                  call->builtin == program::Builtin::kDrop);
+}
+
 // Of two dimensions `==` asks whether they are the same one, also where it is known only while
 // running.
 std::optional<bool> Elaborator::Holds(program::ExprId where, Frame& op_frame) {
@@ -120,6 +145,13 @@ std::optional<bool> Elaborator::Holds(program::ExprId where, Frame& op_frame) {
       all &= *holds;
     }
     return all;
+  }
+  if (chain && chain->operators.size() == 1 &&
+      chain->operators[0] == program::BinaryOperator::kEqual && IsRun(chain->operands[0], op_frame)) {
+    std::optional<Dims> a = EvaluateRun(chain->operands[0], op_frame);
+    std::optional<Dims> b = a ? EvaluateRun(chain->operands[1], op_frame) : std::nullopt;
+    if (!b) return std::nullopt;
+    return *a == *b;
   }
   if (chain && chain->operators.size() == 1 &&
       chain->operators[0] == program::BinaryOperator::kEqual) {
@@ -180,6 +212,10 @@ void Elaborator::AddParameters(const OpCall& call, Frame& op_frame, graph::Op& o
     const program::Parameter& parameter = op.signature.parameters[i];
     const Value& value = *op_frame.locals[parameter.local.index];
     int operand = out.operands.size();
+    if (std::optional<std::vector<int64_t>> ints = IntsOf(value)) {
+      out.attributes.push_back({parameter.name, std::move(*ints)});
+      continue;
+    }
     if (static_cast<int>(i) == op.inplace) out.inplace.push_back({operand, 0});
     if (auto* number = value.As<int64_t>()) {
       out.attributes.push_back({parameter.name, *number});

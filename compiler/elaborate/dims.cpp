@@ -158,9 +158,11 @@ std::optional<Dims> Elaborator::EvaluateRun(program::ExprId id, Frame& frame) {
                        frame.signature->dim_variables[name->variable].name));
     return std::nullopt;
   }
+  if (std::holds_alternative<program::LocalRef>(expr.node)) return ListedRun(id, frame);
   auto* call = std::get_if<program::CallBuiltin>(&expr.node);
   bool of_runs = call && call->arguments.size() == 2 &&
                  (call->builtin == program::Builtin::kBroadcast ||
+                  call->builtin == program::Builtin::kPermuted ||
                   call->builtin == program::Builtin::kDrop);
   if (!of_runs) {
     Report(Code::kE0505, expr.range, "a run of dimensions is needed here");
@@ -171,8 +173,63 @@ std::optional<Dims> Elaborator::EvaluateRun(program::ExprId id, Frame& frame) {
   if (call->builtin == program::Builtin::kDrop) {
     return Drop(*run, call->arguments[1].value, frame, expr.range);
   }
+  if (call->builtin == program::Builtin::kPermuted) {
+    return Permuted(*run, call->arguments[1].value, frame, expr.range);
+  }
   std::optional<Dims> other = EvaluateRun(call->arguments[1].value, frame);
   return other ? Broadcast(*run, *other, frame, expr.range) : std::nullopt;
+}
+
+// The ints of a list parameter.
+std::optional<std::vector<int64_t>> Elaborator::ListedInts(program::ExprId id, Frame& frame) {
+  std::optional<std::vector<Value>> items =
+      ListItems(Evaluate(id, frame), SiteOr(program_.exprs[id].range));
+  if (!items) return std::nullopt;
+  std::vector<int64_t> ints;
+  for (const Value& item : *items) {
+    const int64_t* number = item.As<int64_t>();
+    if (!number) return std::nullopt;
+    ints.push_back(*number);
+  }
+  return ints;
+}
+
+// A run of dimensions that a list parameter gives: `reshape(x, [2, 3])`.
+std::optional<Dims> Elaborator::ListedRun(program::ExprId id, Frame& frame) {
+  std::optional<std::vector<int64_t>> extents = ListedInts(id, frame);
+  if (!extents) return std::nullopt;
+  Dims run;
+  for (int64_t extent : *extents) {
+    if (extent < 0) {
+      Report(Code::kE0504, SiteOr(program_.exprs[id].range),
+             fmt::format("`{}`: a dimension of {} is negative", frame.subject, extent));
+      return std::nullopt;
+    }
+    run.push_back(graph::Dim{extent, {}});
+  }
+  return run;
+}
+
+// Dimension i is dimension order[i] of the run.
+std::optional<Dims> Elaborator::Permuted(const Dims& run, program::ExprId order, Frame& frame,
+                                         Range range) {
+  std::optional<std::vector<int64_t>> numbers = ListedInts(order, frame);
+  if (!numbers) return std::nullopt;
+  std::vector<int64_t> sorted = *numbers;
+  llvm::sort(sorted);
+  bool each_once = sorted.size() == run.size();
+  for (size_t i = 0; each_once && i < sorted.size(); ++i) {
+    each_once = sorted[i] == static_cast<int64_t>(i);
+  }
+  if (!each_once) {
+    Report(Code::kE0511, SiteOr(range),
+           fmt::format("`{}`: [{}] does not name each of the {} dimensions once, counted from 0",
+                       frame.subject, fmt::join(*numbers, ", "), run.size()));
+    return std::nullopt;
+  }
+  Dims permuted;
+  for (int64_t number : *numbers) permuted.push_back(run[static_cast<size_t>(number)]);
+  return permuted;
 }
 
 // NumPy's rule: aligned at the last dimension, equal or 1.

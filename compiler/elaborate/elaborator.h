@@ -206,6 +206,10 @@ class Elaborator {
   std::optional<Dims> EvaluateRun(program::ExprId id, Frame& frame);
   std::optional<Dims> Broadcast(const Dims& a, const Dims& b, Frame& frame, Range range);
   std::optional<Dims> Drop(const Dims& run, program::ExprId index, Frame& frame, Range range);
+  std::optional<Dims> Permuted(const Dims& run, program::ExprId order, Frame& frame, Range range);
+  std::optional<Dims> ListedRun(program::ExprId id, Frame& frame);
+  std::optional<std::vector<int64_t>> ListedInts(program::ExprId id, Frame& frame);
+  bool IsRun(program::ExprId id, const Frame& frame) const;
   std::optional<graph::Dim> BoundedDim(const program::Dim& dim, Frame& frame);
   std::optional<graph::Type> ConcreteType(const program::TensorType& type, Frame& frame,
                                           Range range);

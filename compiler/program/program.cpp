@@ -30,6 +30,7 @@ const char* Spelling(Builtin builtin) {
     case Builtin::kLen: return "len";
     case Builtin::kBroadcast: return "broadcast";
     case Builtin::kDrop: return "drop";
+    case Builtin::kPermuted: return "permuted";
     case Builtin::kSize: return "size";
     case Builtin::kRank: return "rank";
     case Builtin::kWidth: return "width";

@@ -110,7 +110,7 @@ enum class Builtin : uint8_t {
   kZip,
   kLen,
   // of dimensions, in signatures and costs only
-  kBroadcast, kDrop, kSize, kRank, kWidth,
+  kBroadcast, kDrop, kPermuted, kSize, kRank, kWidth,
 };
 const char* Spelling(Builtin builtin);
 

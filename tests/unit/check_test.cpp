@@ -328,7 +328,7 @@ graph g(x: f32[4], y: i64[4], b: bool[4]) -> f32[4] {
   return x
 })",
     R"(import std.tensor
-import std.nn
+import std.grad
 actor A() { method m(x: f32[n, 4]) -> f32[n] { return x } }
 //^ E0408 rank 2 where 1 is declared
 place a = A() on cpu[0]

@@ -105,7 +105,7 @@ actor Counter(start: int) {
   method inc(x: i64) -> i64 { i += x  return i }
   method echo(x: i64) -> i64 { return x }
   method append(x: i64) -> i64[k <= 64] {
-    log = update(log, x, at: len)
+    log = update_row(log, x, at: len)
     len += 1
     return slice(log, dim: 0, from: 0, length: len)
   }
@@ -458,7 +458,8 @@ TEST_CASE("fns are inlined, with generics, runs and lists") {
   auto result = Good(R"(
 import std.tensor
 import std.nn
-fn both<T: float>(xs: [T[*s]; n]) -> [T[*s]; n] { return [silu(x) for x in xs] }
+fn swish<T: float>(x: T[*s]) -> T[*s] { return x * sigmoid(x) }
+fn both<T: float>(xs: [T[*s]; n]) -> [T[*s]; n] { return [swish(x) for x in xs] }
 fn power(x: i64, k: int) -> i64 { return if k == 0 { 1 } else { x * power(x, k - 1) } }
 graph g(x: f32[2, 3], i: i64) -> ([f32[2, 3]; 2], i64) { return (both([x, x]), power(i, 3)) })");
   CHECK(Ops(result->Only()) == "sigmoid multiply sigmoid multiply multiply multiply multiply");

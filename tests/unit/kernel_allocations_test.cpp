@@ -119,7 +119,21 @@ TEST_CASE("no kernel allocates in the steady state") {
   add("add", Prepared("add", {f32({64, 32}), f32({32})}, {f32({64, 32})}));
   add("less", Prepared("less", {f32({64}), f32({64})}, {Operand(DType::bool_, {64})}));
   add("relu", Prepared("relu", {f32({64, 32})}, {f32({64, 32})}));
-  add("softmax", Prepared("softmax", {f32({64, 10})}, {f32({64, 10})}));
+  add("softmax", Prepared("softmax", {f32({64, 10})}, {f32({64, 10})}, {{"dim", 1}}));
+  const auto f16 = [](std::vector<int64_t> dims) { return Operand(DType::f16, std::move(dims)); };
+  add("add f16", Prepared("add", {f16({64, 32}), f16({32})}, {f16({64, 32})}));
+  add("gelu f16", Prepared("gelu", {f16({64, 32})}, {f16({64, 32})}));
+  add("select", Prepared("select", {Operand(DType::bool_, {64, 1}), f32({32}), f32({})},
+                         {f32({64, 32})}));
+  add("softmax f16, dim 0", Prepared("softmax", {f16({64, 10})}, {f16({64, 10})}, {{"dim", 0}}));
+  add("cross_entropy", Prepared("cross_entropy", {f32({8, 10}), Operand(DType::i64, {8})},
+                                {f32({8})}));
+  add("gather_rows_grad", Prepared("gather_rows_grad", {Operand(DType::i64, {8}), f16({8, 10})},
+                                   {f16({20, 10})}));
+  add("sum_to", Prepared("sum_to", {f32({64, 32})}, {f32({32})}));
+  add("permute", Prepared("transpose", {f32({64, 32})}, {f32({32, 64})}));
+  add("concat", Prepared("concat", {f32({8, 3}), f32({8, 4})}, {f32({8, 7})}, {{"dim", 1}}));
+  add("expand", Prepared("expand", {f32({32})}, {f32({64, 32})}));
   add("sum", Prepared("sum", {f32({64, 32})}, {f32({})}));
   add("argmax", Prepared("argmax", {f32({64, 10})}, {Operand(DType::i64, {64})}, {{"dim", 1}}));
   add("copy", Prepared("copy", {f32({64})}, {f32({64})}));
@@ -130,6 +144,8 @@ TEST_CASE("no kernel allocates in the steady state") {
   add("matmul 1x64x32", Matmul(1, 64, 32));
   add("matmul 64x64x32", Matmul(64, 64, 32));
   add("matmul 300x300x300", Matmul(300, 300, 300));
+  add("matmul f16 64x600x32", Prepared("matmul", {f16({64, 600}), f16({600, 32})}, {f16({64, 32})},
+                                       {{"transpose_a", 0}, {"transpose_b", 0}}));
   if (!COUNTS_MALLOC) WARN("a sanitizer has its own malloc: nothing is counted");
   for (auto& [label, prepared] : kernels) {
     prepared.Run();
@@ -140,7 +156,7 @@ TEST_CASE("no kernel allocates in the steady state") {
     fmt::print("{}: {} allocations in 3 runs\n", label, allocations);
     CHECK(allocations == 0);
   }
-  CHECK(kernels.size() == 14);
+  CHECK(kernels.size() == 25);
 }
 
 TEST_CASE("the count counts") {

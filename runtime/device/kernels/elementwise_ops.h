@@ -6,6 +6,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "runtime/device/numbers/float_math.h"
+
 namespace cgraph::device {
 
 // Arithmetic that wraps around goes through the unsigned type.
@@ -73,10 +75,6 @@ struct Maximum {
   template <typename T>
   static T Of(T a, T b) { return a >= b || a != a ? a : b; }
 };
-struct ReluGrad {
-  template <typename T>
-  static T Of(T z, T gy) { return z > 0 ? gy : T(0); }
-};
 struct LogicalAnd {
   template <typename T>
   static T Of(T a, T b) { return (a != 0) & (b != 0); }
@@ -130,25 +128,92 @@ struct Sqrt {
   template <typename T>
   static T Of(T x) { return std::sqrt(x); }
 };
-struct Exp {
+struct Rsqrt {
   template <typename T>
-  static T Of(T x) { return std::exp(x); }
+  static T Of(T x) { return T(1) / std::sqrt(x); }
+};
+struct Sin {
+  template <typename T>
+  static T Of(T x) { return std::sin(x); }
+};
+struct Cos {
+  template <typename T>
+  static T Of(T x) { return std::cos(x); }
+};
+
+// f32 by float_math.h, f64 by the C library.
+struct Exp {
+  CGRAPH_INLINE static float Of(float x) { return ExpFloat(x); }
+  static double Of(double x) { return std::exp(x); }
 };
 struct Log {
-  template <typename T>
-  static T Of(T x) { return std::log(x); }
+  CGRAPH_INLINE static float Of(float x) { return LogFloat(x); }
+  static double Of(double x) { return std::log(x); }
 };
 struct Tanh {
-  template <typename T>
-  static T Of(T x) { return std::tanh(x); }
+  CGRAPH_INLINE static float Of(float x) { return TanhFloat(x); }
+  static double Of(double x) { return std::tanh(x); }
+};
+struct Erf {
+  CGRAPH_INLINE static float Of(float x) { return ErfFloat(x); }
+  static double Of(double x) { return std::erf(x); }
 };
 struct Sigmoid {
-  template <typename T>
-  static T Of(T x) { return T(1) / (T(1) + std::exp(-x)); }
+  CGRAPH_INLINE static float Of(float x) { return SigmoidFloat(x); }
+  static double Of(double x) { return 1 / (1 + std::exp(-x)); }
 };
+struct Silu {
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return x * Sigmoid::Of(x); }
+};
+struct NormalOf {
+  CGRAPH_INLINE static Normal<float> Of(float z) { return NormalFloat(z); }
+  static Normal<double> Of(double z) {
+    return {0.5 * std::erfc(z * -0.70710678118654752440),
+            0.39894228040143267794 * std::exp(-0.5 * z * z)};
+  }
+};
+struct Gelu {
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return x * NormalOf::Of(x).cdf; }
+};
+
+// Gradients: of the argument of a function, from that argument z or its value y, and the value's.
+struct ReluGrad {
+  template <typename T>
+  static T Of(T z, T gy) { return z > 0 ? gy : T(0); }
+};
+struct GeluGrad {
+  template <typename T>
+  CGRAPH_INLINE static T Of(T z, T gy) {
+    const Normal<T> normal = NormalOf::Of(z);
+    return gy * (normal.cdf + z * normal.density);
+  }
+};
+struct SiluGrad {
+  template <typename T>
+  CGRAPH_INLINE static T Of(T z, T gy) {
+    const T s = Sigmoid::Of(z);
+    return gy * (s * (T(1) + z * (T(1) - s)));
+  }
+};
+struct TanhGrad {
+  template <typename T>
+  static T Of(T y, T gy) { return gy * (T(1) - y * y); }
+};
+struct SigmoidGrad {
+  template <typename T>
+  static T Of(T y, T gy) { return gy * (y * (T(1) - y)); }
+};
+
 struct LogicalNot {
   template <typename T>
   static T Of(T x) { return x == 0; }
+};
+
+struct Select {
+  template <typename T>
+  static T Of(uint8_t condition, T a, T b) { return condition != 0 ? a : b; }
 };
 
 }  // namespace cgraph::device

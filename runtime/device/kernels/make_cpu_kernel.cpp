@@ -16,6 +16,7 @@ constexpr Entry kKernels[] = {
 #define BINARY(name, operation, dtypes) {name, MakeBinary},
 #define COMPARE(name, operation, dtypes) {name, MakeCompare},
 #define UNARY(name, operation, dtypes) {name, MakeUnary},
+#define SELECT(name, operation, dtypes) {name, MakeSelect},
 #define KERNEL(name, maker) {name, maker},
 #include "runtime/device/kernels/kernels.def"
 };

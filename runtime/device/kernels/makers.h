@@ -9,7 +9,6 @@ namespace cgraph::device {
 // Whether a kernel computes with a dtype: the classes of kernels.def.
 enum class DTypes { kAny, kNumber, kFloat, kBool };
 constexpr bool Contains(DTypes dtypes, DType dtype) {
-  if (dtype == DType::f16 || dtype == DType::bf16) return false;
   switch (dtypes) {
     case DTypes::kAny: return true;
     case DTypes::kNumber: return dtype != DType::bool_;
@@ -22,6 +21,7 @@ constexpr bool Contains(DTypes dtypes, DType dtype) {
 KernelResult MakeBinary(const Request& request);   // elementwise.cpp
 KernelResult MakeCompare(const Request& request);
 KernelResult MakeUnary(const Request& request);
+KernelResult MakeSelect(const Request& request);
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/kernels/kernels.def"
 

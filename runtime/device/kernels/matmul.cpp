@@ -1,5 +1,7 @@
-// Matrix products: f32 and f64 by OpenBLAS, integers by a plain loop. Leading dimensions are a batch
-// that broadcasts; where only the left operand has one, it is more rows of a single product.
+// Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by it too, in blocks that are widened to
+// f32, integers by a plain loop. Leading dimensions are a batch that broadcasts; where only the left
+// operand has one, it is more rows of a single product.
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <vector>
@@ -7,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/blas.h"
+#include "runtime/device/kernels/element_loops.h"
 #include "runtime/device/kernels/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
 
@@ -22,14 +25,68 @@ struct Shape {
 template <typename T>
 struct BlasProduct {
   Gemm<T> gemm;
-  void operator()(const Shape& shape, const T* a, const T* b, T* c) const {
+  void operator()(const Shape& shape, const T* a, const T* b, T* c, T beta = 0) const {
     gemm(kRowMajor, shape.transpose_a ? kTranspose : kNoTranspose,
          shape.transpose_b ? kTranspose : kNoTranspose, static_cast<int>(shape.m),
          static_cast<int>(shape.n), static_cast<int>(shape.k), T(1), a,
          static_cast<int>(shape.transpose_a ? shape.m : shape.k), b,
-         static_cast<int>(shape.transpose_b ? shape.k : shape.n), T(0), c,
+         static_cast<int>(shape.transpose_b ? shape.k : shape.n), beta, c,
          static_cast<int>(shape.n));
   }
+};
+
+// Blocks of f16 or bf16 are widened, multiplied and added up in f32, and rounded once.
+template <typename T>
+class HalfProduct {
+ public:
+  // Of products that are at most m, n, k large.
+  HalfProduct(Gemm<float> gemm, HalfLoops half, const Shape& most) : gemm_(gemm), half_(half) {
+    const auto size = [](int64_t rows, int64_t columns) {
+      return static_cast<size_t>(std::min(rows, kEdge) * std::min(columns, kEdge));
+    };
+    a_.resize(size(most.m, most.k));
+    b_.resize(size(most.k, most.n));
+    c_.resize(size(most.m, most.n));
+  }
+  void operator()(const Shape& shape, const T* a, const T* b, T* c) {
+    const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
+    const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
+    for (int64_t i = 0; i < shape.m; i += kEdge) {
+      for (int64_t j = 0; j < shape.n; j += kEdge) {
+        Shape block = shape;
+        block.m = std::min(kEdge, shape.m - i), block.n = std::min(kEdge, shape.n - j);
+        for (int64_t l = 0; l < shape.k; l += kEdge) {
+          block.k = std::min(kEdge, shape.k - l);
+          Widen(a, a_width, shape.transpose_a ? Box{l, i, block.k, block.m}
+                                              : Box{i, l, block.m, block.k}, a_.data());
+          Widen(b, b_width, shape.transpose_b ? Box{j, l, block.n, block.k}
+                                              : Box{l, j, block.k, block.n}, b_.data());
+          BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
+        }
+        for (int64_t r = 0; r < block.m; ++r) {
+          half_.narrow(c_.data() + r * block.n, c + (i + r) * shape.n + j, block.n);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kEdge = 512;
+  struct Box { int64_t row, column, rows, columns; };
+
+  void Widen(const T* matrix, int64_t width, const Box& box, float* to) const {
+    if (box.columns == width) {
+      half_.widen(matrix + box.row * width, to, box.rows * width);
+      return;
+    }
+    for (int64_t r = 0; r < box.rows; ++r) {
+      half_.widen(matrix + (box.row + r) * width + box.column, to + r * box.columns, box.columns);
+    }
+  }
+
+  Gemm<float> gemm_;
+  HalfLoops half_;
+  std::vector<float> a_, b_, c_;
 };
 
 template <typename T>
@@ -54,7 +111,7 @@ template <typename T, typename OneProduct>
 class MatmulKernel final : public Kernel {
  public:
   MatmulKernel(OneProduct product, bool transpose_a, bool transpose_b, bool may_fold)
-      : product_(product), transpose_a_(transpose_a), transpose_b_(transpose_b),
+      : product_(std::move(product)), transpose_a_(transpose_a), transpose_b_(transpose_b),
         may_fold_(may_fold) {}
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
@@ -89,7 +146,7 @@ class MatmulKernel final : public Kernel {
   // The number of matrices.
   static int64_t Matrices(const Tensor& tensor) { return Product(tensor, 0, tensor.rank - 2); }
 
-  void RunBatch(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& c) const {
+  void RunBatch(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& c) {
     const int64_t count = Matrices(c);
     for (int64_t i = 0; i < count; ++i) {
       product_(shape, a.as<T>() + Matrix(a, c, i) * shape.m * shape.k,
@@ -163,6 +220,14 @@ int64_t Rows(const OperandType& c) {
   return rows;
 }
 
+// The greatest product of a call.
+Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
+  const OperandType& a = request.inputs[0];
+  const OperandType& c = request.outputs[0];
+  return {false, false, may_fold ? Rows(c) : c.dims[c.rank - 2], c.dims[c.rank - 1],
+          a.dims[a.rank - (transpose_a ? 2 : 1)]};
+}
+
 // OpenBLAS takes its work memory with its first large product: at load, not in the steady state.
 void WarmUp(const Blas& blas) {
   static const bool done = [&] {
@@ -201,17 +266,18 @@ KernelResult MakeMatmul(const Request& request) {
   std::unique_ptr<Kernel> kernel;
   WithType(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) {
-      Gemm<T> gemm;
-      if constexpr (std::is_same_v<T, float>) gemm = blas->sgemm;
-      else gemm = blas->dgemm;
-      using OneProduct = BlasProduct<T>;
-      kernel = std::make_unique<MatmulKernel<T, OneProduct>>(OneProduct{gemm}, *transpose_a,
-                                                          *transpose_b, may_fold);
+    const auto keep = [&](auto product) {
+      kernel = std::make_unique<MatmulKernel<T, decltype(product)>>(
+          std::move(product), *transpose_a, *transpose_b, may_fold);
+    };
+    if constexpr (kIsHalf<T>) {
+      keep(HalfProduct<T>(blas->sgemm, HalfLoopsOf(dtype), MostOf(request, *transpose_a, may_fold)));
+    } else if constexpr (std::is_same_v<T, float>) {
+      keep(BlasProduct<T>{blas->sgemm});
+    } else if constexpr (std::is_same_v<T, double>) {
+      keep(BlasProduct<T>{blas->dgemm});
     } else {
-      using OneProduct = IntegerProduct<T>;
-      kernel = std::make_unique<MatmulKernel<T, OneProduct>>(OneProduct{}, *transpose_a, *transpose_b,
-                                                          may_fold);
+      keep(IntegerProduct<T>{});
     }
   });
   return kernel;

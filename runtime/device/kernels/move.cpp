@@ -1,42 +1,10 @@
-// Kernels that move elements without looking at them, for every dtype; and casts.
-#include <cmath>
-#include <limits>
-
+// Kernels that move elements without looking at them, for every dtype.
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"
 
 namespace cgraph::device {
 namespace {
-
-// Truncates; to an integer it saturates and NaN becomes 0, where C++ would be undefined.
-template <typename To, typename From>
-To CastTo(From x) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (x != x) return 0;
-    // 2^digits is exact in every float type, the greatest To may not be.
-    const From limit = std::ldexp(From(1), std::numeric_limits<To>::digits);
-    if (x >= limit) return std::numeric_limits<To>::max();
-    if (x <= (std::is_signed_v<To> ? -limit : From(0))) return std::numeric_limits<To>::lowest();
-  }
-  return static_cast<To>(x);
-}
-
-template <typename From, typename To>
-std::unique_ptr<Kernel> CastKernel() {
-  return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out) {
-    const int64_t count = out[0].elements();
-    for (int64_t i = 0; i < count; ++i) out[0].as<To>()[i] = CastTo<To>(in[0].as<From>()[i]);
-  });
-}
-
-template <typename From>
-std::unique_ptr<Kernel> CastToBool() {
-  return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out) {
-    const int64_t count = out[0].elements();
-    for (int64_t i = 0; i < count; ++i) out[0].as<uint8_t>()[i] = in[0].as<From>()[i] != 0;
-  });
-}
 
 bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor& out,
            std::string& error) {
@@ -59,14 +27,38 @@ bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor&
   return true;
 }
 
-bool Update(const Tensor& into, const Tensor& part, int64_t at, const Tensor& out,
+// A box of `into`, as large as `part`, with its first corner at `at`.
+bool Update(const Tensor& into, const Tensor& part, const int64_t* at, const Tensor& out,
             std::string& error) {
-  if (at < 0 || at >= into.dims[0]) {
-    error = fmt::format("update of row {}, of {} rows", at, into.dims[0]);
-    return false;
+  for (int i = 0; i < into.rank; ++i) {
+    if (at[i] < 0 || part.dims[i] > into.dims[i] || at[i] > into.dims[i] - part.dims[i]) {
+      error = fmt::format("update of {} elements from {} on, of a dimension of {}", part.dims[i],
+                          at[i], into.dims[i]);
+      return false;
+    }
   }
   CopyBytes(out.data, into.data, Bytes(into));
-  CopyBytes(out.as<char>() + at * Bytes(part), part.data, Bytes(part));
+  if (part.elements() == 0) return true;
+  // The dimensions that are covered as a whole make one contiguous run with the one before them.
+  int last = into.rank - 1;
+  while (last > 0 && part.dims[last] == into.dims[last]) --last;
+  const int64_t width = plan::DTypeBytes(into.dtype);
+  if (into.rank == 0) {
+    CopyBytes(out.data, part.data, width);
+    return true;
+  }
+  const int64_t run = Product(part, last, part.rank) * width;
+  const int64_t runs = Product(part, 0, last);
+  for (int64_t r = 0; r < runs; ++r) {
+    int64_t offset = at[last] * Product(into, last + 1, into.rank), rest = r;
+    int64_t stride = Product(into, last, into.rank);
+    for (int i = last - 1; i >= 0; --i) {
+      offset += (at[i] + rest % part.dims[i]) * stride;
+      rest /= part.dims[i];
+      stride *= into.dims[i];
+    }
+    CopyBytes(out.as<char>() + offset * width, part.as<char>() + r * run, run);
+  }
   return true;
 }
 
@@ -90,25 +82,6 @@ KernelResult MakeCopy(const Request& request) {
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out) {
     CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
   });
-}
-
-KernelResult MakeCast(const Request& request) {
-  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 1, 1));
-  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[0], request.outputs[0]));
-  const DType from_dtype = request.inputs[0].dtype, to_dtype = request.outputs[0].dtype;
-  std::unique_ptr<Kernel> kernel;
-  WithType(from_dtype, [&](auto from) {
-    using From = decltype(from);
-    if (to_dtype == DType::bool_) {
-      kernel = CastToBool<From>();
-    } else {
-      WithType(to_dtype, [&](auto to) { kernel = CastKernel<From, decltype(to)>(); });
-    }
-  });
-  if (kernel != nullptr) return kernel;
-  return Status(StatusCode::kUnsupported,
-                fmt::format("kernel `cast` has no CPU version from {} to {}",
-                            plan::DTypeName(from_dtype), plan::DTypeName(to_dtype)));
 }
 
 KernelResult MakeStack(const Request& request) {
@@ -151,6 +124,25 @@ KernelResult MakeSlice(const Request& request) {
 }
 
 KernelResult MakeUpdate(const Request& request) {
+  if (request.inputs.size() < 2) return Invalid(request, "it needs a tensor and a part of it");
+  const OperandType& into = request.inputs[0];
+  const OperandType& part = request.inputs[1];
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2 + size_t{into.rank}, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, into, request.outputs[0]));
+  for (const OperandType& at : request.inputs.subspan(2)) {
+    CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
+  }
+  if (part.rank != into.rank || part.dtype != into.dtype || request.outputs[0].dtype != into.dtype) {
+    return Invalid(request, fmt::format("{} is no part of {}", TypeText(part), TypeText(into)));
+  }
+  return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {
+    int64_t at[kMaxRank];
+    for (int i = 0; i < in[0].rank; ++i) at[i] = *in[2 + i].as<int64_t>();
+    return Update(in[0], in[1], at, out[0], error);
+  });
+}
+
+KernelResult MakeUpdateRow(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 3, 1));
   const OperandType& into = request.inputs[0];
   const OperandType& part = request.inputs[1];
@@ -161,7 +153,14 @@ KernelResult MakeUpdate(const Request& request) {
   }
   CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, part, RowOf(into)));
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {
-    return Update(in[0], in[1], *in[2].as<int64_t>(), out[0], error);
+    const int64_t row = *in[2].as<int64_t>();
+    if (row < 0 || row >= in[0].dims[0]) {
+      error = fmt::format("update of row {}, of {} rows", row, in[0].dims[0]);
+      return false;
+    }
+    CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
+    CopyBytes(out[0].as<char>() + row * Bytes(in[1]), in[1].data, Bytes(in[1]));
+    return true;
   });
 }
 

@@ -81,6 +81,12 @@ Status ExpectBroadcast(const Request& request, const OperandType& from, const Op
   return Invalid(request, fmt::format("{} does not broadcast to {}", TypeText(from), TypeText(to)));
 }
 
+Status ExpectRowLength(const Request& request, const OperandType& type, int dim) {
+  if (type.dims[dim] <= kLongestRow) return Status::Ok();
+  return Invalid(request, fmt::format("dimension {} of {} is longer than {}", dim, TypeText(type),
+                                      kLongestRow));
+}
+
 namespace {
 
 const plan::Attribute* Find(const Request& request, const std::string& name) {
@@ -102,6 +108,12 @@ Result<int64_t> IntAttribute(const Request& request, const std::string& name) {
     return NoAttribute(request, name, "one integer");
   }
   return attribute->ints[0];
+}
+
+Result<std::vector<int64_t>> IntsAttribute(const Request& request, const std::string& name) {
+  const plan::Attribute* attribute = Find(request, name);
+  if (attribute == nullptr) return NoAttribute(request, name, "a list of integers");
+  return attribute->ints;
 }
 
 Result<bool> BoolAttribute(const Request& request, const std::string& name) {
@@ -130,6 +142,7 @@ Result<int> DimAttribute(const Request& request, const std::string& name,
                          const OperandType& type) {
   Result<int64_t> dim = IntAttribute(request, name);
   if (!dim.ok()) return dim.status();
+  if (*dim == -1 && type.rank > 0) return type.rank - 1;
   if (*dim < 0 || *dim >= type.rank) {
     return Invalid(request, fmt::format("`{}` is {}, but {} has dimensions 0 to {}", name, *dim,
                                         TypeText(type), type.rank - 1));

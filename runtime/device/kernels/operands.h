@@ -12,8 +12,10 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/device/kernel.h"
+#include "runtime/device/numbers/half.h"
 #include "runtime/plan/dtype.h"
 
 namespace cgraph::device {
@@ -47,12 +49,17 @@ Status ExpectSameDims(const Request& request, const OperandType& a, const Operan
 Status ExpectBroadcast(const Request& request, const OperandType& from, const OperandType& to);
 bool SameDim(const OperandType& a, int i, const OperandType& b, int j);
 
+// A kernel that keeps a workspace as long as dimension `dim` takes no more than this.
+inline constexpr int64_t kLongestRow = int64_t{1} << 24;
+Status ExpectRowLength(const Request& request, const OperandType& type, int dim);
+
 // Attributes by name: kInvalid when absent or of another kind.
 Result<int64_t> IntAttribute(const Request& request, const std::string& name);
 Result<bool> BoolAttribute(const Request& request, const std::string& name);
 Result<double> FloatAttribute(const Request& request, const std::string& name);
 Result<std::string> TextAttribute(const Request& request, const std::string& name);
-// An attribute that names one of the dimensions of `type`.
+Result<std::vector<int64_t>> IntsAttribute(const Request& request, const std::string& name);
+// An attribute that names one of the dimensions of `type`; -1 is the last.
 Result<int> DimAttribute(const Request& request, const std::string& name, const OperandType& type);
 
 // The product of dims [first, last).
@@ -69,19 +76,29 @@ inline void CopyBytes(void* to, const void* from, int64_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-// Calls `use` with a value of the C++ type of a dtype; bool is a byte that is zero or not. False
-// when kernels do not compute with it (f16, bf16).
+// Calls `use` with a value of the C++ type of a dtype; bool is a byte that is zero or not.
 template <typename Use>
-bool WithType(DType dtype, Use&& use) {
+void WithType(DType dtype, Use&& use) {
   switch (dtype) {
-    case DType::bool_: case DType::u8: use(uint8_t{}); return true;
-    case DType::i8: use(int8_t{}); return true;
-    case DType::i32: use(int32_t{}); return true;
-    case DType::i64: use(int64_t{}); return true;
-    case DType::f32: use(float{}); return true;
-    case DType::f64: use(double{}); return true;
-    default: return false;
+    case DType::bool_: case DType::u8: use(uint8_t{}); return;
+    case DType::i8: use(int8_t{}); return;
+    case DType::i32: use(int32_t{}); return;
+    case DType::i64: use(int64_t{}); return;
+    case DType::f16: use(F16{}); return;
+    case DType::bf16: use(BF16{}); return;
+    case DType::f32: use(float{}); return;
+    case DType::f64: use(double{}); return;
   }
+}
+// The same for the dtypes whose elements are numbers in themselves: f16 and bf16 are computed with
+// as f32.
+constexpr bool IsHalf(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+constexpr DType ComputeDType(DType dtype) { return IsHalf(dtype) ? DType::f32 : dtype; }
+template <typename Use>
+void WithComputeType(DType dtype, Use&& use) {
+  WithType(ComputeDType(dtype), [&](auto zero) {
+    if constexpr (!kIsHalf<decltype(zero)>) use(zero);
+  });
 }
 
 // A kernel that is a function of its operands and nothing else.

@@ -1,14 +1,9 @@
-// Reductions, and softmax: fixed orders of addition, so the same bits from run to run.
-//
-// A tensor is seen as [outer, along, inner], and `along` is reduced; a reduction of all elements has
-// outer = inner = 1. f32 is summed in f64, which is closer to the true sum than NumPy's pairwise f32
-// and within rounding of it; f64 is summed pairwise in blocks, as NumPy does; integers wrap around.
+// Reductions. A tensor is seen as [outer, along, inner], and `along` is reduced; a reduction of all
+// elements has outer = inner = 1.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "runtime/device/kernels/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
+#include "runtime/device/kernels/reductions.h"
 
 namespace cgraph::device {
 namespace {
@@ -21,53 +16,7 @@ View ViewOf(const Tensor& x, int dim) {
   return {Product(x, 0, dim), x.dims[dim], Product(x, dim + 1, x.rank)};
 }
 
-// What sums of T are made in.
-template <typename T>
-using Sum = std::conditional_t<std::is_same_v<T, float>, double, T>;
-
-constexpr int64_t kBlock = 128;
-constexpr int kParts = 8;
-
-// Eight partial sums vectorise and are added in a fixed order. Blocks are halved recursively
-// (Higham, The accuracy of floating point summation, 1993): the error grows with log(count).
-template <typename T>
-Sum<T> SumRow(const T* x, int64_t count) {
-  if (count > kBlock) {
-    const int64_t half = count / 2 / kParts * kParts;
-    return Add::Of(SumRow(x, half), SumRow(x + half, count - half));
-  }
-  Sum<T> parts[kParts] = {};
-  int64_t i = 0;
-  for (; i + kParts <= count; i += kParts) {
-    for (int j = 0; j < kParts; ++j) parts[j] = Add::Of(parts[j], Sum<T>(x[i + j]));
-  }
-  for (; i < count; ++i) parts[0] = Add::Of(parts[0], Sum<T>(x[i]));
-  for (int width = kParts / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) parts[j] = Add::Of(parts[j], parts[j + width]);
-  }
-  return parts[0];
-}
-
-template <typename T>
-T Least() {
-  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
-                                     : std::numeric_limits<T>::lowest();
-}
-
-template <typename T>
-T MaxRow(const T* x, int64_t count) {
-  T parts[kParts];
-  std::fill(parts, parts + kParts, Least<T>());
-  int64_t i = 0;
-  for (; i + kParts <= count; i += kParts) {
-    for (int j = 0; j < kParts; ++j) parts[j] = Maximum::Of(parts[j], x[i + j]);
-  }
-  for (; i < count; ++i) parts[0] = Maximum::Of(parts[0], x[i]);
-  for (int j = 1; j < kParts; ++j) parts[0] = Maximum::Of(parts[0], parts[j]);
-  return parts[0];
-}
-
-// The three reductions: a row at once, or many columns side by side.
+// The reductions: a row at once, or many columns side by side.
 template <typename T>
 struct SumOf {
   using Accumulator = Sum<T>;
@@ -80,14 +29,20 @@ template <typename T>
 struct MeanOf : SumOf<T> {
   static T End(Sum<T> sum, int64_t count) { return static_cast<T>(sum / static_cast<Sum<T>>(count)); }
 };
-template <typename T>
-struct MaxOf {
-  using Accumulator = T;
-  static T Row(const T* x, int64_t count) { return MaxRow(x, count); }
-  static T Start() { return Least<T>(); }
-  static T Next(T most, T x) { return Maximum::Of(most, x); }
-  static T End(T most, int64_t) { return most; }
+template <typename T, typename Extremum, bool least>
+struct ExtremeOf {
+  using Accumulator = Compute<T>;
+  static Accumulator Row(const T* x, int64_t count) {
+    return ExtremeOfRow<Extremum>(x, count, Start());
+  }
+  static Accumulator Start() { return least ? Least<T>() : Greatest<T>(); }
+  static Accumulator Next(Accumulator most, T x) { return Extremum::Of(most, Accumulator(x)); }
+  static T End(Accumulator most, int64_t) { return static_cast<T>(most); }
 };
+template <typename T>
+struct MaxOf : ExtremeOf<T, Maximum, true> {};
+template <typename T>
+struct MinOf : ExtremeOf<T, Minimum, false> {};
 
 template <typename T, typename Reduction>
 void Reduce(const View& view, const T* x, T* out) {
@@ -122,21 +77,11 @@ void Argmax(const View& view, const T* x, int64_t* out) {
       const T* column = x + o * view.along * view.inner + j;
       int64_t best = 0;
       for (int64_t i = 1; i < view.along; ++i) {
-        const T value = column[i * view.inner], most = column[best * view.inner];
+        const Compute<T> value = column[i * view.inner], most = column[best * view.inner];
         if (value > most || (value != value && most == most)) best = i;
       }
       out[o * view.inner + j] = best;
     }
-  }
-}
-
-template <typename T>
-void Softmax(int64_t rows, int64_t count, const T* x, T* out) {
-  for (int64_t r = 0; r < rows; ++r, x += count, out += count) {
-    const T most = MaxRow(x, count);
-    for (int64_t i = 0; i < count; ++i) out[i] = std::exp(x[i] - most);
-    const T sum = static_cast<T>(SumRow(out, count));
-    for (int64_t i = 0; i < count; ++i) out[i] /= sum;
   }
 }
 
@@ -168,7 +113,7 @@ KernelResult MakeReduction(const Request& request, bool over_dim) {
   std::unique_ptr<Kernel> kernel;
   WithType(request.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (dtypes != DTypes::kFloat || std::is_floating_point_v<T>) {
+    if constexpr (dtypes != DTypes::kFloat || kIsFloat<T>) {
       kernel = KernelOf([dim](std::span<const Tensor> in, std::span<const Tensor> out) {
         Reduce<T, Reduction<T>>(ViewOf(in[0], dim), in[0].as<T>(), out[0].as<T>());
       });
@@ -188,6 +133,9 @@ KernelResult MakeMean(const Request& request) {
 KernelResult MakeMax(const Request& request) {
   return MakeReduction<MaxOf, DTypes::kNumber>(request, false);
 }
+KernelResult MakeMin(const Request& request) {
+  return MakeReduction<MinOf, DTypes::kNumber>(request, false);
+}
 KernelResult MakeSumDim(const Request& request) {
   return MakeReduction<SumOf, DTypes::kNumber>(request, true);
 }
@@ -196,6 +144,10 @@ KernelResult MakeMeanDim(const Request& request) {
 }
 KernelResult MakeMaxDim(const Request& request) {
   return MakeReduction<MaxOf, DTypes::kNumber>(request, true);
+}
+
+KernelResult MakeMinDim(const Request& request) {
+  return MakeReduction<MinOf, DTypes::kNumber>(request, true);
 }
 
 KernelResult MakeArgmax(const Request& request) {
@@ -213,25 +165,6 @@ KernelResult MakeArgmax(const Request& request) {
     kernel = KernelOf([dim = *dim](std::span<const Tensor> in, std::span<const Tensor> out) {
       Argmax(ViewOf(in[0], dim), in[0].as<T>(), out[0].as<int64_t>());
     });
-  });
-  return kernel;
-}
-
-KernelResult MakeSoftmax(const Request& request) {
-  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 1, 1));
-  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
-  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[0], request.outputs[0]));
-  if (request.inputs[0].rank == 0) return Invalid(request, "it needs a last dimension");
-  if (!Contains(DTypes::kFloat, request.inputs[0].dtype)) return NoKernel(request);
-  std::unique_ptr<Kernel> kernel;
-  WithType(request.inputs[0].dtype, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) {
-      kernel = KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out) {
-        Softmax(Product(in[0], 0, in[0].rank - 1), in[0].dims[in[0].rank - 1], in[0].as<T>(),
-                out[0].as<T>());
-      });
-    }
   });
   return kernel;
 }

@@ -1,0 +1,59 @@
+// Casts between all dtypes.
+#include <cmath>
+#include <limits>
+
+#include "runtime/device/kernels/makers.h"
+#include "runtime/device/numbers/float_math.h"
+#include "runtime/device/numbers/targets.h"
+
+namespace cgraph::device {
+namespace {
+
+// Truncates; to an integer it saturates and NaN becomes 0, where C++ would be undefined.
+template <typename To, typename From>
+CGRAPH_INLINE To CastTo(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (x != x) return 0;
+    // 2^digits is exact in every float type, the greatest To may not be.
+    const From limit = std::ldexp(From(1), std::numeric_limits<To>::digits);
+    if (x >= limit) return std::numeric_limits<To>::max();
+    if (x <= (std::is_signed_v<To> ? -limit : From(0))) return std::numeric_limits<To>::lowest();
+  }
+  return static_cast<To>(x);
+}
+
+struct Bool {};  // as a target: whether the element is not zero
+
+template <typename From, typename To>
+struct CastLoop {
+  CGRAPH_INLINE static void Run(const void* x, void* out, int64_t count) {
+    const From* from = static_cast<const From*>(x);
+    for (int64_t i = 0; i < count; ++i) {
+      const Compute<From> value = from[i];
+      if constexpr (std::is_same_v<To, Bool>) static_cast<uint8_t*>(out)[i] = value != 0;
+      else static_cast<To*>(out)[i] = CastTo<To>(value);
+    }
+  }
+};
+
+}  // namespace
+
+KernelResult MakeCast(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 1, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[0], request.outputs[0]));
+  void (*loop)(const void*, void*, int64_t) = nullptr;
+  WithType(request.inputs[0].dtype, [&](auto from) {
+    using From = decltype(from);
+    if (request.outputs[0].dtype == DType::bool_) {
+      loop = BestOf<CastLoop<From, Bool>>();
+      return;
+    }
+    WithType(request.outputs[0].dtype,
+             [&](auto to) { loop = BestOf<CastLoop<From, decltype(to)>>(); });
+  });
+  return KernelOf([loop](std::span<const Tensor> in, std::span<const Tensor> out) {
+    loop(in[0].data, out[0].data, out[0].elements());
+  });
+}
+
+}  // namespace cgraph::device

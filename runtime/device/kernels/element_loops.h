@@ -1,0 +1,41 @@
+// The table of elementwise operations: from the name and dtype of an operation in kernels.def to the
+// loop that computes it. A kernel of one operation and a kernel of a fused chain run the same loops.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::device {
+
+// `count` elements: in[i] is where the i-th operand begins. A result may be the memory of an operand
+// with elements of the same size: element i is read before it is written.
+using ElementLoop = void (*)(const void* const* in, void* out, int64_t count);
+
+inline constexpr int kMostOperands = 3;
+
+struct ElementOp {
+  int operands = 0;
+  bool gives_bool = false;   // else the dtype of its operands
+  bool takes_bool = false;   // the first operand is bool, the others have the result's dtype
+  ElementLoop all = nullptr;                        // every operand moves along
+  ElementLoop only_a = nullptr, only_b = nullptr;   // of two operands, this one moves; may be null
+};
+
+// Nothing when there is no such operation, or not for the dtype. f16 and bf16 have no loops of
+// their own: they are widened to f32, tile by tile (HalfLoops).
+std::optional<ElementOp> FindElementOp(std::string_view name, plan::DType dtype);
+
+// Between f16 or bf16 and f32.
+struct HalfLoops {
+  void (*widen)(const void* half, void* f32, int64_t count);
+  void (*narrow)(const void* f32, void* half, int64_t count);
+};
+HalfLoops HalfLoopsOf(plan::DType dtype);
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_

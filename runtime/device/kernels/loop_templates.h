@@ -1,0 +1,108 @@
+// From an operation on elements (elementwise_ops.h) to loops of it.
+//
+// What is memory bound is compiled up to AVX2; functions of floats up to AVX-512.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_LOOP_TEMPLATES_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_LOOP_TEMPLATES_H_
+
+#include "runtime/device/kernels/element_loops.h"
+#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/makers.h"
+#include "runtime/device/numbers/targets.h"
+
+namespace cgraph::device {
+
+enum class Walking { kBoth, kOnlyA, kOnlyB };  // which of two operands moves along
+
+template <typename Operation, typename In, typename Out, Walking walking>
+struct BinaryLoop {
+  CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {
+    const In* a = static_cast<const In*>(in[0]);
+    const In* b = static_cast<const In*>(in[1]);
+    Out* to = static_cast<Out*>(out);
+    const In first_a = *a;
+    const In first_b = *b;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Operation::Of(walking == Walking::kOnlyB ? first_a : a[i],
+                            walking == Walking::kOnlyA ? first_b : b[i]);
+    }
+  }
+};
+
+template <typename Operation, typename T>
+struct UnaryLoop {
+  CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {
+    const T* x = static_cast<const T*>(in[0]);
+    T* to = static_cast<T*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = Operation::Of(x[i]);
+  }
+};
+
+template <typename Operation, typename T>
+struct SelectLoop {
+  CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {
+    const uint8_t* condition = static_cast<const uint8_t*>(in[0]);
+    const T* a = static_cast<const T*>(in[1]);
+    const T* b = static_cast<const T*>(in[2]);
+    T* to = static_cast<T*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = Operation::Of(condition[i], a[i], b[i]);
+  }
+};
+
+// Whether an operation of these dtypes is instantiated for the C++ type.
+template <DTypes dtypes, typename T>
+inline constexpr bool kComputes = dtypes == DTypes::kFloat  ? std::is_floating_point_v<T>
+                                  : dtypes == DTypes::kBool ? std::is_same_v<T, uint8_t>
+                                                            : true;
+
+template <typename Operation, DTypes dtypes, bool compares>
+std::optional<ElementOp> BinaryOp(DType dtype) {
+  if (!Contains(dtypes, dtype)) return std::nullopt;
+  ElementOp op{.operands = 2, .gives_bool = compares};
+  WithComputeType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kComputes<dtypes, T>) {
+      using Out = std::conditional_t<compares, uint8_t, T>;
+      op.all = BestOf<BinaryLoop<Operation, T, Out, Walking::kBoth>>();
+      op.only_a = BestOf<BinaryLoop<Operation, T, Out, Walking::kOnlyA>>();
+      op.only_b = BestOf<BinaryLoop<Operation, T, Out, Walking::kOnlyB>>();
+    }
+  });
+  return op;
+}
+
+template <typename Operation, DTypes dtypes>
+std::optional<ElementOp> UnaryOp(DType dtype) {
+  if (!Contains(dtypes, dtype)) return std::nullopt;
+  ElementOp op{.operands = 1};
+  WithComputeType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kComputes<dtypes, T>) {
+      using Loop = UnaryLoop<Operation, T>;
+      if constexpr (std::is_same_v<T, float>) op.all = WidestOf<Loop>();
+      else op.all = BestOf<Loop>();
+    }
+  });
+  return op;
+}
+
+template <typename Operation, DTypes dtypes>
+std::optional<ElementOp> SelectOp(DType dtype) {
+  if (!Contains(dtypes, dtype)) return std::nullopt;
+  ElementOp op{.operands = 3, .takes_bool = true};
+  WithComputeType(dtype, [&](auto zero) {
+    op.all = BestOf<SelectLoop<Operation, decltype(zero)>>();
+  });
+  return op;
+}
+
+// The parts of the table, each in the file of its loops.
+std::optional<ElementOp> FindBinary(std::string_view name, DType dtype);
+std::optional<ElementOp> FindCompare(std::string_view name, DType dtype);
+std::optional<ElementOp> FindUnary(std::string_view name, DType dtype);
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_LOOP_TEMPLATES_H_

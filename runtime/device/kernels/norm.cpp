@@ -1,0 +1,219 @@
+// layer_norm, rms_norm and l2_normalize over the last dimension, and their gradients.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/device/kernels/rows.h"
+
+namespace cgraph::device {
+namespace {
+
+// The mean of a row, and what brings its deviations to unit variance.
+struct Moments { double mean, scale; };
+template <typename C>
+CGRAPH_INLINE Moments MomentsOf(const C* x, int64_t count, double epsilon) {
+  const double mean = SumOfTerms<C>(count, [x](int64_t i) { return x[i]; }) / count;
+  const double squares = SumOfTerms<C>(count, [=](int64_t i) {
+    const double deviation = x[i] - mean;
+    return deviation * deviation;
+  });
+  return {mean, 1 / std::sqrt(squares / count + epsilon)};
+}
+
+template <typename C>
+struct LayerNormRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double epsilon) {
+    const C *x = in[0], *gain = in[1], *bias = in[2];
+    const Moments moments = MomentsOf(x, count, epsilon);
+    const C mean = static_cast<C>(moments.mean), scale = static_cast<C>(moments.scale);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * scale * gain[i] + bias[i];
+  }
+};
+
+template <typename C>
+CGRAPH_INLINE double SquaresOf(const C* x, int64_t count) {
+  return SumOfTerms<C>(count, [x](int64_t i) {
+    const double element = x[i];
+    return element * element;
+  });
+}
+
+template <typename C>
+struct RmsNormRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double epsilon) {
+    const C* x = in[0];
+    const C scale = static_cast<C>(1 / std::sqrt(SquaresOf(x, count) / count + epsilon));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] * scale;
+  }
+};
+
+// y = x * r with r = 1 / sqrt(mean(x * x) + epsilon), so gx = r * (gy - x * r * r * mean(x * gy)).
+template <typename C>
+struct RmsNormGradRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double epsilon) {
+    const C *x = in[0], *gy = in[1];
+    const double r = 1 / std::sqrt(SquaresOf(x, count) / count + epsilon);
+    const double along = SumOfTerms<C>(
+        count, [=](int64_t i) { return static_cast<double>(x[i]) * gy[i]; });
+    const C scale = static_cast<C>(r), back = static_cast<C>(r * r * along / count);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) gx[i] = scale * (gy[i] - x[i] * back);
+  }
+};
+
+// x / max(|x|, epsilon), as PyTorch's normalize.
+template <typename C>
+struct L2NormalizeRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double epsilon) {
+    const C* x = in[0];
+    const double length = std::sqrt(SquaresOf(x, count));
+    const C scale = static_cast<C>(1 / (length < epsilon ? epsilon : length));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] * scale;
+  }
+};
+
+template <typename C>
+struct L2NormalizeGradRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double epsilon) {
+    const C *x = in[0], *gy = in[1];
+    const double length = std::sqrt(SquaresOf(x, count));
+    const double along = SumOfTerms<C>(
+        count, [=](int64_t i) { return static_cast<double>(x[i]) * gy[i]; });
+    const bool small = length < epsilon;
+    const C scale = static_cast<C>(1 / (small ? epsilon : length));
+    const C back = static_cast<C>(small ? 0 : along / (length * length));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) gx[i] = scale * (gy[i] - x[i] * back);
+  }
+};
+
+// One row's gx, and its part of the gradients of gain and bias.
+template <typename C>
+struct LayerNormGradRow {
+  CGRAPH_INLINE static void Run(const C* x, const C* gain, const C* gy, C* gx, double* ggain,
+                                double* gbias, int64_t count, double epsilon) {
+    const Moments moments = MomentsOf(x, count, epsilon);
+    const C mean = static_cast<C>(moments.mean), scale = static_cast<C>(moments.scale);
+    const double g_mean =
+        SumOfTerms<C>(count, [=](int64_t i) { return static_cast<double>(gy[i]) * gain[i]; }) / count;
+    const double along = SumOfTerms<C>(count, [=](int64_t i) {
+      return static_cast<double>(gy[i]) * gain[i] * ((x[i] - mean) * scale);
+    }) / count;
+    const C level = static_cast<C>(g_mean), back = static_cast<C>(along);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      const C normal = (x[i] - mean) * scale, g = gy[i];
+      gx[i] = scale * (g * gain[i] - level - normal * back);
+      ggain[i] += static_cast<double>(g) * normal;
+      gbias[i] += g;
+    }
+  }
+};
+
+template <typename T>
+class LayerNormGradKernel final : public Kernel {
+ public:
+  using C = Compute<T>;
+  LayerNormGradKernel(const Request& request, double epsilon)
+      : epsilon_(epsilon), half_(HalfLoopsOf(request.outputs[0].dtype)),
+        longest_(static_cast<size_t>(request.inputs[1].dims[0])) {
+    workspace_.resize(4 * longest_);
+    sums_.resize(2 * longest_);
+  }
+
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string&) override {
+    const Tensor& x = inputs[0];
+    const int64_t rows = Product(x, 0, x.rank - 1), count = x.dims[x.rank - 1];
+    const RowAccess<T> access{1, half_};
+    C *row = workspace_.data(), *gain = row + longest_, *gy = gain + longest_, *gx = gy + longest_;
+    double *ggain = sums_.data(), *gbias = ggain + longest_;
+    std::fill(sums_.begin(), sums_.end(), 0);
+    access.Load(inputs[1].as<T>(), gain, count);
+    for (int64_t r = 0; r < rows; ++r) {
+      access.Load(x.as<T>() + r * count, row, count);
+      access.Load(inputs[2].as<T>() + r * count, gy, count);
+      function_(row, gain, gy, gx, ggain, gbias, count, epsilon_);
+      access.Store(gx, outputs[0].as<T>() + r * count, count);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      outputs[1].as<T>()[i] = T(ggain[i]);
+      outputs[2].as<T>()[i] = T(gbias[i]);
+    }
+    return true;
+  }
+
+ private:
+  const double epsilon_;
+  const HalfLoops half_;
+  const size_t longest_;
+  decltype(&LayerNormGradRow<C>::Run) const function_ = WidestOf<LayerNormGradRow<C>>();
+  std::vector<C> workspace_;
+  std::vector<double> sums_;
+};
+
+// The operand is a vector as long as a row of the first input.
+Status ExpectRowVector(const Request& request, const OperandType& vector) {
+  const OperandType& x = request.inputs[0];
+  if (vector.rank == 1 && SameDim(vector, 0, x, x.rank - 1)) return Status::Ok();
+  return Invalid(request, TypeText(vector) + " is no row of " + TypeText(x));
+}
+
+// Inputs of the dimensions of the result: `rows`; then vectors.
+template <template <typename> typename Row>
+KernelResult MakeNorm(const Request& request, size_t rows, size_t vectors) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, rows + vectors, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  const OperandType& x = request.inputs[0];
+  if (x.rank == 0) return Invalid(request, "it needs a last dimension");
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, x, request.outputs[0]));
+  for (size_t i = 1; i < rows; ++i) {
+    CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[i], x));
+  }
+  for (size_t i = rows; i < rows + vectors; ++i) {
+    CGRAPH_RETURN_IF_ERROR(ExpectRowVector(request, request.inputs[i]));
+  }
+  Result<double> epsilon = FloatAttribute(request, "epsilon");
+  if (!epsilon.ok()) return epsilon.status();
+  return MakeRows<Row>(request, static_cast<int>(rows), x.rank - 1, *epsilon);
+}
+
+}  // namespace
+
+KernelResult MakeLayerNorm(const Request& request) { return MakeNorm<LayerNormRow>(request, 1, 2); }
+KernelResult MakeRmsNorm(const Request& request) { return MakeNorm<RmsNormRow>(request, 1, 0); }
+KernelResult MakeRmsNormGrad(const Request& request) {
+  return MakeNorm<RmsNormGradRow>(request, 2, 0);
+}
+KernelResult MakeL2Normalize(const Request& request) {
+  return MakeNorm<L2NormalizeRow>(request, 1, 0);
+}
+KernelResult MakeL2NormalizeGrad(const Request& request) {
+  return MakeNorm<L2NormalizeGradRow>(request, 2, 0);
+}
+
+KernelResult MakeLayerNormGrad(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 3, 3));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  const OperandType& x = request.inputs[0];
+  if (x.rank == 0) return Invalid(request, "it needs a last dimension");
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, x, request.inputs[2]));
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, x, request.outputs[0]));
+  for (const OperandType* vector : {&request.inputs[1], &request.outputs[1], &request.outputs[2]}) {
+    CGRAPH_RETURN_IF_ERROR(ExpectRowVector(request, *vector));
+  }
+  Result<double> epsilon = FloatAttribute(request, "epsilon");
+  if (!epsilon.ok()) return epsilon.status();
+  if (!Contains(DTypes::kFloat, x.dtype)) return NoKernel(request);
+  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, x, x.rank - 1));
+  std::unique_ptr<Kernel> kernel;
+  WithType(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kIsFloat<T>) kernel = std::make_unique<LayerNormGradKernel<T>>(request, *epsilon);
+  });
+  return kernel;
+}
+
+}  // namespace cgraph::device

@@ -1,0 +1,205 @@
+// softmax and log_softmax along a dimension, their gradients from their results, and cross entropy.
+//
+// A row whose greatest element is -inf has no distribution: it is NaN, as in NumPy and PyTorch.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "runtime/device/kernels/reductions.h"
+#include "runtime/device/kernels/rows.h"
+
+namespace cgraph::device {
+namespace {
+
+template <typename C>
+CGRAPH_INLINE C MaxOfRow(const C* x, int64_t count) {
+  constexpr int kMost = 16;
+  C most[kMost];
+  for (int j = 0; j < kMost; ++j) most[j] = Least<C>();
+  int64_t i = 0;
+  for (; i + kMost <= count; i += kMost) {
+    for (int j = 0; j < kMost; ++j) most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
+  }
+  for (; i < count; ++i) most[0] = x[i] > most[0] ? x[i] : most[0];
+  for (int width = kMost / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) most[j] = most[j + width] > most[j] ? most[j + width] : most[j];
+  }
+  return most[0];
+}
+
+// NaN is not the greatest, but it goes through exp into the sum.
+template <typename C>
+struct SoftmaxRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double) {
+    const C* x = in[0];
+    const C most = MaxOfRow(x, count);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = Exp::Of(x[i] - most);
+    const C scale = static_cast<C>(1 / SumOfTerms<C>(count, [y](int64_t i) { return y[i]; }));
+    for (int64_t i = 0; i < count; ++i) y[i] *= scale;
+  }
+};
+
+template <typename C>
+CGRAPH_INLINE C LogOfSumOfExp(const C* x, C* scratch, int64_t count) {
+  const C most = MaxOfRow(x, count);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) scratch[i] = Exp::Of(x[i] - most);
+  const double sum = SumOfTerms<C>(count, [scratch](int64_t i) { return scratch[i]; });
+  return most + static_cast<C>(std::log(sum));
+}
+
+template <typename C>
+struct LogSoftmaxRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double) {
+    const C* x = in[0];
+    // In blocks, since the result may lie where x does.
+    constexpr int64_t kPart = 256;
+    C scratch[kPart];
+    const C most = MaxOfRow(x, count);
+    double sum = 0;
+    for (int64_t first = 0; first < count; first += kPart) {
+      const int64_t size = count - first < kPart ? count - first : kPart;
+      for (int64_t i = 0; i < size; ++i) scratch[i] = Exp::Of(x[first + i] - most);
+      sum += SumOfTerms<C>(size, [&](int64_t i) { return scratch[i]; });
+    }
+    const C log_sum = static_cast<C>(std::log(sum));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - most) - log_sum;
+  }
+};
+
+// gx = y * (gy - sum(y * gy))
+template <typename C>
+struct SoftmaxGradRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double) {
+    const C* y = in[0];
+    const C* gy = in[1];
+    const C sum = static_cast<C>(
+        SumOfTerms<C>(count, [=](int64_t i) { return static_cast<double>(y[i]) * gy[i]; }));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) gx[i] = y[i] * (gy[i] - sum);
+  }
+};
+
+// gx = gy - exp(y) * sum(gy)
+template <typename C>
+struct LogSoftmaxGradRow {
+  CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double) {
+    const C* y = in[0];
+    const C* gy = in[1];
+    const C sum = static_cast<C>(SumOfTerms<C>(count, [=](int64_t i) { return gy[i]; }));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) gx[i] = gy[i] - Exp::Of(y[i]) * sum;
+  }
+};
+
+template <template <typename> typename Row>
+KernelResult MakeAlong(const Request& request, size_t inputs) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, inputs, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  for (const OperandType& input : request.inputs) {
+    CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, input, request.outputs[0]));
+  }
+  Result<int> dim = DimAttribute(request, "dim", request.inputs[0]);
+  if (!dim.ok()) return dim.status();
+  return MakeRows<Row>(request, static_cast<int>(inputs), *dim, 0);
+}
+
+// The rows of a matrix of logits, each with the class that should have been likely.
+template <typename T>
+class CrossEntropyKernel final : public Kernel {
+ public:
+  using C = Compute<T>;
+  CrossEntropyKernel(const Request& request, bool gradient)
+      : gradient_(gradient), half_(HalfLoopsOf(request.inputs[0].dtype)) {
+    const OperandType& logits = request.inputs[0];
+    workspace_.resize(2 * static_cast<size_t>(logits.dims[logits.rank - 1]));
+  }
+
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    const Tensor& logits = inputs[0];
+    const int64_t classes = logits.dims[logits.rank - 1];
+    const int64_t rows = Product(logits, 0, logits.rank - 1);
+    const RowAccess<T> access{1, half_};
+    C* row = workspace_.data();
+    C* work = row + classes;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t target = inputs[1].as<int64_t>()[r];
+      if (target < 0 || target >= classes) {
+        error = fmt::format("cross_entropy: target {} is {}, of {} classes", r, target, classes);
+        return false;
+      }
+      access.Load(logits.as<T>() + r * classes, row, classes);
+      if (!gradient_) {
+        outputs[0].as<T>()[r] = T(log_sum_(row, work, classes) - row[target]);
+        continue;
+      }
+      const C scale = inputs[2].as<T>()[r];
+      const C* in[] = {row};
+      softmax_(in, work, classes, 0);
+      work[target] -= 1;
+      for (int64_t i = 0; i < classes; ++i) work[i] *= scale;
+      access.Store(work, outputs[0].as<T>() + r * classes, classes);
+    }
+    return true;
+  }
+
+ private:
+  struct LogSum {
+    CGRAPH_INLINE static C Run(const C* x, C* scratch, int64_t count) {
+      return LogOfSumOfExp(x, scratch, count);
+    }
+  };
+  const bool gradient_;
+  const HalfLoops half_;
+  C (*const log_sum_)(const C*, C*, int64_t) = WidestOf<LogSum>();
+  const RowFunction<C> softmax_ = WidestOf<SoftmaxRow<C>>();
+  std::vector<C> workspace_;
+};
+
+// `rows` has the dimensions of the logits without the last, the classes.
+Status CheckCrossEntropy(const Request& request, bool gradient) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, gradient ? 3 : 2, 1));
+  const OperandType& logits = request.inputs[0];
+  if (logits.rank == 0) return Invalid(request, "it needs a last dimension");
+  OperandType row = logits;
+  --row.rank;
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[1], row));
+  if (gradient) CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[2], row));
+  CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.outputs[0], gradient ? logits : row));
+  if (request.inputs[1].dtype != DType::i64 || request.outputs[0].dtype != logits.dtype ||
+      (gradient && request.inputs[2].dtype != logits.dtype)) {
+    return Invalid(request, "targets are i64, and everything else has one dtype");
+  }
+  return Status::Ok();
+}
+
+KernelResult MakeCrossEntropyOf(const Request& request, bool gradient) {
+  CGRAPH_RETURN_IF_ERROR(CheckCrossEntropy(request, gradient));
+  const OperandType& logits = request.inputs[0];
+  if (!Contains(DTypes::kFloat, logits.dtype)) return NoKernel(request);
+  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, logits, logits.rank - 1));
+  std::unique_ptr<Kernel> kernel;
+  WithType(request.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kIsFloat<T>) kernel = std::make_unique<CrossEntropyKernel<T>>(request, gradient);
+  });
+  return kernel;
+}
+
+}  // namespace
+
+KernelResult MakeSoftmax(const Request& request) { return MakeAlong<SoftmaxRow>(request, 1); }
+KernelResult MakeLogSoftmax(const Request& request) { return MakeAlong<LogSoftmaxRow>(request, 1); }
+KernelResult MakeSoftmaxGrad(const Request& request) { return MakeAlong<SoftmaxGradRow>(request, 2); }
+KernelResult MakeLogSoftmaxGrad(const Request& request) {
+  return MakeAlong<LogSoftmaxGradRow>(request, 2);
+}
+KernelResult MakeCrossEntropy(const Request& request) { return MakeCrossEntropyOf(request, false); }
+KernelResult MakeCrossEntropyGrad(const Request& request) {
+  return MakeCrossEntropyOf(request, true);
+}
+
+}  // namespace cgraph::device

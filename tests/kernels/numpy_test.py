@@ -1,0 +1,510 @@
+#!/usr/bin/python3
+"""Every op of the standard library against NumPy, the whole way: a .cgraph with one result per case,
+compiled, proved and run, its .npy results compared with what NumPy says in f64.
+
+Tolerances, relative to the greater of the expected value and the case's scale: f64 1e-12, f32 2e-6,
+f16 2**-10, bf16 2**-7 (one unit in the last place; NumPy has no bf16, so those cases take f32, which
+the program casts). Integers, bools and whatever only moves elements must be equal.
+"""
+import argparse
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "reference"))
+import normal as normal_reference  # noqa: E402
+
+FLOATS = ("f32", "f64", "f16", "bf16")
+INTS = ("i32", "i64", "u8", "i8")
+NUMBERS = FLOATS + INTS
+NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": np.float32,
+         "i32": np.int32, "i64": np.int64, "u8": np.uint8, "i8": np.int8, "bool": np.bool_}
+RELATIVE = {"f32": 2e-6, "f64": 1e-12, "f16": 2.0**-10, "bf16": 2.0**-7}
+SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-30, -1e-30, 88.0, -88.0, 700.0, -700.0]
+
+
+def to_bf16(x):
+    """f32 rounded to the nearest bf16, as f32."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype(np.uint32)
+    return np.where(np.isnan(x), x, rounded.view(np.float32).reshape(np.shape(x)))
+
+
+def erf(x):
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+def normal_cdf(x):
+    return np.vectorize(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)), otypes=[np.float64])(x)
+
+
+class Case:
+    """An expression of a, b, c; the inputs' arrays; what NumPy says, in f64 or exactly."""
+
+    def __init__(self, name, dtype, expression, inputs, expected, result=None, exact=False, scale=0,
+                 fails=None):
+        self.name, self.dtype, self.expression = name, dtype, expression
+        self.inputs, self.expected = inputs, np.asarray(expected)
+        self.result = result or dtype
+        self.exact = exact or self.result not in RELATIVE
+        self.scale = scale
+
+
+class Cases:
+    def __init__(self):
+        self.all, self.random = [], np.random.default_rng(7)
+
+    def values(self, dtype, shape, low=-4, high=4):
+        """Numbers that the dtype holds."""
+        if dtype == "bool":
+            return self.random.integers(0, 2, shape).astype(np.bool_)
+        if dtype in INTS:
+            return self.random.integers(max(low, 0) if dtype == "u8" else low, high + 1,
+                                        shape).astype(NUMPY[dtype])
+        x = self.random.uniform(low, high, shape).astype(NUMPY[dtype])
+        return to_bf16(x) if dtype == "bf16" else x
+
+    def add(self, name, dtype, expression, inputs, expected, **more):
+        with np.errstate(all="ignore"):
+            if callable(expected):
+                wide = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in inputs]
+                expected = expected(*wide)
+        self.all.append(Case(name, dtype, expression, inputs, expected, **more))
+
+
+# ---- the cases ----------------------------------------------------------------------------------
+
+PAIRS = [((), ()), ((5,), (5,)), ((33,), ()), ((), (33,)), ((4, 17), (17,)), ((4, 17), (4, 1)),
+         ((17,), (4, 1)), ((2, 3, 4, 5), (3, 1, 5)), ((0, 4), (4,)), ((3, 1), (1, 0)), ((700,), (700,))]
+SHAPES = [(), (1,), (7,), (64,), (3, 5), (2, 3, 65), (0, 3), (1000,)]
+
+
+def floored(op, zero):
+    """Integer division as the language has it: rounded down, and 0 by zero."""
+    def divide(a, b):
+        safe = np.where(b == 0, 1, b)
+        return np.where(b == 0, zero, op(a, safe)).astype(a.dtype)
+    return divide
+
+
+def elementwise(cases):
+    binary = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply,
+              "minimum": np.minimum, "maximum": np.maximum}
+    for dtype in NUMBERS:
+        ops = dict(binary)
+        ops["divide"] = floored(np.floor_divide, 0) if dtype in INTS else np.divide
+        ops["modulo"] = floored(np.mod, 0) if dtype in INTS else np.mod
+        for index, (name, function) in enumerate(ops.items()):
+            for shapes in PAIRS if index < 1 else PAIRS[4:8]:
+                a, b = (cases.values(dtype, shape, -20, 20) for shape in shapes)
+                if name == "modulo" and dtype in FLOATS:
+                    b = np.where(abs(b) < 0.5, 1, b).astype(a.dtype)
+                cases.add(name, dtype, f"{name}(a, b)", [a, b], function,
+                          scale=40 if name in ("add", "subtract") else 0)
+        for name, function in {"less": np.less, "less_equal": np.less_equal,
+                               "greater": np.greater, "greater_equal": np.greater_equal,
+                               "equal": np.equal, "not_equal": np.not_equal}.items():
+            a, b = cases.values(dtype, (4, 17), -2, 2), cases.values(dtype, (17,), -2, 2)
+            cases.add(name, dtype, f"{name}(a, b)", [a, b], function, result="bool")
+        for shapes in [((4, 17), (17,), ()), ((4, 1), (4, 17), (1, 17)), ((600,), (600,), (600,)),
+                       ((), (3,), (3,))]:
+            condition = cases.values("bool", shapes[0])
+            a, b = cases.values(dtype, shapes[1]), cases.values(dtype, shapes[2])
+            cases.add("select", dtype, "select(a, b, c)", [condition, a, b], np.where, exact=True)
+    for name, function in {"logical_and": np.logical_and, "logical_or": np.logical_or,
+                           "equal": np.equal}.items():
+        a, b = cases.values("bool", (4, 17)), cases.values("bool", (17,))
+        cases.add(name, "bool", f"{name}(a, b)", [a, b], function)
+    cases.add("logical_not", "bool", "logical_not(a)", [cases.values("bool", (9,))], np.logical_not)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def bell(x):
+    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+UNARY = {"negate": (np.negative, -9, 9), "abs": (np.abs, -9, 9), "square": (np.square, -9, 9),
+         "sqrt": (np.sqrt, 0, 9), "rsqrt": (lambda x: 1 / np.sqrt(x), 0.01, 9),
+         "exp": (np.exp, -10, 10), "log": (np.log, 0.01, 100), "tanh": (np.tanh, -5, 5),
+         "erf": (erf, -3, 3), "sin": (np.sin, -9, 9), "cos": (np.cos, -9, 9),
+         "sigmoid": (sigmoid, -20, 20), "silu": (lambda x: x * sigmoid(x), -20, 20),
+         "gelu": (lambda x: x * normal_cdf(x), -5, 5), "relu": (lambda x: np.maximum(x, 0), -9, 9)}
+GRADIENTS = {"relu_grad": lambda z, g: np.where(z > 0, g, 0),
+             "gelu_grad": lambda z, g: g * (normal_cdf(z) + z * bell(z)),
+             "silu_grad": lambda z, g: g * (sigmoid(z) * (1 + z * (1 - sigmoid(z)))),
+             "tanh_grad": lambda y, g: g * (1 - y * y),
+             "sigmoid_grad": lambda y, g: g * (y * (1 - y))}
+
+
+def functions(cases):
+    for dtype in FLOATS:
+        for name, (function, low, high) in UNARY.items():
+            for shape in SHAPES:
+                x = cases.values(dtype, shape, low, high)
+                scale = 1 if name in ("sin", "cos", "log", "gelu") else 0
+                cases.add(name, dtype, f"{name}(a)", [x], function, scale=scale)
+        for name, function in GRADIENTS.items():
+            for shape in [(), (7,), (3, 5), (1030,)]:
+                z, g = cases.values(dtype, shape, -3, 3), cases.values(dtype, shape)
+                cases.add(name, dtype, f"{name}(a, b)", [z, g], function, scale=4)
+        special = np.array(SPECIAL, NUMPY[dtype])
+        if dtype == "bf16":
+            special = to_bf16(special)
+        for name in ("exp", "log", "tanh", "erf", "sqrt", "relu", "abs", "negate"):
+            cases.add(name + " special", dtype, f"{name}(a)", [special], UNARY[name][0])
+    for dtype in INTS:
+        for name in ("negate", "abs", "square", "relu"):
+            x = cases.values(dtype, (65,), -9, 9)
+            cases.add(name, dtype, f"{name}(a)", [x],
+                      lambda v, f=UNARY[name][0]: f(v.astype(np.int64)).astype(v.dtype))
+
+
+def casts(cases):
+    for source in NUMBERS + ("bool",):
+        for target in NUMBERS + ("bool",):
+            x = cases.values(source, (3, 67), 0 if "u8" in (source, target) else -100, 100)
+            if source == "bf16" and target == "bf16":
+                continue
+
+            def expected(v, target=target):
+                if target == "bf16":
+                    return to_bf16(v.astype(np.float64).astype(np.float32))
+                return v.astype(NUMPY[target])
+            with np.errstate(all="ignore"):
+                cases.add(f"cast {source}", source, f"cast<{target}>(a)", [x], expected(x),
+                          result=target, exact=True)
+    extremes = np.array([math.nan, math.inf, -math.inf, 1e30, -1e30, 2.0**31, -5.5, 5.5])
+    for target, least, most in (("i32", -2**31, 2**31 - 1), ("u8", 0, 255), ("i8", -128, 127)):
+        saturated = [0, most, least, most, least, most, max(-5, least), 5]
+        cases.add("cast saturates", "f64", f"cast<{target}>(a)", [extremes], saturated,
+                  result=target)
+    # Half way between two f16, and just above it: rounded once, not twice through f32.
+    ties = np.array([1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, 65520, 65519.999999, 2.0**-25, 1e-8])
+    with np.errstate(over="ignore"):
+        cases.add("cast rounds once", "f64", "cast<f16>(a)", [ties], ties.astype(np.float16),
+                  result="f16", exact=True)
+
+
+def matmuls(cases):
+    shapes = [((3, 4), (4, 5)), ((1, 64), (64, 33)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)),
+              ((2, 1, 3, 4), (6, 4, 5)), ((3, 0), (0, 5)), ((0, 4), (4, 5)), ((130, 70), (70, 90))]
+    for dtype in NUMBERS:
+        large = [((20, 600), (600, 530))] if dtype in ("f16", "bf16") else []
+        for a_shape, b_shape in shapes + large:
+            for ta in (False, True):
+                for tb in (False, True):
+                    a, b = cases.values(dtype, a_shape, -3, 3), cases.values(dtype, b_shape, -3, 3)
+
+                    def product(x, y):
+                        return np.matmul(x, y).astype(x.dtype)
+                    expected = product(a.astype(np.float64), b.astype(np.float64))
+                    if dtype in INTS:
+                        expected = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(a.dtype)
+                    given = [np.swapaxes(a, -1, -2) if ta else a, np.swapaxes(b, -1, -2) if tb else b]
+                    flags = ", transpose_a: true" * ta + ", transpose_b: true" * tb
+                    cases.add("matmul", dtype, f"matmul(a, b{flags})", given, expected,
+                              scale=3 * math.sqrt(a_shape[-1]))
+
+
+def reductions(cases):
+    whole = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}
+    for dtype in NUMBERS:
+        for name, function in whole.items():
+            if name == "mean" and dtype in INTS:
+                continue
+            for shape in [(), (1,), (7,), (3, 130), (1025,), (2, 3, 4)]:
+                x = cases.values(dtype, shape)
+
+                def reduced(v, f=function, d=dtype, **more):
+                    return f(v, **more).astype(NUMPY[d]) if d in INTS else f(v, **more)
+                scale = math.sqrt(x.size) if name in ("sum", "mean") else 0
+                cases.add(name, dtype, f"{name}(a)", [x], reduced, scale=scale)
+            for shape in [(7,), (3, 130), (2, 5, 70), (4, 1, 3)]:
+                for dim in range(len(shape)):
+                    x = cases.values(dtype, shape)
+                    cases.add(f"{name}_dim", dtype, f"{name}_dim(a, dim: {dim})", [x],
+                              reduced(x.astype(np.float64) if dtype in FLOATS else x, axis=dim),
+                              scale=math.sqrt(shape[dim]) if name in ("sum", "mean") else 0)
+        for dim in (0, 1):
+            x = cases.values(dtype, (9, 20))
+            cases.add("argmax", dtype, f"argmax(a, dim: {dim})", [x], np.argmax(x, dim), result="i64")
+        for shape, to in [((4, 17), (17,)), ((4, 17), (4, 1)), ((4, 17), ()), ((2, 3, 70), (3, 1)),
+                          ((2, 3, 4, 5), (2, 1, 4, 1)), ((4, 17), (4, 17)), ((0, 3), (3,)),
+                          ((2, 3, 4), (1, 1, 1))]:
+            x = cases.values(dtype, shape)
+            wide = x.astype(np.float64) if dtype in FLOATS else x
+            leading = tuple(range(len(shape) - len(to)))
+            ones = tuple(i for i in range(len(leading), len(shape))
+                         if to[i - len(leading)] == 1 and shape[i] != 1)
+            expected = wide.sum(axis=leading + ones, dtype=wide.dtype).reshape(to)
+            dims = ", ".join(map(str, to))
+            cases.add("sum_to", dtype, f"sum_to<{dtype}[{dims}]>(a)" if to else f"sum_to<{dtype}>(a)",
+                      [x], expected, scale=math.sqrt(x.size))
+
+
+def shapes(cases):
+    for dtype in NUMBERS + ("bool",):
+        def moved(name, expression, inputs, function, dtype=dtype):
+            cases.add(name, dtype, expression, inputs, function(*inputs), exact=True)
+
+        x = cases.values(dtype, (2, 3, 4))
+        moved("reshape", "reshape(a, [4, 6])", [x], lambda v: v.reshape(4, 6))
+        moved("reshape", "reshape(a, [1])", [cases.values(dtype, ())], lambda v: v.reshape(1))
+        moved("split_dim", "split_dim(a, dim: 2, parts: 2)", [x], lambda v: v.reshape(2, 3, 2, 2))
+        moved("merge_dims", "merge_dims(a, dim: 0)", [x], lambda v: v.reshape(6, 4))
+        moved("unsqueeze", "unsqueeze(a, dim: 1)", [x], lambda v: v[:, None])
+        moved("squeeze", "squeeze(a, dim: 1)", [x[:, :1]], lambda v: v[:, 0])
+        moved("transpose", "transpose(a)", [x], lambda v: v.swapaxes(-1, -2))
+        moved("transpose", "transpose(a)", [cases.values(dtype, (70, 35))], lambda v: v.T)
+        for order in [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)]:
+            moved("permute", f"permute(a, {list(order)})", [x], lambda v: v.transpose(order))
+        y = cases.values(dtype, (3, 5, 1, 33))
+        moved("permute", "permute(a, [3, 0, 2, 1])", [y], lambda v: v.transpose(3, 0, 2, 1))
+        moved("permute", "permute(a, [1, 0])", [cases.values(dtype, (0, 3))], lambda v: v.T)
+        for source, target in [((), (3,)), ((4, 1), (4, 17)), ((17,), (4, 17)), ((3, 1, 2), (2, 3, 5, 2))]:
+            dims = ", ".join(map(str, target))
+            moved("expand", f"expand<{dtype}[{dims}]>(a)", [cases.values(dtype, source)],
+                  lambda v: np.broadcast_to(v, target))
+        z = cases.values(dtype, (2, 5, 4))
+        moved("concat", "concat(a, b, dim: 1)", [x, z], lambda v, w: np.concatenate([v, w], 1))
+        moved("join", "join([a, b, a], dim: 0)", [x, x + x if dtype != "bool" else x],
+              lambda v, w: np.concatenate([v, w, v], 0))
+        moved("stack", "stack([a, a])", [x], lambda v: np.stack([v, v]))
+        for part in range(2):
+            moved("split", f"split(a, parts: 2, dim: 2)[{part}]", [x],
+                  lambda v: np.split(v, 2, 2)[part])
+        moved("slice", "slice(a, dim: 1, from: 1, length: 2)", [x], lambda v: v[:, 1:3])
+
+        def updated(v, w, *at):
+            v = v.copy()
+            v[tuple(slice(i, i + n) for i, n in zip(at, w.shape))] = w
+            return v
+        for part, at in [((1, 2, 2), (1, 1, 2)), ((2, 1, 4), (0, 2, 0)), ((2, 3, 4), (0, 0, 0)),
+                         ((1, 1, 1), (1, 2, 3)), ((0, 1, 1), (1, 2, 3)), ((1, 3, 4), (1, 0, 0))]:
+            moved("update", f"update(a, b, at: {list(at)})", [x, cases.values(dtype, part)],
+                  lambda v, w: updated(v, w, *at))
+        moved("update_row", "update_row(a, b, at: 1)", [x, cases.values(dtype, (3, 4))],
+              lambda v, w: np.stack([v[0], w]))
+        index = np.array([[3, 0], [3, 1]])
+        table = cases.values(dtype, (5, 7))
+        moved("gather_rows", "gather_rows(a, b)", [table, index], lambda t, i: t[i])
+        if dtype == "bool":
+            continue
+        gradient = cases.values(dtype, (2, 2, 7))
+        expected = np.zeros((5, 7), np.float64 if dtype in FLOATS else gradient.dtype)
+        np.add.at(expected, index, gradient.astype(expected.dtype))
+        cases.add("gather_rows_grad", dtype, "gather_rows_grad(a, b, rows: 5)", [index, gradient],
+                  expected, scale=8)
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def rows(cases):
+    for dtype in FLOATS:
+        for shape, dim in [((10,), -1), ((3, 130), -1), ((3, 130), 0), ((2, 5, 7), 1), ((4, 1), 1),
+                           ((0, 3), 1), ((2, 1000), 1)]:
+            x, g = cases.values(dtype, shape, -8, 8), cases.values(dtype, shape)
+            y = softmax(x.astype(np.float64), dim) if x.size else x
+            logs = np.log(y)
+            cases.add("softmax", dtype, f"softmax(a, dim: {dim})", [x], y)
+            cases.add("log_softmax", dtype, f"log_softmax(a, dim: {dim})", [x], logs, scale=16)
+            given = y.astype(NUMPY[dtype])
+            given = to_bf16(given) if dtype == "bf16" else given
+            cases.add("softmax_grad", dtype, f"softmax_grad(a, b, dim: {dim})", [given, g],
+                      lambda v, w: v * (w - (v * w).sum(dim, keepdims=True)), scale=4)
+            given = logs.astype(NUMPY[dtype])
+            given = to_bf16(given) if dtype == "bf16" else given
+            cases.add("log_softmax_grad", dtype, f"log_softmax_grad(a, b, dim: {dim})", [given, g],
+                      lambda v, w: w - np.exp(v) * w.sum(dim, keepdims=True),
+                      scale=4 * math.sqrt(max(1, shape[dim])))
+        for shape in [(10,), (3, 130), (2, 5, 7), (0, 3), (2, 1000)]:
+            norms(cases, dtype, shape)
+        for shape in [(4, 4), (2, 3, 5), (3, 5, 3), (2, 0, 3)]:
+            x = cases.values(dtype, shape)
+            n, m = shape[-2:]
+            mask = np.arange(m)[None, :] > np.arange(n)[:, None] + m - n
+            cases.add("causal_mask", dtype, "causal_mask(a)", [x], np.where(mask, -np.inf, x))
+        for shape in [(10,), (3, 130), (2, 3, 5), (0, 4)]:
+            cross_entropies(cases, dtype, shape)
+
+
+def norms(cases, dtype, shape):
+    x, g = cases.values(dtype, shape), cases.values(dtype, shape)
+    gain, bias = cases.values(dtype, shape[-1:]), cases.values(dtype, shape[-1:])
+
+    def normal(v, epsilon):
+        centered = v - v.mean(-1, keepdims=True)
+        scale = 1 / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
+        return centered * scale, scale
+
+    def layer_norm_grad(v, w, s):
+        y, scale = normal(v, 1e-5)
+        gx = scale * (s * w - (s * w).mean(-1, keepdims=True) - y * (s * w * y).mean(-1, keepdims=True))
+        return gx, (s * y).reshape(-1, shape[-1]).sum(0), s.reshape(-1, shape[-1]).sum(0)
+
+    wide = [v.astype(np.float64) for v in (x, gain, g)]
+    cases.add("layer_norm", dtype, "layer_norm(a, b, c)", [x, gain, bias],
+              lambda v, w, b: normal(v, 1e-5)[0] * w + b, scale=8)
+    for field, expected in zip(("x", "gain", "bias"), layer_norm_grad(*wide)):
+        cases.add("layer_norm_grad", dtype, f"layer_norm_grad(a, b, c).{field}", [x, gain, g],
+                  expected, scale=16)
+
+    def rms(v):
+        return 1 / np.sqrt((v * v).mean(-1, keepdims=True) + 1e-6)
+    cases.add("rms_norm", dtype, "rms_norm(a)", [x], lambda v: v * rms(v))
+    cases.add("rms_norm_grad", dtype, "rms_norm_grad(a, b)", [x, g], lambda v, s: rms(v) * (
+        s - v * rms(v)**2 * (v * s).mean(-1, keepdims=True)), scale=4)
+
+    def length(v):
+        return np.sqrt((v * v).sum(-1, keepdims=True))
+    cases.add("l2_normalize", dtype, "l2_normalize(a)", [x], lambda v: v / length(v))
+    cases.add("l2_normalize_grad", dtype, "l2_normalize_grad(a, b)", [x, g], lambda v, s: (
+        s - v * (v * s).sum(-1, keepdims=True) / length(v)**2) / length(v), scale=4)
+
+
+def cross_entropies(cases, dtype, shape):
+    x, g = cases.values(dtype, shape), cases.values(dtype, shape[:-1])
+    target = cases.random.integers(0, shape[-1], shape[:-1])
+    wide = x.astype(np.float64)
+    y = softmax(wide, -1) if x.size else wide
+    hot = np.eye(shape[-1])[target]
+    cases.add("cross_entropy", dtype, "cross_entropy(a, b)", [x, target], -np.log((y * hot).sum(-1)),
+              scale=8)
+    cases.add("cross_entropy_grad", dtype, "cross_entropy_grad(a, b, c)", [x, target, g],
+              (y - hot) * g.astype(np.float64)[..., None], scale=4)
+
+
+def creation(cases):
+    for dtype in NUMBERS:
+        one = cases.values(dtype, ())
+        for name, expression, expected in [
+                ("zeros", f"zeros<{dtype}[2, 3]>()", np.zeros((2, 3))),
+                ("ones", f"ones<{dtype}[0, 3]>()", np.ones((0, 3))),
+                ("ones", f"ones<{dtype}[65]>()", np.ones(65)),
+                ("full", f"full<{dtype}[3]>(7.0)", np.full(3, 7)),
+                ("iota", f"iota<{dtype}[2, 50]>()", np.arange(100).reshape(2, 50))]:
+            # Their only inputs are what is made; the input keeps the graph's shape the same.
+            cases.add(name, dtype, expression, [one], expected.astype(NUMPY[dtype]), exact=True)
+    for dtype in ("f64", "f32", "f16"):
+        expected = normal_reference.normal(7, (300,), np.float64).astype(NUMPY[dtype])
+        cases.add("normal", dtype, f"normal<{dtype}[300]>(seed: 7)", [np.zeros((), NUMPY[dtype])],
+                  expected, exact=True)
+
+
+# ---- running them -------------------------------------------------------------------------------
+
+IMPORTS = "import std.tensor\nimport std.nn\nimport std.grad\n"
+
+
+def type_of(dtype, shape):
+    return f"{dtype}[{', '.join(map(str, shape))}]" if shape else dtype
+
+
+def program(cases):
+    """One method per case; bf16 comes in and goes out as f32."""
+    names = {np.dtype(v): k for k, v in NUMPY.items() if k != "bf16"}
+    methods, calls, inputs, outputs = [], [], {}, []
+    for number, case in enumerate(cases):
+        declared, given, expression = [], [], case.expression
+        for letter, array in zip("abc", case.inputs):
+            outside = names[array.dtype]
+            is_half = case.dtype == "bf16" and outside == "f32"
+            declared.append(f"{letter}_: {type_of(outside, array.shape)}" if is_half
+                            else f"{letter}: {type_of(outside, array.shape)}")
+            given.append(f"{letter}{number}")
+            inputs[f"{letter}{number}"] = array
+        casts_in = "".join(f"let {d[0]} = cast<bf16>({d[0]}_) " for d in declared if d[1] == "_")
+        outside = "f32" if case.result == "bf16" else case.result
+        if case.result == "bf16":
+            expression = f"cast<f32>({expression})"
+        result = type_of(outside, case.expected.shape)
+        methods.append(f"  method m{number}({', '.join(declared)}) -> {result} {{\n"
+                       f"    {casts_in}\n    return {expression}\n  }}")
+        outputs.append(f"r{number}: {result}")
+        calls.append(f"r{number}: p.m{number}({', '.join(given)})")
+    parameters = ", ".join(f"{n}: {type_of(names[a.dtype], a.shape)}" for n, a in inputs.items())
+    text = (IMPORTS + "actor A() {\n" + "\n".join(methods) + "\n}\nplace p = A() on cpu[0]\n"
+            f"graph all({parameters}) -> ({', '.join(outputs)}) {{\n"
+            f"  return ({', '.join(calls)})\n}}\n")
+    return text, inputs
+
+
+def run(cases, tools, folder):
+    text, inputs = program(cases)
+    (folder / "cases.cgraph").write_text(text)
+    subprocess.run([tools["cgc"], "compile", "cases.cgraph", "-o", "cases.cgplan"], cwd=folder,
+                   check=True, timeout=120)
+    command = [tools["cgrun"], "cases.cgplan", "-q"]
+    for name, array in inputs.items():
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(array).reshape(array.shape))
+        command += ["--input", f"{name}={name}.npy"]
+    for number in range(len(cases)):
+        command += ["--output", f"r{number}=r{number}.npy"]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    return [np.load(folder / f"r{number}.npy") for number in range(len(cases))]
+
+
+def difference(case, got):
+    """What is wrong with a result, or nothing."""
+    expected = case.expected
+    if got.shape != expected.shape:
+        return f"shape {got.shape}, expected {expected.shape}"
+    if case.exact:
+        same = np.array_equal(got, expected, equal_nan=got.dtype.kind == "f")
+        return None if same else f"{got.ravel()[:8]} is not {expected.ravel()[:8]}"
+    got = got.astype(np.float64)
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(NUMPY[case.result]).astype(np.float64)
+        if case.result == "bf16":
+            rounded = to_bf16(expected.astype(np.float32)).astype(np.float64)
+        close = abs(got - expected) <= RELATIVE[case.result] * np.maximum(abs(expected), case.scale)
+        least = {"f16": 2.0**-24, "bf16": 2.0**-133, "f32": 2.0**-149, "f64": 0}[case.result]
+        close |= abs(got - expected) <= 2 * least
+        close |= (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    if close.all():
+        return None
+    at = int(np.argmin(close.ravel()))
+    return f"element {at}: {got.ravel()[at]!r}, expected {expected.ravel()[at]!r}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--only", help="a group, or the name of an op")
+    options = parser.parse_args()
+    tools = {"cgc": options.cgc, "cgrun": options.cgrun}
+
+    checked, failures = 0, []
+    for group in (elementwise, functions, casts, matmuls, reductions, shapes, rows, creation):
+        cases = Cases()
+        group(cases)
+        chosen = [c for c in cases.all
+                  if options.only in (None, group.__name__) or c.name.split()[0] == options.only]
+        for first in range(0, len(chosen), 250):
+            part = chosen[first:first + 250]
+            with tempfile.TemporaryDirectory() as folder:
+                results = run(part, tools, pathlib.Path(folder))
+            for case, got in zip(part, results):
+                checked += 1
+                wrong = difference(case, got)
+                if wrong:
+                    shapes_text = ", ".join(str(x.shape) for x in case.inputs)
+                    failures.append(f"{case.name} {case.dtype} {shapes_text}: {case.expression}: {wrong}")
+    print("\n".join(failures[:60]), end="\n" if failures else "")
+    print(f"numpy: {checked} cases checked, {len(failures)} failed")
+    sys.exit(1 if failures or checked == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
