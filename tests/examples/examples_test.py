@@ -5,6 +5,7 @@
 """
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -205,13 +206,76 @@ def all_reduce_three_ways(r):
         expect(np.allclose(y, 10 * x, atol=1e-5), f"{ways[i // 4]}[{i % 4}] gave {y}")
 
 
+def weights(seed, shape, scale):
+    return normal(seed, shape).astype(np.float32) * np.float32(scale)
+
+
+def rms_norm(x):
+    return x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + 1e-6)
+
+
+def tensor_parallel_mlp(r):
+    gelu = np.vectorize(lambda v: v * 0.5 * (1 + math.erf(v / math.sqrt(2))))
+    up, down = weights(1, (32, 64), 0.2), weights(2, (64, 32), 0.2)
+    x = np.random.default_rng(2).standard_normal((8, 32)).astype(np.float32)
+    expected = x.astype(np.float64)
+    for _ in range(2):
+        expected = rms_norm(expected + gelu(expected @ up) @ down)
+    for shards in (1, 4):
+        plan = r.compile("tensor_parallel_mlp.cgraph", "-D", f"T={shards}")
+        for y in r.run(plan, {"x": x}, [f"result[{i}]" for i in range(shards)]):
+            error = np.abs(y - expected).max()
+            expect(error < 1e-4, f"tensor_parallel_mlp on {shards}: off by {error}")
+
+
+class Decoder:
+    """kv_decode in NumPy: without a cache, every step looks at all positions again."""
+    heads, width, layers = 4, 8, 3
+    d = heads * width
+
+    def __init__(self):
+        self.table, self.head = weights(1, (50, self.d), 1), weights(2, (self.d, 50), 1)
+        self.qkv = [weights(10 + l, (self.d, 3 * self.d), 0.25) for l in range(self.layers)]
+        self.out = [weights(20 + l, (self.d, self.d), 0.25) for l in range(self.layers)]
+
+    def logits(self, tokens):
+        batch, n = tokens.shape
+        x = self.table[tokens].astype(np.float64)
+        for qkv, out in zip(self.qkv, self.out):
+            q, k, v = (part.reshape(batch, n, self.heads, self.width).transpose(0, 2, 1, 3)
+                       for part in np.split(rms_norm(x) @ qkv, 3, axis=2))
+            score = q @ k.transpose(0, 1, 3, 2) / np.sqrt(self.width)
+            score = np.where(np.tril(np.ones((n, n), bool)), score, -np.inf)
+            weight = np.exp(score - score.max(axis=-1, keepdims=True))
+            weight /= weight.sum(axis=-1, keepdims=True)
+            x = x + (weight @ v).transpose(0, 2, 1, 3).reshape(batch, n, self.d) @ out
+        return rms_norm(x[:, -1]) @ self.head
+
+
+def kv_decode(r):
+    prompt = np.random.default_rng(5).integers(0, 50, (2, 6))
+    decoder, tokens = Decoder(), prompt
+    for _ in range(5):
+        logits = decoder.logits(tokens)
+        best = np.sort(logits, axis=1)
+        expect((best[:, -1] - best[:, -2] > 1e-3).all(), "the reference cannot tell two tokens apart")
+        tokens = np.concatenate([tokens, logits.argmax(axis=1)[:, None]], axis=1)
+    plan = r.compile("kv_decode.cgraph")
+    (made,) = r.run(plan, {"tokens": prompt}, ["tokens"], "--graph", "generate")
+    expect(np.array_equal(made.T, tokens[:, 6:]), f"kv_decode made {made.T}, not {tokens[:, 6:]}")
+    (first,) = r.run(plan, {"tokens": prompt}, ["result"], "--graph", "prefill")
+    expect(np.array_equal(first, made[0]), f"prefill gave {first}, not {made[0]}")
+    full = command([r.cgrun, str(plan), "--graph", "decode", "-n", "17"], status=1).stderr
+    expect("the cache is full" in full, f"17 positions in a cache of 16: {full}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
-                ping_pong_devices, all_reduce_three_ways]
+                ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, kv_decode]
     for example in examples:
         with tempfile.TemporaryDirectory() as folder:
             runner.folder = pathlib.Path(folder)
