@@ -46,6 +46,30 @@ void OpCost(Checker& checker, OpId id, Resolver& resolver) {
   }
 }
 
+// Whether the type is T[*s] or T[*broadcast(...)]: the whole shape is one run.
+bool IsOneRun(const Checker& checker, TypeId type) {
+  const auto* tensor = std::get_if<TensorType>(&checker.program.types[type].node);
+  return tensor && tensor->dims.size() == 1 && tensor->dims[0].kind == Dim::kRun;
+}
+
+void OpElementwise(Checker& checker, OpId id) {
+  const syntax::OpDecl& decl = *checker.ops[id].decl;
+  Op& op = checker.program.ops[id];
+  op.elementwise = decl.elementwise.has_value();
+  if (!op.elementwise || !op.signature.result.valid()) return;
+  bool shaped = !op.fails && op.effect.empty() && IsOneRun(checker, op.signature.result);
+  for (const Parameter& parameter : op.signature.parameters) {
+    const auto& type = checker.program.types[parameter.type].node;
+    shaped &= std::holds_alternative<CompileTimeType>(type) || IsOneRun(checker, parameter.type);
+  }
+  if (shaped) return;
+  checker.diagnostics
+      .Report(Code::kE0424, *decl.elementwise,
+              "an `elementwise` op makes each element of its result of its operands' elements "
+              "there: tensors are written T[*s], it cannot fail, and it has no effect")
+      .AddNote(op.range, "the op is declared here");
+}
+
 void OpBody(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
@@ -56,6 +80,7 @@ void OpBody(Checker& checker, OpId id) {
   op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
   op.effect = decl->effect ? decl->effect->text : "";
   op.fails = decl->fails;
+  OpElementwise(checker, id);
   if (!decl->inplace) return;
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const Parameter& parameter = op.signature.parameters[i];

@@ -6,6 +6,7 @@
 #include "compiler/check/check.h"
 #include "compiler/emit/emit.h"
 #include "compiler/elaborate/elaborate.h"
+#include "compiler/graph/fuse.h"
 #include "compiler/graph/print.h"
 #include "compiler/program/print.h"
 #include "compiler/schedule/print.h"
@@ -132,12 +133,17 @@ Compilation Pipeline::Run() {
   if (!diagnostics_.has_errors()) Validate(program);
   if (!Finish(Phase::kProgram, [&](auto& out) { Print(program, out); })) return std::move(result_);
 
-  const graph::Module module = Elaborate(
+  graph::Module module = Elaborate(
       program,
       {.defines = options_.defines, .graphs = options_.graphs, .inflight = options_.inflight},
       diagnostics_);
   clock_.Done("elaborate");
-  if (!diagnostics_.has_errors()) Validate(module);
+  if (!diagnostics_.has_errors()) {
+    Validate(module);
+    Fuse(module);
+    Validate(module);
+    clock_.Done("fuse");
+  }
   if (!Finish(Phase::kGraph, [&](auto& out) { Print(module, out); })) return std::move(result_);
   if (options_.check_only) return std::move(result_);
 

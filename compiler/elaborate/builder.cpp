@@ -91,7 +91,8 @@ graph::OpId GraphBuilder::AddCollective(graph::Op op, std::vector<graph::Type> r
 
 graph::OpId GraphBuilder::AddCopyOp(graph::CallId call, graph::Use source, Range range) {
   graph::Op op;
-  op.name = op.kernel = "copy";
+  op.name = op.kernel = graph::kCopyKernel;
+  op.elementwise = true;
   op.call = call;
   op.device = graph_.calls[call].device;
   op.operands = {source};

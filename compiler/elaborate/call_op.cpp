@@ -263,6 +263,7 @@ Value Elaborator::EmitOp(const OpCall& call, Frame& op_frame) {
   out.kernel = op.kernel;
   out.fails = op.fails;
   out.effect = !op.effect.empty();
+  out.elementwise = op.elementwise;
   out.range = call.range;
   AddParameters(call, op_frame, out);
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {

@@ -4,6 +4,7 @@
 
 #include "compiler/base/check.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace cgraph::emit {
 namespace {
@@ -32,18 +33,40 @@ std::unique_ptr<plan::Attribute> MakeAttribute(const graph::Attribute& attribute
   return result;
 }
 
-std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
+std::unique_ptr<plan::Primitive> MakePrimitive(const std::string& kernel,
+                                               const std::vector<graph::Attribute>& attributes) {
   auto primitive = std::make_unique<plan::Primitive>();
-  primitive->op = op.kernel;
-  for (const graph::Attribute& attribute : op.attributes) {
+  primitive->op = kernel;
+  for (const graph::Attribute& attribute : attributes) {
     primitive->attributes.push_back(MakeAttribute(attribute));
   }
-  for (size_t i = 0; i < op.operands.size() + op.results.size(); ++i) {
-    primitive->operands.push_back(static_cast<int32_t>(i));
+  return primitive;
+}
+
+// A fused op's primitives: each hands what it makes to those after it in a temporary of its number,
+// the last one to the result.
+void AddSteps(const graph::Op& op, plan::Kernel& kernel) {
+  for (size_t i = 0; i < op.steps.size(); ++i) {
+    const graph::FusedStep& step = op.steps[i];
+    const bool last = i + 1 == op.steps.size();
+    auto primitive = MakePrimitive(step.kernel, step.attributes);
+    primitive->operands.assign(step.operands.begin(), step.operands.end());
+    primitive->operands.push_back(static_cast<int32_t>(last ? op.operands.size() : -1 - i));
+    if (!last) kernel.temporaries.push_back(PlanDType(step.dtype));
+    kernel.body.push_back(std::move(primitive));
   }
+}
+
+std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   auto kernel = std::make_unique<plan::Kernel>();
   kernel->name = op.kernel;
-  kernel->body.push_back(std::move(primitive));
+  if (op.steps.empty()) {
+    kernel->body.push_back(MakePrimitive(op.kernel, op.attributes));
+    for (size_t i = 0; i < op.operands.size() + op.results.size(); ++i) {
+      kernel->body[0]->operands.push_back(static_cast<int32_t>(i));
+    }
+  }
+  AddSteps(op, *kernel);
   kernel->flops = op.flops;
   kernel->bytes = op.bytes;
   kernel->fails = op.fails;
@@ -56,15 +79,18 @@ std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
 // Two ops with the same text are the same kernel. Texts carry their length, so that no attribute's
 // text can look like the rest of another.
 std::string Identity(const plan::Kernel& kernel) {
-  const plan::Primitive& body = *kernel.body[0];
-  std::string text = fmt::format("{} {} {} {} {}", kernel.name, body.operands.size(), kernel.flops,
-                                 kernel.bytes, kernel.fails);
-  for (const auto& attribute : body.attributes) {
-    text += fmt::format(" {}:{}:{}:{}", attribute->name, static_cast<int>(attribute->dtype),
-                        attribute->text.size(), attribute->text);
-    for (int64_t value : attribute->ints) text += fmt::format(" i{}", value);
-    for (uint64_t value : attribute->bits) text += fmt::format(" b{}", value);
+  std::string text =
+      fmt::format("{} {} {} {}", kernel.name, kernel.flops, kernel.bytes, kernel.fails);
+  for (const auto& primitive : kernel.body) {
+    text += fmt::format(" {}({})", primitive->op, fmt::join(primitive->operands, ","));
+    for (const auto& attribute : primitive->attributes) {
+      text += fmt::format(" {}:{}:{}:{}", attribute->name, static_cast<int>(attribute->dtype),
+                          attribute->text.size(), attribute->text);
+      for (int64_t value : attribute->ints) text += fmt::format(" i{}", value);
+      for (uint64_t value : attribute->bits) text += fmt::format(" b{}", value);
+    }
   }
+  for (plan::DType dtype : kernel.temporaries) text += fmt::format(" t{}", static_cast<int>(dtype));
   for (const plan::Inplace& pair : kernel.inplace) {
     text += fmt::format(" {}={}", pair.input(), pair.output());
   }

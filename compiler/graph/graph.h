@@ -121,6 +121,18 @@ struct Collective {
   Transport via = Transport::kAuto;    // asked for
 };
 
+// Commits a value to state, or makes a snapshot of one.
+inline constexpr const char* kCopyKernel = "copy";
+
+// What one kernel that Fuse made of several does in turn. Operand i is the op's; -1 - k is what step
+// k made, of which only the last step's leaves the kernel.
+struct FusedStep {
+  std::string kernel;
+  std::vector<Attribute> attributes;
+  std::vector<int> operands;
+  DType dtype;  // of what it makes
+};
+
 struct Op {
   std::string name;                   // as declared: "matmul"
   std::string kernel;                 // "matmul"; "copy" commits or snapshots; "load" reads weights
@@ -131,6 +143,8 @@ struct Op {
   DeviceId device;
   bool fails = false;
   bool effect = false;                // kept and ordered although nothing reads it
+  bool elementwise = false;           // element i of the result is made of the operands' elements i
+  std::vector<FusedStep> steps;       // of an op that Fuse made, else empty
   std::vector<std::pair<int, int>> inplace;  // operand i may be result j's memory
   int64_t flops = 0, bytes = 0;
   std::optional<Collective> collective;

@@ -100,6 +100,7 @@ class GraphPrinter {
     out_ << ")";
     for (const graph::Attribute& attribute : op.attributes) out_ << " " << AttributeText(attribute);
     if (op.collective) PrintCollective(*op.collective);
+    PrintSteps(op);
     for (ValueId result : op.results) {
       const Value& value = graph_.values[result];
       if (value.storage == Value::kState) out_ << " -> " << value.name;
@@ -116,6 +117,24 @@ class GraphPrinter {
     for (graph::DeviceId id : collective.participants) {
       out_ << " " << DeviceName(module_.devices[id]);
     }
+  }
+
+  // What a fused op does inside: t0 is what its first step makes.
+  void PrintSteps(const graph::Op& op) {
+    for (size_t i = 0; i < op.steps.size(); ++i) {
+      const graph::FusedStep& step = op.steps[i];
+      out_ << (i > 0 ? ", " : " { ") << step.kernel << "(";
+      for (size_t k = 0; k < step.operands.size(); ++k) {
+        const int at = step.operands[k];
+        out_ << (k > 0 ? ", " : "")
+             << (at < 0 ? "t" + std::to_string(-1 - at) : Name(op.operands[at].value));
+      }
+      out_ << ")";
+      for (const graph::Attribute& attribute : step.attributes) {
+        out_ << " " << AttributeText(attribute);
+      }
+    }
+    if (!op.steps.empty()) out_ << " }";
   }
 
   void PrintCall(const graph::Call& call) {

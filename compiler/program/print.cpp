@@ -94,7 +94,8 @@ class ProgramPrinter {
     if (!op.effect.empty()) out_ << " effect " << op.effect;
     if (op.flops.valid()) out_ << "\n  flops " << text.Text(op.flops);
     if (op.bytes.valid()) out_ << "\n  bytes " << text.Text(op.bytes);
-    out_ << "\n  kernel " << Quoted(op.kernel) << (op.fails ? " fails" : "") << "\n";
+    out_ << "\n  kernel " << Quoted(op.kernel) << (op.fails ? " fails" : "")
+         << (op.elementwise ? " elementwise" : "") << "\n";
   }
 
   void PrintFn(const Fn& fn) {

@@ -302,6 +302,7 @@ struct Op {
   std::string kernel;
   std::string effect;            // empty: none
   int inplace = -1;              // index of the parameter that may be overwritten
+  bool elementwise = false;      // element i of the result is made of elements i of the operands
   bool fails = false;
   Range range;
 };

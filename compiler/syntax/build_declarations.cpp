@@ -101,6 +101,9 @@ void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint3
     case Lexer::INPLACE:
       op.inplace = BuildName(context->name());
       break;
+    case Lexer::ELEMENTWISE:
+      op.elementwise = RangeOf(keyword);
+      break;
     default:
       op.fails = true;
   }

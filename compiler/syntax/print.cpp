@@ -90,6 +90,7 @@ class Printer {
       if (node.effect) Line("effect " + node.effect->text);
       if (node.inplace) Line("inplace " + node.inplace->text);
       if (node.fails) Line("fails");
+      if (node.elementwise) Line("elementwise");
     });
   }
   void PrintItem(const ActorDecl& node) {

@@ -277,6 +277,7 @@ struct OpDecl {
   std::optional<Name> effect;
   std::optional<Name> inplace;
   bool fails = false;
+  std::optional<Range> elementwise;
 };
 struct StateDecl {
   Name name;

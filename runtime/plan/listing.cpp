@@ -104,7 +104,12 @@ class Listing {
       for (const auto& attribute : primitive->attributes) {
         attributes += " " + AttributeText(*attribute);
       }
-      Line(2, "{}({}){}", primitive->op, fmt::join(primitive->operands, ", "), attributes);
+      std::vector<std::string> operands;
+      for (int32_t operand : primitive->operands) {
+        operands.push_back(operand < 0 ? fmt::format("t{}", -1 - int64_t{operand})
+                                       : std::to_string(operand));
+      }
+      Line(2, "{}({}){}", primitive->op, fmt::join(operands, ", "), attributes);
     }
   }
 

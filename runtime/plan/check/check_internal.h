@@ -22,7 +22,7 @@ inline constexpr uint32_t kMaxInflight = 65535;
 inline constexpr uint32_t kMaxWorkers = 4096;
 inline constexpr uint32_t kMaxAlign = 1 << 21;     // a huge page
 inline constexpr size_t kMaxInplace = 64;          // pairs of one kernel
-inline constexpr int32_t kMaxTemporaries = 65536;  // of one kernel
+inline constexpr size_t kMaxTemporaries = 65536;  // of one kernel
 
 struct Context {
   const Plan& plan;

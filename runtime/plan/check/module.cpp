@@ -60,11 +60,17 @@ Status CheckKernel(size_t id, const Kernel* kernel) {
   if (kernel->inplace.size() > kMaxInplace) {
     return Invalid("kernel `{}` has more than {} in-place pairs", kernel->name, kMaxInplace);
   }
+  if (kernel->temporaries.size() > kMaxTemporaries) {
+    return Invalid("kernel `{}` has more than {} temporaries", kernel->name, kMaxTemporaries);
+  }
+  for (DType dtype : kernel->temporaries) {
+    if (!Known(dtype)) return Invalid("kernel `{}` has a temporary of no dtype", kernel->name);
+  }
   for (const auto& primitive : kernel->body) {
     if (primitive == nullptr) return Invalid("kernel `{}` has an absent primitive", kernel->name);
     for (int32_t operand : primitive->operands) {
-      if (operand < -kMaxTemporaries) {
-        return Invalid("kernel `{}` has more than {} temporaries", kernel->name, kMaxTemporaries);
+      if (operand < -static_cast<int32_t>(kernel->temporaries.size())) {
+        return Invalid("kernel `{}` names a temporary that it does not have", kernel->name);
       }
     }
     for (const auto& attribute : primitive->attributes) {
