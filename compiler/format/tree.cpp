@@ -11,7 +11,7 @@ using syntax::WordKind;
 
 bool IsClause(StringRef word) {
   return llvm::StringSwitch<bool>(word)
-      .Cases("where", "cost", "kernel", "effect", "inplace", "fails", true)
+      .Cases("where", "cost", "kernel", "effect", "inplace", "fails", "elementwise", true)
       .Default(false);
 }
 

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 DECLARES = re.compile(r"(op|fn) ")
 CONTINUES = re.compile(r"[ )}]")
-CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace )")
+CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace |elementwise)")
 WIDTH = 100
 
 

@@ -106,7 +106,7 @@ def random_program(rng):
         "import std.tensor as t", f"const C: int = {random_expression(rng, 3)}",
         f"fn f<T: float, U>({parameters}) -> (T[{dims}], U) {random_block(rng, 2)}",
         f"op o<T>({parameters}) -> T[{dims}] where a == b cost(flops: {random_expression(rng, 3)}, "
-        f"bytes: 4) kernel \"o\" inplace p0 effect io fails",
+        f"bytes: 4) kernel \"o\" inplace p0 effect io fails elementwise",
         f"actor A({parameters}) {{ state s: f32[{dims}] = {random_expression(rng, 3)} "
         f"method m({parameters}) -> f32 via nccl {random_block(rng, 2)} }}",
         f"place p[i in 0..4, j in a..b] = A({random_expression(rng, 2)}) on gpu[i]",

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/device/kernels/makers.h"
 
 namespace cgraph::device {
@@ -11,15 +13,23 @@ namespace {
 struct Entry {
   const char* name;
   KernelResult (*make)(const Request& request);
+  bool elementwise;
 };
 constexpr Entry kKernels[] = {
-#define BINARY(name, operation, dtypes) {name, MakeBinary},
-#define COMPARE(name, operation, dtypes) {name, MakeCompare},
-#define UNARY(name, operation, dtypes) {name, MakeUnary},
-#define SELECT(name, operation, dtypes) {name, MakeSelect},
-#define KERNEL(name, maker) {name, maker},
+#define BINARY(name, operation, dtypes) {name, MakeBinary, true},
+#define COMPARE(name, operation, dtypes) {name, MakeCompare, true},
+#define UNARY(name, operation, dtypes) {name, MakeUnary, true},
+#define SELECT(name, operation, dtypes) {name, MakeSelect, true},
+#define ELEMENTWISE(name, maker) {name, maker, true},
+#define KERNEL(name, maker) {name, maker, false},
 #include "runtime/device/kernels/kernels.def"
 };
+
+const Entry* Find(std::string_view kernel) {
+  const auto entry = std::find_if(std::begin(kKernels), std::end(kKernels),
+                                  [&](const Entry& e) { return e.name == kernel; });
+  return entry == std::end(kKernels) ? nullptr : entry;
+}
 
 // A kernel of one primitive hands its operands on as they are.
 Status CheckOrder(const plan::Primitive& primitive) {
@@ -48,6 +58,20 @@ Status CheckOperands(const Request& request) {
 
 }  // namespace
 
+bool IsElementwise(std::string_view kernel) {
+  const Entry* entry = Find(kernel);
+  return entry != nullptr && entry->elementwise;
+}
+
+KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const OperandType> inputs,
+                           std::span<const OperandType> outputs) {
+  const Request request{primitive.op, primitive.attributes, inputs, outputs};
+  CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
+  if (const Entry* entry = Find(primitive.op)) return entry->make(request);
+  return Status(StatusCode::kUnsupported,
+                fmt::format("there is no CPU kernel `{}`", primitive.op));
+}
+
 KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,
                            std::span<const OperandType> outputs) {
   if (!kernel.library.empty()) {
@@ -56,19 +80,12 @@ KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandTy
                               kernel.name, kernel.library));
   }
   if (kernel.body.size() != 1) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("kernel `{}` has {} primitives; only kernels of one can be run",
-                              kernel.name, kernel.body.size()));
+    const Request request{kernel.name, {}, inputs, outputs};
+    CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
+    return MakeFused(kernel, request);
   }
-  const plan::Primitive& primitive = *kernel.body[0];
-  CGRAPH_RETURN_IF_ERROR(CheckOrder(primitive));
-  const Request request{primitive.op, primitive.attributes, inputs, outputs};
-  CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
-  for (const Entry& entry : kKernels) {
-    if (primitive.op == entry.name) return entry.make(request);
-  }
-  return Status(StatusCode::kUnsupported,
-                fmt::format("there is no CPU kernel `{}`", primitive.op));
+  CGRAPH_RETURN_IF_ERROR(CheckOrder(*kernel.body[0]));
+  return MakePrimitive(*kernel.body[0], inputs, outputs);
 }
 
 }  // namespace cgraph::device

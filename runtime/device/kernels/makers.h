@@ -22,8 +22,15 @@ KernelResult MakeBinary(const Request& request);   // elementwise.cpp
 KernelResult MakeCompare(const Request& request);
 KernelResult MakeUnary(const Request& request);
 KernelResult MakeSelect(const Request& request);
+KernelResult MakeFused(const plan::Kernel& kernel, const Request& request);  // fused.cpp
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/kernels/kernels.def"
+
+// The kernel that `primitive` has by itself, for these operands (make_cpu_kernel.cpp).
+KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const OperandType> inputs,
+                           std::span<const OperandType> outputs);
+// Whether element i of its result is made of its operands' elements i alone.
+bool IsElementwise(std::string_view kernel);
 
 }  // namespace cgraph::device
 

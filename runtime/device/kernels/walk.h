@@ -13,30 +13,33 @@ namespace cgraph::device {
 
 // Dimensions from the innermost out, merged where every operand walks them alike. The innermost
 // stride of an operand is 1 or, where it is broadcast, 0: operands are dense.
+template <int kMost = kMostOperands>  // operands at most
 class Walk {
  public:
   int rank = 0;
   int64_t extents[kMaxRank];
-  int64_t strides[kMostOperands][kMaxRank];  // in elements
+  int64_t strides[kMost][kMaxRank];  // in elements
 
   Walk(std::span<const Tensor> in, const Tensor& out) : operands_(static_cast<int>(in.size())) {
-    int64_t sizes[kMostOperands];
-    std::fill(sizes, sizes + kMostOperands, 1);
+    int64_t sizes[kMost];
+    std::fill(sizes, sizes + kMost, 1);
     for (int i = 1; i <= out.rank; ++i) {
-      int64_t steps[kMostOperands];
+      int64_t steps[kMost];
       for (int o = 0; o < operands_; ++o) steps[o] = Step(in[o], i, sizes[o]);
       const int64_t extent = out.dims[out.rank - i];
       if (extent != 1) Append(extent, steps);
     }
-    const int64_t ones[kMostOperands] = {1, 1, 1};
-    if (rank == 0) Append(1, ones);
+    if (rank > 0) return;
+    int64_t ones[kMost];
+    std::fill(ones, ones + kMost, 1);
+    Append(1, ones);
   }
 
   // Calls row(in, out) where each of the innermost rows begins; `bytes` are the operands' widths.
   template <typename Row>
   void ForEachRow(const char* const* in, const int64_t* bytes, char* out, int64_t out_bytes,
                   Row row) const {
-    const char* at[kMostOperands];
+    const char* at[kMost];
     std::copy(in, in + operands_, at);
     int64_t index[kMaxRank] = {};
     for (;;) {

@@ -1,0 +1,204 @@
+// A fused kernel: a chain of elementwise primitives over one pass of memory.
+//
+// The result is made tile by tile, each small enough that what one primitive makes is still in the
+// first-level cache when the next one reads it. Each primitive is run by the kernel that it has when
+// it stands alone, so a fused chain gives the same bits as the chain itself.
+//
+// The result may be the memory of an operand of its type: a tile is read before it is written.
+#include <fmt/format.h>
+
+#include "runtime/device/kernels/makers.h"
+#include "runtime/device/kernels/walk.h"
+
+namespace cgraph::device {
+namespace {
+
+constexpr int kMostSteps = 16;      // a temporary less
+constexpr int kMostInputs = 32;
+constexpr int64_t kTileBytes = 8192;
+
+// One operand of a step: an input or the output of the whole kernel, or a temporary.
+struct Place {
+  enum { kInput, kTemporary, kOutput } kind;
+  int index = 0;
+};
+
+struct Step {
+  std::unique_ptr<Kernel> kernel;
+  std::vector<Place> inputs;
+  Place output;
+};
+
+class FusedKernel final : public Kernel {
+ public:
+  FusedKernel(std::vector<Step> steps, const Request& request, std::span<const DType> temporaries)
+      : steps_(std::move(steps)), out_dtype_(request.outputs[0].dtype) {
+    int64_t widest = plan::DTypeBytes(out_dtype_);
+    for (const OperandType& type : request.inputs) {
+      in_dtypes_.push_back(type.dtype);
+      in_bytes_.push_back(plan::DTypeBytes(type.dtype));
+      widest = std::max(widest, in_bytes_.back());
+    }
+    for (DType dtype : temporaries) {
+      temporaries_.push_back(dtype);
+      widest = std::max<int64_t>(widest, plan::DTypeBytes(dtype));
+    }
+    tile_ = kTileBytes / widest;
+  }
+
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    const Tensor& out = outputs[0];
+    if (out.elements() == 0) return true;
+    const char* in[kMostInputs] = {};
+    for (size_t i = 0; i < inputs.size(); ++i) in[i] = inputs[i].as<char>();
+    const Walk<kMostInputs> walk(inputs, out);
+    bool ok = true;
+    walk.ForEachRow(in, in_bytes_.data(), out.as<char>(), plan::DTypeBytes(out_dtype_),
+                    [&](const char* const* at, char* to) {
+                      ok = ok && RunRow(walk, at, to, error);
+                    });
+    return ok;
+  }
+
+ private:
+  bool RunRow(const Walk<kMostInputs>& walk, const char* const* in, char* out,
+              std::string& error) const {
+    alignas(64) char temporaries[kMostSteps][kTileBytes];
+    for (int64_t first = 0; first < walk.extents[0]; first += tile_) {
+      const int64_t count = std::min(tile_, walk.extents[0] - first);
+      for (const Step& step : steps_) {
+        Tensor operands[kMostOperands], result;
+        for (size_t i = 0; i < step.inputs.size(); ++i) {
+          const Place& place = step.inputs[i];
+          if (place.kind == Place::kTemporary) {
+            operands[i] = Tile(temporaries[place.index], temporaries_[place.index], count);
+            continue;
+          }
+          const int64_t stride = walk.strides[place.index][0];
+          const bool stands = stride == 0 && step.inputs.size() > 1;
+          operands[i] = Tile(in[place.index] + first * stride * in_bytes_[place.index],
+                             in_dtypes_[place.index], stands ? 1 : count);
+        }
+        result = step.output.kind == Place::kOutput
+                     ? Tile(out + first * plan::DTypeBytes(out_dtype_), out_dtype_, count)
+                     : Tile(temporaries[step.output.index], temporaries_[step.output.index], count);
+        if (!step.kernel->Run({operands, step.inputs.size()}, {&result, 1}, nullptr, error)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  static Tensor Tile(const char* data, DType dtype, int64_t count) {
+    Tensor tile;
+    tile.data = const_cast<char*>(data);
+    tile.dtype = dtype;
+    tile.rank = 1;
+    tile.dims[0] = count;
+    return tile;
+  }
+
+  std::vector<Step> steps_;
+  std::vector<DType> in_dtypes_, temporaries_;
+  std::vector<int64_t> in_bytes_;
+  DType out_dtype_;
+  int64_t tile_ = 0;  // elements
+};
+
+// The plan's primitives, each with the kernel of a tile; every temporary is made before it is read.
+class Maker {
+ public:
+  Maker(const plan::Kernel& kernel, const Request& request) : kernel_(kernel), request_(request) {}
+
+  KernelResult Make() {
+    CGRAPH_RETURN_IF_ERROR(CheckShape());
+    std::vector<Step> steps;
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      const bool last = i + 1 == kernel_.body.size();
+      Result<Step> step = MakeStep(*kernel_.body[i], last);
+      CGRAPH_RETURN_IF_ERROR(step.status());
+      steps.push_back(std::move(*step));
+    }
+    return KernelResult(
+        std::make_unique<FusedKernel>(std::move(steps), request_, kernel_.temporaries));
+  }
+
+ private:
+  Status CheckShape() const {
+    if (kernel_.body.empty() || kernel_.body.size() > kMostSteps || request_.inputs.size() > kMostInputs ||
+        kernel_.temporaries.size() >= kMostSteps || request_.outputs.size() != 1) {
+      return Invalid(request_, fmt::format("a fused kernel has 1 to {} steps, at most {} operands "
+                                           "and one result",
+                                           kMostSteps, kMostInputs));
+    }
+    for (const OperandType& input : request_.inputs) {
+      CGRAPH_RETURN_IF_ERROR(ExpectBroadcast(request_, input, request_.outputs[0]));
+    }
+    return Status::Ok();
+  }
+
+  Result<Step> MakeStep(const plan::Primitive& primitive, bool last) {
+    const size_t count = primitive.operands.size();
+    if (count == 0 || count > kMostOperands + 1 || !IsElementwise(primitive.op)) {
+      return Invalid(request_, fmt::format("`{}` cannot be a step of a fused kernel",
+                                           primitive.op));
+    }
+    Step step;
+    std::vector<OperandType> inputs;
+    for (size_t i = 0; i + 1 < count; ++i) {
+      const Place place = PlaceOf(primitive.operands[i]);
+      if (place.kind == Place::kOutput ||
+          (place.kind == Place::kTemporary && !made_[place.index])) {
+        return Invalid(request_, fmt::format("its step `{}` reads what is not made yet",
+                                             primitive.op));
+      }
+      if (count == 2 && place.kind == Place::kInput) {  // only steps of several operands broadcast
+        CGRAPH_RETURN_IF_ERROR(
+            ExpectSameDims(request_, request_.inputs[place.index], request_.outputs[0]));
+      }
+      inputs.push_back(TileType(place));
+      step.inputs.push_back(place);
+    }
+    step.output = PlaceOf(primitive.operands.back());
+    if (step.output.kind != (last ? Place::kOutput : Place::kTemporary)) {
+      return Invalid(request_, "its last step, and no other, makes its result");
+    }
+    if (!last) made_[step.output.index] = true;
+    const OperandType output = TileType(step.output);
+    KernelResult kernel = MakePrimitive(primitive, inputs, {&output, 1});
+    CGRAPH_RETURN_IF_ERROR(kernel.status());
+    step.kernel = std::move(*kernel);
+    return step;
+  }
+
+  Place PlaceOf(int32_t operand) const {
+    const auto inputs = static_cast<int32_t>(request_.inputs.size());
+    if (operand < 0) return {Place::kTemporary, -1 - operand};
+    if (operand < inputs) return {Place::kInput, operand};
+    return {Place::kOutput, operand - inputs};
+  }
+  OperandType TileType(const Place& place) const {
+    OperandType type;
+    type.dtype = place.kind == Place::kTemporary ? kernel_.temporaries[place.index]
+                 : place.kind == Place::kInput   ? request_.inputs[place.index].dtype
+                                                 : request_.outputs[0].dtype;
+    type.rank = 1;
+    type.dims[0] = kTileBytes;
+    type.dynamic[0] = true;
+    return type;
+  }
+
+  const plan::Kernel& kernel_;
+  const Request& request_;
+  bool made_[kMostSteps] = {};
+};
+
+}  // namespace
+
+KernelResult MakeFused(const plan::Kernel& kernel, const Request& request) {
+  return Maker(kernel, request).Make();
+}
+
+}  // namespace cgraph::device
