@@ -9,7 +9,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 DECLARES = re.compile(r"(op|fn) ")
-CONTINUES = re.compile(r"[ )}]")
+CONTINUES = re.compile(r"[ )}\]]")
 CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace |elementwise)")
 WIDTH = 100
 
@@ -36,7 +36,8 @@ def signatures(source):
         if DECLARES.match(line):
             while lines and CONTINUES.match(lines[0]):
                 line += " " + lines.pop(0).strip()
-            shown += wrapped(signature(" ".join(line.split())))
+            line = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", " ".join(line.split()))
+            shown += wrapped(signature(line))
         elif not line.startswith("import "):
             shown.append(line)
     return "\n".join(shown).strip("\n") + "\n"
