@@ -228,6 +228,43 @@ def tensor_parallel_mlp(r):
             expect(error < 1e-4, f"tensor_parallel_mlp on {shards}: off by {error}")
 
 
+def mesh(r):
+    """Sharded training gives the losses of training on one device, but for rounding."""
+    up, down = weights(1, (16, 32), 0.2), weights(2, (32, 16), 0.2).astype(np.float64)
+    rng = np.random.default_rng(3)
+    x, target = (rng.standard_normal((40, 16)).astype(np.float32) for _ in range(2))
+    expected = []
+    for step in range(5):
+        h = np.maximum(x[8 * step:8 * step + 8] @ up, 0)
+        difference = h @ down - target[8 * step:8 * step + 8]
+        expected.append(np.mean(np.square(difference)))
+        down = down - 0.01 * h.T @ difference
+    for sizes in (("DP=1", "TP=1"), ("DP=2", "TP=2"), ("DP=4", "TP=1"), ("DP=1", "TP=4")):
+        plan = r.compile("mesh.cgraph", "-D", sizes[0], "-D", sizes[1])
+        (loss,) = r.run(plan, {"x": x, "target": target}, ["result"], "--batch", "x", "--batch", "target")
+        error = np.abs(loss - expected).max()
+        expect(error < 1e-4, f"mesh {sizes}: off by {error}\n{loss}\n{expected}")
+
+
+def two_towers(r):
+    def bf16(x):
+        bits = np.asarray(x, np.float32).view(np.uint32)
+        return ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).view(np.float32)
+
+    def encode(x, seed):
+        y = bf16(x).astype(np.float64) @ bf16(normal(seed, (x.shape[1], 16)).astype(np.float32))
+        return y / np.linalg.norm(y, axis=1, keepdims=True)
+
+    rng = np.random.default_rng(4)
+    images, texts = (rng.standard_normal((8, n)).astype(np.float32) for n in (64, 32))
+    logits = 10 * encode(images, 3) @ encode(texts, 7).T
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    expected = np.mean(np.log(np.exp(shifted).sum(axis=1)) - np.diag(shifted))
+    (loss,) = r.run(r.compile("two_towers.cgraph"), {"images": images, "texts": texts}, ["result"])
+    # bf16 has 8 bits: a cosine is off by 0.01, a logit by 0.1 at the most.
+    expect(abs(loss - expected) < 0.1, f"two_towers gave {loss}, not {expected}")
+
+
 class Decoder:
     """kv_decode in NumPy: without a cache, every step looks at all positions again."""
     heads, width, layers = 4, 8, 3
@@ -275,7 +312,8 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
-                ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, kv_decode]
+                ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, mesh, two_towers,
+                kv_decode]
     for example in examples:
         with tempfile.TemporaryDirectory() as folder:
             runner.folder = pathlib.Path(folder)
