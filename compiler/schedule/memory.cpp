@@ -2,7 +2,9 @@
 //
 // Slot buffers are placed in the order of their first access, each at the lowest offset where it
 // meets only buffers that are done with before it begins, in this execution and in the one that
-// uses the same copy next. What is not a slot lies side by side: inputs, outputs and constants live
+// uses the same copy next. The result of a kernel that works in place takes over the buffer of the
+// operand that it overwrites, when nobody reads that any more: the two become one buffer, which is
+// how a plan says that they share their bytes. What is not a slot lies side by side: inputs, outputs and constants live
 // as long as the execution, or longer, and state as its actor's layout says.
 #include <algorithm>
 #include <map>
@@ -55,6 +57,31 @@ bool AllBefore(const Clocks& clocks, const Lifetime& a, const Lifetime& b, int64
   return true;
 }
 
+// Whether `heir`, made by a kernel that reads `owner`, begins where all of `owner` has ended.
+bool Succeeds(const Clocks& clocks, const Lifetime& owner, const Lifetime& heir) {
+  for (const Span& earlier : owner) {
+    for (const Span& later : heir) {
+      const bool before = earlier.lane == later.lane
+                              ? earlier.last.step <= later.first.step
+                              : clocks.Before(earlier.last.unit, later.first.unit, 0);
+      if (!before) return false;
+    }
+  }
+  return true;
+}
+
+void Extend(Lifetime& owner, const Lifetime& heir) {
+  for (const Span& span : heir) {
+    const auto same = std::find_if(owner.begin(), owner.end(),
+                                   [&](const Span& s) { return s.lane == span.lane; });
+    if (same == owner.end()) {
+      owner.push_back(span);
+    } else {
+      same->last = span.last;
+    }
+  }
+}
+
 // The slot memory of one device. Whoever used some bytes stands in one order, so a new buffer needs
 // to look at two of them only: it must come after the last, and be done before the first begins
 // again in the execution that uses the same copy next.
@@ -74,6 +101,15 @@ class SlotArena {
     }
     Occupy(first, offset, offset + bytes, lifetime);
     return offset;
+  }
+
+  // Whether whoever comes after `owner` in the bytes from `offset` on may be `heir`, for the sake of
+  // those who used them first and will again.
+  bool MayInherit(int64_t offset, int64_t bytes, const Lifetime& owner, const Lifetime& heir) const {
+    return std::all_of(regions_.begin(), regions_.end(), [&](const Region& region) {
+      if (region.end <= offset || region.begin >= offset + bytes) return true;
+      return region.last == &owner && AllBefore(clocks_, heir, *region.first, copies_);
+    });
   }
 
  private:
@@ -107,6 +143,42 @@ class SlotArena {
   std::vector<Region> regions_;
 };
 
+// The slot buffers that the kernel which makes `buffer` may overwrite with it.
+std::vector<BufferId> Overwritable(const Schedule& schedule, const graph::Graph& graph,
+                                   BufferId buffer, StepId maker) {
+  const Step& step = schedule.steps[maker];
+  std::vector<BufferId> result;
+  if (step.kind != Step::kCall) return result;
+  const auto lies_in = [&](BufferId id) {
+    return [&schedule, id](ReplicaId replica) { return schedule.replicas[replica].buffer == id; };
+  };
+  for (const auto& [operand, output] : graph.ops[step.op].inplace) {
+    if (schedule.replicas[step.outputs[output]].buffer != buffer) continue;
+    const Replica& read = schedule.replicas[step.inputs[operand]];
+    const Buffer& owner = schedule.buffers[read.buffer];
+    const bool alike = owner.space == Space::kSlot && owner.bytes == schedule.buffers[buffer].bytes &&
+                       read.offset == 0;
+    const auto readers =
+        std::count_if(step.inputs.begin(), step.inputs.end(), lies_in(read.buffer)) +
+        std::count_if(step.extents.begin(), step.extents.end(), lies_in(read.buffer));
+    if (alike && readers == 1) result.push_back(read.buffer);
+  }
+  return result;
+}
+
+// Every replica moves to the owner of its buffer; buffers without replicas go.
+void Merge(Schedule& schedule, const std::vector<BufferId>& owners) {
+  Table<BufferId, Buffer> kept;
+  std::vector<BufferId> numbers(schedule.buffers.size());
+  for (BufferId id : schedule.buffers.Ids()) {
+    if (owners[id.index] == id) numbers[id.index] = kept.Add(std::move(schedule.buffers[id]));
+  }
+  for (Replica& replica : schedule.replicas) {
+    replica.buffer = numbers[owners[replica.buffer.index].index];
+  }
+  schedule.buffers = std::move(kept);
+}
+
 void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
   const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
   const int64_t copies = Copies(Space::kSlot, graph);
@@ -122,12 +194,28 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
   });
   std::vector<Lifetime> lifetimes(schedule.buffers.size());
   std::map<graph::DeviceId, SlotArena> arenas;
+  std::vector<BufferId> owners;  // by buffer: itself, or the one that it took over
+  for (BufferId id : schedule.buffers.Ids()) owners.push_back(id);
   for (BufferId id : order) {
     Buffer& buffer = schedule.buffers[id];
-    lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);
+    Lifetime& lifetime = lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);
     SlotArena& arena = arenas.try_emplace(buffer.device, clocks, copies).first->second;
-    buffer.offset = arena.Place(lifetimes[id.index], Aligned(buffer.bytes));
+    const int64_t bytes = Aligned(buffer.bytes);
+    for (BufferId read : Overwritable(schedule, graph, id, accesses[id.index][0].step)) {
+      const BufferId owner = owners[read.index];
+      Lifetime& before = lifetimes[owner.index];
+      if (bytes == 0 || schedule.buffers[owner].device != buffer.device ||
+          !Succeeds(clocks, before, lifetime) ||
+          !arena.MayInherit(schedule.buffers[owner].offset, bytes, before, lifetime)) {
+        continue;
+      }
+      Extend(before, lifetime);
+      owners[id.index] = owner;
+      break;
+    }
+    if (owners[id.index] == id) buffer.offset = arena.Place(lifetime, bytes);
   }
+  Merge(schedule, owners);
 }
 
 void PlaceOthers(const graph::Module& module, Schedule& schedule) {
