@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "compiler/base/source.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace cgraph {
@@ -28,6 +29,17 @@ inline std::optional<Transport> ParseTransport(llvm::StringRef text) {
 #include "compiler/base/transports.def"
   return std::nullopt;
 }
+
+// How a value is asked to travel, and where the file says so.
+struct Journey {
+  Transport transport = Transport::kAuto;
+  uint32_t capacity = 0;  // of shm: messages that may be under way; 0: the usual number
+  Range range;            // of the `via`'s operand; invalid: nothing was asked
+
+  Journey() = default;
+  Journey(Transport transport) : transport(transport) {}  // NOLINT: a transport without options
+  operator Transport() const { return transport; }    // NOLINT
+};
 
 }  // namespace cgraph
 

@@ -1,4 +1,6 @@
 // The steps ResolveBodies and CheckConstCycles: what stands behind the signatures.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "compiler/check/checker.h"
@@ -22,6 +24,35 @@ void ConstBody(Checker& checker, ConstId id) {
                         fmt::format("`{}`", row.name), row.range);
   } else {
     checker.const_types[id] = value.type;
+  }
+}
+
+// ---- transports ---------------------------------------------------------------------------------
+
+void TransportBody(Checker& checker, TransportId id) {
+  const auto& [module, decl] = checker.transports[id];
+  NamedTransport& row = checker.program.transports[id];
+  Resolver resolver(checker, *module, Site::kConst, nullptr, &row.locals);
+  for (const syntax::Argument& option : decl->arguments) {
+    const std::string name = option.label ? option.label->text : "";
+    const Range at = option.label ? option.label->range : module->file.exprs[option.value].range;
+    const bool known = row.base == Transport::kShm && name == "capacity";
+    if (!known) {
+      const char* has = row.base == Transport::kShm ? "it has `capacity`" : "there are none";
+      checker.diagnostics.Report(
+          Code::kE0315, at,
+          name.empty() ? fmt::format("an option of `{}` has a label; {}", decl->base.text, has)
+                       : fmt::format("`{}` has no option `{}`; {}", decl->base.text, name, has));
+      continue;
+    }
+    const auto before = std::find_if(row.options.begin(), row.options.end(),
+                                     [&](const Argument& other) { return other.label == name; });
+    if (before != row.options.end()) {
+      checker.diagnostics.Report(Code::kE0404, at, fmt::format("`{}` is given twice", name))
+          .AddNote(before->range, "the first time here");
+      continue;
+    }
+    row.options.push_back({name, resolver.ResolveInt(option.value, "an option").id, at});
   }
 }
 
@@ -222,6 +253,7 @@ void GraphBody(Checker& checker, GraphId id) {
 void ResolveBodies(Checker& checker) {
   Program& program = checker.program;
   for (ConstId id : program.consts.Ids()) ConstBody(checker, id);
+  for (TransportId id : program.transports.Ids()) TransportBody(checker, id);
   for (OpId id : program.ops.Ids()) OpBody(checker, id);
   for (FnId id : program.fns.Ids()) {
     const syntax::FnDecl& decl = *checker.fns[id].decl;

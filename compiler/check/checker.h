@@ -19,7 +19,7 @@ struct Refused {};
 
 // A top-level name of a file.
 struct Symbol {
-  std::variant<Refused, program::ConstId, program::OpId, program::FnId, program::ActorId,
+  std::variant<Refused, program::ConstId, program::TransportId, program::OpId, program::FnId, program::ActorId,
                program::PlaceId, program::GraphId>
       node;
   Range range;
@@ -66,6 +66,7 @@ struct Checker {
   bool syntax_errors = false;  // then an unknown name may be one that could not be read
 
   Table<program::ConstId, Written<syntax::ConstDecl>> consts;
+  Table<program::TransportId, Written<syntax::TransportDecl>> transports;
   Table<program::OpId, Written<syntax::OpDecl>> ops;
   Table<program::FnId, Written<syntax::FnDecl>> fns;
   Table<program::ActorId, Written<syntax::ActorDecl>> actors;

@@ -110,12 +110,19 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
-  void Visit(const syntax::TransportDecl& decl, Range range) {
-    checker_.diagnostics.Report(
-        Code::kE0712, range,
-        "a named transport is not in the language yet; write `via` with one of auto, local, shm, "
-        "nccl, mpi, host where the value travels");
-    AddName(decl.name, {Refused(), decl.name.range});
+  void Visit(const syntax::TransportDecl& decl, Range) {
+    NamedTransport row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    TransportId id = checker_.program.transports.Add(std::move(row));
+    checker_.transports.Add({&module_, &decl});
+    if (ParseTransport(decl.name.text)) {
+      checker_.diagnostics.Report(
+          Code::kE0318, decl.name.range,
+          fmt::format("`{}` is a transport of the language; choose another name", decl.name.text));
+      return;
+    }
+    AddName(decl.name, {id, decl.name.range});
   }
 
   void Visit(const syntax::TopologyDecl& decl, Range range) {

@@ -98,12 +98,6 @@ Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& nam
   if (auto collective = ParseCollective(name)) {
     return ResolveCollective(node, *collective, name_range, range);
   }
-  if (name == "same") {
-    Report(Code::kE0717, name_range,
-           "`same` is not in the language yet; extents are equal when they are the same value: one "
-           "input's dimension, or one `length:`");
-    return Poison(range);
-  }
   if (FindBuiltin(name)) {
     return RefuseCall(node, Code::kE0309, name_range,
                       fmt::format("`{}` is a function of dimensions; it can stand in types, and "
@@ -148,6 +142,9 @@ Value Resolver::CallSymbol(const syntax::CallExpr& node, const Symbol& symbol,
   } else if (std::holds_alternative<PlaceId>(symbol.node)) {
     what = "a place";
     mend = "; call one of its methods: x.method(...)";
+  } else if (std::holds_alternative<TransportId>(symbol.node)) {
+    what = "a transport";
+    mend = "; it stands after `via`";
   }
   Report(Code::kE0306, name_range,
          fmt::format("`{}` is {} and cannot be called{}", name, what, mend))

@@ -255,22 +255,39 @@ Value Resolver::Visit(const syntax::Modified& node, Range range) {
     case syntax::Modified::kOn: return ResolveOn(node, range);
     case syntax::Modified::kAfter: break;
   }
-  Report(Code::kE0711, range,
-         "`after` is not in the language yet; pass a result of the first call to the second");
-  return Resolve(node.base);
+  return ResolveAfter(node, range);
 }
 
 Value Resolver::ResolveVia(const syntax::Modified& node, Range range) {
   Value base = Resolve(node.base);
-  std::optional<Transport> transport = ResolveTransport(node.argument);
+  std::optional<Route> route = ResolveRoute(node.argument);
   if (!OpensScope()) {
     Report(Code::kE0422, range,
            "values travel between places, in graphs; a `via` inside an actor or a const means "
            "nothing");
     return base;
   }
-  if (!transport) return base;
-  return Make(Via{base.id, *transport}, range, base.type);
+  if (!route) return base;
+  return Make(Via{base.id, *route}, range, base.type);
+}
+
+Value Resolver::ResolveAfter(const syntax::Modified& node, Range range) {
+  Value done = Resolve(node.argument);  // also a call without a result
+  Value base = Resolve(node.base);
+  if (!OpensScope()) {
+    Report(Code::kE0422, range,
+           "`after` orders calls of a graph; everything inside an actor runs in program order");
+    return base;
+  }
+  Static::Kind kind = done.type.kind;
+  bool comes_from_calls = !done.type.known() || kind == Static::kTensor || kind == Static::kList ||
+                          kind == Static::kTuple || kind == Static::kNothing;
+  if (!comes_from_calls) {
+    Report(Code::kE0406, Written(node.argument).range,
+           fmt::format("`after` takes a call, what calls have made, or a list of these; this is {}",
+                       Describe(done.type)));
+  }
+  return Make(After{base.id, done.id}, range, base.type);
 }
 
 Value Resolver::ResolveOn(const syntax::Modified& node, Range range) {

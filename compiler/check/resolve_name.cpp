@@ -96,10 +96,11 @@ Value Resolver::ResolveSymbol(const Symbol& symbol, const std::string& name, Ran
     return Make(PlaceRef{*id}, range, type);
   }
   if (std::holds_alternative<Refused>(symbol.node)) return Poison(range);
-  const char* kind = std::holds_alternative<ActorId>(symbol.node)   ? "an actor"
-                     : std::holds_alternative<GraphId>(symbol.node) ? "a graph"
-                     : std::holds_alternative<OpId>(symbol.node)    ? "an op"
-                                                                    : "a fn";
+  const char* kind = std::holds_alternative<ActorId>(symbol.node)       ? "an actor"
+                     : std::holds_alternative<GraphId>(symbol.node)     ? "a graph"
+                     : std::holds_alternative<OpId>(symbol.node)        ? "an op"
+                     : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
+                                                                        : "a fn";
   Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value", name, kind))
       .AddNote(symbol.range, "declared here");
   return Poison(range);
@@ -180,27 +181,32 @@ std::optional<Value> Resolver::ResolveDevice(const syntax::IndexExpr& node, Rang
   return Make(device, range, Static::Of(Static::kDevice));
 }
 
-std::optional<Transport> Resolver::ResolveTransport(syntax::ExprId id) {
+std::optional<Route> Resolver::ResolveRoute(syntax::ExprId id) {
   const syntax::Expr& expr = Written(id);
   if (std::holds_alternative<syntax::CallExpr>(expr.node)) {
     Report(Code::kE0712, expr.range,
-           "options of a transport are not in the language yet; write its name alone");
+           "options of a transport stand where it gets a name: transport fast = shm(capacity: 4)");
     return std::nullopt;
   }
   const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
-  if (name) {
-    if (auto transport = ParseTransport(name->name)) return transport;
-    Found found = FindName(checker_, module_, name->name, expr.range);
-    if (found.reported) return std::nullopt;
-    if (found.symbol && std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
-  }
-  const std::vector<std::string> transports = {
+  std::vector<std::string> candidates = {
 #define TRANSPORT(id, name) name,
 #include "compiler/base/transports.def"
   };
+  if (name) {
+    if (auto transport = ParseTransport(name->name)) return Route{*transport, {}, expr.range};
+    Found found = FindName(checker_, module_, name->name, expr.range);
+    if (found.reported) return std::nullopt;
+    if (found.symbol && std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
+    const TransportId* declared =
+        found.symbol ? std::get_if<TransportId>(&found.symbol->node) : nullptr;
+    if (declared) return Route{program_.transports[*declared].base, *declared, expr.range};
+    for (const NamedTransport& transport : program_.transports) candidates.push_back(transport.name);
+  }
   Report(Code::kE0314, expr.range,
-         fmt::format("`via` takes a transport: auto, local, shm, nccl, mpi or host{}",
-                     name ? checker_.Suggestion(name->name, transports) : ""));
+         fmt::format("`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the "
+                     "file declares{}",
+                     name ? checker_.Suggestion(name->name, candidates) : ""));
   return std::nullopt;
 }
 

@@ -54,12 +54,9 @@ Value Resolver::Visit(const syntax::IndexExpr& node, Range range) {
   resolved.base = base.id;
   std::vector<Value> subscripts;
   for (syntax::ExprId id : node.subscripts) {
-    if (!id.valid()) {
-      Report(Code::kE0716, range,
-             "a subscript `:` is not in the language yet; write [x[i] for i in 0..n]");
-      return Poison(range);
-    }
-    subscripts.push_back(ResolveValue(id));
+    // `:` is everything, like a range.
+    subscripts.push_back(id.valid() ? ResolveValue(id)
+                                    : Value{ExprId(), Static::List(Static::Of(Static::kInt))});
     resolved.subscripts.push_back(subscripts.back().id);
   }
   Static type = IndexType(base, subscripts, range);
@@ -114,15 +111,15 @@ Static Resolver::PlacesIndexType(const Static& base, const std::vector<Value>& s
   }
   Static place = Static::Of(Static::kPlace);
   place.actor = base.actor;
-  bool ranges = false;
-  for (const Value& subscript : subscripts) {
+  for (const Value& subscript : subscripts) {  // a list for each index that is a range
     if (!subscript.type.known()) return Static();
-    ranges |= subscript.type.kind == Static::kList;
+    if (subscript.type.kind == Static::kList) place = Static::List(std::move(place));
   }
-  return ranges ? Static::List(std::move(place)) : place;
+  return place;
 }
 
 Static Resolver::TupleIndexType(const Static& base, const Value& subscript) {
+  if (!subscript.id.valid()) return base;
   const auto* literal = std::get_if<IntLiteral>(&program_.exprs[subscript.id].node);
   if (!literal) return Static();
   if (literal->value >= 0 && literal->value < static_cast<int64_t>(base.parts.size())) {

@@ -100,7 +100,7 @@ void Resolver::ResolveResult(const syntax::Result& result) {
   }
   if (!result.via.valid()) return;
   if (site_ == Site::kMethod && result.type.valid()) {
-    signature_->via = ResolveTransport(result.via);
+    signature_->via = ResolveRoute(result.via);
     return;
   }
   Report(Code::kE0422, Written(result.via).range,

@@ -143,7 +143,7 @@ Bind Resolver::ResolveBinding(const syntax::Pattern& pattern, syntax::TypeId typ
 std::optional<Statement> Resolver::VisitStatement(const syntax::Let& node, Range range) {
   Bind bind = ResolveBinding(node.pattern, node.type, node.value, false);
   if (node.via.valid()) {
-    bind.via = ResolveTransport(node.via);
+    bind.via = ResolveRoute(node.via);
     if (!OpensScope()) {
       Report(Code::kE0422, Written(node.via).range,
              "values travel between places, in graphs; a `via` inside an actor means nothing");
@@ -246,6 +246,8 @@ bool Resolver::ResolveTargetName(const syntax::Expr& expr, Assign& assign) {
   if (name->name != "none" && !IsOwnName(name->name) && !HasName(module_, name->name)) {
     ReportUnknownName(name->name, expr.range,
                       "; `let` declares a name, `var` one that is assigned again");
+    // What follows uses the name as if it were declared: the fault is this one.
+    DeclareLocal({name->name, expr.range}, Static(), /*is_var=*/true);
     return false;
   }
   Value target = ResolveName(name->name, expr.range);

@@ -1,4 +1,6 @@
 // Types as written, with their names resolved.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "compiler/check/names.h"
@@ -33,6 +35,9 @@ TypeId Resolver::ResolveType(syntax::TypeId id, TypeRole role) {
     TypeId element = ResolveType(list->element, role);
     return AddType(ListType{element, ResolveListLength(list->length, role)}, type.range);
   }
+  if (const auto* bytes = std::get_if<syntax::BytesType>(&type.node)) {
+    return AddType(ResolveBytes(*bytes, type.range, role), type.range);
+  }
   TupleType resolved;
   if (const auto* tuple = std::get_if<syntax::TupleType>(&type.node)) {
     std::map<std::string, Range> names;
@@ -46,11 +51,28 @@ TypeId Resolver::ResolveType(syntax::TypeId id, TypeRole role) {
              fmt::format("field `{}` is declared twice", field.name->text))
           .AddNote(first->second, "the first one is here");
     }
-  } else {
-    Report(Code::kE0713, type.range, "`bytes` is not in the language yet; a u8[n] holds bytes");
-    return AddType(PoisonType(), type.range);
   }
   return AddType(std::move(resolved), type.range);
+}
+
+// `bytes[<= N]` is a u8 tensor of one dimension of its own, which no other type mentions.
+TensorType Resolver::ResolveBytes(const syntax::BytesType& type, Range range, TypeRole role) {
+  auto outer = std::exchange(in_type_, role);
+  const ExprId limit = ResolveInt(type.bound, "a bound").id;
+  in_type_ = outer;
+  const bool opens = signature_ && site_ != Site::kOp &&
+                     (role == TypeRole::kParameter || role == TypeRole::kResult ||
+                      role == TypeRole::kHint);
+  if (!opens) {
+    Report(Code::kE0713, range,
+           "`bytes` is of a length that is known only while running: it can be a parameter, a "
+           "result or a hint in a graph, method or fn; elsewhere write u8[N]");
+    return PoisonType();
+  }
+  const DimVariableId length = signature_->dim_variables.Add({"length", false, range});
+  BindDim(length);
+  Dim dim{.kind = Dim::kBounded, .variable = length, .expr = limit, .range = range};
+  return {.dtype = DType::kU8, .dims = {dim}};
 }
 
 std::optional<GenericId> Resolver::FindGeneric(const std::string& name) const {

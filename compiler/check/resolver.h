@@ -112,7 +112,7 @@ class Resolver {
   // `t` of `t.relu` where t is an imported file and nothing nearer.
   const std::string* QualifierOf(syntax::ExprId id) const;
   std::optional<Value> ResolveDevice(const syntax::IndexExpr& node, Range range);
-  std::optional<Transport> ResolveTransport(syntax::ExprId id);
+  std::optional<program::Route> ResolveRoute(syntax::ExprId id);
 
   // ---- expressions (resolve_expr.cpp) ----
   Value Visit(const syntax::IntLiteral& node, Range range);
@@ -129,6 +129,7 @@ class Resolver {
   Value Visit(const syntax::Modified& node, Range range);
   Value ResolveVia(const syntax::Modified& node, Range range);
   Value ResolveOn(const syntax::Modified& node, Range range);
+  Value ResolveAfter(const syntax::Modified& node, Range range);
   // The element of what a `for` goes over.
   Static ElementOf(const Value& list);
   std::vector<program::LocalId> DeclarePattern(const std::vector<syntax::Name>& names, bool tuple,
@@ -190,6 +191,7 @@ class Resolver {
   // ---- types (resolve_type.cpp, resolve_dim.cpp) ----
   program::TypeId AddType(decltype(program::Type::node) node, Range range);
   program::TypeId ResolveNamedType(const syntax::NamedType& type, Range range, TypeRole role);
+  program::TensorType ResolveBytes(const syntax::BytesType& type, Range range, TypeRole role);
   std::vector<program::Dim> ResolveDims(const std::vector<syntax::Dim>& dims, TypeRole role);
   program::Dim ResolveDim(const syntax::Dim& dim, TypeRole role);
   program::Dim ResolveRun(const syntax::Dim& dim, TypeRole role);

@@ -13,6 +13,23 @@ namespace {
 
 // ---- signatures ---------------------------------------------------------------------------------
 
+// What it is a name of: bodies ask.
+void TransportBase(Checker& checker, TransportId id) {
+  const syntax::TransportDecl& decl = *checker.transports[id].decl;
+  if (auto base = ParseTransport(decl.base.text)) {
+    checker.program.transports[id].base = *base;
+    return;
+  }
+  const std::vector<std::string> transports = {
+#define TRANSPORT(id, name) name,
+#include "compiler/base/transports.def"
+  };
+  checker.diagnostics.Report(
+      Code::kE0314, decl.base.range,
+      fmt::format("a named transport is one of auto, local, shm, nccl, mpi and host, with options{}",
+                  checker.Suggestion(decl.base.text, transports)));
+}
+
 void OpSignature(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
@@ -87,6 +104,7 @@ void ResolveSignatures(Checker& checker) {
     program.consts[id].type = resolver.ResolveType(decl->type, TypeRole::kConst);
     checker.const_types[id] = StaticOf(program, program.consts[id].type);
   }
+  for (TransportId id : program.transports.Ids()) TransportBase(checker, id);
   for (OpId id : program.ops.Ids()) OpSignature(checker, id);
   for (FnId id : program.fns.Ids()) FnSignature(checker, id);
   for (ActorId id : program.actors.Ids()) ActorSignature(checker, id);

@@ -14,7 +14,7 @@ Value Elaborator::Eval(const program::CallFn& e, const Context& context) {
   std::vector<Actual> actuals =
       EvaluateArguments(e.arguments, &fn.signature.parameters, callee, context.frame);
   if (!BindParameters(fn.signature.parameters, actuals, callee, context.range)) return Value();
-  return CallBody(fn.signature, fn.body, callee, context.range);
+  return Inline(fn.signature, fn.body, callee, context.range);
 }
 
 Value Elaborator::Eval(const program::CallGraph& e, const Context& context) {
@@ -28,10 +28,16 @@ Value Elaborator::Eval(const program::CallGraph& e, const Context& context) {
   std::vector<Actual> actuals =
       EvaluateArguments(e.arguments, &graph.signature.parameters, callee, context.frame);
   if (!BindParameters(graph.signature.parameters, actuals, callee, context.range)) return Value();
-  return CallBody(graph.signature, graph.body, callee, context.range);
+  return Inline(graph.signature, graph.body, callee, context.range);
 }
 
-// Runs a body whose parameters are bound; the result has the declared type and transport.
+Value Elaborator::Inline(const program::Signature& signature, const program::Body& body,
+                         Frame& callee, Range site) {
+  Value result = CallBody(signature, body, callee, site);
+  return signature.via ? WithVia(result, JourneyOf(*signature.via)) : result;
+}
+
+// Runs a body whose parameters are bound; the result has the declared type.
 Value Elaborator::CallBody(const program::Signature& signature, const program::Body& body,
                            Frame& callee, Range site) {
   if (inlined_.size() >= static_cast<size_t>(kMaxCallDepth)) {
@@ -50,9 +56,7 @@ Value Elaborator::CallBody(const program::Signature& signature, const program::B
   CGRAPH_CHECK(callee.result, "elaborate",
                callee.subject + " ends without return, which Check refuses");
   const Subject subject{"the result", nullptr, declared};
-  Value result =
-      AdaptHint(*callee.result, signature.result, callee, subject, callee.result_range);
-  return signature.via ? WithVia(result, *signature.via) : result;
+  return AdaptHint(*callee.result, signature.result, callee, subject, callee.result_range);
 }
 
 Value Elaborator::Eval(const program::CallBuiltin& e, const Context& context) {

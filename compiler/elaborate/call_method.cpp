@@ -63,7 +63,7 @@ Value Elaborator::Eval(const program::CallMethod& e, const Context& context) {
     Report(Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));
   }
-  return method.signature.via ? WithVia(result, *method.signature.via) : result;
+  return method.signature.via ? WithVia(result, JourneyOf(*method.signature.via)) : result;
 }
 
 graph::CallId Elaborator::CallOf(MethodScope& scope) {

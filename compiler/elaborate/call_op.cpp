@@ -35,6 +35,7 @@ Value Elaborator::Eval(const program::CallOp& e, const Context& context) {
   OpCall call{e.op};
   call.actuals =
       EvaluateArguments(e.arguments, &op.signature.parameters, op_frame, context.frame);
+  CountFromTheEnd(op, call.actuals);
   call.expected = context.expected;
   call.range = context.range;
   if (e.type_argument.valid()) {
@@ -92,8 +93,74 @@ Value Elaborator::CallOperation(const OpCall& call, Frame& op_frame) {
   auto leave = llvm::make_scope_exit([&] { inlined_.pop_back(); });
   bool typed = BindParameters(op.signature.parameters, call.actuals, op_frame, call.range,
                               op.where) &&
-               TakeExpectedType(call, op_frame) && ApplyWhere(call, op_frame);
+               TakeExpectedType(call, op_frame) && ApplyWhere(call, op_frame) &&
+               (op.kernel != "same" || CheckSame(call, op_frame));
   return typed ? EmitOp(call, op_frame) : Value();
+}
+
+namespace {
+
+const Actual* ActualFor(const program::Op& op, size_t parameter,
+                        const std::vector<Actual>& actuals) {
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    bool meant = actuals[i].label.empty()
+                     ? i == parameter
+                     : actuals[i].label == op.signature.parameters[parameter].name;
+    if (meant) return &actuals[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
+void Elaborator::CountFromTheEnd(const program::Op& op, std::vector<Actual>& actuals) const {
+  const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(op, 0, actuals);
+  if (!first) return;
+  const List* items = first->value.As<List>();
+  const Tensor* tensor = items && !items->items->empty() ? items->items->front().As<Tensor>()
+                                                         : first->value.As<Tensor>();
+  if (!tensor) return;
+  int64_t rank = builder_->type(tensor->value).dims.size();
+  if (op.kernel == "stack") ++rank;  // of the result, which has one more
+  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+    const std::string& name = op.signature.parameters[i].name;
+    if (name != "dim" && name != "dims") continue;
+    Actual* given = const_cast<Actual*>(ActualFor(op, i, actuals));
+    if (!given) continue;
+    auto counted = [&](const Value& value) {
+      const int64_t* dim = value.As<int64_t>();
+      return dim && *dim < 0 && *dim >= -rank ? Value(*dim + rank) : value;
+    };
+    if (const List* list = given->value.As<List>()) {
+      std::vector<Value> dims;
+      for (const Value& item : *list->items) dims.push_back(counted(item));
+      given->value = MakeList(std::move(dims));
+    } else {
+      given->value = counted(given->value);
+    }
+  }
+}
+
+// What `same` would find out in vain: extents that cannot be equal.
+bool Elaborator::CheckSame(const OpCall& call, Frame& op_frame) {
+  const program::Op& op = program_.ops[call.op];
+  const int64_t dim = *op_frame.locals[op.signature.parameters[2].local.index]->As<int64_t>();
+  auto dim_of = [&](size_t parameter) {
+    const Value& value = *op_frame.locals[op.signature.parameters[parameter].local.index];
+    return builder_->type(value.As<Tensor>()->value).dims[dim];
+  };
+  const graph::Dim x = dim_of(0), y = dim_of(1);
+  const bool possible = (x.symbol.valid() || x.extent <= y.extent) &&
+                        (y.symbol.valid() || y.extent <= x.extent);
+  if (possible) return true;
+  auto text = [](const graph::Dim& d) {
+    return d.symbol.valid() ? fmt::format("at most {}", d.extent) : std::to_string(d.extent);
+  };
+  Report(Code::kE0507, call.range,
+         fmt::format("`same`: dimension {} is {} and {}, which are never equal", dim, text(x),
+                     text(y)));
+  return false;
 }
 
 bool Elaborator::ApplyWhere(const OpCall& call, Frame& op_frame) {

@@ -36,7 +36,7 @@ Value Elaborator::Eval(const program::CallCollective& e, const Context& context)
 }
 
 // `via` around a collective says how the collective goes, not where its results go next.
-Value Elaborator::EvaluateVia(program::ExprId base, Transport via, Frame& frame,
+Value Elaborator::EvaluateVia(program::ExprId base, const Journey& via, Frame& frame,
                               Expected expected) {
   const program::Expr& expr = program_.exprs[base];
   if (const auto* collective = std::get_if<program::CallCollective>(&expr.node)) {
@@ -87,7 +87,7 @@ Value Elaborator::Collect(const program::CallCollective& e, Transport via,
       const graph::DeviceId home = builder_->value(tensor.value).home;
       const bool there = each || home == root;
       if (there && collective.via == Transport::kAuto) collective.via = tensor.via;
-      op.operands.push_back({tensor.value, there ? Transport::kAuto : tensor.via, context.range});
+      op.operands.push_back({tensor.value, there ? Journey() : tensor.via, context.range});
       if (!there) CheckTransport(op.operands.back(), root);
     }
   }

@@ -57,7 +57,7 @@ std::string ScalarText(const Value& value) {
   return KindText(value);
 }
 
-Value WithVia(const Value& value, Transport via) {
+Value WithVia(const Value& value, const Journey& via) {
   return MapLeaves(value, [&](const Value& leaf) {
     Tensor tensor = *leaf.As<Tensor>();
     tensor.via = via;

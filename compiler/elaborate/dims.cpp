@@ -249,9 +249,7 @@ std::optional<Dims> Elaborator::Broadcast(const Dims& a, const Dims& b, Frame& f
              fmt::format("`{}`: shapes {} and {} do not broadcast: counted from the last, "
                          "dimension {} differs and neither is 1{}",
                          frame.subject, text(a), text(b), i + 1,
-                         dynamic ? "; extents known only while running are equal when they are the "
-                                   "same value: one input's dimension, or one `length:`"
-                                 : ""));
+                         dynamic ? kOneValue : ""));
       return std::nullopt;
     }
     result[result.size() - 1 - i] = x == one ? y : x;
@@ -265,7 +263,8 @@ std::optional<Dims> Elaborator::Drop(const Dims& run, program::ExprId index, Fra
   if (!dim) return std::nullopt;
   if (*dim < 0 || *dim >= static_cast<int64_t>(run.size())) {
     Report(Code::kE0511, SiteOr(range),
-           fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0",
+           fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0, or from "
+                       "-1 at the end",
                        frame.subject, *dim, run.size()));
     return std::nullopt;
   }

@@ -19,6 +19,7 @@ constexpr unsigned kStackBytes = 512u << 20;
 graph::Module Elaborator::Run() {
   Intern({graph::DeviceKind::kCaller, 0, 0});
   EvaluateConsts();
+  EvaluateTransports();
   CreatePlaces();
   if (diagnostics_.has_errors()) return std::move(module_);
   ElaborateStart();
@@ -117,7 +118,7 @@ void Elaborator::ElaborateGraph(program::GraphId id) {
                  : AddInput(parameter.type, parameter.name, frame, parameter.range);
   }
   for (const std::optional<BoundDims>& dims : frame.dims) frame.rigid.push_back(dims.has_value());
-  Value result = CallBody(source.signature, source.body, frame, source.range);
+  Value result = Inline(source.signature, source.body, frame, source.range);
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
   if (source.signature.result.valid()) AddOutputs(result, "", range);
   if (diagnostics_.has_errors()) return;

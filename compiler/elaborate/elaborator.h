@@ -124,6 +124,7 @@ class Elaborator {
   Value Eval(const program::If& e, const Context& context);
   Value Eval(const program::Via& e, const Context& context);
   Value Eval(const program::On& e, const Context& context);
+  Value Eval(const program::After& e, const Context& context);
   Value Binary(program::BinaryOperator op, const Actual& a, const Actual& b,
                const Context& context);
 
@@ -244,6 +245,8 @@ class Elaborator {
   Value CallOperation(const OpCall& call, Frame& op_frame);
   Value CallOperation(const OpCall& call);
   bool ApplyWhere(const OpCall& call, Frame& op_frame);
+  void CountFromTheEnd(const program::Op& op, std::vector<Actual>& actuals) const;
+  bool CheckSame(const OpCall& call, Frame& op_frame);
   std::optional<bool> Holds(program::ExprId where, Frame& op_frame);
   bool TakeExpectedType(const OpCall& call, Frame& op_frame);
   Value EmitOp(const OpCall& call, Frame& op_frame);
@@ -256,6 +259,8 @@ class Elaborator {
   int64_t Cost(program::ExprId expr, Frame& op_frame);
 
   // placement.cpp: where ops run, and how operands get there.
+  void EvaluateTransports();
+  Journey JourneyOf(const program::Route& route) const;
   graph::DeviceId DeviceOfOp(const std::vector<graph::Use>& operands) const;
   void CheckTransport(const graph::Use& use, graph::DeviceId to);
   graph::Call MakeCall(graph::InstanceId instance, std::string method, graph::DeviceId device,
@@ -279,6 +284,8 @@ class Elaborator {
   Value Eval(const program::CallBuiltin& e, const Context& context);
   Value CallBody(const program::Signature& signature, const program::Body& body, Frame& callee,
                  Range site);
+  Value Inline(const program::Signature& signature, const program::Body& body, Frame& callee,
+               Range site);
 
   // collectives.cpp.
   struct Participants {
@@ -288,7 +295,7 @@ class Elaborator {
     Value shape;                               // lists and tuples around the tensors of one
   };
   Value Eval(const program::CallCollective& e, const Context& context);
-  Value EvaluateVia(program::ExprId base, Transport via, Frame& frame, Expected expected);
+  Value EvaluateVia(program::ExprId base, const Journey& via, Frame& frame, Expected expected);
   Value Collect(const program::CallCollective& e, Transport via, const Context& context);
   bool FindGivers(const program::CallCollective& e, Frame& frame, Participants& found);
   bool FindPlaces(const program::CallCollective& e, Frame& frame, Participants& found);
@@ -325,6 +332,7 @@ class Elaborator {
   graph::Module module_;
 
   std::vector<std::optional<Value>> consts_;
+  std::vector<uint32_t> capacities_;  // by TransportId; 0: the usual one
   std::map<program::PlaceId, PlaceTable> places_;
   std::vector<InstanceDetails> instances_;  // by InstanceId
   std::map<std::tuple<graph::DeviceKind, uint32_t, uint32_t>, graph::DeviceId> devices_;
@@ -334,6 +342,7 @@ class Elaborator {
   bool in_start_ = false;
   MethodScope* method_ = nullptr;
   std::optional<graph::DeviceId> on_;  // by the nearest `on`
+  std::vector<graph::CallId> after_;   // by all `after`s around
   Mode mode_ = Mode::kNormal;
   std::vector<Loop> loops_;
   std::vector<Inlined> inlined_;

@@ -240,7 +240,7 @@ Value Elaborator::Eval(const program::If& e, const Context& context) {
 }
 
 Value Elaborator::Eval(const program::Via& e, const Context& context) {
-  return EvaluateVia(e.base, e.transport, context.frame, context.expected);
+  return EvaluateVia(e.base, JourneyOf(e.route), context.frame, context.expected);
 }
 
 Value Elaborator::Eval(const program::On& e, const Context& context) {
@@ -256,6 +256,35 @@ Value Elaborator::Eval(const program::On& e, const Context& context) {
   }
   llvm::SaveAndRestore<std::optional<graph::DeviceId>> nearer(on_, device);
   return Evaluate(e.base, context.frame, context.expected);
+}
+
+// What made `done` comes first in program order too, so that it is there to be waited for.
+Value Elaborator::Eval(const program::After& e, const Context& context) {
+  if (!builder_ || method_) return Value();  // Check has refused it
+  const graph::Graph& graph = builder_->graph();
+  const size_t before_done = graph.calls.size();
+  Value done = Evaluate(e.done, context.frame);
+  if (done.poisoned()) return done;
+  std::vector<graph::CallId> calls = after_;
+  MapLeaves(done, [&](const Value& leaf) {
+    const graph::OpId producer = builder_->value(leaf.As<Tensor>()->value).producer;
+    if (producer.valid()) calls.push_back(graph.ops[producer].call);
+    return leaf;
+  });
+  const Tuple* nothing = done.As<Tuple>();
+  if (nothing && nothing->items->values.empty()) {  // a call without a result: what it did
+    for (size_t i = before_done; i < graph.calls.size(); ++i) calls.push_back(graph::CallId(i));
+  }
+  llvm::sort(calls);
+  calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+  const size_t before_base = graph.calls.size();
+  llvm::SaveAndRestore<std::vector<graph::CallId>> later(after_, std::move(calls));
+  Value base = Evaluate(e.base, context.frame, context.expected);
+  if (base.poisoned() || graph.calls.size() > before_base) return base;
+  Report(Code::kE0532, context.range,
+         "`after` holds back the calls and ops of its expression, and this has none; write it where "
+         "the value is made");
+  return Value();
 }
 
 }  // namespace cgraph::elaboration

@@ -20,7 +20,7 @@ bool Elaborator::Execute(const program::Bind& s, Frame& frame, Range) {
   Range range = program_.exprs[s.value].range;
   Expected expected;
   if (s.type.valid()) expected = {s.type, &frame};
-  Value value = s.via ? EvaluateVia(s.value, *s.via, frame, expected)
+  Value value = s.via ? EvaluateVia(s.value, JourneyOf(*s.via), frame, expected)
                       : Evaluate(s.value, frame, expected);
   const std::string* name = s.tuple_pattern ? nullptr : &(*frame.names)[s.pattern[0]].name;
   if (s.type.valid()) {

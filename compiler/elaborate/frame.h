@@ -12,6 +12,11 @@
 
 namespace cgraph::elaboration {
 
+// Said where two extents are compared that are known only while running.
+inline constexpr char kOneValue[] =
+    "; extents known only while running are equal when they are one value: one input's dimension, "
+    "or one `length:`; same(x, y, dim: 0) looks while running";
+
 using Dims = llvm::SmallVector<graph::Dim, 4>;
 
 // A dimension variable's extent (one), or a run's dimensions.

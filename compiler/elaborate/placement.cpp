@@ -17,6 +17,32 @@ graph::DeviceId Elaborator::DeviceOfOp(const std::vector<graph::Use>& operands) 
   return kCaller;
 }
 
+void Elaborator::EvaluateTransports() {
+  constexpr int64_t kMaxCapacity = 1024;
+  for (const program::NamedTransport& transport : program_.transports) {
+    uint32_t& capacity = capacities_.emplace_back(0);
+    for (const program::Argument& option : transport.options) {
+      Frame frame(transport.name, nullptr, &transport.locals);
+      std::optional<int64_t> value = EvaluateInt(option.value, frame, "an option");
+      if (!value) continue;
+      if (*value >= 1 && *value <= kMaxCapacity) {
+        capacity = static_cast<uint32_t>(*value);
+        continue;
+      }
+      Report(Code::kE0531, program_.exprs[option.value].range,
+             fmt::format("the capacity of a transport is between 1 and {} messages, not {}",
+                         kMaxCapacity, *value));
+    }
+  }
+}
+
+Journey Elaborator::JourneyOf(const program::Route& route) const {
+  Journey via(route.transport);
+  if (route.declared.valid()) via.capacity = capacities_[route.declared.index];
+  via.range = route.range;
+  return via;
+}
+
 void Elaborator::CheckTransport(const graph::Use& use, graph::DeviceId to) {
   const graph::Value& value = builder_->value(use.value);
   if (!value.home.valid()) return;  // a constant is wherever it is used
@@ -25,10 +51,18 @@ void Elaborator::CheckTransport(const graph::Use& use, graph::DeviceId to) {
   std::string could = choice.could_serve.empty()
                           ? "nothing else reaches it"
                           : fmt::format("possible here: auto, {}", choice.could_serve);
-  Report(Code::kE0601, use.range,
-         fmt::format("{} cannot carry this from {} to {}: {}; {}", TransportName(use.via).str(),
-                     DeviceName(module_.devices[value.home]), DeviceName(module_.devices[to]),
-                     choice.reason, could));
+  const Range asked = use.via.range.valid() ? use.via.range : use.range;
+  Diagnostic& diagnostic =
+      Report(Code::kE0601, asked,
+             fmt::format("{} cannot carry this from {} to {}: {}; {}",
+                         TransportName(use.via).str(), DeviceName(module_.devices[value.home]),
+                         DeviceName(module_.devices[to]), choice.reason, could));
+  const bool here = asked.source == use.range.source && asked.begin >= use.range.begin &&
+                    asked.end <= use.range.end;
+  if (!here) {
+    diagnostic.AddNote(use.range, fmt::format("it is read here, on {}",
+                                              DeviceName(module_.devices[to])));
+  }
 }
 
 graph::Call Elaborator::MakeCall(graph::InstanceId instance, std::string method,
@@ -38,6 +72,7 @@ graph::Call Elaborator::MakeCall(graph::InstanceId instance, std::string method,
   call.method = std::move(method);
   call.device = device;
   call.site = site;
+  call.after = after_;
   for (const Loop& loop : loops_) {
     const std::optional<Value>& value = loop.frame->locals[loop.local.index];
     const int64_t* index = value ? value->As<int64_t>() : nullptr;

@@ -171,10 +171,7 @@ void Elaborator::ReportDim(const Match& match, size_t position, const std::strin
       "{} is {}; this is {}: dimension {} is {} and should be {}",
       Describe(match.subject, match.frame), Declared(match.type, match.frame),
       Text(match.actual), position, DimText(graph, actual), DimText(graph, wanted));
-  if (dynamic) {
-    message += "; extents known only while running are equal when they are the same value: one "
-               "input's dimension, or one `length:`";
-  }
+  if (dynamic) message += kOneValue;
   Diagnostic& diagnostic =
       Report(dynamic ? Code::kE0508 : Code::kE0507, match.range, std::move(message));
   if (bound) {

@@ -140,7 +140,7 @@ class DataEmitter {
                                  nccl ? plan::Carrier::nccl : plan::Carrier::shm,
                                  nccl ? numbers_.communicator : plan::kNone,
                                  numbers_.lanes[channel.from.index],
-                                 numbers_.lanes[channel.to.index], nccl ? 0 : 1);
+                                 numbers_.lanes[channel.to.index], nccl ? 0 : channel.capacity);
     }
   }
 

@@ -101,7 +101,7 @@ struct Value {
 
 struct Use {
   ValueId value;
-  Transport via = Transport::kAuto;
+  Journey via;
   Range range;
 };
 
@@ -159,6 +159,7 @@ struct Call {
   std::vector<std::string> index_names;
   Range site;                    // the call in the graph's body
   DeviceId device;
+  std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
 };
 
 struct Port {

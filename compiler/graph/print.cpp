@@ -137,15 +137,24 @@ class GraphPrinter {
     if (!op.steps.empty()) out_ << " }";
   }
 
-  void PrintCall(const graph::Call& call) {
-    out_ << "  @";
+  void PrintCaller(const graph::Call& call) {
+    out_ << " @";
     if (call.instance.valid()) {
       out_ << module_.instances[call.instance].name << "." << call.method;
     } else {
       out_ << DeviceName(module_.devices[call.device]);
     }
+  }
+
+  void PrintCall(const graph::Call& call) {
+    out_ << " ";
+    PrintCaller(call);
     for (size_t i = 0; i < call.indices.size(); ++i) {
       out_ << " " << call.index_names[i] << "=" << call.indices[i];
+    }
+    for (graph::CallId before : call.after) {
+      out_ << " after";
+      PrintCaller(graph_.calls[before]);
     }
   }
 

@@ -13,7 +13,8 @@ class Pruner {
       : graph_(graph),
         live_values_(graph.values.size()),
         live_ops_(graph.ops.size()),
-        live_symbols_(graph.symbols.size()) {}
+        live_symbols_(graph.symbols.size()),
+        awaited_(graph.calls.size()) {}
 
   std::vector<graph::Call> Run() {
     Mark();
@@ -31,8 +32,9 @@ class Pruner {
       for (ValueId result : op.results) {
         needed |= live_values_[result.index] || graph_.values[result].storage == Value::kState;
       }
-      if (!needed) continue;
+      if (!needed && !awaited_[op.call.index]) continue;
       live_ops_[i] = true;
+      for (graph::CallId before : graph_.calls[op.call].after) awaited_[before.index] = true;
       for (ValueId result : op.results) Mark(result);
       for (const graph::Use& operand : op.operands) Mark(operand.value);
     }
@@ -104,6 +106,7 @@ class Pruner {
     std::vector<graph::Call> removed;
     for (graph::CallId id : old.calls.Ids()) {
       if (live_calls[id.index]) {
+        for (graph::CallId& before : old.calls[id].after) before = calls[before.index];
         graph_.calls.Add(std::move(old.calls[id]));
       } else {
         removed.push_back(std::move(old.calls[id]));
@@ -118,6 +121,7 @@ class Pruner {
 
   Graph& graph_;
   std::vector<bool> live_values_, live_ops_, live_symbols_;
+  std::vector<bool> awaited_;  // calls that a call which is kept comes `after`
 };
 
 }  // namespace

@@ -20,7 +20,12 @@ class GraphValidator {
       : module_(module), graph_(graph), made_(graph.values.size()) {}
 
   void Run() {
-    for (graph::CallId id : graph_.calls.Ids()) CheckCall(graph_.calls[id]);
+    for (graph::CallId id : graph_.calls.Ids()) {
+      CheckCall(graph_.calls[id]);
+      for (graph::CallId before : graph_.calls[id].after) {
+        Expect(before < id, id.str() + ": after a call that is made later");
+      }
+    }
     for (ValueId id : graph_.values.Ids()) CheckValue(id);
     for (const graph::Symbol& symbol : graph_.symbols) CheckSymbol(symbol);
     for (const graph::Port& port : graph_.inputs) {

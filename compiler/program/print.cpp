@@ -16,8 +16,8 @@ using namespace program;
 
 namespace {
 
-std::string ViaText(const std::optional<Transport>& via) {
-  return via ? " via " + TransportName(*via).str() : "";
+std::string ViaText(const TextPrinter& text, const std::optional<Route>& via) {
+  return via ? " via " + text.Text(*via) : "";
 }
 
 class ProgramPrinter {
@@ -28,6 +28,7 @@ class ProgramPrinter {
     // In the order of the text, whatever the kind.
     std::vector<std::pair<uint32_t, std::function<void()>>> items;
     Collect(program_.consts, items, [this](const Const& c) { PrintConst(c); });
+    Collect(program_.transports, items, [this](const NamedTransport& t) { PrintTransport(t); });
     Collect(program_.ops, items, [this](const Op& o) { PrintOp(o); });
     Collect(program_.fns, items, [this](const Fn& f) { PrintFn(f); });
     Collect(program_.actors, items, [this](const Actor& a) { PrintActor(a); });
@@ -77,13 +78,19 @@ class ProgramPrinter {
     return (generics.empty() ? "" : "<" + llvm::join(generics, ", ") + ">") +
            ParametersText(text, signature.parameters) +
            (signature.result.valid() ? " -> " + text.Text(signature.result) : "") +
-           ViaText(signature.via);
+           ViaText(text, signature.via);
   }
 
   void PrintConst(const Const& c) {
     TextPrinter text(program_, nullptr, &c.locals);
     std::string type = c.type.valid() ? ": " + text.Text(c.type) : "";
     out_ << "const " << c.name << type << " = " << text.Text(c.value) << "\n";
+  }
+
+  void PrintTransport(const NamedTransport& t) {
+    const TextPrinter text(program_, nullptr, &t.locals);
+    out_ << "transport " << t.name << " = " << TransportName(t.base)
+         << (t.options.empty() ? "" : "(" + text.Text(t.options) + ")") << "\n";
   }
 
   void PrintOp(const Op& op) {
@@ -153,7 +160,8 @@ class ProgramPrinter {
 
   void PrintStatement(const TextPrinter& text, const Bind& node, int depth) {
     Line(depth) << (node.is_var ? "var " : "let ") << text.Pattern(node.pattern, node.tuple_pattern)
-                << (node.type.valid() ? ": " + text.Text(node.type) : "") << ViaText(node.via)
+                << (node.type.valid() ? ": " + text.Text(node.type) : "")
+                << ViaText(text, node.via)
                 << " = " << text.Text(node.value) << "\n";
   }
   void PrintStatement(const TextPrinter& text, const For& node, int depth) {

@@ -33,6 +33,7 @@ CGRAPH_PROGRAM_ID(LocalId, "local")        // a parameter, let, var, loop variab
 CGRAPH_PROGRAM_ID(DimVariableId, "dim")    // of one Signature
 CGRAPH_PROGRAM_ID(GenericId, "generic")    // of one Signature
 CGRAPH_PROGRAM_ID(ConstId, "const")
+CGRAPH_PROGRAM_ID(TransportId, "transport")
 CGRAPH_PROGRAM_ID(OpId, "op")
 CGRAPH_PROGRAM_ID(FnId, "fn")
 CGRAPH_PROGRAM_ID(ActorId, "actor")
@@ -104,6 +105,13 @@ enum class BinaryOperator : uint8_t {
   kAdd, kSubtract, kMultiply, kDivide, kModulo, kMatmul,
 };
 const char* Spelling(BinaryOperator op);
+
+// What `via` names: a transport, or one that a file declares.
+struct Route {
+  Transport transport = Transport::kAuto;
+  TransportId declared;  // may be invalid
+  Range range;
+};
 
 // Functions that are part of the language rather than of the library.
 enum class Builtin : uint8_t {
@@ -208,18 +216,22 @@ struct CallMethod {
 };
 struct Via {
   ExprId base;
-  Transport transport;
+  Route route;
 };
 struct On {
   ExprId base;
   ExprId where;  // a place or a device
+};
+struct After {  // every call in `base` starts when those that made `done` have ended
+  ExprId base;
+  ExprId done;
 };
 
 struct Expr {
   std::variant<IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, LocalRef,
                StateRef, ConstRef, PlaceRef, DimRef, GenericRef, DeviceRef, Unary, Chain, Field,
                Index, Tuple, List, Comprehension, If, Cast, CallOp, CallFn, CallGraph, CallBuiltin,
-               CallCollective, CallMethod, Via, On>
+               CallCollective, CallMethod, Via, On, After>
       node;
   Range range;
 };
@@ -231,7 +243,7 @@ struct Bind {  // let and var
   bool tuple_pattern = false;
   bool is_var = false;
   TypeId type;                      // may be invalid
-  std::optional<Transport> via;     // of a let
+  std::optional<Route> via;         // of a let
   ExprId value;
 };
 struct For {
@@ -278,7 +290,7 @@ struct Signature {
   Table<DimVariableId, DimVariable> dim_variables;
   std::vector<Parameter> parameters;
   TypeId result;                    // invalid: nothing
-  std::optional<Transport> via;     // of the result
+  std::optional<Route> via;         // of the result
 };
 // Locals of a method include its actor's parameters (the first ones); of a state initialiser too.
 struct Body {
@@ -291,6 +303,14 @@ struct Const {
   TypeId type;  // may be invalid
   ExprId value;
   Table<LocalId, Local> locals;  // of comprehensions in the value
+  Range range;
+};
+// transport fast = shm(capacity: 4)
+struct NamedTransport {
+  std::string name;
+  Transport base = Transport::kAuto;
+  std::vector<Argument> options;  // by name, each known at compile time
+  Table<LocalId, Local> locals;   // of comprehensions in the options
   Range range;
 };
 struct Op {
@@ -365,6 +385,7 @@ struct Program {
   Table<TypeId, Type> types;
 
   Table<ConstId, Const> consts;
+  Table<TransportId, NamedTransport> transports;
   Table<OpId, Op> ops;
   Table<FnId, Fn> fns;
   Table<ActorId, Actor> actors;

@@ -116,7 +116,7 @@ std::string TextPrinter::Grouped(ExprId id) const {
   const auto& node = program_.exprs[id].node;
   bool loose = std::holds_alternative<Chain>(node) || std::holds_alternative<Unary>(node) ||
                std::holds_alternative<If>(node) || std::holds_alternative<Via>(node) ||
-               std::holds_alternative<On>(node);
+               std::holds_alternative<On>(node) || std::holds_alternative<After>(node);
   return loose ? "(" + Text(id) + ")" : Text(id);
 }
 
@@ -173,6 +173,11 @@ std::string TextPrinter::NodeText(const CallCollective& node) const {
   return TraitsOf(node.kind).name + ("(" + llvm::join(texts, ", ") + ")");
 }
 
+std::string TextPrinter::Text(const Route& route) const {
+  return route.declared.valid() ? program_.transports[route.declared].name
+                                : TransportName(route.transport).str();
+}
+
 std::string TextPrinter::Text(ExprId id) const {
   return std::visit(
       llvm::makeVisitor(
@@ -210,8 +215,9 @@ std::string TextPrinter::Text(ExprId id) const {
           [&](const CallMethod& e) {
             return Grouped(e.receiver) + "." + e.name + "(" + Text(e.arguments) + ")";
           },
-          [&](const Via& e) { return Text(e.base) + " via " + TransportName(e.transport).str(); },
+          [&](const Via& e) { return Text(e.base) + " via " + Text(e.route); },
           [&](const On& e) { return Text(e.base) + " on " + Grouped(e.where); },
+          [&](const After& e) { return Text(e.base) + " after " + Grouped(e.done); },
           [&](const auto& e) { return NodeText(e); }),
       program_.exprs[id].node);
 }

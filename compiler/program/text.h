@@ -20,6 +20,7 @@ class TextPrinter {
       : program_(program), signature_(signature), locals_(locals) {}
 
   std::string Text(ExprId id) const;
+  std::string Text(const Route& route) const;  // "nccl", "fast"
   std::string Text(TypeId id) const;
   std::string Text(const std::vector<Argument>& arguments) const;  // without parentheses
   std::string Name(LocalId id) const;

@@ -37,6 +37,9 @@ class Validator {
       OptionalType(context, c.type);
       Walk(context, c.value);
     }
+    for (const NamedTransport& transport : program_.transports) {
+      Walk(Context{nullptr, &transport.locals, ActorId()}, transport.options);
+    }
     for (const Op& op : program_.ops) ValidateOp(op);
     for (const Fn& fn : program_.fns) {
       ValidateBody({&fn.signature, &fn.body.locals, ActorId()}, fn.body);
@@ -114,6 +117,7 @@ class Validator {
   void ValidateSignature(const Context& context) {
     ValidateParameters(context, context.signature->parameters);
     OptionalType(context, context.signature->result);
+    UseRoute(context.signature->via);
   }
 
   void ValidateBody(const Context& context, const Body& body) {
@@ -133,6 +137,7 @@ class Validator {
   }
   void Visit(const Context& context, const Bind& node) {
     UsePattern(context, node.pattern, node.tuple_pattern);
+    UseRoute(node.via);
     OptionalType(context, node.type);
     Walk(context, node.value);
   }
@@ -242,7 +247,7 @@ class Validator {
   void Visit(const Context& context, const Index& node) {
     PROGRAM_CHECK(!node.subscripts.empty(), "an index without subscripts");
     Walk(context, node.base);
-    for (ExprId subscript : node.subscripts) Walk(context, subscript);
+    for (ExprId subscript : node.subscripts) OptionalExpr(context, subscript);
   }
   void Visit(const Context& context, const Tuple& node) { Walk(context, node.fields); }
   void Visit(const Context& context, const List& node) {
@@ -294,13 +299,26 @@ class Validator {
     Walk(context, node.receiver);
     Walk(context, node.arguments);
   }
-  void Visit(const Context& context, const Via& node) { Walk(context, node.base); }
+  void Visit(const Context& context, const Via& node) {
+    Walk(context, node.base);
+    UseRoute(node.route);
+  }
   void Visit(const Context& context, const On& node) {
     Walk(context, node.base);
     Walk(context, node.where);
   }
 
+  void Visit(const Context& context, const After& node) {
+    Walk(context, node.base);
+    Walk(context, node.done);
+  }
+
   // ---- ids of a body ----
+
+  void UseRoute(const std::optional<Route>& route) {
+    if (!route || !route->declared.valid()) return;
+    PROGRAM_CHECK(program_.transports.Contains(route->declared), route->declared.str());
+  }
 
   void UseLocal(const Context& context, LocalId id) {
     PROGRAM_CHECK(context.locals && context.locals->Contains(id), id.str());

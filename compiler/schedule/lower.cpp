@@ -102,9 +102,10 @@ class Lowering {
     return it->second;
   }
 
-  ChannelId ChannelOf(Transport transport, LaneId from, LaneId to) {
-    const auto [it, is_new] = channels_.try_emplace({transport, from, to});
-    if (is_new) it->second = schedule_.channels.Add({transport, from, to});
+  ChannelId ChannelOf(const Journey& via, LaneId from, LaneId to) {
+    const auto [it, is_new] = channels_.try_emplace({via, via.capacity, from, to});
+    const uint32_t capacity = std::max(via.capacity, 1u);
+    if (is_new) it->second = schedule_.channels.Add({via, from, to, capacity});
     return it->second;
   }
 
@@ -197,7 +198,10 @@ class Lowering {
     const ReplicaId source = root.storage == Value::kState && leaves ? Snapshot(use.value)
                                                                      : AtHome(use.value, device);
     if (choice.transport == Transport::kLocal) return source;
-    const auto [it, is_new] = remote_.try_emplace({use.value, device, choice.transport});
+    Journey via = use.via;
+    via.transport = choice.transport;
+    const auto key = std::make_tuple(use.value, device, choice.transport, via.capacity);
+    const auto [it, is_new] = remote_.try_emplace(key);
     if (!is_new) return it->second;
     place.call = MadeAt(use.value);
     if (place.order != Step::Place::kExtents) place.order = Step::Place::kValues;
@@ -205,8 +209,8 @@ class Lowering {
     const ReplicaId target =
         choice.transport == Transport::kHost
             ? CopyThroughHost(source, root.home, device, place, space)
-            : Send(source, root.home, device, place, choice.transport);
-    remote_[{use.value, device, choice.transport}] = target;
+            : Send(source, root.home, device, place, via);
+    remote_[key] = target;
     return target;
   }
 
@@ -254,7 +258,7 @@ class Lowering {
   }
 
   ReplicaId Send(ReplicaId source, DeviceId from, DeviceId to, Step::Place place,
-                 Transport transport) {
+                 const Journey& via) {
     const ValueId value = schedule_.replicas[source].value;
     const ReplicaId target = AddReplica(value, Space::kSlot, to);
     std::vector<ReplicaId> extents = Extents({source}, from, place.consumer);
@@ -262,7 +266,7 @@ class Lowering {
     const LaneId lane = LaneOf(from, LaneKind::kComm), to_lane = LaneOf(to, LaneKind::kComm);
     Step& step = AddStep(Step::kTransfer, lane, place);
     step.to_lane = to_lane;
-    step.channel = ChannelOf(transport, lane, to_lane);
+    step.channel = ChannelOf(via, lane, to_lane);
     step.call = MadeBy(value);
     step.inputs = {source};
     step.outputs = {target};
@@ -270,7 +274,7 @@ class Lowering {
     step.to_extents = std::move(to_extents);
     const cost::Topology& topology = cost::AssumedTopology();
     step.expected_ps =
-        cost::TransferPicoseconds(transport == Transport::kNccl ? topology.nccl : topology.shm,
+        cost::TransferPicoseconds(via == Transport::kNccl ? topology.nccl : topology.shm,
                                   graph_.values[value].type.bytes());
     return target;
   }
@@ -428,12 +432,12 @@ class Lowering {
   std::set<BufferId> given_;  // outputs that have their port
 
   std::map<std::pair<DeviceId, LaneKind>, LaneId> lanes_;
-  std::map<std::tuple<Transport, LaneId, LaneId>, ChannelId> channels_;
+  std::map<std::tuple<Transport, uint32_t, LaneId, LaneId>, ChannelId> channels_;
   std::map<std::vector<LaneId>, GroupId> groups_;
   std::map<std::pair<ValueId, DeviceId>, ReplicaId> home_;
   std::map<graph::StateId, BufferId> states_;
   std::map<ValueId, ReplicaId> snapshots_;
-  std::map<std::tuple<ValueId, DeviceId, Transport>, ReplicaId> remote_;
+  std::map<std::tuple<ValueId, DeviceId, Transport, uint32_t>, ReplicaId> remote_;
   std::map<std::pair<SymbolId, DeviceId>, ReplicaId> extents_;
   std::set<std::tuple<ValueId, DeviceId, Transport>> edges_;
 };

@@ -72,8 +72,9 @@ struct Replica {
 
 // Messages from one lane to another, in order.
 struct Channel {
-  Transport transport;  // kNccl: rendezvous; kShm: a buffer for one message
+  Transport transport;  // kNccl: rendezvous; kShm: a buffer for `capacity` messages
   LaneId from, to;
+  uint32_t capacity = 1;
 };
 
 // Lanes that make collectives together, by rank.

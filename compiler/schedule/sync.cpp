@@ -26,6 +26,26 @@ bool OneLane(const Schedule& schedule, const std::vector<Access>& accesses) {
   });
 }
 
+// `x after y`: what the later call does itself waits for all that the earlier one did.
+void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Needs& within) {
+  std::vector<std::vector<UnitId>> units(graph.calls.size());
+  for (UnitId id : schedule.units.Ids()) {
+    const Step& step = schedule.steps[schedule.units[id].first];
+    const bool own = step.call.valid() && step.place.order == Step::Place::kOps;
+    if (own) units[step.call.index].push_back(id);
+  }
+  for (graph::CallId call : graph.calls.Ids()) {
+    for (graph::CallId before : graph.calls[call].after) {
+      for (UnitId later : units[call.index]) {
+        for (UnitId earlier : units[before.index]) {
+          const bool in_order = schedule.units[earlier].lane == schedule.units[later].lane;
+          if (!in_order) within[later.index].push_back({earlier, 0});
+        }
+      }
+    }
+  }
+}
+
 AllNeeds FindNeeds(const graph::Graph& graph, const Schedule& schedule) {
   AllNeeds needs{Needs(schedule.units.size()), Needs(schedule.units.size())};
   const std::vector<std::vector<Access>> all = FindAccesses(graph, schedule);
@@ -46,6 +66,7 @@ AllNeeds FindNeeds(const graph::Graph& graph, const Schedule& schedule) {
       }
     }
   }
+  AddCallOrder(graph, schedule, needs.within);
   return needs;
 }
 
