@@ -106,6 +106,32 @@ Value Resolver::ResolveSymbol(const Symbol& symbol, const std::string& name, Ran
   return Poison(range);
 }
 
+// Where a `let` or `var` behind `use` declares the name.
+std::optional<Range> Resolver::DeclaredLater(const std::vector<syntax::StatementId>& ids,
+                                             const std::string& name, Range use) const {
+  auto in_pattern = [&](const syntax::Pattern& pattern) -> std::optional<Range> {
+    for (const syntax::Name& declared : pattern.names) {
+      if (declared.text == name && declared.range.begin > use.begin) return declared.range;
+    }
+    return std::nullopt;
+  };
+  for (syntax::StatementId id : ids) {
+    const auto& node = module_.file.statements[id].node;
+    std::optional<Range> found;
+    if (const auto* let = std::get_if<syntax::Let>(&node)) found = in_pattern(let->pattern);
+    if (const auto* var = std::get_if<syntax::Var>(&node)) found = in_pattern(var->pattern);
+    if (const auto* loop = std::get_if<syntax::For>(&node)) {
+      found = DeclaredLater(loop->body, name, use);
+    }
+    if (const auto* branch = std::get_if<syntax::If>(&node)) {
+      found = DeclaredLater(branch->then_body, name, use);
+      if (!found) found = DeclaredLater(branch->else_body, name, use);
+    }
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
 // `mend` is what helps where no other name is near.
 Value Resolver::ReportUnknownName(const std::string& name, Range range, const char* mend) {
   if (checker_.syntax_errors) return Poison(range);
@@ -125,6 +151,14 @@ Value Resolver::ReportUnknownName(const std::string& name, Range range, const ch
     Report(Code::kE0305, range,
            fmt::format("`{0}` is an imported file, not a value; write `{0}.` and one of its names",
                        name));
+    return Poison(range);
+  }
+  if (auto later = body_ ? DeclaredLater(*body_, name, range) : std::nullopt) {
+    Report(Code::kE0301, range,
+           fmt::format("`{}` is not declared yet: values flow from top to bottom, and what the next "
+                       "execution needs of this one is kept in a state",
+                       name))
+        .AddNote(*later, "it is declared here");
     return Poison(range);
   }
   std::vector<std::string> candidates = VisibleNames(module_);

@@ -61,6 +61,7 @@ void Resolver::PopScope() {
 
 std::vector<StatementId> Resolver::ResolveBody(const std::vector<syntax::StatementId>& statements,
                                                const syntax::Name& name) {
+  body_ = &statements;
   std::vector<StatementId> resolved = ResolveBlock(statements);
   CheckReturns(statements, true);
   if (signature_->result.valid() && !EndsWithReturn(statements) && !checker_.syntax_errors) {

@@ -108,6 +108,8 @@ class Resolver {
   Value ResolveSymbol(const Symbol& symbol, const std::string& name, Range range);
   Value ReportUnknownName(const std::string& name, Range range, const char* mend = "");
   bool IsOwnName(const std::string& name) const;
+  std::optional<Range> DeclaredLater(const std::vector<syntax::StatementId>& ids,
+                                     const std::string& name, Range use) const;
   bool IsDeviceWord(const std::string& name) const;
   // `t` of `t.relu` where t is an imported file and nothing nearer.
   const std::string* QualifierOf(syntax::ExprId id) const;
@@ -252,6 +254,7 @@ class Resolver {
   std::map<std::string, program::DimVariableId> dim_names_;
   std::set<program::DimVariableId> bound_dims_;
   std::vector<std::pair<program::DimVariableId, Range>> dim_uses_;  // not yet known to be bound
+  const std::vector<syntax::StatementId>* body_ = nullptr;  // for names that stand further down
   std::optional<TypeRole> in_type_;  // while the dimensions of a type are being resolved
   program::ConstId const_;           // whose value this is
 };

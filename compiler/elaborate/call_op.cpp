@@ -100,8 +100,8 @@ Value Elaborator::CallOperation(const OpCall& call, Frame& op_frame) {
 
 namespace {
 
-const Actual* ActualFor(const program::Op& op, size_t parameter,
-                        const std::vector<Actual>& actuals) {
+// The argument of a parameter; null for a default.
+Actual* ActualFor(const program::Op& op, size_t parameter, std::vector<Actual>& actuals) {
   for (size_t i = 0; i < actuals.size(); ++i) {
     bool meant = actuals[i].label.empty()
                      ? i == parameter
@@ -126,7 +126,7 @@ void Elaborator::CountFromTheEnd(const program::Op& op, std::vector<Actual>& act
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const std::string& name = op.signature.parameters[i].name;
     if (name != "dim" && name != "dims") continue;
-    Actual* given = const_cast<Actual*>(ActualFor(op, i, actuals));
+    Actual* given = ActualFor(op, i, actuals);
     if (!given) continue;
     auto counted = [&](const Value& value) {
       const int64_t* dim = value.As<int64_t>();

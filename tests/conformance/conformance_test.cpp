@@ -144,6 +144,52 @@ TEST_CASE("S12 no inputs; no outputs but effects; only constants") {
   CHECK(run.Run("s12_constants", {}) == Numbers64{103});
 }
 
+TEST_CASE("S13 constants, labels, tuples and lists as arguments") {
+  Runner run(kCounter);
+  CHECK(run.Run("s13", {4}) == Numbers64{5, 6, 11});
+}
+
+TEST_CASE("S14 functions without an actor run at the home of what they read, or where `on` says") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("s14", {4}) == Numbers64{8, 8, 8, -4});
+}
+
+TEST_CASE("S16 scalars, one-byte values and empty tensors") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  const float x = 1.5f;
+  const uint8_t y = 200, z = 0;
+  const Input scalars[] = {{"x", &x, plan::DType::f32, {}},
+                           {"y", &y, plan::DType::u8, {}},
+                           {"z", &z, plan::DType::bool_, {}}};
+  Result<Execution> execution = run.engine().Execute("s16_scalars", scalars);
+  REQUIRE(execution.ok());
+  Outputs outputs = *execution->Get();
+  CHECK(*outputs[0].as<float>() == 2.5f);
+  CHECK(*outputs[1].as<uint8_t>() == 144);
+  CHECK(*outputs[2].as<uint8_t>() == 1);
+  CHECK(outputs[0].rank == 0);
+
+  for (const int64_t n : {0, 3}) {
+    const std::vector<float> rows(2 * n, 1.0f);
+    const int64_t none[] = {0, 3}, some[] = {n, 2};
+    const Input inputs[] = {{"x", nullptr, plan::DType::f32, none},
+                            {"y", rows.data(), plan::DType::f32, some}};
+    Result<Execution> empty = run.engine().Execute("s16_empty", inputs);
+    REQUIRE(empty.ok());
+    Outputs results = *empty->Get();
+    CHECK((results[0].dims[0] == 0 && results[0].dims[1] == 3));
+    CHECK((results[1].dims[0] == n && results[1].dims[1] == 2));
+    for (int64_t i = 0; i < 2 * n; ++i) CHECK(results[1].as<float>()[i] == 2.0f);
+    CHECK(*results[2].as<float>() == 0.0f);
+  }
+}
+
+TEST_CASE("S17 a call that writes state is kept though nobody reads its result") {
+  Runner run(kCounter);
+  CHECK(run.Run("s17", {5, 0}) == Numbers64{5});
+  CHECK(run.Run("s15_read", {}) == Numbers64{5});
+}
+
 TEST_CASE("S15 two graphs over the same actors see each other's state") {
   Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
   int64_t sum = 0;
@@ -311,6 +357,64 @@ TEST_CASE("D2 three actors in a ring, each sending to the next at once") {
     Runner run(kCounter, {}, Workers(workers));
     CHECK(run.Run(graph, {1}) == Numbers64{2, 2, 2});
     CHECK(run.Run(graph, {1}) == Numbers64{6, 6, 6});
+  }
+}
+
+TEST_CASE("D3 fan-out from one actor and fan-in back to it, two rendezvous into one task") {
+  const char* graph = GENERATE("d3", "d3_no_overlap");
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run(graph, {5}) == Numbers64{10});   // q: 5, r: 5, p: 5 + 5
+  CHECK(run.Run(graph, {1}) == Numbers64{22});   // q: 6, r: 6, p: 10 + 12
+}
+
+TEST_CASE("D4 one writer, its actor's second task, with two readers, their actors' first") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("d4", {3}) == Numbers64{6, 6});
+}
+
+TEST_CASE("D5 out by shm and back by nccl: the way back is not waited for too early") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("d5", {3}) == Numbers64{6});
+  CHECK(run.Run("d5", {3}) == Numbers64{21});    // p: 9, q: 12, p: 21
+}
+
+TEST_CASE("D6 one writer with a reader on its own actor and a reader elsewhere") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("d6", {3}) == Numbers64{6, 3});
+}
+
+TEST_CASE("`after` orders calls of different devices") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2, 4)));
+  CHECK(run.Run("after_other_device", {3, 5}) == Numbers64{3, 3});
+  CHECK(run.Run("after_several", {3}) == Numbers64{4});
+  CHECK(run.Run("after_several", {3}) == Numbers64{7});
+}
+
+TEST_CASE("`same` looks at extents that the compiler cannot know") {
+  Runner run(kCounter);
+  const std::vector<float> values = {1, 2, 3};
+  const int64_t three[] = {3}, two[] = {2};
+  const Input equal[] = {{"x", values.data(), plan::DType::f32, three},
+                         {"y", values.data(), plan::DType::f32, three}};
+  Outputs sum = *run.engine().Execute("same_extent", equal)->Get();
+  REQUIRE(sum[0].dims[0] == 3);
+  CHECK(sum[0].as<float>()[2] == 6.0f);
+  const Input different[] = {equal[0], {"y", values.data(), plan::DType::f32, two}};
+  const Result<Outputs> failed = run.engine().Execute("same_extent", different)->Get();
+  REQUIRE(!failed.ok());
+  CHECK(failed.status().message().find("same: dimension 0 is 3 and 2") != std::string::npos);
+}
+
+TEST_CASE("rows and columns of places with two indices; bytes of any length up to a bound") {
+  Runner run(kCounter);
+  CHECK(run.Run("rows", {1}) == Numbers64{11, 12, 1, 12});
+  for (const int64_t length : {0, 1, 16}) {
+    std::vector<uint8_t> text(length, 'x');
+    const Input input{"x", text.data(), plan::DType::u8, {&length, 1}};
+    Outputs outputs = *run.engine().Execute("packet", {&input, 1})->Get();
+    REQUIRE(outputs[0].dims[0] == length);
+    const uint8_t* got = outputs[0].as<uint8_t>();
+    CHECK(std::vector<uint8_t>(got, got + length) == text);
   }
 }
 

@@ -493,23 +493,19 @@ op o<T>(x: T[*s], k: int) -> T[*drop(k, s)] cost(flops: size(k), bytes: width(s)
 actor A() { method m() -> f32 { return 1.0 } }
 place a[i in 0..2] = A() on cpu[i]
 graph g(x: f32) -> f32 {
-  let y = a[0].m()
-  let z = a[0].m() after y
-//^ E0711 `after`
-  let u = same(z, y, dim: 0)
-//^ E0717 `same`
-  let v = a[:]
-//^ E0716
   return x via nccl(lanes: "edge")
 //^ E0712 options of a transport
 }
-transport fast = nccl(lanes: "edge")
-//^ E0712 a named transport
 topology t() { }
 //^ E0714
 fn f(x: bytes[<= 4], y: opaque) { }
-//^ E0713
 //^ E0715)",
+    R"(transport fast = nccl(lanes: "edge")
+//^ E0315 `nccl` has no option
+actor A() {
+  state s: bytes[<= 4] = 0
+//^ E0713 `bytes`
+})",
     R"(graph g(x: f32, _y: f32) { }
 //^ W0301 nothing reads `x`)",
 };
