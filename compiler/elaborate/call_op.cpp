@@ -111,6 +111,19 @@ Actual* ActualFor(const program::Op& op, size_t parameter, std::vector<Actual>& 
   return nullptr;
 }
 
+// Whether `dim` of an op says where a new dimension goes: its tensor is declared by runs alone, and
+// its result has a dimension more.
+bool AddsDimension(const program::Program& program, const program::Op& op) {
+  program::TypeId from = op.signature.parameters[0].type;
+  if (auto* list = std::get_if<program::ListType>(&program.types[from].node)) from = list->element;
+  auto* x = std::get_if<program::TensorType>(&program.types[from].node);
+  auto* result = op.signature.result.valid()
+                     ? std::get_if<program::TensorType>(&program.types[op.signature.result].node)
+                     : nullptr;
+  return x && result && result->dims.size() > x->dims.size() &&
+         llvm::all_of(x->dims, [](const auto& dim) { return dim.kind == program::Dim::kRun; });
+}
+
 }  // namespace
 
 // `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
@@ -121,8 +134,7 @@ void Elaborator::CountFromTheEnd(const program::Op& op, std::vector<Actual>& act
   const Tensor* tensor = items && !items->items->empty() ? items->items->front().As<Tensor>()
                                                          : first->value.As<Tensor>();
   if (!tensor) return;
-  int64_t rank = builder_->type(tensor->value).dims.size();
-  if (op.kernel == "stack") ++rank;  // of the result, which has one more
+  const int64_t rank = builder_->type(tensor->value).dims.size() + AddsDimension(program_, op);
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const std::string& name = op.signature.parameters[i].name;
     if (name != "dim" && name != "dims") continue;
