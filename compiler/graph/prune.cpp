@@ -14,6 +14,7 @@ class Pruner {
         live_values_(graph.values.size()),
         live_ops_(graph.ops.size()),
         live_symbols_(graph.symbols.size()),
+        live_calls_(graph.calls.size()),
         awaited_(graph.calls.size()) {}
 
   std::vector<graph::Call> Run() {
@@ -32,8 +33,10 @@ class Pruner {
       for (ValueId result : op.results) {
         needed |= live_values_[result.index] || graph_.values[result].storage == Value::kState;
       }
-      if (!needed && !awaited_[op.call.index]) continue;
+      needed |= awaited_[op.call.index] && !live_calls_[op.call.index];
+      if (!needed) continue;
       live_ops_[i] = true;
+      live_calls_[op.call.index] = true;
       for (graph::CallId before : graph_.calls[op.call].after) awaited_[before.index] = true;
       for (ValueId result : op.results) Mark(result);
       for (const graph::Use& operand : op.operands) Mark(operand.value);
@@ -64,13 +67,9 @@ class Pruner {
   }
 
   std::vector<graph::Call> Rebuild() {
-    std::vector<bool> live_calls(graph_.calls.size());
-    for (graph::OpId id : graph_.ops.Ids()) {
-      if (live_ops_[id.index]) live_calls[graph_.ops[id].call.index] = true;
-    }
     auto values = Renumber<ValueId>(live_values_);
     auto ops = Renumber<graph::OpId>(live_ops_);
-    auto calls = Renumber<graph::CallId>(live_calls);
+    auto calls = Renumber<graph::CallId>(live_calls_);
     auto symbols = Renumber<graph::SymbolId>(live_symbols_);
     Graph old = std::move(graph_);
     graph_ = Graph();
@@ -105,7 +104,7 @@ class Pruner {
     }
     std::vector<graph::Call> removed;
     for (graph::CallId id : old.calls.Ids()) {
-      if (live_calls[id.index]) {
+      if (live_calls_[id.index]) {
         for (graph::CallId& before : old.calls[id].after) before = calls[before.index];
         graph_.calls.Add(std::move(old.calls[id]));
       } else {
@@ -121,6 +120,7 @@ class Pruner {
 
   Graph& graph_;
   std::vector<bool> live_values_, live_ops_, live_symbols_;
+  std::vector<bool> live_calls_;
   std::vector<bool> awaited_;  // calls that a call which is kept comes `after`
 };
 

@@ -8,8 +8,8 @@
 
 namespace cgraph::elaboration {
 
-// Keeps what outputs depend on, what writes state, what may fail, what has an effect, and whole calls
-// that one of these comes `after`; renumbers the rest. Inputs stay. Returns the calls of which nothing was left.
+// Keeps what outputs depend on, what writes state, what may fail, what has an effect, and the last of
+// each call that one of these comes `after`; renumbers the rest. Inputs stay. Returns the calls of which nothing was left.
 std::vector<graph::Call> Prune(graph::Graph& graph);
 
 }  // namespace cgraph::elaboration
