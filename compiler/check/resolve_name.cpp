@@ -229,14 +229,21 @@ std::optional<Route> Resolver::ResolveRoute(syntax::ExprId id) {
   };
   if (name) {
     if (auto transport = ParseTransport(name->name)) return Route{*transport, {}, expr.range};
-    Found found = FindName(checker_, module_, name->name, expr.range);
-    if (found.reported) return std::nullopt;
-    if (found.symbol && std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
-    const TransportId* declared =
-        found.symbol ? std::get_if<TransportId>(&found.symbol->node) : nullptr;
-    if (declared) return Route{program_.transports[*declared].base, *declared, expr.range};
-    for (const NamedTransport& transport : program_.transports) candidates.push_back(transport.name);
   }
+  Found found;
+  if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
+    const std::string* qualifier = QualifierOf(field->base);
+    if (qualifier) found = FindQualified(checker_, module_, *qualifier, field->name.text, expr.range);
+  } else if (name) {
+    found = FindName(checker_, module_, name->name, expr.range);
+  }
+  if (found.reported) return std::nullopt;
+  if (found.symbol) {
+    const auto* declared = std::get_if<TransportId>(&found.symbol->node);
+    if (declared) return Route{program_.transports[*declared].base, *declared, expr.range};
+    if (std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
+  }
+  for (const NamedTransport& transport : program_.transports) candidates.push_back(transport.name);
   Report(Code::kE0314, expr.range,
          fmt::format("`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the "
                      "file declares{}",
