@@ -18,8 +18,10 @@
 #include "runtime/command/results.h"
 #include "runtime/command/run.h"
 #include "runtime/command/signals.h"
+#include "runtime/device/bell.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
+#include "runtime/plan/device_map.h"
 
 namespace cgraph::command {
 namespace {
@@ -147,6 +149,10 @@ ExitCode Execute(const Options& options, Signals& signals) {
   // The engine checks it again; here its ports are looked at before there is an engine.
   if (Status checked = plan::CheckPlan(*loaded.plan); !checked.ok()) return Report(options, checked);
 
+  if (!options.device_map.empty()) {
+    const Status mapped = plan::MapDevices(*loaded.plan, options.device_map, device::Cores());
+    if (!mapped.ok()) return Report(options, kUsage, mapped.message());
+  }
   uint32_t graph = 0;
   Inputs inputs;
   Problem problem = PickGraph(*loaded.plan, options, graph);

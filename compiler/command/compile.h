@@ -44,6 +44,7 @@ struct CompileOptions {
   std::optional<Phase> stop_after;
   bool check_only = false;                          // stop when the graph is elaborated
   bool time_phases = false;
+  std::string device_map;                           // --device-map
 };
 
 // Exit codes of the commands.

@@ -13,6 +13,7 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
+#include "runtime/plan/device_map.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph {
@@ -61,6 +62,9 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
       ->excludes(overlap);
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
+  command.add_option("--device-map", flags.device_map,
+                     "the core of each logical device: gpu[0]=cpu:0,gpu[1]=cpu:1")
+      ->type_name("MAP");
   command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
       ->type_name("PHASE[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
@@ -74,6 +78,7 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.import_dirs = import_dirs;
   options.inflight = inflight;
   options.time_phases = time_phases;
+  options.device_map = device_map;
   if (overlap) options.overlap = true;
   if (no_overlap) options.overlap = false;
   for (const std::string& define : defines) {
@@ -105,6 +110,14 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   Diagnostics diagnostics(sources);
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
   Compilation done = Compile(options, sources, diagnostics);
+  if (done.plan && !options.device_map.empty()) {
+    // The plan may run on another machine, so any number of cores is believed.
+    if (Status mapped = plan::MapDevices(*done.plan, options.device_map, /*cores=*/0);
+        !mapped.ok()) {
+      (void)ReportStatus(mapped);
+      done = {kUsage, nullptr};
+    }
+  }
   if (output.json) {
     diagnostics.PrintJson(llvm::outs());
   } else if (!output.quiet || diagnostics.has_errors()) {

@@ -32,6 +32,7 @@ struct CompileFlags {
   bool overlap = false, no_overlap = false, time_phases = false;
   int64_t inflight = 0;
   std::string stop_after;
+  std::string device_map;  // of the plan that is made; empty: a worker for each device
 
   // kInvalid names the flag that is wrong: a usage error.
   Result<CompileOptions> Options(const std::string& path) const;

@@ -63,6 +63,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--workers", options.workers, "threads that drive the plan")
       ->check(CLI::Range(1u, 1024u));
+  app.add_option("--device-map", options.device_map,
+                 "the core that each logical device is: gpu[0]=cpu:0,gpu[1]=cpu:1");
   app.add_option("--timeout", raw.timeout, "seconds without any progress until the run ends with a "
                                            "report (600)");
   app.add_flag("--unproved", options.unproved, "run without proving the plan first: it may hang");
@@ -106,6 +108,9 @@ void Understand(Options& options, const Raw& raw) {
   }
   options.timeout = std::chrono::nanoseconds(std::llround(raw.timeout * 1e9));
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
+  if (!options.device_map.empty() && options.workers > 0) {
+    throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};
+  }
   if (options.graphs.size() > 1) throw Mistake{"--graph: one graph is run at a time"};
   const bool compiles = !raw.defines.empty() || !raw.import_dirs.empty() || raw.overlap ||
                         raw.no_overlap;

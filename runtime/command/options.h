@@ -33,6 +33,7 @@ struct Options {
   uint32_t inflight = 0, workers = 0;  // 0: the plan's
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   bool unproved = false;
+  std::string device_map;              // LOGICAL=PHYSICAL,...; empty: the plan's workers
   std::string weights;                 // empty: the folder of `file`
   std::string profile;
   std::vector<std::string> compile_flags;  // for cgc, in the form that it reads

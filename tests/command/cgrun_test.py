@@ -278,6 +278,39 @@ def deadlines(run):
     run.graph("impatient", "--input", "ms=10")
 
 
+def device_maps(run):
+    """Logical devices bound to cores; what is not there is refused by name."""
+    out, error = run.graph("count", "--input", "x=1", "--device-map", "cpu[0]=cpu:0,gpu[1]=cpu:0", "-v")
+    says(out, "= 31")
+    says(error, "1 workers")
+    says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0")[0], "= 31")
+    for value, *words in [("gpu[0]=cpu:0", "no device `gpu[0]`", "cpu[0], gpu[1]"),
+                          ("gpu[1]=cuda:0", "no CUDA devices"),
+                          ("gpu[1]=cpu:60000", "this machine has", "cores"),
+                          ("gpu[1]=cpu:x", "`cpu:x` is no physical device"),
+                          ("gpu[1]=cpu:-1", "no physical device"),
+                          ("gpu[1]=gpu:0", "no physical device"),
+                          ("caller=cpu:0", "no device `caller`"),
+                          ("gpu[1]", "LOGICAL=PHYSICAL"),
+                          ("gpu[1]=cpu:0,", "LOGICAL=PHYSICAL"),
+                          ("gpu[1]=cpu:0,gpu[1]=cpu:0", "twice")]:
+        says(run.graph("count", "--input", "x=1", "--device-map", value, status=2)[1],
+             "--device-map", *words)
+    says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0", "--workers", 2,
+                   status=2)[1], "exclude each other")
+
+    def compiles(value):
+        return subprocess.run([run.cgc, "compile", "program.cgraph", "-o", "mapped.cgplan",
+                               "--device-map", value], cwd=run.folder, capture_output=True, text=True)
+    expect(compiles("cpu[0]=cpu:7,gpu[1]=cpu:7").returncode == 0, "cgc --device-map")
+    listing = subprocess.run([run.cgc, "plan", "mapped.cgplan"], cwd=run.folder, capture_output=True,
+                             text=True).stdout
+    expect("worker 0" in listing and "worker 1" not in listing, "one worker in the plan")
+    says(run("mapped.cgplan", "--graph", "count", "--input", "x=1")[0], "= 31")
+    unknown = compiles("gpu[5]=cpu:0")
+    expect(unknown.returncode == 2 and "no device `gpu[5]`" in unknown.stderr, "cgc: unknown device")
+
+
 def lost_output(run):
     """Nothing is written over what is read, twice to one file, or into a full disk unnoticed."""
     def cgc(*arguments):
@@ -308,7 +341,7 @@ def inflight(run):
 
 
 TESTS = [literals_and_text, files, usage, batches, repeats, sources, interrupts, deadlines,
-         lost_output, inflight]
+         device_maps, lost_output, inflight]
 
 
 def main():
