@@ -164,7 +164,7 @@ Value Resolver::CallOp(const syntax::CallExpr& node, OpId id, Range range) {
   Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
                 op.range};
   Static type = CheckArguments(given, callee, range);
-  if (call.type_argument.valid()) type = StaticOf(program_, call.type_argument);
+  if (call.type_argument.valid()) type = Declared(call.type_argument);
   call.arguments = std::move(given.arguments);
   return Make(std::move(call), range, std::move(type));
 }

@@ -42,8 +42,12 @@ std::optional<Value> Resolver::ResolveOwnName(const std::string& name, Range ran
   if (actor_.valid()) {
     auto state = checker_.state_names.find({actor_, name});
     if (state != checker_.state_names.end()) {
-      return Make(StateRef{state->second}, range,
-                  StaticOf(program_, program_.states[state->second].type));
+      const TypeId type = program_.states[state->second].type;
+      Static known = StaticOf(program_, type);
+      if (known.kind == Static::kTensor) {
+        known.declared = {type, nullptr, &program_.actors[actor_].locals};
+      }
+      return Make(StateRef{state->second}, range, std::move(known));
     }
   }
   auto dim = dim_names_.find(name);
@@ -61,7 +65,7 @@ std::optional<Value> Resolver::ResolveDimName(const std::string& name, Range ran
   if (std::isupper(static_cast<unsigned char>(name[0]))) return std::nullopt;
   Found found = FindName(checker_, module_, name, range);
   if (found.reported) return Poison(range);
-  if (found.symbol) {
+  if (found.symbol && std::holds_alternative<ConstId>(found.symbol->node)) {
     Report(Code::kE0319, range,
            fmt::format("`{}` is declared in the file, but as a dimension a name with a small "
                        "initial is a dimension variable; give the const a capital initial",

@@ -31,7 +31,7 @@ bool IsCompileTimeName(const syntax::Type& type) {
 
 void Resolver::InheritActor(ActorId actor) {
   for (const Parameter& parameter : program_.actors[actor].parameters) {
-    DeclareLocal({parameter.name, parameter.range}, StaticOf(program_, parameter.type), false);
+    DeclareLocal({parameter.name, parameter.range}, Declared(parameter.type), false);
   }
   actor_ = actor;  // last: a state with the name of a parameter was reported at the actor
 }
@@ -80,7 +80,7 @@ std::vector<Parameter> Resolver::ResolveParameters(
       const syntax::TypeId written = parameters[i].type;
       if (IsCompileTimeName(module_.file.types[written]) != compile_time) continue;
       resolved[i].type = ResolveType(written, TypeRole::kParameter);
-      local_types_[resolved[i].local.index] = StaticOf(program_, resolved[i].type);
+      local_types_[resolved[i].local.index] = Declared(resolved[i].type);
       if (site_ == Site::kActor && HoldsTensor(program_, resolved[i].type)) {
         Report(Code::kE0424, program_.types[resolved[i].type].range,
                "the parameters of an actor are known at compile time: int, float, bool, str, and "

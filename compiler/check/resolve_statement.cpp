@@ -132,7 +132,7 @@ Bind Resolver::ResolveBinding(const syntax::Pattern& pattern, syntax::TypeId typ
     bind.type = ResolveType(type, TypeRole::kHint);
     ReportUnboundUses("write it alone as a dimension first");
     ExpectType(bind.type, known, Written(written).range, "this value", Range());
-    Static hint = StaticOf(program_, bind.type);
+    Static hint = Declared(bind.type);
     // A constant under a tensor's hint: it may be taken as either.
     bool constant = hint.kind == Static::kTensor && known.kind != Static::kTensor && known.known();
     known = constant ? Static() : hint;

@@ -14,6 +14,12 @@ TypeId Resolver::AddType(decltype(Type::node) node, Range range) {
   return program_.types.Add({std::move(node), range});
 }
 
+Static Resolver::Declared(TypeId type) const {
+  Static known = StaticOf(program_, type);
+  if (known.kind == Static::kTensor) known.declared = {type, signature_, locals_};
+  return known;
+}
+
 TypeId Resolver::ResolveType(syntax::TypeId id, TypeRole role) {
   const syntax::Type& type = module_.file.types[id];
   if (const auto* tensor = std::get_if<syntax::TensorType>(&type.node)) {

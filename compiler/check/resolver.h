@@ -83,6 +83,9 @@ class Resolver {
   void set_const(program::ConstId id) { const_ = id; }
   bool IsUsed(program::LocalId id) const { return used_.count(id) != 0; }
 
+  // A value of a type that is written in this declaration.
+  Static Declared(program::TypeId type) const;
+
   // "declared as `f32[n, 64]`, and this is an i64[?]" unless `given` fits the declared type.
   void ExpectType(program::TypeId type, const Static& given, Range at, const std::string& what,
                   Range declared);

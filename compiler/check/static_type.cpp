@@ -1,5 +1,6 @@
 #include "compiler/check/static_type.h"
 
+#include "compiler/program/text.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace cgraph::check {
@@ -71,6 +72,7 @@ Static Join(const Static& a, const Static& b) {
     case Static::kTensor:
       if (a.dtype != b.dtype) both.dtype.reset();
       if (a.rank != b.rank) both.rank = -1;
+      if (a.declared.type != b.declared.type) both.declared = {};
       return both;
     case Static::kList:
       return Static::List(Join(a.parts[0], b.parts[0]));
@@ -109,7 +111,11 @@ std::string Describe(const Program& program, const Static& type) {
     case Static::kTensor: break;
   }
   std::string dims;
-  if (type.rank < 0) {
+  if (type.dtype && type.declared.type.valid()) {
+    const auto& [id, signature, locals] = type.declared;
+    const llvm::StringRef name = DTypeName(*type.dtype);
+    dims = TextPrinter(program, signature, locals).Text(id).substr(name.size());
+  } else if (type.rank < 0) {
     dims = "[...]";
   } else if (type.rank > 0) {
     dims = "[" + llvm::join(std::vector<std::string>(type.rank, "?"), ", ") + "]";

@@ -30,6 +30,13 @@ struct Static {
   int indices = 0;                 // kPlaces: how many subscripts name one of them
   std::vector<Static> parts;       // kList: one, what every element is; kTuple: the fields
   std::vector<std::string> names;  // kTuple: per field, may be empty
+  // kTensor: what declares it, for messages; with what its dimensions' names are looked up in.
+  struct Declaration {
+    program::TypeId type;  // invalid: nothing does
+    const program::Signature* signature = nullptr;
+    const Table<program::LocalId, program::Local>* locals = nullptr;
+  };
+  Declaration declared;
   int weight = 1;                  // Statics in this one: the big ones become kUnknown
 
   bool known() const { return kind != kUnknown; }

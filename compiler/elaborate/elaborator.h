@@ -85,6 +85,7 @@ class Elaborator {
   std::string Text(const graph::Type& type) const;
   std::string Describe(const Value& value) const;
   std::string Declared(program::TypeId type, const Frame& frame) const;
+  std::string Declared(program::ExprId dim, const Frame& frame) const;
   std::string Describe(const Subject& subject, const Frame& frame) const;
 
   // constants.cpp: consts and -D.

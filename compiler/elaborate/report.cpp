@@ -65,6 +65,10 @@ std::string Elaborator::Declared(program::TypeId type, const Frame& frame) const
   return program::TextPrinter(program_, frame.signature, frame.names).Text(type);
 }
 
+std::string Elaborator::Declared(program::ExprId dim, const Frame& frame) const {
+  return program::TextPrinter(program_, frame.signature, frame.names).Text(dim);
+}
+
 std::string Elaborator::Describe(const Subject& subject, const Frame& frame) const {
   std::string text = subject.role;
   if (subject.name) text += fmt::format(" `{}`", *subject.name);

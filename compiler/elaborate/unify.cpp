@@ -120,7 +120,7 @@ bool Elaborator::MatchExpr(const Match& match, program::ExprId expr, size_t posi
   if (!extent) return false;
   graph::Dim wanted{*extent, {}};
   if (match.actual.dims[position] == wanted) return true;
-  ReportDim(match, position, std::to_string(*extent), wanted, nullptr);
+  ReportDim(match, position, Declared(expr, match.frame), wanted, nullptr);
   return false;
 }
 
@@ -181,6 +181,12 @@ void Elaborator::ReportDim(const Match& match, size_t position, const std::strin
                                    DimText(graph, wanted), by));
   }
   diagnostic.AddNote(match.subject.declared, "declared here");
+  const bool of_actor = !bound && match.frame.instance.valid() && !wanted.symbol.valid() &&
+                        declared != std::to_string(wanted.extent);
+  if (!of_actor) return;
+  const graph::Instance& instance = module_.instances[match.frame.instance];
+  diagnostic.AddNote(instance.range, fmt::format("`{}` is {} in `{}`, which is made here", declared,
+                                                 wanted.extent, instance.name));
 }
 
 }  // namespace cgraph::elaboration
