@@ -53,7 +53,11 @@ Dim Resolver::ResolveDim(const syntax::Dim& dim, TypeRole role) {
 
 Dim Resolver::ResolvePlainDim(const std::string& name, TypeRole role, Range range) {
   bool is_dim = dim_names_.count(name) || (!IsOwnName(name) && name != "none");
-  if (is_dim && !dim_names_.count(name) && HasName(module_, name)) is_dim = false;
+  if (is_dim && !dim_names_.count(name) && HasName(module_, name)) {
+    // A graph, op or place of that name is no number, so nobody could mean it here.
+    const Found found = FindName(checker_, module_, name, range);
+    is_dim = found.symbol && !std::holds_alternative<ConstId>(found.symbol->node);
+  }
   if (!is_dim) {
     Value value = ResolveName(name, range);
     if (value.type.known() && value.type.kind != Static::kInt) {

@@ -314,17 +314,17 @@ actor A() { state s: i64 = 0.5  method m(x: f32[n]) { s = x[0] } }
 place a = A() on cpu[0]
 graph g(x: f32[4], y: i64[4], b: bool[4]) -> f32[4] {
   a.m(y)
-//^ E0407 method `m` takes `x` as f32[n], and this is an i64[?]: cast<f32>(...) converts
+//^ E0407 method `m` takes `x` as f32[n], and this is an i64[4]: cast<f32>(...) converts
   let z = x + y
-//^ E0407 `+` does not take an f32[?] and an i64[?]: `T` is f32 by another argument
+//^ E0407 `+` does not take an f32[4] and an i64[4]: `T` is f32 by another argument
   let w = y * 0.5
-//^ E0407 `*` does not take an i64[?] and a compile-time float
+//^ E0407 `*` does not take an i64[4] and a compile-time float
   let v = softmax(y)
 //^ E0407 `T` stands for the dtypes of class float
   let u = -b
-//^ E0407 `-` does not take a bool[?]
+//^ E0407 `-` does not take a bool[4]
   let t: f32[4] = y
-//^ E0407 this value is declared as f32[4], and this is an i64[?]
+//^ E0407 this value is declared as f32[4], and this is an i64[4]
   return x
 })",
     R"(import std.tensor
@@ -334,7 +334,7 @@ actor A() { method m(x: f32[n, 4]) -> f32[n] { return x } }
 place a = A() on cpu[0]
 graph g(x: f32[4], y: f32[4, 4]) -> f32[4] {
   a.m(x)
-//^ E0408 method `m` takes `x` as f32[n, 4], and this is an f32[?]: rank 1 where 2 is declared
+//^ E0408 method `m` takes `x` as f32[n, 4], and this is an f32[4]: rank 1 where 2 is declared
   let z = relu_grad(x, y)
 //^ E0408 `*s` is 1 dimensions by another argument, and 2 here
   return x[0] + y[0]
@@ -397,7 +397,7 @@ fn h(n: int) -> int { for i in 0..n { return i }  return 2 }
     R"(fn f(x: f32[4], b: bool[]) { let y = if b { x } else { x }  if 1 { }  for i in 0..2 { if x { } } }
 //^ E0415 whose value is known only while running
 //^ E0415 this is a compile-time int
-//^ E0415 this is an f32[?])",
+//^ E0415 this is an f32[4])",
     R"(actor A() { }
 place a[i in 0..2, j in 0..2] = A() on cpu[i]
 place b[i in 2] = A() on cpu[i]
@@ -406,7 +406,7 @@ graph g(x: f32[4]) { for i in 4 { }  for r in x { }  for p in a { }  let l = [1 
 //^ E0416 a range is written 0..n
 //^ E0416 x[i] take its rows
 //^ E0416 an array of places with 2 indices
-//^ E0416 this is an f32[?])",
+//^ E0416 this is an f32[4])",
     R"(fn f(t: (f32, f32), x: f32) { let (a, b, c) = t  let (d, e) = x  for (i, j) in 0..2 { } }
 //^ E0417 the pattern has 3 names and the tuple 2 fields
 //^ E0417 a pattern of several names
