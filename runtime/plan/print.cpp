@@ -28,8 +28,8 @@ std::string NameText(const Plan& plan, uint32_t name) {
 std::string ValueName(const Plan& plan, const Graph& graph, uint32_t value) {
   const Value* found = Find(graph.values, value);
   if (found == nullptr) return "`?`";
-  if (found->name() == kNone) return fmt::format("`%{}`", value);
-  return fmt::format("`{}`", NameText(plan, found->name()));
+  const std::string name = found->name() == kNone ? "" : NameText(plan, found->name());
+  return name.empty() ? fmt::format("`%{}`", value) : fmt::format("`{}`", name);
 }
 
 // "`a`, `b` and 3 more".

@@ -184,6 +184,36 @@ TEST_CASE("S16 scalars, one-byte values and empty tensors") {
   }
 }
 
+// Hidden: it takes 4 GiB of memory. `conformance_test [.large]` runs it.
+TEST_CASE("S16 values of a GiB, by every transport, in and out", "[.large]") {
+  constexpr int64_t kCount = 268'435'459;
+  const std::string graph = GENERATE("by_shm", "by_nccl", "by_host", "through");
+  CompileOptions options;
+  options.graphs = {graph};
+  Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/large.cgraph", options);
+  if (graph != "through") {
+    Result<Execution> execution = run.engine().Execute(graph, {});
+    REQUIRE(execution.ok());
+    Outputs ends = *execution->Get();
+    CHECK(*ends[0].as<int32_t>() == 0);
+    CHECK(*ends[1].as<int32_t>() == kCount / 2);
+    CHECK(*ends[2].as<int32_t>() == kCount - 1);
+    return;
+  }
+  std::vector<int32_t> x(kCount);
+  x.front() = 7;
+  x.back() = 11;
+  const Input input{"x", x.data(), plan::DType::i32, {&kCount, 1}};
+  Result<Execution> execution = run.engine().Execute(graph, {&input, 1});
+  REQUIRE(execution.ok());
+  Outputs next = *execution->Get();
+  REQUIRE(next[0].dims[0] == kCount);
+  const int32_t* got = next[0].as<int32_t>();
+  CHECK(got[0] == 8);
+  CHECK(got[kCount / 2] == 1);
+  CHECK(got[kCount - 1] == 12);
+}
+
 TEST_CASE("S17 a call that writes state is kept though nobody reads its result") {
   Runner run(kCounter);
   CHECK(run.Run("s17", {5, 0}) == Numbers64{5});
