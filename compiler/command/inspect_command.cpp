@@ -1,14 +1,18 @@
 // `cgc simulate` and `cgc viz`: what shows a plan to people.
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
+#include <sstream>
 
 #include "compiler/command/commands.h"
 #include "compiler/cost/profile.h"
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/report.h"
 #include "compiler/inspect/simulate.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cgraph {
@@ -81,11 +85,43 @@ struct VizFlags {
   OutputFlags output;
   CompileFlags compile;
   std::string file, profile, what = "schedule", format, out;
-  uint32_t executions = 1;
+  uint32_t executions = 1, from_row = 0;
 };
+
+// Lines of the program that is being compiled. A plan's own files are not looked for: it may come
+// from anywhere and name anything.
+SourceLines SourceOf(const std::string& file) {
+  std::map<std::string, std::vector<std::string>> texts;
+  return [file, texts](const std::string& path, uint32_t line) mutable -> std::string {
+    if (path != file) return "";
+    const auto [it, fresh] = texts.try_emplace(path);
+    if (fresh) {
+      const Result<std::string> read = ReadText(path);
+      std::istringstream text(read.ok() ? *read : "");
+      for (std::string each; std::getline(text, each);) it->second.push_back(each);
+    }
+    return line >= 1 && line <= it->second.size() ? it->second[line - 1] : "";
+  };
+}
+
+// --format, or else the ending of the output: `-o x.png`.
+Result<DrawFormat> FormatOf(const VizFlags& flags) {
+  if (!flags.format.empty()) return *ParseFormat(flags.format);
+  const llvm::StringRef ending = llvm::sys::path::extension(flags.out);
+  if (ending.empty()) return DrawFormat::kSvg;
+  if (std::optional<DrawFormat> format = ParseFormat(ending.drop_front())) return *format;
+  return Status{StatusCode::kInvalid,
+                fmt::format("no picture ends in `{}`: it may be one of {}; or say --format",
+                            ending.str(), fmt::join(kDrawFormatNames, ", "))};
+}
 
 ExitCode RunViz(const VizFlags& flags) {
   if (WritesOver(flags.out, flags.file)) return kUsage;
+  Result<DrawFormat> format = FormatOf(flags);
+  if (!format.ok()) {
+    ReportStatus(format.status());
+    return kUsage;
+  }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
@@ -98,14 +134,17 @@ ExitCode RunViz(const VizFlags& flags) {
   options.what = *ParseDrawing(flags.what);
   options.profile = *profile ? &**profile : nullptr;
   options.executions = flags.executions;
-  // Without --format the output's ending says it: `-o x.png`.
-  const std::string ending = llvm::StringRef(flags.out).rsplit('.').second.str();
-  options.format = flags.format.empty() ? ParseFormat(ending).value_or(DrawFormat::kSvg)
-                                        : *ParseFormat(flags.format);
+  options.first_row = flags.from_row;
+  options.format = *format;
+  if (!llvm::StringRef(flags.file).endswith(".cgplan")) options.source = SourceOf(flags.file);
   Result<std::string> drawing = Draw(*loaded.plan, *graph, options);
   if (!drawing.ok()) return ReportStatus(drawing.status());
   if (Status status = WriteText(flags.out, *drawing); !status.ok()) return ReportStatus(status);
   return kSuccess;
+}
+
+std::vector<std::string> Names(llvm::ArrayRef<const char*> names) {
+  return {names.begin(), names.end()};
 }
 
 }  // namespace
@@ -125,15 +164,16 @@ Command AddSimulateCommand(CLI::App& cgc) {
 
 Command AddVizCommand(CLI::App& cgc) {
   auto flags = std::make_shared<VizFlags>();
-  CLI::App* command = cgc.add_subcommand("viz", "draw a graph, its schedule or its timeline");
+  CLI::App* command = cgc.add_subcommand("viz", "draw a graph, its schedule, its memory");
   command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
   command->add_option("--what", flags->what, "what to draw")
-      ->check(CLI::IsMember({"graph", "schedule", "timeline"}))->capture_default_str();
+      ->check(CLI::IsMember(Names(kDrawingNames)))->capture_default_str();
   command->add_option("--format", flags->format, "default: by the output's ending, else svg")
-      ->check(CLI::IsMember({"dot", "svg", "png"}));
+      ->check(CLI::IsMember(Names(kDrawFormatNames)));
   command->add_option("-o,--output", flags->out, "file to write; default: standard output");
   command->add_option("--executions", flags->executions, "executions in a timeline")
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
+  command->add_option("--from-row", flags->from_row, "first row of a schedule too long for one picture");
   command->add_option("--profile", flags->profile, "times of calls: given, or by cgrun --profile")
       ->type_name("FILE");
   AddOutputFlags(*command, flags->output);

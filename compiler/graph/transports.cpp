@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/base/transport_choice.h"
 #include "fmt/format.h"
 
 namespace cgraph {
@@ -42,19 +43,6 @@ std::optional<std::string> Obstacle(const Device& from, const Device& to, Transp
   }
 }
 
-Transport Automatic(const Device& from, const Device& to) {
-  if (OwnsItsMemory(from) && OwnsItsMemory(to)) return Transport::kNccl;
-  return OwnsItsMemory(from) || OwnsItsMemory(to) ? Transport::kHost : Transport::kLocal;
-}
-
-const char* WhyAutomatic(Transport transport) {
-  switch (transport) {
-    case Transport::kNccl: return "between two gpus";
-    case Transport::kHost: return "between a gpu and host memory";
-    default: return "one address space: no copy";
-  }
-}
-
 // "shm, nccl or host"
 std::string Alternatives(const std::vector<std::string>& names) {
   std::string text;
@@ -79,7 +67,7 @@ TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId fro
   if (from == to) return {true, Transport::kLocal, "the same device", ""};
   const Device& source = module.devices[from];
   const Device& target = module.devices[to];
-  Transport transport = asked == Transport::kAuto ? Automatic(source, target) : asked;
+  Transport transport = asked == Transport::kAuto ? AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target)) : asked;
   if (std::optional<std::string> obstacle = Obstacle(source, target, transport)) {
     return {false, transport, *obstacle, CouldServe(source, target)};
   }

@@ -1,65 +1,95 @@
 #include "compiler/inspect/draw.h"
 
+#include <vector>
+
 #include "compiler/inspect/draw/commands.h"
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/viewer.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace cgraph {
 namespace {
 
-Result<std::string> DrawTimeline(const plan::Plan& plan, uint32_t graph,
+const plan::Graph& GraphOf(const plan::Plan& plan, uint32_t graph) {
+  return graph == plan::kNone ? *plan.start : *plan.graphs[graph];
+}
+
+bool IsOverTime(Drawing what) { return what == Drawing::kTimeline || what == Drawing::kMemory; }
+
+Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
                                  const DrawOptions& options) {
-  if (options.format == DrawFormat::kDot) {
-    return Status{StatusCode::kUnsupported,
-                  "a timeline has no dot form: it is a picture over time; use svg or png"};
-  }
-  const Simulation simulation =
-      Simulate(plan, graph, {.profile = options.profile, .executions = options.executions});
+  const bool memory = options.what == Drawing::kMemory;
+  const Simulation simulation = Simulate(plan, graph,
+                                         {.profile = options.profile,
+                                          .executions = memory ? 1 : options.executions,
+                                          .instants = memory});
   if (simulation.hangs()) {
-    std::string message = "the plan hangs, so it has no timeline; these lanes wait for ever:";
+    std::string message = "the plan hangs, so there is no time to draw; these lanes wait for ever:";
     for (const std::string& line : simulation.stuck) {
       message += "\n  " + line;
     }
     return Status{StatusCode::kInvalid, message};
   }
-  const std::string svg = TimelineSvg(plan, graph, simulation);
-  return options.format == DrawFormat::kSvg ? Result<std::string>(svg) : SvgToPng(svg);
+  return memory ? MemorySvg(plan, GraphOf(plan, graph), simulation, options.source)
+                : TimelineSvg(plan, GraphOf(plan, graph), simulation, options.source);
+}
+
+std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options) {
+  switch (options.what) {
+    case Drawing::kGraph: return GraphDot(plan, graph, options.source);
+    case Drawing::kTransports: return TransportsDot(plan, graph);
+    default: return ScheduleDot(plan, graph, options.first_row, options.source);
+  }
+}
+
+Result<std::string> DrawSvg(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
+  return IsOverTime(options.what) ? DrawOverTime(plan, graph, options)
+                                  : LayOut(DrawDot(plan, GraphOf(plan, graph), options));
+}
+
+std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions options) {
+  std::vector<ViewerPage> pages;
+  const Drawing first = options.what;
+  for (size_t i = 0; i < std::size(kDrawingNames); ++i) {
+    options.what = static_cast<Drawing>(i);
+    const Result<std::string> svg = DrawSvg(plan, graph, options);
+    pages.push_back({kDrawingNames[i], svg.ok() ? *svg : "", svg.ok() ? "" : svg.status().message()});
+  }
+  return ViewerHtml(GraphOf(plan, graph).name, kDrawingNames[static_cast<int>(first)], pages);
 }
 
 }  // namespace
 
+#define X(id, name) .Case(name, Drawing::id)
 std::optional<Drawing> ParseDrawing(llvm::StringRef name) {
-  return llvm::StringSwitch<std::optional<Drawing>>(name)
-      .Case("graph", Drawing::kGraph)
-      .Case("schedule", Drawing::kSchedule)
-      .Case("timeline", Drawing::kTimeline)
-      .Default(std::nullopt);
+  return llvm::StringSwitch<std::optional<Drawing>>(name) CGRAPH_DRAWINGS(X).Default(std::nullopt);
 }
+#undef X
 
+#define X(id, name) .Case(name, DrawFormat::id)
 std::optional<DrawFormat> ParseFormat(llvm::StringRef name) {
   return llvm::StringSwitch<std::optional<DrawFormat>>(name)
-      .Case("dot", DrawFormat::kDot)
-      .Case("svg", DrawFormat::kSvg)
-      .Case("png", DrawFormat::kPng)
-      .Default(std::nullopt);
+      CGRAPH_DRAW_FORMATS(X).Default(std::nullopt);
 }
+#undef X
 
-Result<std::string> Draw(const plan::Plan& plan, uint32_t graph_index,
-                         const DrawOptions& options) {
-  if (options.what == Drawing::kTimeline) {
-    return DrawTimeline(plan, graph_index, options);
+Result<std::string> Draw(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
+  if (options.format == DrawFormat::kHtml) {
+    return DrawViewer(plan, graph, options);
   }
-  const plan::Graph& graph =
-      graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
-  const std::string dot =
-      options.what == Drawing::kGraph ? GraphDot(plan, graph) : ScheduleDot(plan, graph);
-  switch (options.format) {
-    case DrawFormat::kDot: return dot;
-    case DrawFormat::kSvg: return LayOut(dot, "svg");
-    case DrawFormat::kPng: return LayOut(dot, "png");
+  if (options.format == DrawFormat::kDot) {
+    if (IsOverTime(options.what)) {
+      return Status{StatusCode::kUnsupported,
+                    "a picture over time has no dot form; use svg, png, pdf or html"};
+    }
+    return DrawDot(plan, GraphOf(plan, graph), options);
   }
-  return dot;
+  Result<std::string> svg = DrawSvg(plan, graph, options);
+  if (!svg.ok() || options.format == DrawFormat::kSvg) {
+    return svg;
+  }
+  return Render(*svg, kDrawFormatNames[static_cast<int>(options.format)]);
 }
 
 }  // namespace cgraph

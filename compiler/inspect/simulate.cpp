@@ -82,7 +82,7 @@ uint64_t RoundsFor(const plan::Graph& graph, uint32_t executions) {
 }
 
 void Play(const plan::Graph& graph, const LaneTimes& lane_times,
-          const std::vector<uint64_t>& durations, Simulation& simulation) {
+          const std::vector<uint64_t>& durations, bool instants, Simulation& simulation) {
   const uint32_t executions = simulation.executions;
   const auto works = [&](uint32_t instruction, uint64_t round) {
     const uint32_t lag = graph.instructions[instruction].lag();
@@ -103,7 +103,7 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
         }
         const uint64_t start = times[LaneTimes::Start(i)];
         const uint64_t end = times[LaneTimes::End(i)];
-        if (start == end) {
+        if (start == end && !instants) {
           continue;
         }
         const uint64_t active = std::max(start, end - std::min(end, durations[i]));
@@ -131,7 +131,7 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
     simulation.stuck = DescribeStuck(plan, graph, stuck);
     return simulation;
   }
-  Play(graph, lane_times, durations, simulation);
+  Play(graph, lane_times, durations, options.instants, simulation);
   simulation.devices = TimesOfDevices(plan, graph, simulation);
   const LowerBounds bounds = BoundMakespan(plan, graph, durations, options.executions);
   simulation.longest_path = bounds.longest_path;

@@ -19,10 +19,10 @@ namespace cgraph {
 struct SimulateOptions {
   const Profile* profile = nullptr;  // null: the times that the plan expects
   uint32_t executions = 1;           // submitted back to back, all at time 0
+  bool instants = false;             // events for instructions that take no time, too
 };
 
-// One instruction at work for one execution, for longer than no time. Waiting is what lies between
-// a lane's events, and, in a transfer, from `start` (this end is ready) to `active` (the other is
+// One instruction at work for one execution. Waiting is what lies between a lane's events, and, in a transfer, from `start` (this end is ready) to `active` (the other is
 // too).
 struct SimulatedEvent {
   uint32_t lane = 0;

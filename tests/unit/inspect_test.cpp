@@ -1,6 +1,7 @@
 // Simulation against times worked out by hand, and against its own lower bounds; drawings by what
 // they must and must not contain.
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -177,6 +178,9 @@ std::string MustDraw(const Plan& plan, const DrawOptions& options) {
   return *drawing;
 }
 
+constexpr Drawing kAllDrawings[] = {Drawing::kGraph, Drawing::kSchedule, Drawing::kTimeline,
+                                    Drawing::kTransports, Drawing::kMemory};
+
 size_t Count(const std::string& text, const std::string& what) {
   size_t count = 0;
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
@@ -207,7 +211,7 @@ TEST_CASE("the graph shows actors, calls, values with type and transport") {
 TEST_CASE("the schedule shows what moved in red, and only that") {
   const auto plan = PipelinePlan({.stages = 2, .micro_batches = 3});
   const DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
-  CHECK(Count(MustDraw(*plan, options), "penwidth=2]") == 0);
+  CHECK(Count(MustDraw(*plan, options), "peripheries=2]") == 0);
   // Two calls of a lane trade places.
   plan::Graph& graph = *plan->graphs[0];
   std::vector<uint32_t> calls;
@@ -217,8 +221,8 @@ TEST_CASE("the schedule shows what moved in red, and only that") {
   std::swap(graph.instructions[calls[0]], graph.instructions[calls[1]]);
   const std::string moved = MustDraw(*plan, options);
   INFO(moved);
-  CHECK(Count(moved, "penwidth=2]") == 2);  // one of the two, and the legend
-  CHECK(Count(moved, "[color=\"#e6550d\"") == 6);
+  CHECK(Count(moved, "peripheries=2]") == 2);  // one of the two, and the legend
+  CHECK(Count(moved, "[color=\"#997700\"") == 6);
 }
 
 TEST_CASE("names cannot break out of a drawing") {
@@ -226,7 +230,7 @@ TEST_CASE("names cannot break out of a drawing") {
   plan->graphs[0]->name = "<script>\"];}";
   plan->actors[0]->name = "a\"]; evil [label=\"<&";
   for (std::string& name : plan->names) name += "\"<\x02";
-  for (Drawing what : {Drawing::kGraph, Drawing::kSchedule, Drawing::kTimeline}) {
+  for (Drawing what : kAllDrawings) {
     const std::string svg = MustDraw(*plan, {.what = what, .format = DrawFormat::kSvg});
     CHECK(svg.find("</svg>") != std::string::npos);
     CHECK(svg.find("<script") == std::string::npos);
@@ -254,8 +258,81 @@ TEST_CASE("nothing to draw draws nothing") {
   PlanBuilder plan;
   plan.Graph("empty");
   const auto built = plan.Build();
-  for (Drawing what : {Drawing::kGraph, Drawing::kSchedule, Drawing::kTimeline}) {
+  for (Drawing what : kAllDrawings) {
     CHECK(MustDraw(*built, {.what = what, .format = DrawFormat::kSvg}).size() > 100);
+  }
+}
+
+TEST_CASE("of a large graph calls of one method are one node, then actors of one class one box") {
+  const DrawOptions options = {.what = Drawing::kGraph, .format = DrawFormat::kDot};
+  const std::string calls =
+      MustDraw(*PipelinePlan({.stages = 4, .micro_batches = 32}), options);
+  CHECK(Count(calls, "label=\"forward \u00d732\"") == 4);
+  CHECK(calls.find("y0") == std::string::npos);
+  const std::string classes =
+      MustDraw(*PipelinePlan({.stages = 40, .micro_batches = 32}), options);
+  CHECK(Count(classes, "label=\"all Stage\"") == 1);
+  CHECK(Count(classes, "label=\"forward \u00d71280\"") == 1);
+}
+
+TEST_CASE("of a long schedule one window is shown, and where it goes on") {
+  const auto plan = PipelinePlan({.stages = 4, .micro_batches = 256});
+  DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
+  const std::string first = MustDraw(*plan, options);
+  CHECK(Count(first, ", pos=") < 400);
+  CHECK(first.find("schedule of pipeline: rows 0 to ") != std::string::npos);
+  const size_t next = first.find("--from-row ");
+  REQUIRE(next != std::string::npos);
+  options.first_row = static_cast<uint32_t>(std::stoul(first.substr(next + 11)));
+  CHECK(MustDraw(*plan, options).find(fmt::format(": rows {} to ", options.first_row)) !=
+        std::string::npos);
+  options.first_row = 1'000'000;  // beyond the end: the last row
+  CHECK(MustDraw(*plan, options).find("--from-row") == std::string::npos);
+}
+
+TEST_CASE("transports are summed by way and reason") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 3});
+  const std::string dot =
+      MustDraw(*plan, {.what = Drawing::kTransports, .format = DrawFormat::kDot});
+  INFO(dot);
+  CHECK(Count(dot, "\\nstage[") == 2);            // on their devices
+  CHECK(dot.find("in 3 messages") != std::string::npos);
+  CHECK(dot.find("48 B in 3 ") != std::string::npos);  // f32[4] three times
+}
+
+TEST_CASE("memory shows each buffer for as long as it is used, and the peak") {
+  // Each message: 1 to produce, 2 to move, 10 to consume; 16 bytes for each of the consumer's two.
+  const std::string svg = MustDraw(*ProducerConsumer(0, 1, 1, 2, 10),
+                                   {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  CHECK(svg.find("<title>sent: f32[4], 16 B\n") != std::string::npos);
+  CHECK(svg.find("0 ps to 3 ps") != std::string::npos);   // sent: until it has arrived
+  CHECK(svg.find("1 ps to 13 ps") != std::string::npos);  // received: from the transfer's begin
+  CHECK(svg.find("3 ps to 13 ps") != std::string::npos);  // used
+  CHECK(svg.find("peak 32 B at 3 ps") != std::string::npos);
+}
+
+TEST_CASE("the viewer holds all drawings and needs nothing else") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  plan->graphs[0]->name = "</title><script>";
+  const std::string html =
+      MustDraw(*plan, {.what = Drawing::kTimeline, .format = DrawFormat::kHtml});
+  CHECK(Count(html, "<svg") == 5);
+  CHECK(Count(html, "<script>") == 1);
+  CHECK(html.find("<section id=\"timeline\" data-name=\"timeline\"><svg") != std::string::npos);
+  for (const char* fetched : {" src=", "url(", "@import", "href=\"http", "fetch("}) {
+    CHECK(Count(html, fetched) == 0);
+  }
+  const std::string hung =
+      MustDraw(*TwoWayPlan(/*swapped=*/true), {.format = DrawFormat::kHtml});
+  CHECK(Count(hung, "<svg") == 3);
+  CHECK(Count(hung, "wait for ever") == 2);
+}
+
+TEST_CASE("pictures become PDF") {
+  const auto plan = TwoWayPlan();
+  for (Drawing what : {Drawing::kTransports, Drawing::kMemory}) {
+    CHECK(MustDraw(*plan, {.what = what, .format = DrawFormat::kPdf}).substr(0, 5) == "%PDF-");
   }
 }
 

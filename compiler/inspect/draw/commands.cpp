@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "llvm/ADT/SmallString.h"
@@ -48,6 +51,9 @@ class TemporaryFile {
   std::unique_ptr<llvm::FileRemover> remover_;
 };
 
+// Layouts take time that grows much faster than the graph: nobody waits for minutes.
+constexpr unsigned kMostSeconds = 30;
+
 // What `program` writes to its standard output when it reads `input`.
 Result<std::string> RunFilter(const std::string& program, const std::vector<std::string>& arguments,
                               const std::string& package, const std::string& input) {
@@ -71,7 +77,13 @@ Result<std::string> RunFilter(const std::string& program, const std::vector<std:
       llvm::StringRef(complaints->path())};
   std::string error;
   const int exit_code = llvm::sys::ExecuteAndWait(*found, command, llvm::None, redirects,
-                                                  /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
+                                                  kMostSeconds, /*MemoryLimit=*/0, &error);
+  if (exit_code == -2) {
+    return Status{StatusCode::kInvalid,
+                  fmt::format("`{}` could not draw this in {} seconds; a drawing of another kind may "
+                              "show it, or `--format dot` for a tool of your own",
+                              program, kMostSeconds)};
+  }
   if (exit_code != 0) {
     return Status{StatusCode::kNotFound, fmt::format("`{}` failed with exit code {}: {}{}", program,
                                                      exit_code, error, complaints->Read())};
@@ -81,12 +93,37 @@ Result<std::string> RunFilter(const std::string& program, const std::vector<std:
 
 }  // namespace
 
-Result<std::string> LayOut(const std::string& dot, const std::string& format) {
-  return RunFilter("dot", {"-T" + format}, "graphviz", dot);
+namespace {
+
+// The number of `attribute="123.4pt"` in the head of an SVG.
+double SizeOf(const std::string& svg, const std::string& attribute) {
+  const size_t at = svg.find(attribute + "=\"", svg.find("<svg"));
+  return at == std::string::npos ? 0 : std::strtod(svg.c_str() + at + attribute.size() + 2, nullptr);
 }
 
-Result<std::string> SvgToPng(const std::string& svg) {
-  return RunFilter("rsvg-convert", {"--format=png"}, "librsvg2-bin", svg);
+}  // namespace
+
+Result<std::string> LayOut(const std::string& dot) {
+  return RunFilter("dot", {"-Tsvg"}, "graphviz", dot);
+}
+
+Result<std::string> Render(const std::string& svg, const std::string& format) {
+  std::vector<std::string> arguments = {"--format=" + format};
+  if (format == "png") {
+    // Letters of 11 points need more than a screen's dots to be read; no side of a picture can have
+    // more than 32767 of them.
+    const double longest = std::max({SizeOf(svg, " width"), SizeOf(svg, " height"), 1.0});
+    arguments.push_back(fmt::format("--zoom={:.3f}", std::min(1.5, 20'000 / longest)));
+  } else {
+    const bool across = SizeOf(svg, " width") > SizeOf(svg, " height");
+    const std::string width = across ? "29.7cm" : "21cm", height = across ? "21cm" : "29.7cm";
+    const std::string inner_width = across ? "27.7cm" : "19cm";
+    const std::string inner_height = across ? "19cm" : "27.7cm";
+    arguments.insert(arguments.end(),
+                     {"--page-width=" + width, "--page-height=" + height, "--left=1cm", "--top=1cm",
+                      "--width=" + inner_width, "--height=" + inner_height, "--keep-aspect-ratio"});
+  }
+  return RunFilter("rsvg-convert", arguments, "librsvg2-bin", svg);
 }
 
 }  // namespace cgraph

@@ -8,10 +8,10 @@
 
 namespace cgraph {
 
-// Through Graphviz's `dot`; `format` is one of its own, "svg" or "png".
-Result<std::string> LayOut(const std::string& dot, const std::string& format);
-// Through `rsvg-convert`.
-Result<std::string> SvgToPng(const std::string& svg);
+// Through Graphviz's `dot`: an SVG. kInvalid when it takes too long.
+Result<std::string> LayOut(const std::string& dot);
+// Through `rsvg-convert`: "png", or "pdf" on one page of A4, across or upright as it fits better.
+Result<std::string> Render(const std::string& svg, const std::string& format);
 
 }  // namespace cgraph
 

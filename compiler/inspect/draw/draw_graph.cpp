@@ -1,4 +1,6 @@
-// The graph: what depends on what, whoever does it when.
+// The graph: what depends on what, whoever does it when. Of a graph with more calls than a reader
+// can follow, those of one method of one actor are one node with their number; if that is not few
+// enough, actors of one class are one box as well.
 #include <fmt/format.h>
 
 #include <map>
@@ -9,6 +11,7 @@
 #include "compiler/inspect/draw/flows.h"
 #include "compiler/inspect/draw/operations.h"
 #include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/draw/teller.h"
 #include "compiler/inspect/draw/text.h"
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
@@ -16,155 +19,228 @@
 namespace cgraph {
 namespace {
 
+constexpr size_t kMostNodes = 40, kMostLines = 4;
+
+enum class Detail { kCalls, kMethods, kClasses };
+
+// Operations drawn as one.
+struct Node {
+  std::string box, label;  // no box: ""
+  std::vector<uint32_t> operations;
+};
+
 class GraphDrawer {
  public:
-  GraphDrawer(const plan::Plan& plan, const plan::Graph& graph)
-      : plan_(plan), graph_(graph), operations_(FindOperations(graph)) {
+  GraphDrawer(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source)
+      : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
+        teller_(plan, graph, source), palette_(FamiliesOf(plan, graph, operations_)) {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
-      node_of_.push_back(id);
+      meeting_of_.push_back(id);
     }
-    box_of_.assign(operations_.all.size(), 0);
     for (const std::vector<PartRef>& parts : FindMeetings(plan, graph).collectives) {
       for (const PartRef& part : parts) {
-        node_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
+        meeting_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
         collectives_.insert(operations_.of[part.instruction]);
       }
     }
   }
 
   std::string Draw() {
+    for (Detail detail : {Detail::kCalls, Detail::kMethods, Detail::kClasses}) {
+      detail_ = detail;
+      CollectNodes();
+      if (nodes_.size() <= kMostNodes) break;
+    }
     dot_ = fmt::format(
-        "digraph \"{}\" {{\n"
-        "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.6;\n"
-        "  label=\"graph {}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
+        "digraph \"{0}\" {{\n"
+        "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
+        "  label=\"graph {0}{1}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
-        DotText(graph_.name), DotText(graph_.name));
+        DotText(graph_.name), detail_ == Detail::kCalls     ? ""
+                              : detail_ == Detail::kMethods ? ": calls of one method as one"
+                                                            : ": actors of one class as one");
     AddNodes();
     AddEdges();
     return dot_ + "}\n";
   }
 
  private:
-  static bool IsNode(const Operation& operation) {
-    return operation.kind != plan::Kind::comm && operation.kind != plan::Kind::copy;
+  bool IsNode(uint32_t id) const {
+    if (collectives_.count(id) > 0) return meeting_of_[id] == id;
+    const plan::Kind kind = operations_.all[id].kind;
+    return kind != plan::Kind::comm && kind != plan::Kind::copy;
+  }
+
+  void CollectNodes() {
+    nodes_.clear();
+    node_of_.assign(operations_.all.size(), plan::kNone);
+    std::map<std::pair<std::string, std::string>, uint32_t> known;
+    for (uint32_t id = 0; id < operations_.all.size(); ++id) {
+      if (!IsNode(id)) continue;
+      Node node{BoxOf(id), LabelOf(id), {}};
+      const auto [it, fresh] = known.try_emplace({node.box, node.label}, 0);
+      if (fresh || detail_ == Detail::kCalls) {
+        it->second = static_cast<uint32_t>(nodes_.size());
+        nodes_.push_back(std::move(node));
+      }
+      nodes_[it->second].operations.push_back(id);
+      node_of_[id] = it->second;
+    }
+    for (uint32_t id = 0; id < node_of_.size(); ++id) {
+      if (meeting_of_[id] != id) node_of_[id] = node_of_[meeting_of_[id]];
+    }
+  }
+
+  uint32_t ActorOf(const Operation& operation) const {
+    return operation.kind == plan::Kind::call && operation.call != plan::kNone
+               ? graph_.calls[operation.call].place()
+               : plan::kNone;
   }
 
   // An actor's calls in a box of their own, which says where it is; so are a device's ops outside
   // methods.
-  void AddNodes() {
-    std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> boxes;  // by actor, then device
-    for (uint32_t id = 0; id < operations_.all.size(); ++id) {
-      const Operation& operation = operations_.all[id];
-      const bool call = operation.kind == plan::Kind::call && operation.call != plan::kNone;
-      const uint32_t actor = call ? graph_.calls[operation.call].place() : plan::kNone;
-      if (collectives_.count(id) > 0 ? node_of_[id] == id : IsNode(operation)) {
-        const bool boxed = operation.kind == plan::Kind::call && actor == plan::kNone;
-        boxes[{actor, boxed ? plan_.lanes[operation.lane].device() : plan::kNone}].push_back(id);
-      }
-    }
-    for (const auto& [whose, ids] : boxes) {
-      AddBox(whose.first, whose.second, ids);
-    }
-  }
-
-  void AddBox(uint32_t actor, uint32_t device, const std::vector<uint32_t>& ids) {
-    if (actor == plan::kNone && device == plan::kNone) {
-      for (uint32_t id : ids) AddNode(id, "  ");
-      return;
-    }
-    std::string title = fmt::format("ops on {}", plan::DeviceName(plan_, device));
-    if (actor != plan::kNone) {
-      const plan::Actor& row = *plan_.actors[actor];
-      title = fmt::format("{}: {} on {}", row.name, row.class_name,
-                          plan::DeviceName(plan_, row.device));
-    }
-    dot_ += fmt::format(
-        "  subgraph cluster{} {{\n"
-        "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
-        "fontsize=12; margin=14;\n",
-        ++boxes_, DotText(title));
-    for (uint32_t id : ids) {
-      box_of_[id] = boxes_;
-      AddNode(id, "    ");
-    }
-    dot_ += "  }\n";
-  }
-
-  void AddNode(uint32_t id, const char* indent) {
+  std::string BoxOf(uint32_t id) const {
     const Operation& operation = operations_.all[id];
-    const bool port = operation.kind == plan::Kind::take || operation.kind == plan::Kind::give;
+    if (operation.kind != plan::Kind::call) return "";
+    const uint32_t actor = ActorOf(operation);
+    const std::string device = plan::DeviceName(plan_, plan_.lanes[operation.lane].device());
+    if (actor == plan::kNone) return detail_ == Detail::kClasses ? "ops" : "ops on " + device;
+    const plan::Actor& row = *plan_.actors[actor];
+    return detail_ == Detail::kClasses ? "all " + row.class_name
+                                       : fmt::format("{}: {} on {}", row.name, row.class_name, device);
+  }
+
+  // In its actor's box a call needs no actor's name; in a node of many it has no indices.
+  std::string LabelOf(uint32_t id) const {
+    const Operation& operation = operations_.all[id];
     const plan::Instruction& first = graph_.instructions[operation.instructions.front()];
-    std::string label = ShortLabel(operation);
-    if (collectives_.count(id) > 0) {
-      label = ShortNames(plan_, graph_, operation).back();  // of what is on the edges
+    if (operation.kind == plan::Kind::take) return "input " + graph_.inputs[first.subject()]->name;
+    if (operation.kind == plan::Kind::give) {
+      const std::string& name = graph_.outputs[first.subject()]->name;
+      return "output " + (detail_ == Detail::kCalls ? name : name.substr(0, name.find('[')));
     }
-    if (operation.kind == plan::Kind::take) {
-      label = "input " + graph_.inputs[first.subject()]->name;
-    } else if (operation.kind == plan::Kind::give) {
-      label = "output " + graph_.outputs[first.subject()]->name;
+    const std::vector<std::string> names = ShortNames(plan_, graph_, operation);
+    if (collectives_.count(id) > 0) return names.back();  // of what is on the edges
+    if (detail_ == Detail::kCalls) return ActorOf(operation) == plan::kNone ? names[0] : names[1];
+    return operation.kind == plan::Kind::call ? OperationFamily(plan_, graph_, operation)
+                                              : names.back();
+  }
+
+  void AddNodes() {
+    std::map<std::string, std::vector<uint32_t>> boxes;
+    for (uint32_t id = 0; id < nodes_.size(); ++id) {
+      boxes[nodes_[id].box].push_back(id);
     }
-    dot_ += fmt::format("{}op{} [label=\"{}\", fillcolor=\"{}\"{}];\n", indent, id, DotText(label),
+    uint32_t clusters = 0;
+    for (const auto& [title, ids] : boxes) {
+      if (!title.empty()) {
+        dot_ += fmt::format(
+            "  subgraph cluster{} {{\n"
+            "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
+            "fontsize=12; margin=14;\n",
+            ++clusters, DotText(title));
+      }
+      for (uint32_t id : ids) {
+        AddNode(id);
+      }
+      if (!title.empty()) dot_ += "  }\n";
+    }
+  }
+
+  void AddNode(uint32_t id) {
+    const Node& node = nodes_[id];
+    const Operation& operation = operations_.all[node.operations.front()];
+    const bool port = operation.kind == plan::Kind::take || operation.kind == plan::Kind::give;
+    std::string label = node.label, told = teller_.Tell(operation);
+    if (node.operations.size() > 1) {
+      label += fmt::format(" \u00d7{}", node.operations.size());
+      told += fmt::format("\nand {} more", node.operations.size() - 1);
+    }
+    dot_ += fmt::format("    node{} [label=\"{}\", tooltip=\"{}\", fillcolor=\"{}\"{}];\n", id,
+                        DotText(label), DotText(told),
                         palette_.ColorOf(OperationFamily(plan_, graph_, operation)),
                         port ? ", shape=ellipse, style=filled" : "");
   }
 
-  // In its actor's box a call needs no actor's name.
-  std::string ShortLabel(const Operation& operation) const {
-    const std::vector<std::string> names = ShortNames(plan_, graph_, operation);
-    const bool placed = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
-                        graph_.calls[operation.call].place() != plan::kNone;
-    return placed ? names[1] : names[0];
-  }
+  // The values of one type that go one way alike: those of few names by name.
+  struct Bundle {
+    std::set<std::string> names;
+    std::set<uint32_t> values;
+  };
 
-  // One edge for all values that go from one operation to another. Between boxes its label is a node
-  // of its own on the way: labels of edges that cross there would be laid over each other.
+  // One edge for all values that go from one node to another. Between boxes its label is a node of
+  // its own on the way: labels of edges that cross there would be laid over each other.
   void AddEdges() {
-    std::map<std::pair<uint32_t, uint32_t>, std::string> labels;
+    std::map<std::pair<uint32_t, uint32_t>, std::map<std::string, Bundle>> edges;
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
-      std::string& label = labels[{node_of_[flow.from], node_of_[flow.to]}];
-      label += (label.empty() ? "" : "\n") + FlowLabel(flow);
+      std::string type = plan::TypeText(plan_, graph_, flow.value);
+      for (size_t i = 0; i < flow.transports.size(); ++i) {
+        type += (i == 0 ? "\nvia " : ", ") + flow.transports[i];
+      }
+      Bundle& bundle = edges[{node_of_[flow.from], node_of_[flow.to]}][type];
+      bundle.names.insert(ValueName(plan_, graph_, flow.value));
+      bundle.values.insert(flow.value);
     }
     uint32_t number = 0;
-    for (const auto& [ends, label] : labels) {
+    for (const auto& [ends, bundles] : edges) {
       const auto [from, to] = ends;
-      if (box_of_[from] == box_of_[to] && box_of_[from] != 0) {
-        dot_ += fmt::format("  op{} -> op{} [label=\"{}\"];\n", from, to, DotText(label));
+      const std::string label = DotText(EdgeLabel(bundles));
+      if (nodes_[from].box == nodes_[to].box && !nodes_[from].box.empty()) {
+        dot_ += fmt::format("  node{0} -> node{1} [label=\"{2}\", tooltip=\"{2}\", "
+                            "labeltooltip=\"{2}\"];\n", from, to, label);
         continue;
       }
       dot_ += fmt::format(
-          "  flow{0} [label=\"{1}\", shape=plaintext, style=\"\", fontsize=10, height=0, "
-          "margin=\"0.04,0.02\"];\n"
-          "  op{2} -> flow{0} [arrowhead=none];\n"
-          "  flow{0} -> op{3};\n",
-          number++, DotText(label), from, to);
+          "  flow{0} [label=\"{1}\", tooltip=\"{1}\", shape=plaintext, style=\"\", fontsize=10, "
+          "height=0, margin=\"0.04,0.02\"];\n"
+          "  node{2} -> flow{0} [arrowhead=none];\n"
+          "  flow{0} -> node{3};\n",
+          number++, label, from, to);
     }
   }
 
-  std::string FlowLabel(const Flow& flow) const {
-    std::string label = fmt::format("{}: {}", ValueName(plan_, graph_, flow.value),
-                                    plan::TypeText(plan_, graph_, flow.value));
-    for (size_t i = 0; i < flow.transports.size(); ++i) {
-      label += (i == 0 ? "\nvia " : ", ") + flow.transports[i];
+  static std::string EdgeLabel(const std::map<std::string, Bundle>& bundles) {
+    std::string label;
+    size_t lines = 0;
+    for (const auto& [type, bundle] : bundles) {
+      if (lines++ == kMostLines) {
+        return label + fmt::format("\nand {} kinds more", bundles.size() - kMostLines);
+      }
+      label += (label.empty() ? "" : "\n") + NamesOf(bundle) + ": " + type;
     }
     return label;
+  }
+
+  static std::string NamesOf(const Bundle& bundle) {
+    constexpr size_t kMostNames = 3;
+    if (bundle.names.size() > kMostNames) return fmt::format("{} values", bundle.values.size());
+    std::string text;
+    for (const std::string& name : bundle.names) {
+      text += (text.empty() ? "" : ", ") + name;
+    }
+    return bundle.values.size() > bundle.names.size()
+               ? fmt::format("{} \u00d7{}", text, bundle.values.size())
+               : text;
   }
 
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations operations_;
-  std::vector<uint32_t> node_of_;   // by operation: itself, or the first part of its collective
-  std::set<uint32_t> collectives_;  // operations that are parts of one
+  const Teller teller_;
+  std::vector<uint32_t> meeting_of_;  // by operation: itself, or the first part of its collective
+  std::set<uint32_t> collectives_;    // operations that are parts of one
+  Detail detail_ = Detail::kCalls;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> node_of_;  // by operation
   Palette palette_;
-  uint32_t boxes_ = 0;
-  std::vector<uint32_t> box_of_;  // by operation; 0: none
   std::string dot_;
 };
 
 }  // namespace
 
-std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph) {
-  return GraphDrawer(plan, graph).Draw();
+std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source) {
+  return GraphDrawer(plan, graph, source).Draw();
 }
 
 }  // namespace cgraph

@@ -1,7 +1,8 @@
 // The schedule: each lane a column, its operations from top to bottom; what waits for another lane
 // stands below what it waits for, and the ends of a transfer in one row where they meet. The fewest
 // operations of a lane that must be taken out for the others to stand in program order are those
-// that moved.
+// that moved. Of a long schedule the picture shows one window of rows, of a wide one the first
+// lanes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "compiler/inspect/draw/operations.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/rows.h"
+#include "compiler/inspect/draw/teller.h"
 #include "compiler/inspect/draw/text.h"
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
@@ -43,18 +45,39 @@ std::vector<bool> LongestRising(const std::vector<uint32_t>& numbers) {
 }
 
 // In points; what a character of a label takes is an average.
-constexpr double kRow = 30, kCharacter = 6.3, kPadding = 18, kColumnGap = 26;
+constexpr double kRow = 40, kCharacter = 6.1, kPadding = 16, kColumnGap = 16;
 
 // Routing curves round n nodes takes Graphviz time and memory that grow much faster than n (minutes
 // and gigabytes for 300): above this many operations edges are straight.
 constexpr size_t kMostRouted = 60;
+// What one picture shows: more cannot be read, and takes long to lay out.
+constexpr size_t kMostShown = 320, kMostColumns = 32;
+
+// "send h to gpu[1] via nccl" in lines that make narrow columns.
+std::string Folded(std::string name) {
+  for (const char* word : {" to ", " from "}) {
+    const size_t at = name.find(word);
+    if (at != std::string::npos) name[at] = '\n';
+  }
+  const size_t via = name.find(" via ");
+  if (via != std::string::npos) name.replace(via, 5, ", ");
+  const size_t dot = name.find('.');
+  if (name.find('\n') == std::string::npos && name.size() > 14 && dot != std::string::npos) {
+    name.insert(dot + 1, "\n");
+  }
+  return name;
+}
 
 class ScheduleDrawer {
  public:
-  ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph)
+  ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
+                 const SourceLines& source)
       : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
         meetings_(FindMeetings(plan, graph)), awaited_(FindAwaited(graph, operations_)),
-        rows_(FindRows(graph, operations_, meetings_, awaited_)) {}
+        rows_(FindRows(graph, operations_, meetings_, awaited_)), teller_(plan, graph, source),
+        first_row_(first_row), palette_(FamiliesOf(plan, graph, operations_)) {
+    ChooseWindow();
+  }
 
   // Places are ours, so that a lane is a straight column; Graphviz's neato leaves pinned nodes where
   // they are and routes the edges round them.
@@ -62,12 +85,12 @@ class ScheduleDrawer {
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
         "  layout=neato; inputscale=72; splines={1}; outputorder=edgesfirst;\n"
-        "  label=\"schedule of {0}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
+        "  label=\"schedule of {0}{2}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
         "  node [fontname=\"Helvetica\", fontsize=11, shape=box, style=filled, height=0.28, "
         "margin=\"0.08,0.03\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=9, arrowsize=0.6];\n",
-        DotText(graph_.name), operations_.all.size() <= kMostRouted ? "true" : "line");
-    for (uint32_t lane : Columns()) {
+        DotText(graph_.name), shown_count_ <= kMostRouted ? "true" : "line", WindowText());
+    for (uint32_t lane : columns_) {
       AddLane(lane);
     }
     AddWaits();
@@ -94,8 +117,51 @@ class ScheduleDrawer {
     return columns;
   }
 
+  // From the first row on, as many as a picture can hold.
+  void ChooseWindow() {
+    columns_ = Columns();
+    left_out_lanes_ = columns_.size() - std::min(columns_.size(), kMostColumns);
+    columns_.resize(columns_.size() - left_out_lanes_);
+    std::vector<size_t> by_row;
+    for (uint32_t lane : columns_) {
+      for (uint32_t id : operations_.lanes[lane]) {
+        if (by_row.size() <= rows_[id]) by_row.resize(rows_[id] + 1, 0);
+        ++by_row[rows_[id]];
+      }
+    }
+    all_rows_ = static_cast<uint32_t>(by_row.size());
+    first_row_ = std::min(first_row_, all_rows_ == 0 ? 0 : all_rows_ - 1);
+    for (end_row_ = first_row_; end_row_ < all_rows_; ++end_row_) {
+      shown_count_ += by_row[end_row_];
+      if (shown_count_ > kMostShown && end_row_ > first_row_) break;
+    }
+    is_shown_.assign(operations_.all.size(), false);
+    for (uint32_t lane : columns_) {
+      for (uint32_t id : operations_.lanes[lane]) {
+        is_shown_[id] = rows_[id] >= first_row_ && rows_[id] < end_row_;
+      }
+    }
+  }
+
+  std::string WindowText() const {
+    std::string text;
+    if (first_row_ > 0 || end_row_ < all_rows_) {
+      text += fmt::format(": rows {} to {} of {}", first_row_, end_row_ - 1, all_rows_);
+      if (end_row_ < all_rows_) text += fmt::format(", --from-row {} shows the next", end_row_);
+    }
+    if (left_out_lanes_ > 0) text += fmt::format(", without {} lanes more", left_out_lanes_);
+    return text;
+  }
+
+  // Of the longest of its lines.
   static double Width(const std::string& label) {
-    return kCharacter * static_cast<double>(label.size()) + kPadding;
+    size_t longest = 0;
+    for (size_t from = 0; from <= label.size();) {
+      const size_t end = std::min(label.find('\n', from), label.size());
+      longest = std::max(longest, end - from);
+      from = end + 1;
+    }
+    return kCharacter * static_cast<double>(longest) + kPadding;
   }
 
   void AddNode(const std::string& name, const std::string& label, double x, double row,
@@ -105,41 +171,52 @@ class ScheduleDrawer {
   }
 
   void AddLane(uint32_t lane) {
-    const std::vector<uint32_t>& ids = operations_.lanes[lane];
-    const std::string title = plan::LaneName(plan_, lane);
+    std::string title = plan::LaneName(plan_, lane);
+    const size_t space = title.find(' ');
+    if (space != std::string::npos) title[space] = '\n';
     double width = Width(title) + 8;  // a larger font
     std::vector<uint32_t> written;
-    for (uint32_t id : ids) {
+    for (uint32_t id : operations_.lanes[lane]) {
       const Operation& operation = operations_.all[id];
-      width = std::max(width, Width(OperationName(plan_, graph_, operation)));
+      if (is_shown_[id]) width = std::max(width, Width(LabelOf(operation)));
       written.push_back(graph_.instructions[operation.instructions.front()].written());
     }
     const double x = right_ + width / 2;
     right_ += width + kColumnGap;
-    AddNode(fmt::format("lane{}", lane), title, x, -1, "shape=plaintext, style=\"\", fontsize=13");
+    const std::string name = fmt::format("lane{}", lane);
+    AddNode(name, title, x, -1.2, "shape=plaintext, style=\"\", fontsize=12");
     const std::vector<bool> stays = LongestRising(written);
-    for (size_t i = 0; i < ids.size(); ++i) {
-      AddOperation(ids[i], x, !stays[i]);
-      const std::string before =
-          i == 0 ? fmt::format("lane{}", lane) : fmt::format("op{}", ids[i - 1]);
-      dot_ += fmt::format("  {} -> op{} [color=\"{}\"];\n", before, ids[i], kFaint);
+    std::string before = name;
+    for (size_t i = 0; i < stays.size(); ++i) {
+      const uint32_t id = operations_.lanes[lane][i];
+      if (!is_shown_[id]) continue;
+      AddOperation(id, x, !stays[i]);
+      dot_ += fmt::format("  {} -> op{} [color=\"{}\", arrowhead=none];\n", before, id, "#cccccc");
+      before = fmt::format("op{}", id);
     }
+  }
+
+  std::string LabelOf(const Operation& operation) const {
+    return Folded(OperationName(plan_, graph_, operation));
   }
 
   void AddOperation(uint32_t id, double x, bool moved) {
     const Operation& operation = operations_.all[id];
     any_moved_ = any_moved_ || moved;
     std::string style = fmt::format(
-        "fillcolor=\"{}\"", palette_.ColorOf(OperationFamily(plan_, graph_, operation)));
+        "tooltip=\"{}\", fillcolor=\"{}\"",
+        DotText(teller_.Tell(operation) + (moved ? "\nmoved against program order" : "")),
+        palette_.ColorOf(OperationFamily(plan_, graph_, operation)));
     if (moved) {
       style += kMovedStyle;
     }
-    AddNode(fmt::format("op{}", id), OperationName(plan_, graph_, operation), x, rows_[id], style);
+    AddNode(fmt::format("op{}", id), LabelOf(operation), x, static_cast<double>(rows_[id] - first_row_), style);
   }
 
   void AddWaits() {
     for (uint32_t id = 0; id < awaited_.size(); ++id) {
       for (uint32_t before : awaited_[id]) {
+        if (!is_shown_[before] || !is_shown_[id]) continue;
         dot_ += fmt::format("  op{} -> op{} [style=dotted, color=\"{}\"];\n", before, id, kFaint);
       }
     }
@@ -159,29 +236,34 @@ class ScheduleDrawer {
   }
 
   void AddMeeting(const PartRef& from, const PartRef& to, const char* more) {
-    dot_ += fmt::format("  op{} -> op{} [color=\"{}\", penwidth=1.5{}];\n",
-                        operations_.of[from.instruction], operations_.of[to.instruction],
+    const uint32_t sends = operations_.of[from.instruction];
+    const uint32_t receives = operations_.of[to.instruction];
+    if (!is_shown_[sends] || !is_shown_[receives]) return;
+    dot_ += fmt::format("  op{} -> op{} [color=\"{}\", penwidth=1.8{}];\n", sends, receives,
                         kMeetingColor, more);
   }
 
   void AddLegend() {
-    const double x = right_ + 110;
-    double row = -1;
-    AddNode("legend", "legend", x, row, "shape=plaintext, style=\"\"");
-    const auto add = [&](const std::string& label, const std::string& style) {
-      ++row;
-      AddNode(fmt::format("legend{:.0f}", row), label, x, row, style);
+    const double x = right_ + 80;
+    double row = -1.2;
+    const auto add = [&](const std::string& name, const std::string& label,
+                         const std::string& style) {
+      AddNode("legend" + name, label, x, row, style);
+      row += 1;
     };
-    for (const std::string& family : palette_.families()) {
-      add(family, fmt::format("fillcolor=\"{}\"", palette_.ColorOf(family)));
-    }
     const std::string plain = "shape=plaintext, style=\"\"";
-    add("orange: the ends of a transfer", plain + fmt::format(", fontcolor=\"{}\"", kMeetingColor));
-    add("dotted: waits for another lane", plain);
+    add("", "legend", plain + ", fontsize=12");
+    for (size_t i = 0; i < palette_.families().size(); ++i) {
+      const std::string& family = palette_.families()[i];
+      add(std::to_string(i), family, fmt::format("fillcolor=\"{}\"", palette_.ColorOf(family)));
+    }
+    add("_meet", "thick: the ends\nof a transfer", plain + fmt::format(", fontcolor=\"{}\"",
+                                                                      kMeetingColor));
+    add("_wait", "dotted: waits for\nanother lane", plain);
     if (any_moved_) {
-      add("moved against program order", std::string("fillcolor=white") + kMovedStyle);
+      add("_moved", "moved against\nprogram order", std::string("fillcolor=white") + kMovedStyle);
     } else {
-      add("nothing moved against program order", plain);
+      add("_moved", "nothing moved against\nprogram order", plain);
     }
   }
 
@@ -191,6 +273,11 @@ class ScheduleDrawer {
   const Meetings meetings_;
   const std::vector<std::set<uint32_t>> awaited_;
   const std::vector<uint32_t> rows_;  // by operation
+  const Teller teller_;
+  uint32_t first_row_, end_row_ = 0, all_rows_ = 0;  // of the window, and in all
+  size_t shown_count_ = 0, left_out_lanes_ = 0;
+  std::vector<uint32_t> columns_;
+  std::vector<bool> is_shown_;  // by operation
   Palette palette_;
   double right_ = 0;  // of the columns so far
   bool any_moved_ = false;
@@ -199,8 +286,9 @@ class ScheduleDrawer {
 
 }  // namespace
 
-std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph) {
-  return ScheduleDrawer(plan, graph).Draw();
+std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
+                        const SourceLines& source) {
+  return ScheduleDrawer(plan, graph, first_row, source).Draw();
 }
 
 }  // namespace cgraph

@@ -1,5 +1,6 @@
 // The timeline: one row per lane, time to the right, a bar where the lane is at work. A transfer's
-// end that is ready before the other is pale until both are.
+// end that is ready before the other is pale until both are. Bars too narrow to be seen are drawn
+// together with their neighbours of the same kind, and of very many lanes only the first are shown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,19 +10,17 @@
 #include "compiler/inspect/draw/drawings.h"
 #include "compiler/inspect/draw/operations.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/draw/svg.h"
+#include "compiler/inspect/draw/teller.h"
 #include "compiler/inspect/report.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
 
-constexpr double kFont = 11;
-constexpr double kCharacter = 6.4;  // width of one, on average, at that size
-constexpr double kRow = 26, kBar = 20, kTop = 44, kAxis = 26, kMargin = 16, kGap = 8;
+constexpr double kRow = 26, kBar = 20, kAxis = 26, kGap = 8;
 constexpr double kLeastWidth = 700, kMostWidth = 3000;
-
-double TextWidth(const std::string& text) { return kCharacter * static_cast<double>(text.size()); }
+constexpr size_t kMostRows = 200;
 
 struct Bar {
   uint32_t operation;
@@ -31,9 +30,11 @@ struct Bar {
 
 class TimelineDrawer {
  public:
-  TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation)
+  TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
+                 const SourceLines& source)
       : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
-        bars_(graph.programs.size()), places_(graph.programs.size()) {
+        teller_(plan, graph, source), bars_(graph.programs.size()),
+        places_(graph.programs.size()), palette_(FamiliesOf(plan, graph, operations_)) {
     for (const Operation& operation : operations_.all) {
       if (operation.kind == plan::Kind::call && operation.call != plan::kNone &&
           graph.calls[operation.call].place() != plan::kNone) {
@@ -45,10 +46,11 @@ class TimelineDrawer {
   std::string Draw() {
     CollectBars();
     ChooseWidth();
-    double y = kTop;
+    double y = kSvgTop;
     uint32_t device = plan::kNone;
+    size_t rows = 0;
     for (uint32_t lane = 0; lane < bars_.size(); ++lane) {
-      if (bars_[lane].empty()) {
+      if (bars_[lane].empty() || ++rows > kMostRows) {
         continue;
       }
       if (device != plan::kNone && device != plan_.lanes[lane].device()) {
@@ -58,19 +60,22 @@ class TimelineDrawer {
       AddRow(lane, y);
       y += kRow;
     }
-    AddAxis(y);
-    AddLegend(y + kAxis + 14);
-    return Frame(y + kAxis + 14 + 30);
+    if (rows > kMostRows) {
+      svg_ += SvgText(axis_.left(), y + 14, fmt::format("and {} lanes more", rows - kMostRows));
+      y += kRow;
+    }
+    const std::string grid = axis_.Grid(kSvgTop - 6, y);
+    const double legend_top = y + kAxis + 14;
+    const SvgBlock legend = SvgLegend(Legend(), axis_.left(), legend_top, axis_.width());
+    const std::string title =
+        fmt::format("{}: makespan {}, lower bound {}, bubble {:.1f} %", graph_.name,
+                    TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
+                    100 * simulation_.bubble());
+    return SvgPage(title, axis_.left() + axis_.width() + 60, legend_top + legend.height + 10,
+                   rows_ + grid + svg_ + legend.svg);
   }
 
  private:
-  double X(uint64_t time) const {
-    const double share = simulation_.makespan == 0
-                             ? 0
-                             : static_cast<double>(time) / static_cast<double>(simulation_.makespan);
-    return left_ + share * width_;
-  }
-
   // The instructions of one operation in one execution are one bar.
   void CollectBars() {
     for (const SimulatedEvent& event : simulation_.events) {
@@ -87,26 +92,23 @@ class TimelineDrawer {
 
   // Wide enough that an ordinary bar can carry its name, within bounds.
   void ChooseWidth() {
+    double left = 0;
+    std::vector<double> wanted;
     for (uint32_t lane = 0; lane < bars_.size(); ++lane) {
       if (!bars_[lane].empty()) {
-        left_ = std::max(left_, kMargin + TextWidth(plan::LaneName(plan_, lane)) + 12);
+        left = std::max(left, kSvgMargin + TextWidth(plan::LaneName(plan_, lane)) + 12);
       }
-    }
-    std::vector<double> wanted;
-    for (const auto& bars : bars_) {
-      for (const Bar& bar : bars) {
-        const std::vector<std::string> names = NamesOf(bar);
+      for (const Bar& bar : bars_[lane]) {
         const double share = static_cast<double>(bar.end - bar.active) /
                              static_cast<double>(simulation_.makespan);
         if (share > 0) {
-          wanted.push_back((TextWidth(names.front()) + 8) / share);
+          wanted.push_back((TextWidth(NamesOf(bar).front()) + 8) / share);
         }
       }
     }
     std::sort(wanted.begin(), wanted.end());
-    if (!wanted.empty()) {
-      width_ = std::clamp(wanted[wanted.size() / 2], kLeastWidth, kMostWidth);
-    }
+    const double width = wanted.empty() ? kLeastWidth : wanted[wanted.size() / 2];
+    axis_ = TimeAxis(simulation_.makespan, left, std::clamp(width, kLeastWidth, kMostWidth));
   }
 
   // Without the actor where it says nothing that the row does not.
@@ -122,136 +124,101 @@ class TimelineDrawer {
   }
 
   void AddRow(uint32_t lane, double y) {
-    svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
-                        left_ - 8, y + kBar / 2 + 4, XmlText(plan::LaneName(plan_, lane)));
-    rows_ += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"#f3f3f3\"/>\n",
-        left_, y, width_, kBar);
-    for (const Bar& bar : bars_[lane]) {
-      AddBar(bar, y);
+    svg_ += SvgText(axis_.left() - 8, y + kBar / 2 + 4, plan::LaneName(plan_, lane),
+                    "text-anchor=\"end\"");
+    rows_ += SvgRect(axis_.left(), y, axis_.width(), kBar, fmt::format("fill=\"{}\"", kGround));
+    const std::vector<Bar>& bars = bars_[lane];
+    for (size_t i = 0; i < bars.size();) {
+      size_t end = i + 1;
+      while (end < bars.size() && AreNarrow(bars[i], bars[end])) {
+        ++end;
+      }
+      AddBar(bars[i], bars[end - 1], end - i, y);
+      i = end;
     }
   }
 
-  void AddRect(uint64_t from, uint64_t to, double y, const std::string& style) {
-    svg_ += fmt::format(
-        "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" {}/>\n", X(from), y,
-        std::max(X(to) - X(from), 0.5), kBar, style);
+  std::string FamilyOf(const Bar& bar) const {
+    return OperationFamily(plan_, graph_, operations_.all[bar.operation]);
   }
 
-  void AddBar(const Bar& bar, double y) {
-    const Operation& operation = operations_.all[bar.operation];
-    const std::string color = palette_.ColorOf(OperationFamily(plan_, graph_, operation));
-    std::string title = fmt::format("{}: {} to {}", OperationName(plan_, graph_, operation),
-                                    TimeText(bar.start), TimeText(bar.end));
+  // Whether all from `first` to `last` is less than a pixel, and of one colour.
+  bool AreNarrow(const Bar& first, const Bar& last) const {
+    return axis_.X(last.end) - axis_.X(first.start) < 1 && FamilyOf(first) == FamilyOf(last);
+  }
+
+  std::string BarRect(uint64_t from, uint64_t to, double y, const std::string& style) const {
+    const double x = axis_.X(from);
+    return SvgRect(x, y, std::max(axis_.X(to) - x, 0.5), kBar, style);
+  }
+
+  // `count` bars from `bar` to `last` as one.
+  void AddBar(const Bar& bar, const Bar& last, size_t count, double y) {
+    const std::string color = palette_.ColorOf(FamilyOf(bar));
+    std::string told = teller_.Tell(operations_.all[bar.operation]);
+    const std::string times = fmt::format("{} to {}", TimeText(bar.start), TimeText(last.end));
+    told.insert(std::min(told.find('\n'), told.size()),
+                (count > 1 ? fmt::format(" and {} more", count - 1) : "") + ": " + times);
     if (simulation_.executions > 1) {
-      title += fmt::format(", execution {}", bar.execution);
+      told += fmt::format("\nexecution {}", bar.execution);
     }
-    svg_ += fmt::format("<g><title>{}</title>\n", XmlText(title));
+    std::string content;
     if (bar.active > bar.start) {
       waits_for_other_end_ = true;
-      AddRect(bar.start, bar.active, y,
-              fmt::format("fill=\"{}\" fill-opacity=\"0.35\"", color));
+      content += BarRect(bar.start, bar.active, y, PaleStyle(color));
     }
-    if (bar.end > bar.active) {
-      AddRect(bar.active, bar.end, y,
-              fmt::format("fill=\"{}\" stroke=\"#666666\" stroke-width=\"0.6\"", color));
-      AddName(bar, y);
+    if (last.end > bar.active) {
+      content += BarRect(bar.active, last.end, y, FilledStyle(color)) +
+                 (count == 1 ? NameInside(bar, y) : "");
     }
-    svg_ += "</g>\n";
+    svg_ += SvgItem(told, content);
+  }
+
+  static std::string PaleStyle(const std::string& color) {
+    return fmt::format("fill=\"{}\" fill-opacity=\"0.35\"", color);
   }
 
   // The longest of its names that fits; none is better than one that runs into its neighbour.
-  void AddName(const Bar& bar, double y) {
-    const double room = X(bar.end) - X(bar.active) - 4;
+  std::string NameInside(const Bar& bar, double y) const {
+    const double from = axis_.X(bar.active), to = axis_.X(bar.end);
     for (const std::string& name : NamesOf(bar)) {
-      if (TextWidth(name) <= room) {
-        svg_ += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                            (X(bar.active) + X(bar.end)) / 2, y + kBar / 2 + 4, XmlText(name));
-        return;
+      if (TextWidth(name) <= to - from - 4) {
+        return SvgText((from + to) / 2, y + kBar / 2 + 4, name, "text-anchor=\"middle\"");
       }
     }
+    return "";
   }
 
-  // Ticks at 1, 2 or 5 times a power of ten, as many as their labels leave room for.
-  void AddAxis(double y) {
-    const double most = std::max(2.0, width_ / 90);
-    uint64_t step = 1;
-    for (uint64_t power = 1; static_cast<double>(simulation_.makespan) / static_cast<double>(step) >
-                             most;) {
-      for (uint64_t times : {2, 5, 10}) {
-        step = power * times;
-        if (static_cast<double>(simulation_.makespan) / static_cast<double>(step) <= most) break;
-      }
-      power *= 10;
-    }
-    for (uint64_t tick = 0; tick <= simulation_.makespan / step; ++tick) {
-      const uint64_t time = tick * step;
-      grid_ += fmt::format(
-          "<line x1=\"{0:.2f}\" y1=\"{1}\" x2=\"{0:.2f}\" y2=\"{2:.1f}\" stroke=\"#cccccc\" "
-          "stroke-dasharray=\"2,3\"/>\n"
-          "<text x=\"{0:.2f}\" y=\"{3:.1f}\" text-anchor=\"middle\" fill=\"{4}\">{5}</text>\n",
-          X(time), kTop - 6, y, y + 16, kFaint, TimeText(time));
-    }
-  }
-
-  void AddLegend(double y) {
-    double x = left_;
-    const auto add = [&](const std::string& text, const std::string& style) {
-      svg_ += fmt::format(
-          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" {}/>\n"
-          "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-          x, y, style, x + 17, y + 10, XmlText(text));
-      x += 17 + TextWidth(text) + 18;
-    };
+  std::vector<std::pair<std::string, std::string>> Legend() {
+    std::vector<std::pair<std::string, std::string>> entries;
     for (const std::string& family : palette_.families()) {
-      add(family, fmt::format("fill=\"{}\" stroke=\"#666666\" stroke-width=\"0.6\"",
-                              palette_.ColorOf(family)));
+      entries.emplace_back(FilledStyle(palette_.ColorOf(family)), family);
     }
     if (waits_for_other_end_) {
-      add("waits for the other end", fmt::format("fill=\"{}\" fill-opacity=\"0.35\"",
-                                                 kTransferColor));
+      entries.emplace_back(PaleStyle(kTransferColor), "waits for the other end");
     }
-    add("idle", "fill=\"#f3f3f3\" stroke=\"#cccccc\" stroke-width=\"0.6\"");
-    legend_end_ = x;
-  }
-
-  std::string Frame(double height) const {
-    const std::string title =
-        fmt::format("{}: makespan {}, lower bound {}, bubble {:.1f} %", graph_.name,
-                    TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
-                    100 * simulation_.bubble());
-    const double width = std::max({left_ + width_ + 60, legend_end_ + kMargin,
-                                   kMargin + 8.0 * static_cast<double>(title.size())});
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-               "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"Helvetica, Arial, sans-serif\" "
-               "font-size=\"{2}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-               "<text x=\"{3}\" y=\"24\" font-size=\"15\">{4}</text>\n",
-               width, height, kFont, kMargin, XmlText(title)) +
-           rows_ + grid_ + svg_ + "</svg>\n";
+    entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "idle");
+    return entries;
   }
 
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Simulation& simulation_;
   const Operations operations_;
+  const Teller teller_;
   std::vector<std::vector<Bar>> bars_;    // by lane
   std::vector<std::set<uint32_t>> places_;  // by lane: whose calls run on it
   Palette palette_;
-  double left_ = 0;
-  double width_ = kLeastWidth;
-  double legend_end_ = 0;
+  TimeAxis axis_{0, 0, 0};
   bool waits_for_other_end_ = false;
-  std::string rows_, grid_, svg_;  // from back to front
+  std::string rows_, svg_;  // from back to front
 };
 
 }  // namespace
 
-std::string TimelineSvg(const plan::Plan& plan, uint32_t graph_index,
-                        const Simulation& simulation) {
-  const plan::Graph& graph =
-      graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
-  return TimelineDrawer(plan, graph, simulation).Draw();
+std::string TimelineSvg(const plan::Plan& plan, const plan::Graph& graph,
+                        const Simulation& simulation, const SourceLines& source) {
+  return TimelineDrawer(plan, graph, simulation, source).Draw();
 }
 
 }  // namespace cgraph

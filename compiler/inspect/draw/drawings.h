@@ -1,19 +1,26 @@
-// The three drawings, before any other program has touched them.
+// The five drawings, before any other program has touched them.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_DRAWINGS_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_DRAWINGS_H_
 
 #include <cstdint>
 #include <string>
 
+#include "compiler/inspect/draw.h"
 #include "compiler/inspect/simulate.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {
 
-std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph);
-std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph);
-// `graph`: as of Simulate; the simulation does not hang.
-std::string TimelineSvg(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);
+std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source);
+std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
+                        const SourceLines& source);
+std::string TransportsDot(const plan::Plan& plan, const plan::Graph& graph);
+// The simulation is one of the graph, and does not hang.
+std::string TimelineSvg(const plan::Plan& plan, const plan::Graph& graph,
+                        const Simulation& simulation, const SourceLines& source);
+// The simulation has instants, and is of one execution.
+std::string MemorySvg(const plan::Plan& plan, const plan::Graph& graph,
+                      const Simulation& simulation, const SourceLines& source);
 
 }  // namespace cgraph
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
@@ -141,6 +144,25 @@ std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
     case plan::Kind::copy: return "copy";
     default: return "input and output";
   }
+}
+
+std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Operations& operations) {
+  std::vector<std::pair<std::pair<bool, uint32_t>, std::string>> found;
+  std::set<std::string> seen;
+  for (const Operation& operation : operations.all) {
+    std::string family = OperationFamily(plan, graph, operation);
+    if (!seen.insert(family).second) continue;
+    const bool is_method = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
+                           graph.calls[operation.call].method() != plan::kNone &&
+                           graph.calls[operation.call].place() != plan::kNone;
+    const uint32_t written = graph.instructions[operation.instructions.front()].written();
+    found.push_back({{!is_method, written}, std::move(family)});
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> families;
+  for (auto& [rank, family] : found) families.push_back(std::move(family));
+  return families;
 }
 
 }  // namespace cgraph

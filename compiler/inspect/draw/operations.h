@@ -36,6 +36,11 @@ std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& g
 std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
                             const Operation& operation);
 
+// All families: of methods in program order, then the others. So a family has one colour in all
+// drawings of a graph.
+std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Operations& operations);
+
 // "h", or "%12" for a value without a name.
 std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value);
 

@@ -1,0 +1,278 @@
+// The transports: devices with the places on them, and between them what travels, by what, how many
+// bytes in an execution, and why that way. Values of one name and type are one line; of very many
+// devices those with the same places are one box.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "compiler/base/transport_choice.h"
+#include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/flows.h"
+#include "compiler/inspect/draw/operations.h"
+#include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/draw/text.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph {
+namespace {
+
+constexpr size_t kMostDevices = 24, kMostLines = 6;
+
+// What travels one way by one transport.
+struct Traffic {
+  std::map<std::string, std::map<std::string, uint32_t>> values;  // by type, by name: how many
+  uint32_t messages = 0;
+  uint64_t bytes = 0;
+};
+
+class TransportsDrawer {
+ public:
+  TransportsDrawer(const plan::Plan& plan, const plan::Graph& graph)
+      : plan_(plan), graph_(graph), index_(plan, graph), operations_(FindOperations(graph)) {
+    index_.IndexMessages();
+  }
+
+  std::string Draw() {
+    CollectTransfers();
+    CollectCopies();
+    CollectShared();
+    CollectCollectives();
+    dot_ = fmt::format(
+        "digraph \"{0}\" {{\n"
+        "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
+        "  label=\"transports of {0}: what travels in one execution\"; labelloc=t; "
+        "fontname=\"Helvetica\"; fontsize=16;\n"
+        "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
+        "  edge [fontname=\"Helvetica\", fontsize=10, color=\"{1}\"];\n",
+        DotText(graph_.name), kMeetingColor);
+    AddDevices();
+    AddTraffic();
+    AddCollectives();
+    return dot_ + "}\n";
+  }
+
+ private:
+  bool IsGpu(uint32_t device) const {
+    return plan_.devices[device]->kind == plan::DeviceKind::gpu;
+  }
+
+  void Carry(uint32_t from, uint32_t to, Transport transport, uint32_t value) {
+    used_.insert({from, to});
+    Traffic& traffic = traffic_[{from, to, transport}];
+    ++traffic.values[plan::TypeText(plan_, graph_, value)][ValueName(plan_, graph_, value)];
+    traffic.bytes += graph_.values[value].bytes();
+  }
+
+  void CollectTransfers() {
+    for (uint32_t id = 0; id < graph_.channels.size(); ++id) {
+      const plan::Channel& channel = graph_.channels[id];
+      const uint32_t from = plan_.lanes[channel.from_lane()].device();
+      const uint32_t to = plan_.lanes[channel.to_lane()].device();
+      const Transport transport = ParseTransport(wire::EnumNameCarrier(channel.carrier()))
+                                      .value_or(Transport::kLocal);
+      for (const plan::Message& receive : index_.receives(id)) {
+        const plan::CommPart& part = graph_.parts[receive.part];
+        for (uint32_t i = 0; i < part.outputs(); ++i) {
+          Carry(from, to, transport, graph_.operands[part.first() + part.inputs() + i]);
+        }
+        ++traffic_[{from, to, transport}].messages;
+      }
+    }
+  }
+
+  // Between memories that a copy reaches.
+  void CollectCopies() {
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const plan::Instruction& copy = graph_.instructions[i];
+      if (copy.kind() != plan::Kind::copy) continue;
+      const uint32_t from = DeviceOfValue(graph_.operands[copy.first()]);
+      const uint32_t value = graph_.operands[copy.first() + 1];
+      const uint32_t to = DeviceOfValue(value);
+      if (from == to) continue;
+      Carry(from, to, Transport::kHost, value);
+      ++traffic_[{from, to, Transport::kHost}].messages;
+    }
+  }
+
+  uint32_t DeviceOfValue(uint32_t value) const {
+    return graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
+  }
+
+  // Values that another device reads where they are.
+  void CollectShared() {
+    std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen;
+    for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
+      if (flow.transports != std::vector<std::string>{"local"}) continue;
+      const uint32_t from = plan_.lanes[operations_.all[flow.from].lane].device();
+      const uint32_t to = plan_.lanes[operations_.all[flow.to].lane].device();
+      if (!seen.insert({from, to, flow.value}).second) continue;
+      Carry(from, to, Transport::kLocal, flow.value);
+      ++traffic_[{from, to, Transport::kLocal}].messages;
+    }
+  }
+
+  struct Group {
+    std::string what;  // "all_reduce sum by nccl"
+    std::vector<uint32_t> devices;
+    friend auto operator<=>(const Group&, const Group&) = default;
+  };
+
+  void CollectCollectives() {
+    for (const plan::CollectivePart& at : index_.collective_parts()) {
+      const plan::CommPart& part = graph_.parts[at.part];
+      if (at.member == 0) {
+        const plan::Collective& collective = *graph_.collectives[part.subject()];
+        const plan::Communicator& members = plan_.communicators[at.communicator];
+        Group group{fmt::format("{}{}{}\nby {}", collective.kind,
+                                collective.reduction.empty() ? "" : " ", collective.reduction,
+                                wire::EnumNameCarrier(collective.carrier)), {}};
+        for (uint32_t m = 0; m < members.members(); ++m) {
+          group.devices.push_back(
+              plan_.lanes[plan_.members[members.first_member() + m]].device());
+        }
+        current_ = &collectives_[group];
+        ++current_->messages;
+      }
+      for (uint32_t i = 0; i < part.inputs(); ++i) {
+        const uint32_t value = graph_.operands[part.first() + i];
+        ++current_->values[plan::TypeText(plan_, graph_, value)][ValueName(plan_, graph_, value)];
+        current_->bytes += graph_.values[value].bytes();
+      }
+    }
+    for (const auto& [group, traffic] : collectives_) {
+      for (uint32_t device : group.devices) used_.insert({device, device});
+    }
+  }
+
+  // One box for each device that takes part, or, of very many, for all with the same classes.
+  void AddDevices() {
+    std::map<uint32_t, std::vector<std::string>> places, classes;
+    for (const auto& actor : plan_.actors) {
+      places[actor->device].push_back(actor->name + ": " + actor->class_name);
+      classes[actor->device].push_back(actor->class_name);
+    }
+    std::set<uint32_t> devices;
+    for (const auto& [from, to] : used_) devices.insert({from, to});
+    const bool many = devices.size() > kMostDevices;
+    std::map<std::vector<std::string>, std::vector<uint32_t>> boxes;
+    for (uint32_t device : devices) {
+      std::vector<std::string> key = classes[device];
+      key.push_back(wire::EnumNameDeviceKind(plan_.devices[device]->kind));
+      if (!many) key = {fmt::format("{:08}", device)};
+      boxes[key].push_back(device);
+    }
+    for (const auto& [key, members] : boxes) {
+      std::string label = plan::DeviceName(plan_, members[0]);
+      if (members.size() > 1) label += fmt::format(" and {} more like it", members.size() - 1);
+      label += "\n" + Lines(places[members[0]]);
+      for (uint32_t device : members) box_of_[device] = members[0];
+      dot_ += fmt::format("  device{} [label=\"{}\", fillcolor=\"{}\", tooltip=\"{}\"];\n",
+                          members[0], DotText(label), IsGpu(members[0]) ? "#99ddff" : kHostColor,
+                          DotText(label));
+    }
+  }
+
+  static std::string Lines(const std::vector<std::string>& lines) {
+    std::string text;
+    for (size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+      text += (i == 0 ? "" : "\n") + lines[i];
+    }
+    return lines.size() > kMostLines ? text + fmt::format("\nand {} more", lines.size() - kMostLines)
+                                     : text;
+  }
+
+  static std::string TextOf(const Traffic& traffic) {
+    std::vector<std::string> lines;
+    for (const auto& [type, names] : traffic.values) {
+      constexpr size_t kMostNames = 3;
+      uint32_t all = 0;
+      for (const auto& [name, count] : names) {
+        all += count;
+        if (names.size() > kMostNames) continue;
+        lines.push_back(name + ": " + type + (count > 1 ? fmt::format(" \u00d7{}", count) : ""));
+      }
+      if (names.size() > kMostNames) lines.push_back(fmt::format("{} values: {}", all, type));
+    }
+    return Lines(lines);
+  }
+
+  // The label is a node of its own on the way: labels of edges would be laid over each other.
+  void AddTraffic() {
+    std::map<std::tuple<uint32_t, uint32_t, Transport, std::string>, Traffic> all;
+    for (const auto& [way, traffic] : traffic_) {
+      const auto [from, to, transport] = way;
+      const std::string why = transport == AutomaticTransport(IsGpu(from), IsGpu(to))
+                                  ? WhyAutomatic(transport)
+                                  : "asked for";
+      Traffic& sum = all[{box_of_[from], box_of_[to], transport, why}];
+      sum.messages += traffic.messages;
+      sum.bytes += traffic.bytes;
+      for (const auto& [type, names] : traffic.values) {
+        for (const auto& [name, count] : names) sum.values[type][name] += count;
+      }
+    }
+    for (const auto& [way, traffic] : all) {
+      const auto& [from, to, transport, why] = way;
+      const char* unit = transport == Transport::kNccl || transport == Transport::kShm ||
+                                 transport == Transport::kMpi ? "message"
+                         : transport == Transport::kHost      ? "copy"
+                                                              : "value";
+      const std::string label =
+          fmt::format("by {}: {} in {}\n{}\n{}", TransportName(transport).str(),
+                      BytesText(traffic.bytes), Counted(traffic.messages, unit),
+                      TextOf(traffic), why);
+      AddLabel(label);
+      dot_ += fmt::format("  device{1} -> label{0} [arrowhead=none];\n  label{0} -> device{2};\n",
+                          labels_, from, to);
+    }
+  }
+
+  static std::string Counted(uint32_t count, std::string unit) {
+    if (count != 1) unit = unit == "copy" ? "copies" : unit + "s";
+    return fmt::format("{} {}", count, unit);
+  }
+
+  void AddLabel(const std::string& label, const char* style = "shape=plaintext, style=\"\"") {
+    dot_ += fmt::format(
+        "  label{0} [label=\"{1}\", tooltip=\"{1}\", {2}, fontsize=10, height=0, "
+        "margin=\"0.06,0.03\"];\n",
+        ++labels_, DotText(label), style);
+  }
+
+  void AddCollectives() {
+    for (const auto& [group, traffic] : collectives_) {
+      AddLabel(fmt::format("{}: {} in {}\n{}", group.what, BytesText(traffic.bytes),
+                           Counted(traffic.messages, "turn"), TextOf(traffic)),
+               "style=\"filled,rounded\", fillcolor=\"#eedd88\"");
+      std::set<uint32_t> boxes;
+      for (uint32_t device : group.devices) boxes.insert(box_of_[device]);
+      for (uint32_t box : boxes) {
+        dot_ += fmt::format("  device{} -> label{} [dir=none];\n", box, labels_);
+      }
+    }
+  }
+
+  const plan::Plan& plan_;
+  const plan::Graph& graph_;
+  plan::GraphIndex index_;
+  const Operations operations_;
+  std::map<std::tuple<uint32_t, uint32_t, Transport>, Traffic> traffic_;  // from, to
+  std::map<Group, Traffic> collectives_;
+  Traffic* current_ = nullptr;  // of the collective whose parts are being counted
+  std::set<std::pair<uint32_t, uint32_t>> used_;
+  std::map<uint32_t, uint32_t> box_of_;  // by device: the first of its box
+  uint32_t labels_ = 0;
+  std::string dot_;
+};
+
+}  // namespace
+
+std::string TransportsDot(const plan::Plan& plan, const plan::Graph& graph) {
+  return TransportsDrawer(plan, graph).Draw();
+}
+
+}  // namespace cgraph
