@@ -51,7 +51,7 @@ constexpr double kRow = 40, kCharacter = 6.1, kPadding = 16, kColumnGap = 16;
 // and gigabytes for 300): above this many operations edges are straight.
 constexpr size_t kMostRouted = 60;
 // What one picture shows: more cannot be read, and takes long to lay out.
-constexpr size_t kMostShown = 320, kMostColumns = 32;
+constexpr size_t kMostShown = 320, kMostRows = 100, kMostColumns = 32;
 
 // "send h to gpu[1] via nccl" in lines that make narrow columns.
 std::string Folded(std::string name) {
@@ -133,7 +133,8 @@ class ScheduleDrawer {
     first_row_ = std::min(first_row_, all_rows_ == 0 ? 0 : all_rows_ - 1);
     for (end_row_ = first_row_; end_row_ < all_rows_; ++end_row_) {
       shown_count_ += by_row[end_row_];
-      if (shown_count_ > kMostShown && end_row_ > first_row_) break;
+      const bool full = shown_count_ > kMostShown || end_row_ == first_row_ + kMostRows;
+      if (full && end_row_ > first_row_) break;
     }
     is_shown_.assign(operations_.all.size(), false);
     for (uint32_t lane : columns_) {

@@ -168,7 +168,8 @@ class TransportsDrawer {
     for (const auto& [key, members] : boxes) {
       std::string label = plan::DeviceName(plan_, members[0]);
       if (members.size() > 1) label += fmt::format(" and {} more like it", members.size() - 1);
-      label += "\n" + Lines(places[members[0]]);
+      const std::string on_it = Lines(places[members[0]]);
+      if (!on_it.empty()) label += "\n" + on_it;
       for (uint32_t device : members) box_of_[device] = members[0];
       dot_ += fmt::format("  device{} [label=\"{}\", fillcolor=\"{}\", tooltip=\"{}\"];\n",
                           members[0], DotText(label), IsGpu(members[0]) ? "#99ddff" : kHostColor,
@@ -205,9 +206,9 @@ class TransportsDrawer {
     std::map<std::tuple<uint32_t, uint32_t, Transport, std::string>, Traffic> all;
     for (const auto& [way, traffic] : traffic_) {
       const auto [from, to, transport] = way;
-      const std::string why = transport == AutomaticTransport(IsGpu(from), IsGpu(to))
-                                  ? WhyAutomatic(transport)
-                                  : "asked for";
+      const bool is_automatic = transport == AutomaticTransport(IsGpu(from), IsGpu(to)) ||
+                                transport == Transport::kLocal;
+      const std::string why = is_automatic ? WhyAutomatic(transport) : "asked for";
       Traffic& sum = all[{box_of_[from], box_of_[to], transport, why}];
       sum.messages += traffic.messages;
       sum.bytes += traffic.bytes;
