@@ -280,7 +280,7 @@ TEST_CASE("of a long schedule one window is shown, and where it goes on") {
   DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
   const std::string first = MustDraw(*plan, options);
   CHECK(Count(first, ", pos=") < 400);
-  CHECK(first.find("schedule of pipeline: rows 0 to ") != std::string::npos);
+  CHECK(first.find("schedule of main: rows 0 to ") != std::string::npos);
   const size_t next = first.find("--from-row ");
   REQUIRE(next != std::string::npos);
   options.first_row = static_cast<uint32_t>(std::stoul(first.substr(next + 11)));
@@ -295,9 +295,10 @@ TEST_CASE("transports are summed by way and reason") {
   const std::string dot =
       MustDraw(*plan, {.what = Drawing::kTransports, .format = DrawFormat::kDot});
   INFO(dot);
-  CHECK(Count(dot, "\\nstage[") == 2);            // on their devices
-  CHECK(dot.find("in 3 messages") != std::string::npos);
-  CHECK(dot.find("48 B in 3 ") != std::string::npos);  // f32[4] three times
+  CHECK(dot.find("[label=\"gpu[1]\\nstage[1]: Stage\"") != std::string::npos);
+  // y and what is saved, of three micro-batches: f32[4] six times.
+  CHECK(dot.find("by local: 96 B in 6 values\\n6 values: f32[4]\\none address space: no copy") !=
+        std::string::npos);
 }
 
 TEST_CASE("memory shows each buffer for as long as it is used, and the peak") {
