@@ -44,7 +44,7 @@ Dim Resolver::ResolveDim(const syntax::Dim& dim, TypeRole role) {
   const syntax::Expr& expr = Written(dim.expr);
   const auto* chain = std::get_if<syntax::Chain>(&expr.node);
   if (chain && chain->operators.size() == 1 &&
-      chain->operators[0] == syntax::BinaryOperator::kLessEqual) {
+      chain->operators[0] == BinaryOperator::kLessEqual) {
     return ResolveBounded(*chain, role, expr.range);
   }
   if (const auto* name = AsVariableName(expr)) return ResolvePlainDim(name->name, role, expr.range);

@@ -9,15 +9,6 @@ using namespace program;
 
 namespace {
 
-// The two tables of operators are the same, in the same order.
-#define X(id, spelling, strength)                                              \
-  static_assert(static_cast<int>(syntax::BinaryOperator::id) ==                \
-                static_cast<int>(program::BinaryOperator::id));
-CGRAPH_BINARY_OPERATORS(X)
-#undef X
-
-BinaryOperator ToProgram(syntax::BinaryOperator op) { return static_cast<BinaryOperator>(op); }
-
 bool IsComparison(BinaryOperator op) {
   return op >= BinaryOperator::kEqual && op <= BinaryOperator::kGreaterEqual;
 }
@@ -39,14 +30,14 @@ Value Resolver::Visit(const syntax::Chain& node, Range range) {
   resolved.operator_ranges = node.operator_ranges;
   // An op may ask whether two runs of dimensions are the same.
   bool of_runs = site_ == Site::kOp && node.operators.size() == 1 &&
-                 IsEquality(ToProgram(node.operators[0]));
+                 IsEquality(node.operators[0]);
   auto resolve = [&](syntax::ExprId id) { return of_runs ? Resolve(id) : ResolveValue(id); };
   Value first = resolve(node.operands[0]);
   resolved.operands.push_back(first.id);
   Static type = std::move(first.type);
   for (size_t i = 0; i < node.operators.size(); ++i) {
     Value next = resolve(node.operands[i + 1]);
-    BinaryOperator op = ToProgram(node.operators[i]);
+    BinaryOperator op = node.operators[i];
     resolved.operands.push_back(next.id);
     resolved.operators.push_back(op);
     type = BinaryType(op, type, next.type, node.operator_ranges[i]);

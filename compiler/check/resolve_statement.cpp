@@ -202,7 +202,7 @@ std::optional<Statement> Resolver::VisitStatement(const syntax::Assign& node, Ra
   CheckElementTarget(assign, Written(node.target).range);
   Static given = value.type;
   if (node.compound) {
-    assign.compound = static_cast<BinaryOperator>(*node.compound);
+    assign.compound = *node.compound;
     Static before = assign.state.valid() && assign.subscripts.empty()
                         ? StaticOf(program_, program_.states[assign.state].type)
                         : Static();

@@ -152,9 +152,9 @@ class Resolver {
   Value Visit(const syntax::Unary& node, Range range);
   Value Visit(const syntax::Chain& node, Range range);
   Static UnaryType(const syntax::Unary& node, const Static& operand, Range range);
-  Static BinaryType(program::BinaryOperator op, const Static& a, const Static& b, Range range);
-  Static TensorOperator(program::BinaryOperator op, const Static& a, const Static& b, Range range);
-  Static RefuseOperands(program::BinaryOperator op, const Static& a, const Static& b, Range range,
+  Static BinaryType(BinaryOperator op, const Static& a, const Static& b, Range range);
+  Static TensorOperator(BinaryOperator op, const Static& a, const Static& b, Range range);
+  Static RefuseOperands(BinaryOperator op, const Static& a, const Static& b, Range range,
                         const std::string& mend);
 
   // ---- calls (resolve_call.cpp, arguments.cpp) ----

@@ -111,13 +111,13 @@ bool Elaborator::BindParameter(const program::Parameter& parameter, const Actual
 void Elaborator::RankHints(program::ExprId where, Frame& callee) {
   auto* chain = std::get_if<program::Chain>(&program_.exprs[where].node);
   if (!chain) return;
-  if (chain->operators[0] == program::BinaryOperator::kAnd) {
+  if (chain->operators[0] == BinaryOperator::kAnd) {
     for (program::ExprId operand : chain->operands) RankHints(operand, callee);
     return;
   }
   auto* rank = std::get_if<program::CallBuiltin>(&program_.exprs[chain->operands[0]].node);
   bool is_hint = chain->operators.size() == 1 && rank &&
-                 chain->operators[0] == program::BinaryOperator::kEqual &&
+                 chain->operators[0] == BinaryOperator::kEqual &&
                  rank->builtin == program::Builtin::kRank;
   if (!is_hint || !IsKnown(chain->operands[1], callee)) return;
   auto* run = std::get_if<program::DimRef>(&program_.exprs[rank->arguments[0].value].node);

@@ -10,8 +10,6 @@
 namespace cgraph::elaboration {
 namespace {
 
-using program::BinaryOperator;
-
 constexpr const char* kOverflow = "the result does not fit 64 bits";
 constexpr const char* kZero = "division by zero";
 

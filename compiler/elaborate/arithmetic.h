@@ -16,7 +16,7 @@ struct Folded {
   std::optional<Value> value;
   std::string problem;
 };
-Folded FoldBinary(program::BinaryOperator op, const Value& a, const Value& b);
+Folded FoldBinary(BinaryOperator op, const Value& a, const Value& b);
 Folded FoldNegate(const Value& value);
 Folded FoldSquareRoot(const Value& value);
 

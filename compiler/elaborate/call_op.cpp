@@ -190,7 +190,7 @@ bool Elaborator::ApplyWhere(const OpCall& call, Frame& op_frame) {
   std::string needed = printer.Text(op.where);
   auto* chain = std::get_if<program::Chain>(&program_.exprs[op.where].node);
   if (chain && chain->operators.size() == 1 &&
-      chain->operators[0] == program::BinaryOperator::kEqual) {  // without what is decided already
+      chain->operators[0] == BinaryOperator::kEqual) {  // without what is decided already
     needed = fmt::format("{} == {}", printer.Text(Reduce(chain->operands[0], op_frame)),
                          printer.Text(Reduce(chain->operands[1], op_frame)));
   }
@@ -216,7 +216,7 @@ bool Elaborator::IsRun(program::ExprId id, const Frame& frame) const {
 // running.
 std::optional<bool> Elaborator::Holds(program::ExprId where, Frame& op_frame) {
   auto* chain = std::get_if<program::Chain>(&program_.exprs[where].node);
-  if (chain && chain->operators[0] == program::BinaryOperator::kAnd) {
+  if (chain && chain->operators[0] == BinaryOperator::kAnd) {
     bool all = true;
     for (program::ExprId operand : chain->operands) {
       std::optional<bool> holds = Holds(operand, op_frame);
@@ -226,14 +226,14 @@ std::optional<bool> Elaborator::Holds(program::ExprId where, Frame& op_frame) {
     return all;
   }
   if (chain && chain->operators.size() == 1 &&
-      chain->operators[0] == program::BinaryOperator::kEqual && IsRun(chain->operands[0], op_frame)) {
+      chain->operators[0] == BinaryOperator::kEqual && IsRun(chain->operands[0], op_frame)) {
     std::optional<Dims> a = EvaluateRun(chain->operands[0], op_frame);
     std::optional<Dims> b = a ? EvaluateRun(chain->operands[1], op_frame) : std::nullopt;
     if (!b) return std::nullopt;
     return *a == *b;
   }
   if (chain && chain->operators.size() == 1 &&
-      chain->operators[0] == program::BinaryOperator::kEqual) {
+      chain->operators[0] == BinaryOperator::kEqual) {
     program::ExprId left = Reduce(chain->operands[0], op_frame);
     program::ExprId right = Reduce(chain->operands[1], op_frame);
     if (std::holds_alternative<program::DimRef>(program_.exprs[left].node) &&

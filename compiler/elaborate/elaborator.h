@@ -126,7 +126,7 @@ class Elaborator {
   Value Eval(const program::Via& e, const Context& context);
   Value Eval(const program::On& e, const Context& context);
   Value Eval(const program::After& e, const Context& context);
-  Value Binary(program::BinaryOperator op, const Actual& a, const Actual& b,
+  Value Binary(BinaryOperator op, const Actual& a, const Actual& b,
                const Context& context);
 
   // lists.cpp: lists, tuples, indexing, iteration.

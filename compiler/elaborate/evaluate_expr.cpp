@@ -7,8 +7,6 @@
 
 namespace cgraph::elaboration {
 
-using program::BinaryOperator;
-
 namespace {
 
 // C++ calls per nested expression are few and small; elaboration runs on a stack made for this many.

@@ -3,27 +3,6 @@
 
 namespace cgraph::program {
 
-const char* Spelling(BinaryOperator op) {
-  switch (op) {
-    case BinaryOperator::kOr: return "or";
-    case BinaryOperator::kAnd: return "and";
-    case BinaryOperator::kEqual: return "==";
-    case BinaryOperator::kNotEqual: return "!=";
-    case BinaryOperator::kLess: return "<";
-    case BinaryOperator::kLessEqual: return "<=";
-    case BinaryOperator::kGreater: return ">";
-    case BinaryOperator::kGreaterEqual: return ">=";
-    case BinaryOperator::kRange: return "..";
-    case BinaryOperator::kAdd: return "+";
-    case BinaryOperator::kSubtract: return "-";
-    case BinaryOperator::kMultiply: return "*";
-    case BinaryOperator::kDivide: return "/";
-    case BinaryOperator::kModulo: return "%";
-    case BinaryOperator::kMatmul: return "@";
-  }
-  return "?";
-}
-
 const char* Spelling(Builtin builtin) {
   switch (builtin) {
     case Builtin::kZip: return "zip";

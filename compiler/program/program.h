@@ -16,6 +16,7 @@
 #include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
 #include "compiler/base/ids.h"
+#include "compiler/base/operators.h"
 #include "compiler/base/source.h"
 #include "compiler/base/transport.h"
 
@@ -99,12 +100,6 @@ struct DimVariable {
 };
 
 // ---- expressions --------------------------------------------------------------------------------
-
-enum class BinaryOperator : uint8_t {
-  kOr, kAnd, kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kRange,
-  kAdd, kSubtract, kMultiply, kDivide, kModulo, kMatmul,
-};
-const char* Spelling(BinaryOperator op);
 
 // What `via` names: a transport, or one that a file declares.
 struct Route {

@@ -5,17 +5,6 @@
 namespace cgraph::syntax {
 namespace {
 
-constexpr int kStrongest = 6;
-
-int Strength(BinaryOperator op) {
-  static constexpr int kStrengths[] = {
-#define X(id, spelling, strength) strength,
-      CGRAPH_BINARY_OPERATORS(X)
-#undef X
-  };
-  return kStrengths[static_cast<size_t>(op)];
-}
-
 BinaryOperator OperatorOf(llvm::StringRef text) {
 #define X(id, spelling, strength) \
   if (text == spelling) return BinaryOperator::id;
@@ -25,15 +14,6 @@ BinaryOperator OperatorOf(llvm::StringRef text) {
 }
 
 }  // namespace
-
-const char* Spelling(BinaryOperator op) {
-  static constexpr const char* kSpellings[] = {
-#define X(id, spelling, strength) spelling,
-      CGRAPH_BINARY_OPERATORS(X)
-#undef X
-  };
-  return kSpellings[static_cast<size_t>(op)];
-}
 
 ExprId Builder::BuildExpr(Grammar::ExprContext* context) {
   const std::vector<Grammar::OperandContext*> operands = context->operand();

@@ -13,6 +13,7 @@
 
 #include "compiler/base/dtype.h"
 #include "compiler/base/ids.h"
+#include "compiler/base/operators.h"
 #include "compiler/base/source.h"
 
 namespace cgraph::syntax {
@@ -73,31 +74,6 @@ struct Type {
 };
 
 // ---- expressions --------------------------------------------------------------------------------
-
-// The operators, once: enumerator, spelling, binding strength (higher binds tighter).
-#define CGRAPH_BINARY_OPERATORS(X) \
-  X(kOr, "or", 1)                  \
-  X(kAnd, "and", 2)                \
-  X(kEqual, "==", 3)               \
-  X(kNotEqual, "!=", 3)            \
-  X(kLess, "<", 3)                 \
-  X(kLessEqual, "<=", 3)           \
-  X(kGreater, ">", 3)              \
-  X(kGreaterEqual, ">=", 3)        \
-  X(kRange, "..", 4)               \
-  X(kAdd, "+", 5)                  \
-  X(kSubtract, "-", 5)             \
-  X(kMultiply, "*", 6)             \
-  X(kDivide, "/", 6)               \
-  X(kModulo, "%", 6)               \
-  X(kMatmul, "@", 6)
-
-enum class BinaryOperator : uint8_t {
-#define X(id, spelling, strength) id,
-  CGRAPH_BINARY_OPERATORS(X)
-#undef X
-};
-const char* Spelling(BinaryOperator op);
 
 struct Argument {
   std::optional<Name> label;

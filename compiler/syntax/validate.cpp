@@ -9,17 +9,6 @@ namespace {
 
 constexpr const char* kPhase = "parse";
 
-int Strength(BinaryOperator op) {
-  switch (op) {
-#define X(id, spelling, strength) \
-  case BinaryOperator::id:        \
-    return strength;
-    CGRAPH_BINARY_OPERATORS(X)
-#undef X
-  }
-  return 0;
-}
-
 class Validator {
  public:
   explicit Validator(const File& file)
