@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""The examples' pictures in docs/images are those that `cgc viz` draws today.
+
+What Graphviz lays out looks a little different with every version of it, so such a picture carries
+the digest of the dot text that it was made of, and that is compared; pictures that are wholly ours
+are compared letter by letter. Every picture must be shown by docs/drawings.md.
+
+  images_test.py --cgc build/release/cgc [--update]
+"""
+import argparse
+import hashlib
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMAGES = ROOT / "docs" / "images"
+# example, kind, and the graph where there are several
+PICTURES = [
+    ("round_trip", "graph", None),
+    ("chain", "timeline", None),
+    ("scatter_gather", "graph", None),
+    ("two_way", "schedule", None),
+    ("counter", "schedule", "crossed"),
+    ("digits/digits", "graph", None),
+    ("digits/digits", "schedule", None),
+    ("digits/digits", "transports", None),
+    ("digits/digits", "memory", None),
+    ("overlap", "timeline", "overlap"),
+    ("pipeline_1f1b", "graph", None),
+    ("pipeline_1f1b", "timeline", None),
+    ("all_reduce_three_ways", "graph", None),
+    ("ping_pong_devices", "transports", "through_host"),
+]
+LAID_OUT = ("graph", "schedule", "transports")
+DIGEST = re.compile(r"<!-- made of ([0-9a-f]{64}) -->")
+
+
+def draw(cgc, example, what, graph, form):
+    command = [str(cgc), "viz", "-q", f"examples/{example}.cgraph", "--what", what, "--format", form]
+    command += ["--graph", graph] if graph else []
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    if done.returncode != 0:
+        sys.exit(f"FAILED: {' '.join(command)}\n{done.stderr}")
+    return done.stdout
+
+
+def is_fresh(cgc, path, picture):
+    if not path.exists():
+        return False
+    text = path.read_text()
+    if picture[1] not in LAID_OUT:
+        return text == draw(cgc, *picture, "svg")
+    made_of = DIGEST.search(text)
+    dot = draw(cgc, *picture, "dot")
+    return made_of is not None and made_of[1] == hashlib.sha256(dot.encode()).hexdigest()
+
+
+def make(cgc, path, picture):
+    svg = draw(cgc, *picture, "svg")
+    if picture[1] in LAID_OUT:
+        digest = hashlib.sha256(draw(cgc, *picture, "dot").encode()).hexdigest()
+        svg = svg.rstrip() + f"\n<!-- made of {digest} -->\n"
+    path.write_text(svg)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    page = (ROOT / "docs" / "drawings.md").read_text()
+    failures, wanted = [], set()
+    IMAGES.mkdir(exist_ok=True)
+    for picture in PICTURES:
+        path = IMAGES / f"{pathlib.Path(picture[0]).name}.{picture[1]}.svg"
+        wanted.add(path)
+        if not is_fresh(options.cgc, path, picture):
+            if options.update:
+                make(options.cgc, path, picture)
+                print(f"{path.relative_to(ROOT)}: updated")
+            else:
+                failures.append(f"{path.relative_to(ROOT)}: not what cgc draws (--update rewrites it)")
+        if f"images/{path.name}" not in page:
+            failures.append(f"{path.relative_to(ROOT)}: not shown by docs/drawings.md")
+    failures += [f"{path.relative_to(ROOT)}: nobody makes it" for path in IMAGES.iterdir()
+                 if path not in wanted]
+    print("".join(failure + "\n" for failure in failures), end="")
+    print(f"images: {len(PICTURES)} pictures checked, {len(failures)} failed")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
