@@ -95,6 +95,7 @@ Value Elaborator::Collect(const program::CallCollective& e, Transport via,
   if (!types || !CheckReduction(e, found, context.range)) return Value();
   CheckGroupTransport(collective, context.range);
   op.name = traits.name;
+  op.kernel = "collective";
   op.device = root;
   op.effect = traits.from == Traits::kNobody;
   op.range = context.range;

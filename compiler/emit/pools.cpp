@@ -57,11 +57,24 @@ void AddSteps(const graph::Op& op, plan::Kernel& kernel) {
   }
 }
 
+// Of a collective also what its participants do together.
+std::vector<graph::Attribute> AttributesOf(const graph::Op& op) {
+  std::vector<graph::Attribute> attributes = op.attributes;
+  if (!op.collective) return attributes;
+  const graph::Collective& collective = *op.collective;
+  const std::string reduction = collective.reduction ? ReductionName(*collective.reduction) : "";
+  attributes.push_back({"kind", std::string(TraitsOf(collective.kind).name)});
+  attributes.push_back({"reduction", reduction});
+  attributes.push_back({"members", static_cast<int64_t>(collective.participants.size())});
+  attributes.push_back({"root", int64_t{collective.root}});
+  return attributes;
+}
+
 std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   auto kernel = std::make_unique<plan::Kernel>();
   kernel->name = op.kernel;
   if (op.steps.empty()) {
-    kernel->body.push_back(MakePrimitive(op.kernel, op.attributes));
+    kernel->body.push_back(MakePrimitive(op.kernel, AttributesOf(op)));
     for (size_t i = 0; i < op.operands.size() + op.results.size(); ++i) {
       kernel->body[0]->operands.push_back(static_cast<int32_t>(i));
     }

@@ -112,7 +112,8 @@ struct Attribute {
 
 // What makes an op one of several participants. Its operands are those of rank 0, of rank 1, ...
 // (of the root alone where only the root gives), its results likewise, as many tensors of each; a
-// result lives at its participant. Such an op has no kernel and is a call of its own, on the root.
+// result lives at its participant. Such an op is a call of its own, on the root; it
+// has a kernel for when it goes through the caller's memory.
 struct Collective {
   CollectiveKind kind;
   std::optional<Reduction> reduction;

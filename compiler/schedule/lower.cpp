@@ -361,6 +361,8 @@ class Lowering {
         ChooseGroupTransport(module_, collective.participants, collective.via);
     CGRAPH_CHECK(choice.possible, "schedule", "a collective that nothing carries: " + choice.reason);
     schedule_.meetings.push_back({id, choice.transport, choice.reason});
+    const bool through_host = choice.transport == Transport::kHost;
+    if (through_host && traits.from != Traits::kNobody) return AddCollectiveAtCaller(id);
     const Step::Place place{.call = PlaceOf(id), .consumer = id.index};
     std::vector<Part> parts(members);
     Group group;
@@ -391,12 +393,47 @@ class Lowering {
     step.op = id;
     step.call = op.call;
     step.group = GroupOf(std::move(group));
-    step.by = choice.transport;
+    step.by = through_host ? Transport::kShm : choice.transport;  // a barrier moves nothing
     step.parts = std::move(parts);
     const cost::Topology& topology = cost::AssumedTopology();
     step.expected_ps = cost::CollectivePicoseconds(
         choice.transport == Transport::kNccl ? topology.nccl : topology.shm, collective.kind,
         members, bytes);
+  }
+
+  // Through host memory: everything is brought to the caller, who computes and hands out.
+  void AddCollectiveAtCaller(OpId id) {
+    const graph::Op& op = graph_.ops[id];
+    const Step::Place place{.call = PlaceOf(id), .consumer = id.index};
+    std::vector<ReplicaId> inputs, staged;
+    for (const graph::Use& use : op.operands) {
+      inputs.push_back(Reach({.value = use.value, .via = Transport::kAuto}, kCaller, place));
+    }
+    for (ValueId result : op.results) {
+      staged.push_back(AddReplica(result, Space::kSlot, kCaller));
+    }
+    std::vector<ReplicaId> touched = inputs;
+    touched.insert(touched.end(), staged.begin(), staged.end());
+    std::vector<ReplicaId> extents = Extents(touched, kCaller, id.index);
+    Step& step = AddStep(Step::kCall, LaneOf(kCaller, LaneKind::kCompute), place);
+    step.op = id;
+    step.call = op.call;
+    step.inputs = std::move(inputs);
+    step.outputs = staged;
+    step.extents = std::move(extents);
+    int64_t bytes = 0;
+    for (ReplicaId replica : touched) bytes += BufferOf(replica).bytes;
+    step.expected_ps = cost::KernelPicoseconds(cost::AssumedTopology().cpu, 0, bytes);
+    for (size_t i = 0; i < staged.size(); ++i) {
+      const DeviceId home = graph_.values[op.results[i]].home;
+      ReplicaId target = staged[i];
+      if (home != kCaller) {
+        target = AddReplica(op.results[i], Space::kSlot, home);
+        const Step::Place after{place.call, Step::Place::kValues, id.index, /*hop=*/1};
+        AddCopy(staged[i], target, LaneOf(home, LaneKind::kCopyIn), after);
+      }
+      home_[{op.results[i], home}] = target;
+    }
   }
 
   void AddGive(uint32_t port) {

@@ -71,7 +71,8 @@ AllNeeds FindNeeds(const graph::Graph& graph, const Schedule& schedule) {
 }
 
 // What stands before a barrier on a device is done before its part of it starts, and what stands
-// after it starts when the part is done, whatever lane it is on.
+// after it starts when the part is done, whatever lane it is on. The caller's takes and gives are
+// no work of the graph: to hold them back would hold back the next execution.
 void AddBarriers(const graph::Graph& graph, const Schedule& schedule, Needs& needs) {
   for (UnitId id : schedule.units.Ids()) {
     const Unit& unit = schedule.units[id];
@@ -81,7 +82,8 @@ void AddBarriers(const graph::Graph& graph, const Schedule& schedule, Needs& nee
       continue;
     }
     for (const Lane& lane : schedule.lanes) {
-      if (lane.device != schedule.lanes[unit.lane].device) continue;
+      const bool host = lane.kind == LaneKind::kTake || lane.kind == LaneKind::kGive;
+      if (host || lane.device != schedule.lanes[unit.lane].device) continue;
       const auto after = std::upper_bound(lane.units.begin(), lane.units.end(), id);
       if (after != lane.units.end()) needs[after->index].push_back({id, 0});
       const auto before = std::lower_bound(lane.units.begin(), lane.units.end(), id);

@@ -48,8 +48,10 @@ Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shap
   made->tensors_ = shape.tensors;
   uint64_t bytes = 0;
   for (const CollectiveShape::Tensor& tensor : shape.tensors) {
-    made->across_.push_back(
-        made->kind_->reduces ? device::FindAcross(tensor.dtype, shape.reduction) : nullptr);
+    made->shares_.push_back(
+        {made->kind_->id, shape.members, shape.root,
+         static_cast<uint64_t>(plan::DTypeBytes(tensor.dtype)),
+         made->kind_->reduces ? device::FindAcross(tensor.dtype, shape.reduction) : nullptr});
     made->copy_offsets_.push_back(bytes);
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
@@ -179,56 +181,30 @@ uint64_t Collective::PartBytes(uint64_t n, uint32_t tensor) const {
 
 void Collective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(n, tensor);
-  const Piece& mine = Output(member, n, tensor);
-  std::byte* out = static_cast<std::byte*>(mine.data);
-  const auto input = [&](uint32_t of) { return Input(of, n, tensor); };
-  switch (kind_->id) {
-    case Kind::kAllReduce:
-    case Kind::kReduce: return ReduceForAll(member, n, tensor, bytes);
-    case Kind::kReduceScatter: return Reduce(member, n, tensor, {member * bytes, bytes}, out);
-    case Kind::kAllGather:
-      for (uint32_t of = 0; of < members_; ++of) Copy(out + of * bytes, input(of), bytes);
-      return;
-    case Kind::kAllToAll:
-      for (uint32_t of = 0; of < members_; ++of) {
-        Copy(out + of * bytes, input(of) + member * bytes, bytes);
-      }
-      return;
-    case Kind::kGather: {
-      std::byte* to = static_cast<std::byte*>(Output(root_, n, tensor).data);
-      if (!eager_) return Copy(to + member * bytes, input(member), bytes);
-      for (uint32_t of = 0; of < members_ && member == root_; ++of) {
-        Copy(to + of * bytes, input(of), bytes);
-      }
-      return;
-    }
-    case Kind::kBroadcast:
-      if (out != nullptr) Copy(out, input(root_), bytes);
-      return;
-    case Kind::kScatter:
-      if (out != nullptr) Copy(out, input(root_) + member * bytes, bytes);
-      return;
-    case Kind::kBarrier: return;
+  const bool reduces = kind_->id == Kind::kAllReduce || kind_->id == Kind::kReduce;
+  if (reduces && !eager_) return ReduceForAll(member, n, tensor, bytes);
+  if (kind_->id == Kind::kGather && !eager_) {  // everybody brings the root its own
+    std::byte* to = static_cast<std::byte*>(Output(root_, n, tensor).data);
+    return Copy(to + member * bytes, Input(member, n, tensor), bytes);
   }
+  void* out = Output(member, n, tensor).data;
+  if (!Gets(member) || out == nullptr) return;
+  device::TakeShare(shares_[tensor], member, Sources(member, n, tensor, 0), bytes, out);
 }
 
-// Bytes [first, first + count) of everybody's input become count bytes of `out`.
-void Collective::Reduce(uint32_t member, uint64_t n, uint32_t tensor, Range range,
-                        std::byte* out) {
-  const auto width = static_cast<uint64_t>(plan::DTypeBytes(tensors_[tensor].dtype));
+// Everybody's input from byte `offset` on.
+const void** Collective::Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset) {
   const void** from = sources_.data() + static_cast<size_t>(member) * members_;
-  for (uint32_t of = 0; of < members_; ++of) from[of] = Input(of, n, tensor) + range.first;
-  across_[tensor](from, members_, range.count / width, out);
+  for (uint32_t of = 0; of < members_; ++of) {
+    if (Gives(of)) from[of] = Input(of, n, tensor) + offset;
+  }
+  return from;
 }
 
-// all_reduce and reduce. When everything has been copied, everyone who gets the result computes all
-// of it; otherwise everyone computes some lines of it for all who get it.
+// all_reduce and reduce of what has not been copied: everyone computes some lines of the result for
+// all who get it.
 void Collective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
-  if (eager_) {
-    if (!Gets(member)) return;
-    return Reduce(member, n, tensor, {0, bytes},
-                  static_cast<std::byte*>(Output(member, n, tensor).data));
-  }
+  const device::Share& share = shares_[tensor];
   const uint64_t lines = (bytes + kLine - 1) / kLine;
   const uint64_t each = (lines + members_ - 1) / members_ * kLine;
   const uint64_t begin = std::min(bytes, member * each), end = std::min(bytes, begin + each);
@@ -236,7 +212,7 @@ void Collective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint
   for (uint64_t at = begin; at < end; at += kTileBytes) {
     const uint64_t count = std::min(kTileBytes, end - at);
     std::byte* tile = static_cast<std::byte*>(Output(first, n, tensor).data) + at;
-    Reduce(member, n, tensor, {at, count}, tile);
+    share.across(Sources(member, n, tensor, at), members_, count / share.width, tile);
     for (uint32_t to = 0; to < members_; ++to) {
       if (to == first || !Gets(to)) continue;
       Copy(static_cast<std::byte*>(Output(to, n, tensor).data) + at, tile, count);

@@ -77,10 +77,6 @@ class Collective {
     alignas(128) std::atomic<uint64_t> left{0};  // rounds
     device::Bell* bell = nullptr;
   };
-  // One tensor of a member in a round.
-  struct Range {
-    uint64_t first, count;  // bytes
-  };
   Collective() = default;
 
   const Turn& TurnOf(uint32_t member, uint64_t n) const { return seats_[member].turns[n & 1]; }
@@ -92,7 +88,7 @@ class Collective {
   bool Gets(uint32_t member) const;
   uint64_t PartBytes(uint64_t n, uint32_t tensor) const;
   void ShareTensor(uint32_t member, uint64_t n, uint32_t tensor);
-  void Reduce(uint32_t member, uint64_t n, uint32_t tensor, Range range, std::byte* out);
+  const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);
   void ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
 
   const plan::CollectiveKind* kind_ = nullptr;
@@ -100,7 +96,7 @@ class Collective {
   uint32_t members_ = 1;
   bool eager_ = false;  // inputs are copied on arrival, so nobody waits for others to leave
   std::vector<CollectiveShape::Tensor> tensors_;
-  std::vector<device::Across> across_;   // by tensor
+  std::vector<device::Share> shares_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor
   std::unique_ptr<Seat[]> seats_;
   std::vector<Piece> pieces_;

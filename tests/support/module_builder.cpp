@@ -96,6 +96,30 @@ void GraphMaker::Write(StateId state, ValueId value) {
   versions_[state.index] = AddOp("copy", {{.value = value}}, version);
 }
 
+std::vector<ValueId> GraphMaker::Collective(graph::Collective collective,
+                                            std::vector<Use> operands,
+                                            const std::vector<Type>& types) {
+  const CollectiveTraits& traits = TraitsOf(collective.kind);
+  const DeviceId root = collective.participants[collective.root];
+  graph::Op op{.name = traits.name, .kernel = "collective", .operands = std::move(operands)};
+  op.call = graph_.calls.Add({.method = traits.name, .device = root});
+  op.device = root;
+  op.effect = traits.from == CollectiveTraits::kNobody;
+  const size_t members = collective.participants.size();
+  for (size_t i = 0; i < types.size(); ++i) {
+    const size_t rank = traits.to == CollectiveTraits::kRoot ? collective.root
+                                                             : i / (types.size() / members);
+    op.results.push_back(graph_.values.Add({.name = traits.name,
+                                            .type = types[i],
+                                            .home = collective.participants[rank],
+                                            .producer = OpId(graph_.ops.size())}));
+  }
+  op.collective = std::move(collective);
+  const std::vector<ValueId> results = op.results;
+  graph_.ops.Add(std::move(op));
+  return results;
+}
+
 void GraphMaker::Output(const std::string& name, ValueId value, Transport via) {
   graph_.outputs.push_back({.name = name, .use = {.value = value, .via = via}});
 }

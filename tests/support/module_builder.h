@@ -44,6 +44,9 @@ class GraphMaker {
   ValueId Op(const std::string& kernel, std::vector<Use> operands, Type type);
   ValueId Op(const std::string& kernel, std::vector<ValueId> operands, Type type);
   void Write(StateId state, ValueId value);  // commits
+  // A collective with these operands (by rank, then tensor); its results' types likewise.
+  std::vector<ValueId> Collective(graph::Collective collective, std::vector<Use> operands,
+                                  const std::vector<Type>& types);
   graph::Op& last_op() { return graph_.ops[OpId(graph_.ops.size() - 1)]; }
 
   void Output(const std::string& name, ValueId value, Transport via = Transport::kAuto);

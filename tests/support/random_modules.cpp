@@ -1,5 +1,6 @@
 #include "tests/support/random_modules.h"
 
+#include <algorithm>
 #include <random>
 
 #include "compiler/graph/transports.h"
@@ -28,7 +29,10 @@ class RandomGraph {
     }
     if (Below(3) == 0) Know(graph_.Constant(Floats({D(2), D(4)})));
     const int calls = 1 + Below(12);
-    for (int i = 0; i < calls; ++i) Call();
+    for (int i = 0; i < calls; ++i) {
+      if (Below(5) == 0) Collective();
+      else Call();
+    }
     const int outputs = Below(4);
     for (int i = 0; i < outputs && !values_.empty(); ++i) {
       const ValueId value = Pick(values_);
@@ -113,6 +117,53 @@ class RandomGraph {
       numbers_.push_back(number);
     }
     return result;
+  }
+
+  // Of some devices, in some order, some tensors each.
+  void Collective() {
+    using Traits = CollectiveTraits;
+    graph::Collective collective;
+    collective.kind = static_cast<CollectiveKind>(Below(9));
+    const Traits& traits = TraitsOf(collective.kind);
+    if (traits.reduces) collective.reduction = static_cast<Reduction>(Below(5));
+    for (DeviceId id : module_.module().devices.Ids()) {
+      if (Below(2)) collective.participants.push_back(id);
+    }
+    if (collective.participants.empty()) collective.participants.push_back(DeviceId(0));
+    std::shuffle(collective.participants.begin(), collective.participants.end(), random_);
+    const int members = static_cast<int>(collective.participants.size());
+    if (traits.rooted()) collective.root = Below(members);
+    const Transport via = Pick(std::vector{Transport::kAuto, Transport::kShm, Transport::kHost});
+    collective.via = via;
+    std::vector<Type> given;
+    const int tensors = traits.from == Traits::kNobody ? 0 : 1 + Below(2);
+    for (int t = 0; t < tensors; ++t) given.push_back(Floats({D(members * Below(3)), D(4)}));
+    std::vector<Use> operands;
+    for (int rank = 0; rank < members; ++rank) {
+      const bool gives = traits.from == Traits::kEach ||
+                         (traits.from == Traits::kRoot && rank == static_cast<int>(collective.root));
+      // What a root gives may live elsewhere.
+      const bool far = traits.from == Traits::kRoot && Below(3) == 0;
+      graph_.Alone(far ? DeviceId(0) : collective.participants[rank]);
+      for (int t = 0; gives && t < tensors; ++t) {
+        std::vector<Use> from;
+        if (!values_.empty()) from.push_back(UseOf(Pick(values_)));
+        operands.push_back({.value = graph_.Op("give", from, given[t])});
+        graph_.last_op().attributes = {{"id", static_cast<int64_t>(graph_.graph().ops.size())}};
+        graph_.last_op().fails = Below(4) == 0;
+      }
+    }
+    std::vector<Type> got;
+    const int takers = traits.to == Traits::kEach ? members : traits.to == Traits::kRoot ? 1 : 0;
+    for (int i = 0; i < takers * tensors; ++i) {
+      Type type = given[i % tensors];
+      if (traits.rows == Traits::kOver) type.dims[0].extent /= members;
+      if (traits.rows == Traits::kTimes) type.dims[0].extent *= members;
+      got.push_back(type);
+    }
+    for (ValueId result : graph_.Collective(std::move(collective), std::move(operands), got)) {
+      if (Below(2)) Know(result);
+    }
   }
 
   void WriteState(const std::vector<ValueId>& local, StateId state) {

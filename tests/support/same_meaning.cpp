@@ -48,6 +48,10 @@ class GraphRun {
     Result result;
     std::map<StateId, Tag> states;
     for (const Op& op : graph_.ops) {
+      if (op.collective) {
+        Collect(op);
+        continue;
+      }
       Tag tag = op.kernel == "copy" ? Get(op.operands[0].value) : Compute(op);
       for (ValueId id : op.results) {
         tags_[id] = tag;
@@ -80,6 +84,24 @@ class GraphRun {
       return Mix(kStateBefore, value.state.index);
     }
     return tags_[id];
+  }
+  // What a participant gets is made of what those give from whom something flows to it.
+  void Collect(const Op& op) {
+    const Collective& collective = *op.collective;
+    const CollectiveTraits& traits = TraitsOf(collective.kind);
+    const size_t members = collective.participants.size();
+    const bool each_gives = traits.from == CollectiveTraits::kEach;
+    const bool each_gets = traits.to == CollectiveTraits::kEach;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const size_t tensors = op.results.size() / (each_gets ? members : 1);
+      Tag tag = Mix(MixText(op.name),
+                    collective.reduction ? static_cast<Tag>(*collective.reduction) : 9);
+      tag = Mix(tag, traits.divides() ? i / tensors : 0);
+      for (size_t k = i % tensors; k < op.operands.size(); k += tensors) {
+        tag = Mix(tag, Get(op.operands[k].value));
+      }
+      tags_[op.results[i]] = Mix(tag, each_gives ? members : 1);
+    }
   }
   Tag AddExtents(Tag tag, ValueId id) {
     for (const Dim& dim : graph_.values[id].type.dims) {
@@ -198,13 +220,23 @@ class PlanRun {
             AddExtents(Read(operands[0]), operands[0], device);
         break;
       case plan::Kind::copy: Write(operands[1], Read(operands[0])); break;
-      case plan::Kind::comm: RunPart(graph_.parts[at.first()]); break;
+      case plan::Kind::comm:
+        if (graph_.parts[at.first()].part() == plan::Part::collective) {
+          Meet(i, graph_.parts[at.first()]);
+        } else {
+          RunPart(graph_.parts[at.first()]);
+        }
+        break;
       case plan::Kind::call: case plan::Kind::load:
         RunOp(at, operands, device);
-        ++result_.ops;
+        result_.ops += !IsCollective(at);
         break;
       case plan::Kind::signal: case plan::Kind::wait: break;
     }
+  }
+  bool IsCollective(const plan::Instruction& at) const {
+    return at.kind() == plan::Kind::call &&
+           plan_.kernels[at.subject()]->body[0]->op == "collective";
   }
   void TakeExtent(uint32_t value) {
     for (const plan::Extent& extent : graph_.extents) {
@@ -219,11 +251,68 @@ class PlanRun {
       Write(value, sent_[part.transfer()]);
     }
   }
+  // The parts of a collective stand at one place of program order: the last one to come makes all
+  // results.
+  void Meet(uint32_t instruction, const plan::CommPart& part) {
+    const plan::Collective& collective = *graph_.collectives[part.subject()];
+    const plan::Communicator& group = plan_.communicators[collective.communicator];
+    std::vector<const plan::CommPart*>& parts = met_[part.subject()];
+    parts.resize(group.members());
+    for (uint32_t m = 0; m < group.members(); ++m) {
+      const plan::Range& lane = graph_.programs[plan_.members[group.first_member() + m]];
+      const bool here = instruction >= lane.first() && instruction < lane.first() + lane.count();
+      if (here) parts[m] = &part;
+    }
+    if (std::count(parts.begin(), parts.end(), nullptr) != 0) return;
+    std::vector<Tag> given;
+    size_t givers = 0;
+    for (const plan::CommPart* p : parts) {
+      givers += p->inputs() > 0;
+      for (uint32_t k = 0; k < p->inputs(); ++k) given.push_back(Read(graph_.operands[p->first() + k]));
+    }
+    std::vector<uint32_t> results;
+    for (const plan::CommPart* p : parts) {
+      for (uint32_t k = 0; k < p->outputs(); ++k) {
+        results.push_back(graph_.operands[p->first() + p->inputs() + k]);
+      }
+    }
+    Collect(collective.kind, collective.reduction, given, givers, results);
+  }
+  void Collect(const std::string& kind, const std::string& reduction, const std::vector<Tag>& given,
+               size_t givers, const std::vector<uint32_t>& results) {
+    if (results.empty()) return;
+    const size_t tensors = given.size() / givers;
+    const bool cut = kind == "scatter" || kind == "reduce_scatter" || kind == "all_to_all";
+    for (size_t i = 0; i < results.size(); ++i) {
+      Tag tag = Mix(MixText(kind), reduction.empty() ? 9 : NumberOf(reduction));
+      tag = Mix(tag, cut ? i / tensors : 0);
+      for (size_t k = i % tensors; k < given.size(); k += tensors) tag = Mix(tag, given[k]);
+      Write(results[i], Mix(tag, givers));
+    }
+  }
+  static Tag NumberOf(const std::string& reduction) {
+    const std::vector<std::string> all = {"sum", "prod", "min", "max", "avg"};
+    return std::find(all.begin(), all.end(), reduction) - all.begin();
+  }
+  void RunCollectiveKernel(const plan::Instruction& at, const uint32_t* operands) {
+    const auto& attributes = plan_.kernels[at.subject()]->body[0]->attributes;
+    const auto find = [&](const std::string& name) -> const plan::Attribute& {
+      return **std::find_if(attributes.begin(), attributes.end(),
+                            [&](const auto& attribute) { return attribute->name == name; });
+    };
+    const std::string kind = find("kind").text;
+    const bool one = kind == "broadcast" || kind == "scatter";
+    std::vector<Tag> given;
+    for (uint32_t k = 0; k < at.inputs(); ++k) given.push_back(Read(operands[k]));
+    Collect(kind, find("reduction").text, given, one ? 1 : find("members").ints[0],
+            {operands + at.inputs(), operands + at.inputs() + at.outputs()});
+  }
   void RunOp(const plan::Instruction& at, const uint32_t* operands, uint32_t device) {
     const bool load = at.kind() == plan::Kind::load;
     Tag tag = MixText("load");
     if (!load) {
       const plan::Primitive& body = *plan_.kernels[at.subject()]->body[0];
+      if (body.op == "collective") return RunCollectiveKernel(at, operands);
       if (body.op == "copy") return Write(operands[1], Read(operands[0]));
       tag = MixText(body.op);
       for (const auto& attribute : body.attributes) {
@@ -243,6 +332,7 @@ class PlanRun {
   const plan::Graph& graph_;
   std::vector<Memory> buffers_;
   std::map<uint32_t, Tag> sent_;
+  std::map<uint32_t, std::vector<const plan::CommPart*>> met_;  // by collective, then member
   Result result_;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/device/kernels/across.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/device/kernels/elementwise_ops.h"
 #include "runtime/device/numbers/half.h"
@@ -12,7 +13,7 @@ namespace {
 constexpr uint64_t kTile = 512;  // elements: accumulators stay in the first-level cache
 
 template <typename T, typename Op, bool kAverage>
-void Reduce(const void* const* from, uint32_t participants, uint64_t count, void* out) {
+void ReduceAll(const void* const* from, uint32_t participants, uint64_t count, void* out) {
   using A = Compute<T>;
   A sums[kTile];
   for (uint64_t at = 0; at < count; at += kTile) {
@@ -33,12 +34,12 @@ void Reduce(const void* const* from, uint32_t participants, uint64_t count, void
 
 template <typename T>
 Across Find(std::string_view reduction) {
-  if (reduction == "sum") return Reduce<T, Add, false>;
-  if (reduction == "prod") return Reduce<T, Multiply, false>;
-  if (reduction == "min") return Reduce<T, Minimum, false>;
-  if (reduction == "max") return Reduce<T, Maximum, false>;
+  if (reduction == "sum") return ReduceAll<T, Add, false>;
+  if (reduction == "prod") return ReduceAll<T, Multiply, false>;
+  if (reduction == "min") return ReduceAll<T, Minimum, false>;
+  if (reduction == "max") return ReduceAll<T, Maximum, false>;
   if constexpr (kIsFloat<T>) {
-    if (reduction == "avg") return Reduce<T, Add, true>;
+    if (reduction == "avg") return ReduceAll<T, Add, true>;
   }
   return nullptr;
 }
@@ -58,6 +59,33 @@ Across FindAcross(plan::DType dtype, std::string_view reduction) {
     case plan::DType::f64: return Find<double>(reduction);
   }
   return nullptr;
+}
+
+void TakeShare(const Share& share, uint32_t rank, const void** from, uint64_t bytes, void* out) {
+  using Kind = plan::CollectiveKind;
+  const auto at = [](const void* base, uint64_t offset) {
+    return static_cast<const std::byte*>(base) + offset;
+  };
+  const auto put = [&](uint64_t offset, const void* what) {
+    if (bytes != 0) std::memcpy(static_cast<std::byte*>(out) + offset, what, bytes);
+  };
+  switch (share.kind) {
+    case Kind::kReduceScatter:
+      for (uint32_t p = 0; p < share.members; ++p) from[p] = at(from[p], rank * bytes);
+      [[fallthrough]];
+    case Kind::kAllReduce:
+    case Kind::kReduce: return share.across(from, share.members, bytes / share.width, out);
+    case Kind::kAllGather:
+    case Kind::kGather:
+      for (uint32_t p = 0; p < share.members; ++p) put(p * bytes, from[p]);
+      return;
+    case Kind::kAllToAll:
+      for (uint32_t p = 0; p < share.members; ++p) put(p * bytes, at(from[p], rank * bytes));
+      return;
+    case Kind::kBroadcast: return put(0, from[share.root]);
+    case Kind::kScatter: return put(0, at(from[share.root], rank * bytes));
+    case Kind::kBarrier: return;
+  }
 }
 
 }  // namespace cgraph::device

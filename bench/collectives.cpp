@@ -1,0 +1,167 @@
+// Collectives on CPU workers against MPI on the same machine.
+//
+// Both sides do the same work on the same two (or more) cores: each participant has a tensor, all
+// of them reduce, gather, exchange or broadcast, again and again. cgraph runs one graph with many
+// collectives in a row, each on the result of the one before, so that what is timed is collectives
+// and not submissions; a plan of half as many is subtracted, and with it everything that is not a
+// collective. MPI runs in a program of its own, under mpirun, and times loops of the same calls. The
+// two take turns, several times, and what is reported is the median of the ratios of neighbours.
+//
+// Usage: collectives_bench MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/engine.h"
+#include "tests/support/run.h"
+
+namespace cgraph {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Kind {
+  const char* name;
+  const char* call;  // of a list `xs`, giving a list of the same types
+};
+// Each step's results are the next one's inputs.
+constexpr Kind kKinds[] = {
+    {"all_reduce", "all_reduce(xs, max)"},
+    {"all_to_all", "all_to_all(xs)"},
+    {"broadcast", "broadcast(xs[0], to: a)"},
+    {"reduce_scatter + all_gather", "all_gather(reduce_scatter(xs, max))"},
+};
+
+constexpr int64_t kSizes[] = {8,       64,      512,       4 << 10, 32 << 10,
+                              256 << 10, 2 << 20, 16 << 20, 64 << 20};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+int64_t Repeats(int64_t bytes) {
+  return std::clamp<int64_t>((16 << 20) / bytes, 4, 256);
+}
+
+// A graph of `count` collectives in a row over `members` participants, of `bytes` each.
+std::string Text(const Kind& kind, int members, int64_t bytes, int64_t count) {
+  return fmt::format(
+      "import std.tensor\n"
+      "actor A() {{\n"
+      "  state w: f32[{0}] = ones()\n"
+      "  method first() -> f32[{0}] {{ return w }}\n"
+      "  method last(x: f32[{0}]) {{ w = x }}\n"
+      "}}\n"
+      "place a[i in 0..{1}] = A() on cpu[i]\n"
+      "graph g() {{\n"
+      "  var xs = [p.first() for p in a]\n"
+      "  for i in 0..{2} {{ xs = {3} }}\n"
+      "  for (p, x) in zip(a, xs) {{ p.last(x) }}\n"
+      "}}\n",
+      bytes / 4, members, count, kind.call);
+}
+
+std::unique_ptr<Engine> Load(const std::string& text, int members) {
+  const std::string path = fmt::format("/tmp/collectives_bench_{}.cgraph", getpid());
+  std::ofstream(path) << text;
+  EngineOptions options;
+  options.workers = members;
+  auto loaded = Engine::Load(tests::CompileFile(path), options);
+  std::remove(path.c_str());
+  if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
+  return std::move(*loaded);
+}
+
+double Run(Engine& engine) {
+  const auto start = Clock::now();
+  Result<Execution> execution = engine.Execute(0u, {});
+  if (!execution.ok() || !execution->Get().ok()) throw std::runtime_error("an execution failed");
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+// Microseconds of one collective: the difference of two plans, the least of some runs each, since
+// what disturbs a run only makes it longer.
+double Ours(const Kind& kind, int members, int64_t bytes) {
+  const int64_t count = Repeats(bytes);
+  auto whole = Load(Text(kind, members, bytes, count), members);
+  auto half = Load(Text(kind, members, bytes, count / 2), members);
+  double least_whole = 1e30, least_half = 1e30;
+  for (int i = 0; i < 12; ++i) {
+    least_whole = std::min(least_whole, Run(*whole));
+    least_half = std::min(least_half, Run(*half));
+  }
+  return (least_whole - least_half) / static_cast<double>(count - count / 2);
+}
+
+// What the MPI program prints: microseconds of one collective, measured in the same way.
+double Theirs(const std::string& program, const Kind& kind, int members, int64_t bytes) {
+  const std::string command =
+      fmt::format("mpirun --allow-run-as-root --oversubscribe -n {} {} '{}' {} {} 2>&1", members,
+                  program, kind.name, bytes, Repeats(bytes));
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("mpirun cannot be started");
+  char line[512] = {};
+  double microseconds = -1;
+  std::string all;
+  while (fgets(line, sizeof line, pipe)) {
+    all += line;
+    if (std::sscanf(line, "microseconds %lf", &microseconds) == 1) break;
+  }
+  while (fgets(line, sizeof line, pipe)) all += line;
+  if (pclose(pipe) != 0 || microseconds < 0) throw std::runtime_error(command + ": " + all);
+  return microseconds;
+}
+
+std::string Size(int64_t bytes) {
+  if (bytes >= 1 << 20) return fmt::format("{} MiB", bytes >> 20);
+  return bytes >= 1 << 10 ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} B", bytes);
+}
+
+void Table(const std::string& program, int members, int rounds) {
+  fmt::print("{} participants\n\n", members);
+  fmt::print("| collective | bytes of each | cgraph us | Open MPI us | times faster |\n");
+  fmt::print("|---|---|---|---|---|\n");
+  for (const Kind& kind : kKinds) {
+    for (int64_t bytes : kSizes) {
+      if (bytes / 4 % members != 0) continue;
+      std::vector<double> ours, theirs, ratios;
+      for (int round = 0; round < rounds; ++round) {
+        ours.push_back(Ours(kind, members, bytes));
+        theirs.push_back(Theirs(program, kind, members, bytes));
+        ratios.push_back(theirs.back() / ours.back());
+      }
+      fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} |\n", kind.name, Size(bytes), Median(ours),
+                 Median(theirs), Median(ratios));
+      std::fflush(stdout);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cgraph
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: {} MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]\n", argv[0]);
+    return 2;
+  }
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  try {
+    for (int i = 3; i < argc; ++i) cgraph::Table(argv[1], std::atoi(argv[i]), rounds);
+    if (argc <= 3) cgraph::Table(argv[1], 2, rounds);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

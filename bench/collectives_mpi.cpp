@@ -1,0 +1,47 @@
+// The MPI side of collectives.cpp: one collective, again and again; rank 0 prints the microseconds
+// of one, the least of some loops. As there, the result of one call is the input of the next.
+//
+// Usage (under mpirun): collectives_mpi KIND BYTES REPEATS
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, members = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &members);
+  if (argc != 4) MPI_Abort(MPI_COMM_WORLD, 2);
+  const std::string kind = argv[1];
+  const int count = static_cast<int>(std::atoll(argv[2]) / 4), part = count / members;
+  const int repeats = std::atoi(argv[3]);
+  std::vector<float> x(count, 1), y(count, 1), piece(part, 1);
+  double least = 1e30;
+  for (int loop = 0; loop < 12; ++loop) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    for (int i = 0; i < repeats; ++i) {
+      if (kind == "all_reduce") {
+        MPI_Allreduce(x.data(), y.data(), count, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+      } else if (kind == "all_to_all") {
+        MPI_Alltoall(x.data(), part, MPI_FLOAT, y.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
+      } else if (kind == "broadcast") {
+        MPI_Bcast(x.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+      } else {
+        MPI_Reduce_scatter_block(x.data(), piece.data(), part, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+        MPI_Allgather(piece.data(), part, MPI_FLOAT, y.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
+      }
+      std::swap(x, y);
+    }
+    double mine = (MPI_Wtime() - start) * 1e6 / repeats, slowest = 0;
+    MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    least = std::min(least, slowest);
+  }
+  if (rank == 0) std::printf("microseconds %.4f\n", least);
+  MPI_Finalize();
+  return 0;
+}
