@@ -7,7 +7,7 @@
 // collective. MPI runs in a program of its own, under mpirun, and times loops of the same calls. The
 // two take turns, several times, and what is reported is the median of the ratios of neighbours.
 //
-// Usage: collectives_bench MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
+// Usage: collectives_bench CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
-#include "tests/support/run.h"
 
 namespace cgraph {
 namespace {
@@ -71,13 +70,22 @@ std::string Text(const Kind& kind, int members, int64_t bytes, int64_t count) {
       bytes / 4, members, count, kind.call);
 }
 
-std::unique_ptr<Engine> Load(const std::string& text, int members) {
-  const std::string path = fmt::format("/tmp/collectives_bench_{}.cgraph", getpid());
-  std::ofstream(path) << text;
+struct Programs {
+  std::string cgc, mpi;
+};
+
+std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text, int members) {
+  const std::string source = fmt::format("/tmp/collectives_bench_{}.cgraph", getpid());
+  const std::string plan = source + ".cgplan";
+  std::ofstream(source) << text;
+  const std::string command =
+      fmt::format("{} compile -q {} -o {}", programs.cgc, source, plan);
+  if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " fails");
   EngineOptions options;
   options.workers = members;
-  auto loaded = Engine::Load(tests::CompileFile(path), options);
-  std::remove(path.c_str());
+  auto loaded = Engine::LoadFile(plan, options);
+  std::remove(source.c_str());
+  std::remove(plan.c_str());
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
   return std::move(*loaded);
 }
@@ -91,10 +99,10 @@ double Run(Engine& engine) {
 
 // Microseconds of one collective: the difference of two plans, the least of some runs each, since
 // what disturbs a run only makes it longer.
-double Ours(const Kind& kind, int members, int64_t bytes) {
+double Ours(const Programs& programs, const Kind& kind, int members, int64_t bytes) {
   const int64_t count = Repeats(bytes);
-  auto whole = Load(Text(kind, members, bytes, count), members);
-  auto half = Load(Text(kind, members, bytes, count / 2), members);
+  auto whole = Load(programs, Text(kind, members, bytes, count), members);
+  auto half = Load(programs, Text(kind, members, bytes, count / 2), members);
   double least_whole = 1e30, least_half = 1e30;
   for (int i = 0; i < 12; ++i) {
     least_whole = std::min(least_whole, Run(*whole));
@@ -127,7 +135,7 @@ std::string Size(int64_t bytes) {
   return bytes >= 1 << 10 ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} B", bytes);
 }
 
-void Table(const std::string& program, int members, int rounds) {
+void Table(const Programs& programs, int members, int rounds) {
   fmt::print("{} participants\n\n", members);
   fmt::print("| collective | bytes of each | cgraph us | Open MPI us | times faster |\n");
   fmt::print("|---|---|---|---|---|\n");
@@ -136,8 +144,8 @@ void Table(const std::string& program, int members, int rounds) {
       if (bytes / 4 % members != 0) continue;
       std::vector<double> ours, theirs, ratios;
       for (int round = 0; round < rounds; ++round) {
-        ours.push_back(Ours(kind, members, bytes));
-        theirs.push_back(Theirs(program, kind, members, bytes));
+        ours.push_back(Ours(programs, kind, members, bytes));
+        theirs.push_back(Theirs(programs.mpi, kind, members, bytes));
         ratios.push_back(theirs.back() / ours.back());
       }
       fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} |\n", kind.name, Size(bytes), Median(ours),
@@ -151,14 +159,15 @@ void Table(const std::string& program, int members, int rounds) {
 }  // namespace cgraph
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print(stderr, "usage: {} MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]\n", argv[0]);
+  if (argc < 3) {
+    fmt::print(stderr, "usage: {} CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]\n", argv[0]);
     return 2;
   }
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  const cgraph::Programs programs{argv[1], argv[2]};
+  const int rounds = argc > 3 ? std::atoi(argv[3]) : 5;
   try {
-    for (int i = 3; i < argc; ++i) cgraph::Table(argv[1], std::atoi(argv[i]), rounds);
-    if (argc <= 3) cgraph::Table(argv[1], 2, rounds);
+    for (int i = 4; i < argc; ++i) cgraph::Table(programs, std::atoi(argv[i]), rounds);
+    if (argc <= 4) cgraph::Table(programs, 2, rounds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/prove.h"
 #include "tests/support/run.h"
 
 namespace cgraph::tests {
@@ -407,6 +408,39 @@ TEST_CASE("the steady state of collectives allocates nothing of ours") {
 TEST_CASE("a barrier stands between what comes before it and what comes after") {
   auto engine = LoadFile(Workers(GENERATE(1, 2)));
   CHECK(RunFloats(*engine, "ordered", {1, 2, 3, 4}) == Floats{1, 2, 3, 4, 1, 2, 3, 4});
+}
+
+TEST_CASE("groups in another order on one lane: the prover sees the hang, and a run meets it") {
+  CompileOptions options;
+  options.graphs = {"ring"};
+  std::unique_ptr<plan::Plan> plan = CompileFile(kFile, options);
+  plan::Graph& graph = *plan->graphs[0];
+  std::vector<uint32_t> comms;  // of the first lane that makes collectives
+  for (const plan::Range& program : graph.programs) {
+    for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+      if (graph.instructions[i].kind() == plan::Kind::comm) comms.push_back(i);
+    }
+    if (!comms.empty()) break;
+  }
+  REQUIRE(comms.size() == 2);
+  REQUIRE(plan::Prove(*plan).proved());
+  std::swap(graph.instructions[comms[0]], graph.instructions[comms[1]]);
+  const plan::Verdict verdict = plan::Prove(*plan);
+  REQUIRE(!verdict.proved());
+  CHECK(verdict.refusal == plan::Refusal::kHang);
+
+  EngineOptions unproved = Workers(2, /*proved=*/false);
+  unproved.stall_timeout = std::chrono::milliseconds(300);
+  auto engine = Engine::Load(std::move(plan), unproved);
+  REQUIRE(engine.ok());
+  const Floats x(4, 1);
+  const int64_t dims[] = {4};
+  const Input input{"x", x.data(), DType::f32, dims};
+  Result<Execution> execution = (*engine)->Execute(0u, {&input, 1});
+  REQUIRE(execution.ok());
+  const Result<Outputs> outputs = execution->Get();
+  REQUIRE(!outputs.ok());
+  CHECK(outputs.status().message().find("to take part in it") != std::string::npos);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 """Random graphs, run by cgrun and evaluated directly with NumPy.
 
 The generator writes files of many graphs over a few actors with state, on random devices, with
-random transports, overlap, inflight, loops, views, lists and bounded dimensions; the evaluator runs
+random transports, overlap, inflight, loops, views, lists, collectives and bounded dimensions; the
+evaluator runs
 the same statements one after the other on NumPy arrays. They share no kernel, order or buffer.
 All values are small integers (also in the float tensors), so results must be equal to the last bit.
 
@@ -129,6 +130,8 @@ class Graph:
             return self.free_op()
         if roll < 0.22 and self.pool["m"]:
             return self.row()
+        if roll < 0.36 and self.pool["v"]:
+            return self.collective()
         node = rng.randrange(len(self.devices))
         choices = [m for m, (args, _) in METHODS.items() if all(self.pool[a] for a in args)]
         method = rng.choice(choices)
@@ -198,6 +201,67 @@ class Graph:
             env[name] = (env[m[2]] + env[m[2]][row]) % np.float32(32)
         self.steps.append(step)
         self.pool["m"].append((name, self.devices[where], name))
+
+    def collective(self):
+        """Some places on devices of their own: what each makes of a value meets the others'."""
+        rng = self.rng
+        nodes = list(range(len(self.devices)))
+        rng.shuffle(nodes)
+        group, devices = [], set()
+        for node in nodes[:rng.randint(1, len(nodes))]:
+            if self.devices[node] not in devices:
+                devices.add(self.devices[node])
+                group.append(node)
+        members = len(group)
+        kinds = {device[:3] for device in devices}
+        vias = ["", "", " via auto", " via shm", " via host"]
+        via = rng.choice(vias + ([" via nccl"] if kinds == {"gpu"} else []) +
+                         ([" via local"] if kinds == {"cpu"} else []))
+        text, _, key = rng.choice(self.pool["v"])
+        places = "[" + ", ".join(f"p{i}" for i in group) + "]"
+        values = "[" + ", ".join(f"p{i}.scale({text})" for i in group) + "]"
+        reduction, root = rng.choice(["sum", "prod", "min", "max"]), rng.randrange(members)
+        folds = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+
+        def fold(xs):
+            total = xs[0]
+            for x in xs[1:]:
+                total = folds[reduction](total, x)
+            return total
+
+        def cut(x, rank):
+            each = len(x) // members
+            return x[rank * each:(rank + 1) * each]
+
+        every = lambda make: lambda xs: [make(xs, rank) for rank in range(members)]
+        choices = {  # text of the collective -> what each participant gets
+            f"all_reduce({values}, {reduction}){via}": every(lambda xs, r: fold(xs)),
+            f"broadcast(reduce({values}, {reduction}, root: {root}){via}, to: {places})":
+                every(lambda xs, r: fold(xs)),
+            f"broadcast({text}, to: {places}){via}": None,
+            f"scatter(gather({values}, root: {root}){via}, to: {places}){via}":
+                every(lambda xs, r: xs[r]),
+        }
+        if 4 % members == 0:
+            choices[f"all_to_all({values}){via}"] = every(
+                lambda xs, r: np.concatenate([cut(x, r) for x in xs]))
+            choices[f"all_gather(reduce_scatter({values}, {reduction}){via}){via}"] = every(
+                lambda xs, r: fold(xs))
+        name, call = self.new(), rng.choice(list(choices))
+        made = choices[call]
+        if rng.random() < 0.2:
+            self.lines.append(f"barrier({places})")
+        self.lines.append(f"let {name} = {call}")
+
+        def step(env, actors):
+            xs = [actors[node].scale(env[key]) for node in group]
+            results = made(xs) if made else [env[key]] * members
+            for rank in range(members):
+                env[f"{name}[{rank}]"] = results[rank]
+        self.steps.append(step)
+        for rank in range(members):
+            part = f"{name}[{rank}]"
+            self.pool["v"].append((part, self.devices[group[rank]], part))
 
     def finish(self):
         rng = self.rng

@@ -5,6 +5,7 @@
 
 #include "runtime/device/kernels/elementwise_ops.h"
 #include "runtime/device/numbers/half.h"
+#include "runtime/device/numbers/targets.h"
 #include "runtime/plan/dtype.h"
 
 namespace cgraph::device {
@@ -13,33 +14,36 @@ namespace {
 constexpr uint64_t kTile = 512;  // elements: accumulators stay in the first-level cache
 
 template <typename T, typename Op, bool kAverage>
-void ReduceAll(const void* const* from, uint32_t participants, uint64_t count, void* out) {
-  using A = Compute<T>;
-  A sums[kTile];
-  for (uint64_t at = 0; at < count; at += kTile) {
-    const uint64_t n = std::min(kTile, count - at);
-    const T* first = static_cast<const T*>(from[0]) + at;
-    for (uint64_t i = 0; i < n; ++i) sums[i] = static_cast<A>(first[i]);
-    for (uint32_t p = 1; p < participants; ++p) {
-      const T* more = static_cast<const T*>(from[p]) + at;
-      for (uint64_t i = 0; i < n; ++i) sums[i] = Op::Of(sums[i], static_cast<A>(more[i]));
-    }
-    T* to = static_cast<T*>(out) + at;
-    for (uint64_t i = 0; i < n; ++i) {
-      if constexpr (kAverage) to[i] = T(sums[i] / static_cast<A>(participants));
-      else to[i] = T(sums[i]);
+struct Loop {
+  [[gnu::always_inline]] static void Run(const void* const* from, uint32_t participants,
+                                         uint64_t count, void* out) {
+    using A = Compute<T>;
+    A sums[kTile];
+    for (uint64_t at = 0; at < count; at += kTile) {
+      const uint64_t n = std::min(kTile, count - at);
+      const T* first = static_cast<const T*>(from[0]) + at;
+      for (uint64_t i = 0; i < n; ++i) sums[i] = static_cast<A>(first[i]);
+      for (uint32_t p = 1; p < participants; ++p) {
+        const T* more = static_cast<const T*>(from[p]) + at;
+        for (uint64_t i = 0; i < n; ++i) sums[i] = Op::Of(sums[i], static_cast<A>(more[i]));
+      }
+      T* to = static_cast<T*>(out) + at;
+      for (uint64_t i = 0; i < n; ++i) {
+        if constexpr (kAverage) to[i] = T(sums[i] / static_cast<A>(participants));
+        else to[i] = T(sums[i]);
+      }
     }
   }
-}
+};
 
 template <typename T>
 Across Find(std::string_view reduction) {
-  if (reduction == "sum") return ReduceAll<T, Add, false>;
-  if (reduction == "prod") return ReduceAll<T, Multiply, false>;
-  if (reduction == "min") return ReduceAll<T, Minimum, false>;
-  if (reduction == "max") return ReduceAll<T, Maximum, false>;
+  if (reduction == "sum") return BestOf<Loop<T, Add, false>>();
+  if (reduction == "prod") return BestOf<Loop<T, Multiply, false>>();
+  if (reduction == "min") return BestOf<Loop<T, Minimum, false>>();
+  if (reduction == "max") return BestOf<Loop<T, Maximum, false>>();
   if constexpr (kIsFloat<T>) {
-    if (reduction == "avg") return ReduceAll<T, Add, true>;
+    if (reduction == "avg") return BestOf<Loop<T, Add, true>>();
   }
   return nullptr;
 }
