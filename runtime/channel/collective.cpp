@@ -163,16 +163,18 @@ const Piece& Collective::Output(uint32_t member, uint64_t n, uint32_t tensor) co
 }
 
 // The bytes of one member's part of a tensor: the least that everyone has room for. They are equal
-// but in a plan whose members are told different extents.
-uint64_t Collective::PartBytes(uint64_t n, uint32_t tensor) const {
+// but in a plan whose members are told different extents. Copies have room for the bound, so there
+// it is enough to ask for one's own result: others' memory is not touched without need.
+uint64_t Collective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const {
   const bool cut = kind_->size == Kind::kOverMembers || kind_->id == Kind::kAllToAll;
   const bool joined = kind_->size == Kind::kTimesMembers || kind_->id == Kind::kAllToAll;
-  uint64_t bytes = tensors_[tensor].bytes;
-  for (uint32_t member = 0; member < members_; ++member) {
-    const Piece* pieces = TurnOf(member, n).pieces;
-    if (Gives(member)) bytes = std::min(bytes, pieces[tensor].bytes / (cut ? members_ : 1));
+  uint64_t bytes = tensors_[tensor].bytes / (cut ? members_ : 1);
+  if (eager_) return std::min(bytes, Output(member, n, tensor).bytes / (joined ? members_ : 1));
+  for (uint32_t other = 0; other < members_; ++other) {
+    const Piece* pieces = TurnOf(other, n).pieces;
+    if (Gives(other)) bytes = std::min(bytes, pieces[tensor].bytes / (cut ? members_ : 1));
     const Piece& output = pieces[tensors_.size() + tensor];
-    if (Gets(member) && output.data != nullptr) {
+    if (Gets(other) && output.data != nullptr) {
       bytes = std::min(bytes, output.bytes / (joined ? members_ : 1));
     }
   }
@@ -180,7 +182,7 @@ uint64_t Collective::PartBytes(uint64_t n, uint32_t tensor) const {
 }
 
 void Collective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
-  const uint64_t bytes = PartBytes(n, tensor);
+  const uint64_t bytes = PartBytes(member, n, tensor);
   const bool reduces = kind_->id == Kind::kAllReduce || kind_->id == Kind::kReduce;
   if (reduces && !eager_) return ReduceForAll(member, n, tensor, bytes);
   if (kind_->id == Kind::kGather && !eager_) {  // everybody brings the root its own

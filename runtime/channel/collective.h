@@ -86,7 +86,7 @@ class Collective {
   const Piece& Output(uint32_t member, uint64_t n, uint32_t tensor) const;
   bool Gives(uint32_t member) const;
   bool Gets(uint32_t member) const;
-  uint64_t PartBytes(uint64_t n, uint32_t tensor) const;
+  uint64_t PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const;
   void ShareTensor(uint32_t member, uint64_t n, uint32_t tensor);
   const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);
   void ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
