@@ -66,12 +66,28 @@ class Pruner {
     return ids;
   }
 
+  // Calls of which only what is removed reads: they go because of their readers.
+  std::vector<bool> ReadByRemoved(const Graph& old) const {
+    std::vector<bool> read(old.calls.size());
+    for (graph::OpId id : old.ops.Ids()) {
+      if (live_ops_[id.index]) continue;
+      for (const graph::Use& operand : old.ops[id].operands) {
+        const graph::OpId producer = old.values[operand.value].producer;
+        if (producer.valid() && old.ops[producer].call != old.ops[id].call) {
+          read[old.ops[producer].call.index] = true;
+        }
+      }
+    }
+    return read;
+  }
+
   std::vector<graph::Call> Rebuild() {
     auto values = Renumber<ValueId>(live_values_);
     auto ops = Renumber<graph::OpId>(live_ops_);
     auto calls = Renumber<graph::CallId>(live_calls_);
     auto symbols = Renumber<graph::SymbolId>(live_symbols_);
     Graph old = std::move(graph_);
+    const std::vector<bool> read = ReadByRemoved(old);
     graph_ = Graph();
     graph_.name = std::move(old.name);
     graph_.range = old.range;
@@ -107,7 +123,7 @@ class Pruner {
       if (live_calls_[id.index]) {
         for (graph::CallId& before : old.calls[id].after) before = calls[before.index];
         graph_.calls.Add(std::move(old.calls[id]));
-      } else {
+      } else if (!read[id.index]) {
         removed.push_back(std::move(old.calls[id]));
       }
     }
