@@ -1,5 +1,5 @@
 // Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by it too, in blocks that are widened to
-// f32, integers by a plain loop. Leading dimensions are a batch that broadcasts; where only the left
+// f32, integers by a plain loop; bf16 of static shape by oneDNN where that is faster. Leading dimensions are a batch that broadcasts; where only the left
 // operand has one, it is more rows of a single product.
 #include <algorithm>
 #include <climits>
@@ -8,10 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/blas.h"
 #include "runtime/device/kernels/element_loops.h"
 #include "runtime/device/kernels/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
+#include "runtime/device/libraries/blas.h"
+#include "runtime/device/libraries/onednn.h"
 
 namespace cgraph::device {
 namespace {
@@ -89,6 +90,14 @@ class HalfProduct {
   std::vector<float> a_, b_, c_;
 };
 
+// One shape of product, by oneDNN.
+struct DnnlProduct {
+  std::unique_ptr<DnnlMatmul> matmul;
+  bool operator()(const Shape&, const BF16* a, const BF16* b, BF16* c) {
+    return matmul->Run(a, b, c);
+  }
+};
+
 template <typename T>
 struct IntegerProduct {
   void operator()(const Shape& shape, const T* a, const T* b, T* c) const {
@@ -135,21 +144,26 @@ class MatmulKernel final : public Kernel {
     }
     if (may_fold_ && Matrices(b) == 1) {
       shape.m *= Matrices(c);
-      product_(shape, a.as<T>(), b.as<T>(), c.as<T>());
+      Multiply(shape, a.as<T>(), b.as<T>(), c.as<T>());
     } else {
       RunBatch(shape, a, b, c);
     }
-    return true;
+    if (failed_) error = "oneDNN reports an error in matmul";
+    return !failed_;
   }
 
  private:
+  void Multiply(const Shape& shape, const T* a, const T* b, T* c) {
+    if constexpr (std::is_same_v<OneProduct, DnnlProduct>) failed_ |= !product_(shape, a, b, c);
+    else product_(shape, a, b, c);
+  }
   // The number of matrices.
   static int64_t Matrices(const Tensor& tensor) { return Product(tensor, 0, tensor.rank - 2); }
 
   void RunBatch(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& c) {
     const int64_t count = Matrices(c);
     for (int64_t i = 0; i < count; ++i) {
-      product_(shape, a.as<T>() + Matrix(a, c, i) * shape.m * shape.k,
+      Multiply(shape, a.as<T>() + Matrix(a, c, i) * shape.m * shape.k,
                b.as<T>() + Matrix(b, c, i) * shape.k * shape.n,
                c.as<T>() + i * shape.m * shape.n);
     }
@@ -170,6 +184,7 @@ class MatmulKernel final : public Kernel {
 
   OneProduct product_;
   bool transpose_a_, transpose_b_;
+  bool failed_ = false;
   bool may_fold_;  // a's batch may become rows: it is stored so, and the number of rows fits
 };
 
@@ -228,6 +243,22 @@ Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
           a.dims[a.rank - (transpose_a ? 2 : 1)]};
 }
 
+// For one shape that is known now and large enough to gain from it; null where there is none.
+std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
+                                     bool may_fold) {
+  for (const OperandType& type : {request.inputs[0], request.inputs[1]}) {
+    if (std::any_of(type.dynamic, type.dynamic + type.rank, [](bool d) { return d; })) return nullptr;
+  }
+  const OperandType& b = request.inputs[1];
+  const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
+  const Shape shape = MostOf(request, transpose_a, may_fold && one_b);
+  constexpr double kLeast = 1 << 15;
+  const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                      static_cast<double>(shape.k);
+  if (work < kLeast) return nullptr;
+  return DnnlMatmul::Make(transpose_a, transpose_b, shape.m, shape.n, shape.k);
+}
+
 // OpenBLAS takes its work memory with its first large product: at load, not in the steady state.
 void WarmUp(const Blas& blas) {
   static const bool done = [&] {
@@ -270,6 +301,11 @@ KernelResult MakeMatmul(const Request& request) {
       kernel = std::make_unique<MatmulKernel<T, decltype(product)>>(
           std::move(product), *transpose_a, *transpose_b, may_fold);
     };
+    if constexpr (std::is_same_v<T, BF16>) {
+      if (auto dnnl = MakeDnnl(request, *transpose_a, *transpose_b, may_fold)) {
+        return keep(DnnlProduct{std::move(dnnl)});
+      }
+    }
     if constexpr (kIsHalf<T>) {
       keep(HalfProduct<T>(blas->sgemm, HalfLoopsOf(dtype), MostOf(request, *transpose_a, may_fold)));
     } else if constexpr (std::is_same_v<T, float>) {

@@ -12,8 +12,9 @@ struct Moments { double mean, scale; };
 template <typename C>
 CGRAPH_INLINE Moments MomentsOf(const C* x, int64_t count, double epsilon) {
   const double mean = SumOfTerms<C>(count, [x](int64_t i) { return x[i]; }) / count;
+  const C center = static_cast<C>(mean);
   const double squares = SumOfTerms<C>(count, [=](int64_t i) {
-    const double deviation = x[i] - mean;
+    const C deviation = x[i] - center;
     return deviation * deviation;
   });
   return {mean, 1 / std::sqrt(squares / count + epsilon)};
@@ -33,8 +34,7 @@ struct LayerNormRow {
 template <typename C>
 CGRAPH_INLINE double SquaresOf(const C* x, int64_t count) {
   return SumOfTerms<C>(count, [x](int64_t i) {
-    const double element = x[i];
-    return element * element;
+    return x[i] * x[i];
   });
 }
 
@@ -55,7 +55,7 @@ struct RmsNormGradRow {
     const C *x = in[0], *gy = in[1];
     const double r = 1 / std::sqrt(SquaresOf(x, count) / count + epsilon);
     const double along = SumOfTerms<C>(
-        count, [=](int64_t i) { return static_cast<double>(x[i]) * gy[i]; });
+        count, [=](int64_t i) { return x[i] * gy[i]; });
     const C scale = static_cast<C>(r), back = static_cast<C>(r * r * along / count);
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = scale * (gy[i] - x[i] * back);
@@ -80,7 +80,7 @@ struct L2NormalizeGradRow {
     const C *x = in[0], *gy = in[1];
     const double length = std::sqrt(SquaresOf(x, count));
     const double along = SumOfTerms<C>(
-        count, [=](int64_t i) { return static_cast<double>(x[i]) * gy[i]; });
+        count, [=](int64_t i) { return x[i] * gy[i]; });
     const bool small = length < epsilon;
     const C scale = static_cast<C>(1 / (small ? epsilon : length));
     const C back = static_cast<C>(small ? 0 : along / (length * length));
@@ -97,9 +97,9 @@ struct LayerNormGradRow {
     const Moments moments = MomentsOf(x, count, epsilon);
     const C mean = static_cast<C>(moments.mean), scale = static_cast<C>(moments.scale);
     const double g_mean =
-        SumOfTerms<C>(count, [=](int64_t i) { return static_cast<double>(gy[i]) * gain[i]; }) / count;
+        SumOfTerms<C>(count, [=](int64_t i) { return gy[i] * gain[i]; }) / count;
     const double along = SumOfTerms<C>(count, [=](int64_t i) {
-      return static_cast<double>(gy[i]) * gain[i] * ((x[i] - mean) * scale);
+      return gy[i] * gain[i] * ((x[i] - mean) * scale);
     }) / count;
     const C level = static_cast<C>(g_mean), back = static_cast<C>(along);
 #pragma GCC ivdep

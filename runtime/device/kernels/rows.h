@@ -19,20 +19,27 @@ namespace cgraph::device {
 template <typename C>
 using RowFunction = void (*)(const C* const* in, C* out, int64_t count, double epsilon);
 
-// Eight sums side by side, added in a fixed order. f32 is summed in f64.
+// Sums side by side, added in a fixed order: f32 in f32 over blocks of a few hundred elements, whose
+// sums are added in f64.
 template <typename C, typename Term>
 CGRAPH_INLINE double SumOfTerms(int64_t count, Term term) {
-  constexpr int kSums = 16;
-  double sums[kSums] = {};
+  constexpr int kSums = 128 / sizeof(C);
+  constexpr int64_t kSteps = 16;
+  double total = 0;
   int64_t i = 0;
-  for (; i + kSums <= count; i += kSums) {
-    for (int j = 0; j < kSums; ++j) sums[j] += term(i + j);
+  while (i + kSums <= count) {
+    const int64_t steps = (count - i) / kSums < kSteps ? (count - i) / kSums : kSteps;
+    C sums[kSums] = {};
+    for (int64_t s = 0; s < steps; ++s, i += kSums) {
+      for (int j = 0; j < kSums; ++j) sums[j] += term(i + j);
+    }
+    for (int width = kSums / 2; width > 0; width /= 2) {
+      for (int j = 0; j < width; ++j) sums[j] += sums[j + width];
+    }
+    total += sums[0];
   }
-  for (; i < count; ++i) sums[0] += term(i);
-  for (int width = kSums / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) sums[j] += sums[j + width];
-  }
-  return sums[0];
+  for (; i < count; ++i) total += term(i);
+  return total;
 }
 
 // One row of an operand, wherever it lies, to and from contiguous elements of C.

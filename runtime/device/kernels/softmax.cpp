@@ -76,7 +76,7 @@ struct SoftmaxGradRow {
     const C* y = in[0];
     const C* gy = in[1];
     const C sum = static_cast<C>(
-        SumOfTerms<C>(count, [=](int64_t i) { return static_cast<double>(y[i]) * gy[i]; }));
+        SumOfTerms<C>(count, [=](int64_t i) { return y[i] * gy[i]; }));
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = y[i] * (gy[i] - sum);
   }

@@ -5,8 +5,8 @@
 // once. Its serial build is not: without locks two threads can be given the same work buffer, and
 // products come out wrong (about 100 of 640,000 elements in a trial with 8 threads). So its threaded
 // build is taken, with one thread.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_BLAS_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_BLAS_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_
+#define CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_
 
 #include "runtime/status/status.h"
 
@@ -30,4 +30,4 @@ Result<const Blas*> LoadBlas();
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_BLAS_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_

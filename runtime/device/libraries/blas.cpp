@@ -1,5 +1,5 @@
 // Finds OpenBLAS by its path in Debian's package, else by its name wherever the loader looks.
-#include "runtime/device/kernels/blas.h"
+#include "runtime/device/libraries/blas.h"
 
 #include <dlfcn.h>
 

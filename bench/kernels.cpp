@@ -1,0 +1,260 @@
+// CPU kernels against the library called directly, or against the memory's bandwidth.
+//
+// Every round runs ours and the other once, alternating, and what is reported is the median of the
+// rounds' ratios: other time / our time, so 1 is as fast and more is faster. One thread.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/device/kernel.h"
+#include "runtime/device/libraries/blas.h"
+#include "runtime/device/numbers/half.h"
+#include "runtime/plan/dtype.h"
+
+namespace cgraph::device {
+namespace {
+
+using plan::DType;
+using Action = std::function<void()>;
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double Microseconds(const Action& action, int times) {
+  const auto now = [] {  // of this thread alone: other programs do not count
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+  };
+  const double start = now();
+  for (int i = 0; i < times; ++i) action();
+  return (now() - start) / times;
+}
+
+// A tensor of small numbers.
+struct Operand {
+  std::vector<uint64_t> memory;  // moving it keeps where it lies
+  Tensor tensor;
+  OperandType type;
+
+  Operand(Operand&&) = default;
+
+  Operand(DType dtype, const std::vector<int64_t>& dims) {
+    tensor.dtype = type.dtype = dtype;
+    tensor.rank = type.rank = static_cast<uint8_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), tensor.dims);
+    std::copy(dims.begin(), dims.end(), type.dims);
+    const int64_t count = tensor.elements();
+    memory.resize(static_cast<size_t>(count * plan::DTypeBytes(dtype)) / 8 + 1);
+    tensor.data = memory.data();
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = static_cast<float>(i * 7 % 31) * 0.1f - 1.5f;
+      if (dtype == DType::f32) tensor.as<float>()[i] = value;
+      else if (dtype == DType::f64) tensor.as<double>()[i] = value;
+      else if (dtype == DType::f16) tensor.as<F16>()[i] = F16(value);
+      else tensor.as<BF16>()[i] = BF16(value);
+    }
+  }
+};
+
+struct Ours {
+  std::vector<Operand> in, out;
+  std::unique_ptr<Kernel> kernel;
+
+  Ours(const std::string& name, const std::vector<std::vector<int64_t>>& shapes,
+       const std::vector<int64_t>& result, DType dtype,
+       const std::vector<std::pair<const char*, int64_t>>& ints = {}, double epsilon = 1e-5) {
+    for (const auto& dims : shapes) in.emplace_back(dtype, dims);
+    out.emplace_back(dtype, result);
+    plan::Kernel plan_kernel;
+    plan_kernel.body.push_back(std::make_unique<plan::Primitive>());
+    plan::Primitive& primitive = *plan_kernel.body[0];
+    primitive.op = name;
+    for (size_t i = 0; i < in.size() + out.size(); ++i) {
+      primitive.operands.push_back(static_cast<int32_t>(i));
+    }
+    const auto add = [&](const char* key) {
+      primitive.attributes.push_back(std::make_unique<plan::Attribute>());
+      primitive.attributes.back()->name = key;
+      return primitive.attributes.back().get();
+    };
+    for (const auto& [key, value] : ints) add(key)->ints = {value};
+    add("epsilon")->bits = {std::bit_cast<uint64_t>(epsilon)};
+    std::vector<OperandType> in_types, out_types;
+    for (const Operand& o : in) in_types.push_back(o.type), in_.push_back(o.tensor);
+    for (const Operand& o : out) out_types.push_back(o.type), out_.push_back(o.tensor);
+    auto made = MakeCpuKernel(plan_kernel, in_types, out_types);
+    if (!made.ok()) fmt::print("{}\n", made.status().message()), std::exit(1);
+    kernel = std::move(*made);
+  }
+  void operator()() {
+    if (!kernel->Run(in_, out_, nullptr, error_)) fmt::print("{}\n", error_), std::exit(1);
+  }
+
+ private:
+  std::vector<Tensor> in_, out_;
+  std::string error_;
+};
+
+// `work` is what one run does in units of `unit` per microsecond / 1000, for people.
+void Compare(const std::string& label, const std::string& dtype, const std::string& other_name,
+             const Action& ours, const Action& other, double work, const char* unit) {
+  ours(), other();
+  const int times = std::max(1, static_cast<int>(1000 / std::max(0.05, Microseconds(ours, 3))));
+  std::vector<double> ratios, mine;
+  for (int round = 0; round < 15; ++round) {
+    const double us = Microseconds(ours, times);
+    ratios.push_back(Microseconds(other, times) / us);
+    mine.push_back(us);
+  }
+  const double us = Median(mine);
+  fmt::print("| {} | {} | {:.1f} | {:.1f} {} | {} | {:.2f} |\n", label, dtype, us,
+             work / us / 1000, unit, other_name, Median(ratios));
+}
+
+const char* Name(DType dtype) { return plan::DTypeName(dtype).data(); }
+
+// ---- oneDNN -------------------------------------------------------------------------------------
+
+using Tag = dnnl::memory::format_tag;
+dnnl::memory::data_type DnnlType(DType dtype) {
+  return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+class Dnnl {
+ public:
+  Dnnl() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+
+  Action Matmul(const Ours& like) {
+    const auto a = Memory(like.in[0]), b = Memory(like.in[1]), c = Memory(like.out[0]);
+    const dnnl::matmul primitive({{a.get_desc(), b.get_desc(), c.get_desc()}, engine_});
+    return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}}); };
+  }
+  Action Softmax(const Ours& like) {
+    const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
+    const dnnl::softmax_forward primitive(
+        {{dnnl::prop_kind::forward_inference, x.get_desc(), 1}, engine_});
+    return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}); };
+  }
+  Action LayerNorm(const Ours& like) {
+    const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
+    const auto kept = std::make_shared<Operand>(DType::f32, std::vector{like.in[1].tensor.dims[0]});
+    const auto gain = Memory(*kept), bias = Memory(*kept);
+    const dnnl::layer_normalization_forward primitive(
+        {{dnnl::prop_kind::forward_inference, x.get_desc(), 1e-5f,
+          dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift}, engine_});
+    return [=, this] {
+      Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_SCALE, gain}, {DNNL_ARG_SHIFT, bias}});
+      (void)kept;
+    };
+  }
+
+ private:
+  dnnl::memory Memory(const Operand& operand) {
+    const Tensor& t = operand.tensor;
+    const dnnl::memory::dims dims(t.dims, t.dims + t.rank);
+    const Tag tags[] = {Tag::a, Tag::a, Tag::ab, Tag::abc};
+    return dnnl::memory({dims, DnnlType(t.dtype), tags[t.rank]}, engine_, t.data);
+  }
+  void Execute(const dnnl::primitive& primitive,
+               const std::unordered_map<int, dnnl::memory>& arguments) {
+    primitive.execute(stream_, arguments);
+  }
+
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+};
+
+// ---- the tables ---------------------------------------------------------------------------------
+
+template <typename T>
+Action DirectGemm(Gemm<T> gemm, const Ours& like) {
+  const Tensor &a = like.in[0].tensor, &b = like.in[1].tensor, &c = like.out[0].tensor;
+  const int m = static_cast<int>(c.dims[0]), n = static_cast<int>(c.dims[1]);
+  const int k = static_cast<int>(a.dims[1]);
+  return [=] {
+    gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, a.as<T>(), k, b.as<T>(), n, 0, c.as<T>(), n);
+  };
+}
+
+Ours MatmulOf(DType dtype, int64_t m, int64_t k, int64_t n) {
+  return Ours("matmul", {{m, k}, {k, n}}, {m, n}, dtype, {{"transpose_a", 0}, {"transpose_b", 0}});
+}
+
+void Matmuls(Dnnl& dnnl) {
+  const Blas& blas = **LoadBlas();
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 64, 32}, {64, 64, 64}, {256, 256, 256},
+                                {1, 1024, 1024}, {1024, 1024, 1024}}) {
+    const std::string label = fmt::format("matmul {}×{}×{}", m, k, n);
+    const double flops = 2.0 * static_cast<double>(m * k * n);
+    Ours f32 = MatmulOf(DType::f32, m, k, n), f64 = MatmulOf(DType::f64, m, k, n);
+    Ours f16 = MatmulOf(DType::f16, m, k, n), bf16 = MatmulOf(DType::bf16, m, k, n);
+    Compare(label, "f32", "OpenBLAS", std::ref(f32), DirectGemm(blas.sgemm, f32), flops, "GFLOP/s");
+    Compare(label, "f64", "OpenBLAS", std::ref(f64), DirectGemm(blas.dgemm, f64), flops, "GFLOP/s");
+    Compare(label, "f16", "OpenBLAS in f32", std::ref(f16), DirectGemm(blas.sgemm, f32), flops, "GFLOP/s");
+    Compare(label, "bf16", "oneDNN", std::ref(bf16), dnnl.Matmul(bf16), flops, "GFLOP/s");
+  }
+}
+
+void Rows(Dnnl& dnnl) {
+  for (const auto& [rows, count] : {std::pair<int64_t, int64_t>{64, 64}, {512, 1024}}) {
+    for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+      const std::vector<int64_t> dims = {rows, count};
+      const std::string shape = fmt::format("{}×{}", rows, count);
+      const double elements = static_cast<double>(rows * count);
+      Ours softmax("softmax", {dims}, dims, dtype, {{"dim", 1}});
+      Ours norm("layer_norm", {dims, {count}, {count}}, dims, dtype);
+      // oneDNN has neither f16 nor f64: there it computes in f32.
+      const bool same = dtype == DType::f32 || dtype == DType::bf16;
+      const DType its = same ? dtype : DType::f32;
+      Ours softmax_its("softmax", {dims}, dims, its, {{"dim", 1}});
+      Ours norm_its("layer_norm", {dims, {count}, {count}}, dims, its);
+      const char* other = same ? "oneDNN" : "oneDNN in f32";
+      Compare("softmax " + shape, Name(dtype), other, std::ref(softmax), dnnl.Softmax(softmax_its),
+              elements, "G/s");
+      Compare("layer_norm " + shape, Name(dtype), other, std::ref(norm), dnnl.LayerNorm(norm_its),
+              elements, "G/s");
+    }
+  }
+}
+
+// Against a copy of as many bytes: an operation cannot be faster than its memory.
+void Elementwise() {
+  for (const int64_t count : {int64_t{8192}, int64_t{1} << 24}) {
+    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+      for (const char* name : {"add", "relu", "exp", "tanh", "gelu"}) {
+        const bool binary = std::string(name) == "add";
+        Ours ours(name, std::vector(binary ? 2 : 1, std::vector{count}), {count}, dtype);
+        const size_t bytes = static_cast<size_t>(count * plan::DTypeBytes(dtype));
+        const size_t moved = bytes * (binary ? 3 : 2) / 2;  // a copy reads and writes
+        std::vector<char> from(moved, 1), to(moved);
+        Compare(fmt::format("{}, {} elements", name, count), Name(dtype), "memcpy", std::ref(ours),
+                [&] { std::memcpy(to.data(), from.data(), moved); }, static_cast<double>(count),
+                "G/s");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cgraph::device
+
+int main(int argc, char** argv) {
+  setenv("OMP_NUM_THREADS", "1", 1);  // before oneDNN's threads are made
+  using namespace cgraph::device;
+  const std::string only = argc > 1 ? argv[1] : "";
+  Dnnl dnnl;
+  fmt::print("| kernel | dtype | µs | rate | against | ratio |\n|---|---|---|---|---|---|\n");
+  if (only.empty() || only == "matmul") Matmuls(dnnl);
+  if (only.empty() || only == "rows") Rows(dnnl);
+  if (only.empty() || only == "elementwise") Elementwise();
+}
