@@ -248,9 +248,11 @@ void Elementwise() {
 }  // namespace
 }  // namespace cgraph::device
 
+extern "C" void omp_set_num_threads(int);
+
 int main(int argc, char** argv) {
-  setenv("OMP_NUM_THREADS", "1", 1);  // before oneDNN's threads are made
   using namespace cgraph::device;
+  omp_set_num_threads(1);  // oneDNN's
   const std::string only = argc > 1 ? argv[1] : "";
   Dnnl dnnl;
   fmt::print("| kernel | dtype | µs | rate | against | ratio |\n|---|---|---|---|---|---|\n");
