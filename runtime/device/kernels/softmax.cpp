@@ -27,10 +27,6 @@ CGRAPH_INLINE C MaxOfRow(const C* x, int64_t count) {
   return most[0];
 }
 
-// exp of an element less the greatest one.
-CGRAPH_INLINE float ExpBelow(float x) { return ExpOfNegative(x); }
-CGRAPH_INLINE double ExpBelow(double x) { return std::exp(x); }
-
 // NaN is not the greatest, but it goes through exp into the sum.
 template <typename C>
 struct SoftmaxRow {
@@ -38,7 +34,7 @@ struct SoftmaxRow {
     const C* x = in[0];
     const C most = MaxOfRow(x, count);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) y[i] = ExpBelow(x[i] - most);
+    for (int64_t i = 0; i < count; ++i) y[i] = Exp::Of(x[i] - most);
     const C scale = static_cast<C>(1 / SumOfTerms<C>(count, [y](int64_t i) { return y[i]; }));
     for (int64_t i = 0; i < count; ++i) y[i] *= scale;
   }
@@ -48,7 +44,7 @@ template <typename C>
 CGRAPH_INLINE C LogOfSumOfExp(const C* x, C* scratch, int64_t count) {
   const C most = MaxOfRow(x, count);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) scratch[i] = ExpBelow(x[i] - most);
+  for (int64_t i = 0; i < count; ++i) scratch[i] = Exp::Of(x[i] - most);
   const double sum = SumOfTerms<C>(count, [scratch](int64_t i) { return scratch[i]; });
   return most + static_cast<C>(std::log(sum));
 }
@@ -64,7 +60,7 @@ struct LogSoftmaxRow {
     double sum = 0;
     for (int64_t first = 0; first < count; first += kPart) {
       const int64_t size = count - first < kPart ? count - first : kPart;
-      for (int64_t i = 0; i < size; ++i) scratch[i] = ExpBelow(x[first + i] - most);
+      for (int64_t i = 0; i < size; ++i) scratch[i] = Exp::Of(x[first + i] - most);
       sum += SumOfTerms<C>(size, [&](int64_t i) { return scratch[i]; });
     }
     const C log_sum = static_cast<C>(std::log(sum));

@@ -18,18 +18,19 @@ namespace cgraph::device {
 
 // 2^n for n in [-126, 127].
 CGRAPH_INLINE float PowerOfTwo(int32_t n) {
-  return std::bit_cast<float>((static_cast<uint32_t>(n) + 127u) << 23);
+  return std::bit_cast<float>(static_cast<uint32_t>(n + 127) << 23);
 }
 CGRAPH_INLINE float CopySign(float magnitude, float sign) {
   return std::bit_cast<float>((std::bit_cast<uint32_t>(magnitude) & 0x7fffffffu) |
                               (std::bit_cast<uint32_t>(sign) & 0x80000000u));
 }
 
-// x = n * ln 2 + r with |r| <= ln 2 / 2: exp(r), and the bits of n plus those of kRound.
-struct ReducedExp { float power; uint32_t bits; };
-constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer
-CGRAPH_INLINE ReducedExp ReduceExp(float x, float low) {
-  const float shifted = x * 1.44269504f + kRound, n = shifted - kRound;
+// exp(high + low) where `low` is less than a unit in the last place of `high`. 1 ulp.
+CGRAPH_INLINE float ExpFloat(float high, float low = 0) {
+  float x = high < -104.0f ? -104.0f : high;
+  x = x > 89.0f ? 89.0f : x;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer
+  const float n = (x * 1.44269504f + kRound) - kRound;
   const float r = ((x - n * 0.693359375f) - n * -2.12194440e-4f) + low;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
@@ -37,25 +38,11 @@ CGRAPH_INLINE ReducedExp ReduceExp(float x, float low) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return {(p * r) * r + r + 1.0f, std::bit_cast<uint32_t>(shifted)};
-}
-
-// exp(high + low) where `low` is less than a unit in the last place of `high`. 1 ulp.
-CGRAPH_INLINE float ExpFloat(float high, float low = 0) {
-  float x = high < -104.0f ? -104.0f : high;
-  x = x > 89.0f ? 89.0f : x;
-  const ReducedExp exp = ReduceExp(x, low);
+  p = (p * r) * r + r + 1.0f;
   // In two steps, of which each is a normal number; also where the result is not.
-  const int32_t whole = static_cast<int32_t>(exp.bits - std::bit_cast<uint32_t>(kRound));
+  const int32_t whole = static_cast<int32_t>(n == n ? n : 0.0f);
   const int32_t half = whole >> 1;
-  return exp.power * PowerOfTwo(half) * PowerOfTwo(whole - half);
-}
-
-// exp of what is not above 0, and 0 where the result would be less than a normal number.
-CGRAPH_INLINE float ExpOfNegative(float x) {
-  const ReducedExp exp = ReduceExp(x, 0);
-  const float y = exp.power * std::bit_cast<float>((exp.bits << 23) + 0x3f800000u);
-  return x < -87.0f ? 0.0f : y;
+  return p * PowerOfTwo(half) * PowerOfTwo(whole - half);
 }
 
 // 0.8 ulp.
