@@ -27,9 +27,11 @@ void CheckRounding(uint16_t infinity) {
     CHECK(Half(static_cast<float>(value)).bits == bits);
     CHECK(Half(-value).bits == (bits | 0x8000));
     // Of infinity counts what would be the next value.
-    const double below = bits == 0 ? 0 : FromBits<Half>(static_cast<uint16_t>(bits - 1));
+    const auto value_of = [](int other) {
+      return double{FromBits<Half>(static_cast<uint16_t>(other))};
+    };
     const bool last = bits + 1 == infinity;
-    const double next = last ? value + (value - below) : double{FromBits<Half>(static_cast<uint16_t>(bits + 1))};
+    const double next = last ? value + (value - value_of(bits - 1)) : value_of(bits + 1);
     const double middle = (value + next) / 2;
     const uint16_t even = static_cast<uint16_t>(bits + (bits & 1));
     CHECK(Half(middle).bits == even);
