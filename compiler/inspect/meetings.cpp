@@ -1,37 +1,26 @@
 #include "compiler/inspect/meetings.h"
 
-#include <map>
-#include <utility>
+#include "runtime/plan/graph_index.h"
 
 namespace cgraph {
 
 Meetings FindMeetings(const plan::Plan& plan, const plan::Graph& graph) {
+  plan::GraphIndex index(plan, graph);
+  index.IndexMessages();
   Meetings meetings;
-  meetings.channels.resize(graph.channels.size());
-  std::map<std::pair<uint32_t, uint32_t>, size_t> met;  // communicator, position -> collectives
-  for (const plan::Range& program : graph.programs) {
-    std::vector<uint32_t> position(plan.communicators.size(), 0);
-    for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
-      const plan::Instruction& instruction = graph.instructions[i];
-      if (instruction.kind() != plan::Kind::comm) {
-        continue;
-      }
-      for (uint32_t p = instruction.first(); p < instruction.first() + instruction.inputs(); ++p) {
-        const plan::CommPart& part = graph.parts[p];
-        if (part.part() == plan::Part::collective) {
-          const uint32_t communicator = graph.collectives[part.subject()]->communicator;
-          const auto [it, fresh] = met.insert(
-              {{communicator, position[communicator]++}, meetings.collectives.size()});
-          if (fresh) {
-            meetings.collectives.emplace_back();
-          }
-          meetings.collectives[it->second].push_back({i, p});
-        } else {
-          ChannelEnds& ends = meetings.channels[part.subject()];
-          (part.part() == plan::Part::send ? ends.sends : ends.receives).push_back({i, p});
-        }
-      }
+  for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
+    const auto sends = index.sends(channel), receives = index.receives(channel);
+    meetings.channels.push_back(
+        {{sends.begin(), sends.end()}, {receives.begin(), receives.end()}});
+  }
+  const plan::CollectivePart* before = nullptr;
+  for (const plan::CollectivePart& part : index.collective_parts()) {
+    if (before == nullptr || before->communicator != part.communicator ||
+        before->turn != part.turn) {
+      meetings.collectives.emplace_back();
     }
+    meetings.collectives.back().push_back({part.instruction, part.part});
+    before = &part;
   }
   return meetings;
 }

@@ -1,21 +1,17 @@
-// Where a graph's lanes meet: which parts of its communications belong together.
-//
-// A channel's j-th send of a round matches its j-th receive, and a communicator's j-th collective
-// is the same one at every member; so a meeting is found by counting along the lanes.
+// Where a graph's lanes meet: which parts of its communications belong together, as the plan's
+// index finds them. A channel's j-th send of a round matches its j-th receive.
 #ifndef CGRAPH_COMPILER_INSPECT_MEETINGS_H_
 #define CGRAPH_COMPILER_INSPECT_MEETINGS_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {
 
-struct PartRef {
-  uint32_t instruction = 0;
-  uint32_t part = 0;  // index into the graph's parts
-};
+using PartRef = plan::Message;
 
 struct ChannelEnds {
   std::vector<PartRef> sends;  // in the order of the sending lane

@@ -66,7 +66,34 @@ def explain(cgc):
     cgc("explain", "--list", "E0101", status=2)
 
 
-TESTS = [explain]
+PROGRAM = """\
+import std.tensor
+actor A() { method echo(x: u8[1]) -> u8[1] { return x } }
+place a = A() on cpu[0]
+graph round_trip(x: u8[1]) -> u8[1] { return a.echo(x) }
+"""
+
+
+def viz(cgc):
+    """The output's ending says the format; a source's lines are told only when it was compiled."""
+    program = cgc.write("program.cgraph", PROGRAM)
+    cgc("compile", "-q", program, "-o", "program.cgplan")
+    for ending, begins in [("dot", b"digraph"), ("svg", b"<?xml"), ("png", b"\x89PNG"),
+                           ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>")]:
+        cgc("viz", "-q", program, "--what", "transports", "-o", f"x.{ending}")
+        drawn = (cgc.folder / f"x.{ending}").read_bytes()
+        expect(drawn.startswith(begins), f"x.{ending} begins with {drawn[:20]}")
+    says(cgc("viz", "-q", program, "-o", "x.jpeg", status=2)[1], "`.jpeg`", "dot, svg, png, pdf, html")
+    expect(not (cgc.folder / "x.jpeg").exists(), "no picture that is none")
+    says(cgc("viz", "-q", program, "--what", "memory", "--format", "dot", status=1)[1], "no dot form")
+    line = "graph round_trip(x: u8[1]) -> u8[1] { return a.echo(x) }"
+    says(cgc("viz", "-q", program, "--format", "dot")[0], "program.cgraph:4:46", line)
+    out, _ = cgc("viz", "-q", "program.cgplan", "--format", "dot")
+    says(out, "program.cgraph:4:46")
+    expect(line not in out, "a plan may name any file: none is opened")
+
+
+TESTS = [explain, viz]
 
 
 def main():
