@@ -138,6 +138,7 @@ class MatmulKernel final : public Kernel {
       return false;
     }
     if (c.elements() == 0) return true;
+    failed_ = false;
     if (shape.k == 0) {
       std::memset(c.data, 0, static_cast<size_t>(Bytes(c)));
       return true;
