@@ -52,6 +52,9 @@ int64_t Repeats(int64_t bytes) {
   return std::clamp<int64_t>((16 << 20) / bytes, 4, 256);
 }
 
+// Runs of which the least counts: what disturbs a run only makes it longer.
+int Loops(int64_t bytes) { return bytes <= 256 << 10 ? 200 : 12; }
+
 // A graph of `count` collectives in a row over `members` participants, of `bytes` each.
 std::string Text(const Kind& kind, int members, int64_t bytes, int64_t count) {
   return fmt::format(
@@ -97,14 +100,13 @@ double Run(Engine& engine) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// Microseconds of one collective: the difference of two plans, the least of some runs each, since
-// what disturbs a run only makes it longer.
+// Microseconds of one collective: the difference of two plans, the least of some runs each.
 double Ours(const Programs& programs, const Kind& kind, int members, int64_t bytes) {
   const int64_t count = Repeats(bytes);
   auto whole = Load(programs, Text(kind, members, bytes, count), members);
   auto half = Load(programs, Text(kind, members, bytes, count / 2), members);
   double least_whole = 1e30, least_half = 1e30;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < Loops(bytes); ++i) {
     least_whole = std::min(least_whole, Run(*whole));
     least_half = std::min(least_half, Run(*half));
   }
@@ -114,8 +116,8 @@ double Ours(const Programs& programs, const Kind& kind, int members, int64_t byt
 // What the MPI program prints: microseconds of one collective, measured in the same way.
 double Theirs(const std::string& program, const Kind& kind, int members, int64_t bytes) {
   const std::string command =
-      fmt::format("mpirun --allow-run-as-root --oversubscribe -n {} {} '{}' {} {} 2>&1", members,
-                  program, kind.name, bytes, Repeats(bytes));
+      fmt::format("mpirun --allow-run-as-root --oversubscribe -n {} {} '{}' {} {} {} 2>&1", members,
+                  program, kind.name, bytes, Repeats(bytes), Loops(bytes));
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("mpirun cannot be started");
   char line[512] = {};

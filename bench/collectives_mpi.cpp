@@ -1,7 +1,7 @@
 // The MPI side of collectives.cpp: one collective, again and again; rank 0 prints the microseconds
 // of one, the least of some loops. As there, the result of one call is the input of the next.
 //
-// Usage (under mpirun): collectives_mpi KIND BYTES REPEATS
+// Usage (under mpirun): collectives_mpi KIND BYTES REPEATS LOOPS
 #include <mpi.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ int main(int argc, char** argv) {
   int rank = 0, members = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &members);
-  if (argc != 4) MPI_Abort(MPI_COMM_WORLD, 2);
+  if (argc != 5) MPI_Abort(MPI_COMM_WORLD, 2);
   const std::string kind = argv[1];
   const int count = static_cast<int>(std::atoll(argv[2]) / 4), part = count / members;
   const int repeats = std::atoi(argv[3]);
   std::vector<float> x(count, 1), y(count, 1), piece(part, 1);
   double least = 1e30;
-  for (int loop = 0; loop < 12; ++loop) {
+  for (int loop = 0; loop < std::atoi(argv[4]); ++loop) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
     for (int i = 0; i < repeats; ++i) {
