@@ -12,6 +12,7 @@
 #include "compiler/base/diagnostics.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/status/standard_streams.h"
 
 namespace {
 
@@ -27,13 +28,14 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
     what = fmt::format("there is no command `{}`{}", first,
                        near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
   }
-  fmt::print(stderr, "{}: {}\n`{} --help` says what there is\n", cgc.get_name(), what, help);
+  llvm::errs() << fmt::format("{}: {}\n`{} --help` says what there is\n", cgc.get_name(), what, help);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace cgraph;
+  OccupyStandardStreams();
   CLI::App cgc("cgc compiles, proves, simulates and draws cgraph programs", "cgc");
   cgc.set_version_flag("--version", "cgc " CGRAPH_VERSION);
   cgc.require_subcommand(1);
@@ -65,7 +67,7 @@ int main(int argc, char** argv) {
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
     llvm::outs().clear_error();
-    fmt::print(stderr, "cgc: cannot write to standard output\n");
+    llvm::errs() << "cgc: cannot write to standard output\n";
     return kEnvironment;
   }
   return exit_code;

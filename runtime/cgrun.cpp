@@ -22,6 +22,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/device_map.h"
+#include "runtime/status/standard_streams.h"
 
 namespace cgraph::command {
 namespace {
@@ -97,11 +98,11 @@ Status WriteProfile(const Engine& engine, const std::string& path) {
 
 void SayStats(const Engine& engine, const Options& options) {
   const Engine::Stats stats = engine.GetStats();
-  fmt::print(stderr, "{} workers, {} bytes of arenas, {} allocations after the start\n", stats.workers,
-             stats.arena_bytes, stats.allocations);
+  Say(fmt::format("{} workers, {} bytes of arenas, {} allocations after the start\n", stats.workers,
+                  stats.arena_bytes, stats.allocations));
   if (options.profile.empty()) return;
   for (const Engine::Stats::Lane& lane : stats.lanes) {
-    fmt::print(stderr, "{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6);
+    Say(fmt::format("{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6));
   }
 }
 
@@ -111,7 +112,7 @@ ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& o
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
   if (interrupted) {
-    fmt::print(stderr, "interrupted after {} executions\n", measured.executions);
+    Say(fmt::format("interrupted after {} executions\n", measured.executions));
     return kInterrupted;
   }
   if (!outcome.status.ok()) {
@@ -130,12 +131,12 @@ ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& o
     nlohmann::ordered_json json = SummaryJson(measured);
     json["outputs"] = results.Json(options.outputs);
     if (!outcome.status.ok()) json["error"] = outcome.status.message();
-    fmt::print("{}\n", json.dump());
+    std::puts(json.dump().c_str());
   } else if (options.outputs.empty() && outcome.status.ok()) {
-    fmt::print("{}", results.Text());
+    std::fputs(results.Text().c_str(), stdout);
   }
   if (!options.quiet && (options.repeat_given || !options.batch.empty())) {
-    fmt::print(stderr, "{}\n", SummaryText(measured));
+    Say(SummaryText(measured) + "\n");
   }
   if (options.verbose) SayStats(engine, options);
   return code;
@@ -190,6 +191,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
 
 int main(int argc, char** argv) {
   using namespace cgraph::command;
+  cgraph::OccupyStandardStreams();
   const ParsedOptions parsed = ParseOptions(argc, argv);
   if (!parsed.run) return parsed.exit_code;
   Signals signals;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/base/read_file.h"
 #include "compiler/check/checker.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/ADT/StringExtras.h"
@@ -78,19 +79,8 @@ class Loader {
   const Module* LoadFile(const fs::path& path, std::string shown, std::string name, Range at) {
     auto [known, added] = by_path_.emplace(Canonical(path), nullptr);
     if (!added) return known->second;
-    std::error_code error;
-    auto size = fs::file_size(path, error);
     std::string text;
-    if (!error && size <= static_cast<uint64_t>(kMaxSourceBytes)) {
-      text.resize(size);
-      std::ifstream file(path, std::ios::binary);
-      file.read(text.data(), static_cast<std::streamsize>(size));
-      if (!file || file.gcount() != static_cast<std::streamsize>(size)) {
-        error = std::make_error_code(std::errc::io_error);
-      }
-    } else if (!error) {
-      error = std::make_error_code(std::errc::file_too_large);
-    }
+    const std::error_code error = ReadFile(path.string(), kMaxSourceBytes, text);
     if (error) {
       checker_.diagnostics.Report(Code::kE0101, at,
                                   fmt::format("cannot read `{}`: {}", shown, error.message()));

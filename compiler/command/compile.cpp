@@ -3,6 +3,8 @@
 #include <chrono>
 
 #include "compiler/base/check.h"
+#include "compiler/base/limits.h"
+#include "compiler/base/read_file.h"
 #include "compiler/check/check.h"
 #include "compiler/emit/emit.h"
 #include "compiler/elaborate/elaborate.h"
@@ -15,7 +17,6 @@
 #include "compiler/syntax/print.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/print.h"
@@ -45,14 +46,12 @@ class PhaseClock {
 // The named file as source 0 of the compilation.
 std::optional<SourceId> ReadMain(const std::string& path, Sources& sources,
                                  Diagnostics& diagnostics) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!buffer) {
-    diagnostics.Report(Code::kE0101, {},
-                       "cannot read " + path + ": " + buffer.getError().message());
+  std::string text;
+  if (const std::error_code error = ReadFile(path, kMaxSourceBytes, text)) {
+    diagnostics.Report(Code::kE0101, {}, "cannot read " + path + ": " + error.message());
     return std::nullopt;
   }
-  return sources.Add(path, (*buffer)->getBuffer().str());
+  return sources.Add(path, std::move(text));
 }
 
 // One compilation on its way through the phases.

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 
 #include "compiler/base/limits.h"
+#include "compiler/base/read_file.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
@@ -18,6 +19,8 @@
 
 namespace cgraph {
 namespace {
+
+constexpr int64_t kMaxTextBytes = int64_t{1} << 30;  // of a plan as JSON; other texts are small
 
 Status UsageError(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
 
@@ -44,6 +47,7 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
   command.add_option("--color", flags.color, "colours in messages")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   command.add_option("--max-errors", flags.max_errors, "errors to print; 0: all")
+      ->check(CLI::Range(size_t{0}, size_t{1} << 40))
       ->capture_default_str();
   command.add_flag("--Werror", flags.warnings_are_errors, "treat warnings as errors");
 }
@@ -85,6 +89,9 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
     auto [name, value] = llvm::StringRef(define).split('=');
     if (name.empty() || value.empty()) {
       return UsageError(fmt::format("-D {}: a definition is NAME=VALUE, such as -D B=128", define));
+    }
+    if (!llvm::json::isUTF8(define)) {
+      return UsageError(fmt::format("-D {}: a value is UTF-8 text", llvm::json::fixUTF8(define)));
     }
     options.defines[name.str()] = value.str();
   }
@@ -171,9 +178,12 @@ Status WriteText(const std::string& path, const std::string& text) {
 }
 
 Result<std::string> ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Status{StatusCode::kNotFound, fmt::format("cannot read {}", path)};
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  std::string text;
+  if (const std::error_code error = ReadFile(path, kMaxTextBytes, text)) {
+    return Status{StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, error.message())};
+  }
+  if (text.size() <= kMaxTextBytes) return text;
+  return Status{StatusCode::kInvalid, fmt::format("{} has more than {} bytes", path, kMaxTextBytes)};
 }
 
 Result<uint32_t> FindGraph(const plan::Plan& plan, const std::string& name) {

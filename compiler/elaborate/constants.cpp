@@ -8,6 +8,16 @@
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaboration {
+namespace {
+
+// `-D NAME=text` in a message: a text may be long, and be a mistake as a whole.
+std::string Shown(const std::string& name, const std::string& text) {
+  constexpr size_t kMost = 60;
+  const bool cut = text.size() > kMost;
+  return fmt::format("-D {}={}{}", name, text.substr(0, kMost), cut ? "..." : "");
+}
+
+}  // namespace
 
 void Elaborator::EvaluateConsts() {
   consts_.resize(program_.consts.size());
@@ -23,7 +33,7 @@ void Elaborator::EvaluateConsts() {
     if (llvm::is_contained(names, name)) continue;
     std::string near = DidYouMean(name, names);
     Report(Code::kE0501, Range(),
-           fmt::format("-D {}={}: the file has no const `{}`{}", name, text, name,
+           fmt::format("{}: the file has no const `{}`{}", Shown(name, text), name,
                        near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
   }
 }
@@ -64,8 +74,9 @@ std::optional<Value> Elaborator::Define(const program::Const& constant, const st
   if (usual.As<bool>() && (text == "true" || text == "false")) return Value(text == "true");
   if (usual.As<std::string>()) return Value(text);
   Report(Code::kE0502, constant.range,
-         fmt::format("-D {}={}: `{}` is {} ({}), and the value given is not", constant.name, text,
-                     constant.name, KindText(usual), ScalarText(usual)));
+         fmt::format("{}: `{}` is {} ({}), and the value given is not",
+                     Shown(constant.name, text), constant.name, KindText(usual),
+                     ScalarText(usual)));
   return std::nullopt;
 }
 

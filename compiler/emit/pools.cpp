@@ -5,6 +5,7 @@
 #include "compiler/base/check.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "llvm/Support/JSON.h"
 
 namespace cgraph::emit {
 namespace {
@@ -124,7 +125,10 @@ plan::DType PlanDType(DType dtype) { return static_cast<plan::DType>(dtype); }
 
 Pools::Pools(plan::Plan& plan, const Sources* sources) : plan_(plan), sources_(sources) {
   if (!sources) return;
-  for (size_t i = 0; i < sources->size(); ++i) plan_.files.push_back((*sources)[SourceId(i)].path);
+  // A file's name may be no text, and a plan has text only.
+  for (size_t i = 0; i < sources->size(); ++i) {
+    plan_.files.push_back(llvm::json::fixUTF8((*sources)[SourceId(i)].path));
+  }
 }
 
 uint32_t Pools::Name(const std::string& name) {

@@ -109,8 +109,8 @@ size_t FirstForeignByte(llvm::StringRef text) {
 bool CheckText(llvm::StringRef text, SyntaxErrors& errors) {
   if (text.size() > static_cast<size_t>(kMaxSourceBytes)) {
     errors.Report(Code::kE0102, 0, 0,
-                  "this file has " + std::to_string(text.size()) + " bytes; at most " +
-                      std::to_string(kMaxSourceBytes) + " are read");
+                  "this file has more than " + std::to_string(kMaxSourceBytes) +
+                      " bytes; split it and import the parts");
     return false;
   }
   const size_t foreign = FirstForeignByte(text);

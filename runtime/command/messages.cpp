@@ -6,6 +6,8 @@
 
 namespace cgraph::command {
 
+void Say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
 ExitCode ExitCodeOf(const Status& status) {
   switch (status.code()) {
     case StatusCode::kOk: return kSuccess;
@@ -17,9 +19,9 @@ ExitCode ExitCodeOf(const Status& status) {
 
 ExitCode Report(const Options& options, ExitCode code, const std::string& message) {
   const char* label = code == kBug ? "internal error: " : "error: ";
-  fmt::print(stderr, "{}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
-             options.use_color() ? "\033[0m" : "", message);
-  if (code == kBug) fmt::print(stderr, "this is a bug of cgraph; please report it with the program\n");
+  Say(fmt::format("{}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
+                  options.use_color() ? "\033[0m" : "", message));
+  if (code == kBug) Say("this is a bug of cgraph; please report it with the program\n");
   return code;
 }
 

@@ -9,6 +9,9 @@
 
 namespace cgraph::command {
 
+// To standard error as it is. Where that cannot be written nobody listens, which is no error.
+void Say(const std::string& text);
+
 ExitCode ExitCodeOf(const Status& status);
 
 // "error: ...", in red when the options want colour. Returns the code, to be returned on.

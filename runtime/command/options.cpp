@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/command/messages.h"
+
 namespace cgraph::command {
 namespace {
 
@@ -58,7 +60,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->take_all()->allow_extra_args(false);
   app.add_option("-n,--repeat", options.repeat, "execute this many times")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
-  app.add_option("--warmup", options.warmup, "executions before those that are measured");
+  app.add_option("--warmup", options.warmup, "executions before those that are measured")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   app.add_option("--inflight", options.inflight, "executions that may be in progress at once")
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--workers", options.workers, "threads that drive the plan")
@@ -182,10 +185,10 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "cgrun: {}\n`cgrun --help` lists the flags\n", error.what());
+    Say(fmt::format("cgrun: {}\n`cgrun --help` lists the flags\n", error.what()));
     parsed.exit_code = kUsage;
   } catch (const Mistake& mistake) {
-    fmt::print(stderr, "cgrun: {}\n", mistake.why);
+    Say(fmt::format("cgrun: {}\n", mistake.why));
     parsed.exit_code = kUsage;
   }
   return parsed;

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/command/messages.h"
+
 namespace cgraph::command {
 namespace {
 
@@ -35,7 +37,7 @@ class Progress {
  public:
   Progress(uint64_t total, bool quiet) : total_(total), on_(!quiet && isatty(STDERR_FILENO)) {}
   ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_) Say("\r\033[K");
   }
   void Update(uint64_t done) {
     constexpr auto kPatience = std::chrono::seconds(1);
@@ -47,7 +49,7 @@ class Progress {
     shown_ = true;
     constexpr uint64_t kWidth = 30;
     const auto filled = static_cast<size_t>(kWidth * static_cast<double>(done) / static_cast<double>(total_));
-    fmt::print(stderr, "\r[{:<{}}] {}/{}", std::string(filled, '#'), kWidth, done, total_);
+    Say(fmt::format("\r[{:<{}}] {}/{}", std::string(filled, '#'), kWidth, done, total_));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -15,7 +16,19 @@ constexpr uint64_t kHugePage = 2ull << 20;
 constexpr uint64_t kMapped = 64ull << 10;  // smaller blocks come from the allocator
 constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
 
-uint64_t PhysicalBytes() {
+// What a plan may take: no more than is free now, since all of it is touched.
+uint64_t AvailableBytes() {
+  // The kernel's own estimate, which counts caches that it would give up.
+  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
+    char line[128];
+    unsigned long long kilobytes = 0;
+    bool found = false;
+    while (!found && std::fgets(line, sizeof line, file) != nullptr) {
+      found = std::sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1;
+    }
+    std::fclose(file);
+    if (found) return uint64_t{kilobytes} * 1024;
+  }
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
          static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
@@ -34,10 +47,13 @@ Memory::~Memory() {
 Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
   Memory memory;
   if (bytes == 0) return memory;
-  const uint64_t most = PhysicalBytes();
-  if (bytes > most) {
-    return Status(StatusCode::kInvalid, fmt::format("{} would take {} bytes, this machine has {}",
-                                                    what, bytes, most));
+  if (bytes >= kMapped) {  // the little that is left may serve less
+    const uint64_t most = AvailableBytes();
+    if (bytes > most) {
+      return Status(StatusCode::kInvalid,
+                    fmt::format("{} would take {} bytes, and this machine has {} free", what, bytes,
+                                most));
+    }
   }
   bytes = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
   if (bytes < kMapped) {

@@ -11,7 +11,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <optional>
+#include <system_error>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -176,11 +179,26 @@ void CountPlan(const wire::Plan& plan, Census& census) {
   census.Text(plan.topology());
 }
 
+bool BeginsAsPlan(std::span<const uint8_t> bytes) {
+  return bytes.size() >= 16 &&
+         flatbuffers::BufferHasIdentifier(bytes.data(), wire::PlanIdentifier());
+}
+
+// Where a file of that name is to be made whole before it takes the name: where a link leads to, and
+// nothing where the name is a device or a pipe, which must stay what it is.
+std::optional<std::string> ReplaceableFile(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::not_found) return path;
+  if (type != std::filesystem::file_type::regular) return std::nullopt;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes) {
-  if (bytes.size() < 16 || bytes.size() > kMaxPlanBytes ||
-      !flatbuffers::BufferHasIdentifier(bytes.data(), wire::PlanIdentifier())) {
+  if (!BeginsAsPlan(bytes) || bytes.size() > kMaxPlanBytes) {
     return Invalid("not a plan (it lacks the file identifier \"CGPL\"); `cgc compile` makes one of "
                    "a .cgraph");
   }
@@ -223,12 +241,14 @@ Result<std::unique_ptr<Plan>> ReadFile(const std::string& path) {
   if (file == nullptr) {
     return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(errno)));
   }
-  // In pieces: a size that the file system reports may be a lie (a pipe, /proc).
+  // In pieces: a size that the file system reports may be a lie (a pipe, /proc). What does not begin
+  // as a plan is not read to its end, which it may not have.
   std::vector<uint8_t> bytes;
   uint8_t piece[1 << 16];
   size_t got;
   while ((got = std::fread(piece, 1, sizeof piece, file)) > 0 && bytes.size() <= kMaxPlanBytes) {
     bytes.insert(bytes.end(), piece, piece + got);
+    if (!BeginsAsPlan(bytes)) break;
   }
   const bool failed = std::ferror(file) != 0;
   const int error = errno;
@@ -243,17 +263,18 @@ Result<std::unique_ptr<Plan>> ReadFile(const std::string& path) {
 
 Status WriteFile(const Plan& plan, const std::string& path) {
   const std::vector<uint8_t> bytes = ToBytes(plan);
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  const std::optional<std::string> target = ReplaceableFile(path);
+  const std::string written = target ? fmt::format("{}.{}.tmp", *target, getpid()) : path;
+  std::FILE* file = std::fopen(written.c_str(), "wb");
   if (file == nullptr) {
     return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(errno)));
   }
   bool good = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   good = std::fclose(file) == 0 && good;
-  good = good && std::rename(temporary.c_str(), path.c_str()) == 0;
+  good = good && (!target || std::rename(written.c_str(), target->c_str()) == 0);
   if (good) return Status::Ok();
   const int error = errno;
-  std::remove(temporary.c_str());
+  if (target) std::remove(written.c_str());
   return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(error)));
 }
 

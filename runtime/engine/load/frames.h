@@ -15,8 +15,8 @@ namespace cgraph::engine {
 
 bool IsDynamic(const plan::Graph& graph, uint32_t value);  // has a dimension with a symbol
 bool InOutput(const plan::Graph& graph, uint32_t value);   // lies in an output arena
-// The symbols that first appear in an input port, in the order of its dimensions.
-std::vector<uint32_t> FirstSymbols(const plan::Graph& graph, uint32_t port);
+// By input port: the symbols that first appear in it, in the order of its dimensions.
+std::vector<std::vector<uint32_t>> FirstSymbols(const plan::Graph& graph);
 
 void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph);
 

@@ -22,7 +22,8 @@ class Preparer {
         out_(graph),
         graph_(*graph.plan),
         index_(*preparation.plan, graph_),
-        operands_(index_) {
+        operands_(index_),
+        first_symbols_(FirstSymbols(graph_)) {
     index_.IndexMessages();
   }
 
@@ -234,7 +235,7 @@ class Preparer {
         ++first;  // the value itself is where Execute() put it
         --count;
         step.subject = static_cast<uint32_t>(program.symbols.size());
-        const std::vector<uint32_t> symbols = FirstSymbols(graph_, at.subject());
+        const std::vector<uint32_t>& symbols = first_symbols_[at.subject()];
         if (symbols.size() != count) {
           return Status(StatusCode::kInvalid, "a take has another number of extents than its port");
         }
@@ -377,6 +378,7 @@ class Preparer {
   const plan::Graph& graph_;
   plan::GraphIndex index_;
   FrameOperands operands_;
+  const std::vector<std::vector<uint32_t>> first_symbols_;  // by input port
   Cells cells_;
   std::vector<std::vector<uint32_t>> strands_;  // instructions
   std::vector<uint32_t> strand_of_;             // per instruction

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+"""Bad input to both commands: files that nobody means well with.
+
+  hostile_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--no-memory-limit]
+
+Each case says how the command must end and what it must say. None may take long, need much memory,
+end by a signal, or call itself a bug. With sanitizers memory is not limited: they reserve terabytes.
+"""
+import argparse
+import io
+import json
+import os
+import pathlib
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+MEMORY = 3 << 30  # bytes of address space
+SECONDS = 60  # for one case; on an idle machine all but a few take milliseconds
+
+ACTOR = """import std.tensor
+actor A() { method f(x: f32[4]) -> f32[4] { return x + x } }
+place a = A() on cpu[0]
+"""
+GRAPH = "graph g(x: f32[4]) -> f32[4] { return a.f(x) }\n"
+LOADER = """import std.tensor
+actor A() {
+  state w: f32[2, 3] = load("w.safetensors", "w")
+  method f(x: f32[2, 3]) -> f32[2, 3] { return x + w }
+}
+place a = A() on cpu[0]
+graph g(x: f32[2, 3]) -> f32[2, 3] { return a.f(x) }
+"""
+X = ("--input", "x=[1,2,3,4]")
+
+
+class Commands:
+    def __init__(self, options, folder):
+        self.paths = {"cgc": options.cgc, "cgrun": options.cgrun}
+        self.folder = pathlib.Path(folder)
+        self.limit = not options.no_memory_limit
+        self.cases = 0
+        self.failures = []
+
+    def write(self, name, content):
+        path = self.folder / os.fsdecode(name) if isinstance(name, bytes) else self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return name
+
+    def start(self, arguments, streams):
+        def prepare():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if self.limit:
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+        files = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        files.update({name: file for name, file in streams.items() if name in files})
+        return subprocess.Popen([self.paths[arguments[0]], *arguments[1:]], cwd=self.folder,
+                                preexec_fn=prepare, close_fds=True, **files)
+
+    def __call__(self, arguments, status, *words, given=b"", **streams):
+        """Runs a command to its end; status is an exit code or several."""
+        self.cases += 1
+        shown = " ".join(repr(word)[:80] for word in arguments)
+        begin = time.monotonic()
+        process = self.start(arguments, streams)
+        try:
+            out, err = process.communicate(given if process.stdin else None, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self.failures.append(f"{shown}: still runs after {SECONDS} s")
+            return ""
+        text = ((out or b"") + (err or b"")).decode(errors="replace")
+        allowed = status if isinstance(status, tuple) else (status,)
+        missing = [word for word in words if word not in text]
+        if process.returncode not in allowed or missing:
+            self.failures.append(f"{shown}: exit code {process.returncode}, expected {allowed}; "
+                                 f"lacks {missing}\n{text[:1500]}")
+        took = time.monotonic() - begin
+        if took > 20:
+            print(f"slow: {shown} took {took:.1f} s")
+        return text
+
+
+def array(dtype, shape, version=None):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.zeros(shape, dtype), version=version)
+    return file.getvalue()
+
+
+def npy_header(text, length=None, version=1):
+    text = text.encode()
+    length = len(text) if length is None else length
+    return b"\x93NUMPY" + bytes([version, 0]) + length.to_bytes(2 if version == 1 else 4, "little") + text
+
+
+def npy(run):
+    good = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }\n"
+    fortran = io.BytesIO()
+    np.save(fortran, np.asfortranarray(np.zeros((2, 3), "<f4")))
+    cases = {
+        "empty": (b"", "it is no .npy file"),
+        "cut_magic": (b"\x93NUM", "it is no .npy file"),
+        "cut_header": (array("<f4", 4)[:40], "ends inside its header"),
+        "cut": (array("<f4", 4)[:-1], "promises 16 bytes"),
+        "more": (array("<f4", 4) + b"\0", "promises 16 bytes"),
+        "dtype": (array("<f8", 4), "holds f64", "x.astype(np.float32)"),
+        "order": (array(">f4", 4), "big-endian"),
+        "complex": (array("<c8", 4), "`<c8`"),
+        "text": (array("<U3", 4), "`<U3`"),
+        "records": (array([("a", "<f4")], 4), "records"),
+        "shape": (array("<f4", 5), "dimension 0 is 5, expected 4"),
+        "rank": (array("<f4", (2, 2)), "2 dimensions, expected 1"),
+        "fortran": (fortran.getvalue(), "Fortran order"),
+        "version": (b"\x93NUMPY\x09\x00" + bytes(100), "its format is 9.0"),
+        "length": (npy_header("", 0xffffffff, 2), "4294967295 bytes"),
+        "object": (npy_header(good.replace("<f4", "|O") % "(4,)"), "`|O`"),
+        "negative": (npy_header(good % "(-4,)"), "no tuple of numbers >= 0"),
+        "zero": (npy_header(good % "(0,)"), "dimension 0 is 0, expected 4"),
+        "huge": (npy_header(good % "(4611686018427387904, 4)"), "more elements than any memory"),
+        "huge_zero": (npy_header(good % "(9223372036854775807, 9223372036854775807, 0)"), "more elements"),
+        "above": (npy_header(good % "(99999999999999999999,)"), "above 2^63"),
+        "ranks": (npy_header(good % ("(" + "1," * 100 + ")")), "more than 64 dimensions"),
+        "nested": (npy_header(good % ("(" * 30_000)), "no tuple of numbers"),
+        "code": (npy_header("__import__('os').system('false')"), "no dictionary"),
+        "twice": (npy_header("{'shape': (4,), 'shape': (4,)}"), "twice"),
+        "promise": (npy_header(good % "(1000000000000,)"), "promises 4000000000000 bytes"),
+    }
+    for name, (content, *words) in cases.items():
+        if name == "huge_zero":
+            words = []  # an array of no elements, whatever else its shape says
+        run.write(f"{name}.npy", content)
+        run(("cgrun", "tiny.cgplan", "--input", f"x={name}.npy"), 1, f"{name}.npy", *words)
+        run(("cgrun", "tiny.cgplan", "--input", "x=-"), 1, "input x", given=content)
+    run.write("bools.npy", array("?", 4)[:-1] + b"\x02")
+    run(("cgrun", "bools.cgplan", "--input", "x=bools.npy"), 1, "neither 0 nor 1")
+
+
+def safetensors_file(header, data=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def safetensors(run):
+    def tensor(dtype="F32", shape=(2, 3), offsets=(0, 24), **more):
+        return {"w": {"dtype": dtype, "shape": shape, "data_offsets": offsets, **more}}
+
+    data = bytes(24)
+    x = ("--input", "x=[[1,2,3],[4,5,6]]")
+    run.write("loader.cgraph", LOADER)
+    run(("cgc", "compile", "loader.cgraph", "-o", "loader.cgplan"), 0)
+    cases = {
+        "empty": (b"", "too short"),
+        "length_10_gb": (safetensors_file(b"{}", length=10 << 30), "10737418240 bytes"),
+        "length_most": (safetensors_file(b"{}", length=(1 << 64) - 1), "18446744073709551615 bytes"),
+        "cut": (safetensors_file(tensor(), data[:-1]), "23 follow the header"),
+        "more": (safetensors_file(tensor(), data + b"\0"), "25 follow the header"),
+        "no_json": (safetensors_file(b"{'w'}", data), "it is no JSON"),
+        "nested": (safetensors_file(b'{"w":' * 100_000, data), "an object where none belongs"),
+        "lists": (safetensors_file(b'{"w":{"shape":' + b"[" * 100_000, data), "a list where none"),
+        "twice": (safetensors_file(b'{"w":{"dtype":"F32","shape":[6],"data_offsets":[0,24]},'
+                                   b'"w":{"dtype":"F32","shape":[6],"data_offsets":[0,24]}}', data),
+                  "`w` is there twice"),
+        "lacks": (safetensors_file({"w": {"dtype": "F32"}}, data), "lacks dtype, shape or data_offsets"),
+        "fraction": (safetensors_file(tensor(shape=(2.5, 3)), data), "a fraction"),
+        "nan": (safetensors_file(b'{"w":{"dtype":"F32","shape":[NaN],"data_offsets":[0,24]}}', data),
+                "it is no JSON"),
+        "negative": (safetensors_file(tensor(shape=(-2, 3)), data), "a negative number"),
+        "huge": (safetensors_file(tensor(shape=(1 << 62, 1 << 62)), data), "24 bytes, which its shape"),
+        "above": (safetensors_file(tensor(shape=(1 << 63,)), data), "above 2^63"),
+        "outside": (safetensors_file(tensor(offsets=(0, 1 << 60)), data), "24 follow the header"),
+        "backwards": (safetensors_file(tensor(offsets=(24, 0)), data), "no begin and end"),
+        "gap": (safetensors_file(tensor(offsets=(8, 24)), data), "begins at 8"),
+        "dtype": (safetensors_file(tensor(dtype="F64", shape=(3,)), data), "w"),
+        "foreign": (safetensors_file(tensor(dtype="F8_E4M3", shape=(24,)), data), "has no tensor `w`"),
+        "shape": (safetensors_file(tensor(shape=(3, 2)), data), "w"),
+        "name": (safetensors_file({"v": tensor()["w"]}, data), "has no tensor `w`"),
+    }
+    for name, (content, *words) in cases.items():
+        run.write("w.safetensors", content)
+        run(("cgrun", "loader.cgplan", *x), 1, "w.safetensors", *words)
+    (run.folder / "w.safetensors").unlink()
+    run(("cgrun", "loader.cgplan", *x), 3, "w.safetensors: No such file")
+    os.symlink("/dev/zero", run.folder / "w.safetensors")
+    run(("cgrun", "loader.cgplan", *x), 1, "no regular file")
+    (run.folder / "w.safetensors").unlink()
+    run.write("w.safetensors", safetensors_file(tensor(), data))
+    run(("cgrun", "loader.cgplan", *x), 0, "[1. 2. 3.]")
+
+
+def plans(run):
+    """Plans that were cut, changed, or written by hand. (hostile_plan_test changes every field.)"""
+    good = (run.folder / "tiny.cgplan").read_bytes()
+    for size in (0, 4, 8, 15, 16, 100, len(good) // 2, len(good) - 100):
+        run.write("cut.cgplan", good[:size])
+        run(("cgc", "verify", "cut.cgplan"), 1, "cut.cgplan", "plan")
+        run(("cgrun", "cut.cgplan", *X), 1, "cut.cgplan", "plan")
+    run.write("offset.cgplan", b"\xff\xff\xff\x7f" + good[4:])
+    run(("cgc", "verify", "offset.cgplan"), 1, "is damaged")
+    text = run(("cgc", "plan", "tiny.cgplan", "--json"), 0)
+    plan = json.loads(text)
+
+    def changed(words, status=1, **fields):
+        run.write("changed.json", json.dumps({**plan, **fields}))
+        run(("cgc", "plan", "--from-json", "changed.json", "-o", "changed.cgplan"), (0, 1))
+        run(("cgrun", "changed.cgplan", *X), status, words)
+        (run.folder / "changed.cgplan").unlink(missing_ok=True)
+
+    changed("No such file", 3, format=2)  # --from-json refuses it, so there is no plan
+    changed("workers: at most", workers=4_000_000_000)
+    graph = json.loads(json.dumps(plan["graphs"][0]))
+    changed("inflight is 0", graphs=[{**graph, "inflight": 0}])
+    for arena in graph["arenas"]:
+        arena["bytes"] = 1 << 45
+    for copies in (1, 60_000):
+        for arena in graph["arenas"]:
+            arena["copies"] = copies if arena["space"] == "slot" else arena["copies"]
+        changed("bytes", graphs=[graph])
+    changed("two graphs are called `g`", graphs=[plan["graphs"][0]] * 2)
+    changed("has no graph", graphs=[])
+    for name, content in {"no": "no", "null": "null", "list": "[]", "deep": "[" * 100_000,
+                          "deep_objects": '{"start":' * 100_000, "number": '{"format":' + "9" * 1000,
+                          "unknown": '{"soul": 1}', "zero": "\0"}.items():
+        run.write(f"{name}.json", content)
+        run(("cgc", "plan", "--from-json", f"{name}.json", "-o", "o.cgplan"), 1, f"{name}.json")
+        run(("cgc", "simulate", "tiny.cgplan", "--profile", f"{name}.json"), 1, f"{name}.json")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cgc", required=True, type=os.path.abspath)
+    parser.add_argument("--cgrun", required=True, type=os.path.abspath)
+    parser.add_argument("--no-memory-limit", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run = Commands(options, folder)
+        run.write("tiny.cgraph", ACTOR + GRAPH)
+        run.write("bools.cgraph", "graph g(x: bool[4]) -> bool[4] { return x }\n")
+        for name in ("tiny", "bools"):
+            run(("cgc", "compile", f"{name}.cgraph", "-o", f"{name}.cgplan"), 0)
+        for part in (npy, safetensors, plans):
+            part(run)
+    for failure in run.failures:
+        print(f"FAILED: {failure}")
+    print(f"{run.cases} cases of bad input, {len(run.failures)} failures")
+    sys.exit(1 if run.failures or run.cases == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
