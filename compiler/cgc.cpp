@@ -13,22 +13,41 @@
 #include "compiler/command/commands.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/standard_streams.h"
+#include "runtime/status/spelling.h"
 
 namespace {
 
+// The first flag that `command` does not have, with the one that was meant.
+std::string UnknownFlag(const CLI::App& command, const std::vector<std::string>& words) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
+  }
+  for (const std::string& word : words) {
+    const std::string flag = word.substr(0, word.find('='));
+    const bool known = std::find(flags.begin(), flags.end(), flag) != flags.end();
+    if (flag.rfind("--", 0) != 0 || known) continue;
+    return fmt::format("there is no flag `{}`{}", flag, cgraph::DidYouMeanHint(flag, flags));
+  }
+  return "";
+}
+
 // Says what is wrong with the command line: a word for a command that there is not, or a flag.
 void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
-              const std::string& first, const CLI::ParseError& error) {
+              const std::vector<std::string>& words, const CLI::ParseError& error) {
   std::string help = "cgc";
   std::string what = error.what();
+  const std::string first = words.empty() ? "" : words[0];
   if (std::find(commands.begin(), commands.end(), first) != commands.end()) {
     help += " " + first;
+    const std::string flag = UnknownFlag(*cgc.get_subcommand(first), words);
+    if (!flag.empty()) what = flag;
   } else if (!first.empty() && first[0] != '-') {
-    const std::string near = cgraph::DidYouMean(first, commands);
     what = fmt::format("there is no command `{}`{}", first,
-                       near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
+                       cgraph::DidYouMeanHint(first, commands));
   }
-  llvm::errs() << fmt::format("{}: {}\n`{} --help` says what there is\n", cgc.get_name(), what, help);
+  llvm::errs() << fmt::format("cgc: error: {}\n`{} --help` says what there is\n", what, help);
 }
 
 }  // namespace
@@ -56,7 +75,7 @@ int main(int argc, char** argv) {
     }
     std::vector<std::string> names;
     for (const auto& [name, run] : commands) names.push_back(name);
-    Complain(cgc, names, argc > 1 ? argv[1] : "", error);
+    Complain(cgc, names, {argv + std::min(argc, 1), argv + argc}, error);
     return kUsage;
   }
   ExitCode exit_code = kUsage;
@@ -67,7 +86,7 @@ int main(int argc, char** argv) {
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
     llvm::outs().clear_error();
-    llvm::errs() << "cgc: cannot write to standard output\n";
+    llvm::errs() << "cgc: error: cannot write to standard output\n";
     return kEnvironment;
   }
   return exit_code;

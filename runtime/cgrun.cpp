@@ -1,8 +1,12 @@
 // cgrun: runs a cgraph program or plan. Reads the command line, loads (or has compiled) the plan,
 // reads the inputs, executes, and says what came out. What each step does is in command/.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,6 +27,8 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/device_map.h"
 #include "runtime/status/standard_streams.h"
+#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -36,8 +42,10 @@ Problem PickGraph(const plan::Plan& plan, const Options& options, uint32_t& pick
     if (!options.graphs.empty() && options.graphs[0] == name) return {};
   }
   if (!options.graphs.empty()) {
-    return {kUsage, fmt::format("--graph {}: the plan has no such graph; it has {}",
-                                options.graphs[0], names)};
+    std::vector<std::string> all;
+    for (const auto& graph : plan.graphs) all.push_back(graph->name);
+    return {kFailure, fmt::format("--graph {}: the plan has no such graph{}; it has {}",
+                                  options.graphs[0], DidYouMeanHint(options.graphs[0], all), names)};
   }
   if (plan.graphs.size() == 1) return {};
   if (plan.graphs.empty()) return {kFailure, fmt::format("{} has no graph to run", options.file)};
@@ -52,15 +60,32 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
       return {kUsage, fmt::format("--output {}={}: output {} goes to that file already", name, path,
                                   first->second)};
     }
-    std::string names;
-    bool known = false;
-    for (const auto& port : graph.outputs) {
-      known = known || port->name == name;
-      names += (names.empty() ? "" : ", ") + port->name;
+    std::vector<std::string> names;
+    for (const auto& port : graph.outputs) names.push_back(port->name);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return {kUsage, fmt::format("--output {}: graph {} has no such output{}; it has {}", name,
+                                  graph.name, DidYouMeanHint(name, names),
+                                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
     }
-    if (!known) {
-      return {kUsage, fmt::format("--output {}: graph {} has no such output; it has {}", name,
-                                  graph.name, names.empty() ? "none" : names)};
+  }
+  return {};
+}
+
+// What is written after the run can be written: found out before it.
+Problem CheckWritable(const Options& options) {
+  std::vector<std::string> paths;
+  for (const auto& [name, path] : options.outputs) paths.push_back(path);
+  if (!options.profile.empty()) paths.push_back(options.profile);
+  for (const std::string& path : paths) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    const bool there = access(path.c_str(), F_OK) == 0;
+    const std::string& needed = there ? path : folder.empty() ? "." : folder;
+    if (access(needed.c_str(), W_OK) != 0) {
+      return {kEnvironment, fmt::format("cannot write {}: {}", path, std::strerror(errno))};
+    }
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+      return {kEnvironment, fmt::format("cannot write {}: it is a folder", path)};
     }
   }
   return {};
@@ -98,8 +123,8 @@ Status WriteProfile(const Engine& engine, const std::string& path) {
 
 void SayStats(const Engine& engine, const Options& options) {
   const Engine::Stats stats = engine.GetStats();
-  Say(fmt::format("{} workers, {} bytes of arenas, {} allocations after the start\n", stats.workers,
-                  stats.arena_bytes, stats.allocations));
+  Say(fmt::format("{}, {} bytes of arenas, {} after the start\n", Counted(stats.workers, "worker"),
+                  stats.arena_bytes, Counted(stats.allocations, "allocation")));
   if (options.profile.empty()) return;
   for (const Engine::Stats::Lane& lane : stats.lanes) {
     Say(fmt::format("{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6));
@@ -112,15 +137,15 @@ ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& o
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
   if (interrupted) {
-    Say(fmt::format("interrupted after {} executions\n", measured.executions));
+    Say(fmt::format("interrupted after {}\n", Counted(measured.executions, "execution")));
     return kInterrupted;
   }
   if (!outcome.status.ok()) {
     code = Report(options, outcome.status);
   } else if (measured.errors > 0) {
     for (const auto& [message, count] : measured.failures) {
-      code = Report(options, kFailure, fmt::format("{}\nin {} of {} executions", message, count,
-                                                   measured.executions));
+      code = Report(options, kFailure, fmt::format("{}\nin {} of {}", message, count,
+                                                   Counted(measured.executions, "execution")));
     }
   }
   if (outcome.status.ok()) {
@@ -143,7 +168,7 @@ ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& o
 }
 
 ExitCode Execute(const Options& options, Signals& signals) {
-  LoadedPlan loaded = LoadPlan(options, signals);
+  plan::LoadedPlan loaded = LoadPlan(options, signals);
   if (loaded.plan == nullptr) return loaded.exit_code;
   // Until executions run there is nothing to tear down.
   signals.OnInterrupt([] { std::_Exit(kInterrupted); });
@@ -158,6 +183,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
   Inputs inputs;
   Problem problem = PickGraph(*loaded.plan, options, graph);
   if (problem.ok()) problem = CheckOutputs(*loaded.plan->graphs[graph], options);
+  if (problem.ok()) problem = CheckWritable(options);
   if (problem.ok()) problem = CheckInflight(*loaded.plan->graphs[graph], options);
   if (problem.ok()) problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
   if (!problem.ok()) return Report(options, problem.code, problem.message);
@@ -190,6 +216,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
 }  // namespace cgraph::command
 
 int main(int argc, char** argv) {
+  using namespace cgraph;
   using namespace cgraph::command;
   cgraph::OccupyStandardStreams();
   const ParsedOptions parsed = ParseOptions(argc, argv);

@@ -8,7 +8,7 @@ namespace cgraph {
 
 void CheckFailed(llvm::StringRef phase, llvm::StringRef message, const char* file, int line) {
   llvm::outs().flush();
-  llvm::errs() << "cgraph: internal error in phase '" << phase << "': " << message << "\n  at "
+  llvm::errs() << "cgc: internal error in phase '" << phase << "': " << message << "\n  at "
                << file << ":" << line
                << "\nthis is a bug of cgraph; please report it with the program that caused it\n";
   llvm::errs().flush();

@@ -7,8 +7,10 @@
 #include <algorithm>
 
 #include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics_json.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
@@ -105,7 +107,7 @@ class Printer {
       const LineColumn at = sources_.Locate(range.source, range.begin);
       out_ << Printable(sources_[range.source].path) << ":" << at.line << ":" << at.column << ": ";
     } else {
-      out_ << "cgraph: ";
+      out_ << "cgc: ";
     }
     Color(color, true);
     out_ << kind << ": ";
@@ -217,18 +219,19 @@ void Diagnostics::Print(raw_ostream& out, bool color, size_t max_errors) const {
     printer.Print(*diagnostic);
   }
   if (shown < errors_) {
-    out << "cgraph: " << errors_ - shown << " more error" << (errors_ - shown == 1 ? "" : "s")
-        << " held back\n";
+    out << "cgc: " << Counted(errors_ - shown, "more error") << " held back\n";
+  }
+}
+
+void WriteJson(const Diagnostics& diagnostics, llvm::json::OStream& json) {
+  for (const Diagnostic* diagnostic : ByPosition(diagnostics.all())) {
+    WriteDiagnostic(json, diagnostics.sources(), *diagnostic);
   }
 }
 
 void Diagnostics::PrintJson(raw_ostream& out) const {
   llvm::json::OStream json(out, 1);
-  json.array([&] {
-    for (const Diagnostic* diagnostic : ByPosition(all_)) {
-      WriteDiagnostic(json, sources_, *diagnostic);
-    }
-  });
+  json.array([&] { WriteJson(*this, json); });
   out << "\n";
 }
 

@@ -89,7 +89,7 @@ bool Pipeline::Finish(Phase phase, PrintFunction print) {
     llvm::raw_fd_ostream out(file, error);
     if (!error) print(out);
     if (error || out.has_error()) {
-      llvm::errs() << "cgc: cannot write " << file << "\n";
+      llvm::errs() << "cgc: error: cannot write " << file << "\n";
       out.clear_error();
       result_.exit_code = kEnvironment;
       return false;
@@ -106,7 +106,7 @@ void Pipeline::Prove() {
   const plan::Verdict verdict = plan::Prove(*result_.plan);
   clock_.Done("prove");
   if (verdict.refusal == plan::Refusal::kTooLarge) {
-    llvm::errs() << "cgc: " << options_.path << ": " << verdict.message << "\n";
+    llvm::errs() << "cgc: error: " << options_.path << ": " << verdict.message << "\n";
     result_.exit_code = kFailure;
     return;
   }

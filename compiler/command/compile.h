@@ -14,6 +14,7 @@
 
 #include "compiler/base/diagnostics.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/exit_code.h"
 
 namespace cgraph {
 
@@ -46,9 +47,6 @@ struct CompileOptions {
   bool time_phases = false;
   std::string device_map;                           // --device-map
 };
-
-// Exit codes of the commands.
-enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2, kEnvironment = 3 };
 
 struct Compilation {
   ExitCode exit_code = kSuccess;

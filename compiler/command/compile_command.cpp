@@ -4,10 +4,13 @@
 #include <memory>
 
 #include "compiler/command/commands.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/load.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
@@ -19,19 +22,39 @@ struct Flags {
   std::string out;
 };
 
+constexpr const char* kEmitsIntoJson =
+    "--json and --emit both print to standard output; give --emit a file: PHASE=FILE";
+
+// With --json the diagnostics of all files are one array.
+void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile) {
+  if (!output.json) return compile(nullptr);
+  llvm::json::OStream json(llvm::outs(), 1);
+  json.array([&] { compile(&json); });
+  llvm::outs() << "\n";
+}
+
+// Standard output can hold one of the two.
+bool EmitsIntoJson(const OutputFlags& output, const CompileOptions& options) {
+  const bool prints = llvm::any_of(options.emit, [](const auto& emit) {
+    return emit.second.empty() || emit.second == "-";
+  });
+  return output.json && prints;
+}
+
 ExitCode RunCompile(const Flags& flags) {
   Result<CompileOptions> options = flags.compile.Options(flags.files[0]);
-  if (!options.ok()) {
-    (void)ReportStatus(options.status());
-    return kUsage;
-  }
+  if (!options.ok()) return UsageError(options.status().message());
+  if (EmitsIntoJson(flags.output, *options)) return UsageError(kEmitsIntoJson);
   llvm::SmallString<128> out(flags.out);
   if (out.empty()) {
     out = llvm::sys::path::filename(flags.files[0]);
     llvm::sys::path::replace_extension(out, ".cgplan");
   }
   if (WritesOver(out.str().str(), flags.files[0])) return kUsage;
-  Compilation done = CompileAndReport(*options, flags.output);
+  Compilation done;
+  Diagnosed(flags.output, [&](llvm::json::OStream* json) {
+    done = CompileAndReport(*options, flags.output, json);
+  });
   if (!done.plan) return done.exit_code;
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);
@@ -39,23 +62,28 @@ ExitCode RunCompile(const Flags& flags) {
   if (!flags.output.quiet && !flags.output.json) {
     size_t instructions = 0;
     for (const auto& graph : done.plan->graphs) instructions += graph->instructions.size();
-    llvm::errs() << fmt::format("{}: {} graph(s), {} instructions, proved\n", out.str().str(),
-                                done.plan->graphs.size(), instructions);
+    llvm::errs() << fmt::format("{}: {}, {}, proved\n", out.str().str(),
+                                Counted(done.plan->graphs.size(), "graph"),
+                                Counted(instructions, "instruction"));
   }
   return kSuccess;
 }
 
 ExitCode RunCheck(const Flags& flags) {
   ExitCode worst = kSuccess;
+  std::vector<CompileOptions> all;
   for (const std::string& file : flags.files) {
     Result<CompileOptions> options = flags.compile.Options(file);
-    if (!options.ok()) {
-      (void)ReportStatus(options.status());
-      return kUsage;
-    }
+    if (!options.ok()) return UsageError(options.status().message());
     options->check_only = true;
-    worst = std::max(worst, CompileAndReport(*options, flags.output).exit_code);
+    if (EmitsIntoJson(flags.output, *options)) return UsageError(kEmitsIntoJson);
+    all.push_back(std::move(*options));
   }
+  Diagnosed(flags.output, [&](llvm::json::OStream* json) {
+    for (const CompileOptions& options : all) {
+      worst = std::max(worst, CompileAndReport(options, flags.output, json).exit_code);
+    }
+  });
   return worst;
 }
 

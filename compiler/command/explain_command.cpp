@@ -3,10 +3,12 @@
 // the reference of diagnostics is made from.
 #include <memory>
 
+#include "compiler/base/examples.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph {
 namespace {
@@ -24,7 +26,20 @@ llvm::json::Value ToJson(Code code) {
   return llvm::json::Object{{"code", CodeName(code)},
                             {"severity", SeverityName(code)},
                             {"title", CodeTitle(code)},
-                            {"explanation", CodeExplanation(code)}};
+                            {"explanation", CodeExplanation(code)},
+                            {"example", CodeExample(code)}};
+}
+
+void Print(Code code) {
+  llvm::outs() << CodeName(code) << ": " << CodeTitle(code) << "\n\n"
+               << CodeExplanation(code) << "\n";
+  llvm::StringRef example = CodeExample(code);
+  if (!example.empty()) llvm::outs() << "\nFor example this is refused:\n\n";
+  while (!example.empty()) {
+    const auto [line, rest] = example.split('\n');
+    llvm::outs() << (line.empty() ? "" : "  ") << line << "\n";
+    example = rest;
+  }
 }
 
 ExitCode ListCodes(bool json) {
@@ -47,26 +62,19 @@ ExitCode ListCodes(bool json) {
 ExitCode RunExplain(const ExplainFlags& flags) {
   if (flags.list) return ListCodes(flags.json);
   if (flags.code.empty()) {
-    llvm::errs() << "cgc explain: name a CODE such as E0302, or --list\n";
-    return kUsage;
+    return UsageError("explain: name a CODE such as E0302, or --list");
   }
   if (const std::optional<Code> code = ParseCode(flags.code)) {
     if (flags.json) {
       llvm::outs() << llvm::formatv("{0:2}\n", ToJson(*code));
     } else {
-      llvm::outs() << CodeName(*code) << ": " << CodeTitle(*code) << "\n\n"
-                   << CodeExplanation(*code) << "\n";
+      Print(*code);
     }
     return kSuccess;
   }
   std::vector<std::string> names;
   for (Code code : AllCodes()) names.push_back(CodeName(code).str());
-  llvm::errs() << "cgc: there is no diagnostic " << flags.code;
-  if (std::string near = DidYouMean(flags.code, names); !near.empty()) {
-    llvm::errs() << "; did you mean " << near << "?";
-  }
-  llvm::errs() << "\n";
-  return kUsage;
+  return UsageError("there is no diagnostic " + flags.code + DidYouMeanHint(flags.code, names));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "compiler/base/diagnostics_json.h"
 #include "compiler/base/limits.h"
 #include "compiler/base/read_file.h"
 #include "llvm/ADT/StringExtras.h"
@@ -16,13 +17,14 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/device_map.h"
 #include "runtime/plan/load.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph {
 namespace {
 
 constexpr int64_t kMaxTextBytes = int64_t{1} << 30;  // of a plan as JSON; other texts are small
 
-Status UsageError(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
+Status Wrong(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
 
 std::string PhaseNames() {
   std::string names;
@@ -88,10 +90,10 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   for (const std::string& define : defines) {
     auto [name, value] = llvm::StringRef(define).split('=');
     if (name.empty() || value.empty()) {
-      return UsageError(fmt::format("-D {}: a definition is NAME=VALUE, such as -D B=128", define));
+      return Wrong(fmt::format("-D {}: a definition is NAME=VALUE, such as -D B=128", define));
     }
     if (!llvm::json::isUTF8(define)) {
-      return UsageError(fmt::format("-D {}: a value is UTF-8 text", llvm::json::fixUTF8(define)));
+      return Wrong(fmt::format("-D {}: a value is UTF-8 text", llvm::json::fixUTF8(define)));
     }
     options.defines[name.str()] = value.str();
   }
@@ -99,20 +101,21 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
     auto [name, file] = llvm::StringRef(text).split('=');
     const std::optional<Phase> phase = ParsePhase(name);
     if (!phase) {
-      return UsageError(fmt::format("--emit {}: the phases are {}", name.str(), PhaseNames()));
+      return Wrong(fmt::format("--emit {}: the phases are {}", name.str(), PhaseNames()));
     }
     options.emit.emplace_back(*phase, file.str());
   }
   if (!stop_after.empty()) {
     options.stop_after = ParsePhase(stop_after);
     if (!options.stop_after) {
-      return UsageError(fmt::format("--stop-after {}: the phases are {}", stop_after, PhaseNames()));
+      return Wrong(fmt::format("--stop-after {}: the phases are {}", stop_after, PhaseNames()));
     }
   }
   return options;
 }
 
-Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output) {
+Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output,
+                             llvm::json::OStream* json) {
   Sources sources;
   Diagnostics diagnostics(sources);
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
@@ -125,43 +128,45 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
       done = {kUsage, nullptr};
     }
   }
-  if (output.json) {
-    diagnostics.PrintJson(llvm::outs());
+  if (json != nullptr) {
+    WriteJson(diagnostics, *json);
   } else if (!output.quiet || diagnostics.has_errors()) {
     diagnostics.Print(llvm::errs(), output.use_color(), output.max_errors);
   }
   return done;
 }
 
-LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
-                         const OutputFlags& output) {
+plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+                               const OutputFlags& output) {
   if (llvm::StringRef(path).endswith(".cgplan")) {
     Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(path);
-    if (!loaded.ok()) return {ReportStatus(loaded.status()), nullptr};
+    if (!loaded.ok()) return {nullptr, ReportStatus(loaded.status())};
     if (Status status = plan::CheckPlan(**loaded); !status.ok()) {
-      return {ReportStatus({status.code(), fmt::format("{}: {}", path, status.message())}), nullptr};
+      return {nullptr,
+              ReportStatus({status.code(), fmt::format("{}: {}", path, status.message())})};
     }
-    return {kSuccess, std::move(*loaded)};
+    return {std::move(*loaded)};
   }
   Result<CompileOptions> options = flags.Options(path);
-  if (!options.ok()) {
-    (void)ReportStatus(options.status());
-    return {kUsage, nullptr};
-  }
-  OutputFlags diagnostics_as_text = output;  // --json belongs to the command's own result
-  diagnostics_as_text.json = false;
-  Compilation done = CompileAndReport(*options, diagnostics_as_text);
-  return {done.exit_code, std::move(done.plan)};
+  if (!options.ok()) return {nullptr, UsageError(options.status().message())};
+  // --json belongs to the command's own result.
+  Compilation done = CompileAndReport(*options, output, nullptr);
+  return {std::move(done.plan), done.exit_code};
 }
 
 ExitCode ReportStatus(const Status& status) {
-  llvm::errs() << "cgc: " << status.message() << "\n";
+  llvm::errs() << "cgc: error: " << status.message() << "\n";
   return status.code() == StatusCode::kNotFound ? kEnvironment : kFailure;
+}
+
+ExitCode UsageError(const std::string& message) {
+  llvm::errs() << "cgc: error: " << message << "\n";
+  return kUsage;
 }
 
 bool WritesOver(const std::string& out, const std::string& in) {
   if (!llvm::sys::fs::equivalent(out, in)) return false;
-  llvm::errs() << "cgc: -o " << out << " is the file that is read; name another one\n";
+  UsageError("-o " + out + " is the file that is read; name another one");
   return true;
 }
 
@@ -194,9 +199,10 @@ Result<uint32_t> FindGraph(const plan::Plan& plan, const std::string& name) {
     names.push_back(plan.graphs[i]->name);
   }
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
-  if (plan.graphs.empty()) return UsageError("the plan has no graph");
-  if (name.empty()) return UsageError("there are several graphs: choose one with --graph: " + all);
-  return UsageError(fmt::format("there is no graph {}; there are {}", name, all));
+  if (plan.graphs.empty()) return Wrong("the plan has no graph");
+  if (name.empty()) return Wrong("there are several graphs: choose one with --graph: " + all);
+  return Wrong(fmt::format("--graph {}: there is no such graph{}; there are: {}", name,
+                           DidYouMeanHint(name, names), all));
 }
 
 }  // namespace cgraph

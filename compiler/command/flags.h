@@ -9,8 +9,13 @@
 
 #include "compiler/base/diagnostics.h"
 #include "compiler/command/compile.h"
+#include "runtime/plan/load.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
+
+namespace llvm::json {
+class OStream;
+}
 
 namespace cgraph {
 
@@ -41,20 +46,18 @@ struct CompileFlags {
 void AddOutputFlags(CLI::App& command, OutputFlags& flags);
 void AddCompileFlags(CLI::App& command, CompileFlags& flags);
 
-// Compiles with its diagnostics printed: to standard error, or as JSON to standard output.
-Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output);
+// Compiles with its diagnostics printed: to standard error, or into an array of `json`.
+Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output,
+                             llvm::json::OStream* json);
 
 // A plan from a .cgplan, or from anything else by compiling it. Without one, what went wrong has
 // been printed and `exit_code` says which kind it was.
-struct LoadedPlan {
-  ExitCode exit_code = kSuccess;
-  std::unique_ptr<plan::Plan> plan;
-};
-LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
-                         const OutputFlags& output);
+plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+                               const OutputFlags& output);
 
-// Prints `status` to standard error and returns the exit code for it.
+// What is no diagnostic, to standard error: "cgc: error: ...". Each returns its exit code.
 ExitCode ReportStatus(const Status& status);
+ExitCode UsageError(const std::string& message);
 
 // Whether writing `out` would destroy `in`, the file that the command reads; says so.
 bool WritesOver(const std::string& out, const std::string& in);

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "compiler/base/diagnostics_json.h"
 #include "compiler/command/commands.h"
 #include "compiler/format/format.h"
 #include "compiler/syntax/parse.h"
@@ -51,10 +52,12 @@ class Formatter {
       exit_code_ = std::max(exit_code_, Handle(file));
     }
     if (flags_.output.json) {
-      const std::string files = llvm::formatv("{0:2}", llvm::json::Value(std::move(results_)));
-      llvm::outs() << "{\n\"files\": " << files << ",\n\"diagnostics\": ";
-      diagnostics_.PrintJson(llvm::outs());
-      llvm::outs() << "}\n";
+      llvm::json::OStream json(llvm::outs(), 1);
+      json.object([&] {
+        json.attribute("files", std::move(results_));
+        json.attributeArray("diagnostics", [&] { WriteJson(diagnostics_, json); });
+      });
+      llvm::outs() << "\n";
     } else {
       diagnostics_.Print(llvm::errs(), flags_.output.use_color(), flags_.output.max_errors);
     }
@@ -104,8 +107,7 @@ class Formatter {
 ExitCode RunFmt(const FmtFlags& flags) {
   for (const std::string& file : flags.files) {
     if (file != "-" || !flags.in_place) continue;
-    llvm::errs() << "cgc fmt: -i needs files; what comes from standard input goes to standard output\n";
-    return kUsage;
+    return UsageError("fmt: -i needs files; what comes from standard input goes to standard output");
   }
   return Formatter(flags).Run();
 }

@@ -11,9 +11,12 @@
 #include "compiler/inspect/report.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "compiler/inspect/simulate/durations.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph {
 namespace {
@@ -53,13 +56,31 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path) {
   return std::optional<Profile>(std::move(*profile));
 }
 
+// A time for a call that no graph makes is most often a misspelt name.
+void WarnOfUnusedTimes(const plan::Plan& plan, const std::vector<uint32_t>& graphs,
+                       const std::optional<Profile>& profile, const std::string& path) {
+  if (!profile) return;
+  std::vector<std::string> names;
+  for (const uint32_t graph : graphs) {
+    for (std::string& name : ProfiledCalls(plan, *plan.graphs[graph])) {
+      names.push_back(std::move(name));
+    }
+  }
+  for (const auto& [name, time] : profile->call_ps) {
+    if (llvm::is_contained(names, name)) continue;
+    llvm::errs() << fmt::format("cgc: warning: {}: no graph here calls `{}`{}\n", path, name,
+                                DidYouMeanHint(name, names));
+  }
+}
+
 ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
-  LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
+  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
   if (!loaded.plan) return loaded.exit_code;
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return ReportStatus(graphs.status());
+  WarnOfUnusedTimes(*loaded.plan, *graphs, *profile, flags.profile);
 
   llvm::json::Array results;
   ExitCode exit_code = kSuccess;
@@ -119,16 +140,16 @@ ExitCode RunViz(const VizFlags& flags) {
   if (WritesOver(flags.out, flags.file)) return kUsage;
   Result<DrawFormat> format = FormatOf(flags);
   if (!format.ok()) {
-    ReportStatus(format.status());
-    return kUsage;
+    return UsageError(format.status().message());
   }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
-  LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
+  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
   Result<uint32_t> graph = FindGraph(*loaded.plan, name);
   if (!graph.ok()) return ReportStatus(graph.status());
+  WarnOfUnusedTimes(*loaded.plan, {*graph}, *profile, flags.profile);
 
   DrawOptions options;
   options.what = *ParseDrawing(flags.what);

@@ -36,14 +36,12 @@ ExitCode RunFromJson(const PlanFlags& flags) {
 ExitCode RunPlan(const PlanFlags& flags) {
   if (!flags.from_json.empty()) {
     if (flags.out.empty() || !flags.plan.empty()) {
-      llvm::errs() << "cgc plan: --from-json JSON needs -o PLAN, and no plan to read\n";
-      return kUsage;
+      return UsageError("plan: --from-json JSON needs -o PLAN, and no plan to read");
     }
     return RunFromJson(flags);
   }
   if (flags.plan.empty()) {
-    llvm::errs() << "cgc plan: name a PLAN to print, or --from-json JSON -o PLAN\n";
-    return kUsage;
+    return UsageError("plan: name a PLAN to print, or --from-json JSON -o PLAN");
   }
   if (WritesOver(flags.out, flags.plan)) return kUsage;
   Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(flags.plan);

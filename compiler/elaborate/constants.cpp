@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph::elaboration {
 namespace {
@@ -31,10 +32,9 @@ void Elaborator::EvaluateConsts() {
   }
   for (const auto& [name, text] : options_.defines) {
     if (llvm::is_contained(names, name)) continue;
-    std::string near = DidYouMean(name, names);
     Report(Code::kE0501, Range(),
            fmt::format("{}: the file has no const `{}`{}", Shown(name, text), name,
-                       near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
+                       DidYouMeanHint(name, names)));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/thread.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph {
 namespace elaboration {
@@ -72,10 +73,9 @@ std::vector<program::GraphId> Elaborator::SelectGraphs() {
   }
   for (const std::string& name : options_.graphs) {
     if (llvm::is_contained(names, name)) continue;
-    std::string near = DidYouMean(name, names);
     Report(Code::kE0526, Range(),
-           fmt::format("the file has no graph `{}`{}", name,
-                       near.empty() ? "" : fmt::format("; did you mean `{}`?", near)));
+           fmt::format("--graph {}: the file has no such graph{}", name,
+                       DidYouMeanHint(name, names)));
   }
   return selected;
 }

@@ -45,24 +45,6 @@ std::string StuckText(const std::string& name, const Simulation& simulation) {
 
 }  // namespace
 
-std::string TimeText(uint64_t picoseconds) {
-  constexpr const char* kUnits[] = {"ps", "ns", "us", "ms", "s"};
-  uint64_t scale = 1;
-  size_t unit = 0;
-  while (unit + 1 < std::size(kUnits) && picoseconds / scale >= 1000) {
-    scale *= 1000;
-    ++unit;
-  }
-  std::string number = std::to_string(picoseconds / scale);
-  if (scale > 1) {
-    const uint64_t thousandths = picoseconds % scale / (scale / 1000);
-    number += fmt::format(".{:03}", thousandths);
-    number.erase(number.find_last_not_of('0') + 1);
-    number.erase(number.find_last_not_of('.') + 1);
-  }
-  return number + " " + kUnits[unit];
-}
-
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
   const std::string name = GraphName(plan, graph);
   if (simulation.hangs()) {

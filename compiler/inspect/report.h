@@ -8,11 +8,9 @@
 #include "compiler/inspect/simulate.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
-
-// "33 ps", "1.204 us": the largest unit in which it is at least 1, at most three decimals.
-std::string TimeText(uint64_t picoseconds);
 
 // Per device busy, transfer, waiting, bubble; the makespan, the lower bounds and the gap.
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);

@@ -1,5 +1,7 @@
 #include "compiler/syntax/misspelt.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace cgraph::syntax {
 namespace {
 
@@ -21,7 +23,24 @@ bool Close(llvm::StringRef word, llvm::StringRef keyword) {
   return EditDistance(word, keyword) <= (keyword.size() < 5 ? 1u : 2u);
 }
 
+// What other languages write there.
+struct Foreign {
+  const char* word;
+  size_t keyword;
+};
+constexpr Foreign kForeign[] = {
+    {"def", Lexer::FN},       {"def", Lexer::METHOD},    {"func", Lexer::FN},
+    {"func", Lexer::METHOD},  {"function", Lexer::FN},   {"function", Lexer::METHOD},
+    {"fun", Lexer::FN},       {"fun", Lexer::METHOD},    {"class", Lexer::ACTOR},
+    {"struct", Lexer::ACTOR}, {"include", Lexer::IMPORT}, {"use", Lexer::IMPORT},
+    {"auto", Lexer::LET},     {"val", Lexer::LET},       {"mut", Lexer::VAR}};
+
 size_t Nearest(llvm::StringRef word, llvm::ArrayRef<size_t> keywords) {
+  for (const Foreign& foreign : kForeign) {
+    if (word == foreign.word && llvm::is_contained(keywords, foreign.keyword)) {
+      return foreign.keyword;
+    }
+  }
   for (size_t keyword : keywords) {
     if (Close(word, FixedSpelling(keyword))) return keyword;
   }
@@ -39,7 +58,12 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
   const llvm::StringRef word = errors.text().slice(lexeme.begin, lexeme.end);
   size_t keyword = antlr4::Token::INVALID_TYPE;
   if (IsName(next.type)) {
-    if (place == Place::kActor) keyword = Nearest(word, kMembers);
+    // In a block too, whose end may be missing: no statement begins with two names and one of these.
+    const size_t third = lexemes[std::min(at + 2, lexemes.size() - 1)].type;
+    const bool like_member = third == Lexer::LPAREN || third == Lexer::COLON;
+    if (place == Place::kActor || (place == Place::kBlock && like_member)) {
+      keyword = Nearest(word, kMembers);
+    }
     if (place == Place::kFile || (keyword == antlr4::Token::INVALID_TYPE && at_margin)) {
       keyword = Nearest(word, kDeclarations);
     }

@@ -83,7 +83,7 @@ ExitCode Compile(const Options& options, const std::string& plan, Signals& signa
   return Report(options, kBug, fmt::format("{} ended with signal {}", compiler, WTERMSIG(status)));
 }
 
-LoadedPlan Read(const Options& options, const std::string& path) {
+plan::LoadedPlan Read(const Options& options, const std::string& path) {
   Result<std::unique_ptr<plan::Plan>> plan = plan::ReadFile(path);
   if (!plan.ok()) return {nullptr, Report(options, plan.status())};
   return {std::move(*plan), kSuccess};
@@ -91,7 +91,7 @@ LoadedPlan Read(const Options& options, const std::string& path) {
 
 }  // namespace
 
-LoadedPlan LoadPlan(const Options& options, Signals& signals) {
+plan::LoadedPlan LoadPlan(const Options& options, Signals& signals) {
   if (!options.is_source()) return Read(options, options.file);
   const TemporaryFolder folder;
   if (folder.path().empty()) {

@@ -6,18 +6,14 @@
 
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
-#include "runtime/plan/plan.h"
+#include "runtime/plan/load.h"
 
 namespace cgraph::command {
 
 // The plan of options.file, compiled where it is a source. Without one, what went wrong has been
 // printed and `exit_code` says which kind it was; cgc's own exit code is passed on. The temporary
 // file of a compilation is gone when this returns.
-struct LoadedPlan {
-  std::unique_ptr<plan::Plan> plan;
-  ExitCode exit_code = kSuccess;
-};
-LoadedPlan LoadPlan(const Options& options, Signals& signals);
+plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
 
 }  // namespace cgraph::command
 

@@ -19,7 +19,7 @@ ExitCode ExitCodeOf(const Status& status) {
 
 ExitCode Report(const Options& options, ExitCode code, const std::string& message) {
   const char* label = code == kBug ? "internal error: " : "error: ";
-  Say(fmt::format("{}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
+  Say(fmt::format("cgrun: {}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
                   options.use_color() ? "\033[0m" : "", message));
   if (code == kBug) Say("this is a bug of cgraph; please report it with the program\n");
   return code;

@@ -14,7 +14,7 @@ void Say(const std::string& text);
 
 ExitCode ExitCodeOf(const Status& status);
 
-// "error: ...", in red when the options want colour. Returns the code, to be returned on.
+// "cgrun: error: ...", in red when the options want colour. Returns the code, to be returned on.
 ExitCode Report(const Options& options, ExitCode code, const std::string& message);
 ExitCode Report(const Options& options, const Status& status);
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/command/messages.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph::command {
 namespace {
@@ -55,8 +56,11 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->take_all()->allow_extra_args(false);
   app.add_option("--output", raw.outputs, "NAME=PATH.npy; without any, results are printed")
       ->take_all()->allow_extra_args(false);
-  app.add_option("--batch", options.batch, "slice this input along dim 0 over several executions, and "
-                                           "concatenate the outputs")
+  app.add_option("--batch", options.batch, "slice this input along dimension 0, by what the graph takes at "
+                                           "once, over several executions whose outputs are "
+                                           "concatenated. A remainder needs a bounded dimension, "
+                                           "n <= B. Several inputs are sliced in step; all others go "
+                                           "to each execution whole")
       ->take_all()->allow_extra_args(false);
   app.add_option("-n,--repeat", options.repeat, "execute this many times")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
@@ -124,39 +128,18 @@ void Understand(Options& options, const Raw& raw) {
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);
 }
 
-// The number of single-character edits between two words.
-size_t Distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown) {
   for (const std::string& word : unknown) {
     if (word.empty() || word[0] != '-') {
       return fmt::format("unexpected argument `{}`: cgrun takes one FILE", word);
     }
-    const std::string flag = word.substr(0, word.find('='));
-    std::string best;
-    size_t least = 3;  // more edits than two are another word
+    std::vector<std::string> flags;
     for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        const size_t distance = Distance(flag, "--" + name);
-        if (distance < least) best = name, least = distance;
-      }
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     }
+    const std::string hint = DidYouMeanHint(word.substr(0, word.find('=')), flags);
     return fmt::format("unknown flag `{}`{}", word,
-                       best.empty() ? "; `cgrun --help` lists them"
-                                    : fmt::format("; did you mean `--{}`?", best));
+                       hint.empty() ? "; `cgrun --help` lists them" : hint);
   }
   return "unexpected arguments";
 }
@@ -185,10 +168,10 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    Say(fmt::format("cgrun: {}\n`cgrun --help` lists the flags\n", error.what()));
+    Say(fmt::format("cgrun: error: {}\n`cgrun --help` lists the flags\n", error.what()));
     parsed.exit_code = kUsage;
   } catch (const Mistake& mistake) {
-    Say(fmt::format("cgrun: {}\n", mistake.why));
+    Say(fmt::format("cgrun: error: {}\n", mistake.why));
     parsed.exit_code = kUsage;
   }
   return parsed;

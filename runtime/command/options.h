@@ -8,17 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace cgraph::command {
+#include "runtime/status/exit_code.h"
 
-// What scripts see; the same for both commands.
-enum ExitCode {
-  kSuccess = 0,
-  kFailure = 1,       // the program or the run failed
-  kUsage = 2,         // wrong flags or names
-  kEnvironment = 3,   // a file, device or library is absent
-  kBug = 70,
-  kInterrupted = 130,
-};
+namespace cgraph::command {
 
 using NameAndValue = std::pair<std::string, std::string>;  // NAME=VALUE
 

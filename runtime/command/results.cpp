@@ -1,6 +1,7 @@
 #include "runtime/command/results.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,14 @@ const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::str
   return nullptr;
 }
 
+// JSON has no numbers for NaN and the infinities: they are the strings that JavaScript and Python's
+// float() read.
+ordered_json FloatJson(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
 ordered_json ElementJson(const Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {
     case plan::DType::bool_: return tensor.as<uint8_t>()[i] != 0;
@@ -33,11 +42,11 @@ ordered_json ElementJson(const Tensor& tensor, int64_t i) {
     case plan::DType::u8: return tensor.as<uint8_t>()[i];
     case plan::DType::i32: return tensor.as<int32_t>()[i];
     case plan::DType::i64: return tensor.as<int64_t>()[i];
-    default: return device::ElementAsDouble(tensor, i);
+    default: return FloatJson(device::ElementAsDouble(tensor, i));
   }
 }
 
-// Nested lists, as NumPy's tolist(); NaN and infinities, which JSON lacks, are null.
+// Nested lists, as NumPy's tolist().
 ordered_json DataJson(const Tensor& tensor, int dim, int64_t first) {
   if (dim == tensor.rank) return ElementJson(tensor, first);
   int64_t row = 1;

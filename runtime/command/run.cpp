@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/command/messages.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -22,14 +23,6 @@ constexpr std::chrono::seconds kGrace{1};
 uint64_t NsSince(Clock::time_point start) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
-
-// "12.3 us".
-std::string TimeText(uint64_t ns) {
-  if (ns < 10'000) return fmt::format("{} ns", ns);
-  if (ns < 10'000'000) return fmt::format("{:.1f} us", ns / 1e3);
-  if (ns < 10'000'000'000) return fmt::format("{:.1f} ms", ns / 1e6);
-  return fmt::format("{:.1f} s", ns / 1e9);
 }
 
 // How far the run is, on a terminal, once it takes long.
@@ -155,13 +148,19 @@ Outcome Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& optio
   return Runner(engine, graph, inputs, options, results).Run();
 }
 
+namespace {
+
+std::string LatencyText(uint64_t ns) { return TimeText(ns * 1000); }
+
+}  // namespace
+
 std::string SummaryText(const Measurements& m) {
-  std::string text = fmt::format("{} executions, {} errors, {:.0f} executions/s", m.executions,
-                                 m.errors, m.per_second());
+  std::string text = fmt::format("{}, {}, {:.0f} executions/s", Counted(m.executions, "execution"),
+                                 Counted(m.errors, "error"), m.per_second());
   if (m.latencies.count() > 0) {
     text += fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
-                        TimeText(m.latencies.Quantile(0.5)), TimeText(m.latencies.Quantile(0.9)),
-                        TimeText(m.latencies.Quantile(0.99)), TimeText(m.latencies.max()));
+                        LatencyText(m.latencies.Quantile(0.5)), LatencyText(m.latencies.Quantile(0.9)),
+                        LatencyText(m.latencies.Quantile(0.99)), LatencyText(m.latencies.max()));
   }
   return text;
 }
@@ -171,15 +170,19 @@ nlohmann::ordered_json SummaryJson(const Measurements& m) {
   for (const auto& [message, count] : m.failures) {
     failures.push_back({{"message", message}, {"count", count}});
   }
+  // Where no execution succeeded there is no latency.
+  nlohmann::ordered_json latency;
+  if (m.latencies.count() > 0) {
+    latency = {{"p50", m.latencies.Quantile(0.5)},
+               {"p90", m.latencies.Quantile(0.9)},
+               {"p99", m.latencies.Quantile(0.99)},
+               {"max", m.latencies.max()}};
+  }
   return {{"executions", m.executions},
           {"errors", m.errors},
           {"failures", failures},
           {"executions_per_second", m.per_second()},
-          {"latency_ns",
-           {{"p50", m.latencies.Quantile(0.5)},
-            {"p90", m.latencies.Quantile(0.9)},
-            {"p99", m.latencies.Quantile(0.99)},
-            {"max", m.latencies.max()}}}};
+          {"latency_ns", latency}};
 }
 
 }  // namespace cgraph::command

@@ -10,11 +10,17 @@
 namespace cgraph::command {
 namespace {
 
-constexpr time_t kTeardownSeconds = 10;  // then the process ends, whatever still runs
+constexpr timespec kForever = {3600, 0};
+// After an interrupt: until it is said what is waited for, and until the process ends, whatever
+// still runs.
+constexpr timespec kPatience = {0, 300'000'000};
+constexpr timespec kTeardown = {10, 0};
 
-// Says it without stdio, whose locks another thread may hold.
+// Without stdio, whose locks another thread may hold.
+void Say(const char* what) { (void)!write(STDERR_FILENO, what, __builtin_strlen(what)); }
+
 [[noreturn]] void EndNow(const char* why) {
-  (void)!write(STDERR_FILENO, why, __builtin_strlen(why));
+  Say(why);
   _exit(kInterrupted);
 }
 
@@ -46,8 +52,9 @@ void Signals::OnReport(std::function<std::string()> report) {
 }
 
 void Signals::Loop() {
+  bool told = false;
   for (;;) {
-    const timespec wait = {interrupted_ ? kTeardownSeconds : 3600, 0};
+    const timespec wait = !interrupted_ ? kForever : told ? kTeardown : kPatience;
     const int signal = sigtimedwait(&signals_, nullptr, &wait);
     if (signal == SIGUSR2) {
       if (done_) return;
@@ -62,6 +69,10 @@ void Signals::Loop() {
         std::lock_guard lock(mutex_);
         if (end_) std::exchange(end_, nullptr)();
       });
+    } else if (interrupted_ && !told) {
+      told = true;
+      Say("\ninterrupted: waiting for the kernel that runs, at most 10 seconds; interrupt again to "
+          "end at once\n");
     } else if (interrupted_) {
       EndNow("\ninterrupted: a kernel that still runs is abandoned\n");
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/plan/plan.h"
+#include "runtime/status/exit_code.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::plan {
@@ -23,6 +24,12 @@ std::vector<uint8_t> ToBytes(const Plan& plan);
 Result<std::unique_ptr<Plan>> ReadFile(const std::string& path);
 // To a temporary file beside `path`, then renamed over it.
 Status WriteFile(const Plan& plan, const std::string& path);
+
+// What a command that wants a plan gets: the plan, or why there is none, which has been printed.
+struct LoadedPlan {
+  std::unique_ptr<Plan> plan;
+  ExitCode exit_code = kSuccess;
+};
 
 // JSON both ways without loss, by the schema that is compiled in.
 std::string ToJson(const Plan& plan);

@@ -6,12 +6,24 @@
 import argparse
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
 import tempfile
 
 CATALOGUE = pathlib.Path(__file__).resolve().parents[2] / "compiler/base/diagnostics.def"
+
+# Codes that no short program shows, or that need more than one file.
+WITHOUT_EXAMPLE = {
+    "E0102": "a file of more than 64 MiB", "E0103": "a file that is not UTF-8",
+    "E0104": "4 million tokens", "E0105": "200 brackets in each other", "E0106": "100 errors",
+    "E0307": "two imported files", "E0317": "a damaged library",
+    "E0505": "a value that is known only while elaborating", "E0506": "such a value",
+    "E0514": "such a value", "E0527": "such a value", "E0529": "such a value",
+    "E0530": "such a value",
+    **{f"E07{i}": "not in the language yet" for i in range(10, 18)},
+}
 
 checks = 0
 
@@ -61,7 +73,7 @@ def explain(cgc):
         out, _ = cgc("explain", code)
         expect(out.startswith(f"{first['code']}: {first['title']}\n\n{first['explanation']}"), out)
     expect(json.loads(cgc("explain", first["code"], "--json")[0]) == first, "one code as JSON")
-    says(cgc("explain", "E010", status=2)[1], "there is no diagnostic E010; did you mean E0101?")
+    says(cgc("explain", "E010", status=2)[1], "there is no diagnostic E010 (did you mean `E0101`?)")
     says(cgc("explain", status=2)[1], "name a CODE", "--list")
     cgc("explain", "--list", "E0101", status=2)
 
@@ -93,7 +105,227 @@ def viz(cgc):
     expect(line not in out, "a plan may name any file: none is opened")
 
 
-TESTS = [explain, viz]
+def examples(cgc):
+    """Each diagnostic is explained with a program that gets it, and nothing else."""
+    for entry in json.loads(cgc("explain", "--list", "--json")[0])["diagnostics"]:
+        code, example = entry["code"], entry["example"]
+        if code in WITHOUT_EXAMPLE:
+            expect(not example, f"{code} has an example, and is excused from having one")
+            continue
+        expect(example, f"{code} has no example in compiler/base/examples")
+        flags = re.match(r"// cgc check (.*)\n", example)
+        cgc.write("example.cgraph", example)
+        words = ["check", "example.cgraph", "--json", *(flags[1].split() if flags else [])]
+        found = subprocess.run([cgc.cgc, *words], cwd=cgc.folder, capture_output=True, text=True)
+        told = json.loads(found.stdout)
+        expect({d["code"] for d in told} == {code}, f"the example of {code} gets {told}\n{example}")
+        expect(max(map(len, example.split("\n"))) <= 90, f"the example of {code} is too wide")
+        says(cgc("explain", code)[0], "For example this is refused:" if code[0] == "E" else "  ")
+
+
+# Three bodies in each of which any statement may go wrong, and declarations around them.
+SOUND = """import std.tensor
+import std.nn
+
+const N = 4
+
+fn scaled(x: f32[4, 4], k: int) -> f32[4, 4] {
+  let y = relu((x @ x) * k)
+  let z = y + x * 2.0
+  return relu(z)
+}
+
+actor First(k: int) {
+  state w: f32[4, 4] = ones()
+  method one(x: f32[4, 4]) -> f32[4, 4] {
+    let y = relu((x @ w) * k)
+    let z = y + x * 2.0
+    return relu(z)
+  }
+  method two(x: f32[4, 4]) -> f32[4, 4] {
+    let y = scaled(relu(x), k)
+    let z = y - x * 2.0
+    return relu(z)
+  }
+  method three(x: f32[4, 4]) -> f32[4, 4] {
+    let y = relu(x + (w * k))
+    let z = y * x + 2.0
+    return scaled(z, 2)
+  }
+}
+
+actor Second() {
+  method only(x: f32[4, 4]) -> f32[4, 4] {
+    let y = scaled(relu(x), N)
+    let z = y - x + 2.0
+    return relu(z)
+  }
+}
+
+place first = First(1) on cpu[0]
+place second = Second() on cpu[1]
+
+graph whole(x: f32[4, 4]) -> f32[4, 4] {
+  let y = first.two(first.one(x))
+  let z = second.only(y) + x
+  return relu(first.three(z))
+}
+
+graph part(x: f32[4, 4]) -> f32[4, 4] { return first.one(x) }
+"""
+
+
+def mistakes_in(lines):
+    """Every way to go wrong: (kind, first line, the body or declaration that it is in, edit)."""
+    found, body = [], 0
+    for i, line in enumerate(lines):
+        if line.lstrip().startswith(("fn", "method", "graph", "actor", "place", "const")):
+            body = i
+        if re.match(r"  +(let|return) .*\)$", line):
+            found.append(("a missing parenthesis", i, body, line[:-1]))
+        if line == "  }":
+            found.append(("a missing brace", i - 1, body, None))
+        if line.lstrip().startswith("let "):
+            found.append(("a misspelt let", i, body, line.replace("let ", "lett ", 1)))
+        for sign in (" + ", " - ", " * "):
+            if sign in line and line.lstrip().startswith("let z"):
+                found.append(("a stray operator", i, body, line.replace(sign, sign + "* ", 1)))
+        word = re.match(r" *(fn|method|graph|actor|place|const) ", line)
+        if word and word[1] not in ("fn",):
+            wrong = word[1][:-2] + word[1][-1] + word[1][-2]
+            found.append(("a misspelt declaration", i, body, line.replace(word[1], wrong, 1)))
+    return found
+
+
+def lines_of_errors(cgc, lines):
+    cgc.write("wrong.cgraph", "\n".join(lines) + "\n")
+    told = json.loads(cgc("check", "--json", "wrong.cgraph", status=1)[0])
+    return [d["line"] for d in told], told
+
+
+def with_mistakes(lines, chosen):
+    """The lines with mistakes in them, and the lines where these should be reported."""
+    changed, at = list(lines), []
+    for kind, line, body, edit in chosen:
+        at.append(line)
+        changed[line if edit is not None else line + 1] = edit
+    new_number, number = {}, 0
+    for i, line in enumerate(changed):
+        number += line is not None
+        new_number[i] = number
+    return [line for line in changed if line is not None], sorted(new_number[i] for i in at)
+
+
+def mistakes(cgc):
+    """What is wrong at several places is reported once at each, and nothing else."""
+    lines = SOUND.split("\n")[:-1]
+    cgc.write("sound.cgraph", SOUND)
+    cgc("check", "sound.cgraph")
+    every = mistakes_in(lines)
+    kinds = sorted({kind for kind, *_ in every})
+    expect(len(kinds) == 5 and len(every) > 40, f"{len(every)} mistakes of {kinds}")
+    rng = random.Random(5)
+    trials = [[mistake] for mistake in every]
+    while len(trials) < len(every) + 60:
+        chosen = [rng.choice([m for m in every if m[0] == kind]) for kind in kinds]
+        if len({body for _, _, body, _ in chosen}) == len(chosen):
+            trials.append(chosen)
+    for chosen in trials:
+        wrong, wanted = with_mistakes(lines, chosen)
+        got, told = lines_of_errors(cgc, wrong)
+        expect(got == wanted, f"{[m[0] for m in chosen]}: errors at lines {got}, not {wanted}\n"
+               + "\n".join(wrong) + f"\n{json.dumps(told, indent=1)}")
+
+
+def spelling(cgc):
+    """Names that are nearly right get the right one, as text and as a fix."""
+    sound = """import std.nn
+const BATCH = 4
+actor Layer(width: int) {
+  method hidden(x: f32[4]) -> (scores: f32[4], label: f32[4]) { return (scores: x, label: x) }
+}
+place first = Layer(width: 1) on cpu[0]
+fn twice(x: f32[4], factor: int) -> f32[4] { return relu(x) }
+graph classify(x: f32[4]) -> f32[4] inflight 2 {
+  let h = first.hidden(x)
+  return twice(h.scores, factor: BATCH) via shm
+}
+"""
+    cgc.write("sound.cgraph", sound)
+    cgc("check", "sound.cgraph")
+    for right, wrong, meant in [
+            ("relu(x)", "rleu(x)", "relu"), ("(h.scores", "(h.score", "scores"),
+            ("factor: BATCH", "facter: BATCH", "factor"), ("first.hidden(", "first.hiden(", "hidden"),
+            ("BATCH)", "BACTH)", "BATCH"), ("x: f32[4], f", "x: float32[4], f", "f32"),
+            ("x: f32[4], f", "x: f23[4], f", "f32"), ("fn twice", "def twice", "fn"),
+            ("fn twice", "func twice", "fn"), ("method hidden", "def hidden", "method"),
+            ("actor Layer", "class Layer", "actor"), ("width: 1", "widht: 1", "width"),
+            ("= Layer(", "= Leyer(", "Layer"), ("inflight 2", "inflihgt 2", "inflight"),
+            ("via shm", "via smh", "shm"), ("let h", "lte h", "let"),
+            ("graph classify", "grahp classify", "graph"), ("place first", "plcae first", "place")]:
+        expect(sound.count(right) == 1, f"{right} is not once in the program")
+        cgc.write("wrong.cgraph", sound.replace(right, wrong))
+        told = json.loads(cgc("check", "--json", "wrong.cgraph", status=1)[0])
+        says(told[0]["message"], f"`{meant}`" if "float32" in wrong else f"did you mean `{meant}`?")
+        says(cgc("check", "wrong.cgraph", status=1)[1], told[0]["message"])
+        for fix in told[0]["fixes"]:
+            line = sound.replace(right, wrong).split("\n")[fix["line"] - 1]
+            mended = line[:fix["column"] - 1] + fix["text"] + line[fix["end_column"] - 1:]
+            expect(fix["file"] == "wrong.cgraph" and fix["text"] == meant, fix)
+            expect(mended in sound, f"{mended} is no mend")
+    says(cgc("check", "sound.cgraph", "-D", "BACTH=3", status=1)[1], "did you mean `BATCH`?")
+    says(cgc("check", "sound.cgraph", "--graph", "clasify", status=1)[1], "did you mean `classify`?")
+    cgc("compile", "sound.cgraph", "-q")
+    says(cgc("simulate", "sound.cgplan", "--graph", "clasify", status=1)[1], "did you mean `classify`?")
+    says(cgc("check", "sound.cgraph", "--grpah", "g", status=2)[1], "did you mean `--graph`?")
+    says(cgc("chekc", "sound.cgraph", status=2)[1], "did you mean `check`?")
+    says(cgc("explain", "E010", status=2)[1], "did you mean `E0101`?")
+
+
+def compile_flags(cgc):
+    cgc.write("g.cgraph", "import std.tensor\nconst N = 2\nactor A() {\n"
+              "  method f(x: f32[N]) -> f32[N] { return x + x }\n}\nplace a = A() on cpu[0]\n"
+              "graph g(x: f32[N], y: f32[N]) -> f32[N] { return a.f(x) }\n")
+    phases = ["syntax", "program", "graph", "transports", "schedule", "plan"]
+    for i, phase in enumerate(phases):
+        out, _ = cgc("compile", "g.cgraph", "--emit", phase, "--stop-after", phase, "-q")
+        expect(out, f"--emit {phase} prints nothing")
+        expect(not (cgc.folder / "g.cgplan").exists() or phase == "plan", f"--stop-after {phase} writes")
+        cgc("compile", "g.cgraph", "--emit", f"{phase}=out.txt", "--stop-after", phase, "-q")
+        expect((cgc.folder / "out.txt").read_text() == out, f"--emit {phase}=FILE")
+        _, error = cgc("compile", "g.cgraph", "--time-phases", "--stop-after", phase, "-q")
+        expect(len(re.findall(r"^\w+ +[\d.]+ ms$", error, re.M)) > i // 2, error)
+    says(cgc("compile", "g.cgraph", "--emit", "plans", status=2)[1], "cgc: error: --emit plans",
+         "syntax, program, graph")
+    says(cgc("compile", "g.cgraph", "--stop-after", "x", status=2)[1], "--stop-after x")
+    says(cgc("compile", "g.cgraph", "--emit", "graph=no/folder", status=3)[1], "cannot write no/folder")
+    says(cgc("check", "g.cgraph", "--emit", "graph", "--json", status=2)[1], "PHASE=FILE")
+    # A warning is an error when that is asked for.
+    says(cgc("check", "g.cgraph")[1], "warning: ", "[W0301]")
+    expect(cgc("check", "g.cgraph", "-q")[1] == "", "-q prints no warnings")
+    says(cgc("check", "g.cgraph", "--Werror", status=1)[1], "error: ", "[W0301]")
+    cgc.write("many.cgraph", "".join(f"const A{i} = missing{i}\n" for i in range(30)))
+    for flags, shown in (([], 20), (["--max-errors", "3"], 3), (["--max-errors", "0"], 30)):
+        _, error = cgc("check", "many.cgraph", *flags, status=1)
+        expect(error.count("[E0301]") == shown, f"{flags}: {error.count('[E0301]')} errors")
+        held_back = f"cgc: {30 - shown} more errors held back" if shown < 30 else ""
+        expect(held_back in error and ("held back" in error) == (shown < 30), error)
+    # Colours: only when asked for, or on a terminal.
+    expect("\033[" in cgc("check", "many.cgraph", "--color", "always", status=1)[1], "--color=always")
+    expect("\033[" not in cgc("check", "many.cgraph", status=1)[1], "no colours into a pipe")
+    # Several files are one document.
+    told = json.loads(cgc("check", "--json", "many.cgraph", "g.cgraph", "many.cgraph", status=1)[0])
+    expect([d["file"] for d in told].count("many.cgraph") == 60 and told[30]["code"] == "W0301", told)
+    # A time for what nothing calls, and an ending that says no format.
+    cgc.write("profile.json", '{"calls": {"A.f": 3, "A.ff": 4}}')
+    says(cgc("simulate", "g.cgraph", "--profile", "profile.json")[1],
+         "cgc: warning: profile.json: no graph here calls `A.ff` (did you mean `A.f`?)")
+    says(cgc("viz", "g.cgraph", "-o", "g.gif", status=2)[1], "cgc: error: no picture ends in `.gif`", "--format")
+    says(cgc("check", "none.cgraph", status=3)[1], "cgc: error: cannot read none.cgraph")
+    says(cgc("compile", "g.cgraph")[1], "1 graph, ", " instructions, proved")
+
+
+TESTS = [explain, examples, mistakes, spelling, compile_flags, viz]
 
 
 def main():

@@ -101,6 +101,8 @@ def literals_and_text(run):
     out, error = run.graph("look", "--input", "x=[[1,2.5],[-inf,1e-3]]")
     expect(out == "result: f32[2, 2] =\n[[   0.5   1.25]\n [  -inf 0.0005]]\n", out)
     says(error, "probe x: f32[2, 2]")
+    out, _ = run.graph("look", "--input", "x=[[nan,inf],[-inf,4]]", "--json")
+    expect(json.loads(out)["outputs"]["result"]["data"] == [["NaN", "Infinity"], ["-Infinity", 2.0]], out)
     out, _ = run.graph("either", "--input", "a_=[true,false,0]", "--input", "b_=[false,1,false]")
     expect(out == "result: bool[3] = [ true  true false]\n", out)
     for value, words in {
@@ -148,12 +150,18 @@ def usage(run):
             ("--isolate", "actor"): "unknown flag `--isolate`", ("--timeout", "-1"): "--timeout",
             ("-D", "N=3"): "need a .cgraph", ("--input", "x"): "expected NAME=",
             ("--input", "x=1", "--input", "x=2"): "--input x is there twice",
-            ("--graph", "nothing"): "no such graph; it has add, count", ("-n", "0"): "--repeat",
+            ("-n", "0"): "--repeat",
             ("--json", "-v"): "exclude each other",
     }.items():
         file = ["program.cgplan"] if arguments else []
         says(run(*file, *arguments, status=2)[1], words)
     says(run("program.cgplan", status=2)[1], "pick one with --graph: add, count")
+    for file in ("program.cgplan", "program.cgraph"):
+        says(run(file, "--graph", "coutn", "--input", "x=1", status=1)[1], "--graph coutn",
+             "no such graph (did you mean `count`?)")
+    says(run.graph("add", "--input", "x=[1]", "--output", "resutl=z.npy", status=2)[1],
+         "did you mean `result`?")
+    says(run.graph("add", "--inptu", "x=[1]", status=2)[1], "cgrun: error: ", "did you mean `--input`?")
     says(run.graph("add", status=2)[1], "needs the input x: i64[n <= 8]")
     says(run.graph("add", "--input", "z=1", "--input", "x=[1]", status=2)[1], "it has x: i64[n <= 8]")
     says(run.graph("add", "--input", "x=[1]", "--output", "z=z.npy", status=2)[1], "it has result")
@@ -213,7 +221,17 @@ def repeats(run):
     run.graph("count", "--input", "x=1", "-n", "20", "--profile", "profile.json")
     profile = json.loads((run.folder / "profile.json").read_text())
     expect(profile["unit"] == "ns" and profile["calls"].get("A.count", 0) > 0, str(profile))
-    says(run.graph("add", "--input", "x=[1]", "-v")[1], "workers", "0 allocations after the start")
+    says(run.graph("add", "--input", "x=[1]", "-v")[1], "worker", "0 allocations after the start")
+    told = json.loads(out)
+    expect(told["latency_ns"] is None and told["errors"] == 1, "a failed run has no latency")
+    # What cannot be written is found out before anything runs.
+    for flags in (["--profile", "no/folder.json"], ["--profile", "."], ["--output", "result=no/x.npy"]):
+        start = time.monotonic()
+        _, error = run.graph("nap", "--input", "ms=20000", *flags, status=3)
+        says(error, "cgrun: error: cannot write ")
+        expect(time.monotonic() - start < 10, f"{flags} is found out after the run")
+    _, error = run.graph("count", "--input", "x=1", "-n", "1")
+    says(error, "1 execution, 0 errors")
 
 
 def sources(run):
@@ -250,11 +268,13 @@ def interrupts(run):
         expect(process.returncode == 130, f"exit code {process.returncode} after {sent}\n{error}")
         expect(time.monotonic() - start < 5, f"took {time.monotonic() - start} s to end")
         says(error.decode(), "a.nap", "interrupted after ")
-    # Twice: at once, although a kernel still runs.
+    # Twice: at once, although a kernel still runs, which is said before.
     process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=60000")
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    told = b""
+    while b"interrupt again" not in told:
+        told += os.read(process.stderr.fileno(), 1000)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     expect(process.returncode == 130, f"exit code {process.returncode} after two interrupts")
@@ -282,7 +302,7 @@ def device_maps(run):
     """Logical devices bound to cores; what is not there is refused by name."""
     out, error = run.graph("count", "--input", "x=1", "--device-map", "cpu[0]=cpu:0,gpu[1]=cpu:0", "-v")
     says(out, "= 31")
-    says(error, "1 workers")
+    says(error, "1 worker,")
     says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0")[0], "= 31")
     for value, *words in [("gpu[0]=cpu:0", "no device `gpu[0]`", "cpu[0], gpu[1]"),
                           ("gpu[1]=cuda:0", "no CUDA devices"),

@@ -72,9 +72,13 @@ def diagnostics(tools):
     """Every diagnostic with its long text."""
     told = subprocess.run([str(tools["cgc"]), "explain", "--list", "--json"], capture_output=True,
                           text=True, check=True).stdout
-    return "\n" + "".join(f"## {d['code']}\n\n{d['severity'].capitalize()}: {d['title']}.\n\n"
-                          f"```text\n{d['explanation'].strip()}\n```\n\n"
-                          for d in json.loads(told)["diagnostics"])
+    text = "\n"
+    for d in json.loads(told)["diagnostics"]:
+        text += (f"## {d['code']}\n\n{d['severity'].capitalize()}: {d['title']}.\n\n"
+                 f"```text\n{d['explanation'].strip()}\n```\n\n")
+        if d["example"]:
+            text += f"For example:\n\n```text\n{d['example'].strip()}\n```\n\n"
+    return text
 
 
 FLAG = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")

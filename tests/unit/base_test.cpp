@@ -57,7 +57,7 @@ TEST_CASE("diagnostics print by position, with their line, notes and fixes") {
         "    2 |  lett \xc3\xa9 = 2\n"
         "      |  ^~~~\n"
         "      = fix: write 'let'\n"
-        "cgraph: error: nowhere [E0101]\n");
+        "cgc: error: nowhere [E0101]\n");
 }
 
 TEST_CASE("the same code at the same place is reported once") {

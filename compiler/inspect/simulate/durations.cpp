@@ -1,29 +1,38 @@
 #include "compiler/inspect/simulate/durations.h"
 
 #include <optional>
+#include <set>
 #include <string>
 
 namespace cgraph {
 namespace {
 
-// What a profile says of a call by name: of "Actor.method", or of an op outside a method.
+// The names by which a profile may call it: "Actor.method", then the method's or op's own.
+std::vector<std::string> NamesOf(const plan::Plan& plan, const plan::Call& call) {
+  if (call.method() == plan::kNone) return {};
+  const std::string& method = plan.names[call.method()];
+  if (call.place() == plan::kNone) return {method};
+  return {plan.actors[call.place()]->class_name + "." + method, method};
+}
+
 std::optional<uint64_t> NamedTime(const plan::Plan& plan, const plan::Call& call,
                                   const Profile& profile) {
-  if (call.method() == plan::kNone) {
-    return std::nullopt;
+  for (const std::string& name : NamesOf(plan, call)) {
+    const auto found = profile.call_ps.find(name);
+    if (found != profile.call_ps.end()) return found->second;
   }
-  const std::string& method = plan.names[call.method()];
-  if (call.place() != plan::kNone) {
-    const auto found = profile.call_ps.find(plan.actors[call.place()]->class_name + "." + method);
-    if (found != profile.call_ps.end()) {
-      return found->second;
-    }
-  }
-  const auto found = profile.call_ps.find(method);
-  return found != profile.call_ps.end() ? std::optional(found->second) : std::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace
+
+std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph& graph) {
+  std::set<std::string> names;
+  for (const plan::Call& call : graph.calls) {
+    for (std::string& name : NamesOf(plan, call)) names.insert(std::move(name));
+  }
+  return {names.begin(), names.end()};
+}
 
 std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
                                 const Profile* profile) {

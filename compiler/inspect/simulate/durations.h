@@ -7,6 +7,7 @@
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_DURATIONS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "compiler/cost/profile.h"
@@ -17,6 +18,9 @@ namespace cgraph {
 // In picoseconds, by instruction; signals and waits take none. `profile` may be null.
 std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
                                 const Profile* profile);
+
+// The names under which a profile can give a time for a call of the graph.
+std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph& graph);
 
 }  // namespace cgraph
 
