@@ -20,7 +20,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Where expectations stand under the lines that they are about, or how it is written is what is
 # tested, a text is as it is.
-AS_WRITTEN = ["tests/golden/cases", "tests/syntax/traps.cgraph", "stdlib"]
+AS_WRITTEN = ["tests/golden/cases", "tests/syntax/traps.cgraph"]
 COLUMNS = 100
 
 COMMENT = r"//[^\n]*|/\*.*?\*/"
