@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   for (auto& [name, run] : commands) {
     if (cgc.got_subcommand(name)) exit_code = run();
   }
+  llvm::errs().clear_error();  // where nobody listens, which LLVM would end the process for
   // A full disk or a closed pipe shows only now: what was printed is not there.
   llvm::outs().flush();
   if (llvm::outs().has_error()) {

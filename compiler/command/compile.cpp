@@ -87,7 +87,10 @@ bool Pipeline::Finish(Phase phase, PrintFunction print) {
     }
     std::error_code error;
     llvm::raw_fd_ostream out(file, error);
-    if (!error) print(out);
+    if (!error) {
+      print(out);
+      out.close();  // a full disk shows only now
+    }
     if (error || out.has_error()) {
       llvm::errs() << "cgc: error: cannot write " << file << "\n";
       out.clear_error();

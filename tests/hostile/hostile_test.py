@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Bad input to both commands: files that nobody means well with.
+"""Bad input to both commands: files, flags and streams that nobody means well with.
 
   hostile_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--no-memory-limit]
 
@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import resource
+import stat
 import struct
 import subprocess
 import sys
@@ -57,6 +58,8 @@ class Commands:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if self.limit:
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            for stream in streams.get("closed", ()):
+                os.close(stream)
 
         files = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         files.update({name: file for name, file in streams.items() if name in files})
@@ -86,6 +89,149 @@ class Commands:
         if took > 20:
             print(f"slow: {shown} took {took:.1f} s")
         return text
+
+
+def named_files(run):
+    """Files that are absent, or no files."""
+    folder = run.folder
+    (folder / "folder.cgraph").mkdir()
+    (folder / "folder.cgplan").mkdir()
+    (folder / "folder.npy").mkdir()
+    for kind in ("cgraph", "cgplan", "npy", "safetensors"):
+        os.symlink("/dev/zero", folder / f"zero.{kind}")
+        os.symlink(f"circle.{kind}", folder / f"circle.{kind}")
+    run(("cgc", "check", "none.cgraph"), 3, "cannot read none.cgraph: No such file", "E0101")
+    run(("cgc", "check", "folder.cgraph"), 3, "Is a directory")
+    run(("cgc", "check", "circle.cgraph"), 3, "Too many levels of symbolic links")
+    run(("cgc", "check", "zero.cgraph"), 1, "more than 67108864 bytes", "E0102")
+    run(("cgc", "check", "/dev/stdin"), 0, given=(ACTOR + GRAPH).encode())
+    run(("cgc", "check", ""), 3, "cannot read")
+    run(("cgc", "check", "a" * 5000), 3, "File name too long")
+    for command in (("cgc", "verify"), ("cgc", "plan"), ("cgrun",)):
+        run((*command, "none.cgplan"), 3, "none.cgplan: No such file")
+        run((*command, "folder.cgplan"), 3, "Is a directory")
+        run((*command, "zero.cgplan"), 1, "not a plan")
+        run((*command, "circle.cgplan"), 3, "Too many levels of symbolic links")
+        run((*command, "/dev/null"), 1, "not a plan")
+    run(("cgrun", "tiny.cgplan", "--input", "x=none.npy"), 3, "cannot read none.npy: No such file")
+    run(("cgrun", "tiny.cgplan", "--input", "x=folder.npy"), 3, "Is a directory")
+    run(("cgrun", "tiny.cgplan", "--input", "x=zero.npy"), 1, "it is no .npy file")
+    run(("cgrun", "tiny.cgplan", "--input", "x=-"), 1, "standard input: it is no .npy file")
+    run(("cgc", "plan", "--from-json", "folder.cgraph", "-o", "o.cgplan"), 3, "Is a directory")
+    run(("cgc", "plan", "--from-json", "none.json", "-o", "o.cgplan"), 3, "cannot read none.json")
+    run(("cgc", "simulate", "tiny.cgplan", "--profile", "none.json"), 3, "cannot read none.json")
+    run(("cgc", "check", run.write("cut.cgraph", (ACTOR + GRAPH)[:-20])), 1, "E02")
+    run(("cgc", "check", run.write("bytes.cgraph", bytes(range(256)) * 40)), 1, "UTF-8", "E0103")
+    run(("cgc", "check", run.write("utf16.cgraph", (ACTOR + GRAPH).encode("utf-16"))), 1, "E0103")
+    run(("cgc", "check", run.write("nul.cgraph", ACTOR + "\0" + GRAPH)), 1, "E0211")
+
+
+def strange_names(run):
+    """Names that are no text are used as they are, and what is made of them can be read again."""
+    source = run.write(b"\xff\xfe.cgraph", ACTOR + GRAPH)
+    run(("cgc", "check", source), 0)
+    run(("cgc", "compile", source, "-o", "strange.cgplan"), 0, "proved")
+    run(("cgc", "verify", "strange.cgplan"), 0, "proved")
+    run(("cgc", "plan", "--json", "strange.cgplan"), 0, '"files"')
+    run(("cgrun", source, *X), 0, "[2. 4. 6. 8.]")
+    run(("cgc", "check", b"\xff.cgraph"), 3, "cannot read")
+    run(("cgc", "compile", "tiny.cgraph", "-o", b"\xff.cgplan"), 0)
+    run(("cgc", "compile", "strings.cgraph", "-D", b"S=\xff", "-o", "o.cgplan"), 2, "UTF-8")
+    newline = run.write("a\nb.cgraph", ACTOR + GRAPH)
+    run(("cgrun", newline, *X), 0, "[2. 4. 6. 8.]")
+
+
+def flags(run):
+    """Numbers and names that no flag can mean."""
+    huge = "9" * 100
+    for number in ("0", "-1", "1025", huge, "nan", "", "1e3", "x"):
+        run(("cgc", "compile", "tiny.cgraph", "-o", "o.cgplan", "--inflight", number), 2, "--inflight")
+        run(("cgrun", "tiny.cgplan", *X, "--inflight", number), 2, "--inflight")
+        run(("cgrun", "tiny.cgplan", *X, "--workers", number), 2, "--workers")
+    for number in ("0", "-1", huge, "nan", "", "x"):
+        run(("cgrun", "tiny.cgplan", *X, "--repeat", number), 2, "--repeat")
+        run(("cgrun", "tiny.cgplan", *X, "--timeout", number), 2, "--timeout")
+        run(("cgc", "simulate", "tiny.cgplan", "--executions", number), 2, "--executions")
+    for number in ("-1", huge, "x"):
+        run(("cgrun", "tiny.cgplan", *X, "--warmup", number), 2, "--warmup")
+        run(("cgc", "check", "tiny.cgraph", "--max-errors", number), 2, "--max-errors")
+        run(("cgc", "verify", "tiny.cgplan", "--capacity", number), 2, "--capacity")
+    run(("cgrun", "tiny.cgplan", *X, "--workers", "1024"), 0, "[2. 4. 6. 8.]")
+    run(("cgrun", "tiny.cgplan", *X, "--inflight", "1024"), 1, "compile with --inflight 1024")
+    run(("cgc", "compile", "tiny.cgraph", "-o", "inflight.cgplan", "--inflight", "1024"), 0)
+    run(("cgrun", "inflight.cgplan", *X, "--repeat", "3000"), 0, "3000 executions, 0 errors")
+    for define, *words in (("N", "NAME=VALUE"), ("N=", "NAME=VALUE"), ("=3", "NAME=VALUE")):
+        run(("cgc", "check", "consts.cgraph", "-D", define), 2, *words)
+    for define, *words in (("N=99999999999999999999", "E0502"), ("N=1.5", "E0502"), ("N=nan", "E0502"),
+                           ("N=-1", "E0504"), ("N=9223372036854775807", "E0524"), ("M=1", "E0501"),
+                           ("F=inf", "E0502"), ("F=1e999", "E0502"), ("N=(((((1", "E0502"),
+                           ("N=" + "9" * 100_000, "E0502")):
+        text = run(("cgc", "check", "consts.cgraph", "-D", define), 1, *words)
+        if len(text) > 1000:
+            run.failures.append(f"-D {define[:20]}...: a message of {len(text)} bytes")
+    run(("cgrun", "tiny.cgplan", "--input", "x=" + "[" * 100_000), 1, "at most 8 dimensions")
+    run(("cgrun", "tiny.cgplan", "--input", "x=[" + "1," * 1_0000), 1, "x")
+    run(("cgrun", "tiny.cgplan", "--input", "x=[nan,inf,-inf,1e999]"), (0, 1))
+    run(("cgrun", "ints.cgplan", "--input", "x=[1,nan,3,4]"), 1, "`nan` is no i64")
+    run(("cgrun", "ints.cgplan", "--input", "x=[1,1e3,3,4]"), 1, "is no i64")
+    run(("cgrun", "ints.cgplan", "--input", "x=" + "9" * 100_000), 1, "i64")
+    run(("cgrun", "tiny.cgplan", *X, "--graph", "h"), 2, "--graph h")
+    run(("cgrun", "tiny.cgplan", *X, "--batch", "y"), 2, "--batch y")
+    run(("cgrun", "tiny.cgplan", *X, "--weights", "/nowhere"), 0)
+    run(("cgc", "explain", "E9999"), (1, 2), "E9999")
+    run(("cgc", "viz", "tiny.cgplan", "--what", "soul"), 2, "soul")
+    run(("cgc", "compile", "tiny.cgraph", "--emit", "soul"), 2, "soul")
+    run(("cgc", "x" * 100_000), 2)
+
+
+def outputs(run):
+    """Places that cannot be written, or must not be replaced."""
+    (run.folder / "plain").write_text("a file")
+    os.symlink("linked.cgplan.real", run.folder / "linked.cgplan")
+    (run.folder / "linked.cgplan.real").write_text("")
+    for where, words in (("/nowhere/o", "No such file"), ("folder.cgplan", "Is a directory"),
+                         ("/dev/full", "No space left"), ("plain/o", "Not a directory"),
+                         ("/proc/o", ""), ("", "")):
+        if where:
+            run(("cgc", "compile", "tiny.cgraph", "-o", where), 3, words)
+            run(("cgc", "compile", "tiny.cgraph", "-o", "o.cgplan", "--emit", f"plan={where}"), 3)
+            run(("cgc", "viz", "tiny.cgplan", "--format", "dot", "-o", where), 3, "cannot write")
+            run(("cgc", "plan", "tiny.cgplan", "--json", "-o", where), 3, "cannot write")
+            run(("cgrun", "tiny.cgplan", *X, "--output", f"result={where}"), 3, "cannot write", words)
+            run(("cgrun", "tiny.cgplan", *X, "--profile", where), 3, "cannot write")
+    if not stat.S_ISCHR(os.stat("/dev/full").st_mode):
+        run.failures.append("/dev/full is no device any more")
+    run(("cgc", "compile", "tiny.cgraph", "-o", "/dev/null"), 0)
+    if not stat.S_ISCHR(os.stat("/dev/null").st_mode):
+        run.failures.append("/dev/null is no device any more")
+    run(("cgc", "compile", "tiny.cgraph", "-o", "linked.cgplan"), 0)
+    run(("cgc", "verify", "linked.cgplan.real"), 0, "proved")
+    if not (run.folder / "linked.cgplan").is_symlink():
+        run.failures.append("a link was replaced by a plan")
+    run(("cgc", "compile", "tiny.cgraph", "-o", "tiny.cgraph"), 2, "the file that is read")
+    run(("cgc", "compile", "tiny.cgraph", "-o", "./tiny.cgraph"), 2, "the file that is read")
+
+
+def streams(run):
+    """Standard streams that are closed, full, or gone."""
+    full = open("/dev/full", "wb")
+    run(("cgrun", "tiny.cgplan", *X), 3, closed=(1,))
+    run(("cgrun", "tiny.cgplan", *X), 3, closed=(0, 1, 2))
+    run(("cgrun", "tiny.cgplan", *X), 3, stdout=full)
+    run(("cgrun", "wide.cgplan"), 3, stdout=full)
+    run(("cgrun", "tiny.cgplan", *X), 0, closed=(0, 2))
+    run(("cgrun", "tiny.cgplan", *X, "--repeat", "3", "-v"), 0, stderr=full)
+    run(("cgrun", "none.cgplan"), 3, stderr=full)
+    run(("cgrun", "--nothing"), 2, stderr=full)
+    run(("cgrun", "tiny.cgplan", "--input", "x=-"), 3, "standard input", closed=(0,))
+    run(("cgrun", "tiny.cgraph", *X), 0, closed=(0, 2))
+    run(("cgc", "compile", "tiny.cgraph", "-o", "closed.cgplan"), 0, closed=(0, 1, 2))
+    run(("cgc", "verify", "closed.cgplan"), 0, "proved")
+    run(("cgc", "check", "cut.cgraph"), 1, stderr=full)
+    run(("cgc", "check", "cut.cgraph"), 1, closed=(2,))
+    run(("cgc", "plan", "tiny.cgplan"), 3, closed=(1,))
+    run(("cgc", "plan", "tiny.cgplan", "--json"), 3, stdout=full)
+    run(("cgc", "--help"), (0, 3), stdout=full)
 
 
 def array(dtype, shape, version=None):
@@ -122,7 +268,7 @@ def npy(run):
         "length": (npy_header("", 0xffffffff, 2), "4294967295 bytes"),
         "object": (npy_header(good.replace("<f4", "|O") % "(4,)"), "`|O`"),
         "negative": (npy_header(good % "(-4,)"), "no tuple of numbers >= 0"),
-        "zero": (npy_header(good % "(0,)"), "dimension 0 is 0, expected 4"),
+        "zero_rows": (npy_header(good % "(0,)"), "dimension 0 is 0, expected 4"),
         "huge": (npy_header(good % "(4611686018427387904, 4)"), "more elements than any memory"),
         "huge_zero": (npy_header(good % "(9223372036854775807, 9223372036854775807, 0)"), "more elements"),
         "above": (npy_header(good % "(99999999999999999999,)"), "above 2^63"),
@@ -241,10 +387,16 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         run = Commands(options, folder)
         run.write("tiny.cgraph", ACTOR + GRAPH)
-        run.write("bools.cgraph", "graph g(x: bool[4]) -> bool[4] { return x }\n")
-        for name in ("tiny", "bools"):
+        run.write("consts.cgraph", "const N = 4\nconst F = 1.0\n" + ACTOR +
+                  "graph g(x: f32[4], _n: f32[N]) -> f32[4] { return a.f(x) * F }\n")
+        run.write("strings.cgraph", 'const S = "a"\n' + ACTOR + GRAPH)
+        for name, dtype in (("ints", "i64"), ("bools", "bool")):
+            run.write(f"{name}.cgraph", f"graph g(x: {dtype}[4]) -> {dtype}[4] {{ return x }}\n")
+        run.write("wide.cgraph", "import std.tensor\ngraph g() -> f32[200, 200] { return "
+                  "zeros<f32[200, 200]>() on cpu[0] }\n")
+        for name in ("tiny", "ints", "bools", "wide"):
             run(("cgc", "compile", f"{name}.cgraph", "-o", f"{name}.cgplan"), 0)
-        for part in (npy, safetensors, plans):
+        for part in (named_files, strange_names, flags, outputs, streams, npy, safetensors, plans):
             part(run)
     for failure in run.failures:
         print(f"FAILED: {failure}")
