@@ -133,10 +133,10 @@ class ProgramPrinter {
     for (const Place::Index& index : place.indices) {
       indices.push_back(index.name + " in " + text.Text(index.range));
     }
+    const std::string actor = place.actor.valid() ? program_.actors[place.actor].name : "<error>";
     out_ << "place " << place.name
-         << (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]") << " = "
-         << program_.actors[place.actor].name << "(" << text.Text(place.arguments) << ") on "
-         << text.Text(place.device) << "\n";
+         << (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]") << " = " << actor << "("
+         << text.Text(place.arguments) << ") on " << text.Text(place.device) << "\n";
   }
 
   void PrintGraph(const Graph& graph) {

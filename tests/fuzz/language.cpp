@@ -1,0 +1,32 @@
+// A program's text through every phase: whatever it is, the compiler answers with diagnostics or
+// with a plan that proves. (A plan that does not prove is a failed CHECK inside Compile.) Every
+// phase's printer runs as well.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "compiler/base/diagnostics.h"
+#include "compiler/command/compile.h"
+#include "llvm/Support/raw_ostream.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cgraph;
+  const int file = memfd_create("program", 0);
+  if (write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
+  Sources sources;
+  Diagnostics diagnostics(sources);
+  CompileOptions options;
+  options.path = "/proc/self/fd/" + std::to_string(file);
+#define X(id, name) options.emit.emplace_back(Phase::id, "/dev/null");
+  CGRAPH_PHASES(X)
+#undef X
+  Compile(options, sources, diagnostics);
+  close(file);
+  diagnostics.Print(llvm::nulls(), /*color=*/true, /*max_errors=*/0);
+  diagnostics.PrintJson(llvm::nulls());
+  return 0;
+}

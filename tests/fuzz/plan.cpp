@@ -1,0 +1,10 @@
+// A plan's bytes through all that reads plans.
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/support/plan_trial.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  cgraph::plan::testing::TryPlan({data, size});
+  return 0;
+}
