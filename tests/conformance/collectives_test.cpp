@@ -258,8 +258,7 @@ void RunCase(Engine& engine, const Format& format, int members, const Case& at,
   }
 }
 
-void RunAll(const std::vector<int64_t>& lengths, bool large) {
-  const int members = GENERATE(1, 2, 3, 4, 8);
+void RunAll(const std::vector<int64_t>& lengths, int members, bool large) {
   std::mt19937 random(members);
   for (const Format& format : kFormats) {
     std::vector<Case> cases;
@@ -280,9 +279,15 @@ void RunAll(const std::vector<int64_t>& lengths, bool large) {
   }
 }
 
-TEST_CASE("G1 every kind, reduction, dtype and number of participants") { RunAll({0, 1, 7, 1000}, false); }
+TEST_CASE("G1 every kind, reduction, dtype and number of participants") {
+  RunAll({0, 1, 7, 1000}, GENERATE(1, 2, 3, 4, 8), false);
+}
 
-TEST_CASE("G1 with many elements", "[.large]") { RunAll({(1 << 20) + 3}, true); }
+// Minutes for every number of participants: [.all] has those that the slow tests leave out.
+TEST_CASE("G1 with many elements", "[.large]") { RunAll({(1 << 20) + 3}, 3, true); }
+TEST_CASE("G1 with many elements, the rest", "[.all]") {
+  RunAll({(1 << 20) + 3}, GENERATE(1, 2, 4, 8), true);
+}
 
 // ---- graphs of collectives.cgraph ---------------------------------------------------------------
 

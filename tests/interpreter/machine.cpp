@@ -208,14 +208,26 @@ bool Machine::CallerAllows(const Lane& lane) const {
     }
   }
   for (uint32_t other = 0; other < lanes_.size() && !takes; ++other) {
-    if (lanes_[other].count > 0) {
-      const uint32_t first = lanes_[other].first;
-      if (!HasStarted(first, newest + view_.instructions[first].lag)) {
-        return false;
-      }
+    const uint32_t begins = FirstWork(lanes_[other]);
+    if (begins != plan::kNone && !HasStarted(begins, newest + view_.instructions[begins].lag)) {
+      return false;
     }
   }
   return true;
+}
+
+// Where a graph without takes begins in a lane: the work before which nothing of its round comes.
+uint32_t Machine::FirstWork(const Lane& lane) const {
+  for (uint32_t i = lane.first; i < lane.first + lane.count; ++i) {
+    const InstructionView& at = view_.instructions[i];
+    const bool of_this_round = std::any_of(at.waits.begin(), at.waits.end(),
+                                           [](const plan::Wait& wait) { return wait.lag() == 0; });
+    if (at.kind == plan::Kind::signal || (at.kind == plan::Kind::wait && !of_this_round)) continue;
+    const bool works = at.kind == plan::Kind::call || at.kind == plan::Kind::copy ||
+                       at.kind == plan::Kind::load;
+    return works ? i : plan::kNone;
+  }
+  return plan::kNone;
 }
 
 bool Machine::HasStarted(uint32_t instruction, int64_t round) const {

@@ -65,6 +65,7 @@ class Machine {
   bool SegmentIsOver(uint32_t segment, int64_t round) const;
   bool WorkerAllows(uint32_t lane) const;
   bool CallerAllows(const Lane& lane) const;
+  uint32_t FirstWork(const Lane& lane) const;
   bool HasStarted(uint32_t instruction, int64_t round) const;
 
   std::optional<uint32_t> Choose(const std::vector<uint32_t>& possible);
