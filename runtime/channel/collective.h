@@ -68,7 +68,7 @@ class Collective {
   struct alignas(128) Turn {
     std::atomic<uint64_t> number{0};  // of the round, plus one
     bool mark = false;
-    std::byte near[48];               // what is small travels with the number
+    alignas(16) std::byte near[48];   // what is small travels with the number, in its cache line
     std::byte* copies = nullptr;      // of the inputs, when they are small; then `near`, or further
     Piece* pieces = nullptr;          // inputs, then outputs
   };
