@@ -175,7 +175,7 @@ def flags(run):
     run(("cgrun", "ints.cgplan", "--input", "x=[1,nan,3,4]"), 1, "`nan` is no i64")
     run(("cgrun", "ints.cgplan", "--input", "x=[1,1e3,3,4]"), 1, "is no i64")
     run(("cgrun", "ints.cgplan", "--input", "x=" + "9" * 100_000), 1, "i64")
-    run(("cgrun", "tiny.cgplan", *X, "--graph", "h"), 2, "--graph h")
+    run(("cgrun", "tiny.cgplan", *X, "--graph", "h"), 1, "--graph h")
     run(("cgrun", "tiny.cgplan", *X, "--batch", "y"), 2, "--batch y")
     run(("cgrun", "tiny.cgplan", *X, "--weights", "/nowhere"), 0)
     run(("cgc", "explain", "E9999"), (1, 2), "E9999")
@@ -189,7 +189,7 @@ def outputs(run):
     (run.folder / "plain").write_text("a file")
     os.symlink("linked.cgplan.real", run.folder / "linked.cgplan")
     (run.folder / "linked.cgplan.real").write_text("")
-    for where, words in (("/nowhere/o", "No such file"), ("folder.cgplan", "Is a directory"),
+    for where, words in (("/nowhere/o", "No such file"), ("folder.cgplan", "is a folder"),
                          ("/dev/full", "No space left"), ("plain/o", "Not a directory"),
                          ("/proc/o", ""), ("", "")):
         if where:
