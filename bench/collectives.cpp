@@ -4,8 +4,9 @@
 // of them reduce, gather, exchange or broadcast, again and again. cgraph runs one graph with many
 // collectives in a row, each on the result of the one before, so that what is timed is collectives
 // and not submissions; a plan of half as many is subtracted, and with it everything that is not a
-// collective. MPI runs in a program of its own, under mpirun, and times loops of the same calls. The
-// two take turns, several times, and what is reported is the median of the ratios of neighbours.
+// collective. MPI runs in a program of its own, under mpirun, and times loops of the same calls.
+// The two take turns, several times, and what is reported is the median of the ratios of
+// neighbours.
 //
 // Usage: collectives_bench CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
 #include <fmt/format.h>

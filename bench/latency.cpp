@@ -3,8 +3,8 @@
 // The machines that this runs on are noisy: the same two cores pass a cache line in 50 or in 500 ns
 // from one moment to the next. So every round runs every case once, a raw hand-over between two
 // threads among them, and what is compared is the ratio within a round, its median over the rounds.
-// Absolute figures are for people. The reference is the Python system that cgraph replaces, measured
-// once on a machine of this kind.
+// Absolute figures are for people. The reference is the Python system that cgraph replaces,
+// measured once on a machine of this kind.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>

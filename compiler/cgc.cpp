@@ -12,8 +12,8 @@
 #include "compiler/base/diagnostics.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/standard_streams.h"
 #include "runtime/status/spelling.h"
+#include "runtime/status/standard_streams.h"
 
 namespace {
 

@@ -26,8 +26,8 @@
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/device_map.h"
-#include "runtime/status/standard_streams.h"
 #include "runtime/status/spelling.h"
+#include "runtime/status/standard_streams.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {

@@ -6,8 +6,8 @@
 #include "compiler/base/limits.h"
 #include "compiler/base/read_file.h"
 #include "compiler/check/check.h"
-#include "compiler/emit/emit.h"
 #include "compiler/elaborate/elaborate.h"
+#include "compiler/emit/emit.h"
 #include "compiler/graph/fuse.h"
 #include "compiler/graph/print.h"
 #include "compiler/program/print.h"
@@ -179,7 +179,7 @@ std::optional<Phase> ParsePhase(llvm::StringRef name) {
 }
 
 std::string LibraryDir() {
-  // Installed: bin/cgc beside share/cgraph/stdlib. Otherwise the source tree that it was built from.
+  // Installed: bin/cgc beside share/cgraph/stdlib. Otherwise the source tree it was built from.
   const std::string executable = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
   llvm::SmallString<256> installed(llvm::sys::path::parent_path(executable));
   llvm::sys::path::append(installed, "..", "share", "cgraph", "stdlib");

@@ -1,6 +1,6 @@
 // `cgc explain CODE` prints the catalogue's long text of a diagnostic, with an example of it;
-// `cgc explain --list` all codes with their titles. With --json both are for programs, which is what
-// the reference of diagnostics is made from.
+// `cgc explain --list` all codes with their titles. With --json both are for programs, which is
+// what the reference of diagnostics is made from.
 #include <memory>
 
 #include "compiler/base/examples.h"

@@ -34,8 +34,8 @@ const Topology& AssumedTopology();
 uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes);
 uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);
 
-// A collective in which `bytes` are what one participant gives (of broadcast and scatter: the root),
-// around a ring or, of an all_reduce of little, up and down a tree.
+// A collective in which `bytes` are what one participant gives (of broadcast and scatter: the
+// root), around a ring or, of an all_reduce of little, up and down a tree.
 uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, uint64_t participants,
                                uint64_t bytes);
 

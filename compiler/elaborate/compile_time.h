@@ -1,9 +1,9 @@
 // Values while elaborating.
 //
-// Elaboration is an interpreter: numbers, lists and places are computed, and a tensor is a reference
-// to a value of the graph being built, together with how it is to travel to its next use. Lists and
-// tuples are shared and copied when written, so that passing one around costs nothing and assigning
-// an element of an unshared `var` list is done in place.
+// Elaboration is an interpreter: numbers, lists and places are computed, and a tensor is a
+// reference to a value of the graph being built, together with how it is to travel to its next use.
+// Lists and tuples are shared and copied when written, so that passing one around costs nothing and
+// assigning an element of an unshared `var` list is done in place.
 #ifndef CGRAPH_COMPILER_ELABORATE_COMPILE_TIME_H_
 #define CGRAPH_COMPILER_ELABORATE_COMPILE_TIME_H_
 

@@ -38,7 +38,7 @@ struct Context {
 template <typename Key, typename T>
 using OrderedMap = llvm::MapVector<Key, T, std::map<Key, unsigned>>;
 
-// A method call (or a state's initialiser) in progress: its ops get one Call, its state writes wait.
+// A method call (or a state's initialiser) in progress: its ops get one Call, its writes wait.
 struct MethodScope {
   graph::Call call;
   graph::CallId call_id;  // invalid until the first op

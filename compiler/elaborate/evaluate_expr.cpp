@@ -9,7 +9,7 @@ namespace cgraph::elaboration {
 
 namespace {
 
-// C++ calls per nested expression are few and small; elaboration runs on a stack made for this many.
+// C++ calls per nested expression are few and small; elaboration has a stack made for this many.
 constexpr int kMaxDepth = 12'000;
 constexpr size_t kMaxStringBytes = 1 << 20;
 

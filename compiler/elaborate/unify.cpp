@@ -1,8 +1,8 @@
 // Unification: the dimensions a tensor has against the dimensions a declaration asks for.
 //
-// A dimension variable is bound where it is first met and compared afterwards; a run `*s` takes what
-// the other dimensions leave. A computed dimension (`H / T`) waits until every parameter is bound.
-// Two bounded dimensions are equal only when they are the same symbol.
+// A dimension variable is bound where it is first met and compared afterwards; a run `*s` takes
+// what the other dimensions leave. A computed dimension (`H / T`) waits until every parameter is
+// bound. Two bounded dimensions are equal only when they are the same symbol.
 #include "compiler/elaborate/elaborator.h"
 #include "fmt/format.h"
 

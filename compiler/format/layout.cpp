@@ -1,6 +1,6 @@
-// What fits on a line stands on one line. A longer one is broken where Piece::may_break_before says,
-// as late as possible; a part that does not fit on a line of its own is broken inside its widest
-// brackets, whose elements then stand below each other.
+// What fits on a line stands on one line. A longer one is broken where Piece::may_break_before
+// says, as late as possible; a part that does not fit on a line of its own is broken inside its
+// widest brackets, whose elements then stand below each other.
 #include "compiler/format/layout.h"
 
 namespace cgraph::format {

@@ -36,7 +36,8 @@ struct Token {
   bool EndsOperand() const;
 };
 
-// The block of an item that Syntax does not look into is one token. `;` between statements and superfluous commas are left out. The last token is the text's end.
+// The block of an item that Syntax does not look into is one token. `;` between statements and
+// superfluous commas are left out. The last token is the text's end.
 std::vector<Token> MakeTokens(const syntax::File& file, const std::string& text,
                               const std::vector<syntax::Word>& words);
 

@@ -1,5 +1,5 @@
-// The words as a tree of what may be broken: a line is a row of tokens, brackets and blocks, a bracket
-// holds elements, which are lines without blocks of their own, a block holds statements.
+// The words as a tree of what may be broken: a line is a row of tokens, brackets and blocks, a
+// bracket holds elements, which are lines without blocks of their own, a block holds statements.
 #ifndef CGRAPH_COMPILER_FORMAT_TREE_H_
 #define CGRAPH_COMPILER_FORMAT_TREE_H_
 

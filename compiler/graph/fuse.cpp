@@ -169,7 +169,7 @@ class Fuser {
     fused.steps.clear();
   }
 
-  // The result may lie where an operand of its type lies that nothing else of the op reads a part of.
+  // The result may lie where an operand of its type lies, if the op reads no view of that besides.
   bool MayOverwrite(const Op& fused, size_t at) const {
     const ValueId id = fused.operands[at].value;
     const Value& operand = graph_.values[id];

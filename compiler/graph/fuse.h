@@ -6,10 +6,10 @@
 
 namespace cgraph {
 
-// `w = w - rate * g` runs as one kernel that reads w and g and writes w, instead of three that write
-// two temporaries besides. What a fused op computes is bit for bit what its ops computed: each of
-// its steps rounds as the op did. Results, names of values that remain, and the order of what has
-// an effect do not change; values and ops are renumbered.
+// `w = w - rate * g` runs as one kernel that reads w and g and writes w, instead of three that
+// write two temporaries besides. What a fused op computes is bit for bit what its ops computed:
+// each of its steps rounds as the op did. Results, names of values that remain, and the order of
+// what has an effect do not change; values and ops are renumbered.
 void Fuse(graph::Module& module);
 
 }  // namespace cgraph

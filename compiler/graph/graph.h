@@ -125,8 +125,8 @@ struct Collective {
 // Commits a value to state, or makes a snapshot of one.
 inline constexpr const char* kCopyKernel = "copy";
 
-// What one kernel that Fuse made of several does in turn. Operand i is the op's; -1 - k is what step
-// k made, of which only the last step's leaves the kernel.
+// What one kernel that Fuse made of several does in turn. Operand i is the op's; -1 - k is what
+// step k made, of which only the last step's leaves the kernel.
 struct FusedStep {
   std::string kernel;
   std::vector<Attribute> attributes;

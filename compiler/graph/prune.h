@@ -8,9 +8,9 @@
 
 namespace cgraph::elaboration {
 
-// Keeps what outputs depend on, what writes state, what may fail, what has an effect, and the last of
-// each call that one of these comes `after`; renumbers the rest. Inputs stay. Returns the calls of
-// which nothing was left, without those that only another such call read.
+// Keeps what outputs depend on, what writes state, what may fail, what has an effect, and the last
+// of each call that one of these comes `after`; renumbers the rest. Inputs stay. Returns the calls
+// of which nothing was left, without those that only another such call read.
 std::vector<graph::Call> Prune(graph::Graph& graph);
 
 }  // namespace cgraph::elaboration

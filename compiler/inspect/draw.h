@@ -8,8 +8,8 @@
 //   memory      each arena over simulated time, its buffers as boxes
 //
 // Graph, schedule and transports are made as Graphviz's dot and laid out by its `dot` command, the
-// others are SVG of our own; `rsvg-convert` makes PNG and PDF of both. An absent command is a status
-// that says so. The viewer is one HTML file with all five.
+// others are SVG of our own; `rsvg-convert` makes PNG and PDF of both. An absent command is a
+// status that says so. The viewer is one HTML file with all five.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_H_
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/inspect/meetings.h"
 #include "compiler/inspect/simulate/bounds.h"
 #include "compiler/inspect/simulate/durations.h"
 #include "compiler/inspect/simulate/lane_times.h"
-#include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {

@@ -22,8 +22,8 @@ struct SimulateOptions {
   bool instants = false;             // events for instructions that take no time, too
 };
 
-// One instruction at work for one execution. Waiting is what lies between a lane's events, and, in a transfer, from `start` (this end is ready) to `active` (the other is
-// too).
+// One instruction at work for one execution. Waiting is what lies between a lane's events, and, in
+// a transfer, from `start` (this end is ready) to `active` (the other is too).
 struct SimulatedEvent {
   uint32_t lane = 0;
   uint32_t instruction = 0;

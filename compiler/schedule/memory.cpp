@@ -4,8 +4,8 @@
 // meets only buffers that are done with before it begins, in this execution and in the one that
 // uses the same copy next. The result of a kernel that works in place takes over the buffer of the
 // operand that it overwrites, when nobody reads that any more: the two become one buffer, which is
-// how a plan says that they share their bytes. What is not a slot lies side by side: inputs, outputs and constants live
-// as long as the execution, or longer, and state as its actor's layout says.
+// how a plan says that they share their bytes. What is not a slot lies side by side: inputs,
+// outputs and constants live as long as the execution or longer, state as its actor's layout says.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -103,8 +103,8 @@ class SlotArena {
     return offset;
   }
 
-  // Whether whoever comes after `owner` in the bytes from `offset` on may be `heir`, for the sake of
-  // those who used them first and will again.
+  // Whether whoever comes after `owner` in the bytes from `offset` on may be `heir`, for the sake
+  // of those who used them first and will again.
   bool MayInherit(int64_t offset, int64_t bytes, const Lifetime& owner, const Lifetime& heir) const {
     return std::all_of(regions_.begin(), regions_.end(), [&](const Region& region) {
       if (region.end <= offset || region.begin >= offset + bytes) return true;

@@ -116,7 +116,7 @@ struct Step {
 };
 
 // What a lane does without looking up: all ops of a call, or one end of a transfer, or one
-// participant's part of a collective, or one other step. It waits before its first step and signals after its last.
+// participant's part of a collective, or one other step. It waits before its first step.
 struct Wait {
   UnitId unit;
   uint32_t lag = 0;  // in rounds
@@ -129,7 +129,7 @@ struct Unit {
   UnitId sender;            // of the receiving end of a transfer: the unit before it
   UnitId first_part;        // of a collective: the unit of rank 0; the others follow it
   std::vector<Wait> waits;  // by Synchronise
-  bool signals = false;     // some unit waits for it
+  bool signals = false;     // after its last step: some unit waits for it
 };
 
 // What a device reads a symbol's extent from.

@@ -58,7 +58,7 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
   const llvm::StringRef word = errors.text().slice(lexeme.begin, lexeme.end);
   size_t keyword = antlr4::Token::INVALID_TYPE;
   if (IsName(next.type)) {
-    // In a block too, whose end may be missing: no statement begins with two names and one of these.
+    // In a block too, whose end may be missing: no statement has two names before one of these.
     const size_t third = lexemes[std::min(at + 2, lexemes.size() - 1)].type;
     const bool like_member = third == Lexer::LPAREN || third == Lexer::COLON;
     if (place == Place::kActor || (place == Place::kBlock && like_member)) {

@@ -1,6 +1,6 @@
-// Parse in order: limits and encoding, lexemes, brackets, then item by item ANTLR's tree and from it
-// our rows. A tree lives as long as its item is being built, so memory follows the largest item and
-// not the file.
+// Parse in order: limits and encoding, lexemes, brackets, then item by item ANTLR's tree and from
+// it our rows. A tree lives as long as its item is being built, so memory follows the largest item
+// and not the file.
 #include "compiler/syntax/parse.h"
 
 #include "compiler/base/limits.h"

@@ -7,7 +7,7 @@
 
 namespace cgraph {
 
-// The tree as indented text, one node per line: what `--emit syntax` shows and golden tests compare.
+// The tree as indented text, one node per line: what `--emit syntax` shows.
 void Print(const syntax::File& file, llvm::raw_ostream& out);
 
 // CHECKs what Parse promises: ids in range, no node reached twice, ranges inside the source and

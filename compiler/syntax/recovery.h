@@ -37,8 +37,8 @@ class Recovery : public antlr4::ANTLRErrorStrategy {
   size_t error_at_ = 0;  // of the last error: prediction may fail ahead of the stream's position
 };
 
-// Reports that lexemes[at] does not fit; `expected` is what ANTLR would have taken there, and `rule`
-// what it was reading.
+// Reports that lexemes[at] does not fit; `expected` is what ANTLR would have taken there, and
+// `rule` what it was reading.
 void ReportUnexpected(const Lexemes& lexemes, size_t at, const antlr4::misc::IntervalSet& expected,
                       size_t rule, SyntaxErrors& errors);
 

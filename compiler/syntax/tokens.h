@@ -25,8 +25,8 @@ struct Lexeme {
 };
 using Lexemes = std::vector<Lexeme>;
 
-// Cuts text[begin, end) and ends the list with EOF. An open comment is reported. Returns false, with
-// a diagnostic, when there are more than kMaxTokens.
+// Cuts text[begin, end) and ends the list with EOF. An open comment is reported. Returns false,
+// with a diagnostic, when there are more than kMaxTokens.
 bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors, Lexemes& lexemes);
 
 // Where the text begins: after a byte order mark.
@@ -40,8 +40,8 @@ bool EndsOperand(size_t type);   // what follows on the same line would continue
 bool IsKeyword(size_t type);     // a word that cannot be a name
 const char* FixedSpelling(size_t type);  // of a keyword or an operator; else nullptr
 
-// Do the lexemes from `at` on begin a declaration, a member of an actor? By at least two of them, so
-// that `state` and `place` stay usable as names.
+// Do the lexemes from `at` on begin a declaration, a member of an actor? By at least two of them,
+// so that `state` and `place` stay usable as names.
 bool StartsDeclaration(const Lexemes& lexemes, size_t at);
 bool StartsMember(const Lexemes& lexemes, size_t at);
 

@@ -1,4 +1,4 @@
-// Running a .cgraph: the cgc that lies beside cgrun compiles it, since the runtime holds no compiler.
+// Running a .cgraph: the cgc beside cgrun compiles it, since the runtime holds no compiler.
 #ifndef CGRAPH_RUNTIME_COMMAND_COMPILE_SOURCE_H_
 #define CGRAPH_RUNTIME_COMMAND_COMPILE_SOURCE_H_
 

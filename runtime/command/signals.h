@@ -2,7 +2,7 @@
 //
 // The three are blocked in every thread from the first line of main() on, and one thread waits for
 // them, so that what they cause is ordinary code. A second SIGINT or SIGTERM ends the process at
-// once, and so does a teardown that takes too long: a kernel that never returns cannot be waited for.
+// once, and so does a teardown that takes too long: nobody waits for a kernel that never returns.
 #ifndef CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 #define CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 
@@ -24,8 +24,8 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // What the first SIGINT or SIGTERM does from now on, on a thread of ours. What was given before is
-  // not running any more when this returns. An interrupt that has come already is answered here.
+  // What the first SIGINT or SIGTERM does from now on, on a thread of ours. What was given before
+  // is not running any more when this returns. An interrupt that has come already is answered here.
   void OnInterrupt(std::function<void()> end);
   // Where SIGUSR1 gets its text.
   void OnReport(std::function<std::string()> report);

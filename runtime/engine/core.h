@@ -20,10 +20,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/engine/load/arenas.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_graph.h"
+#include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/prepare.h"
+#include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/run.h"
 #include "runtime/engine/worker.h"
 

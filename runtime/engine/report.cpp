@@ -51,7 +51,7 @@ class Reporter {
     return plan::LaneName(plan_, plan::LaneOf(graph, instruction));
   }
 
-  // A step waits for one event; what else the instruction waits for has come, or is yet to be asked.
+  // A step waits for one event; what else its instruction waits for has come or is asked later.
   void DescribeWait(const LoadedGraph& loaded, const Step& step, Waiting& waiting) {
     const plan::Graph& graph = *loaded.plan;
     for (uint32_t i = 0; i < graph.instructions.size(); ++i) {

@@ -1,7 +1,7 @@
 // The header is JSON of a fixed shape, {"name": {"dtype": "F32", "shape": [..], "data_offsets":
-// [begin, end]}, ..., "__metadata__": {"key": "text"}}, and is parsed as a stream of events, so that
-// nothing is built for what does not belong there, and nesting, duplicates and strange numbers are
-// refused where they stand.
+// [begin, end]}, ..., "__metadata__": {"key": "text"}}, and is parsed as a stream of events, so
+// that nothing is built for what does not belong there, and nesting, duplicates and strange numbers
+// are refused where they stand.
 #include "runtime/files/safetensors.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 // edited without knowing the schema. On the way in the JSON is read strictly: unknown fields and
 // unknown names of enum members are refused, and what was read passes the same gate as a file
 // (FromBytes).
-#include <fmt/format.h>
 #include <flatbuffers/idl.h>
+#include <fmt/format.h>
 
 #include "runtime/plan/load.h"
 

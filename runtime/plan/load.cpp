@@ -184,8 +184,8 @@ bool BeginsAsPlan(std::span<const uint8_t> bytes) {
          flatbuffers::BufferHasIdentifier(bytes.data(), wire::PlanIdentifier());
 }
 
-// Where a file of that name is to be made whole before it takes the name: where a link leads to, and
-// nothing where the name is a device or a pipe, which must stay what it is.
+// Where a file of that name is to be made whole before it takes the name: where a link leads to,
+// and nothing where the name is a device or a pipe, which must stay what it is.
 std::optional<std::string> ReplaceableFile(const std::string& path) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
@@ -241,8 +241,8 @@ Result<std::unique_ptr<Plan>> ReadFile(const std::string& path) {
   if (file == nullptr) {
     return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(errno)));
   }
-  // In pieces: a size that the file system reports may be a lie (a pipe, /proc). What does not begin
-  // as a plan is not read to its end, which it may not have.
+  // In pieces: a size that the file system reports may be a lie (a pipe, /proc). What does not
+  // begin as a plan is not read to its end, which it may not have.
   std::vector<uint8_t> bytes;
   uint8_t piece[1 << 16];
   size_t got;

@@ -1,6 +1,6 @@
-// Standard input, output and error as a program finds them may be closed. A file that is opened then
-// gets their number, and what is meant for the terminal goes into it. So a closed one is opened on
-// /dev/null the wrong way round: no other file gets its number, and using it is still an error.
+// Standard input, output and error as a program finds them may be closed. A file that is opened
+// then gets their number, and what is meant for the terminal goes into it. So a closed one is
+// opened on /dev/null the wrong way round: its number is taken, and using it is still an error.
 #ifndef CGRAPH_RUNTIME_STATUS_STANDARD_STREAMS_H_
 #define CGRAPH_RUNTIME_STATUS_STANDARD_STREAMS_H_
 

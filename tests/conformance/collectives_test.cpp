@@ -1,5 +1,5 @@
-// Collectives, from text to result: all kinds, reductions, dtypes, group sizes and lengths against a
-// direct evaluation (row G1), and the rows G2 to G5, D7 and D8.
+// Collectives, from text to result: all kinds, reductions, dtypes, group sizes and lengths against
+// a direct evaluation (row G1), and the rows G2 to G5, D7 and D8.
 //
 // The evaluation shares nothing with the engine: elements one at a time, halves by the compiler's
 // own _Float16 and by rounding in f64.

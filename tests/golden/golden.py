@@ -11,8 +11,8 @@ print on standard output at its end; `| grep PATTERN` keeps the lines in which t
 
 A file `fail_NAME.cgraph` must be refused; every diagnostic stands under the line that it is about,
 with the text that it marks (`at COLUMN` where that occurs twice in the line), its notes and its
-fixes, and there are no others. What is not about a line of the file stands at the top. `// RUN: cgc check -D N=x FILE`
-adds flags.
+fixes, and there are no others. What is not about a line of the file stands at the top.
+`// RUN: cgc check -D N=x FILE` adds flags.
 
     let y = a.forwad(x)
     //! E0312 error `forwad`: actor `A` has no method `forwad` (did you mean `forward`?)

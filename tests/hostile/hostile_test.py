@@ -270,7 +270,8 @@ def npy(run):
         "negative": (npy_header(good % "(-4,)"), "no tuple of numbers >= 0"),
         "zero_rows": (npy_header(good % "(0,)"), "dimension 0 is 0, expected 4"),
         "huge": (npy_header(good % "(4611686018427387904, 4)"), "more elements than any memory"),
-        "huge_zero": (npy_header(good % "(9223372036854775807, 9223372036854775807, 0)"), "more elements"),
+        # An array of no elements, whatever else its shape says: refused in what words it may be.
+        "huge_zero": (npy_header(good % "(9223372036854775807, 9223372036854775807, 0)"),),
         "above": (npy_header(good % "(99999999999999999999,)"), "above 2^63"),
         "ranks": (npy_header(good % ("(" + "1," * 100 + ")")), "more than 64 dimensions"),
         "nested": (npy_header(good % ("(" * 30_000)), "no tuple of numbers"),
@@ -279,8 +280,6 @@ def npy(run):
         "promise": (npy_header(good % "(1000000000000,)"), "promises 4000000000000 bytes"),
     }
     for name, (content, *words) in cases.items():
-        if name == "huge_zero":
-            words = []  # an array of no elements, whatever else its shape says
         run.write(f"{name}.npy", content)
         run(("cgrun", "tiny.cgplan", "--input", f"x={name}.npy"), 1, f"{name}.npy", *words)
         run(("cgrun", "tiny.cgplan", "--input", "x=-"), 1, "input x", given=content)

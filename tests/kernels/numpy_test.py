@@ -45,8 +45,7 @@ def normal_cdf(x):
 class Case:
     """An expression of a, b, c; the inputs' arrays; what NumPy says, in f64 or exactly."""
 
-    def __init__(self, name, dtype, expression, inputs, expected, result=None, exact=False, scale=0,
-                 fails=None):
+    def __init__(self, name, dtype, expression, inputs, expected, result=None, exact=False, scale=0):
         self.name, self.dtype, self.expression = name, dtype, expression
         self.inputs, self.expected = inputs, np.asarray(expected)
         self.result = result or dtype

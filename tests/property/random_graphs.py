@@ -3,8 +3,8 @@
 
 The generator writes files of many graphs over a few actors with state, on random devices, with
 random transports, overlap, inflight, loops, views, lists, collectives and bounded dimensions; the
-evaluator runs
-the same statements one after the other on NumPy arrays. They share no kernel, order or buffer.
+evaluator runs the same statements one after the other on NumPy arrays. They share no kernel, order
+or buffer.
 All values are small integers (also in the float tensors), so results must be equal to the last bit.
 
   random_graphs.py --cgc build/release/cgc --cgrun build/release/cgrun --graphs 2000 --seed 1

@@ -1,7 +1,7 @@
 // Readers of .npy and .safetensors: files that NumPy and Python wrote, and files that lie.
 //
-// A lie must be refused with a sentence that says what is wrong; whatever bytes are changed, reading
-// ends with a tensor whose size fits its shape, or with an error.
+// A lie must be refused with a sentence that says what is wrong; whatever bytes are changed,
+// reading ends with a tensor whose size fits its shape, or with an error.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // Kernels in the steady state allocate nothing, OpenBLAS included: malloc itself is counted.
 //
-// The program's malloc is ours, which counts while asked to and hands on to glibc's. Sanitizers have
-// a malloc of their own, so under them there is nothing to count and the test says so.
+// The program's malloc is ours, which counts while asked to and hands on to glibc's. Sanitizers
+// have a malloc of their own, so under them there is nothing to count and the test says so.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

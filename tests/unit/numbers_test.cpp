@@ -46,7 +46,7 @@ void CheckRounding(uint16_t infinity) {
   CHECK(Half(int64_t{3}).bits == Half(3.0f).bits);
 }
 
-// The greatest error among a few hundred thousand floats of [low, high], in units in the last place.
+// The greatest error among some hundred thousand floats of [low, high], in units in the last place.
 template <typename Function, typename Exact>
 double Error(Function function, Exact exact, float low, float high) {
   double most = 0;

@@ -79,8 +79,8 @@ class ScheduleDrawer {
     ChooseWindow();
   }
 
-  // Places are ours, so that a lane is a straight column; Graphviz's neato leaves pinned nodes where
-  // they are and routes the edges round them.
+  // Places are ours, so that a lane is a straight column; Graphviz's neato leaves pinned nodes
+  // where they are and routes the edges round them.
   std::string Draw() {
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"

@@ -1,6 +1,6 @@
 // Colours: light fills that black text stands on, one for each family of operations. They are Paul
-// Tol's "light" scheme, which colour-blind people tell apart; what matters is also said by a word or
-// a shape. Pictures have a white ground of their own, so they look the same on a dark page.
+// Tol's "light" scheme, which colour-blind people tell apart; what matters is also said by a word
+// or a shape. Pictures have a white ground of their own, so they look the same on a dark page.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_PALETTE_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_PALETTE_H_
 

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "compiler/base/check.h"
-#include "compiler/inspect/simulate/dependencies.h"
 #include "compiler/inspect/meetings.h"
+#include "compiler/inspect/simulate/dependencies.h"
 #include "compiler/inspect/simulate/periodic.h"
 
 namespace cgraph {

@@ -25,7 +25,7 @@ struct Share {
   Across across;   // of kinds that reduce
 };
 // `from` are the inputs by rank (of kinds that a root gives, its own counts), and is overwritten;
-// `bytes` what each rank has a part of: an input where kinds join or keep, an output where they cut.
+// `bytes`: what each rank has a part of, an input of kinds that join or keep, an output of others.
 void TakeShare(const Share& share, uint32_t rank, const void** from, uint64_t bytes, void* out);
 
 // Null for a dtype that the reduction does not take, or an unknown reduction.

@@ -1,5 +1,5 @@
-// The table of elementwise operations: from the name and dtype of an operation in kernels.def to the
-// loop that computes it. A kernel of one operation and a kernel of a fused chain run the same loops.
+// The table of elementwise operations: from the name and dtype of an operation in kernels.def to
+// the loop that computes it. Kernels of one operation and of fused chains run the same loops.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
 
@@ -11,8 +11,8 @@
 
 namespace cgraph::device {
 
-// `count` elements: in[i] is where the i-th operand begins. A result may be the memory of an operand
-// with elements of the same size: element i is read before it is written.
+// `count` elements: in[i] is where the i-th operand begins. A result may be the memory of an
+// operand with elements of the same size: element i is read before it is written.
 using ElementLoop = void (*)(const void* const* in, void* out, int64_t count);
 
 inline constexpr int kMostOperands = 3;

@@ -1,11 +1,11 @@
 // Elementwise kernels: one operation of the table (element_loops.h) and the broadcasting around it.
 //
 // Operands of equal size and single elements take one loop; other broadcasts merge adjacent
-// dimensions that the operands walk alike, and run the loop once per remaining row. What has no loop
-// of its own goes through tiles in the first-level cache: f16 and bf16 are widened to f32 there, and
-// an operand that stands still is spread.
+// dimensions that the operands walk alike, and run the loop once per remaining row. What has no
+// loop of its own goes through tiles in the first-level cache: f16 and bf16 are widened to f32
+// there, and an operand that stands still is spread.
 //
-// A result may be the memory of an operand of the same type: element i is read before it is written.
+// A result may be the memory of an operand of its type: element i is read before it is written.
 #include <algorithm>
 
 #include "runtime/device/kernels/element_loops.h"

@@ -1,8 +1,8 @@
 // A fused kernel: a chain of elementwise primitives over one pass of memory.
 //
 // The result is made tile by tile, each small enough that what one primitive makes is still in the
-// first-level cache when the next one reads it. Each primitive is run by the kernel that it has when
-// it stands alone, so a fused chain gives the same bits as the chain itself.
+// first-level cache when the next one reads it. Each primitive is run by the kernel that it has
+// when it stands alone, so a fused chain gives the same bits as the chain itself.
 //
 // The result may be the memory of an operand of its type: a tile is read before it is written.
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by it too, in blocks that are widened to
-// f32, integers by a plain loop; bf16 of static shape by oneDNN where that is faster. Leading dimensions are a batch that broadcasts; where only the left
-// operand has one, it is more rows of a single product.
+// f32, integers by a plain loop; bf16 of static shape by oneDNN where that is faster. Leading
+// dimensions are a batch that broadcasts; where only the left operand has one, it is more rows of a
+// single product.
 #include <algorithm>
 #include <climits>
 #include <cstring>

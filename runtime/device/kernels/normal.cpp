@@ -1,11 +1,11 @@
 // Standard normal numbers, the same bits on every machine: element i is a function of (seed, i).
 //
-// The generator is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-// OOPSLA 2014) used as a counter: its i-th output needs no state, so elements can be made in any
-// order. The seed is mixed once first, so that neighbouring seeds give unrelated streams. 52 bits
-// make a uniform number in (0, 1), and the inverse of the normal distribution function by rational
-// approximations (Wichura, "Algorithm AS 241: the percentage points of the normal distribution",
-// PPND16, Applied Statistics 37, 1988; accurate to about 1e-16) makes it normal.
+// The generator is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+// generators", OOPSLA 2014) used as a counter: its i-th output needs no state, so elements can be
+// made in any order. The seed is mixed once first, so that neighbouring seeds give unrelated
+// streams. 52 bits make a uniform number in (0, 1), which becomes normal by the inverse of the
+// normal distribution function in rational approximations (Wichura, "Algorithm AS 241: the
+// percentage points of the normal distribution", PPND16, Applied Statistics 37, 1988; to 1e-16).
 //
 // All of it is + - * / and sqrt in f64, each rounded once as IEEE 754 prescribes; this file must be
 // compiled without contraction (-ffp-contract=off). The one logarithm that the tails need is ours.

@@ -1,8 +1,8 @@
 // What every kernel needs when it is made: the call as the plan states it, and checks of operands.
 //
-// A plan is untrusted, and only a kernel knows its rules, so each maker checks all of them and Run()
-// none. Dims are compared at their bounds: two operands whose bounds agree are safe to index by
-// either one's extents, whatever the extents of an execution are.
+// A plan is untrusted, and only a kernel knows its rules, so each maker checks all of them and
+// Run() none. Dims are compared at their bounds: two operands whose bounds agree are safe to index
+// by either one's extents, whatever the extents of an execution are.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_OPERANDS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_OPERANDS_H_
 

@@ -1,8 +1,8 @@
 // Sums and maxima of rows of elements, in a fixed order of addition: the same bits from run to run.
 //
-// Floats of up to four bytes are summed in f64, which is closer to the true sum than NumPy's pairwise
-// f32 and within rounding of it; f64 is summed pairwise in blocks, as NumPy does; integers wrap
-// around.
+// Floats of up to four bytes are summed in f64, which is closer to the true sum than NumPy's
+// pairwise f32 and within rounding of it; f64 is summed pairwise in blocks, as NumPy does; integers
+// wrap around.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_H_
 

@@ -15,12 +15,12 @@
 
 namespace cgraph::device {
 
-// `in` and `out` are rows of `count`; what follows the rows in `in` are operands that all rows share.
+// `in` and `out` are rows of `count`; behind the rows in `in` are operands that all rows share.
 template <typename C>
 using RowFunction = void (*)(const C* const* in, C* out, int64_t count, double epsilon);
 
-// Sums side by side, added in a fixed order: f32 in f32 over blocks of a few hundred elements, whose
-// sums are added in f64.
+// Sums side by side, added in a fixed order: f32 in f32 over blocks of a few hundred elements,
+// whose sums are added in f64.
 template <typename C, typename Term>
 CGRAPH_INLINE double SumOfTerms(int64_t count, Term term) {
   constexpr int kSums = 128 / sizeof(C);

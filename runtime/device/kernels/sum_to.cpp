@@ -1,5 +1,5 @@
-// sum_to: the sum over the dimensions that broadcasting added or stretched, which is the gradient of
-// broadcasting.
+// sum_to: the sum over the dimensions that broadcasting added or stretched, which is the gradient
+// of broadcasting.
 //
 // Dimensions are kept or summed; neighbours of one kind are merged. Where the innermost is kept,
 // columns are summed side by side, else rows.

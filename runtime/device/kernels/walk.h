@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/device/kernels/element_loops.h"
 #include "runtime/device/kernel.h"
+#include "runtime/device/kernels/element_loops.h"
 
 namespace cgraph::device {
 

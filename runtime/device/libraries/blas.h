@@ -3,8 +3,8 @@
 //
 // Workers are the threads, so it must start none of its own and yet be safe to call from several at
 // once. Its serial build is not: without locks two threads can be given the same work buffer, and
-// products come out wrong (about 100 of 640,000 elements in a trial with 8 threads). So its threaded
-// build is taken, with one thread.
+// products come out wrong (about 100 of 640,000 elements in a trial with 8 threads). So its
+// threaded build is taken, with one thread.
 #ifndef CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_
 #define CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_
 

@@ -114,8 +114,8 @@ CGRAPH_INLINE float Bell(float z) {
   return ExpFloat(-0.5f * square, square < 208.0f ? -0.5f * rest : 0.0f);
 }
 
-// The distribution function of the standard normal distribution (4 ulp, also in the lower tail as long
-// as it is a normal number) and its density.
+// The distribution function of the standard normal distribution (4 ulp, also in the lower tail as
+// long as it is a normal number) and its density.
 template <typename T>
 struct Normal { T cdf, density; };
 CGRAPH_INLINE Normal<float> NormalFloat(float z) {

@@ -1,8 +1,8 @@
 // Arenas: where the values of all graphs lie in memory.
 //
 // One block per device holds the slots (as many copies as the plan states), constants and scratch
-// of every graph, the states of the device's actors, which all graphs share, and one block of inputs
-// per frame. Output arenas have no place here: each run brings a block of its own.
+// of every graph, the states of the device's actors, which all graphs share, and one block of
+// inputs per frame. Output arenas have no place here: each run brings a block of its own.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 

@@ -14,8 +14,8 @@
 
 #include "runtime/device/device.h"
 #include "runtime/engine/load/arenas.h"
-#include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/load/placement.h"
+#include "runtime/engine/loaded_graph.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
