@@ -220,9 +220,4 @@ std::string TypeText(const Program& program, const Signature& signature, TypeId 
   return TextPrinter(program, &signature, LocalsOf(program, signature)).Text(type);
 }
 
-std::string StateTypeText(const Program& program, StateId state) {
-  const Actor& actor = program.actors[program.states[state].actor];
-  return TextPrinter(program, nullptr, &actor.locals).Text(program.states[state].type);
-}
-
 }  // namespace cgraph

@@ -14,8 +14,6 @@ void Print(const program::Program& program, llvm::raw_ostream& out);
 std::string TypeText(const program::Program& program, const program::Signature& signature,
                      program::TypeId type);
 
-std::string StateTypeText(const program::Program& program, program::StateId state);
-
 // CHECKs what Check promises: every id in range and of its own body, every call's target there.
 void Validate(const program::Program& program);
 

@@ -64,8 +64,6 @@ class Interpreter {
   // once. The plan must outlive the interpreter.
   Interpreter(const plan::Plan& plan, uint32_t graph, uint32_t rounds, uint64_t seed);
 
-  // What is wrong before anything runs: malformed, no meaning, operands that clash.
-  const Finding& at_once() const { return at_once_; }
   Finding Run(const Schedule& schedule) const;
   // Runs schedules of all habits: `tries` random ones, each lane held and favoured, and the
   // instructions of `suspects` held back, or all when `suspects` is null. Stops at what it finds.
@@ -80,7 +78,7 @@ class Interpreter {
   uint32_t rounds_;
   std::vector<bool> submitted_;
   Meaning meaning_;
-  Finding at_once_;
+  Finding at_once_;  // before anything runs: malformed, no meaning, operands that clash
 };
 
 }  // namespace cgraph::interpreter
