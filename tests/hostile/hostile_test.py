@@ -189,7 +189,7 @@ def outputs(run):
     (run.folder / "plain").write_text("a file")
     os.symlink("linked.cgplan.real", run.folder / "linked.cgplan")
     (run.folder / "linked.cgplan.real").write_text("")
-    for where, words in (("/nowhere/o", "No such file"), ("folder.cgplan", "is a folder"),
+    for where, words in (("/nowhere/o", "No such file"), ("folder.cgplan", "Is a directory"),
                          ("/dev/full", "No space left"), ("plain/o", "Not a directory"),
                          ("/proc/o", ""), ("", "")):
         if where:
@@ -197,7 +197,8 @@ def outputs(run):
             run(("cgc", "compile", "tiny.cgraph", "-o", "o.cgplan", "--emit", f"plan={where}"), 3)
             run(("cgc", "viz", "tiny.cgplan", "--format", "dot", "-o", where), 3, "cannot write")
             run(("cgc", "plan", "tiny.cgplan", "--json", "-o", where), 3, "cannot write")
-            run(("cgrun", "tiny.cgplan", *X, "--output", f"result={where}"), 3, "cannot write", words)
+            run(("cgrun", "tiny.cgplan", *X, "--output", f"result={where}"), 3, "cannot write",
+                words.replace("Is a directory", "is a folder"))
             run(("cgrun", "tiny.cgplan", *X, "--profile", where), 3, "cannot write")
     if not stat.S_ISCHR(os.stat("/dev/full").st_mode):
         run.failures.append("/dev/full is no device any more")
