@@ -49,6 +49,14 @@ Diagnostic& Diagnostic::AddFix(Range fix_range, std::string text) {
   return *this;
 }
 
+Diagnostic& Diagnostic::Suggest(Range name_range, const std::string& name,
+                                llvm::ArrayRef<std::string> candidates) {
+  const std::string nearest = DidYouMean(name, candidates);
+  if (nearest.empty()) return *this;
+  message += " (did you mean `" + nearest + "`?)";
+  return AddFix(name_range, nearest);
+}
+
 Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {
   const Severity severity = warnings_are_errors_ ? Severity::kError : CodeSeverity(code);
   Diagnostic diagnostic{code, severity, range, std::move(message), {}, {}};

@@ -56,6 +56,9 @@ struct Diagnostic {
 
   Diagnostic& AddNote(Range range, std::string message);
   Diagnostic& AddFix(Range range, std::string text);
+  // When one of `candidates` is near `name`: "(did you mean ...?)" in the message, and as a fix.
+  Diagnostic& Suggest(Range name_range, const std::string& name,
+                      llvm::ArrayRef<std::string> candidates);
 };
 
 // Collects the diagnostics of one compilation, in the order in which they were found; the printed

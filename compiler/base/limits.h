@@ -19,6 +19,10 @@ inline constexpr int64_t kMaxListElements = 10'000'000;
 inline constexpr int kMaxRank = 8;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr int64_t kMaxInflight = 1024;
+inline constexpr int64_t kMaxCapacity = 1024;         // of a transport, in messages
+inline constexpr int kMaxEvaluationDepth = 12'000;    // expressions in each other; the stack is made for it
+inline constexpr size_t kMaxStringBytes = 1 << 20;    // of a string made at compile time
+inline constexpr int64_t kMaxDevices = 1 << 16;       // of one kind
 
 }  // namespace cgraph
 

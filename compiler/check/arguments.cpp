@@ -50,9 +50,10 @@ std::vector<int> Resolver::Distribute(const Arguments& given, const Callee& call
       if (found == by_name.end()) {
         std::vector<std::string> names;
         for (const Parameter& parameter : parameters) names.push_back(parameter.name);
-        Report(Code::kE0403, argument.range,
-               fmt::format("{} has no parameter `{}`{}", callee.what, argument.label,
-                           checker_.Suggestion(argument.label, names)))
+        Diagnostic& diagnostic =
+            Report(Code::kE0403, argument.range,
+                   fmt::format("{} has no parameter `{}`", callee.what, argument.label));
+        checker_.Suggest(diagnostic, argument.range, argument.label, names)
             .AddNote(callee.declared, "declared here");
         complete = false;
         continue;
@@ -135,8 +136,8 @@ std::optional<ActorId> Resolver::ResolveActorName(syntax::ExprId callee) {
                            : found.symbol ? "`" + name + "` is none"
                                           : "`" + name + "` is not declared";
   auto& diagnostic = Report(Code::kE0301, expr.range,
-                            fmt::format("a place is made of an actor, and {}{}", seen,
-                                        checker_.Suggestion(name, actors)));
+                            fmt::format("a place is made of an actor, and {}", seen));
+  checker_.Suggest(diagnostic, expr.range, name, actors);
   if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");
   return std::nullopt;
 }

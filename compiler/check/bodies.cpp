@@ -211,10 +211,12 @@ void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attri
   } else if (name == "timeout") {
     graph.timeout_ps = TimeoutOf(checker, value);
   } else {
-    checker.diagnostics.Report(
-        Code::kE0315, attribute.name.range,
-        fmt::format("a graph has no attribute `{}`{}; there are inflight, overlap and timeout",
-                    name, checker.Suggestion(name, {"inflight", "overlap", "timeout"})));
+    const Range at = attribute.name.range;
+    Diagnostic& diagnostic = checker.diagnostics.Report(
+        Code::kE0315, at,
+        fmt::format("a graph has no attribute `{}`; there are inflight, overlap and timeout",
+                    name));
+    checker.Suggest(diagnostic, at, name, {"inflight", "overlap", "timeout"});
   }
 }
 

@@ -29,13 +29,21 @@ Checker::Checker(Sources& sources, const CheckOptions& options, Diagnostics& dia
 
 Checker::~Checker() = default;
 
-std::string Checker::Suggestion(const std::string& name,
-                                const std::vector<std::string>& candidates) {
+Diagnostic& Checker::Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
+                             const std::vector<std::string>& candidates) {
   constexpr int kMaxSuggestions = 100;
-  if (++suggestions > kMaxSuggestions) return "";
-  if (std::string ours = FromElsewhere(name); !ours.empty()) return " (here it is " + ours + ")";
-  std::string nearest = DidYouMean(name, candidates);
-  return nearest.empty() ? "" : " (did you mean `" + nearest + "`?)";
+  if (++suggestions > kMaxSuggestions) return diagnostic;
+  return diagnostic.Suggest(range, name, candidates);
+}
+
+bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& name) {
+  const std::string ours = FromElsewhere(name);
+  if (ours.empty()) return false;
+  diagnostic.message += " (here it is " + ours + ")";
+  const llvm::StringRef quoted(ours);
+  const bool replaces = quoted.startswith("`") && quoted.find('`', 1) == quoted.size() - 1;
+  if (replaces) diagnostic.AddFix(range, quoted.drop_front().drop_back().str());
+  return true;
 }
 
 }  // namespace check
@@ -45,6 +53,9 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   check::Checker checker(sources, options, diagnostics);
   checker.program.main = main.source;
   checker.syntax_errors = diagnostics.has_errors();
+  if (main.items.empty() && !checker.syntax_errors) {
+    diagnostics.Report(Code::kW0302, {main.source, 0, 0}, "this file declares nothing");
+  }
   if (!LoadModules(checker, std::move(main))) return std::move(checker.program);
   Declare(checker);
   FindOperatorOps(checker);

@@ -87,8 +87,12 @@ struct Checker {
   Table<program::ConstId, std::vector<program::ConstId>> const_uses;
   std::map<std::pair<program::ActorId, std::string>, program::StateId> state_names;
 
-  // " (did you mean `x`?)" or nothing; looks for so many names only, since a search is slow.
-  std::string Suggestion(const std::string& name, const std::vector<std::string>& candidates);
+  // "(did you mean `x`?)" in the message and as a fix, when a candidate is near; looks for so many
+  // names only, since a search is slow.
+  Diagnostic& Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
+                      const std::vector<std::string>& candidates);
+  // For a free name or a type: "(here it is `f32`)" when other languages call it `name`.
+  bool Translate(Diagnostic& diagnostic, Range range, const std::string& name);
   int suggestions = 0;
 
   std::optional<std::map<std::string, std::string>> library_names;  // see LibraryFileOf

@@ -106,7 +106,7 @@ std::optional<Mismatch> Matcher::MatchDType(const TensorType& expected, DType gi
   }
   const Generic& generic = signature_->generics[expected.generic];
   if (!InClass(given, generic.bound)) {
-    return Mismatch{Code::kE0407, fmt::format("`{}` stands for the dtypes of class {}",
+    return Mismatch{Code::kE0529, fmt::format("`{}` stands for the dtypes of class {}",
                                               generic.name, Spelling(generic.bound))};
   }
   if (!rigid_) dtypes_[expected.generic] = given;

@@ -40,9 +40,9 @@ Value Resolver::Visit(const syntax::CallExpr& node, Range range) {
     Found found = FindQualified(checker_, module_, *qualifier, name, field->name.range);
     if (found.symbol) return CallSymbol(node, *found.symbol, name, field->name.range, range);
     if (!found.reported && !checker_.syntax_errors) {
-      Report(Code::kE0301, field->name.range,
-             fmt::format("`{}` declares no `{}`{}", *qualifier, name,
-                         checker_.Suggestion(name, QualifiedNames(module_, *qualifier))));
+      Diagnostic& diagnostic = Report(Code::kE0301, field->name.range,
+                                      fmt::format("`{}` declares no `{}`", *qualifier, name));
+      checker_.Suggest(diagnostic, field->name.range, name, QualifiedNames(module_, *qualifier));
     }
     ResolveArguments(node.arguments);
     return Poison(range);
@@ -113,14 +113,15 @@ Value Resolver::CallUnknown(const syntax::CallExpr& node, const std::string& nam
     ResolveArguments(node.arguments);
     return Poison(range);
   }
-  std::string mend;
+  Diagnostic& diagnostic =
+      Report(Code::kE0301, name_range, fmt::format("`{}` is not declared", name));
   if (std::string file = LibraryFileOf(checker_, name); !file.empty()) {
-    mend = fmt::format("; `import std.{}` declares it", file);
-  } else {
-    mend = checker_.Suggestion(name, VisibleNames(module_));
+    diagnostic.message += fmt::format("; `import std.{}` declares it", file);
+  } else if (!checker_.Translate(diagnostic, name_range, name)) {
+    checker_.Suggest(diagnostic, name_range, name, VisibleNames(module_));
   }
-  return RefuseCall(node, Code::kE0301, name_range,
-                    fmt::format("`{}` is not declared{}", name, mend), range);
+  ResolveArguments(node.arguments);
+  return Poison(range);
 }
 
 Value Resolver::CallSymbol(const syntax::CallExpr& node, const Symbol& symbol,
@@ -298,9 +299,10 @@ std::optional<MethodId> Resolver::FindMethodOf(const Value& receiver, const synt
   const Actor& actor = program_.actors[type.actor];
   std::vector<std::string> candidates;
   for (MethodId method : actor.methods) candidates.push_back(program_.methods[method].name);
-  Report(Code::kE0312, name.range,
-         fmt::format("actor `{}` has no method `{}`{}", actor.name, name.text,
-                     checker_.Suggestion(name.text, candidates)))
+  Diagnostic& diagnostic =
+      Report(Code::kE0312, name.range,
+             fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
+  checker_.Suggest(diagnostic, name.range, name.text, candidates)
       .AddNote(actor.range, "the actor is declared here");
   return std::nullopt;
 }

@@ -42,9 +42,11 @@ std::vector<int> Resolver::DistributeCollective(const syntax::CallExpr& node,
     if (target >= names.size()) {
       complete = false;
       if (argument.label) {
-        Report(Code::kE0403, at,
-               fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
-                           argument.label->text, fmt::join(names, ", ")));
+        Diagnostic& diagnostic =
+            Report(Code::kE0403, at,
+                   fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
+                               argument.label->text, fmt::join(names, ", ")));
+        checker_.Suggest(diagnostic, at, argument.label->text, names);
       } else {
         Report(Code::kE0402, at,
                fmt::format("`{}` takes {}: {} {}", traits.name, fmt::join(names, ", "),
@@ -74,9 +76,15 @@ std::optional<Reduction> Resolver::ResolveReduction(const CollectiveTraits& trai
     if (auto reduction = ParseReduction(name->name)) return reduction;
   }
   const std::vector<std::string> names(std::begin(kReductionNames), std::end(kReductionNames));
-  Report(Code::kE0406, expr.range,
-         fmt::format("`{}` reduces by sum, prod, min, max or avg{}", traits.name,
-                     name ? checker_.Suggestion(name->name, names) : ""));
+  Diagnostic& diagnostic =
+      Report(Code::kE0406, expr.range,
+             fmt::format("`{}` reduces by sum, prod, min, max or avg", traits.name));
+  if (name != nullptr && name->name == "mean") {  // nearer to `min`, which is something else
+    diagnostic.message += " (here it is `avg`)";
+    diagnostic.AddFix(expr.range, "avg");
+  } else if (name != nullptr) {
+    checker_.Suggest(diagnostic, expr.range, name->name, names);
+  }
   return std::nullopt;
 }
 

@@ -173,9 +173,11 @@ Value Resolver::ReportUnknownName(const std::string& name, Range range, const ch
       candidates.push_back(program_.states[id].name);
     }
   }
-  const std::string near = checker_.Suggestion(name, candidates);
-  Report(Code::kE0301, range,
-         fmt::format("`{}` is not declared{}", name, near.empty() ? mend : near));
+  Diagnostic& diagnostic =
+      Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
+  if (checker_.Translate(diagnostic, range, name)) return Poison(range);
+  checker_.Suggest(diagnostic, range, name, candidates);
+  if (diagnostic.fixes.empty()) diagnostic.message += mend;
   return Poison(range);
 }
 
@@ -248,10 +250,11 @@ std::optional<Route> Resolver::ResolveRoute(syntax::ExprId id) {
     if (std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
   }
   for (const NamedTransport& transport : program_.transports) candidates.push_back(transport.name);
-  Report(Code::kE0314, expr.range,
-         fmt::format("`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the "
-                     "file declares{}",
-                     name ? checker_.Suggestion(name->name, candidates) : ""));
+  Diagnostic& diagnostic =
+      Report(Code::kE0314, expr.range,
+             "`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the file "
+             "declares");
+  if (name != nullptr) checker_.Suggest(diagnostic, expr.range, name->name, candidates);
   return std::nullopt;
 }
 

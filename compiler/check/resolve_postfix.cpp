@@ -13,14 +13,16 @@ Value Resolver::Visit(const syntax::FieldExpr& node, Range range) {
     Found found = FindQualified(checker_, module_, *qualifier, node.name.text, node.name.range);
     if (found.symbol) return ResolveSymbol(*found.symbol, node.name.text, range);
     if (found.reported || checker_.syntax_errors) return Poison(range);
-    Report(Code::kE0301, node.name.range,
-           fmt::format("`{}` declares no `{}`{}", *qualifier, node.name.text,
-                       checker_.Suggestion(node.name.text, QualifiedNames(module_, *qualifier))));
+    Diagnostic& diagnostic =
+        Report(Code::kE0301, node.name.range,
+               fmt::format("`{}` declares no `{}`", *qualifier, node.name.text));
+    checker_.Suggest(diagnostic, node.name.range, node.name.text,
+                     QualifiedNames(module_, *qualifier));
     return Poison(range);
   }
   Value base = ResolveValue(node.base);
   Static type = FieldType(base.type, node.name);
-  return Make(Field{base.id, node.name.text}, range, std::move(type));
+  return Make(Field{base.id, node.name.text, node.name.range}, range, std::move(type));
 }
 
 Static Resolver::FieldType(const Static& base, const syntax::Name& name) {
@@ -29,9 +31,9 @@ Static Resolver::FieldType(const Static& base, const syntax::Name& name) {
     for (size_t i = 0; i < base.parts.size(); ++i) {
       if (base.names[i] == name.text) return base.parts[i];
     }
-    Report(Code::kE0313, name.range,
-           fmt::format("the tuple has no field `{}`{}", name.text,
-                       checker_.Suggestion(name.text, base.names)));
+    Diagnostic& diagnostic = Report(Code::kE0313, name.range,
+                                    fmt::format("the tuple has no field `{}`", name.text));
+    checker_.Suggest(diagnostic, name.range, name.text, base.names);
     return Static();
   }
   if (base.kind == Static::kPlace && base.actor.valid() &&

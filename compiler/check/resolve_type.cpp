@@ -132,8 +132,11 @@ TypeId Resolver::ResolveNamedType(const syntax::NamedType& type, Range range, Ty
   if (signature_) {
     for (const Generic& generic : signature_->generics) candidates.push_back(generic.name);
   }
-  Report(Code::kE0304, type.name.range,
-         fmt::format("`{}` is not a type{}", name, checker_.Suggestion(name, candidates)));
+  Diagnostic& diagnostic =
+      Report(Code::kE0304, type.name.range, fmt::format("`{}` is not a type", name));
+  if (!checker_.Translate(diagnostic, type.name.range, name)) {
+    checker_.Suggest(diagnostic, type.name.range, name, candidates);
+  }
   return poison;
 }
 

@@ -24,10 +24,10 @@ void TransportBase(Checker& checker, TransportId id) {
 #define TRANSPORT(id, name) name,
 #include "compiler/base/transports.def"
   };
-  checker.diagnostics.Report(
+  Diagnostic& diagnostic = checker.diagnostics.Report(
       Code::kE0314, decl.base.range,
-      fmt::format("a named transport is one of auto, local, shm, nccl, mpi and host, with options{}",
-                  checker.Suggestion(decl.base.text, transports)));
+      "a named transport is one of auto, local, shm, nccl, mpi and host, with options");
+  checker.Suggest(diagnostic, decl.base.range, decl.base.text, transports);
 }
 
 void OpSignature(Checker& checker, OpId id) {

@@ -43,7 +43,7 @@ Value Elaborator::AdaptCompileTime(const Value& value, program::CompileTimeKind 
       if (value.As<std::string>()) return value;
       break;
   }
-  Report(Code::kE0505, range,
+  Report(Code::kE0406, range,
          fmt::format("{} is a compile-time {}; this is {}", Describe(subject, frame),
                      Spelling(kind), Describe(value)))
       .AddNote(subject.declared, "declared here");
@@ -59,7 +59,7 @@ Value Elaborator::AdaptTensor(const Value& value, program::TypeId type_id, Frame
     return MatchDims({type_id, actual, frame, subject, range}) ? value : Value();
   }
   if (!IsNumber(value)) {
-    Report(Code::kE0505, range,
+    Report(Code::kE0406, range,
            fmt::format("{} is {}; this is {}", Describe(subject, frame), Declared(type_id, frame),
                        Describe(value)))
         .AddNote(subject.declared, "declared here");
@@ -90,7 +90,7 @@ bool Elaborator::BindDType(const program::TensorType& type, DType dtype, Frame& 
   if (type.dtype) {
     if (*type.dtype == dtype) return true;
     std::string wanted = DTypeName(*type.dtype).str();
-    Report(Code::kE0506, range,
+    Report(Code::kE0407, range,
            fmt::format("{} is of {}; this is of {}: dtypes are not converted silently, write "
                        "cast<{}>(...)",
                        Describe(subject, frame), wanted, name, wanted))
@@ -102,7 +102,7 @@ bool Elaborator::BindDType(const program::TensorType& type, DType dtype, Frame& 
   if (bound) {
     if (bound->dtype == dtype) return true;
     std::string first = DTypeName(bound->dtype).str();
-    Report(Code::kE0506, range,
+    Report(Code::kE0407, range,
            fmt::format("{} is of {} like `{}`; this is of {}: dtypes are not converted silently, "
                        "write cast<{}>(...)",
                        Describe(subject, frame), first, bound->from ? *bound->from : generic.name,
@@ -133,7 +133,7 @@ Value Elaborator::AdaptList(const Value& value, const program::ListType& type, F
     items = ListItems(value, range);
     if (!items) return Value();
   } else {
-    Report(Code::kE0505, range,
+    Report(Code::kE0406, range,
            fmt::format("{} is a list; this is {}", Describe(subject, frame), Describe(value)))
         .AddNote(subject.declared, "declared here");
     return Value();

@@ -18,9 +18,28 @@ std::vector<Actual> Elaborator::EvaluateArguments(
       if (meant) expected = {parameter.type, &callee};
     }
     Value value = Evaluate(argument.value, frame, expected);
-    actuals.push_back({argument.label, std::move(value), program_.exprs[argument.value].range});
+    actuals.push_back({argument.label, std::move(value), program_.exprs[argument.value].range,
+                       argument.range});
   }
   return actuals;
+}
+
+// Argument `at` has no parameter: there are too many, or its label is none.
+void Elaborator::ReportNoParameter(const std::vector<program::Parameter>& parameters,
+                                   const std::vector<Actual>& actuals, size_t at,
+                                   const std::string& subject) {
+  const Actual& actual = actuals[at];
+  if (actual.label.empty()) {
+    Report(Code::kE0402, actual.range,
+           fmt::format("`{}` takes {} argument{}, not {}", subject, parameters.size(),
+                       parameters.size() == 1 ? "" : "s", actuals.size()));
+    return;
+  }
+  std::vector<std::string> names;
+  for (const program::Parameter& parameter : parameters) names.push_back(parameter.name);
+  Report(Code::kE0403, actual.label_range,
+         fmt::format("`{}` has no parameter `{}`", subject, actual.label))
+      .Suggest(actual.label_range, actual.label, names);
 }
 
 // Per parameter its argument, or null for a default.
@@ -36,23 +55,22 @@ std::optional<std::vector<const Actual*>> Elaborator::MatchArguments(
       });
       at = named - parameters.begin();
     }
-    if (at >= parameters.size() || matched[at]) {
-      Report(Code::kE0530, actuals[i].range,
-             at < parameters.size()
-                 ? fmt::format("`{}`: parameter `{}` is given twice", callee.subject,
-                               parameters[at].name)
-             : actuals[i].label.empty()
-                 ? fmt::format("`{}` takes {} argument{}, not {}", callee.subject,
-                               parameters.size(), parameters.size() == 1 ? "" : "s",
-                               actuals.size())
-                 : fmt::format("`{}` has no parameter `{}`", callee.subject, actuals[i].label));
+    if (at >= parameters.size()) {
+      ReportNoParameter(parameters, actuals, i, callee.subject);
+      return std::nullopt;
+    }
+    if (matched[at] != nullptr) {
+      Report(Code::kE0404, actuals[i].range,
+             fmt::format("`{}`: parameter `{}` is given twice", callee.subject,
+                         parameters[at].name))
+          .AddNote(matched[at]->range, "the first time here");
       return std::nullopt;
     }
     matched[at] = &actuals[i];
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (matched[i] || parameters[i].default_value.valid()) continue;
-    Report(Code::kE0530, site,
+    Report(Code::kE0401, site,
            fmt::format("`{}` needs an argument for `{}`", callee.subject, parameters[i].name))
         .AddNote(parameters[i].range, "declared here");
     return std::nullopt;

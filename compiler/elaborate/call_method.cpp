@@ -17,7 +17,7 @@ Value Elaborator::Eval(const program::CallMethod& e, const Context& context) {
   if (receiver.poisoned()) return receiver;
   const graph::InstanceId* instance_id = receiver.As<graph::InstanceId>();
   if (!instance_id) {
-    Report(Code::kE0505, program_.exprs[e.receiver].range,
+    Report(Code::kE0406, program_.exprs[e.receiver].range,
            fmt::format("`{}` is called on a place; this is {}", e.name, Describe(receiver)));
     return Value();
   }
@@ -30,9 +30,14 @@ Value Elaborator::Eval(const program::CallMethod& e, const Context& context) {
   const InstanceDetails& details = instances_[instance_id->index];
   program::MethodId method_id = FindMethod(program_, details.actor, e.name);
   if (!method_id.valid()) {
-    Report(Code::kE0514, e.name_range,
+    std::vector<std::string> names;
+    for (const program::Method& method : program_.methods) {
+      if (method.actor == details.actor) names.push_back(method.name);
+    }
+    Report(Code::kE0312, e.name_range,
            fmt::format("`{}` is made of actor `{}`, which has no method `{}`", instance.name,
                        instance.actor, e.name))
+        .Suggest(e.name_range, e.name, names)
         .AddNote(program_.actors[details.actor].range, "declared here");
     return Value();
   }
@@ -152,7 +157,7 @@ void Elaborator::AssignState(const program::Assign& s, Frame& frame, Range range
     if (!index) return;
     const List* list = target->As<List>();
     if (!list) {
-      Report(Code::kE0505, at,
+      Report(Code::kE0406, at,
              fmt::format("state `{}` is assigned as a whole; update_row() makes a tensor with one row "
                          "replaced",
                          state.name));

@@ -76,7 +76,7 @@ Value Elaborator::CallOperation(const OpCall& call, Frame& op_frame) {
     if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
   }
   if (!builder_) {
-    Report(Code::kE0505, call.range,
+    Report(Code::kE0406, call.range,
            fmt::format("`{}` works on tensors; a value known at compile time is needed here",
                        op.name));
     return Value();
@@ -89,7 +89,7 @@ Value Elaborator::CallOperation(const OpCall& call, Frame& op_frame) {
     return Value();
   }
   if (!Step(call.range, kStepsPerOp)) return Value();
-  inlined_.push_back({&op_frame, call.range});
+  inlined_.push_back({&op_frame, call.range, &op});
   auto leave = llvm::make_scope_exit([&] { inlined_.pop_back(); });
   bool typed = BindParameters(op.signature.parameters, call.actuals, op_frame, call.range,
                               op.where) &&
@@ -382,7 +382,7 @@ bool Elaborator::ResultTypes(program::TypeId type_id, Frame& op_frame,
     }
     return true;
   }
-  Report(Code::kE0505, range, "an op makes tensors, not compile-time values");
+  Report(Code::kE0406, range, "an op makes tensors, not compile-time values");
   return false;
 }
 

@@ -158,7 +158,7 @@ bool Elaborator::FindPlaces(const program::CallCollective& e, Frame& frame, Part
   for (const Value& place : *places) {
     if (place.poisoned()) return false;
     if (!place.As<graph::InstanceId>() && !place.As<graph::DeviceId>()) {
-      Report(Code::kE0505, range,
+      Report(Code::kE0406, range,
              fmt::format("`{}` takes a list of places; this has {} in it", TraitsOf(e.kind).name,
                          Describe(place)));
       return false;
@@ -187,7 +187,7 @@ bool Elaborator::TakeTensors(const Value& value, Range range, std::vector<Tensor
       return TakeTensors(item, range, tensors);
     });
   }
-  Report(Code::kE0505, range,
+  Report(Code::kE0406, range,
          fmt::format("what a participant gives is tensors; this is {}", Describe(value)));
   return false;
 }

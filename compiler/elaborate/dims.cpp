@@ -165,7 +165,7 @@ std::optional<Dims> Elaborator::EvaluateRun(program::ExprId id, Frame& frame) {
                   call->builtin == program::Builtin::kPermuted ||
                   call->builtin == program::Builtin::kDrop);
   if (!of_runs) {
-    Report(Code::kE0505, expr.range, "a run of dimensions is needed here");
+    Report(Code::kE0406, expr.range, "a run of dimensions is needed here");
     return std::nullopt;
   }
   std::optional<Dims> run = EvaluateRun(call->arguments[0].value, frame);
@@ -318,7 +318,7 @@ Value Elaborator::DimFunction(const program::CallBuiltin& e, const Context& cont
     if (generic && context.frame.generics[generic->generic.index]) {
       return Value(DTypeBytes(context.frame.generics[generic->generic.index]->dtype));
     }
-    Report(Code::kE0505, context.range, "width() is of a dtype variable of the signature");
+    Report(Code::kE0406, context.range, "width() is of a dtype variable of the signature");
     return Value();
   }
   std::optional<Dims> run = EvaluateRun(argument, context.frame);

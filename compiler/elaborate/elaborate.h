@@ -2,8 +2,8 @@
 //
 // Runs everything that is known at compile time: constants, places, loops, conditions, lists,
 // inlined fns and graphs; unifies dimensions with concrete integers; homes every op; writes state
-// back after the last op of a call that may fail. Limits: kMaxElaborationSteps, kMaxListElements,
-// kMaxCallDepth.
+// back after the last op of a call that may fail. What it may take is bounded by the limits of
+// compiler/base/limits.h.
 #ifndef CGRAPH_COMPILER_ELABORATE_ELABORATE_H_
 #define CGRAPH_COMPILER_ELABORATE_ELABORATE_H_
 

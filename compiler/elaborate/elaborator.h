@@ -25,6 +25,7 @@ struct Actual {
   std::string label;
   Value value;
   Range range;
+  Range label_range;  // of a label
 };
 
 // Where an expression is evaluated.
@@ -138,7 +139,7 @@ class Elaborator {
   bool RunClauses(const program::Comprehension& e, size_t clause, const Context& context,
                   std::vector<Value>& items);
   Value EvaluateLazily(program::ExprId id, Frame& frame);
-  Value FieldOf(const Value& base, const std::string& name, Range range);
+  Value FieldOf(const Value& base, const program::Field& field);
   Value IndexOf(const Value& base, const program::Index& e, const Context& context);
   Value IndexList(const std::vector<Value>& items, llvm::ArrayRef<Value> subscripts, Range range);
   std::optional<std::vector<Value>> ListItems(const Value& value, Range range);
@@ -223,6 +224,9 @@ class Elaborator {
   std::vector<Actual> EvaluateArguments(const std::vector<program::Argument>& arguments,
                                         const std::vector<program::Parameter>* parameters,
                                         Frame& callee, Frame& frame);
+  void ReportNoParameter(const std::vector<program::Parameter>& parameters,
+                         const std::vector<Actual>& actuals, size_t at,
+                         const std::string& subject);
   std::optional<std::vector<const Actual*>> MatchArguments(
       const std::vector<program::Parameter>& parameters, const std::vector<Actual>& actuals,
       const Frame& callee, Range site);
@@ -325,6 +329,7 @@ class Elaborator {
   struct Inlined {
     const Frame* frame;
     Range site;
+    const program::Op* op = nullptr;  // that is called, rather than a body that is run
   };
 
   const program::Program& program_;

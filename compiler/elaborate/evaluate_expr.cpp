@@ -7,18 +7,10 @@
 
 namespace cgraph::elaboration {
 
-namespace {
-
-// C++ calls per nested expression are few and small; elaboration has a stack made for this many.
-constexpr int kMaxDepth = 12'000;
-constexpr size_t kMaxStringBytes = 1 << 20;
-
-}  // namespace
-
 Value Elaborator::Evaluate(program::ExprId id, Frame& frame, Expected expected) {
   const program::Expr& expr = program_.exprs[id];
   if (!Step(expr.range)) return Value();
-  if (depth_ >= kMaxDepth) {
+  if (depth_ >= kMaxEvaluationDepth) {
     stopped_ = true;
     Report(Code::kE0522, expr.range, "expressions and calls are nested too deep to elaborate");
     return Value();
@@ -33,7 +25,7 @@ std::optional<int64_t> Elaborator::EvaluateInt(program::ExprId id, Frame& frame,
   Value value = Evaluate(id, frame);
   if (const int64_t* number = value.As<int64_t>()) return *number;
   if (!value.poisoned()) {
-    Report(Code::kE0505, program_.exprs[id].range,
+    Report(Code::kE0406, program_.exprs[id].range,
            fmt::format("{} must be an int known at compile time, not {}", what, Describe(value)));
   }
   return std::nullopt;
@@ -43,7 +35,7 @@ std::optional<bool> Elaborator::EvaluateCondition(program::ExprId id, Frame& fra
   Value value = Evaluate(id, frame);
   if (const bool* truth = value.As<bool>()) return *truth;
   if (!value.poisoned()) {
-    Report(Code::kE0527, program_.exprs[id].range,
+    Report(Code::kE0415, program_.exprs[id].range,
            fmt::format("a condition must be a bool known at compile time, not {}",
                        Describe(value)));
   }
@@ -65,7 +57,7 @@ Value Elaborator::Eval(const program::StringLiteral& e, const Context& context) 
     } else if (IsNumber(value)) {
       text += ScalarText(value);
     } else {
-      Report(Code::kE0505, program_.exprs[e.exprs[i]].range,
+      Report(Code::kE0406, program_.exprs[e.exprs[i]].range,
              fmt::format("a string interpolates scalars known at compile time, not {}",
                          Describe(value)));
       return Value();
@@ -117,7 +109,7 @@ Value Elaborator::Eval(const program::DimRef& e, const Context& context) {
 }
 
 Value Elaborator::Eval(const program::GenericRef&, const Context& context) {
-  Report(Code::kE0505, context.range, "a dtype is only meant inside width()");
+  Report(Code::kE0406, context.range, "a dtype is only meant inside width()");
   return Value();
 }
 
@@ -131,10 +123,9 @@ Value Elaborator::Eval(const program::DeviceRef& e, const Context& context) {
            fmt::format("node[{}]: runs are of one machine so far, which is node[0]", *node));
     return Value();
   }
-  constexpr int64_t kMaxIndex = 1 << 16;
-  if (*index < 0 || *index >= kMaxIndex) {
+  if (*index < 0 || *index >= kMaxDevices) {
     Report(Code::kE0605, context.range,
-           fmt::format("a device's index is between 0 and {}, not {}", kMaxIndex - 1, *index));
+           fmt::format("a device's index is between 0 and {}, not {}", kMaxDevices - 1, *index));
     return Value();
   }
   graph::DeviceKind kind = e.kind == program::DeviceRef::kCpu ? graph::DeviceKind::kCpu
@@ -158,7 +149,7 @@ Value Elaborator::Eval(const program::Unary& e, const Context& context) {
   if (!folded.problem.empty()) {
     Report(Code::kE0503, context.range, folded.problem);
   } else {
-    Report(Code::kE0505, context.range,
+    Report(Code::kE0406, context.range,
            fmt::format("`{}` does not apply to {}", e.is_not ? "not" : "-", Describe(operand)));
   }
   return Value();
@@ -224,7 +215,7 @@ Value Elaborator::Binary(BinaryOperator op, const Actual& a, const Actual& b,
            fmt::format("{} {} {}: {}", ScalarText(a.value), Spelling(op), ScalarText(b.value),
                        folded.problem));
   } else {
-    Report(Code::kE0505, context.range,
+    Report(Code::kE0406, context.range,
            fmt::format("`{}` does not apply to {} and {}", Spelling(op), Describe(a.value),
                        Describe(b.value)));
   }

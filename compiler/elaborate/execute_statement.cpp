@@ -110,7 +110,7 @@ Value* Elaborator::Element(Value& list_value, program::ExprId subscript, Frame& 
   }
   List* list = std::get_if<List>(&list_value.node);
   if (!list) {
-    Report(Code::kE0505, range,
+    Report(Code::kE0406, range,
            fmt::format("elements of a list can be assigned, but this is {}", Describe(list_value)));
     return nullptr;
   }

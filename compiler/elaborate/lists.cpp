@@ -102,7 +102,7 @@ std::optional<std::vector<Value>> Elaborator::ListItems(const Value& value, Rang
   if (const PlaceArray* array = value.As<PlaceArray>()) {
     return ListItems(IndexPlaces(array->place, {}, range), range);
   }
-  Report(Code::kE0505, range, fmt::format("a list is needed here, not {}", Describe(value)));
+  Report(Code::kE0406, range, fmt::format("a list is needed here, not {}", Describe(value)));
   return std::nullopt;
 }
 
@@ -163,7 +163,7 @@ Value Elaborator::EvaluateLazily(program::ExprId id, Frame& frame) {
     return Step(expr.range) ? LayoutOf(state->state, frame) : Value();
   }
   if (auto* field = std::get_if<program::Field>(&expr.node)) {
-    return FieldOf(EvaluateLazily(field->base, frame), field->name, expr.range);
+    return FieldOf(EvaluateLazily(field->base, frame), *field);
   }
   if (auto* index = std::get_if<program::Index>(&expr.node)) {
     return IndexOf(EvaluateLazily(index->base, frame), *index, context);
@@ -191,9 +191,9 @@ bool StartsAtState(const program::Program& program, program::ExprId id) {
 Value Elaborator::Eval(const program::Field& e, const Context& context) {
   if (StartsAtState(program_, e.base)) {
     Value base = EvaluateLazily(e.base, context.frame);
-    return ReadStates(FieldOf(base, e.name, context.range));
+    return ReadStates(FieldOf(base, e));
   }
-  return FieldOf(Evaluate(e.base, context.frame), e.name, context.range);
+  return FieldOf(Evaluate(e.base, context.frame), e);
 }
 
 Value Elaborator::Eval(const program::Index& e, const Context& context) {
@@ -203,20 +203,17 @@ Value Elaborator::Eval(const program::Index& e, const Context& context) {
   return ReadStates(IndexOf(EvaluateLazily(e.base, context.frame), e, context));
 }
 
-Value Elaborator::FieldOf(const Value& base, const std::string& name, Range range) {
+Value Elaborator::FieldOf(const Value& base, const program::Field& field) {
   if (base.poisoned()) return base;
   const Tuple* tuple = base.As<Tuple>();
   if (tuple) {
     for (size_t i = 0; i < tuple->items->names.size(); ++i) {
-      if (tuple->items->names[i] == name) return tuple->items->values[i];
+      if (tuple->items->names[i] == field.name) return tuple->items->values[i];
     }
   }
-  Diagnostic& diagnostic =
-      Report(Code::kE0514, range, fmt::format("{} has no field `{}`", Describe(base), name));
-  if (tuple && !tuple->items->names.empty()) {
-    std::string near = DidYouMean(name, tuple->items->names);
-    if (!near.empty()) diagnostic.AddNote(Range(), fmt::format("did you mean `{}`?", near));
-  }
+  Diagnostic& diagnostic = Report(Code::kE0313, field.name_range,
+                                  fmt::format("{} has no field `{}`", Describe(base), field.name));
+  if (tuple != nullptr) diagnostic.Suggest(field.name_range, field.name, tuple->items->names);
   return Value();
 }
 
@@ -227,7 +224,7 @@ Value Elaborator::IndexOf(const Value& base, const program::Index& e, const Cont
     Value subscript = id.valid() ? Evaluate(id, context.frame) : Value(None());
     if (subscript.poisoned()) return subscript;
     if (id.valid() && !subscript.As<int64_t>() && !subscript.As<IntRange>()) {
-      Report(Code::kE0505, program_.exprs[id].range,
+      Report(Code::kE0406, program_.exprs[id].range,
              fmt::format("an index must be an int or a range known at compile time, not {}",
                          Describe(subscript)));
       return Value();

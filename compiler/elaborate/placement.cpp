@@ -1,4 +1,5 @@
 // Where ops run, and whether what they read can get there.
+#include "compiler/base/limits.h"
 #include "compiler/elaborate/elaborator.h"
 #include "compiler/graph/transports.h"
 #include "fmt/format.h"
@@ -18,7 +19,6 @@ graph::DeviceId Elaborator::DeviceOfOp(const std::vector<graph::Use>& operands) 
 }
 
 void Elaborator::EvaluateTransports() {
-  constexpr int64_t kMaxCapacity = 1024;
   for (const program::NamedTransport& transport : program_.transports) {
     uint32_t& capacity = capacities_.emplace_back(0);
     for (const program::Argument& option : transport.options) {

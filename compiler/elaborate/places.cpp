@@ -38,7 +38,7 @@ void Elaborator::CreatePlace(program::PlaceId id) {
     if (const IntRange* given = value.As<IntRange>()) {
       bounds = {given->begin, std::max(given->begin, given->end)};
     } else if (!value.poisoned()) {
-      Report(Code::kE0505, range,
+      Report(Code::kE0406, range,
              fmt::format("a place's index goes over a range a..b, not {}", Describe(value)));
     }
     table.indices.push_back(bounds);

@@ -95,7 +95,7 @@ void Elaborator::AddOutputs(const Value& value, const std::string& name, Range r
     CheckTransport(use, kCaller);
     builder_->graph().outputs.push_back({indexed, use});
   } else if (!value.poisoned()) {
-    Report(Code::kE0505, range,
+    Report(Code::kE0406, range,
            fmt::format("output `{}` must be a tensor, not {}", indexed, Describe(value)));
   }
 }

@@ -11,6 +11,18 @@ namespace {
 constexpr size_t kNotedLoops = 3;
 constexpr size_t kNotedCalls = 4;
 
+// An operator does not show its op, nor an op what it takes.
+std::string OpText(const program::Program& program, const program::Op& op) {
+  const program::TextPrinter printer(program, &op.signature, &op.locals);
+  std::vector<std::string> parameters;
+  for (const program::Parameter& parameter : op.signature.parameters) {
+    parameters.push_back(parameter.name + ": " + printer.Text(parameter.type));
+  }
+  const program::TypeId result = op.signature.result;
+  return fmt::format("this calls {}({}){}", op.name, fmt::join(parameters, ", "),
+                     result.valid() ? " -> " + printer.Text(result) : "");
+}
+
 }  // namespace
 
 Diagnostic& Elaborator::Report(Code code, Range range, std::string message) {
@@ -28,6 +40,10 @@ Diagnostic& Elaborator::Report(Code code, Range range, std::string message) {
     // A graph that is run is called by nobody.
     bool is_root = builder_ && call.site == builder_->graph().range;
     if (call.site == range || is_root) continue;
+    if (call.op != nullptr) {
+      diagnostic.AddNote(call.site, OpText(program_, *call.op));
+      continue;
+    }
     const char* what = call.frame->signature ? "in `{}`, called here" : "of `{}`, made here";
     diagnostic.AddNote(call.site, fmt::format(fmt::runtime(what), call.frame->subject));
   }

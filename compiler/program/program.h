@@ -155,6 +155,7 @@ struct Chain {  // folded from the left
 struct Field {
   ExprId base;
   std::string name;
+  Range name_range;
 };
 struct Index {
   ExprId base;

@@ -11,12 +11,13 @@
 #include <span>
 #include <string>
 
+#include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
 
-inline constexpr int kMaxRank = 8;
+using plan::kMaxRank;
 
 // A dense row-major tensor in memory. `dims` are the extents of this execution.
 struct Tensor {

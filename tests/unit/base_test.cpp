@@ -144,6 +144,15 @@ TEST_CASE("did you mean") {
   CHECK(DidYouMean("x", names) == "");
   CHECK(DidYouMean("completely_else", names) == "");
   CHECK(DidYouMean(std::string(1'000'000, 'a'), names) == "");
+  Diagnostic near{}, far{};
+  near.Suggest({SourceId(0), 3, 7}, "rleu", names);
+  CHECK(near.message == " (did you mean `relu`?)");
+  REQUIRE(near.fixes.size() == 1);
+  CHECK(near.fixes[0].text == "relu");
+  CHECK(near.fixes[0].range.begin == 3);
+  far.Suggest({SourceId(0), 3, 7}, "completely_else", names);
+  CHECK(far.message.empty());
+  CHECK(far.fixes.empty());
   CHECK(EditDistance("abc", "abc") == 0);
   CHECK(EditDistance("abc", "acb") == 1);
   CHECK(EditDistance("", "abc") == 3);

@@ -238,7 +238,7 @@ graph g(x: f32) -> f32 { return a.forwrad(x) }
 //^ E0314 (did you mean `nccl`?)
 //^ E0314 `via` takes a transport)",
     R"(graph g() inflght 4 { }
-//^ E0315 no attribute `inflght` (did you mean `inflight`?)
+//^ E0315 inflight, overlap and timeout (did you mean `inflight`?)
 op o(x: f32[n]) cost(flop: n)
 //^ E0315 a cost has the parts)",
     R"(actor A() { state s: f32 = 1.0  method m(x: f32) -> f32 { b.m(x)  g(x)  return x } }
@@ -320,9 +320,9 @@ graph g(x: f32[4], y: i64[4], b: bool[4]) -> f32[4] {
   let w = y * 0.5
 //^ E0407 `*` does not take an i64[4] and a compile-time float
   let v = softmax(y)
-//^ E0407 `T` stands for the dtypes of class float
+//^ E0529 `T` stands for the dtypes of class float
   let u = -b
-//^ E0407 `-` does not take a bool[4]
+//^ E0529 `-` does not take a bool[4]
   let t: f32[4] = y
 //^ E0407 this value is declared as f32[4], and this is an i64[4]
   return x

@@ -10,19 +10,11 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::plan::check {
-
-// Limits beyond the widths of the fields. Each is far above what a real plan has.
-inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 46;  // all arenas of a graph, all copies
-inline constexpr uint32_t kMaxRank = 8;
-inline constexpr uint32_t kMaxInflight = 65535;
-inline constexpr uint32_t kMaxWorkers = 4096;
-inline constexpr uint32_t kMaxAlign = 1 << 21;     // a huge page
-inline constexpr size_t kMaxInplace = 64;          // pairs of one kernel
-inline constexpr size_t kMaxTemporaries = 65536;  // of one kernel
 
 struct Context {
   const Plan& plan;
