@@ -14,15 +14,21 @@ inline constexpr int kMaxNesting = 200;               // of brackets, blocks and
 inline constexpr int kMaxTreeDepth = 500;  // of a syntax tree: brackets, postfixes, unary operators
 inline constexpr size_t kMaxSyntaxErrors = 100;       // of one file, then its parser stops
 inline constexpr int kMaxCallDepth = 200;             // of fn and graph calls while elaborating
+#ifdef CGRAPH_FUZZ  // a fuzzer finds the loop that takes longest; some thousand turns show as much
+inline constexpr int64_t kMaxElaborationSteps = 5'000, kMaxListElements = 5'000;
+#else
 inline constexpr int64_t kMaxElaborationSteps = 50'000'000;  // loop turns and evaluated expressions
 inline constexpr int64_t kMaxListElements = 10'000'000;
+#endif
 inline constexpr int kMaxRank = 8;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr int64_t kMaxInflight = 1024;
 inline constexpr int64_t kMaxCapacity = 1024;         // of a transport, in messages
 inline constexpr int kMaxEvaluationDepth = 12'000;    // expressions in each other; the stack is made for it
 inline constexpr size_t kMaxStringBytes = 1 << 20;    // of a string made at compile time
-inline constexpr int64_t kMaxDevices = 1 << 16;       // of one kind
+inline constexpr int64_t kMaxDeviceIndex = 1 << 16;   // of devices of one kind
+inline constexpr int64_t kMaxDevices = 4096;          // of one program, the caller among them
+inline constexpr int64_t kMaxOperands = 65'535;       // tensors that one op takes, and that it makes
 
 }  // namespace cgraph
 

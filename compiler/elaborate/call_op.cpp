@@ -1,6 +1,7 @@
 // Ops: arguments bound, types unified, one op appended to the graph.
 #include <limits>
 
+#include "compiler/base/limits.h"
 #include "compiler/elaborate/arithmetic.h"
 #include "compiler/elaborate/elaborator.h"
 #include "compiler/program/text.h"
@@ -330,6 +331,18 @@ bool Elaborator::MayOverwrite(const std::vector<graph::Use>& operands, size_t at
   return operand.type == result;
 }
 
+// Only lists can be that many.
+bool Elaborator::CheckOperands(const std::string& name, size_t taken, size_t made, Range range) {
+  const size_t most = std::max(taken, made);
+  if (most <= kMaxOperands) return true;
+  const char* does = taken == most ? "takes" : "makes";
+  Report(Code::kE0521, range,
+         fmt::format("`{}` {} {} tensors here, and one call {} at most {}: call it on parts of the "
+                     "list",
+                     name, does, most, does, kMaxOperands));
+  return false;
+}
+
 Value Elaborator::EmitOp(const OpCall& call, Frame& op_frame) {
   const program::Op& op = program_.ops[call.op];
   std::vector<graph::Type> types;
@@ -345,6 +358,7 @@ Value Elaborator::EmitOp(const OpCall& call, Frame& op_frame) {
   out.elementwise = op.elementwise;
   out.range = call.range;
   AddParameters(call, op_frame, out);
+  if (!CheckOperands(op.name, out.operands.size(), types.size(), call.range)) return Value();
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
     return types.empty() || !MayOverwrite(out.operands, pair.first, types[0]);
   });

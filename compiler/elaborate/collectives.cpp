@@ -99,6 +99,7 @@ Value Elaborator::Collect(const program::CallCollective& e, Transport via,
   op.device = root;
   op.effect = traits.from == Traits::kNobody;
   op.range = context.range;
+  if (!CheckOperands(op.name, op.operands.size(), types->size(), op.range)) return Value();
   op.call = builder_->AddCall(MakeCall({}, op.name, root, context.range));
   op.collective = std::move(collective);
   const graph::OpId id = builder_->AddCollective(std::move(op), std::move(*types));

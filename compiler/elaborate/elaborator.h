@@ -254,6 +254,7 @@ class Elaborator {
   bool CheckSame(const OpCall& call, Frame& op_frame);
   std::optional<bool> Holds(program::ExprId where, Frame& op_frame);
   bool TakeExpectedType(const OpCall& call, Frame& op_frame);
+  bool CheckOperands(const std::string& name, size_t taken, size_t made, Range range);
   Value EmitOp(const OpCall& call, Frame& op_frame);
   bool MayOverwrite(const std::vector<graph::Use>& operands, size_t at,
                     const graph::Type& result) const;

@@ -123,14 +123,22 @@ Value Elaborator::Eval(const program::DeviceRef& e, const Context& context) {
            fmt::format("node[{}]: runs are of one machine so far, which is node[0]", *node));
     return Value();
   }
-  if (*index < 0 || *index >= kMaxDevices) {
+  if (*index < 0 || *index >= kMaxDeviceIndex) {
     Report(Code::kE0605, context.range,
-           fmt::format("a device's index is between 0 and {}, not {}", kMaxDevices - 1, *index));
+           fmt::format("a device's index is between 0 and {}, not {}", kMaxDeviceIndex - 1,
+                       *index));
     return Value();
   }
   graph::DeviceKind kind = e.kind == program::DeviceRef::kCpu ? graph::DeviceKind::kCpu
                                                               : graph::DeviceKind::kGpu;
-  return Value(Intern({kind, 0, static_cast<uint32_t>(*index)}));
+  const Value device(Intern({kind, 0, static_cast<uint32_t>(*index)}));
+  if (module_.devices.size() <= kMaxDevices) return device;
+  if (!stopped_) {
+    Report(Code::kE0605, context.range,
+           fmt::format("a program has at most {} devices; this is one more", kMaxDevices - 1));
+  }
+  stopped_ = true;
+  return Value();
 }
 
 Value Elaborator::Eval(const program::Unary& e, const Context& context) {

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "compiler/base/check.h"
+#include "compiler/base/limits.h"
 
 namespace cgraph::emit {
 namespace {
@@ -21,7 +22,7 @@ using schedule::Step;
 using schedule::Unit;
 using schedule::UnitId;
 
-constexpr size_t kMaxOperands = 0xffff;  // the width of Instruction.inputs and .outputs
+static_assert(kMaxOperands <= 0xffff, "the width of Instruction.inputs and .outputs");
 
 plan::Space PlanSpace(Space space) {
   switch (space) {

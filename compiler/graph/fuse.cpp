@@ -26,7 +26,7 @@ using graph::ValueId;
 
 // What one kernel may hold: its temporaries lie in a tile each, which must stay in the cache.
 constexpr size_t kMaxSteps = 16;
-constexpr size_t kMaxOperands = 32;
+constexpr size_t kMaxFusedOperands = 32;
 
 struct Group {
   OpId root;
@@ -102,7 +102,7 @@ class Fuser {
     return op.call == root.call && result.storage == Value::kTemporary &&
            result.type.dims == graph_.values[root.results[0]].type.dims &&
            group.members.size() < kMaxSteps &&
-           group.operands + op.operands.size() <= kMaxOperands &&
+           group.operands + op.operands.size() <= kMaxFusedOperands &&
            std::all_of(op.operands.begin(), op.operands.end(),
                        [&](const Use& use) { return StaysReadable(use.value, id, group.root); });
   }

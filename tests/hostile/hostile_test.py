@@ -37,6 +37,12 @@ actor A() {
 place a = A() on cpu[0]
 graph g(x: f32[2, 3]) -> f32[2, 3] { return a.f(x) }
 """
+
+
+def body(statements):
+    return ACTOR + "graph g(x: f32[4]) -> f32[4] { " + statements + " return a.f(x) }\n"
+
+
 X = ("--input", "x=[1,2,3,4]")
 
 
@@ -139,6 +145,70 @@ def strange_names(run):
     run(("cgc", "compile", "strings.cgraph", "-D", b"S=\xff", "-o", "o.cgplan"), 2, "UTF-8")
     newline = run.write("a\nb.cgraph", ACTOR + GRAPH)
     run(("cgrun", newline, *X), 0, "[2. 4. 6. 8.]")
+
+
+def limits(run):
+    """Programs that would be too large, too deep or too long, and how far one gets."""
+    deep = "const A = " + "(" * 100_000 + "1" + ")" * 100_000 + "\n"
+    cases = {
+        "deep": (deep, "nested more than 200 deep", "E0105"),
+        "deep_blocks": ("graph g() {" + "if a { " * 100_000, "nested more than 200 deep", "E0105"),
+        "deep_lists": ("const A: " + "[" * 100_000 + "f32" + "; 1]" * 100_000 + " = 1", "E0105"),
+        "deep_minus": ("const A = " + "-" * 100_000 + "1", "E0105"),
+        "semicolons": ("graph g() {" + ";" * (6 << 20) + "}", "more than 4000000 tokens", "E0104"),
+        "braces": ("}" * 1_000_000, "E0203"),
+        "quotes": ('"' * 1_000_001, "E0201"),
+        "recursion": (ACTOR + "fn r(n: int) -> int { return r(n + 1) }\n" +
+                      "graph g(x: f32[4]) -> f32[4] { let y = r(0) return a.f(x) }\n",
+                      "nested more than 200 deep", "E0522"),
+        "recursion_graph": (ACTOR + "graph g(x: f32[4]) -> f32[4] { return g(x) }\n", "E0522"),
+        "loop": (body("for i in 0..1000000000000 { }"), "more than 50000000 steps", "E0520",
+                 "in iteration i ="),
+        "list": (ACTOR + "const L = [i for i in 0..1000000000000]\n" + GRAPH, "E0520"),
+        "list_doubled": (body("var l = [1] for i in 0..60 { l = l + l }"), "E0521"),
+        "string_doubled": (body('var s = "aaaa" for i in 0..60 { s = "{s}{s}" }'),
+                           "a string of more than 1048576 bytes", "E0521"),
+        "places": (ACTOR + "place b[i in 0..1000000000000] = A() on cpu[0]\n" + GRAPH, "E0521"),
+        "devices": (ACTOR + "place b[i in 0..5000] = A() on cpu[i]\n" + GRAPH,
+                    "at most 4095 devices", "E0605", "in iteration i ="),
+        "device_index": (ACTOR.replace("cpu[0]", "cpu[4294967296]") + GRAPH, "E0605"),
+        "device_kind": (ACTOR.replace("cpu[0]", "tpu[0]") + GRAPH, "`tpu`"),
+        "operands": (ACTOR + 'op many(xs: [f32[4]; 70000]) -> f32[4] kernel "add"\n'
+                     "graph g(x: f32[4]) -> f32[4] { return many([x for i in 0..70000]) }\n",
+                     "takes 70000 tensors", "at most 65535", "E0521"),
+        "results": (ACTOR + 'op many(x: f32[4]) -> [f32[4]; 70000] kernel "add"\n'
+                    "graph g(x: f32[4]) -> f32[4] { return many(x)[0] }\n",
+                    "makes 70000 tensors", "E0521"),
+        "tensor": (ACTOR + "graph g(x: f32[9223372036854775807]) -> f32[4] { return a.f(x) }\n",
+                   "E0524"),
+        "tensor_product": (ACTOR + "graph g(x: f32[4], _y: f32[4000000000, 4000000000, "
+                           "4000000000]) -> f32[4] { return a.f(x) }\n", "E0524"),
+        "tensor_negative": (ACTOR + "graph g(x: f32[0 - 4]) -> f32[4] { return a.f(x) }\n", "E0504"),
+        "rank": (ACTOR + "graph g(x: f32[4], _y: f32[" + "1, " * 300 + "1]) -> f32[4] { return a.f(x) }\n",
+                 "E0523"),
+        "overflow": (body("let n = 9223372036854775807 + 1"), "E05"),
+        "overflow_divide": (body("let n = (0 - 9223372036854775807 - 1) / (0 - 1)"), "E05"),
+        "divide": (body("let n = 1 / 0"), "E05"),
+        "modulo": (body("let n = 1 % 0"), "E05"),
+        "literal": (body("let n = " + "9" * 100_000), "E0"),
+        "inflight": (ACTOR + "graph g(x: f32[4]) -> f32[4] inflight 1000000 { return a.f(x) }\n",
+                     "E0525"),
+        "twice": (ACTOR + GRAPH + GRAPH + "actor A() {}\n", "`g`", "`A`", "E03"),
+        "circle": (run.write("circle_b.cgraph", "import circle\n") and "import circle_b\n" + ACTOR +
+                   GRAPH, "circle"),
+        "itself": ("import itself\n" + ACTOR + GRAPH, "itself"),
+    }
+    for name, (text, *words) in cases.items():
+        run(("cgc", "compile", run.write(f"{name}.cgraph", text), "-o", "o.cgplan"), 1, "error", *words)
+    lines = ACTOR + "graph g(x: f32[4]) -> f32[4] {\n  var y = x\n" + "  y = a.f(y)\n" * 20_000
+    run(("cgc", "check", run.write("lines.cgraph", lines + "  return y\n}\n")), 0)
+    name = "n" * 1_000_000
+    run(("cgc", "check", run.write("name.cgraph", body(f"let _{name} = x"))), 0)
+    comment = "/* " + "x" * 10_000_000 + " */\n"
+    run(("cgc", "check", run.write("comment.cgraph", comment + ACTOR + GRAPH)), 0)
+    ports = ", ".join(f"_x{i}: f32[4]" for i in range(20_000))
+    run(("cgc", "compile", run.write("ports.cgraph", ACTOR + f"graph g(x: f32[4], {ports}) -> f32[4] "
+                                     "{ return a.f(x) }\n"), "-o", "ports.cgplan"), 0, "proved")
 
 
 def flags(run):
@@ -396,7 +466,8 @@ def main():
                   "zeros<f32[200, 200]>() on cpu[0] }\n")
         for name in ("tiny", "ints", "bools", "wide"):
             run(("cgc", "compile", f"{name}.cgraph", "-o", f"{name}.cgplan"), 0)
-        for part in (named_files, strange_names, flags, outputs, streams, npy, safetensors, plans):
+        for part in (named_files, strange_names, limits, flags, outputs, streams, npy, safetensors,
+                     plans):
             part(run)
     for failure in run.failures:
         print(f"FAILED: {failure}")
