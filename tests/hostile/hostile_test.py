@@ -194,8 +194,8 @@ def limits(run):
         "inflight": (ACTOR + "graph g(x: f32[4]) -> f32[4] inflight 1000000 { return a.f(x) }\n",
                      "E0525"),
         "twice": (ACTOR + GRAPH + GRAPH + "actor A() {}\n", "`g`", "`A`", "E03"),
-        "circle": (run.write("circle_b.cgraph", "import circle\n") and "import circle_b\n" + ACTOR +
-                   GRAPH, "circle"),
+        "ring": (run.write("ring_b.cgraph", "import ring\n") and "import ring_b\n" + ACTOR + GRAPH,
+                 "ring"),
         "itself": ("import itself\n" + ACTOR + GRAPH, "itself"),
     }
     for name, (text, *words) in cases.items():
