@@ -1,9 +1,20 @@
 #include "compiler/elaborate/elaborate.h"
 
 #include "compiler/base/limits.h"
-#include "compiler/elaborate/elaborator.h"
+#include "compiler/elaborate/calls/call_body.h"
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/calls/state.h"
+#include "compiler/elaborate/consts.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/places/devices.h"
+#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/ports.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/work.h"
 #include "compiler/graph/prune.h"
 #include "fmt/format.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/thread.h"
 #include "runtime/status/spelling.h"
@@ -15,130 +26,131 @@ namespace {
 // Reserved, not used, unless a program nests as deep as the limits allow.
 constexpr unsigned kStackBytes = 512u << 20;
 
-}  // namespace
-
-graph::Module Elaborator::Run() {
-  Intern({graph::DeviceKind::kCaller, 0, 0});
-  EvaluateConsts();
-  EvaluateTransports();
-  CreatePlaces();
-  if (diagnostics_.has_errors()) return std::move(module_);
-  ElaborateStart();
-  for (program::GraphId id : SelectGraphs()) {
-    if (!stopped_) ElaborateGraph(id);
-  }
-  return std::move(module_);
-}
-
 // One call per state, in declaration order: its ops, then the copy that commits it.
-void Elaborator::ElaborateStart() {
-  module_.start.name = "start";
-  GraphBuilder builder(module_, module_.start);
-  llvm::SaveAndRestore<GraphBuilder*> building(builder_, &builder);
-  llvm::SaveAndRestore<bool> starting(in_start_, true);
-  for (graph::InstanceId id : module_.instances.Ids()) {
-    InstanceDetails& details = instances_[id.index];
-    const std::vector<program::StateId>& states = program_.actors[details.actor].states;
-    for (size_t i = 0; i < states.size() && !stopped_; ++i) {
-      const program::State& state = program_.states[states[i]];
+void ElaborateStart(Work& work) {
+  work.module.start.name = "start";
+  GraphBuilder builder(work.module, work.module.start);
+  llvm::SaveAndRestore<GraphBuilder*> building(work.builder, &builder);
+  llvm::SaveAndRestore<bool> starting(work.in_start, true);
+  for (graph::InstanceId id : work.module.instances.Ids()) {
+    InstanceDetails& details = work.places.instances[id.index];
+    const std::vector<program::StateId>& states = work.program.actors[details.actor].states;
+    for (size_t i = 0; i < states.size() && !work.budget.stopped; ++i) {
+      const program::State& state = work.program.states[states[i]];
       MethodScope scope{
-          MakeCall(id, "state " + state.name, module_.instances[id].device, state.range)};
-      llvm::SaveAndRestore<MethodScope*> inside(method_, &scope);
-      Value value = Evaluate(state.value, details.frame, {state.type, &details.frame});
-      value = Adapt(value, state.type, details.frame, {"state", &state.name, state.range},
-                    program_.exprs[state.value].range);
+          MakeCall(work, id, "state " + state.name, work.module.instances[id].device, state.range)};
+      llvm::SaveAndRestore<MethodScope*> inside(work.method, &scope);
+      Value value = Evaluate(work, state.value, details.frame, {state.type, &details.frame});
+      value = Adapt(work, value, state.type, details.frame, {"state", &state.name, state.range},
+                    work.program.exprs[state.value].range);
       if (value.poisoned()) continue;
-      StoreState(details.layout[i], value);
-      CommitStates(scope);
+      StoreState(work, details.layout[i], value);
+      CommitStates(work, scope);
     }
   }
 }
 
-std::vector<program::GraphId> Elaborator::SelectGraphs() {
+std::vector<program::GraphId> SelectGraphs(Work& work) {
   std::vector<program::GraphId> selected;
   std::vector<std::string> names;
   auto needs_argument = [&](const program::Parameter& parameter) {
-    const auto& type = program_.types[parameter.type].node;
+    const auto& type = work.program.types[parameter.type].node;
     return std::holds_alternative<program::CompileTimeType>(type) &&
            !parameter.default_value.valid();
   };
-  for (program::GraphId id : program_.graphs.Ids()) {
-    const program::Graph& graph = program_.graphs[id];
-    if (graph.range.source != program_.main) continue;
+  for (program::GraphId id : work.program.graphs.Ids()) {
+    const program::Graph& graph = work.program.graphs[id];
+    if (graph.range.source != work.program.main) continue;
     names.push_back(graph.name);
-    bool asked = llvm::is_contained(options_.graphs, graph.name);
+    bool asked = llvm::is_contained(work.options.graphs, graph.name);
     // A graph that only others can call is left out unless it was asked for.
     bool runs = llvm::none_of(graph.signature.parameters, needs_argument);
-    if (asked || (options_.graphs.empty() && runs)) selected.push_back(id);
+    if (asked || (work.options.graphs.empty() && runs)) selected.push_back(id);
   }
-  for (const std::string& name : options_.graphs) {
+  for (const std::string& name : work.options.graphs) {
     if (llvm::is_contained(names, name)) continue;
-    Report(Code::kE0526, Range(),
-           fmt::format("--graph {}: the file has no such graph{}", name,
-                       DidYouMeanHint(name, names)));
+    Report(
+        work, Code::kE0526, Range(),
+        fmt::format("--graph {}: the file has no such graph{}", name, DidYouMeanHint(name, names)));
   }
   return selected;
 }
 
-int64_t Elaborator::Inflight(const program::Graph& source) {
-  int64_t inflight = options_.inflight;
+int64_t Inflight(Work& work, const program::Graph& source) {
+  int64_t inflight = work.options.inflight;
   Range range = source.range;
   if (inflight == 0) {
     if (!source.inflight.valid()) return 1;
     Frame frame(source.name, nullptr, &source.body.locals);
-    range = program_.exprs[source.inflight].range;
-    inflight = EvaluateInt(source.inflight, frame, "inflight").value_or(1);
+    range = work.program.exprs[source.inflight].range;
+    inflight = EvaluateInt(work, source.inflight, frame, "inflight").value_or(1);
   }
   if (inflight >= 1 && inflight <= kMaxInflight) return inflight;
-  Report(Code::kE0525, range,
+  Report(work, Code::kE0525, range,
          fmt::format("inflight is between 1 and {}, not {}", kMaxInflight, inflight));
   return 1;
 }
 
-void Elaborator::ElaborateGraph(program::GraphId id) {
-  const program::Graph& source = program_.graphs[id];
+void ElaborateGraph(Work& work, program::GraphId id) {
+  const program::Graph& source = work.program.graphs[id];
   graph::Graph graph;
   graph.name = source.name;
   graph.range = source.range;
   graph.overlap = source.overlap;
   graph.timeout_ps = source.timeout_ps;
-  graph.inflight = Inflight(source);
-  GraphBuilder builder(module_, graph);
-  llvm::SaveAndRestore<GraphBuilder*> building(builder_, &builder);
+  graph.inflight = Inflight(work, source);
+  GraphBuilder builder(work.module, graph);
+  llvm::SaveAndRestore<GraphBuilder*> building(work.builder, &builder);
   Frame frame(source.name, &source.signature, &source.body.locals);
   const std::vector<program::Parameter>& parameters = source.signature.parameters;
-  for (const program::Parameter& parameter : parameters) BindInputSymbols(parameter.type, frame);
+  for (const program::Parameter& parameter : parameters)
+    BindInputSymbols(work, parameter.type, frame);
   for (const program::Parameter& parameter : parameters) {
-    bool is_fixed = parameter.default_value.valid() &&
-                    std::holds_alternative<program::CompileTimeType>(
-                        program_.types[parameter.type].node);
+    bool is_fixed =
+        parameter.default_value.valid() &&
+        std::holds_alternative<program::CompileTimeType>(work.program.types[parameter.type].node);
     frame.locals[parameter.local.index] =
-        is_fixed ? Adapt(Evaluate(parameter.default_value, frame), parameter.type, frame,
-                         {"parameter", &parameter.name, parameter.range}, parameter.range)
-                 : AddInput(parameter.type, parameter.name, frame, parameter.range);
+        is_fixed ? Adapt(work, Evaluate(work, parameter.default_value, frame), parameter.type,
+                         frame, {"parameter", &parameter.name, parameter.range}, parameter.range)
+                 : AddInput(work, parameter.type, parameter.name, frame, parameter.range);
   }
   for (const std::optional<BoundDims>& dims : frame.dims) frame.rigid.push_back(dims.has_value());
-  Value result = Inline(source.signature, source.body, frame, source.range);
+  Value result = RunBody(work, source.signature, source.body, frame, source.range);
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
-  if (source.signature.result.valid()) AddOutputs(result, "", range);
-  if (diagnostics_.has_errors()) return;
+  if (source.signature.result.valid()) AddOutputs(work, result, "", range);
+  if (work.diagnostics.has_errors()) return;
   for (const graph::Call& call : Prune(graph)) {
-    Report(Code::kW0501, call.site,
+    Report(work, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
                        call.instance.valid()
-                           ? module_.instances[call.instance].name + "." + call.method
+                           ? work.module.instances[call.instance].name + "." + call.method
                            : call.method));
   }
-  module_.graphs.push_back(std::move(graph));
+  work.module.graphs.push_back(std::move(graph));
 }
 
+graph::Module ElaborateProgram(Work& work) {
+  InternDevice(work, {graph::DeviceKind::kCaller, 0, 0});
+  EvaluateConsts(work);
+  EvaluateTransports(work);
+  CreatePlaces(work);
+  if (work.diagnostics.has_errors()) return std::move(work.module);
+  ElaborateStart(work);
+  for (program::GraphId id : SelectGraphs(work)) {
+    if (!work.budget.stopped) ElaborateGraph(work, id);
+  }
+  return std::move(work.module);
+}
+
+}  // namespace
 }  // namespace elaboration
 
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
                         Diagnostics& diagnostics) {
   graph::Module module;
   llvm::thread worker(llvm::Optional<unsigned>(elaboration::kStackBytes), [&] {
-    module = elaboration::Elaborator(program, options, diagnostics).Run();
+    elaboration::Work work(program, options, diagnostics);
+    module = elaboration::ElaborateProgram(work);
   });
   worker.join();
   return module;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/elaborate/compile_time.h"
+#include "compiler/elaborate/values/value.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace cgraph::elaboration {

@@ -1,55 +1,59 @@
-// A graph's inputs and outputs: the leaves of its parameters and of its result.
-#include "compiler/elaborate/elaborator.h"
+#include "compiler/elaborate/ports.h"
+
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/work.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {
 
-// `n <= B` in an input makes a symbol, wherever else `n` stands.
-void Elaborator::BindInputSymbols(program::TypeId type_id, Frame& frame) {
-  const program::Type& type = program_.types[type_id];
+void BindInputSymbols(Work& work, program::TypeId type_id, Frame& frame) {
+  const program::Type& type = work.program.types[type_id];
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    BindInputSymbols(list->element, frame);
+    BindInputSymbols(work, list->element, frame);
   } else if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
     for (const program::TupleType::Field& field : tuple->fields) {
-      BindInputSymbols(field.type, frame);
+      BindInputSymbols(work, field.type, frame);
     }
   }
   auto* tensor = std::get_if<program::TensorType>(&type.node);
   if (!tensor) return;
   for (const program::Dim& dim : tensor->dims) {
     if (dim.kind != program::Dim::kBounded || !dim.variable.valid()) continue;
-    std::optional<int64_t> bound = EvaluateDimInt(dim.expr, frame, "a bound");
+    std::optional<int64_t> bound = EvaluateDimInt(work, dim.expr, frame, "a bound");
     if (!bound) continue;
     const std::string& name = frame.signature->dim_variables[dim.variable].name;
     std::optional<BoundDims>& variable = frame.dims[dim.variable.index];
     if (!variable) {
-      graph::SymbolId symbol = builder_->AddInputSymbol(name, *bound, dim.range);
+      graph::SymbolId symbol = work.builder->AddInputSymbol(name, *bound, dim.range);
       variable = BoundDims{{graph::Dim{*bound, symbol}}, nullptr, dim.range};
     } else if (variable->dims[0].extent != *bound) {
-      Report(Code::kE0508, dim.range,
+      Report(work, Code::kE0508, dim.range,
              fmt::format("`{}` has two bounds, {} and {}", name, variable->dims[0].extent, *bound))
           .AddNote(variable->range, "the other one");
     }
   }
 }
 
-Value Elaborator::AddInput(program::TypeId type_id, const std::string& name, Frame& frame,
-                           Range range) {
-  const program::Type& type = program_.types[type_id];
-  if (!Step(type.range)) return Value();
+Value AddInput(Work& work, program::TypeId type_id, const std::string& name, Frame& frame,
+               Range range) {
+  const program::Type& type = work.program.types[type_id];
+  if (!Step(work, type.range)) return Value();
   if (auto* tensor = std::get_if<program::TensorType>(&type.node)) {
-    std::optional<graph::Type> concrete = ConcreteType(*tensor, frame, type.range);
+    std::optional<graph::Type> concrete = ConcreteType(work, *tensor, frame, type.range);
     if (!concrete) return Value();
-    graph::ValueId value = builder_->AddInput(name, std::move(*concrete), range);
-    builder_->graph().inputs.push_back({name, {value, Transport::kAuto, range}});
+    graph::ValueId value = work.builder->AddInput(name, std::move(*concrete), range);
+    work.builder->graph().inputs.push_back({name, {value, Transport::kAuto, range}});
     return Value(Tensor{value});
   }
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    std::optional<int64_t> length = EvaluateDimInt(list->length, frame, "a list's length");
-    if (!length || !CheckListLength(*length, type.range)) return Value();
+    std::optional<int64_t> length = EvaluateDimInt(work, list->length, frame, "a list's length");
+    if (!length || !CheckListLength(work, *length, type.range)) return Value();
     std::vector<Value> items;
-    for (int64_t i = 0; i < *length && !stopped_; ++i) {
-      items.push_back(AddInput(list->element, fmt::format("{}[{}]", name, i), frame, range));
+    for (int64_t i = 0; i < *length && !work.budget.stopped; ++i) {
+      items.push_back(AddInput(work, list->element, fmt::format("{}[{}]", name, i), frame, range));
     }
     return MakeList(std::move(items));
   }
@@ -60,26 +64,25 @@ Value Elaborator::AddInput(program::TypeId type_id, const std::string& name, Fra
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       const std::string& field = tuple->fields[i].name;
       std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
-      items.push_back(AddInput(tuple->fields[i].type, item, frame, range));
+      items.push_back(AddInput(work, tuple->fields[i].type, item, frame, range));
       names.push_back(field);
       named |= !field.empty();
     }
     if (!named) names.clear();
     return MakeTuple(std::move(names), std::move(items));
   }
-  Report(Code::kE0526, range,
+  Report(work, Code::kE0526, range,
          fmt::format("input `{}` is known only while compiling: give it a default, make it a "
                      "const, or call this graph from another",
                      name));
   return Value();
 }
 
-// `name` is empty for the result as a whole: its fields are ports by their own names.
-void Elaborator::AddOutputs(const Value& value, const std::string& name, Range range) {
+void AddOutputs(Work& work, const Value& value, const std::string& name, Range range) {
   std::string indexed = name.empty() ? "result" : name;
   if (const List* list = value.As<List>()) {
     for (size_t i = 0; i < list->items->size(); ++i) {
-      AddOutputs((*list->items)[i], fmt::format("{}[{}]", indexed, i), range);
+      AddOutputs(work, (*list->items)[i], fmt::format("{}[{}]", indexed, i), range);
     }
   } else if (const Tuple* tuple = value.As<Tuple>()) {
     for (size_t i = 0; i < tuple->items->values.size(); ++i) {
@@ -88,15 +91,15 @@ void Elaborator::AddOutputs(const Value& value, const std::string& name, Range r
       std::string item = field.empty()  ? fmt::format("{}[{}]", indexed, i)
                          : name.empty() ? field
                                         : name + "." + field;
-      AddOutputs(tuple->items->values[i], item, range);
+      AddOutputs(work, tuple->items->values[i], item, range);
     }
   } else if (const Tensor* tensor = value.As<Tensor>()) {
     graph::Use use{tensor->value, tensor->via, range};
-    CheckTransport(use, kCaller);
-    builder_->graph().outputs.push_back({indexed, use});
+    CheckTransport(work, use, kCaller);
+    work.builder->graph().outputs.push_back({indexed, use});
   } else if (!value.poisoned()) {
-    Report(Code::kE0406, range,
-           fmt::format("output `{}` must be a tensor, not {}", indexed, Describe(value)));
+    Report(work, Code::kE0406, range,
+           fmt::format("output `{}` must be a tensor, not {}", indexed, Describe(work, value)));
   }
 }
 

@@ -45,7 +45,7 @@ class Fuser {
     for (const Group& group : groups_) {
       if (group.members.size() > 1) Replace(group);
     }
-    elaboration::Prune(graph_);  // what was fused is read by nobody now
+    Prune(graph_);  // what was fused is read by nobody now
   }
 
  private:

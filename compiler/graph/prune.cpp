@@ -1,11 +1,7 @@
 #include "compiler/graph/prune.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::graph {
 namespace {
-
-using graph::Graph;
-using graph::Value;
-using graph::ValueId;
 
 class Pruner {
  public:
@@ -17,7 +13,7 @@ class Pruner {
         live_calls_(graph.calls.size()),
         awaited_(graph.calls.size()) {}
 
-  std::vector<graph::Call> Run() {
+  std::vector<Call> Run() {
     Mark();
     return Rebuild();
   }
@@ -25,10 +21,10 @@ class Pruner {
  private:
   // Every value stands after what it is made of, so one pass from the end finds all.
   void Mark() {
-    for (const graph::Port& port : graph_.inputs) Mark(port.use.value);
-    for (const graph::Port& port : graph_.outputs) Mark(port.use.value);
+    for (const Port& port : graph_.inputs) Mark(port.use.value);
+    for (const Port& port : graph_.outputs) Mark(port.use.value);
     for (size_t i = graph_.ops.size(); i-- > 0;) {
-      const graph::Op& op = graph_.ops[graph::OpId(i)];
+      const Op& op = graph_.ops[OpId(i)];
       bool needed = op.fails || op.effect;
       for (ValueId result : op.results) {
         needed |= live_values_[result.index] || graph_.values[result].storage == Value::kState;
@@ -37,9 +33,9 @@ class Pruner {
       if (!needed) continue;
       live_ops_[i] = true;
       live_calls_[op.call.index] = true;
-      for (graph::CallId before : graph_.calls[op.call].after) awaited_[before.index] = true;
+      for (CallId before : graph_.calls[op.call].after) awaited_[before.index] = true;
       for (ValueId result : op.results) Mark(result);
-      for (const graph::Use& operand : op.operands) Mark(operand.value);
+      for (const Use& operand : op.operands) Mark(operand.value);
     }
   }
 
@@ -48,7 +44,7 @@ class Pruner {
     live_values_[id.index] = true;
     const Value& value = graph_.values[id];
     if (value.base.valid()) Mark(value.base);
-    for (const graph::Dim& dim : value.type.dims) {
+    for (const Dim& dim : value.type.dims) {
       if (!dim.symbol.valid()) continue;
       live_symbols_[dim.symbol.index] = true;
       Mark(graph_.symbols[dim.symbol].extent);
@@ -69,10 +65,10 @@ class Pruner {
   // Calls of which only what is removed reads: they go because of their readers.
   std::vector<bool> ReadByRemoved(const Graph& old) const {
     std::vector<bool> read(old.calls.size());
-    for (graph::OpId id : old.ops.Ids()) {
+    for (OpId id : old.ops.Ids()) {
       if (live_ops_[id.index]) continue;
-      for (const graph::Use& operand : old.ops[id].operands) {
-        const graph::OpId producer = old.values[operand.value].producer;
+      for (const Use& operand : old.ops[id].operands) {
+        const OpId producer = old.values[operand.value].producer;
         if (producer.valid() && old.ops[producer].call != old.ops[id].call) {
           read[old.ops[producer].call.index] = true;
         }
@@ -81,11 +77,11 @@ class Pruner {
     return read;
   }
 
-  std::vector<graph::Call> Rebuild() {
+  std::vector<Call> Rebuild() {
     auto values = Renumber<ValueId>(live_values_);
-    auto ops = Renumber<graph::OpId>(live_ops_);
-    auto calls = Renumber<graph::CallId>(live_calls_);
-    auto symbols = Renumber<graph::SymbolId>(live_symbols_);
+    auto ops = Renumber<OpId>(live_ops_);
+    auto calls = Renumber<CallId>(live_calls_);
+    auto symbols = Renumber<SymbolId>(live_symbols_);
     Graph old = std::move(graph_);
     const std::vector<bool> read = ReadByRemoved(old);
     graph_ = Graph();
@@ -94,9 +90,9 @@ class Pruner {
     graph_.inflight = old.inflight;
     graph_.overlap = old.overlap;
     graph_.timeout_ps = old.timeout_ps;
-    for (graph::SymbolId id : old.symbols.Ids()) {
+    for (SymbolId id : old.symbols.Ids()) {
       if (!live_symbols_[id.index]) continue;
-      graph::Symbol& symbol = old.symbols[id];
+      Symbol& symbol = old.symbols[id];
       symbol.extent = values[symbol.extent.index];
       graph_.symbols.Add(std::move(symbol));
     }
@@ -105,30 +101,30 @@ class Pruner {
       Value& value = old.values[id];
       if (value.producer.valid()) value.producer = ops[value.producer.index];
       if (value.base.valid()) value.base = values[value.base.index];
-      for (graph::Dim& dim : value.type.dims) {
+      for (Dim& dim : value.type.dims) {
         if (dim.symbol.valid()) dim.symbol = symbols[dim.symbol.index];
       }
       graph_.values.Add(std::move(value));
     }
-    for (graph::OpId id : old.ops.Ids()) {
+    for (OpId id : old.ops.Ids()) {
       if (!live_ops_[id.index]) continue;
-      graph::Op& op = old.ops[id];
+      Op& op = old.ops[id];
       op.call = calls[op.call.index];
       for (ValueId& result : op.results) result = values[result.index];
-      for (graph::Use& operand : op.operands) operand.value = values[operand.value.index];
+      for (Use& operand : op.operands) operand.value = values[operand.value.index];
       graph_.ops.Add(std::move(op));
     }
-    std::vector<graph::Call> removed;
-    for (graph::CallId id : old.calls.Ids()) {
+    std::vector<Call> removed;
+    for (CallId id : old.calls.Ids()) {
       if (live_calls_[id.index]) {
-        for (graph::CallId& before : old.calls[id].after) before = calls[before.index];
+        for (CallId& before : old.calls[id].after) before = calls[before.index];
         graph_.calls.Add(std::move(old.calls[id]));
       } else if (!read[id.index]) {
         removed.push_back(std::move(old.calls[id]));
       }
     }
-    for (graph::Port& port : old.inputs) port.use.value = values[port.use.value.index];
-    for (graph::Port& port : old.outputs) port.use.value = values[port.use.value.index];
+    for (Port& port : old.inputs) port.use.value = values[port.use.value.index];
+    for (Port& port : old.outputs) port.use.value = values[port.use.value.index];
     graph_.inputs = std::move(old.inputs);
     graph_.outputs = std::move(old.outputs);
     return removed;
@@ -142,6 +138,6 @@ class Pruner {
 
 }  // namespace
 
-std::vector<graph::Call> Prune(Graph& graph) { return Pruner(graph).Run(); }
+std::vector<Call> Prune(Graph& graph) { return Pruner(graph).Run(); }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::graph

@@ -6,13 +6,13 @@
 
 #include "compiler/graph/graph.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::graph {
 
 // Keeps what outputs depend on, what writes state, what may fail, what has an effect, and the last
 // of each call that one of these comes `after`; renumbers the rest. Inputs stay. Returns the calls
 // of which nothing was left, without those that only another such call read.
-std::vector<graph::Call> Prune(graph::Graph& graph);
+std::vector<Call> Prune(Graph& graph);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::graph
 
 #endif  // CGRAPH_COMPILER_GRAPH_PRUNE_H_

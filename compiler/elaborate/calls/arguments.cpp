@@ -1,0 +1,154 @@
+#include "compiler/elaborate/calls/arguments.h"
+
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/types/unify.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// Argument `at` has no parameter: there are too many, or its label is none.
+void ReportNoParameter(Work& work, const std::vector<program::Parameter>& parameters,
+                       const std::vector<Actual>& actuals, size_t at, const std::string& subject) {
+  const Actual& actual = actuals[at];
+  if (actual.label.empty()) {
+    Report(work, Code::kE0402, actual.range,
+           fmt::format("`{}` takes {} argument{}, not {}", subject, parameters.size(),
+                       parameters.size() == 1 ? "" : "s", actuals.size()));
+    return;
+  }
+  std::vector<std::string> names;
+  for (const program::Parameter& parameter : parameters) names.push_back(parameter.name);
+  Report(work, Code::kE0403, actual.label_range,
+         fmt::format("`{}` has no parameter `{}`", subject, actual.label))
+      .Suggest(actual.label_range, actual.label, names);
+}
+
+// Per parameter its argument, or null for a default.
+std::optional<std::vector<const Actual*>> MatchArguments(
+    Work& work, const std::vector<program::Parameter>& parameters,
+    const std::vector<Actual>& actuals, const Frame& callee, Range site) {
+  std::vector<const Actual*> matched(parameters.size(), nullptr);
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    size_t at = i;
+    if (!actuals[i].label.empty()) {
+      auto named = llvm::find_if(
+          parameters, [&](const auto& parameter) { return parameter.name == actuals[i].label; });
+      at = named - parameters.begin();
+    }
+    if (at >= parameters.size()) {
+      ReportNoParameter(work, parameters, actuals, i, callee.subject);
+      return std::nullopt;
+    }
+    if (matched[at] != nullptr) {
+      Report(
+          work, Code::kE0404, actuals[i].range,
+          fmt::format("`{}`: parameter `{}` is given twice", callee.subject, parameters[at].name))
+          .AddNote(matched[at]->range, "the first time here");
+      return std::nullopt;
+    }
+    matched[at] = &actuals[i];
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (matched[i] || parameters[i].default_value.valid()) continue;
+    Report(work, Code::kE0401, site,
+           fmt::format("`{}` needs an argument for `{}`", callee.subject, parameters[i].name))
+        .AddNote(parameters[i].range, "declared here");
+    return std::nullopt;
+  }
+  return matched;
+}
+
+bool BindParameter(Work& work, const program::Parameter& parameter, const Actual* actual,
+                   Frame& callee) {
+  Value value;
+  Range range = parameter.range;
+  if (actual) {
+    value = actual->value;
+    range = actual->range;
+  } else {
+    value = Evaluate(work, parameter.default_value, callee, {parameter.type, &callee});
+  }
+  const Subject subject{"parameter", &parameter.name, parameter.range};
+  value = Adapt(work, value, parameter.type, callee, subject, range);
+  callee.locals[parameter.local.index] = value;
+  return !value.poisoned();
+}
+
+// `where rank(s) == dim` says how many dimensions a run takes, which `*s, n, *r` leaves open.
+void RankHints(Work& work, program::ExprId where, Frame& callee) {
+  auto* chain = std::get_if<program::Chain>(&work.program.exprs[where].node);
+  if (!chain) return;
+  if (chain->operators[0] == BinaryOperator::kAnd) {
+    for (program::ExprId operand : chain->operands) RankHints(work, operand, callee);
+    return;
+  }
+  auto* rank = std::get_if<program::CallBuiltin>(&work.program.exprs[chain->operands[0]].node);
+  bool is_hint = chain->operators.size() == 1 && rank &&
+                 chain->operators[0] == BinaryOperator::kEqual &&
+                 rank->builtin == program::Builtin::kRank;
+  if (!is_hint || !IsKnown(work, chain->operands[1], callee)) return;
+  auto* run = std::get_if<program::DimRef>(&work.program.exprs[rank->arguments[0].value].node);
+  if (!run) return;
+  callee.run_ranks[run->variable.index] =
+      EvaluateInt(work, chain->operands[1], callee, "a number of dimensions");
+}
+
+}  // namespace
+
+std::vector<Actual> EvaluateArguments(Work& work, const std::vector<program::Argument>& arguments,
+                                      const std::vector<program::Parameter>* parameters,
+                                      Frame& callee, Frame& frame) {
+  std::vector<Actual> actuals;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const program::Argument& argument = arguments[i];
+    Expected expected;
+    for (size_t j = 0; parameters && j < parameters->size(); ++j) {
+      const program::Parameter& parameter = (*parameters)[j];
+      bool meant = argument.label.empty() ? j == i : parameter.name == argument.label;
+      if (meant) expected = {parameter.type, &callee};
+    }
+    Value value = Evaluate(work, argument.value, frame, expected);
+    actuals.push_back({argument.label, std::move(value), work.program.exprs[argument.value].range,
+                       argument.range});
+  }
+  return actuals;
+}
+
+bool BindParameters(Work& work, const std::vector<program::Parameter>& parameters,
+                    const std::vector<Actual>& actuals, Frame& callee, Range site,
+                    program::ExprId where) {
+  for (const Actual& actual : actuals) {
+    if (actual.value.poisoned()) return false;
+  }
+  auto matched = MatchArguments(work, parameters, actuals, callee, site);
+  if (!matched) return false;
+  enum Turn { kCompileTime, kTensors, kFloats, kRest };
+  auto turn_of = [&](size_t i) {
+    const auto& type = work.program.types[parameters[i].type].node;
+    if (std::holds_alternative<program::CompileTimeType>(type)) return kCompileTime;
+    if (!(*matched)[i]) return kRest;
+    const Value& value = (*matched)[i]->value;
+    if (value.As<double>()) return kFloats;
+    return IsNumeric(value) ? kRest : kTensors;
+  };
+  bool bound = true;
+  for (Turn turn : {kCompileTime, kTensors, kFloats, kRest}) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (turn_of(i) == turn) bound &= BindParameter(work, parameters[i], (*matched)[i], callee);
+    }
+    if (!bound) return false;
+    if (turn == kCompileTime && where.valid()) RankHints(work, where, callee);
+  }
+  if (!CheckDeferred(work, callee)) return false;
+  callee.rigid.clear();
+  for (const std::optional<BoundDims>& dims : callee.dims) callee.rigid.push_back(dims.has_value());
+  return true;
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,35 @@
+// Arguments to parameters: evaluated in the order in which they stand, bound compile-time ones
+// first (dimensions may depend on them), then tensors, then numbers, which take a tensor's dtype.
+#ifndef CGRAPH_COMPILER_ELABORATE_CALLS_ARGUMENTS_H_
+#define CGRAPH_COMPILER_ELABORATE_CALLS_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// An argument that was evaluated, before it is matched with a parameter.
+struct Actual {
+  std::string label;
+  Value value;
+  Range range;
+  Range label_range;  // of a label
+};
+
+// `parameters`, if any, say which types are expected.
+std::vector<Actual> EvaluateArguments(Work& work, const std::vector<program::Argument>& arguments,
+                                      const std::vector<program::Parameter>* parameters,
+                                      Frame& callee, Frame& frame);
+
+// `where`, an op's, may say how long runs are.
+bool BindParameters(Work& work, const std::vector<program::Parameter>& parameters,
+                    const std::vector<Actual>& actuals, Frame& callee, Range site,
+                    program::ExprId where = {});
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_CALLS_ARGUMENTS_H_

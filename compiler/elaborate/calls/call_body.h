@@ -1,0 +1,21 @@
+// Bodies that are run in place of a call: fns, graphs, methods.
+#ifndef CGRAPH_COMPILER_ELABORATE_CALLS_CALL_BODY_H_
+#define CGRAPH_COMPILER_ELABORATE_CALLS_CALL_BODY_H_
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// Runs a body whose parameters are bound; the result has the declared type.
+Value CallBody(Work& work, const program::Signature& signature, const program::Body& body,
+               Frame& callee, Range site);
+
+// The same, its result travelling as the signature says.
+Value RunBody(Work& work, const program::Signature& signature, const program::Body& body,
+              Frame& callee, Range site);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_CALLS_CALL_BODY_H_

@@ -1,0 +1,94 @@
+// Calls of methods.
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/calls/call_body.h"
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/places/places.h"
+#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// Invalid (reported) where the instance's actor has no method of that name.
+program::MethodId MethodOf(Work& work, const program::CallMethod& e, graph::InstanceId id) {
+  const program::ActorId actor = work.places.instances[id.index].actor;
+  const program::MethodId method = FindMethod(work.program, actor, e.name);
+  if (method.valid()) return method;
+  const graph::Instance& instance = work.module.instances[id];
+  std::vector<std::string> names;
+  for (const program::Method& other : work.program.methods) {
+    if (other.actor == actor) names.push_back(other.name);
+  }
+  Report(work, Code::kE0312, e.name_range,
+         fmt::format("`{}` is made of actor `{}`, which has no method `{}`", instance.name,
+                     instance.actor, e.name))
+      .Suggest(e.name_range, e.name, names)
+      .AddNote(work.program.actors[actor].range, "declared here");
+  return {};
+}
+
+// What the method's body sees before its parameters are bound: those of its actor.
+Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id) {
+  const InstanceDetails& details = work.places.instances[id.index];
+  Frame frame(work.module.instances[id].name + "." + method.name, &method.signature,
+              &method.body.locals);
+  const size_t fixed = work.program.actors[details.actor].parameters.size();
+  for (size_t i = 0; i < fixed; ++i) frame.locals[i] = details.frame.locals[i];
+  frame.instance = id;
+  return frame;
+}
+
+// What cannot travel is reported where it was handed over.
+Value HandedOver(const Actual& actual) {
+  return MapLeaves(actual.value, [&](const Value& leaf) {
+    Tensor tensor = *leaf.As<Tensor>();
+    tensor.use = actual.range;
+    return Value(tensor);
+  });
+}
+
+}  // namespace
+
+Value Eval(Work& work, const program::CallMethod& e, const Context& context) {
+  Value receiver = Evaluate(work, e.receiver, context.frame);
+  if (receiver.poisoned()) return receiver;
+  const graph::InstanceId* instance_id = receiver.As<graph::InstanceId>();
+  if (!instance_id) {
+    Report(work, Code::kE0406, work.program.exprs[e.receiver].range,
+           fmt::format("`{}` is called on a place; this is {}", e.name, Describe(work, receiver)));
+    return Value();
+  }
+  if (work.method || !work.builder) {
+    Report(work, Code::kE0604, context.range,
+           "methods of places are called by graphs, not by methods or initial values");
+    return Value();
+  }
+  const program::MethodId method_id = MethodOf(work, e, *instance_id);
+  if (!method_id.valid()) return Value();
+  const program::Method& method = work.program.methods[method_id];
+  const graph::Instance& instance = work.module.instances[*instance_id];
+  Frame callee = FrameOf(work, method, *instance_id);
+  std::vector<Actual> actuals =
+      EvaluateArguments(work, e.arguments, &method.signature.parameters, callee, context.frame);
+  for (Actual& actual : actuals) actual.value = HandedOver(actual);
+  if (!BindParameters(work, method.signature.parameters, actuals, callee, context.range)) {
+    return Value();
+  }
+  MethodScope scope{MakeCall(work, *instance_id, method.name, instance.device, context.range)};
+  llvm::SaveAndRestore<MethodScope*> inside(work.method, &scope);
+  Value result = CallBody(work, method.signature, method.body, callee, context.range);
+  if (result.poisoned()) return result;
+  result = LeaveMethod(work, scope, result);
+  if (!scope.call_id.valid() && !method.signature.result.valid()) {
+    Report(work, Code::kW0501, context.range,
+           fmt::format("`{}` does nothing here and is removed", callee.subject));
+  }
+  return method.signature.via ? WithVia(result, JourneyOf(work, *method.signature.via)) : result;
+}
+
+}  // namespace cgraph::elaboration

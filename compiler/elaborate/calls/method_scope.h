@@ -1,0 +1,43 @@
+// A method call (or a state's initialiser) in progress: its ops get one Call, its writes wait.
+//
+// After its last op come copies of what leaves the method but was not made by it (state, arguments: a
+// result lives at its actor and never changes under its readers), and then the copies that commit the
+// state. So nothing that may fail follows a write, and a failed call has changed nothing.
+#ifndef CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_
+#define CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_
+
+#include <map>
+#include <string>
+
+#include "compiler/elaborate/values/value.h"
+#include "compiler/graph/graph.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// In order of insertion.
+template <typename Key, typename T>
+using OrderedMap = llvm::MapVector<Key, T, std::map<Key, unsigned>>;
+
+struct MethodScope {
+  graph::Call call;
+  graph::CallId call_id;                       // invalid until the first op
+  OrderedMap<graph::StateId, Tensor> pending;  // in the order of their first assignment
+};
+
+// A call with the loop indices and the `after`s that surround it.
+graph::Call MakeCall(const Work& work, graph::InstanceId instance, std::string method,
+                     graph::DeviceId device, Range site);
+
+graph::CallId CallOf(Work& work, MethodScope& scope);
+
+// What leaves the method: copied where it was not made by it. Commits.
+Value LeaveMethod(Work& work, MethodScope& scope, const Value& result);
+
+void CommitStates(Work& work, MethodScope& scope);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_

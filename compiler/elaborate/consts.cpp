@@ -1,0 +1,85 @@
+#include "compiler/elaborate/consts.h"
+
+#include <cmath>
+
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+#include "runtime/status/spelling.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// `-D NAME=text` in a message: a text may be long, and be a mistake as a whole.
+std::string Shown(const std::string& name, const std::string& text) {
+  constexpr size_t kMost = 60;
+  const bool cut = text.size() > kMost;
+  return fmt::format("-D {}={}{}", name, text.substr(0, kMost), cut ? "..." : "");
+}
+
+// The value that `-D NAME=text` gives, of the kind that the const usually has.
+std::optional<Value> DefinedValue(Work& work, const program::Const& constant,
+                                  const std::string& text, const Value& usual) {
+  std::string digits = text;
+  llvm::erase_value(digits, '_');
+  int64_t integer = 0;
+  double real = 0;
+  bool is_int = !llvm::StringRef(digits).getAsInteger(10, integer);
+  bool is_float = !llvm::StringRef(digits).getAsDouble(real) && std::isfinite(real);
+  if (usual.poisoned()) return std::nullopt;
+  if (usual.As<int64_t>() && is_int) return Value(integer);
+  if (usual.As<double>() && is_float) return Value(real);
+  if (usual.As<bool>() && (text == "true" || text == "false")) return Value(text == "true");
+  if (usual.As<std::string>()) return Value(text);
+  Report(work, Code::kE0502, constant.range,
+         fmt::format("{}: `{}` is {} ({}), and the value given is not", Shown(constant.name, text),
+                     constant.name, KindText(usual), ScalarText(usual)));
+  return std::nullopt;
+}
+
+}  // namespace
+
+void EvaluateConsts(Work& work) {
+  work.consts.resize(work.program.consts.size());
+  std::vector<std::string> names;
+  for (program::ConstId id : work.program.consts.Ids()) {
+    const program::Const& constant = work.program.consts[id];
+    if (constant.range.source != work.program.main) continue;
+    names.push_back(constant.name);
+    const Value value = ConstValue(work, id);
+    work.module.parameters.emplace_back(constant.name, ScalarText(value));
+  }
+  for (const auto& [name, text] : work.options.defines) {
+    if (llvm::is_contained(names, name)) continue;
+    Report(work, Code::kE0501, Range(),
+           fmt::format("{}: the file has no const `{}`{}", Shown(name, text), name,
+                       DidYouMeanHint(name, names)));
+  }
+}
+
+Value ConstValue(Work& work, program::ConstId id) {
+  std::optional<Value>& known = work.consts[id.index];
+  if (known) return *known;
+  llvm::SaveAndRestore<Numbers> usual(work.numbers, Numbers::kNormal);
+  known = Value();  // Check has refused cycles; should one be left, it ends here
+  const program::Const& constant = work.program.consts[id];
+  Frame frame("", nullptr, &constant.locals);
+  Value value = Evaluate(work, constant.value, frame);
+  auto define = work.options.defines.find(constant.name);
+  if (define != work.options.defines.end() && constant.range.source == work.program.main) {
+    std::optional<Value> defined = DefinedValue(work, constant, define->second, value);
+    if (defined) value = *defined;
+  }
+  if (constant.type.valid()) {
+    value = Adapt(work, value, constant.type, frame, {"const", &constant.name, constant.range},
+                  work.program.exprs[constant.value].range);
+  }
+  known = value;
+  return value;
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,19 @@
+// Consts: evaluated when first used, with the values that -D gave to those of the named file.
+#ifndef CGRAPH_COMPILER_ELABORATE_CONSTS_H_
+#define CGRAPH_COMPILER_ELABORATE_CONSTS_H_
+
+#include "compiler/elaborate/values/value.h"
+#include "compiler/program/program.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// All of them, so that a fault is reported though nothing uses the const.
+void EvaluateConsts(Work& work);
+
+Value ConstValue(Work& work, program::ConstId id);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_CONSTS_H_

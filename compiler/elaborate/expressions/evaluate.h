@@ -1,0 +1,29 @@
+// Evaluates expressions; eval.h has a function for each kind of them.
+#ifndef CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVALUATE_H_
+#define CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVALUATE_H_
+
+#include <optional>
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// Where an expression is evaluated.
+struct Context {
+  Frame& frame;
+  Range range;
+  Expected expected;
+};
+
+Value Evaluate(Work& work, program::ExprId id, Frame& frame, Expected expected = {});
+
+// `what` names the place of it, for messages.
+std::optional<int64_t> EvaluateInt(Work& work, program::ExprId id, Frame& frame, const char* what);
+
+std::optional<bool> EvaluateCondition(Work& work, program::ExprId id, Frame& frame);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVALUATE_H_

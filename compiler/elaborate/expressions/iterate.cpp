@@ -1,0 +1,96 @@
+#include "compiler/elaborate/expressions/iterate.h"
+
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/expressions/lists.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// A turn costs as much as this many expressions, so that a loop without end ends soon.
+constexpr int64_t kStepsPerTurn = 5;
+
+bool RunClauses(Work& work, const program::Comprehension& e, size_t index, const Context& context,
+                std::vector<Value>& items) {
+  if (index == e.clauses.size()) {
+    Expected expected;
+    if (context.expected.valid()) {
+      const program::Type& type = work.program.types[context.expected.type];
+      if (auto* list = std::get_if<program::ListType>(&type.node)) {
+        expected = {list->element, context.expected.frame};
+      }
+    }
+    items.push_back(Evaluate(work, e.element, context.frame, expected));
+    return CheckListLength(work, items.size(), context.range);
+  }
+  const program::Comprehension::Clause& clause = e.clauses[index];
+  return Iterate(work, clause.pattern, clause.tuple_pattern, clause.list, context.frame, [&] {
+    if (clause.condition.valid()) {
+      std::optional<bool> taken = EvaluateCondition(work, clause.condition, context.frame);
+      if (!taken) return false;
+      if (!*taken) return true;
+    }
+    return RunClauses(work, e, index + 1, context, items);
+  });
+}
+
+}  // namespace
+
+bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
+             program::ExprId list_id, Frame& frame, llvm::function_ref<bool()> turn) {
+  Range range = work.program.exprs[list_id].range;
+  Value list = Evaluate(work, list_id, frame);
+  if (list.poisoned()) return false;
+  if (!tuple_pattern)
+    work.trail.loops.push_back({&(*frame.names)[pattern[0]].name, &frame, pattern[0]});
+  bool going = true;
+  if (const IntRange* bounds = list.As<IntRange>()) {  // not written out: it may be long
+    for (int64_t i = bounds->begin; going && i < bounds->end; ++i) {
+      going = Step(work, range, kStepsPerTurn) &&
+              BindPattern(work, pattern, tuple_pattern, Value(i), frame, range) && turn();
+    }
+  } else if (std::optional<std::vector<Value>> items = ListItems(work, list, range)) {
+    for (size_t i = 0; going && i < items->size(); ++i) {
+      going = Step(work, range, kStepsPerTurn) &&
+              BindPattern(work, pattern, tuple_pattern, (*items)[i], frame, range) && turn();
+    }
+  } else {
+    going = false;
+  }
+  if (!tuple_pattern) work.trail.loops.pop_back();
+  return going;
+}
+
+bool BindPattern(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
+                 const Value& value, Frame& frame, Range range) {
+  if (!tuple_pattern) {
+    frame.locals[pattern[0].index] = value;
+    return true;
+  }
+  const Tuple* tuple = value.As<Tuple>();
+  if (tuple && tuple->items->values.size() == pattern.size()) {
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      frame.locals[pattern[i].index] = tuple->items->values[i];
+    }
+    return true;
+  }
+  for (program::LocalId local : pattern) frame.locals[local.index] = Value();
+  if (!value.poisoned()) {
+    Report(work, Code::kE0513, range,
+           fmt::format("a pattern of {} names does not match {}", pattern.size(),
+                       Describe(work, value)));
+  }
+  return false;
+}
+
+Value Eval(Work& work, const program::Comprehension& e, const Context& context) {
+  std::vector<Value> items;
+  if (!RunClauses(work, e, 0, context, items)) return Value();
+  return MakeList(std::move(items));
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,23 @@
+// Going through lists: `for`, comprehensions, and the patterns that take elements apart.
+#ifndef CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_ITERATE_H_
+#define CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_ITERATE_H_
+
+#include <vector>
+
+#include "compiler/elaborate/frame.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// Runs `turn` once per element; false when it, or the list, failed.
+bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
+             program::ExprId list_id, Frame& frame, llvm::function_ref<bool()> turn);
+
+bool BindPattern(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
+                 const Value& value, Frame& frame, Range range);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_ITERATE_H_

@@ -1,0 +1,92 @@
+#include "compiler/elaborate/expressions/lists.h"
+
+#include <algorithm>
+
+#include "compiler/base/limits.h"
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/places/places.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/runs.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+Value Zip(Work& work, const std::vector<Actual>& actuals, Range range) {
+  std::vector<std::vector<Value>> lists;
+  for (const Actual& actual : actuals) {
+    std::optional<std::vector<Value>> items = ListItems(work, actual.value, actual.range);
+    if (!items) return Value();
+    lists.push_back(std::move(*items));
+  }
+  for (const std::vector<Value>& list : lists) {
+    if (list.size() == lists[0].size()) continue;
+    Report(
+        work, Code::kE0513, range,
+        fmt::format("zip of lists of different lengths: {} and {}", lists[0].size(), list.size()));
+    return Value();
+  }
+  std::vector<Value> tuples;
+  for (size_t i = 0; !lists.empty() && i < lists[0].size(); ++i) {
+    std::vector<Value> values;
+    for (const std::vector<Value>& list : lists) values.push_back(list[i]);
+    tuples.push_back(MakeTuple({}, std::move(values)));
+  }
+  return MakeList(std::move(tuples));
+}
+
+}  // namespace
+
+std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Range range) {
+  if (value.poisoned()) return std::nullopt;
+  if (const List* list = value.As<List>()) {
+    if (!Step(work, range, list->items->size())) return std::nullopt;
+    return *list->items;
+  }
+  if (const IntRange* bounds = value.As<IntRange>()) {
+    int64_t length = 0;
+    if (__builtin_sub_overflow(bounds->end, bounds->begin, &length)) length = kMaxListElements + 1;
+    if (!CheckListLength(work, length, range) || !Step(work, range, std::max<int64_t>(length, 0))) {
+      return std::nullopt;
+    }
+    std::vector<Value> items;
+    for (int64_t i = bounds->begin; i < bounds->end; ++i) items.emplace_back(i);
+    return items;
+  }
+  if (const PlaceArray* array = value.As<PlaceArray>()) {
+    return ListItems(work, IndexPlaces(work, array->place, {}, range), range);
+  }
+  Report(work, Code::kE0406, range,
+         fmt::format("a list is needed here, not {}", Describe(work, value)));
+  return std::nullopt;
+}
+
+Value Eval(Work& work, const program::CallBuiltin& e, const Context& context) {
+  if (e.builtin != program::Builtin::kZip && e.builtin != program::Builtin::kLen) {
+    return DimFunction(work, e, context);
+  }
+  std::vector<Actual> actuals =
+      EvaluateArguments(work, e.arguments, nullptr, context.frame, context.frame);
+  for (const Actual& actual : actuals) {
+    if (actual.value.poisoned()) return Value();
+  }
+  if (e.builtin == program::Builtin::kZip) return Zip(work, actuals, context.range);
+  const Value& list = actuals[0].value;
+  if (const IntRange* range = list.As<IntRange>()) {
+    int64_t length = 0;
+    if (!__builtin_sub_overflow(range->end, range->begin, &length)) {
+      return Value(std::max<int64_t>(length, 0));
+    }
+  }
+  if (const Tuple* tuple = list.As<Tuple>()) {
+    return Value(static_cast<int64_t>(tuple->items->values.size()));
+  }
+  std::optional<std::vector<Value>> items = ListItems(work, list, actuals[0].range);
+  return items ? Value(static_cast<int64_t>(items->size())) : Value();
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,19 @@
+// Lists, written out from whatever can be gone through; zip and len.
+#ifndef CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_LISTS_H_
+#define CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_LISTS_H_
+
+#include <optional>
+#include <vector>
+
+#include "compiler/elaborate/calls/arguments.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// The elements of whatever can be gone through, written out.
+std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Range range);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_LISTS_H_

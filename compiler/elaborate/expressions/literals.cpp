@@ -1,0 +1,78 @@
+// Literals, tuples and lists as they are written.
+#include "compiler/base/limits.h"
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+
+Value Eval(Work& work, const program::IntLiteral& e, const Context&) { return Value(e.value); }
+
+Value Eval(Work& work, const program::FloatLiteral& e, const Context&) { return Value(e.value); }
+
+Value Eval(Work& work, const program::BoolLiteral& e, const Context&) { return Value(e.value); }
+
+Value Eval(Work& work, const program::NoneLiteral&, const Context&) { return Value(None()); }
+
+Value Eval(Work& work, const program::StringLiteral& e, const Context& context) {
+  std::string text = e.texts[0];
+  for (size_t i = 0; i < e.exprs.size(); ++i) {
+    Value value = Evaluate(work, e.exprs[i], context.frame);
+    if (value.poisoned()) return value;
+    if (const std::string* part = value.As<std::string>()) {
+      text += *part;
+    } else if (IsNumber(value)) {
+      text += ScalarText(value);
+    } else {
+      Report(work, Code::kE0406, work.program.exprs[e.exprs[i]].range,
+             fmt::format("a string interpolates scalars known at compile time, not {}",
+                         Describe(work, value)));
+      return Value();
+    }
+    text += e.texts[i + 1];
+    if (text.size() > kMaxStringBytes) {
+      Report(work, Code::kE0521, context.range,
+             fmt::format("a string of more than {} bytes", kMaxStringBytes));
+      return Value();
+    }
+  }
+  return Step(work, context.range, text.size() / 64) ? Value(text) : Value();
+}
+
+Value Eval(Work& work, const program::Tuple& e, const Context& context) {
+  const program::TupleType* type = nullptr;
+  if (context.expected.valid()) {
+    type = std::get_if<program::TupleType>(&work.program.types[context.expected.type].node);
+  }
+  std::vector<std::string> names;
+  std::vector<Value> values;
+  bool named = false;
+  for (size_t i = 0; i < e.fields.size(); ++i) {
+    Expected expected;
+    if (type && i < type->fields.size()) expected = {type->fields[i].type, context.expected.frame};
+    values.push_back(Evaluate(work, e.fields[i].value, context.frame, expected));
+    names.push_back(e.fields[i].label);
+    named |= !e.fields[i].label.empty();
+  }
+  if (!named) names.clear();
+  return MakeTuple(std::move(names), std::move(values));
+}
+
+Value Eval(Work& work, const program::List& e, const Context& context) {
+  Expected expected;
+  if (context.expected.valid()) {
+    const program::Type& type = work.program.types[context.expected.type];
+    if (auto* list = std::get_if<program::ListType>(&type.node)) {
+      expected = {list->element, context.expected.frame};
+    }
+  }
+  std::vector<Value> items;
+  for (program::ExprId item : e.items)
+    items.push_back(Evaluate(work, item, context.frame, expected));
+  return MakeList(std::move(items));
+}
+
+}  // namespace cgraph::elaboration

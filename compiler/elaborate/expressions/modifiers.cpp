@@ -1,0 +1,80 @@
+#include "compiler/elaborate/expressions/modifiers.h"
+
+#include <algorithm>
+
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/ops/collectives.h"
+#include "compiler/elaborate/places/devices.h"
+#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaboration {
+
+Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& frame,
+                  Expected expected) {
+  const program::Expr& expr = work.program.exprs[base];
+  if (const auto* collective = std::get_if<program::CallCollective>(&expr.node)) {
+    return Step(work, expr.range)
+               ? CallCollective(work, *collective, via, {frame, expr.range, expected})
+               : Value();
+  }
+  return WithVia(Evaluate(work, base, frame, expected), via);
+}
+
+Value Eval(Work& work, const program::Via& e, const Context& context) {
+  return EvaluateVia(work, e.base, JourneyOf(work, e.route), context.frame, context.expected);
+}
+
+Value Eval(Work& work, const program::On& e, const Context& context) {
+  Value where = Evaluate(work, e.where, context.frame);
+  if (where.poisoned()) return where;
+  std::optional<graph::DeviceId> device = DeviceOf(work, where, work.program.exprs[e.where].range);
+  if (!device) return Value();
+  if (work.method && work.method->call.device != *device) {
+    Report(work, Code::kE0603, context.range,
+           fmt::format("a method's ops run where its actor is, on {}; `on` belongs outside methods",
+                       DeviceName(work.module.devices[work.method->call.device])));
+    return Value();
+  }
+  llvm::SaveAndRestore<std::optional<graph::DeviceId>> nearer(work.on, device);
+  return Evaluate(work, e.base, context.frame, context.expected);
+}
+
+// What made `done` comes first in program order too, so that it is there to be waited for.
+Value Eval(Work& work, const program::After& e, const Context& context) {
+  if (!work.builder || work.method) return Value();  // Check has refused it
+  const graph::Graph& graph = work.builder->graph();
+  const size_t before_done = graph.calls.size();
+  Value done = Evaluate(work, e.done, context.frame);
+  if (done.poisoned()) return done;
+  std::vector<graph::CallId> calls = work.after;
+  MapLeaves(done, [&](const Value& leaf) {
+    const graph::OpId producer = work.builder->value(leaf.As<Tensor>()->value).producer;
+    if (producer.valid()) calls.push_back(graph.ops[producer].call);
+    return leaf;
+  });
+  const Tuple* nothing = done.As<Tuple>();
+  if (nothing && nothing->items->values.empty()) {  // a call without a result: what it did
+    for (size_t i = before_done; i < graph.calls.size(); ++i) calls.push_back(graph::CallId(i));
+  }
+  llvm::sort(calls);
+  calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+  const size_t before_base = graph.calls.size();
+  llvm::SaveAndRestore<std::vector<graph::CallId>> later(work.after, std::move(calls));
+  Value base = Evaluate(work, e.base, context.frame, context.expected);
+  if (base.poisoned() || graph.calls.size() > before_base) return base;
+  Report(
+      work, Code::kE0532, context.range,
+      "`after` holds back the calls and ops of its expression, and this has none; write it where "
+      "the value is made");
+  return Value();
+}
+
+}  // namespace cgraph::elaboration

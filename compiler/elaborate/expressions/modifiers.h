@@ -1,0 +1,18 @@
+// `via`, `on` and `after`: how a value travels on, where ops run, and what they wait for.
+#ifndef CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_MODIFIERS_H_
+#define CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_MODIFIERS_H_
+
+#include "compiler/base/transport.h"
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// `via` around a collective says how the collective goes, not where its results go next.
+Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& frame,
+                  Expected expected);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_MODIFIERS_H_

@@ -1,0 +1,60 @@
+#include "compiler/elaborate/limits.h"
+
+#include <algorithm>
+
+#include "compiler/base/limits.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+
+bool Step(Work& work, Range range, int64_t count) {
+  if (work.budget.stopped) return false;
+  work.budget.steps += count;
+  if (work.budget.steps <= kMaxElaborationSteps) return true;
+  work.budget.stopped = true;
+  Report(work, Code::kE0520, range,
+         fmt::format("elaboration takes more than {} steps: loops, lists and calls all run at "
+                     "compile time; make them shorter",
+                     kMaxElaborationSteps));
+  return false;
+}
+
+bool CheckListLength(Work& work, int64_t length, Range range) {
+  if (length <= kMaxListElements) return Step(work, range);
+  Report(work, Code::kE0521, range,
+         fmt::format("a list of more than {} elements: a loop over a..b needs no list",
+                     kMaxListElements));
+  work.budget.stopped = true;
+  return false;
+}
+
+bool CheckTensorLimits(Work& work, const graph::Type& type, Range range) {
+  if (type.dims.size() > static_cast<size_t>(kMaxRank)) {
+    Report(work, Code::kE0523, range,
+           fmt::format("a tensor of {} dimensions: at most {} are possible", type.dims.size(),
+                       kMaxRank));
+    return false;
+  }
+  if (type.bytes() > kMaxTensorBytes) {
+    Report(work, Code::kE0524, range,
+           fmt::format("{} has more than {} bytes, the limit of one tensor", Text(work, type),
+                       kMaxTensorBytes));
+    return false;
+  }
+  return true;
+}
+
+bool CheckOperands(Work& work, const std::string& name, size_t taken, size_t made, Range range) {
+  const size_t most = std::max(taken, made);
+  if (most <= kMaxOperands) return true;
+  const char* does = taken == most ? "takes" : "makes";
+  Report(work, Code::kE0521, range,
+         fmt::format("`{}` {} {} tensors here, and one call {} at most {}: call it on parts of the "
+                     "list",
+                     name, does, most, does, kMaxOperands));
+  return false;
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,34 @@
+// What one program may take: steps, depth, elements of a list, bytes of a tensor, operands of an op.
+//
+// A limit that is met is reported here, once; `stopped` unwinds everything then.
+#ifndef CGRAPH_COMPILER_ELABORATE_LIMITS_H_
+#define CGRAPH_COMPILER_ELABORATE_LIMITS_H_
+
+#include <string>
+
+#include "compiler/base/source.h"
+#include "compiler/graph/graph.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+struct Budget {
+  int64_t steps = 0;     // that were taken
+  bool stopped = false;  // a limit was met: everything unwinds
+  int depth = 0;         // of C++ calls, in nested expressions and statements
+};
+
+// Takes steps; false when they are used up.
+bool Step(Work& work, Range range, int64_t count = 1);
+
+bool CheckListLength(Work& work, int64_t length, Range range);
+
+bool CheckTensorLimits(Work& work, const graph::Type& type, Range range);
+
+// Of an op, which takes and makes so many tensors. Only lists can be that many.
+bool CheckOperands(Work& work, const std::string& name, size_t taken, size_t made, Range range);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_LIMITS_H_

@@ -1,0 +1,186 @@
+#include "compiler/elaborate/ops/call_op.h"
+
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/ops/emit_op.h"
+#include "compiler/elaborate/ops/where.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/types/unify.h"
+#include "compiler/elaborate/values/arithmetic.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// An op takes about as much memory and time as this many expressions.
+constexpr int64_t kStepsPerOp = 16;
+
+// The argument of a parameter; null for a default.
+Actual* ActualFor(const program::Op& op, size_t parameter, std::vector<Actual>& actuals) {
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    bool meant = actuals[i].label.empty()
+                     ? i == parameter
+                     : actuals[i].label == op.signature.parameters[parameter].name;
+    if (meant) return &actuals[i];
+  }
+  return nullptr;
+}
+
+// Whether `dim` of an op says where a new dimension goes: its tensor is declared by runs alone, and
+// its result has a dimension more.
+bool AddsDimension(const program::Program& program, const program::Op& op) {
+  program::TypeId from = op.signature.parameters[0].type;
+  if (auto* list = std::get_if<program::ListType>(&program.types[from].node)) from = list->element;
+  auto* x = std::get_if<program::TensorType>(&program.types[from].node);
+  auto* result = op.signature.result.valid()
+                     ? std::get_if<program::TensorType>(&program.types[op.signature.result].node)
+                     : nullptr;
+  return x && result && result->dims.size() > x->dims.size() &&
+         llvm::all_of(x->dims, [](const auto& dim) { return dim.kind == program::Dim::kRun; });
+}
+
+// `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
+void CountFromTheEnd(const Work& work, const program::Op& op, std::vector<Actual>& actuals) {
+  const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(op, 0, actuals);
+  if (!first) return;
+  const List* items = first->value.As<List>();
+  const Tensor* tensor = items && !items->items->empty() ? items->items->front().As<Tensor>()
+                                                         : first->value.As<Tensor>();
+  if (!tensor) return;
+  const int64_t rank =
+      work.builder->type(tensor->value).dims.size() + AddsDimension(work.program, op);
+  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+    const std::string& name = op.signature.parameters[i].name;
+    if (name != "dim" && name != "dims") continue;
+    Actual* given = ActualFor(op, i, actuals);
+    if (!given) continue;
+    auto counted = [&](const Value& value) {
+      const int64_t* dim = value.As<int64_t>();
+      return dim && *dim < 0 && *dim >= -rank ? Value(*dim + rank) : value;
+    };
+    if (const List* list = given->value.As<List>()) {
+      std::vector<Value> dims;
+      for (const Value& item : *list->items) dims.push_back(counted(item));
+      given->value = MakeList(std::move(dims));
+    } else {
+      given->value = counted(given->value);
+    }
+  }
+}
+
+// What the arguments leave open in the result (`zeros() -> T[*s]`) the type argument says, or else
+// what is expected where the call stands.
+bool TakeExpectedType(Work& work, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = work.program.ops[call.op];
+  program::TypeId result = op.signature.result;
+  if (!result.valid()) return true;
+  const Subject subject{"the result", nullptr, op.range};
+  auto* type = std::get_if<program::TensorType>(&work.program.types[result].node);
+  if (type && call.dtype_argument &&
+      !BindDType(work, *type, *call.dtype_argument, op_frame, subject, call.range)) {
+    return false;
+  }
+  if (!type) return true;
+  bool open = !type->dtype && !op_frame.generics[type->generic.index];
+  for (const program::Dim& dim : type->dims) {
+    open |= dim.variable.valid() && dim.kind != program::Dim::kBounded &&
+            !op_frame.dims[dim.variable.index];
+  }
+  std::optional<graph::Type> concrete = call.type_argument;
+  const program::Type* expected = ExpectedTensor(work, call.expected);
+  if (!concrete && open && expected) {
+    concrete = ConcreteType(work, std::get<program::TensorType>(expected->node),
+                            *call.expected.frame, expected->range);
+    if (!concrete) return false;
+  }
+  if (!concrete && open) {
+    Report(work, Code::kE0510, call.range,
+           fmt::format("nothing here says what type `{}` is to make; write {}<f32[...]>(...)",
+                       op.name, op.name));
+    return false;
+  }
+  if (!concrete) return true;
+  return BindDType(work, *type, concrete->dtype, op_frame, subject, call.range) &&
+         MatchDims(work, {result, *concrete, op_frame, subject, call.range});
+}
+
+Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = work.program.ops[call.op];
+  if (op.kernel == "sqrt" && call.actuals.size() == 1) {  // of a number it is a number
+    Folded folded = FoldSquareRoot(call.actuals[0].value);
+    if (!folded.problem.empty()) Report(work, Code::kE0503, call.range, folded.problem);
+    if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
+  }
+  if (!work.builder) {
+    Report(work, Code::kE0406, call.range,
+           fmt::format("`{}` works on tensors; a value known at compile time is needed here",
+                       op.name));
+    return Value();
+  }
+  if (op.kernel == "load" && !work.in_start) {
+    Report(work, Code::kE0518, call.range,
+           fmt::format("`{}` reads weights once, before anything runs: only in a state's initial "
+                       "value",
+                       op.name));
+    return Value();
+  }
+  if (!Step(work, call.range, kStepsPerOp)) return Value();
+  work.trail.calls.push_back({&op_frame, call.range, &op});
+  auto leave = llvm::make_scope_exit([&] { work.trail.calls.pop_back(); });
+  bool typed =
+      BindParameters(work, op.signature.parameters, call.actuals, op_frame, call.range, op.where) &&
+      TakeExpectedType(work, call, op_frame) && ApplyWhere(work, call, op_frame) &&
+      (op.kernel != "same" || CheckSame(work, call, op_frame));
+  return typed ? EmitOp(work, call, op_frame) : Value();
+}
+
+}  // namespace
+
+Value CallOperation(Work& work, const OpCall& call) {
+  const program::Op& op = work.program.ops[call.op];
+  Frame op_frame(op.name, &op.signature, &op.locals);
+  return CallOperation(work, call, op_frame);
+}
+
+Value Eval(Work& work, const program::CallOp& e, const Context& context) {
+  const program::Op& op = work.program.ops[e.op];
+  Frame op_frame(op.name, &op.signature, &op.locals);
+  OpCall call{e.op};
+  call.actuals =
+      EvaluateArguments(work, e.arguments, &op.signature.parameters, op_frame, context.frame);
+  CountFromTheEnd(work, op, call.actuals);
+  call.expected = context.expected;
+  call.range = context.range;
+  if (e.type_argument.valid()) {
+    const program::Type& type = work.program.types[e.type_argument];
+    if (auto* tensor = std::get_if<program::TensorType>(&type.node)) {
+      call.type_argument = ConcreteType(work, *tensor, context.frame, type.range);
+    }
+    if (!call.type_argument) return Value();
+  }
+  return CallOperation(work, call, op_frame);
+}
+
+Value Eval(Work& work, const program::Cast& e, const Context& context) {
+  const auto* type = std::get_if<program::TensorType>(&work.program.types[e.type].node);
+  OpCall call{work.program.cast_op};
+  call.actuals = {
+      {"", Evaluate(work, e.operand, context.frame), work.program.exprs[e.operand].range}};
+  call.range = context.range;
+  if (!type) return Value();
+  call.dtype_argument = type->dtype;
+  if (!type->dtype) {  // cast<T>(x) where T is a dtype variable
+    const std::optional<BoundDType>& bound = context.frame.generics[type->generic.index];
+    if (bound) call.dtype_argument = bound->dtype;
+  }
+  return CallOperation(work, call);
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,189 @@
+#include "compiler/elaborate/ops/collectives.h"
+
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/expressions/eval.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/ops/participants.h"
+#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "compiler/graph/transports.h"
+#include "fmt/format.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+using Traits = CollectiveTraits;
+
+constexpr int64_t kStepsPerCollective = 16;
+
+// `tensors` in the shape of `shape`; takes them from the front.
+Value InShape(const Value& shape, llvm::ArrayRef<graph::ValueId>& tensors) {
+  return MapLeaves(shape, [&](const Value&) {
+    const graph::ValueId value = tensors.front();
+    tensors = tensors.drop_front();
+    return Value(Tensor{value});
+  });
+}
+
+bool CheckReduction(Work& work, const program::CallCollective& e, const Participants& found,
+                    Range range) {
+  if (!e.reduction) return true;
+  for (const Tensor& tensor : found.tensors[0]) {
+    const DType dtype = work.builder->type(tensor.value).dtype;
+    const DTypeClass of = ClassOf(dtype);
+    const bool average = *e.reduction == Reduction::kAvg;
+    if (of == DTypeClass::kFloating || (of == DTypeClass::kInteger && !average)) continue;
+    Report(work, Code::kE0613, range,
+           fmt::format("{} reduces {}; this is of {}", ReductionName(*e.reduction),
+                       average ? "floats" : "numbers", DTypeName(dtype).str()));
+    return false;
+  }
+  return true;
+}
+
+// By rank; nothing (reported) where dimension 0 cannot be cut or joined.
+std::optional<std::vector<graph::Type>> CollectiveResults(Work& work,
+                                                          const program::CallCollective& e,
+                                                          const Participants& found, Range range) {
+  const Traits& traits = TraitsOf(e.kind);
+  const auto members = static_cast<int64_t>(found.devices.size());
+  std::vector<graph::Type> types;
+  if (found.tensors.empty()) return types;
+  for (const Tensor& tensor : found.tensors[0]) {
+    graph::Type type = work.builder->type(tensor.value);
+    const auto refuse = [&](const std::string& why) {
+      Report(work, Code::kE0612, range,
+             fmt::format("`{}` of {} on {} participants: {}", traits.name, Text(work, type),
+                         members, why));
+      return std::nullopt;
+    };
+    if (traits.rows != Traits::kSame) {
+      if (type.dims.empty()) return refuse("a scalar has no dimension 0; reshape it to [1]");
+      if (type.dims[0].symbol.valid()) {
+        return refuse("dimension 0 is known only while running, and must be a number");
+      }
+      if (traits.divides() && type.dims[0].extent % members != 0) {
+        return refuse(fmt::format("dimension 0 is {}, which {} does not divide",
+                                  type.dims[0].extent, members));
+      }
+      if (traits.rows == Traits::kOver) type.dims[0].extent /= members;
+      if (traits.rows == Traits::kTimes &&
+          __builtin_mul_overflow(type.dims[0].extent, members, &type.dims[0].extent)) {
+        type.dims[0].extent = INT64_MAX;
+      }
+      if (!CheckTensorLimits(work, type, range)) return std::nullopt;
+    }
+    types.push_back(std::move(type));
+  }
+  if (traits.to == Traits::kRoot) return types;
+  const size_t tensors = types.size();
+  for (size_t i = tensors; i < tensors * members; ++i) {
+    types.push_back(graph::Type(types[i % tensors]));
+  }
+  return types;
+}
+
+void CheckGroupTransport(Work& work, const graph::Collective& collective, Range range) {
+  const TransportChoice choice =
+      ChooseGroupTransport(work.module, collective.participants, collective.via);
+  if (choice.possible) return;
+  Report(work, Code::kE0601, range,
+         fmt::format("{} cannot carry this `{}`: {}; possible here: auto, {}",
+                     TransportName(collective.via).str(), TraitsOf(collective.kind).name,
+                     choice.reason, choice.could_serve));
+}
+
+// The rank that gives, or that gets: as it is written, or where the value is, if that is one of the
+// places; else 0.
+std::optional<uint32_t> RootOf(Work& work, const program::CallCollective& e,
+                               const Participants& found, Frame& frame) {
+  if (TraitsOf(e.kind).from == Traits::kRoot) {
+    const graph::DeviceId home = work.builder->value(found.tensors[0][0].value).home;
+    const auto at = llvm::find(found.devices, home);
+    if (at != found.devices.end()) return at - found.devices.begin();
+  }
+  if (!e.root.valid()) return 0;
+  std::optional<int64_t> root = EvaluateInt(work, e.root, frame, "the root");
+  if (!root) return std::nullopt;
+  if (*root >= 0 && *root < static_cast<int64_t>(found.devices.size())) return *root;
+  Report(work, Code::kE0511, work.program.exprs[e.root].range,
+         fmt::format("root {} of {} participants: ranks count from 0", *root,
+                     found.devices.size()));
+  return std::nullopt;
+}
+
+// What is where it is needed travels by the collective, so that is what its `via` is about; what is
+// elsewhere travels to the root first.
+void TakeOperands(Work& work, const Participants& found, graph::Op& op) {
+  graph::Collective& collective = *op.collective;
+  const bool each = TraitsOf(collective.kind).from == Traits::kEach;
+  for (const std::vector<Tensor>& tensors : found.tensors) {
+    for (const Tensor& tensor : tensors) {
+      const bool there = each || work.builder->value(tensor.value).home == op.device;
+      if (there && collective.via == Transport::kAuto) collective.via = tensor.via;
+      op.operands.push_back({tensor.value, there ? Journey() : tensor.via, op.range});
+      if (!there) CheckTransport(work, op.operands.back(), op.device);
+    }
+  }
+}
+
+// What the language sees of the results: of the root the tensors, else a list by rank.
+Value ResultsOf(const Traits& traits, const Participants& found,
+                llvm::ArrayRef<graph::ValueId> results) {
+  if (traits.to == Traits::kNobody) return MakeTuple({}, {});
+  if (traits.to == Traits::kRoot) return InShape(found.shape, results);
+  std::vector<Value> values;
+  for (size_t rank = 0; rank < found.devices.size(); ++rank) {
+    values.push_back(InShape(found.shape, results));
+  }
+  return MakeList(std::move(values));
+}
+
+}  // namespace
+
+Value CallCollective(Work& work, const program::CallCollective& e, Transport via,
+                     const Context& context) {
+  const Traits& traits = TraitsOf(e.kind);
+  if (work.method || !work.builder) {
+    Report(work, Code::kE0604, context.range,
+           fmt::format("`{}` works between places: only graphs use it, not methods or initial "
+                       "values",
+                       traits.name));
+    return Value();
+  }
+  Participants found;
+  const bool each = traits.from == Traits::kEach;
+  if (!(each ? FindGivers(work, e, context.frame, found)
+             : FindPlaces(work, e, context.frame, found)) ||
+      !Step(work, context.range, kStepsPerCollective * found.devices.size()) ||
+      !CheckParticipants(work, found, traits.name)) {
+    return Value();
+  }
+  const std::optional<uint32_t> root = RootOf(work, e, found, context.frame);
+  if (!root) return Value();
+  graph::Op op;
+  op.name = traits.name;
+  op.kernel = "collective";
+  op.device = found.devices[*root];
+  op.effect = traits.from == Traits::kNobody;
+  op.range = context.range;
+  op.collective = graph::Collective{e.kind, e.reduction, *root, found.devices, via};
+  TakeOperands(work, found, op);
+  std::optional<std::vector<graph::Type>> types = CollectiveResults(work, e, found, context.range);
+  if (!types || !CheckReduction(work, e, found, context.range)) return Value();
+  CheckGroupTransport(work, *op.collective, context.range);
+  if (!CheckOperands(work, op.name, op.operands.size(), types->size(), op.range)) return Value();
+  op.call = work.builder->AddCall(MakeCall(work, {}, op.name, op.device, context.range));
+  const graph::OpId id = work.builder->AddCollective(std::move(op), std::move(*types));
+  const std::vector<graph::ValueId> results = work.builder->graph().ops[id].results;
+  return ResultsOf(traits, found, results);
+}
+
+Value Eval(Work& work, const program::CallCollective& e, const Context& context) {
+  return CallCollective(work, e, Transport::kAuto, context);
+}
+
+}  // namespace cgraph::elaboration

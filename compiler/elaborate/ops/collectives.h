@@ -1,0 +1,16 @@
+// Collectives: what comes of them, by rank.
+#ifndef CGRAPH_COMPILER_ELABORATE_OPS_COLLECTIVES_H_
+#define CGRAPH_COMPILER_ELABORATE_OPS_COLLECTIVES_H_
+
+#include "compiler/elaborate/expressions/evaluate.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+Value CallCollective(Work& work, const program::CallCollective& e, Transport via,
+                     const Context& context);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_OPS_COLLECTIVES_H_

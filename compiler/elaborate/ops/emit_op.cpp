@@ -1,0 +1,189 @@
+#include "compiler/elaborate/ops/emit_op.h"
+
+#include <algorithm>
+
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/ops/call_op.h"
+#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/work.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// A list of compile-time ints, which is one attribute.
+std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
+  const List* list = value.As<List>();
+  if (!list || list->items->empty()) return std::nullopt;
+  std::vector<int64_t> ints;
+  for (const Value& item : *list->items) {
+    const int64_t* number = item.As<int64_t>();
+    if (!number) return std::nullopt;
+    ints.push_back(*number);
+  }
+  return ints;
+}
+
+// In a method: where its actor is. Else where `on` says; else the home of the first placed operand,
+// the caller's own counting only when nothing else is placed.
+graph::DeviceId DeviceOfOp(const Work& work, const std::vector<graph::Use>& operands) {
+  if (work.method) return work.method->call.device;
+  if (work.on) return *work.on;
+  for (const graph::Use& operand : operands) {
+    graph::DeviceId home = work.builder->value(operand.value).home;
+    if (home.valid() && home != kCaller) return home;
+  }
+  return kCaller;
+}
+
+// Compile-time arguments become attributes, tensors operands.
+void AddParameters(Work& work, const OpCall& call, Frame& op_frame, graph::Op& out) {
+  const program::Op& op = work.program.ops[call.op];
+  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+    const program::Parameter& parameter = op.signature.parameters[i];
+    const Value& value = *op_frame.locals[parameter.local.index];
+    int operand = out.operands.size();
+    if (std::optional<std::vector<int64_t>> ints = IntsOf(value)) {
+      out.attributes.push_back({parameter.name, std::move(*ints)});
+      continue;
+    }
+    if (static_cast<int>(i) == op.inplace) out.inplace.push_back({operand, 0});
+    if (auto* number = value.As<int64_t>()) {
+      out.attributes.push_back({parameter.name, *number});
+    } else if (auto* real = value.As<double>()) {
+      out.attributes.push_back({parameter.name, *real});
+    } else if (auto* truth = value.As<bool>()) {
+      out.attributes.push_back({parameter.name, *truth});
+    } else if (auto* text = value.As<std::string>()) {
+      out.attributes.push_back({parameter.name, *text});
+    } else {
+      MapLeaves(value, [&](const Value& leaf) {
+        const Tensor& tensor = *leaf.As<Tensor>();
+        out.operands.push_back(
+            {tensor.value, tensor.via, tensor.use.valid() ? tensor.use : call.range});
+        return leaf;
+      });
+    }
+  }
+}
+
+// Overwriting is for values that this graph made, whose type the result has, and of which the op
+// reads nothing else.
+bool MayOverwrite(const Work& work, const std::vector<graph::Use>& operands, size_t at,
+                  const graph::Type& result) {
+  if (at >= operands.size()) return false;
+  const graph::Value& operand = work.builder->value(operands[at].value);
+  if (operand.storage != graph::Value::kTemporary || operand.base.valid()) return false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    graph::ValueId root = work.builder->value(operands[i].value).base;
+    if (!root.valid()) root = operands[i].value;
+    if (i != at && root == operands[at].value) return false;
+  }
+  return operand.type == result;
+}
+
+bool ResultTypes(Work& work, program::TypeId type_id, Frame& op_frame,
+                 std::vector<graph::Type>& types, Range range) {
+  const auto& type = work.program.types[type_id].node;
+  if (auto* tensor = std::get_if<program::TensorType>(&type)) {
+    std::optional<graph::Type> concrete = ConcreteType(work, *tensor, op_frame, range);
+    if (concrete) types.push_back(std::move(*concrete));
+    return concrete.has_value();
+  }
+  if (auto* tuple = std::get_if<program::TupleType>(&type)) {
+    return llvm::all_of(tuple->fields, [&](const auto& field) {
+      return ResultTypes(work, field.type, op_frame, types, range);
+    });
+  }
+  if (auto* list = std::get_if<program::ListType>(&type)) {
+    std::optional<int64_t> length = EvaluateDimInt(work, list->length, op_frame, "a list's length");
+    if (!length || !CheckListLength(work, *length, range)) return false;
+    for (int64_t i = 0; i < *length; ++i) {
+      if (!Step(work, range) || !ResultTypes(work, list->element, op_frame, types, range))
+        return false;
+    }
+    return true;
+  }
+  Report(work, Code::kE0406, range, "an op makes tensors, not compile-time values");
+  return false;
+}
+
+// The values of an op in the shape of its result type; takes them from the front of `rest`.
+Value TakeResults(Work& work, program::TypeId type_id, Frame& op_frame,
+                  llvm::ArrayRef<graph::ValueId>& rest) {
+  const auto& type = work.program.types[type_id].node;
+  if (auto* tuple = std::get_if<program::TupleType>(&type)) {
+    std::vector<std::string> names;
+    std::vector<Value> values;
+    bool named = false;
+    for (const program::TupleType::Field& field : tuple->fields) {
+      values.push_back(TakeResults(work, field.type, op_frame, rest));
+      names.push_back(field.name);
+      named |= !field.name.empty();
+    }
+    if (!named) names.clear();
+    return MakeTuple(std::move(names), std::move(values));
+  }
+  if (auto* list = std::get_if<program::ListType>(&type)) {
+    std::vector<Value> values;
+    int64_t length = EvaluateDimInt(work, list->length, op_frame, "a list's length").value_or(0);
+    for (int64_t i = 0; i < length; ++i) {
+      values.push_back(TakeResults(work, list->element, op_frame, rest));
+    }
+    return MakeList(std::move(values));
+  }
+  Value value(Tensor{rest.front()});
+  rest = rest.drop_front();
+  return value;
+}
+
+// A cost that does not fit is as large as can be said: it orders and times, it does not size.
+int64_t CostOf(Work& work, program::ExprId expr, Frame& op_frame) {
+  if (!expr.valid()) return 0;
+  llvm::SaveAndRestore<Numbers> at_bounds(work.numbers, Numbers::kCost);
+  Value cost = Evaluate(work, expr, op_frame);
+  const int64_t* number = cost.As<int64_t>();
+  return number ? std::max<int64_t>(*number, 0) : 0;
+}
+
+}  // namespace
+
+Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = work.program.ops[call.op];
+  std::vector<graph::Type> types;
+  if (op.signature.result.valid() &&
+      !ResultTypes(work, op.signature.result, op_frame, types, call.range)) {
+    return Value();
+  }
+  graph::Op out;
+  out.name = op.name;
+  out.kernel = op.kernel;
+  out.fails = op.fails;
+  out.effect = !op.effect.empty();
+  out.elementwise = op.elementwise;
+  out.range = call.range;
+  AddParameters(work, call, op_frame, out);
+  if (!CheckOperands(work, op.name, out.operands.size(), types.size(), call.range)) return Value();
+  llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
+    return types.empty() || !MayOverwrite(work, out.operands, pair.first, types[0]);
+  });
+  out.device = DeviceOfOp(work, out.operands);
+  for (const graph::Use& operand : out.operands) CheckTransport(work, operand, out.device);
+  out.flops = CostOf(work, op.flops, op_frame);
+  out.bytes = CostOf(work, op.bytes, op_frame);
+  out.call = work.method
+                 ? CallOf(work, *work.method)
+                 : work.builder->AddCall(MakeCall(work, {}, op.name, out.device, call.range));
+  graph::OpId id = work.builder->AddOp(std::move(out), std::move(types));
+  if (!op.signature.result.valid()) return MakeTuple({}, {});
+  const std::vector<graph::ValueId> results = work.builder->graph().ops[id].results;
+  llvm::ArrayRef<graph::ValueId> rest = results;
+  return TakeResults(work, op.signature.result, op_frame, rest);
+}
+
+}  // namespace cgraph::elaboration

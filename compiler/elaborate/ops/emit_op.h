@@ -1,0 +1,15 @@
+// An op whose parameters are bound goes into the graph: where the home rule puts it, with its cost.
+#ifndef CGRAPH_COMPILER_ELABORATE_OPS_EMIT_OP_H_
+#define CGRAPH_COMPILER_ELABORATE_OPS_EMIT_OP_H_
+
+#include "compiler/elaborate/ops/call_op.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+Value EmitOp(Work& work, const OpCall& call, Frame& op_frame);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_OPS_EMIT_OP_H_

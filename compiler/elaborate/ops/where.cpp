@@ -1,0 +1,98 @@
+#include "compiler/elaborate/ops/where.h"
+
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/ops/call_op.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/types/runs.h"
+#include "compiler/elaborate/work.h"
+#include "compiler/program/text.h"
+#include "fmt/format.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// Of two dimensions `==` asks whether they are the same one, also where it is known only while
+// running.
+std::optional<bool> Holds(Work& work, program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&work.program.exprs[where].node);
+  if (chain && chain->operators[0] == BinaryOperator::kAnd) {
+    bool all = true;
+    for (program::ExprId operand : chain->operands) {
+      std::optional<bool> holds = Holds(work, operand, op_frame);
+      if (!holds) return std::nullopt;
+      all &= *holds;
+    }
+    return all;
+  }
+  if (chain && chain->operators.size() == 1 && chain->operators[0] == BinaryOperator::kEqual &&
+      IsRun(work, chain->operands[0], op_frame)) {
+    std::optional<Dims> a = EvaluateRun(work, chain->operands[0], op_frame);
+    std::optional<Dims> b = a ? EvaluateRun(work, chain->operands[1], op_frame) : std::nullopt;
+    if (!b) return std::nullopt;
+    return *a == *b;
+  }
+  if (chain && chain->operators.size() == 1 && chain->operators[0] == BinaryOperator::kEqual) {
+    program::ExprId left = Reduce(work, chain->operands[0], op_frame);
+    program::ExprId right = Reduce(work, chain->operands[1], op_frame);
+    if (std::holds_alternative<program::DimRef>(work.program.exprs[left].node) &&
+        std::holds_alternative<program::DimRef>(work.program.exprs[right].node)) {
+      std::optional<graph::Dim> a = EvaluateDim(work, left, op_frame);
+      std::optional<graph::Dim> b = EvaluateDim(work, right, op_frame);
+      if (!a || !b) return std::nullopt;
+      return *a == *b;
+    }
+  }
+  llvm::SaveAndRestore<Numbers> numbers(work.numbers, Numbers::kDims);
+  return EvaluateCondition(work, where, op_frame);
+}
+
+}  // namespace
+
+bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = work.program.ops[call.op];
+  if (!op.where.valid()) return true;
+  std::optional<bool> holds = Holds(work, op.where, op_frame);
+  if (!holds || *holds) return holds.has_value();
+  std::string given;
+  for (const program::Parameter& parameter : op.signature.parameters) {
+    const Value& value = *op_frame.locals[parameter.local.index];
+    given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
+                         value.As<Tensor>() ? Describe(work, value) : ScalarText(value));
+  }
+  const program::TextPrinter printer(work.program, &op.signature, &op.locals);
+  std::string needed = printer.Text(op.where);
+  auto* chain = std::get_if<program::Chain>(&work.program.exprs[op.where].node);
+  if (chain && chain->operators.size() == 1 &&
+      chain->operators[0] == BinaryOperator::kEqual) {  // without what is decided already
+    needed = fmt::format("{} == {}", printer.Text(Reduce(work, chain->operands[0], op_frame)),
+                         printer.Text(Reduce(work, chain->operands[1], op_frame)));
+  }
+  Report(work, Code::kE0517, call.range,
+         fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given, needed))
+      .AddNote(op.range, "declared here");
+  return false;
+}
+
+bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = work.program.ops[call.op];
+  const int64_t dim = *op_frame.locals[op.signature.parameters[2].local.index]->As<int64_t>();
+  auto dim_of = [&](size_t parameter) {
+    const Value& value = *op_frame.locals[op.signature.parameters[parameter].local.index];
+    return work.builder->type(value.As<Tensor>()->value).dims[dim];
+  };
+  const graph::Dim x = dim_of(0), y = dim_of(1);
+  const bool possible =
+      (x.symbol.valid() || x.extent <= y.extent) && (y.symbol.valid() || y.extent <= x.extent);
+  if (possible) return true;
+  auto text = [](const graph::Dim& d) {
+    return d.symbol.valid() ? fmt::format("at most {}", d.extent) : std::to_string(d.extent);
+  };
+  Report(work, Code::kE0507, call.range,
+         fmt::format("`same`: dimension {} is {} and {}, which are never equal", dim, text(x),
+                     text(y)));
+  return false;
+}
+
+}  // namespace cgraph::elaboration

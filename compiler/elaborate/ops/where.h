@@ -1,0 +1,18 @@
+// What an op asks of its arguments beyond their types: its `where`, and what `same` can never find.
+#ifndef CGRAPH_COMPILER_ELABORATE_OPS_WHERE_H_
+#define CGRAPH_COMPILER_ELABORATE_OPS_WHERE_H_
+
+#include "compiler/elaborate/ops/call_op.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame);
+
+// What `same` would find out in vain: extents that cannot be equal.
+bool CheckSame(Work& work, const OpCall& call, Frame& op_frame);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_OPS_WHERE_H_

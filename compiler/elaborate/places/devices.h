@@ -1,0 +1,20 @@
+// Devices: each one that is named, once.
+#ifndef CGRAPH_COMPILER_ELABORATE_PLACES_DEVICES_H_
+#define CGRAPH_COMPILER_ELABORATE_PLACES_DEVICES_H_
+
+#include <optional>
+
+#include "compiler/elaborate/values/value.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+graph::DeviceId InternDevice(Work& work, const graph::Device& device);
+
+// The device that `on` names by a place or by itself.
+std::optional<graph::DeviceId> DeviceOf(Work& work, const Value& value, Range range);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_PLACES_DEVICES_H_

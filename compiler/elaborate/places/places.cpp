@@ -1,0 +1,175 @@
+#include "compiler/elaborate/places/places.h"
+
+#include <algorithm>
+
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/places/devices.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// One state per tensor of the declared type: "w", "xs[3]", "pair.x".
+Value StateLayout(Work& work, program::TypeId type_id, const std::string& name, Frame& frame,
+                  graph::InstanceId instance) {
+  const program::Type& type = work.program.types[type_id];
+  if (!Step(work, type.range)) return Value();
+  if (auto* list = std::get_if<program::ListType>(&type.node)) {
+    std::optional<int64_t> length = EvaluateDimInt(work, list->length, frame, "a list's length");
+    if (!length || !CheckListLength(work, *length, type.range)) return Value();
+    std::vector<Value> items;
+    for (int64_t i = 0; i < *length && !work.budget.stopped; ++i) {
+      items.push_back(
+          StateLayout(work, list->element, fmt::format("{}[{}]", name, i), frame, instance));
+    }
+    return MakeList(std::move(items));
+  }
+  if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
+    std::vector<std::string> names;
+    std::vector<Value> items;
+    for (size_t i = 0; i < tuple->fields.size(); ++i) {
+      const std::string& field = tuple->fields[i].name;
+      std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
+      items.push_back(StateLayout(work, tuple->fields[i].type, item, frame, instance));
+      names.push_back(field);
+    }
+    return MakeTuple(std::move(names), std::move(items));
+  }
+  auto* tensor = std::get_if<program::TensorType>(&type.node);
+  if (!tensor) {
+    Report(
+        work, Code::kE0528, type.range,
+        fmt::format("state `{}` holds tensors, and {} is known only while compiling; a scalar is "
+                    "i64, f32 or bool",
+                    name, Declared(work, type_id, frame)));
+    return Value();
+  }
+  std::optional<graph::Type> concrete = ConcreteType(work, *tensor, frame, type.range);
+  if (!concrete) return Value();
+  graph::StateId id = work.module.states.Add({instance, name, std::move(*concrete)});
+  work.module.instances[instance].states.push_back(id);
+  return Value(StateLeaf{id});
+}
+
+void CreateInstance(Work& work, program::PlaceId id, const std::vector<int64_t>& indices) {
+  const program::Place& place = work.program.places[id];
+  const program::Actor& actor = work.program.actors[place.actor];
+  Frame frame(place.name, nullptr, &place.locals);
+  graph::Instance instance;
+  instance.name = place.name;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    frame.locals[place.indices[i].local.index] = Value(indices[i]);
+    instance.name += fmt::format("{}{}", i == 0 ? "[" : ", ", indices[i]);
+    work.trail.loops.push_back({&place.indices[i].name, &frame, place.indices[i].local});
+  }
+  if (!indices.empty()) instance.name += "]";
+  instance.actor = actor.name;
+  instance.range = place.range;
+
+  Frame parameters(instance.name, nullptr, &actor.locals);
+  std::vector<Actual> actuals =
+      EvaluateArguments(work, place.arguments, &actor.parameters, parameters, frame);
+  bool bound = BindParameters(work, actor.parameters, actuals, parameters, place.range);
+  std::optional<graph::DeviceId> device =
+      DeviceOf(work, Evaluate(work, place.device, frame), work.program.exprs[place.device].range);
+  instance.device = device.value_or(kCaller);
+
+  graph::InstanceId instance_id = work.module.instances.Add(std::move(instance));
+  work.places.tables[id].instances.push_back(instance_id);
+  parameters.instance = instance_id;
+  std::vector<Value> layout;
+  work.trail.calls.push_back({&parameters, place.range});
+  for (program::StateId state_id : actor.states) {
+    const program::State& state = work.program.states[state_id];
+    layout.push_back(bound ? StateLayout(work, state.type, state.name, parameters, instance_id)
+                           : Value());
+  }
+  work.trail.calls.pop_back();
+  work.places.instances.push_back({place.actor, std::move(parameters), std::move(layout)});
+  work.trail.loops.resize(work.trail.loops.size() - indices.size());
+}
+
+void CreatePlace(Work& work, program::PlaceId id) {
+  const program::Place& place = work.program.places[id];
+  Frame frame(place.name, nullptr, &place.locals);
+  PlaceTable& table = work.places.tables[id];
+  int64_t count = 1;
+  for (const program::Place::Index& index : place.indices) {
+    Range range = work.program.exprs[index.range].range;
+    Value value = Evaluate(work, index.range, frame);
+    IntRange bounds;
+    if (const IntRange* given = value.As<IntRange>()) {
+      bounds = {given->begin, std::max(given->begin, given->end)};
+    } else if (!value.poisoned()) {
+      Report(work, Code::kE0406, range,
+             fmt::format("a place's index goes over a range a..b, not {}", Describe(work, value)));
+    }
+    table.indices.push_back(bounds);
+    int64_t length = 0;
+    bool too_many = __builtin_sub_overflow(bounds.end, bounds.begin, &length) ||
+                    __builtin_mul_overflow(count, length, &count);
+    if (too_many || !CheckListLength(work, count, range) || !Step(work, range, count)) return;
+  }
+  std::vector<int64_t> indices;
+  for (const IntRange& bounds : table.indices) indices.push_back(bounds.begin);
+  for (int64_t i = 0; i < count && !work.budget.stopped; ++i) {
+    CreateInstance(work, id, indices);
+    for (size_t k = indices.size(); k-- > 0;) {  // the last index runs fastest
+      if (++indices[k] < table.indices[k].end) break;
+      indices[k] = table.indices[k].begin;
+    }
+  }
+}
+
+}  // namespace
+
+void CreatePlaces(Work& work) {
+  for (program::PlaceId id : work.program.places.Ids()) CreatePlace(work, id);
+}
+
+Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& subscripts,
+                  Range range) {
+  const PlaceTable& table = work.places.tables[id];
+  if (subscripts.size() > table.indices.size()) {
+    Report(work, Code::kE0511, range,
+           fmt::format("`{}` has {} indices", work.program.places[id].name, table.indices.size()));
+    return Value();
+  }
+  auto collect = [&](auto& self, size_t level, size_t position) -> Value {
+    if (level == table.indices.size()) {
+      return position < table.instances.size() ? Value(table.instances[position]) : Value();
+    }
+    const IntRange& bounds = table.indices[level];
+    IntRange part = bounds;
+    const int64_t* at = nullptr;
+    if (level < subscripts.size()) {
+      at = subscripts[level].As<int64_t>();
+      if (const IntRange* given = subscripts[level].As<IntRange>()) part = *given;
+      if (at) part = {*at, *at == INT64_MAX ? *at : *at + 1};
+    }
+    if (part.begin < bounds.begin || part.begin > part.end || part.end > bounds.end ||
+        (at && part.begin == part.end)) {
+      Report(work, Code::kE0511, range,
+             fmt::format("index {} of `{}` is in {}..{}, not {}", level,
+                         work.program.places[id].name, bounds.begin, bounds.end,
+                         at ? std::to_string(*at) : fmt::format("{}..{}", part.begin, part.end)));
+      return Value();
+    }
+    size_t stride = bounds.end - bounds.begin;
+    auto next = [&](int64_t i) {
+      return self(self, level + 1, position * stride + (i - bounds.begin));
+    };
+    if (at) return next(*at);
+    std::vector<Value> items;
+    for (int64_t i = part.begin; i < part.end && Step(work, range); ++i) items.push_back(next(i));
+    return MakeList(std::move(items));
+  };
+  return collect(collect, 0, 0);
+}
+
+}  // namespace cgraph::elaboration

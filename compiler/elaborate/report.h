@@ -1,0 +1,37 @@
+// Diagnostics with what surrounds them (iterations, calls), and how values and types are written in
+// them.
+#ifndef CGRAPH_COMPILER_ELABORATE_REPORT_H_
+#define CGRAPH_COMPILER_ELABORATE_REPORT_H_
+
+#include <string>
+
+#include "compiler/base/diagnostics.h"
+#include "compiler/elaborate/frame.h"
+#include "compiler/elaborate/values/value.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+Diagnostic& Report(Work& work, Code code, Range range, std::string message);
+
+// What to blame for a fault in an op's declaration: the call of the op.
+Range SiteOr(const Work& work, Range range);
+
+// "f32[n <= 64, 10]".
+std::string Text(const Work& work, const graph::Type& type);
+
+// What a value is: a tensor's type, "an int (3)", "a list of 3".
+std::string Describe(const Work& work, const Value& value);
+
+// A type, or a dimension, as it was declared.
+std::string Declared(const Work& work, program::TypeId type, const Frame& frame);
+
+std::string Declared(const Work& work, program::ExprId dim, const Frame& frame);
+
+// "parameter `x` of `matmul`".
+std::string Describe(const Work& work, const Subject& subject, const Frame& frame);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_REPORT_H_

@@ -1,0 +1,17 @@
+// Assignments: to a `var`, a state, or an element of one.
+#ifndef CGRAPH_COMPILER_ELABORATE_STATEMENTS_ASSIGN_H_
+#define CGRAPH_COMPILER_ELABORATE_STATEMENTS_ASSIGN_H_
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+void AssignLocal(Work& work, const program::Assign& s, Frame& frame, Range range);
+
+void AssignState(Work& work, const program::Assign& s, Frame& frame, Range range);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_STATEMENTS_ASSIGN_H_

@@ -1,0 +1,30 @@
+// Unification: the dimensions a tensor has against the dimensions a declaration asks for.
+//
+// A dimension variable is bound where it is first met and compared afterwards; a run `*s` takes
+// what the other dimensions leave. A computed dimension (`H / T`) waits until every parameter is
+// bound. Two bounded dimensions are equal only when they are the same symbol.
+#ifndef CGRAPH_COMPILER_ELABORATE_TYPES_UNIFY_H_
+#define CGRAPH_COMPILER_ELABORATE_TYPES_UNIFY_H_
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+struct Match {
+  program::TypeId type;
+  const graph::Type& actual;
+  Frame& frame;
+  const Subject& subject;
+  Range range;
+};
+
+bool MatchDims(Work& work, const Match& match);
+
+// What waited for all parameters to be bound.
+bool CheckDeferred(Work& work, Frame& frame);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_TYPES_UNIFY_H_

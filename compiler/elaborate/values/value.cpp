@@ -1,0 +1,68 @@
+#include "compiler/elaborate/values/value.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+
+bool IsNumber(const Value& value) {
+  return value.As<int64_t>() || value.As<double>() || value.As<bool>();
+}
+
+bool IsNumeric(const Value& value) {
+  if (value.As<IntRange>()) return true;
+  const List* list = value.As<List>();
+  if (!list) return IsNumber(value);
+  return !list->items->empty() && std::all_of(list->items->begin(), list->items->end(), IsNumeric);
+}
+
+std::string FloatText(double value) {
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+std::string KindText(const Value& value) {
+  struct Kind {
+    std::string operator()(const Poison&) { return "a wrong value"; }
+    std::string operator()(const None&) { return "none (not yet assigned)"; }
+    std::string operator()(int64_t) { return "an int"; }
+    std::string operator()(double) { return "a float"; }
+    std::string operator()(bool) { return "a bool"; }
+    std::string operator()(const std::string&) { return "a str"; }
+    std::string operator()(const Tensor&) { return "a tensor"; }
+    std::string operator()(const graph::InstanceId&) { return "a place"; }
+    std::string operator()(const PlaceArray&) { return "an array of places"; }
+    std::string operator()(const graph::DeviceId&) { return "a device"; }
+    std::string operator()(const StateLeaf&) { return "a state"; }
+    std::string operator()(const IntRange& range) {
+      return fmt::format("a range {}..{}", range.begin, range.end);
+    }
+    std::string operator()(const List& list) {
+      return fmt::format("a list of {}", list.items->size());
+    }
+    std::string operator()(const Tuple& tuple) {
+      if (tuple.items->values.empty()) return "nothing";
+      return fmt::format("a tuple of {}", tuple.items->values.size());
+    }
+  };
+  return std::visit(Kind(), value.node);
+}
+
+std::string ScalarText(const Value& value) {
+  if (const int64_t* number = value.As<int64_t>()) return std::to_string(*number);
+  if (const double* number = value.As<double>()) return FloatText(*number);
+  if (const bool* truth = value.As<bool>()) return *truth ? "true" : "false";
+  if (const std::string* text = value.As<std::string>()) return '"' + *text + '"';
+  return KindText(value);
+}
+
+Value WithVia(const Value& value, const Journey& via) {
+  return MapLeaves(value, [&](const Value& leaf) {
+    Tensor tensor = *leaf.As<Tensor>();
+    tensor.via = via;
+    return Value(tensor);
+  });
+}
+
+}  // namespace cgraph::elaboration
