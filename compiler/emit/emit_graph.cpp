@@ -213,13 +213,19 @@ class LaneEmitter {
     }
   }
 
-  // Appends to the lane, at the next position; `written` counts in the same order.
-  plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind) {
+  // Where a step stands in program order. A transfer is two instructions, a send before its receive.
+  uint32_t Written(const Step& step, bool receives = false) const {
+    return 2 * step.written + (receives ? 1 : 0);
+  }
+  uint32_t Written(const Unit& unit) const { return Written(schedule_.steps[unit.first]); }
+
+  // Appends to the lane, at the next position.
+  plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind, uint32_t written) {
     plan::Instruction instruction{};
     instruction.mutate_kind(kind);
     instruction.mutate_call(plan::kNone);
     instruction.mutate_order(position_++);
-    instruction.mutate_written(written_++);
+    instruction.mutate_written(written);
     std::vector<plan::Instruction>& program = programs_[numbers_.lanes[lane.index]];
     program.push_back(instruction);
     return program.back();
@@ -228,7 +234,7 @@ class LaneEmitter {
   void EmitWait(UnitId id) {
     const Unit& unit = schedule_.units[id];
     if (unit.waits.empty()) return;
-    plan::Instruction& wait = Append(unit.lane, plan::Kind::wait);
+    plan::Instruction& wait = Append(unit.lane, plan::Kind::wait, Written(unit));
     wait.mutate_flags(plan::kAlwaysRuns);
     wait.mutate_first(static_cast<uint32_t>(out_.waits.size()));
     wait.mutate_inputs(static_cast<uint16_t>(unit.waits.size()));
@@ -238,8 +244,9 @@ class LaneEmitter {
   }
 
   void EmitSignal(UnitId id) {
-    if (!schedule_.units[id].signals) return;
-    plan::Instruction& signal = Append(schedule_.units[id].lane, plan::Kind::signal);
+    const Unit& unit = schedule_.units[id];
+    if (!unit.signals) return;
+    plan::Instruction& signal = Append(unit.lane, plan::Kind::signal, Written(unit));
     signal.mutate_flags(plan::kAlwaysRuns);
     signal.mutate_subject(events_[id.index]);
   }
@@ -263,7 +270,7 @@ class LaneEmitter {
                                             plan::Kind::give, plan::Kind::copy};
     CGRAPH_CHECK(std::max(step.inputs.size(), step.outputs.size()) <= kMaxOperands, "emit",
                  "an instruction with more operands than a plan can say");
-    plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind]);
+    plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind], Written(step));
     instruction.mutate_first(AddOperands(step.inputs));
     AddOperands(step.outputs);
     instruction.mutate_inputs(static_cast<uint16_t>(step.inputs.size()));
@@ -294,7 +301,7 @@ class LaneEmitter {
     const bool receives = unit.sender.valid();
     const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
     if (receives && rendezvous) --position_;
-    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm);
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, Written(step, receives));
     comm.mutate_flags(plan::kAlwaysRuns);
     comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
     comm.mutate_inputs(1);
@@ -314,12 +321,11 @@ class LaneEmitter {
       AddCollective(step);
     } else {
       --position_;
-      --written_;
     }
     const schedule::Part& part = step.parts[rank];
     CGRAPH_CHECK(std::max(part.inputs.size(), part.outputs.size()) <= kMaxOperands, "emit",
                  "a part with more operands than a plan can say");
-    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm);
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, Written(step));
     comm.mutate_flags(plan::kAlwaysRuns);
     comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
     comm.mutate_inputs(1);
@@ -364,7 +370,7 @@ class LaneEmitter {
   plan::Graph& out_;
   std::vector<std::vector<plan::Instruction>> programs_;  // by plan lane
   std::vector<uint32_t> events_;                          // by unit
-  uint32_t position_ = 0, written_ = 0, transfers_ = 0;
+  uint32_t position_ = 0, transfers_ = 0;
 };
 
 }  // namespace

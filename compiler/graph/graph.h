@@ -19,6 +19,7 @@
 #include "compiler/base/ids.h"
 #include "compiler/base/source.h"
 #include "compiler/base/transport.h"
+#include "compiler/graph/rules.h"
 
 namespace cgraph::graph {
 
@@ -174,6 +175,7 @@ struct Graph {
   int64_t inflight = 1;
   std::optional<bool> overlap;
   uint64_t timeout_ps = 0;
+  std::optional<Rules> rules;  // without: each device makes its calls in program order
 
   Table<SymbolId, Symbol> symbols;
   Table<ValueId, Value> values;

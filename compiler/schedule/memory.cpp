@@ -25,6 +25,7 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 struct Span {
   LaneId lane;
   Access first, last;
+  uint32_t first_written, last_written;  // the least and the greatest of its steps
 };
 using Lifetime = std::vector<Span>;
 
@@ -32,12 +33,15 @@ Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesse
   Lifetime lifetime;
   for (const Access& access : accesses) {
     const LaneId lane = schedule.units[access.unit].lane;
+    const uint32_t written = schedule.steps[access.step].written;
     const auto span = std::find_if(lifetime.begin(), lifetime.end(),
                                    [&](const Span& s) { return s.lane == lane; });
     if (span == lifetime.end()) {
-      lifetime.push_back({lane, access, access});
+      lifetime.push_back({lane, access, access, written, written});
     } else {
       span->last = access;
+      span->first_written = std::min(span->first_written, written);
+      span->last_written = std::max(span->last_written, written);
     }
   }
   return lifetime;
@@ -57,10 +61,12 @@ bool AllBefore(const Clocks& clocks, const Lifetime& a, const Lifetime& b, int64
   return true;
 }
 
-// Whether `heir`, made by a kernel that reads `owner`, begins where all of `owner` has ended.
+// Whether `heir`, made by a kernel that reads `owner`, begins where all of `owner` has ended, in
+// program order too: then a plan that holds them in one buffer means the same.
 bool Succeeds(const Clocks& clocks, const Lifetime& owner, const Lifetime& heir) {
   for (const Span& earlier : owner) {
     for (const Span& later : heir) {
+      if (earlier.last_written > later.first_written) return false;
       const bool before = earlier.lane == later.lane
                               ? earlier.last.step <= later.first.step
                               : clocks.Before(earlier.last.unit, later.first.unit, 0);
@@ -78,6 +84,7 @@ void Extend(Lifetime& owner, const Lifetime& heir) {
       owner.push_back(span);
     } else {
       same->last = span.last;
+      same->last_written = std::max(same->last_written, span.last_written);
     }
   }
 }

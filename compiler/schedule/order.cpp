@@ -1,4 +1,4 @@
-// Order: one total order of all steps, and with it what each lane runs.
+// Order: the program's order of all steps, and with it what each lane runs.
 //
 // Program order with everything else as early as it can be: takes first; what travels follows the
 // call that made it at once, extents before values, values in the order of their first consumers;
@@ -19,7 +19,10 @@ void SortSteps(Schedule& schedule) {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Step& a, const Step& b) { return a.place < b.place; });
   Table<StepId, Step> steps;
-  for (Step& step : sorted) steps.Add(std::move(step));
+  for (Step& step : sorted) {
+    step.written = static_cast<uint32_t>(steps.size());
+    steps.Add(std::move(step));
+  }
   schedule.steps = std::move(steps);
 }
 
@@ -29,17 +32,30 @@ void AddUnit(Schedule& schedule, Unit unit) {
   lane.units.push_back(schedule.units.Add(std::move(unit)));
 }
 
+// Whether two ops next to each other are done in one go: those of one call, or of two fused ones.
+bool AreOne(const graph::Rules* rules, const Step& a, const Step& b) {
+  if (!IsOp(a) || !IsOp(b)) return false;
+  if (a.call == b.call) return true;
+  return rules != nullptr && rules->calls[a.call.index].fused == b.call.index;
+}
+
 }  // namespace
 
 void Order(Schedule& schedule) {
   SortSteps(schedule);
+  MakeUnits(/*rules=*/nullptr, schedule);
+}
+
+void MakeUnits(const graph::Rules* rules, Schedule& schedule) {
+  schedule.units = {};
+  for (Lane& lane : schedule.lanes) lane.units.clear();
   for (size_t i = 0; i < schedule.steps.size();) {
     const StepId first(i);
     const Step& step = schedule.steps[first];
     uint32_t count = 1;
-    while (IsOp(step) && i + count < schedule.steps.size() &&
-           IsOp(schedule.steps[StepId(i + count)]) &&
-           schedule.steps[StepId(i + count)].call == step.call) {
+    while (i + count < schedule.steps.size() &&
+           AreOne(rules, schedule.steps[StepId(i + count - 1)],
+                  schedule.steps[StepId(i + count)])) {
       ++count;
     }
     Unit unit{.lane = step.lane, .first = first, .count = count};

@@ -11,8 +11,14 @@ namespace cgraph::schedule {
 // Step::place. Every step's operands lie where its lane can reach them.
 void Lower(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
 
-// Sorts the steps into the total order, and makes the units of the lanes.
+// Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);
+
+// The units of the lanes, anew, from the steps in their order. Calls that `rules` fuse are one.
+void MakeUnits(const graph::Rules* rules, Schedule& schedule);
+
+// Changes the order where the program leaves a choice.
+void Arrange(const graph::Graph& graph, Schedule& schedule);
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
 // program means them, in one execution and over the executions that share its memory.

@@ -2,8 +2,10 @@
 //
 // Its passes, in order, one function and one file each:
 //   Lower   (lower.cpp)   edges between devices become transfers; every step gets a lane
-//   Order   (order.cpp)   one total order of all steps: program order, both ends of a transfer
-//                         and all parts of a collective as one step
+//   Order   (order.cpp)   program order of all steps, both ends of a transfer and all parts of a
+//                         collective as one step
+//   Arrange (arrange.cpp) another order where the program leaves a choice, by list scheduling in
+//                         simulated time (list_schedule.cpp)
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
 //   PlanMemory (memory.cpp) lifetimes from the order; interval colouring gives offsets
@@ -113,6 +115,7 @@ struct Step {
     uint32_t hop = 0;
     auto operator<=>(const Place&) const = default;
   } place;
+  uint32_t written = 0;  // its position in program order: by Order
 };
 
 // What a lane does without looking up: all ops of a call, or one end of a transfer, or one
@@ -164,7 +167,7 @@ struct Schedule {
   Table<ReplicaId, Replica> replicas;
   Table<ChannelId, Channel> channels;
   Table<GroupId, Group> groups;
-  Table<StepId, Step> steps;  // after Order: in the total order
+  Table<StepId, Step> steps;  // in the total order: by Order, then by Arrange
   Table<UnitId, Unit> units;  // in the total order; ends of a transfer and parts are neighbours
   std::vector<ReplicaId> inputs, outputs;  // of the graph's ports
   std::vector<Extent> extents;

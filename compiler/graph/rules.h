@@ -1,0 +1,55 @@
+// Rules: what a `schedule` block says about one graph, with every expression evaluated.
+//
+// A rule names kinds of calls: the methods that the block speaks of. It prefers some to others
+// among those that could start, or holds some back; counts are of the calls of a kind that have
+// started on a device, all places on the device together, in one execution.
+#ifndef CGRAPH_COMPILER_GRAPH_RULES_H_
+#define CGRAPH_COMPILER_GRAPH_RULES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/base/source.h"
+
+namespace cgraph::graph {
+
+inline constexpr uint32_t kNoKind = UINT32_MAX;
+
+// What the rules say of one call.
+struct CallRule {
+  uint32_t kind = kNoKind;        // into Rules::kinds; kNoKind: nothing
+  std::vector<int64_t> ranking;   // `prefer K by (...)`: of those that are ready, the least first
+  std::vector<int64_t> sequence;  // `order K by (...)`: on a device, the least first, strictly
+  // `fuse A B`: the call that runs right after this one, as one with it; an index into the graph's
+  // calls, kNoKind without one.
+  uint32_t fused = kNoKind;
+};
+
+struct Kind {
+  std::string name;
+  uint32_t rank = 0;      // `prefer A > B`: the least first; kinds that no rule prefers have one rank
+  bool ordered = false;   // some `order` speaks of it
+};
+
+// `limit A - B <= e` holds A back while starting it would break the inequality, `limit A - B >= e`
+// holds B back, until no call of A remains on the device.
+struct Limit {
+  uint32_t minuend, subtrahend;  // kinds
+  bool at_most;
+  std::vector<std::optional<int64_t>> bounds;  // by device of the module; absent: not covered
+  Range range;
+};
+
+struct Rules {
+  std::string name;  // of the schedule: "one_f_one_b"
+  Range range;       // the `using`
+  std::vector<Kind> kinds;
+  std::vector<CallRule> calls;  // by CallId
+  std::vector<Limit> limits;
+};
+
+}  // namespace cgraph::graph
+
+#endif  // CGRAPH_COMPILER_GRAPH_RULES_H_

@@ -1,0 +1,27 @@
+// Dependencies: what must be done before what, whatever order is chosen for the rest.
+//
+// Two accesses to the same bytes, one of them a write, keep the order of the program; so do two
+// calls of which one is `after` the other, what has effects on one device, and what stands on
+// either side of a barrier. A dependency that follows from others is not listed.
+#ifndef CGRAPH_COMPILER_SCHEDULE_DEPENDENCIES_H_
+#define CGRAPH_COMPILER_SCHEDULE_DEPENDENCIES_H_
+
+#include <vector>
+
+#include "compiler/schedule/schedule.h"
+
+namespace cgraph::schedule {
+
+// By unit, those that must be done before it starts: of the same execution, and of the execution
+// `lag` before, with which it shares memory. Units of one lane are listed too.
+struct Dependencies {
+  std::vector<std::vector<UnitId>> within;
+  std::vector<std::vector<Wait>> across;
+};
+
+// The units stand in any order that keeps the dependencies, such as the program's.
+Dependencies FindDependencies(const graph::Graph& graph, const Schedule& schedule);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_DEPENDENCIES_H_
