@@ -11,7 +11,8 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   result.overlap = options.overlap.value_or(graph.overlap.value_or(true));
   schedule::Lower(module, graph, result);
   schedule::Order(result);
-  schedule::Arrange(graph, result);
+  // Weights are read as their files are: in program order.
+  if (&graph != &module.start) schedule::Arrange(graph, result);
   schedule::Synchronise(graph, result);
   schedule::PlanMemory(module, graph, result);
   return result;

@@ -420,12 +420,18 @@ TEST_CASE("groups in another order on one lane: the prover sees the hang, and a 
   options.graphs = {"ring"};
   std::unique_ptr<plan::Plan> plan = CompileFile(kFile, options);
   plan::Graph& graph = *plan->graphs[0];
-  std::vector<uint32_t> comms;  // of the first lane that makes collectives
+  std::vector<uint32_t> comms;  // of the lane that makes the first and the last of the three
+  const auto order = [&](uint32_t i) { return graph.instructions[i].order(); };
   for (const plan::Range& program : graph.programs) {
+    std::vector<uint32_t> here;
     for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
-      if (graph.instructions[i].kind() == plan::Kind::comm) comms.push_back(i);
+      if (graph.instructions[i].kind() == plan::Kind::comm) here.push_back(i);
     }
-    if (!comms.empty()) break;
+    if (here.size() != 2) continue;
+    const auto apart = [&](const std::vector<uint32_t>& pair) {
+      return order(pair[1]) - order(pair[0]);
+    };
+    if (comms.empty() || apart(here) > apart(comms)) comms = here;
   }
   REQUIRE(comms.size() == 2);
   REQUIRE(plan::Prove(*plan).proved());
