@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "runtime/device/kernels/makers.h"
-#include "runtime/device/numbers/float_math.h"
 #include "runtime/device/numbers/targets.h"
 
 namespace cgraph::device {

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "runtime/device/numbers/float_math.h"
+#include "runtime/device/numbers/exponential.h"
+#include "runtime/device/numbers/logarithm.h"
+#include "runtime/device/numbers/normal_distribution.h"
 
 namespace cgraph::device {
 
@@ -141,41 +143,33 @@ struct Cos {
   static T Of(T x) { return std::cos(x); }
 };
 
-// f32 by float_math.h, f64 by the C library.
 struct Exp {
-  CGRAPH_INLINE static float Of(float x) { return ExpFloat(x); }
-  static double Of(double x) { return std::exp(x); }
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return ExpOf(x); }
 };
 struct Log {
-  CGRAPH_INLINE static float Of(float x) { return LogFloat(x); }
-  static double Of(double x) { return std::log(x); }
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return LogOf(x); }
 };
 struct Tanh {
-  CGRAPH_INLINE static float Of(float x) { return TanhFloat(x); }
-  static double Of(double x) { return std::tanh(x); }
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return TanhOf(x); }
 };
 struct Erf {
-  CGRAPH_INLINE static float Of(float x) { return ErfFloat(x); }
-  static double Of(double x) { return std::erf(x); }
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return ErfOf(x); }
 };
 struct Sigmoid {
-  CGRAPH_INLINE static float Of(float x) { return SigmoidFloat(x); }
-  static double Of(double x) { return 1 / (1 + std::exp(-x)); }
+  template <typename T>
+  CGRAPH_INLINE static T Of(T x) { return SigmoidOf(x); }
 };
 struct Silu {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return x * Sigmoid::Of(x); }
-};
-struct NormalOf {
-  CGRAPH_INLINE static Normal<float> Of(float z) { return NormalFloat(z); }
-  static Normal<double> Of(double z) {
-    return {0.5 * std::erfc(z * -0.70710678118654752440),
-            0.39894228040143267794 * std::exp(-0.5 * z * z)};
-  }
+  CGRAPH_INLINE static T Of(T x) { return x * SigmoidOf(x); }
 };
 struct Gelu {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return x * NormalOf::Of(x).cdf; }
+  CGRAPH_INLINE static T Of(T x) { return x * NormalOf(x).cdf; }
 };
 
 // Gradients: of the argument of a function, from that argument z or its value y, and the value's.
@@ -186,14 +180,14 @@ struct ReluGrad {
 struct GeluGrad {
   template <typename T>
   CGRAPH_INLINE static T Of(T z, T gy) {
-    const Normal<T> normal = NormalOf::Of(z);
+    const Normal<T> normal = NormalOf(z);
     return gy * (normal.cdf + z * normal.density);
   }
 };
 struct SiluGrad {
   template <typename T>
   CGRAPH_INLINE static T Of(T z, T gy) {
-    const T s = Sigmoid::Of(z);
+    const T s = SigmoidOf(z);
     return gy * (s * (T(1) + z * (T(1) - s)));
   }
 };

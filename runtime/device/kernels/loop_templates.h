@@ -81,7 +81,7 @@ std::optional<ElementOp> UnaryOp(DType dtype) {
     using T = decltype(zero);
     if constexpr (kComputes<dtypes, T>) {
       using Loop = UnaryLoop<Operation, T>;
-      if constexpr (std::is_same_v<T, float>) op.all = WidestOf<Loop>();
+      if constexpr (std::is_floating_point_v<T>) op.all = WidestOf<Loop>();
       else op.all = BestOf<Loop>();
     }
   });

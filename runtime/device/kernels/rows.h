@@ -10,7 +10,6 @@
 
 #include "runtime/device/kernels/element_loops.h"
 #include "runtime/device/kernels/makers.h"
-#include "runtime/device/numbers/float_math.h"
 #include "runtime/device/numbers/targets.h"
 
 namespace cgraph::device {

@@ -1,10 +1,12 @@
 // One loop, compiled for several instruction sets, the widest of which is chosen when a kernel is
-// made: the binary runs on any x86-64. No set brings fused multiply-add (the build forbids
-// contraction), so that a loop gives the same bits on all of them.
+// made: the binary runs on any x86-64. A product and a sum are fused only where the code says so (the
+// build forbids contraction), so that a loop gives the same bits on all of them.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_TARGETS_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_TARGETS_H_
 
 namespace cgraph::device {
+
+#define CGRAPH_INLINE [[gnu::always_inline]] inline
 
 // Of `Loop::Run`, a static function that must be [[gnu::always_inline]], with all that it calls.
 template <typename Loop, typename = decltype(&Loop::Run)>
@@ -13,8 +15,8 @@ template <typename Loop, typename Returned, typename... Args>
 struct Versions<Loop, Returned (*)(Args...)> {
   static Returned Baseline(Args... args) { return Loop::Run(args...); }
 #if defined(__x86_64__)
-  [[gnu::target("avx2")]] static Returned Avx2(Args... args) { return Loop::Run(args...); }
-  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] static Returned Avx512(Args... args) {
+  [[gnu::target("avx2,fma")]] static Returned Avx2(Args... args) { return Loop::Run(args...); }
+  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma")]] static Returned Avx512(Args... args) {
     return Loop::Run(args...);
   }
 #endif
@@ -24,7 +26,7 @@ struct Versions<Loop, Returned (*)(Args...)> {
 template <typename Loop>
 auto BestOf() -> decltype(&Loop::Run) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return Versions<Loop>::Avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Versions<Loop>::Avx2;
 #endif
   return Versions<Loop>::Baseline;
 }
@@ -34,7 +36,8 @@ template <typename Loop>
 auto WidestOf() -> decltype(&Loop::Run) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("fma")) {
     return Versions<Loop>::Avx512;
   }
 #endif

@@ -1,0 +1,79 @@
+// What the functions of f32 and f64 are made of: the fields of a number's bits, and the fused
+// multiply-add.
+//
+// The functions here and in exponential.h, logarithm.h and normal_distribution.h have no branches,
+// tables and calls, so that loops of them vectorise. Where they fuse a product and a sum they say
+// so: Fma rounds once on every machine, and elsewhere the build forbids it, so that every machine
+// gives the same bits. A processor without the instruction (x86 before 2013) leaves Fma to the C
+// library, which is many times slower.
+#ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
+#define CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "runtime/device/numbers/targets.h"
+
+namespace cgraph::device {
+
+CGRAPH_INLINE float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+CGRAPH_INLINE double Fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+template <typename T>
+struct BinaryFormat {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  static constexpr int kMantissaBits = std::numeric_limits<T>::digits - 1;
+  static constexpr Bits kBias = std::numeric_limits<T>::max_exponent - 1;
+  static constexpr Bits kMantissa = (Bits{1} << kMantissaBits) - 1;
+  static constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+  static constexpr Bits kExponentAndSign = ~kMantissa;
+  // 1.5 * 2^kMantissaBits: adding it leaves the nearest integer, in the low bits.
+  static constexpr T kRound = static_cast<T>(Bits{3} << (kMantissaBits - 1));
+  // A number of which the whole significand is the integer that is put into its low bits.
+  static constexpr T kWhole = static_cast<T>(Bits{1} << kMantissaBits);
+};
+
+template <typename T>
+CGRAPH_INLINE typename BinaryFormat<T>::Bits BitsOf(T x) {
+  return std::bit_cast<typename BinaryFormat<T>::Bits>(x);
+}
+template <typename T>
+CGRAPH_INLINE T FromBits(typename BinaryFormat<T>::Bits bits) { return std::bit_cast<T>(bits); }
+
+template <typename T>
+CGRAPH_INLINE T CopySign(T magnitude, T sign) {
+  constexpr auto kSign = BinaryFormat<T>::kSign;
+  return FromBits<T>((BitsOf(magnitude) & ~kSign) | (BitsOf(sign) & kSign));
+}
+
+// The lesser; of a NaN `x`, that.
+template <typename T>
+CGRAPH_INLINE T AtMost(T x, T limit) { return x > limit ? limit : x; }
+
+// c[0] x^(count - 1) + ... + c[count - 1] by Horner's scheme; long ones as two polynomials in x^2
+// side by side, so that a processor need not wait for one sum after the other.
+template <typename T, int count>
+CGRAPH_INLINE T Polynomial(const T (&c)[count], T x) {
+  T sum = c[0];
+  if constexpr (count < 8) {
+#pragma GCC unroll 32
+    for (int i = 1; i < count; ++i) sum = Fma(sum, x, c[i]);
+    return sum;
+  } else {
+    const T square = x * x;
+    T other = c[1];
+#pragma GCC unroll 32
+    for (int i = 2; i < count; i += 2) {
+      sum = Fma(sum, square, c[i]);
+      if (i + 1 < count) other = Fma(other, square, c[i + 1]);
+    }
+    return count % 2 == 0 ? Fma(sum, x, other) : Fma(other, x, sum);
+  }
+}
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
