@@ -2,33 +2,32 @@
 
 namespace cgraph::elaboration {
 
-using graph::Value;
 using graph::ValueId;
 
 ValueId GraphBuilder::AddConstant(DType dtype, std::string bytes, std::string name) {
   auto [known, is_new] = constants_.try_emplace({dtype, bytes});
   if (!is_new) return known->second;
-  Value value;
+  graph::Value value;
   value.name = std::move(name);
   value.type = {dtype, {}};
-  value.storage = Value::kConstant;
+  value.storage = graph::Value::kConstant;
   value.constant = std::move(bytes);
   return known->second = graph_.values.Add(std::move(value));
 }
 
 ValueId GraphBuilder::AddInput(std::string name, graph::Type type, Range range) {
-  Value value;
+  graph::Value value;
   value.name = std::move(name);
   value.type = std::move(type);
-  value.storage = Value::kInput;
+  value.storage = graph::Value::kInput;
   value.home = kCaller;
   value.range = range;
   return graph_.values.Add(std::move(value));
 }
 
 ValueId GraphBuilder::AddView(ValueId base_id, int64_t offset, graph::Type type, Range range) {
-  const Value& base = graph_.values[base_id];
-  Value value;
+  const graph::Value& base = graph_.values[base_id];
+  graph::Value value;
   value.type = std::move(type);
   value.storage = base.storage;
   value.home = base.home;
@@ -45,10 +44,10 @@ ValueId GraphBuilder::CurrentState(graph::StateId state_id) {
   if (!is_new) return known->second;
   const graph::State& state = module_.states[state_id];
   const graph::Instance& instance = module_.instances[state.instance];
-  Value value;
+  graph::Value value;
   value.name = instance.name + "." + state.name;
   value.type = state.type;
-  value.storage = Value::kState;
+  value.storage = graph::Value::kState;
   value.home = instance.device;
   value.state = state_id;
   return known->second = graph_.values.Add(std::move(value));
@@ -68,7 +67,7 @@ graph::SymbolId GraphBuilder::SymbolOf(ValueId extent, int64_t bound, const std:
 graph::OpId GraphBuilder::AddOp(graph::Op op, std::vector<graph::Type> results) {
   graph::OpId id(graph_.ops.size());
   for (graph::Type& type : results) {
-    Value value;
+    graph::Value value;
     value.type = std::move(type);
     value.home = op.device;
     value.producer = id;
@@ -113,7 +112,7 @@ void GraphBuilder::Commit(graph::CallId call, graph::StateId state, graph::Use s
   std::string name = graph_.values[CurrentState(state)].name;
   ValueId written = graph_.ops[AddCopyOp(call, source, range)].results[0];
   graph_.values[written].name = std::move(name);
-  graph_.values[written].storage = Value::kState;
+  graph_.values[written].storage = graph::Value::kState;
   graph_.values[written].state = state;
   states_[state] = written;
 }

@@ -25,16 +25,17 @@ using plan::DType;
 
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr size_t kMagicBytes = 6;
-constexpr size_t kMaxHeader = 64 << 10;   // of the dictionary; NumPy itself stops at 10,000 bytes
-constexpr size_t kMaxRank = 64;           // NumPy's limit
+// Bytes of the dictionary; NumPy itself stops at 10,000.
+constexpr size_t kMaxNpyHeader = 64 << 10;
+constexpr size_t kMaxNpyRank = 64;  // NumPy's limit
 constexpr size_t kChunk = 1 << 20;
 
-struct DTypeCode {
+struct NpyDType {
   DType dtype;
   const char* code;
 };
 // NumPy has no bf16.
-constexpr DTypeCode kCodes[] = {
+constexpr NpyDType kNpyDTypes[] = {
     {DType::bool_, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i32, "<i4"},
     {DType::i64, "<i8"},   {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
 };
@@ -107,7 +108,7 @@ class DictionaryParser {
     if (Peek('[')) return Bad("it holds records; save each field as an array of its own");
     std::string_view code;
     if (!String(code)) return Bad("its `descr` is no text");
-    for (const DTypeCode& known : kCodes) {
+    for (const NpyDType& known : kNpyDTypes) {
       if (code == known.code) {
         header.dtype = known.dtype;
         return Status::Ok();
@@ -141,8 +142,8 @@ class DictionaryParser {
       }
       if (digits == 0) return Bad("its `shape` is no tuple of numbers >= 0");
       text_.remove_prefix(digits);
-      if (header.dims.size() == kMaxRank) {
-        return Bad(fmt::format("its `shape` has more than {} dimensions", kMaxRank));
+      if (header.dims.size() == kMaxNpyRank) {
+        return Bad(fmt::format("its `shape` has more than {} dimensions", kMaxNpyRank));
       }
       header.dims.push_back(dim);
       if (!Take(',') && !Peek(')')) return Bad("its `shape` is no tuple of numbers >= 0");
@@ -168,8 +169,9 @@ Result<Header> ParseHeader(std::span<const uint8_t> bytes) {
   if (bytes.size() < header.offset) return Bad("it ends inside its header");
   size_t length = 0;
   for (size_t i = length_bytes; i > 0; --i) length = length << 8 | bytes[kMagicBytes + 1 + i];
-  if (length > kMaxHeader) {
-    return Bad(fmt::format("its header has {} bytes; more than {} are refused", length, kMaxHeader));
+  if (length > kMaxNpyHeader) {
+    return Bad(
+        fmt::format("its header has {} bytes; more than {} are refused", length, kMaxNpyHeader));
   }
   if (length > bytes.size() - header.offset) return Bad("it ends inside its header");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + header.offset, length);
@@ -218,7 +220,7 @@ Result<Array> ReadSized(const File& file, Header header) {
 }
 
 Result<Array> ReadOpen(File& file) {
-  const size_t longest = kMagicBytes + 6 + kMaxHeader;
+  const size_t longest = kMagicBytes + 6 + kMaxNpyHeader;
   std::vector<uint8_t> prefix(std::min<uint64_t>(file.size().value_or(longest), longest));
   Result<size_t> count = file.Read(prefix);
   if (!count.ok()) return count.status();
@@ -250,9 +252,9 @@ Result<Array> ReadNpy(const std::string& path) {
 }
 
 std::vector<uint8_t> FormatNpyHeader(DType dtype, std::span<const int64_t> dims) {
-  const auto code = std::find_if(std::begin(kCodes), std::end(kCodes),
-                                 [dtype](const DTypeCode& known) { return known.dtype == dtype; });
-  assert(code != std::end(kCodes));
+  const auto code = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
+                                 [dtype](const NpyDType& known) { return known.dtype == dtype; });
+  assert(code != std::end(kNpyDTypes));
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", code->code);
   for (const int64_t dim : dims) text += fmt::format("{}, ", dim);
   if (dims.size() > 1) text.resize(text.size() - 2);

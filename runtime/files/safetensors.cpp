@@ -19,14 +19,14 @@ namespace {
 using plan::DType;
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr uint64_t kMaxHeader = 100'000'000;  // the format's own limit
-constexpr size_t kMaxRank = 64;
+constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // the format's own limit
+constexpr size_t kMaxSafetensorsRank = 64;
 
-struct DTypeCode {
+struct SafetensorsDType {
   const char* code;
   DType dtype;
 };
-constexpr DTypeCode kCodes[] = {
+constexpr SafetensorsDType kSafetensorsDTypes[] = {
     {"BOOL", DType::bool_}, {"I8", DType::i8},   {"U8", DType::u8},
     {"I32", DType::i32},    {"I64", DType::i64}, {"F16", DType::f16},
     {"BF16", DType::bf16},  {"F32", DType::f32}, {"F64", DType::f64},
@@ -97,8 +97,8 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(uint64_t number) override {
     if (array_ == nullptr) return Refuse("it has a number where none belongs");
     if (number > INT64_MAX) return Refuse("it has a number above 2^63");
-    if (array_->size() == kMaxRank) {
-      return Refuse(fmt::format("it has a list of more than {} numbers", kMaxRank));
+    if (array_->size() == kMaxSafetensorsRank) {
+      return Refuse(fmt::format("it has a list of more than {} numbers", kMaxSafetensorsRank));
     }
     array_->push_back(static_cast<int64_t>(number));
     return true;
@@ -131,7 +131,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
 };
 
 std::optional<DType> DTypeOf(const std::string& code) {
-  for (const DTypeCode& known : kCodes) {
+  for (const SafetensorsDType& known : kSafetensorsDTypes) {
     if (code == known.code) return known.dtype;
   }
   return std::nullopt;
@@ -182,7 +182,7 @@ Status Safetensors::ReadHeader() {
   CGRAPH_RETURN_IF_ERROR(file_.ReadAt(0, length_bytes));
   uint64_t length = 0;
   for (int i = kLengthBytes - 1; i >= 0; --i) length = length << 8 | length_bytes[i];
-  if (length > kMaxHeader || length > size - kLengthBytes) {
+  if (length > kMaxSafetensorsHeader || length > size - kLengthBytes) {
     return {StatusCode::kInvalid,
             fmt::format("it is no .safetensors file: its header would have {} bytes", length)};
   }

@@ -34,7 +34,7 @@ class OneThread {
   std::optional<std::string> before_;
 };
 
-Result<Blas> Load() {
+Result<Blas> LoadBlas() {
   const OneThread one_thread;
   bool serial = false;
   for (const char* path : kPaths) {
@@ -64,7 +64,7 @@ Result<Blas> Load() {
 }  // namespace
 
 Result<const Blas*> LoadBlas() {
-  static const Result<Blas> loaded = Load();
+  static const Result<Blas> loaded = LoadBlas();
   if (!loaded.ok()) return loaded.status();
   return &*loaded;
 }

@@ -35,7 +35,7 @@ struct Library {
   bool loaded = false;
 };
 
-Library Load() {
+Library LoadOneDnn() {
   Library library;
   if (!__builtin_cpu_supports("avx512bf16")) return library;
   void* handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -54,7 +54,7 @@ Library Load() {
 
 // The one library of this process, never unloaded; null when there is none.
 const Library* Loaded() {
-  static const Library library = Load();
+  static const Library library = LoadOneDnn();
   return library.loaded ? &library : nullptr;
 }
 
