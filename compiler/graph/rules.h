@@ -48,6 +48,9 @@ struct Rules {
   std::vector<Kind> kinds;
   std::vector<CallRule> calls;  // by CallId
   std::vector<Limit> limits;
+  // By device of the module, in bytes: what its memory can hold, nothing for no limit.
+  std::vector<std::optional<int64_t>> memory;
+  bool automatic = false;  // `using auto`: the scheduler looks for the rules itself
 };
 
 }  // namespace cgraph::graph
