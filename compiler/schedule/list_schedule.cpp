@@ -11,8 +11,6 @@ namespace {
 template <typename T>
 using Heap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
 
-constexpr uint32_t kNothing = UINT32_MAX;  // more than any rank
-
 struct Completion {
   uint64_t time;
   uint32_t task;
@@ -21,21 +19,27 @@ struct Completion {
 
 class Walk {
  public:
-  Walk(const Tasks& tasks, std::span<const uint32_t> ranks) : tasks_(tasks), ranks_(ranks) {
-    const size_t lanes = tasks.limits.size();
-    busy_.assign(lanes, false);
-    touched_.assign(lanes, false);
-    queues_of_.resize(lanes);
-    started_.assign(lanes * tasks.kinds, 0);
-    remaining_.assign(lanes * tasks.kinds, 0);
-    ready_.resize(tasks.queues.size());
-    next_.assign(tasks.queues.size(), 0);
-    by_rank_.resize(tasks.size());
+  Walk(const Tasks& tasks, const Policy& policy)
+      : tasks_(tasks),
+        policy_(policy),
+        waiting_for_(tasks.size()),
+        by_rank_(tasks.size()),
+        queues_of_(tasks.lanes),
+        ready_(tasks.queues.size()),
+        next_(policy.sequences.size(), 0),
+        started_(size_t{tasks.lanes} * tasks.kinds, 0),
+        remaining_(started_),
+        busy_(tasks.lanes, 0),
+        touched_(tasks.lanes, 0),
+        free_(tasks.memories),
+        users_(tasks.blocks.size(), 0) {
     table_.starts.assign(tasks.size(), 0);
+    table_.order.reserve(tasks.size());
     for (uint32_t task = 0; task < tasks.size(); ++task) {
-      by_rank_[ranks[task]] = task;
-      waiting_for_.push_back(static_cast<uint32_t>(tasks.predecessors[task].size()));
+      by_rank_[policy.ranks[task]] = task;
+      waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
       for (uint32_t kind : QueueOf(task).kinds) ++remaining_[Count(QueueOf(task), kind)];
+      for (uint32_t block : tasks.touches[task]) ++users_[block];
     }
     for (uint32_t i = 0; i < tasks.queues.size(); ++i) {
       for (uint32_t lane : tasks.queues[i].lanes) queues_of_[lane].push_back(i);
@@ -62,30 +66,44 @@ class Walk {
 
  private:
   const Queue& QueueOf(uint32_t task) const { return tasks_.queues[tasks_.queue[task]]; }
-  // Where calls of the queue's kind are counted: they have one lane.
+  uint32_t SequenceOf(uint32_t queue) const {
+    return policy_.sequence_of.empty() ? kNone : policy_.sequence_of[queue];
+  }
+  // Where calls of a kind are counted: they have one lane.
   size_t Count(const Queue& queue, uint32_t kind) const {
-    return queue.lanes[0] * tasks_.kinds + kind;
+    return size_t{queue.lanes[0]} * tasks_.kinds + kind;
   }
 
-  void Touch(const Queue& queue) {
-    for (uint32_t lane : queue.lanes) {
-      if (touched_[lane]) continue;
-      touched_[lane] = true;
-      touched_lanes_.push_back(lane);
-    }
+  void Touch(uint32_t lane) {
+    if (touched_[lane]) return;
+    touched_[lane] = true;
+    touched_lanes_.push_back(lane);
   }
 
   void BecomeReady(uint32_t task) {
-    if (!QueueOf(task).strict()) ready_[tasks_.queue[task]].push(ranks_[task]);
-    Touch(QueueOf(task));
+    const uint32_t queue = tasks_.queue[task];
+    if (SequenceOf(queue) == kNone) ready_[queue].push(policy_.ranks[task]);
+    for (uint32_t lane : QueueOf(task).lanes) Touch(lane);
   }
 
   void Complete(uint32_t task) {
-    for (uint32_t lane : QueueOf(task).lanes) busy_[lane] = false;
-    Touch(QueueOf(task));
+    for (uint32_t lane : QueueOf(task).lanes) {
+      busy_[lane] = false;
+      Touch(lane);
+    }
     for (uint32_t next : tasks_.successors[task]) {
       if (--waiting_for_[next] == 0) BecomeReady(next);
     }
+    for (uint32_t block : tasks_.touches[task]) {
+      if (--users_[block] == 0) GiveBack(tasks_.blocks[block]);
+    }
+  }
+
+  // Whoever waits for memory may be on any lane.
+  void GiveBack(const Block& block) {
+    free_[block.memory] += block.bytes;
+    for (uint32_t lane : short_of_memory_) Touch(lane);
+    short_of_memory_.clear();
   }
 
   // What is free now and could start.
@@ -99,39 +117,58 @@ class Walk {
   }
 
   void StartOn(uint32_t lane) {
-    uint32_t best = kNothing;
-    for (uint32_t queue : queues_of_[lane]) best = std::min(best, Candidate(queue));
-    if (best != kNothing) Start(by_rank_[best]);
+    const bool is_short = std::any_of(
+        queues_of_[lane].begin(), queues_of_[lane].end(), [&](uint32_t queue) {
+          const uint32_t task = Ready(queue);
+          return task != kNone && !Fits(task) && !HeldBack(tasks_.queues[queue], false);
+        });
+    if (is_short) short_of_memory_.push_back(lane);
+    uint32_t best = kNone;  // rank
+    for (uint32_t queue : queues_of_[lane]) {
+      const uint32_t task = Ready(queue);
+      if (task == kNone || HeldBack(tasks_.queues[queue], is_short) || !Fits(task)) continue;
+      best = std::min(best, policy_.ranks[task]);
+    }
+    if (best != kNone) Start(by_rank_[best]);
   }
 
-  // The rank of the queue's task that may start now, or kNothing.
-  uint32_t Candidate(uint32_t index) const {
-    const Queue& queue = tasks_.queues[index];
-    const uint32_t rank = queue.strict() ? NextInSequence(queue, next_[index]) : Top(ready_[index]);
-    const bool busy = std::any_of(queue.lanes.begin(), queue.lanes.end(),
-                                  [&](uint32_t lane) { return busy_[lane]; });
-    return rank == kNothing || busy || HeldBack(queue) ? kNothing : rank;
-  }
-  uint32_t NextInSequence(const Queue& queue, uint32_t next) const {
-    if (next == queue.sequence.size() || waiting_for_[queue.sequence[next]] > 0) return kNothing;
-    return ranks_[queue.sequence[next]];
-  }
-  static uint32_t Top(const Heap<uint32_t>& ready) {
-    return ready.empty() ? kNothing : ready.top();
+  // The task of the queue that may be next, whose lanes are free.
+  uint32_t Ready(uint32_t index) const {
+    for (uint32_t lane : tasks_.queues[index].lanes) {
+      if (busy_[lane]) return kNone;
+    }
+    const uint32_t sequence = SequenceOf(index);
+    if (sequence == kNone) return ready_[index].empty() ? kNone : by_rank_[ready_[index].top()];
+    const std::vector<uint32_t>& list = policy_.sequences[sequence];
+    if (next_[sequence] == list.size()) return kNone;
+    const uint32_t task = list[next_[sequence]];
+    return tasks_.queue[task] == index && waiting_for_[task] == 0 ? task : kNone;
   }
 
-  bool HeldBack(const Queue& queue) const {
-    if (queue.kinds.empty()) return false;
-    const auto count = [&](uint32_t kind) {
-      return std::count(queue.kinds.begin(), queue.kinds.end(), kind);
-    };
-    for (const LaneLimit& limit : tasks_.limits[queue.lanes[0]]) {
-      const int64_t change = count(limit.minuend) - count(limit.subtrahend);
-      const int64_t difference = started_[Count(queue, limit.minuend)] -
-                                 started_[Count(queue, limit.subtrahend)] + change;
+  // A task takes few blocks, so that what it needs of each memory is summed up again for each.
+  bool Fits(uint32_t task) const {
+    const std::span<const uint32_t> takes = tasks_.takes[task];
+    return std::all_of(takes.begin(), takes.end(), [&](uint32_t one) {
+      const uint32_t memory = tasks_.blocks[one].memory;
+      int64_t needed = 0;
+      for (uint32_t block : takes) {
+        if (tasks_.blocks[block].memory == memory) needed += tasks_.blocks[block].bytes;
+      }
+      return needed <= free_[memory];
+    });
+  }
+
+  bool HeldBack(const Queue& queue, bool short_of_memory) const {
+    if (queue.kinds.empty() || policy_.limits.empty()) return false;
+    for (const LaneLimit& limit : policy_.limits[queue.lanes[0]]) {
+      int64_t change = 0;
+      for (uint32_t kind : queue.kinds) change += (kind == limit.minuend) - (kind == limit.subtrahend);
+      const size_t minuend = Count(queue, limit.minuend);
+      const int64_t difference =
+          started_[minuend] - started_[Count(queue, limit.subtrahend)] + change;
       if (limit.at_most ? change > 0 && difference > limit.bound
-                        : change < 0 && difference < limit.bound &&
-                              remaining_[Count(queue, limit.minuend)] > 0) {
+                        : change < 0 && difference < limit.bound && remaining_[minuend] > 0 &&
+                              !short_of_memory) {
         return true;
       }
     }
@@ -141,15 +178,18 @@ class Walk {
   void Start(uint32_t task) {
     const uint32_t index = tasks_.queue[task];
     const Queue& queue = tasks_.queues[index];
-    if (queue.strict()) {
-      ++next_[index];
-    } else {
+    if (SequenceOf(index) == kNone) {
       ready_[index].pop();
+    } else {
+      ++next_[SequenceOf(index)];
     }
     for (uint32_t lane : queue.lanes) busy_[lane] = true;
     for (uint32_t kind : queue.kinds) {
       ++started_[Count(queue, kind)];
       --remaining_[Count(queue, kind)];
+    }
+    for (uint32_t block : tasks_.takes[task]) {
+      free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
     }
     table_.starts[task] = now_;
     table_.order.push_back(task);
@@ -157,15 +197,17 @@ class Walk {
   }
 
   const Tasks& tasks_;
-  const std::span<const uint32_t> ranks_;
-  std::vector<uint32_t> by_rank_;      // tasks
+  const Policy& policy_;
   std::vector<uint32_t> waiting_for_;  // by task: predecessors that have not ended
+  std::vector<uint32_t> by_rank_;      // tasks
   std::vector<std::vector<uint32_t>> queues_of_;  // by lane
-  std::vector<Heap<uint32_t>> ready_;  // by queue: ranks
-  std::vector<uint32_t> next_;         // by queue: how many have started
-  std::vector<int64_t> started_, remaining_;  // by lane and kind
-  std::vector<bool> busy_, touched_;   // by lane
-  std::vector<uint32_t> touched_lanes_;
+  std::vector<Heap<uint32_t>> ready_;             // by queue: ranks
+  std::vector<size_t> next_;                      // by sequence: how many have started
+  std::vector<int64_t> started_, remaining_;      // by lane and kind
+  std::vector<char> busy_, touched_;              // by lane
+  std::vector<uint32_t> touched_lanes_, short_of_memory_;
+  std::vector<int64_t> free_;     // by memory
+  std::vector<uint32_t> users_;   // by block: tasks that have not ended
   Heap<Completion> running_;
   uint64_t now_ = 0;
   Timetable table_;
@@ -173,8 +215,8 @@ class Walk {
 
 }  // namespace
 
-Timetable ListSchedule(const Tasks& tasks, std::span<const uint32_t> ranks) {
-  return Walk(tasks, ranks).Run();
+Timetable ListSchedule(const Tasks& tasks, const Policy& policy) {
+  return Walk(tasks, policy).Run();
 }
 
 std::vector<uint64_t> RemainingPaths(const Tasks& tasks) {

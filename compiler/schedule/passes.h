@@ -4,6 +4,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/schedule.h"
+#include "compiler/schedule/search.h"
 
 namespace cgraph::schedule {
 
@@ -18,7 +19,8 @@ void Order(Schedule& schedule);
 void MakeUnits(const graph::Rules* rules, Schedule& schedule);
 
 // Changes the order where the program leaves a choice.
-void Arrange(const graph::Graph& graph, Schedule& schedule);
+void Arrange(const graph::Module& module, const graph::Graph& graph, const SearchOptions& options,
+             Schedule& schedule);
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
 // program means them, in one execution and over the executions that share its memory.

@@ -12,7 +12,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   schedule::Lower(module, graph, result);
   schedule::Order(result);
   // Weights are read as their files are: in program order.
-  if (&graph != &module.start) schedule::Arrange(graph, result);
+  if (&graph != &module.start) schedule::Arrange(module, graph, options.search, result);
   schedule::Synchronise(graph, result);
   schedule::PlanMemory(module, graph, result);
   return result;

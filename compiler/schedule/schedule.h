@@ -26,6 +26,7 @@
 #include "compiler/base/ids.h"
 #include "compiler/base/transport.h"
 #include "compiler/graph/graph.h"
+#include "compiler/schedule/search.h"
 
 namespace cgraph::schedule {
 
@@ -201,6 +202,7 @@ namespace cgraph {
 
 struct ScheduleOptions {
   std::optional<bool> overlap;  // --overlap, --no-overlap; absent: what the graph says, else yes
+  schedule::SearchOptions search;  // of `using auto`
 };
 
 // The schedules of module.start, then of each of module.graphs.

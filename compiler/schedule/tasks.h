@@ -13,6 +13,8 @@
 
 namespace cgraph::schedule {
 
+inline constexpr uint32_t kNone = UINT32_MAX;
+
 // Lists of numbers, one after the other.
 class Lists {
  public:
@@ -29,12 +31,31 @@ class Lists {
   std::vector<uint32_t> values_, ends_ = {0};
 };
 
-// Tasks of a strict queue start in the order of `sequence`, whatever is ready.
 struct Queue {
-  std::vector<uint32_t> lanes;     // sorted
-  std::vector<uint32_t> kinds;     // of calls that rules name: one, or of fused calls two
-  std::vector<uint32_t> sequence;  // strict only: all its tasks
-  bool strict() const { return !sequence.empty(); }
+  std::vector<uint32_t> lanes;  // sorted
+  std::vector<uint32_t> kinds;  // of calls that rules name: one, or of fused calls two
+};
+
+// Memory that is taken when the task that writes it first starts, and given back when the last
+// that touches it ends.
+struct Block {
+  uint32_t memory;  // into Tasks::memories
+  int64_t bytes;
+};
+
+struct Tasks {
+  // By task. Tasks stand in program order; predecessors and successors go forward in it.
+  std::vector<uint64_t> durations;  // picoseconds
+  std::vector<uint32_t> queue;
+  Lists predecessors, successors;
+  Lists takes, touches;  // blocks
+
+  std::vector<Queue> queues;
+  std::vector<Block> blocks;
+  std::vector<int64_t> memories;  // what each can hold
+  uint32_t lanes = 0, kinds = 0;
+
+  uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
 };
 
 // Counts starts on one lane; see graph::Limit.
@@ -44,26 +65,26 @@ struct LaneLimit {
   int64_t bound;
 };
 
-struct Tasks {
-  std::vector<uint64_t> durations;     // by task, in picoseconds; tasks stand in program order
-  std::vector<uint32_t> queue;         // by task
-  Lists predecessors, successors;      // by task; both go forward in program order
-  std::vector<Queue> queues;
+// What steers a list schedule.
+struct Policy {
+  std::vector<uint32_t> ranks;                 // by task, each number once: the least first
   std::vector<std::vector<LaneLimit>> limits;  // by lane
-  uint32_t kinds = 0;
-  uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
+  // Tasks of a queue that has a sequence start in its order, whatever else is ready.
+  std::vector<std::vector<uint32_t>> sequences;
+  std::vector<uint32_t> sequence_of;           // by queue, kNone: no sequence
 };
 
-// When everything starts. Without a way to go on, `order` is shorter than the tasks.
+// When everything starts. Where something waits for ever, `order` is shorter than the tasks.
 struct Timetable {
-  std::vector<uint64_t> starts;  // by task
+  std::vector<uint64_t> starts;  // by task, picoseconds
   std::vector<uint32_t> order;   // tasks as they start
   uint64_t makespan = 0;
 };
 
 // In simulated time: whenever lanes are free, starts the task of least rank among those that are
-// ready and not held back; it never waits for a better one. `ranks`: by task, each once.
-Timetable ListSchedule(const Tasks& tasks, std::span<const uint32_t> ranks);
+// ready and not held back, by the policy or because memory would not do; it never waits for a
+// better one. While only memory holds back some task of a lane, no `at_least` limit holds there.
+Timetable ListSchedule(const Tasks& tasks, const Policy& policy);
 
 // By task: the longest path from its start to the end of everything, in picoseconds.
 std::vector<uint64_t> RemainingPaths(const Tasks& tasks);

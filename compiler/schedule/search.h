@@ -1,0 +1,64 @@
+// Search: the best order of tasks that is found within a given effort.
+//
+// Three searches, one after the other. First rules: the ones by which people schedule pipelines,
+// with varied preferences and bounds (search_rules.cpp). Then the bounds of single lanes. Then
+// orders themselves, since a list schedule, which never waits, can exclude the best one
+// (search_orders.cpp). Chance comes from counters, and effort is counted in tasks placed: the same
+// tasks give the same order on every machine.
+#ifndef CGRAPH_COMPILER_SCHEDULE_SEARCH_H_
+#define CGRAPH_COMPILER_SCHEDULE_SEARCH_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "compiler/schedule/tasks.h"
+
+namespace cgraph::schedule {
+
+enum class Goal : uint8_t {
+  kMakespan,  // from the first start to the last end of all
+  kSpan,      // the longest, over the lanes of calls, from a lane's first start to its last end
+};
+
+struct SearchOptions {
+  Goal goal = Goal::kMakespan;
+  uint32_t effort = 1000;  // in 10,000 tasks placed
+};
+
+// What is left of the effort.
+class Budget {
+ public:
+  explicit Budget(uint32_t effort) : left_(int64_t{effort} * 10'000) {}
+  void Spend(int64_t tasks) { left_ -= tasks; }
+  int64_t left() const { return left_; }
+  // The share of it that one part of the search may use.
+  Budget Share(double share) const;
+  bool over() const { return left_ <= 0; }
+
+ private:
+  int64_t left_;
+};
+
+// Less is better: by the goal, ties by the other figure.
+struct Cost {
+  uint64_t goal = UINT64_MAX, other = UINT64_MAX;
+  auto operator<=>(const Cost&) const = default;
+};
+// `starts`: by task.
+Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal);
+
+struct Found {
+  Timetable table;
+  Cost cost;
+};
+
+// Of no order within the memories: `order` is shorter than the tasks.
+Timetable Search(const Tasks& tasks, const SearchOptions& options);
+
+// The parts. Each is given what was found so far, and makes it better if it can.
+void SearchRules(const Tasks& tasks, Goal goal, Budget& budget, Found& best);
+void SearchOrders(const Tasks& tasks, Goal goal, Budget& budget, Found& best);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_SEARCH_H_

@@ -1,0 +1,272 @@
+#include "compiler/schedule/task_maker.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "compiler/schedule/accesses.h"
+#include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/passes.h"
+
+namespace cgraph::schedule {
+namespace {
+
+using graph::CallId;
+
+// Whether the unit stands for its task: not the receiving end, not a further part.
+bool IsFirst(const Unit& unit, UnitId id) {
+  return !unit.sender.valid() && (!unit.first_part.valid() || unit.first_part == id);
+}
+
+class TaskMaker {
+ public:
+  TaskMaker(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule)
+      : module_(module), graph_(graph), schedule_(schedule) {}
+
+  TaskList Make() {
+    GroupUnits();
+    AddTasks();
+    AddDependencies();
+    AddMemory();
+    AddRanks();
+    AddLimits();
+    AddSequences();
+    return std::move(list_);
+  }
+
+ private:
+  const Step& StepOf(UnitId unit) const { return schedule_.steps[schedule_.units[unit].first]; }
+  // The call that the unit is, if it is one that rules may speak of.
+  std::optional<CallId> CallOf(UnitId unit) const {
+    const Step& step = StepOf(unit);
+    if (!graph_.rules || step.kind != Step::kCall || !step.call.valid()) return std::nullopt;
+    return step.call;
+  }
+  const graph::CallRule* RuleOf(UnitId unit) const {
+    const std::optional<CallId> call = CallOf(unit);
+    if (!call) return nullptr;
+    const graph::CallRule& rule = graph_.rules->calls[call->index];
+    return rule.kind == graph::kNoKind ? nullptr : &rule;
+  }
+
+  // A transfer's two units, a collective's parts, a call and the one fused to it.
+  void GroupUnits() {
+    task_of_.assign(schedule_.units.size(), kNone);
+    std::map<CallId, UnitId> unit_of;
+    for (UnitId id : schedule_.units.Ids()) {
+      if (const std::optional<CallId> call = CallOf(id)) unit_of[*call] = id;
+    }
+    for (UnitId id : schedule_.units.Ids()) {
+      if (task_of_[id.index] != kNone) continue;  // fused to an earlier one
+      if (IsFirst(schedule_.units[id], id)) list_.members.emplace_back();
+      Join(id);
+      const std::optional<CallId> call = CallOf(id);
+      const uint32_t fused = call ? graph_.rules->calls[call->index].fused : graph::kNoKind;
+      if (fused == graph::kNoKind) continue;
+      const auto found = unit_of.find(CallId(fused));
+      if (found != unit_of.end()) Join(found->second);
+    }
+  }
+  void Join(UnitId unit) {
+    list_.members.back().push_back(unit);
+    task_of_[unit.index] = static_cast<uint32_t>(list_.members.size() - 1);
+  }
+
+  void AddTasks() {
+    Tasks& tasks = list_.tasks;
+    tasks.lanes = static_cast<uint32_t>(schedule_.lanes.size());
+    tasks.kinds = graph_.rules ? static_cast<uint32_t>(graph_.rules->kinds.size()) : 0;
+    std::map<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>, uint32_t> queues;
+    for (const std::vector<UnitId>& members : list_.members) {
+      Queue queue;
+      uint64_t duration = 0;
+      for (UnitId id : members) {
+        queue.lanes.push_back(schedule_.units[id].lane.index);
+        if (const graph::CallRule* rule = RuleOf(id)) queue.kinds.push_back(rule->kind);
+        // Fused calls run one after the other, the ends of what travels at once.
+        duration = CallOf(id) ? duration + Duration(id) : Duration(id);
+      }
+      std::sort(queue.lanes.begin(), queue.lanes.end());
+      queue.lanes.erase(std::unique(queue.lanes.begin(), queue.lanes.end()), queue.lanes.end());
+      const auto [it, is_new] = queues.try_emplace({queue.lanes, queue.kinds},
+                                                   static_cast<uint32_t>(tasks.queues.size()));
+      if (is_new) tasks.queues.push_back(std::move(queue));
+      tasks.durations.push_back(duration);
+      tasks.queue.push_back(it->second);
+    }
+  }
+  uint64_t Duration(UnitId id) const {
+    const Unit& unit = schedule_.units[id];
+    uint64_t duration = 0;
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      duration += schedule_.steps[StepId(unit.first.index + i)].expected_ps;
+    }
+    return duration;
+  }
+
+  void AddDependencies() {
+    const Dependencies dependencies = FindDependencies(graph_, schedule_);
+    std::vector<std::vector<uint32_t>> before(list_.members.size()), after(before);
+    for (UnitId unit : schedule_.units.Ids()) {
+      for (UnitId earlier : dependencies.within[unit.index]) {
+        const uint32_t from = task_of_[earlier.index], to = task_of_[unit.index];
+        if (from != to) before[to].push_back(from);
+      }
+    }
+    for (uint32_t task = 0; task < before.size(); ++task) {
+      std::vector<uint32_t>& earlier = before[task];
+      std::sort(earlier.begin(), earlier.end());
+      earlier.erase(std::unique(earlier.begin(), earlier.end()), earlier.end());
+      for (uint32_t from : earlier) after[from].push_back(task);
+      list_.tasks.predecessors.Add(earlier);
+    }
+    for (const std::vector<uint32_t>& later : after) list_.tasks.successors.Add(later);
+  }
+
+  // Slot memory of the devices that have a limit. What is not a slot is there from the start.
+  void AddMemory() {
+    Tasks& tasks = list_.tasks;
+    std::vector<std::vector<uint32_t>> takes(tasks.size()), touches(tasks.size());
+    if (graph_.rules && !graph_.rules->memory.empty()) FindBlocks(takes, touches);
+    for (uint32_t task = 0; task < tasks.size(); ++task) {
+      tasks.takes.Add(takes[task]);
+      tasks.touches.Add(touches[task]);
+    }
+  }
+  void FindBlocks(std::vector<std::vector<uint32_t>>& takes,
+                  std::vector<std::vector<uint32_t>>& touches) {
+    Tasks& tasks = list_.tasks;
+    std::map<graph::DeviceId, uint32_t> memories;
+    for (graph::DeviceId device : module_.devices.Ids()) {
+      const std::optional<int64_t>& limit = graph_.rules->memory[device.index];
+      if (!limit) continue;
+      memories[device] = static_cast<uint32_t>(tasks.memories.size());
+      tasks.memories.push_back(*limit / graph_.inflight);
+    }
+    const std::vector<std::vector<Access>> accesses = FindAccesses(graph_, schedule_);
+    for (BufferId id : schedule_.buffers.Ids()) {
+      const Buffer& buffer = schedule_.buffers[id];
+      const auto memory = memories.find(buffer.device);
+      if (memory == memories.end()) continue;
+      if (buffer.space != Space::kSlot) {
+        if (buffer.space == Space::kConstant) tasks.memories[memory->second] -= buffer.bytes;
+        continue;
+      }
+      const auto block = static_cast<uint32_t>(tasks.blocks.size());
+      tasks.blocks.push_back({memory->second, buffer.bytes});
+      std::vector<uint32_t> users;
+      for (const Access& access : accesses[id.index]) users.push_back(task_of_[access.unit.index]);
+      takes[users[0]].push_back(block);
+      std::sort(users.begin(), users.end());
+      users.erase(std::unique(users.begin(), users.end()), users.end());
+      for (uint32_t user : users) touches[user].push_back(block);
+    }
+    for (const graph::State& state : module_.states) {
+      const auto memory = memories.find(module_.instances[state.instance].device);
+      if (memory != memories.end()) tasks.memories[memory->second] -= state.type.bytes();
+    }
+  }
+
+  // What no rule names comes first.
+  void AddRanks() {
+    std::vector<uint32_t> classes;
+    std::vector<std::vector<int64_t>> keys;
+    for (const std::vector<UnitId>& members : list_.members) {
+      const graph::CallRule* rule = RuleOf(members[0]);
+      classes.push_back(rule == nullptr ? 0 : 1 + graph_.rules->kinds[rule->kind].rank);
+      keys.push_back(rule == nullptr ? std::vector<int64_t>() : rule->ranking);
+    }
+    list_.policy.ranks = RankTasks(list_.tasks, classes, keys);
+  }
+
+  void AddLimits() {
+    list_.policy.limits.resize(schedule_.lanes.size());
+    if (!graph_.rules) return;
+    for (LaneId lane : schedule_.lanes.Ids()) {
+      for (const graph::Limit& limit : graph_.rules->limits) {
+        const std::optional<int64_t> bound = limit.bounds[schedule_.lanes[lane].device.index];
+        if (!bound) continue;
+        list_.policy.limits[lane.index].push_back(
+            {limit.minuend, limit.subtrahend, limit.at_most, *bound});
+      }
+    }
+  }
+
+  // Without rules a compute lane keeps program order; `order` keeps that of its keys.
+  void AddSequences() {
+    Policy& policy = list_.policy;
+    policy.sequence_of.assign(list_.tasks.queues.size(), kNone);
+    for (uint32_t task = 0; task < list_.tasks.size(); ++task) {
+      const UnitId unit = list_.members[task][0];
+      const graph::CallRule* rule = RuleOf(unit);
+      const bool compute = schedule_.lanes[schedule_.units[unit].lane].kind == LaneKind::kCompute;
+      const bool strict = rule != nullptr ? graph_.rules->kinds[rule->kind].ordered
+                                          : !graph_.rules && compute;
+      if (!strict) continue;
+      uint32_t& sequence = policy.sequence_of[list_.tasks.queue[task]];
+      if (sequence == kNone) {
+        sequence = static_cast<uint32_t>(policy.sequences.size());
+        policy.sequences.emplace_back();
+      }
+      policy.sequences[sequence].push_back(task);
+    }
+    if (!graph_.rules) return;
+    const auto keys = [&](uint32_t task) -> const std::vector<int64_t>& {
+      return RuleOf(list_.members[task][0])->sequence;
+    };
+    for (std::vector<uint32_t>& sequence : policy.sequences) {
+      std::stable_sort(sequence.begin(), sequence.end(),
+                       [&](uint32_t a, uint32_t b) { return keys(a) < keys(b); });
+    }
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  const Schedule& schedule_;
+  std::vector<uint32_t> task_of_;  // by unit
+  TaskList list_;
+};
+
+}  // namespace
+
+TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
+                   const Schedule& schedule) {
+  return TaskMaker(module, graph, schedule).Make();
+}
+
+std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
+                                const std::vector<std::vector<int64_t>>& keys) {
+  const std::vector<uint64_t> paths = RemainingPaths(tasks);
+  const auto key = [&](uint32_t task, size_t i) {
+    return i < keys[task].size() ? keys[task][i] : int64_t{0};
+  };
+  std::vector<uint32_t> sorted(tasks.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
+    if (classes[a] != classes[b]) return classes[a] < classes[b];
+    for (size_t i = 0; i < std::max(keys[a].size(), keys[b].size()); ++i) {
+      if (key(a, i) != key(b, i)) return key(a, i) < key(b, i);
+    }
+    return paths[a] != paths[b] ? paths[a] > paths[b] : a < b;
+  });
+  std::vector<uint32_t> ranks(tasks.size());
+  for (uint32_t rank = 0; rank < sorted.size(); ++rank) ranks[sorted[rank]] = rank;
+  return ranks;
+}
+
+void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,
+             std::span<const uint32_t> order, Schedule& schedule) {
+  Table<StepId, Step> steps;
+  for (uint32_t task : order) {
+    for (UnitId id : members[task]) {
+      const Unit& unit = schedule.units[id];
+      for (uint32_t i = 0; IsFirst(unit, id) && i < unit.count; ++i) {
+        steps.Add(std::move(schedule.steps[StepId(unit.first.index + i)]));
+      }
+    }
+  }
+  schedule.steps = std::move(steps);
+  MakeUnits(graph.rules ? &*graph.rules : nullptr, schedule);
+}
+
+}  // namespace cgraph::schedule

@@ -1,0 +1,35 @@
+// Tasks from a schedule and back: the units of a schedule in program order, with the rules that the
+// graph states, as the list scheduler sees them; and an order of tasks as an order of steps.
+#ifndef CGRAPH_COMPILER_SCHEDULE_TASK_MAKER_H_
+#define CGRAPH_COMPILER_SCHEDULE_TASK_MAKER_H_
+
+#include <span>
+#include <vector>
+
+#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/tasks.h"
+
+namespace cgraph::schedule {
+
+struct TaskList {
+  Tasks tasks;
+  std::vector<std::vector<UnitId>> members;  // by task: its units, in the order they shall have
+  Policy policy;                             // as the graph's rules say, else program order
+};
+
+// The units stand in program order.
+TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
+                   const Schedule& schedule);
+
+// Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest
+// remaining path, then by program order.
+std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
+                                const std::vector<std::vector<int64_t>>& keys);
+
+// Puts the steps, hence the units, into this order of the tasks.
+void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,
+             std::span<const uint32_t> order, Schedule& schedule);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_TASK_MAKER_H_
