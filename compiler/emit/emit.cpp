@@ -1,9 +1,11 @@
 #include "compiler/emit/emit.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "compiler/base/check.h"
 #include "compiler/cost/cost.h"
@@ -24,7 +26,8 @@ using schedule::Schedule;
 plan::LaneKind PlanLaneKind(LaneKind kind) {
   switch (kind) {
     case LaneKind::kCompute: return plan::LaneKind::compute;
-    case LaneKind::kComm: return plan::LaneKind::comm;
+    case LaneKind::kComm: case LaneKind::kSend: case LaneKind::kReceive:
+      return plan::LaneKind::comm;
     case LaneKind::kCopyIn: case LaneKind::kCopyOut: return plan::LaneKind::copy;
     case LaneKind::kTake: case LaneKind::kGive: return plan::LaneKind::host;
   }
@@ -44,17 +47,23 @@ void EmitDevices(const graph::Module& module, plan::Plan& plan) {
   }
 }
 
+// What graphs share a lane by: its device, its kind, and the peer that it is for, if any.
+using LaneKey = std::tuple<graph::DeviceId, LaneKind, graph::DeviceId>;
+LaneKey KeyOf(const schedule::Lane& lane) { return {lane.device, lane.kind, lane.peer}; }
+
 // Lanes belong to the plan: graphs that use the same kind of lane of a device share it.
 std::vector<PlanNumbers> EmitLanes(const std::vector<Schedule>& schedules, plan::Plan& plan) {
-  std::map<std::pair<graph::DeviceId, LaneKind>, uint32_t> numbers;
+  std::map<LaneKey, uint32_t> numbers;
   std::set<graph::DeviceId> devices;
   for (const Schedule& schedule : schedules) {
-    for (const schedule::Lane& lane : schedule.lanes) numbers[{lane.device, lane.kind}] = 0;
+    for (const schedule::Lane& lane : schedule.lanes) numbers[KeyOf(lane)] = 0;
   }
   for (auto& [key, number] : numbers) {
+    const auto& [device, kind, peer] = key;
     number = static_cast<uint32_t>(plan.lanes.size());
-    devices.insert(key.first);
-    plan.lanes.emplace_back(key.first.index, PlanLaneKind(key.second), plan::kNone,
+    devices.insert(device);
+    plan.lanes.emplace_back(device.index, PlanLaneKind(kind),
+                            peer.valid() ? peer.index : plan::kNone,
                             /*worker=*/static_cast<uint32_t>(devices.size() - 1));
   }
   plan.workers = static_cast<uint32_t>(std::max<size_t>(devices.size(), 1));
@@ -62,36 +71,56 @@ std::vector<PlanNumbers> EmitLanes(const std::vector<Schedule>& schedules, plan:
   for (const Schedule& schedule : schedules) {
     PlanNumbers graph_numbers{.plan_lanes = static_cast<uint32_t>(plan.lanes.size())};
     for (const schedule::Lane& lane : schedule.lanes) {
-      graph_numbers.lanes.push_back(numbers[{lane.device, lane.kind}]);
+      graph_numbers.lanes.push_back(numbers[KeyOf(lane)]);
     }
     result.push_back(std::move(graph_numbers));
   }
   return result;
 }
 
-// One communicator of all lanes that send or receive over nccl. A graph without overlap does so in
-// other lanes than one with it, and a communicator is used by one lane of each device: so there is
-// one for either.
+// Who shares a communicator over nccl: the two lanes that are for each other, else all lanes that
+// send or receive. A graph without overlap does so in other lanes than one with it, and a
+// communicator is used by one lane of each device: so there is one for either.
+struct Circle {
+  bool overlap;
+  std::vector<uint32_t> pair;  // plan lanes, sorted
+  auto operator<=>(const Circle&) const = default;
+};
+Circle CircleOf(const Schedule& schedule, const PlanNumbers& numbers,
+                const schedule::Channel& channel) {
+  Circle circle{schedule.overlap, {}};
+  if (schedule.lanes[channel.from].peer.valid()) {
+    circle.pair = {numbers.lanes[channel.from.index], numbers.lanes[channel.to.index]};
+    std::sort(circle.pair.begin(), circle.pair.end());
+  }
+  return circle;
+}
+
 void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
                        plan::Plan& plan) {
-  for (const bool overlap : {true, false}) {
-    std::set<uint32_t> members;
-    for (size_t i = 0; i < schedules.size(); ++i) {
-      if (schedules[i].overlap != overlap) continue;
-      for (const schedule::Channel& channel : schedules[i].channels) {
-        if (channel.transport != Transport::kNccl) continue;
-        members.insert(numbers[i].lanes[channel.from.index]);
-        members.insert(numbers[i].lanes[channel.to.index]);
-      }
+  std::map<Circle, std::set<uint32_t>, std::greater<>> members;  // with overlap first
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    for (const schedule::Channel& channel : schedules[i].channels) {
+      if (channel.transport != Transport::kNccl) continue;
+      std::set<uint32_t>& here = members[CircleOf(schedules[i], numbers[i], channel)];
+      here.insert(numbers[i].lanes[channel.from.index]);
+      here.insert(numbers[i].lanes[channel.to.index]);
     }
-    if (members.empty()) continue;
+  }
+  std::map<Circle, uint32_t> communicators;
+  for (const auto& [circle, lanes] : members) {
     const auto communicator = static_cast<uint32_t>(plan.communicators.size());
+    communicators[circle] = communicator;
     plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
-                                    static_cast<uint32_t>(members.size()),
+                                    static_cast<uint32_t>(lanes.size()),
                                     /*created=*/communicator);
-    plan.members.insert(plan.members.end(), members.begin(), members.end());
-    for (size_t i = 0; i < schedules.size(); ++i) {
-      if (schedules[i].overlap == overlap) numbers[i].communicator = communicator;
+    plan.members.insert(plan.members.end(), lanes.begin(), lanes.end());
+  }
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    for (const schedule::Channel& channel : schedules[i].channels) {
+      const bool nccl = channel.transport == Transport::kNccl;
+      numbers[i].communicators.push_back(
+          nccl ? communicators.at(CircleOf(schedules[i], numbers[i], channel)) : plan::kNone);
     }
   }
 }

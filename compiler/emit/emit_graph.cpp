@@ -135,11 +135,12 @@ class DataEmitter {
   }
 
   void EmitChannels() {
-    for (const schedule::Channel& channel : schedule_.channels) {
+    for (schedule::ChannelId id : schedule_.channels.Ids()) {
+      const schedule::Channel& channel = schedule_.channels[id];
       const bool nccl = channel.transport == Transport::kNccl;
       out_.channels.emplace_back(nccl ? plan::Protocol::rendezvous : plan::Protocol::buffered,
                                  nccl ? plan::Carrier::nccl : plan::Carrier::shm,
-                                 nccl ? numbers_.communicator : plan::kNone,
+                                 numbers_.communicators[id.index],
                                  numbers_.lanes[channel.from.index],
                                  numbers_.lanes[channel.to.index], nccl ? 0 : channel.capacity);
     }

@@ -14,10 +14,10 @@ namespace cgraph::emit {
 
 // How the plan numbers what its graphs share.
 struct PlanNumbers {
-  std::vector<uint32_t> lanes;  // by the schedule's lane
-  uint32_t plan_lanes = 0;      // of the whole plan
-  std::vector<uint32_t> groups;            // communicators, by group
-  uint32_t communicator = plan::kNone;
+  std::vector<uint32_t> lanes;          // by the schedule's lane
+  uint32_t plan_lanes = 0;              // of the whole plan
+  std::vector<uint32_t> groups;         // communicators, by group
+  std::vector<uint32_t> communicators;  // by channel; kNone of those that are not nccl's
 };
 
 std::unique_ptr<plan::Graph> EmitGraph(const graph::Module& module, const graph::Graph& graph,

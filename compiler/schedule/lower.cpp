@@ -29,8 +29,9 @@ const DeviceId kCaller(0);
 
 class Lowering {
  public:
-  Lowering(const graph::Module& module, const graph::Graph& graph, Schedule& schedule)
-      : module_(module), graph_(graph), schedule_(schedule) {}
+  Lowering(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
+           Schedule& schedule)
+      : module_(module), graph_(graph), comm_lanes_(comm_lanes), schedule_(schedule) {}
 
   void Run() {
     FindLastOps();
@@ -94,12 +95,21 @@ class Lowering {
 
   // ---- tables -----------------------------------------------------------------------------------
 
-  LaneId LaneOf(DeviceId device, LaneKind kind) {
+  LaneId LaneOf(DeviceId device, LaneKind kind, DeviceId peer = {}) {
     const bool host = kind == LaneKind::kTake || kind == LaneKind::kGive;
-    if (!host && !schedule_.overlap) kind = LaneKind::kCompute;
-    const auto [it, is_new] = lanes_.try_emplace({device, kind});
-    if (is_new) it->second = schedule_.lanes.Add({.device = device, .kind = kind});
+    if (!host && !schedule_.overlap) kind = LaneKind::kCompute, peer = {};
+    const auto [it, is_new] = lanes_.try_emplace({device, kind, peer});
+    if (is_new) it->second = schedule_.lanes.Add({.device = device, .kind = kind, .peer = peer});
     return it->second;
+  }
+  // Of one end of a transfer.
+  LaneId CommLaneOf(DeviceId device, DeviceId peer, bool sends) {
+    switch (comm_lanes_) {
+      case CommLanes::kOne: return LaneOf(device, LaneKind::kComm);
+      case CommLanes::kPeer: return LaneOf(device, LaneKind::kComm, peer);
+      case CommLanes::kEdge: break;
+    }
+    return LaneOf(device, sends ? LaneKind::kSend : LaneKind::kReceive, peer);
   }
 
   ChannelId ChannelOf(const Journey& via, LaneId from, LaneId to) {
@@ -263,7 +273,8 @@ class Lowering {
     const ReplicaId target = AddReplica(value, Space::kSlot, to);
     std::vector<ReplicaId> extents = Extents({source}, from, place.consumer);
     std::vector<ReplicaId> to_extents = Extents({source}, to, place.consumer);
-    const LaneId lane = LaneOf(from, LaneKind::kComm), to_lane = LaneOf(to, LaneKind::kComm);
+    const LaneId lane = CommLaneOf(from, to, /*sends=*/true);
+    const LaneId to_lane = CommLaneOf(to, from, /*sends=*/false);
     Step& step = AddStep(Step::kTransfer, lane, place);
     step.to_lane = to_lane;
     step.channel = ChannelOf(via, lane, to_lane);
@@ -460,6 +471,7 @@ class Lowering {
 
   const graph::Module& module_;
   const graph::Graph& graph_;
+  const CommLanes comm_lanes_;
   Schedule& schedule_;
 
   std::map<graph::CallId, uint32_t> last_op_;
@@ -468,7 +480,7 @@ class Lowering {
   std::set<SymbolId> taken_;  // symbols whose extent a take has made
   std::set<BufferId> given_;  // outputs that have their port
 
-  std::map<std::pair<DeviceId, LaneKind>, LaneId> lanes_;
+  std::map<std::tuple<DeviceId, LaneKind, DeviceId>, LaneId> lanes_;
   std::map<std::tuple<Transport, uint32_t, LaneId, LaneId>, ChannelId> channels_;
   std::map<std::vector<LaneId>, GroupId> groups_;
   std::map<std::pair<ValueId, DeviceId>, ReplicaId> home_;
@@ -481,8 +493,9 @@ class Lowering {
 
 }  // namespace
 
-void Lower(const graph::Module& module, const graph::Graph& graph, Schedule& schedule) {
-  Lowering(module, graph, schedule).Run();
+void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
+           Schedule& schedule) {
+  Lowering(module, graph, comm_lanes, schedule).Run();
 }
 
 }  // namespace cgraph::schedule

@@ -10,7 +10,8 @@ namespace cgraph::schedule {
 
 // Makes lanes, buffers, replicas, channels and steps, in no order that means anything but
 // Step::place. Every step's operands lie where its lane can reach them.
-void Lower(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
+void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
+           Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);

@@ -15,6 +15,8 @@ const char* LaneKindName(schedule::LaneKind kind) {
   switch (kind) {
     case schedule::LaneKind::kCompute: return "compute";
     case schedule::LaneKind::kComm: return "comm";
+    case schedule::LaneKind::kSend: return "send";
+    case schedule::LaneKind::kReceive: return "receive";
     case schedule::LaneKind::kCopyIn: return "copy in";
     case schedule::LaneKind::kCopyOut: return "copy out";
     case schedule::LaneKind::kTake: return "take";
@@ -46,7 +48,8 @@ class SchedulePrinter {
  private:
   std::string LaneName(schedule::LaneId id) const {
     const schedule::Lane& lane = schedule_.lanes[id];
-    return DeviceName(module_.devices[lane.device]) + " " + LaneKindName(lane.kind);
+    const std::string name = DeviceName(module_.devices[lane.device]) + " " + LaneKindName(lane.kind);
+    return lane.peer.valid() ? name + " " + DeviceName(module_.devices[lane.peer]) : name;
   }
 
   // Units are named by where they stand: "gpu[0] compute.3".

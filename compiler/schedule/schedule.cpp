@@ -9,7 +9,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
                                 const ScheduleOptions& options) {
   schedule::Schedule result;
   result.overlap = options.overlap.value_or(graph.overlap.value_or(true));
-  schedule::Lower(module, graph, result);
+  schedule::Lower(module, graph, options.lanes, result);
   schedule::Order(result);
   // Weights are read as their files are: in program order.
   if (&graph != &module.start) schedule::Arrange(module, graph, options.search, result);

@@ -46,11 +46,14 @@ CGRAPH_SCHEDULE_ID(UnitId, "unit")
 
 // Without overlap communication and copies stand in the compute lane. Copies into a device and out
 // of it have a lane each, as GPUs have an engine for each: what comes in for the next execution
-// need not wait for what goes out of this one.
-enum class LaneKind : uint8_t { kCompute, kComm, kCopyIn, kCopyOut, kTake, kGive };
+// need not wait for what goes out of this one. What a device exchanges with others goes through
+// one lane, or through one for each peer, or for each peer one out and one in; its collectives
+// through the one without a peer.
+enum class LaneKind : uint8_t { kCompute, kComm, kSend, kReceive, kCopyIn, kCopyOut, kTake, kGive };
 struct Lane {
   graph::DeviceId device;
   LaneKind kind;
+  graph::DeviceId peer;        // of kComm, kSend and kReceive, when the lane is for one peer
   std::vector<UnitId> units;  // by Order
 };
 
@@ -200,8 +203,13 @@ inline int64_t Copies(Space space, const graph::Graph& graph) {
 
 namespace cgraph {
 
+// How many lanes a device has for what it exchanges with others. More lanes hold less back, and
+// are more for a machine to keep going.
+enum class CommLanes : uint8_t { kOne, kPeer, kEdge };
+
 struct ScheduleOptions {
   std::optional<bool> overlap;  // --overlap, --no-overlap; absent: what the graph says, else yes
+  CommLanes lanes = CommLanes::kOne;
   schedule::SearchOptions search;  // of `using auto`
 };
 

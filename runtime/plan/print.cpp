@@ -145,13 +145,17 @@ std::string DeviceName(const Plan& plan, uint32_t device) {
 std::string LaneName(const Plan& plan, uint32_t lane) {
   const LaneInfo* info = Find(plan.lanes, lane);
   if (info == nullptr) return "?";
-  const std::string name =
+  std::string name =
       fmt::format("{} {}", DeviceName(plan, info->device()), EnumNameLaneKind(info->kind()));
-  // Lanes of one kind on one device are told apart by their number.
+  if (info->peer() != kNone) name += " " + DeviceName(plan, info->peer());
+  // Lanes of one kind on one device for one peer are told apart by their number.
   uint32_t alike = 0, before = 0;
   for (uint32_t i = 0; i < plan.lanes.size(); ++i) {
     const LaneInfo& other = plan.lanes[i];
-    if (other.device() != info->device() || other.kind() != info->kind()) continue;
+    if (other.device() != info->device() || other.kind() != info->kind() ||
+        other.peer() != info->peer()) {
+      continue;
+    }
     ++alike;
     if (i < lane) ++before;
   }

@@ -57,7 +57,9 @@ TEST_CASE("plans of random modules prove and mean what their graphs mean") {
   for (uint32_t seed = 0; seed < kModules; ++seed) {
     const graph::Module module = RandomModule(seed);
     for (const std::optional<bool> overlap : {std::optional<bool>(), {true}, {false}}) {
-      const std::unique_ptr<plan::Plan> plan = MakePlan(module, {.overlap = overlap});
+      const auto lanes = static_cast<CommLanes>(seed % 3);
+      const std::unique_ptr<plan::Plan> plan =
+          MakePlan(module, {.overlap = overlap, .lanes = lanes});
       INFO("seed " << seed << ", overlap " << (overlap ? *overlap ? "on" : "off" : "as stated"));
       const plan::Verdict verdict = plan::Prove(*plan);
       INFO(verdict.message);
