@@ -22,7 +22,7 @@ enum class Goal : uint8_t {
 
 struct SearchOptions {
   Goal goal = Goal::kMakespan;
-  uint32_t effort = 1000;  // in 10,000 tasks placed
+  uint32_t effort = 2000;  // in 10,000 tasks placed
 };
 
 // What is left of the effort.

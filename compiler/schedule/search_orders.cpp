@@ -101,6 +101,7 @@ class OrderSearch {
   // What starts first stands first; at one moment as the order has it.
   void Keep(const Cost& cost) {
     best_.cost = cost;
+    best_.table.makespan = goal_ == Goal::kMakespan ? cost.goal : cost.other;
     best_.table.starts = starts_;
     best_.table.order = order_;
     std::stable_sort(best_.table.order.begin(), best_.table.order.end(),

@@ -199,11 +199,19 @@ class RuleSearch {
       if (!(other == knobs)) found.push_back(other);
     };
     for (const int64_t slope : {50, 67, 75, 100, 150, 200, 300, 400}) {
-      for (const int64_t more : {0, 2, 4, 6, 8, 10, 15}) {
-        add([&](Knobs& k) { k.ahead_slope = slope + more; });
+      add([&](Knobs& k) { k.ahead_slope = slope; });
+    }
+    // A slope a little steeper makes room for the time that travelling takes, and wants another
+    // start: these two are varied together.
+    for (const int64_t more : {0, 2, 4, 6, 8, 10, 15}) {
+      for (int64_t ahead = -2; ahead <= 4; ++ahead) {
+        add([&](Knobs& k) {
+          if (k.ahead_slope == kUnbounded) return;
+          k.ahead_slope = k.ahead_slope / 25 * 25 + more;
+          k.ahead = ahead;
+        });
       }
     }
-    for (int64_t ahead = -2; ahead <= 4; ++ahead) add([&](Knobs& k) { k.ahead = ahead; });
     for (const int64_t slope : {0, 50, 100, 150, 200, 250, 300, 350, 400}) {
       add([&](Knobs& k) { k.behind_slope = slope; });
     }

@@ -1,0 +1,255 @@
+// List schedules and the search for orders, on tasks by hand and at random.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include "compiler/schedule/search.h"
+#include "compiler/schedule/tasks.h"
+
+namespace cgraph::schedule {
+namespace {
+
+// Tasks by hand: each holds the lanes of its queue, and follows others.
+class TaskBuilder {
+ public:
+  uint32_t Queue(std::vector<uint32_t> lanes, std::vector<uint32_t> kinds = {}) {
+    for (uint32_t lane : lanes) tasks_.lanes = std::max(tasks_.lanes, lane + 1);
+    for (uint32_t kind : kinds) tasks_.kinds = std::max(tasks_.kinds, kind + 1);
+    tasks_.queues.push_back({std::move(lanes), std::move(kinds)});
+    return static_cast<uint32_t>(tasks_.queues.size() - 1);
+  }
+  uint32_t Memory(int64_t bytes) {
+    tasks_.memories.push_back(bytes);
+    return static_cast<uint32_t>(tasks_.memories.size() - 1);
+  }
+  uint32_t Task(uint32_t queue, uint64_t duration, std::vector<uint32_t> after = {}) {
+    tasks_.queue.push_back(queue);
+    tasks_.durations.push_back(duration);
+    before_.push_back(std::move(after));
+    takes_.emplace_back();
+    touches_.emplace_back();
+    return static_cast<uint32_t>(before_.size() - 1);
+  }
+  // `maker` takes the bytes, and they are given back when it and the users have ended.
+  void Block(uint32_t memory, int64_t bytes, uint32_t maker, std::vector<uint32_t> users) {
+    const auto block = static_cast<uint32_t>(tasks_.blocks.size());
+    tasks_.blocks.push_back({memory, bytes});
+    takes_[maker].push_back(block);
+    users.push_back(maker);
+    for (uint32_t user : users) touches_[user].push_back(block);
+  }
+  Tasks Build() {
+    std::vector<std::vector<uint32_t>> after(before_.size());
+    for (uint32_t task = 0; task < before_.size(); ++task) {
+      for (uint32_t earlier : before_[task]) after[earlier].push_back(task);
+      tasks_.predecessors.Add(before_[task]);
+      tasks_.takes.Add(takes_[task]);
+      tasks_.touches.Add(touches_[task]);
+    }
+    for (const std::vector<uint32_t>& list : after) tasks_.successors.Add(list);
+    return tasks_;
+  }
+
+ private:
+  Tasks tasks_;
+  std::vector<std::vector<uint32_t>> before_, takes_, touches_;
+};
+
+Policy ProgramOrder(const Tasks& tasks) {
+  Policy policy;
+  policy.ranks.resize(tasks.size());
+  std::iota(policy.ranks.begin(), policy.ranks.end(), 0);
+  return policy;
+}
+
+// What every timetable keeps.
+void CheckTimetable(const Tasks& tasks, const Timetable& table) {
+  REQUIRE(table.order.size() == tasks.size());
+  std::vector<uint32_t> places(tasks.size());
+  for (uint32_t place = 0; place < table.order.size(); ++place) places[table.order[place]] = place;
+  const auto end = [&](uint32_t task) { return table.starts[task] + tasks.durations[task]; };
+  uint64_t last = 0;
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    last = std::max(last, end(task));
+    for (uint32_t before : tasks.predecessors[task]) {
+      CHECK(end(before) <= table.starts[task]);
+      CHECK(places[before] < places[task]);
+    }
+    for (uint32_t other = 0; other < task; ++other) {
+      const auto& lanes = tasks.queues[tasks.queue[task]].lanes;
+      const auto& others = tasks.queues[tasks.queue[other]].lanes;
+      const bool share = std::find_first_of(lanes.begin(), lanes.end(), others.begin(),
+                                            others.end()) != lanes.end();
+      if (share) CHECK((end(task) <= table.starts[other] || end(other) <= table.starts[task]));
+    }
+  }
+  CHECK(last == table.makespan);
+}
+
+TEST_CASE("what is ready starts at once, the least rank first, both ends of a transfer together") {
+  TaskBuilder b;
+  const uint32_t left = b.Queue({0}), right = b.Queue({1}), wire = b.Queue({2, 3});
+  const uint32_t make = b.Task(left, 5);
+  const uint32_t send = b.Task(wire, 2, {make});
+  const uint32_t use = b.Task(right, 4, {send});
+  const uint32_t other = b.Task(left, 1);
+  const Tasks tasks = b.Build();
+  Policy policy = ProgramOrder(tasks);
+  Timetable table = ListSchedule(tasks, policy);
+  CheckTimetable(tasks, table);
+  CHECK(table.starts == std::vector<uint64_t>{0, 5, 7, 5});
+  CHECK(table.order == std::vector<uint32_t>{make, other, send, use});
+  std::swap(policy.ranks[make], policy.ranks[other]);
+  CHECK(ListSchedule(tasks, policy).starts == std::vector<uint64_t>{1, 6, 8, 0});
+}
+
+TEST_CASE("a sequence holds back what is ready") {
+  TaskBuilder b;
+  const uint32_t lane = b.Queue({0}), other = b.Queue({1});
+  const uint32_t slow = b.Task(other, 10);
+  const uint32_t late = b.Task(lane, 1, {slow});
+  const uint32_t early = b.Task(lane, 1);
+  const Tasks tasks = b.Build();
+  Policy policy = ProgramOrder(tasks);
+  CHECK(ListSchedule(tasks, policy).starts[early] == 0);
+  policy.sequences = {{late, early}};
+  policy.sequence_of = {0, kNone};
+  CHECK(ListSchedule(tasks, policy).starts[early] == 11);
+}
+
+TEST_CASE("limits count starts, and a lower one ends when nothing of its first kind is left") {
+  TaskBuilder b;
+  const uint32_t forward = b.Queue({0}, {0}), backward = b.Queue({0}, {1});
+  std::vector<uint32_t> f, w;
+  for (int i = 0; i < 4; ++i) f.push_back(b.Task(forward, 1));
+  for (int i = 0; i < 4; ++i) w.push_back(b.Task(backward, 1, {f[i]}));
+  const Tasks tasks = b.Build();
+  Policy policy = ProgramOrder(tasks);
+  policy.limits = {{{.minuend = 0, .subtrahend = 1, .at_most = true, .bound = 2}}};
+  CHECK(ListSchedule(tasks, policy).order ==
+        std::vector<uint32_t>{f[0], f[1], w[0], f[2], w[1], f[3], w[2], w[3]});
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    policy.ranks[task] = tasks.size() - 1 - task;  // w first, later ones first
+  }
+  policy.limits = {{{.minuend = 0, .subtrahend = 1, .at_most = false, .bound = 1}}};
+  const Timetable table = ListSchedule(tasks, policy);
+  CHECK(table.order == std::vector<uint32_t>{f[3], f[2], w[3], f[1], w[2], f[0], w[1], w[0]});
+}
+
+TEST_CASE("what would wait for ever is left out of the order") {
+  TaskBuilder b;
+  const uint32_t first = b.Queue({0}, {0}), second = b.Queue({0}, {1});
+  b.Task(first, 1);
+  b.Task(second, 1);
+  const Tasks tasks = b.Build();
+  Policy policy = ProgramOrder(tasks);
+  policy.limits = {{{0, 1, true, 0}, {1, 0, true, 0}}};
+  CHECK(ListSchedule(tasks, policy).order.empty());
+}
+
+TEST_CASE("memory is taken at the start and given back when the last user ends") {
+  TaskBuilder b;
+  const uint32_t lane = b.Queue({0}), other = b.Queue({1}), memory = b.Memory(10);
+  const uint32_t a = b.Task(lane, 1), c = b.Task(lane, 1);
+  const uint32_t use_a = b.Task(other, 5, {a}), use_c = b.Task(other, 5, {c});
+  b.Block(memory, 6, a, {use_a});
+  b.Block(memory, 6, c, {use_c});
+  const Tasks tasks = b.Build();
+  const Timetable table = ListSchedule(tasks, ProgramOrder(tasks));
+  CheckTimetable(tasks, table);
+  CHECK(table.starts == std::vector<uint64_t>{0, 6, 1, 7});
+}
+
+// Up to three devices with a compute lane each and, for each pair, a wire.
+Tasks RandomTasks(uint32_t seed, uint32_t calls) {
+  std::mt19937 random(seed);
+  const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  TaskBuilder b;
+  const uint32_t devices = 2 + below(2);
+  std::vector<uint32_t> lanes;
+  std::vector<std::vector<uint32_t>> wires(devices, std::vector<uint32_t>(devices));
+  for (uint32_t i = 0; i < devices; ++i) lanes.push_back(b.Queue({i}, {0}));
+  for (uint32_t i = 0; i < devices; ++i) {
+    for (uint32_t j = 0; j < devices; ++j) {
+      if (i != j) wires[i][j] = b.Queue({devices + i, 2 * devices + j});
+    }
+  }
+  struct Call { uint32_t task, device; };
+  std::vector<Call> made;
+  for (uint32_t i = 0; i < calls; ++i) {
+    const uint32_t device = below(devices);
+    std::vector<uint32_t> after;
+    for (const Call& call : made) {
+      if (below(3) != 0) continue;
+      const bool here = call.device == device;
+      after.push_back(here ? call.task
+                           : b.Task(wires[call.device][device], 1 + below(6), {call.task}));
+    }
+    made.push_back({b.Task(lanes[device], 1 + below(10), after), device});
+  }
+  return b.Build();
+}
+
+// The least makespan there is: of all orders that keep the dependencies, each task as early as its
+// order allows; what cannot beat the best so far is cut off.
+uint64_t LeastMakespan(const Tasks& tasks) {
+  const std::vector<uint64_t> paths = RemainingPaths(tasks);
+  uint64_t best = UINT64_MAX;
+  std::vector<uint64_t> ends(tasks.size(), UINT64_MAX), free(tasks.lanes, 0);
+  std::function<void(uint32_t, uint64_t)> place = [&](uint32_t placed, uint64_t latest) {
+    if (placed == tasks.size()) best = std::min(best, latest);
+    for (uint32_t task = 0; task < tasks.size(); ++task) {
+      if (ends[task] != UINT64_MAX) continue;
+      uint64_t start = 0;
+      bool ready = true;
+      for (uint32_t before : tasks.predecessors[task]) {
+        ready = ready && ends[before] != UINT64_MAX;
+        if (ready) start = std::max(start, ends[before]);
+      }
+      if (!ready) continue;
+      const std::vector<uint32_t>& lanes = tasks.queues[tasks.queue[task]].lanes;
+      for (uint32_t lane : lanes) start = std::max(start, free[lane]);
+      if (start + paths[task] >= best) continue;
+      const std::vector<uint64_t> before = free;
+      ends[task] = start + tasks.durations[task];
+      for (uint32_t lane : lanes) free[lane] = ends[task];
+      place(placed + 1, std::max(latest, ends[task]));
+      free = before;
+      ends[task] = UINT64_MAX;
+    }
+  };
+  place(0, 0);
+  return best;
+}
+
+TEST_CASE("the search finds the least makespan of small random graphs") {
+  constexpr int kGraphs = 60;
+  int optimal = 0;
+  for (uint32_t seed = 0; seed < kGraphs; ++seed) {
+    const Tasks tasks = RandomTasks(seed, 5);
+    const Timetable table = Search(tasks, {.effort = 20});
+    INFO("seed " << seed << ", " << tasks.size() << " tasks");
+    CheckTimetable(tasks, table);
+    const uint64_t least = LeastMakespan(tasks);
+    REQUIRE(table.makespan >= least);
+    optimal += table.makespan == least;
+  }
+  CHECK(optimal >= kGraphs * 95 / 100);
+}
+
+TEST_CASE("the search keeps everything that a timetable keeps, and gives the same twice") {
+  for (uint32_t seed = 100; seed < 120; ++seed) {
+    const Tasks tasks = RandomTasks(seed, 20);
+    const Timetable table = Search(tasks, {.effort = 30});
+    INFO("seed " << seed);
+    CheckTimetable(tasks, table);
+    CHECK(table.makespan <= ListSchedule(tasks, ProgramOrder(tasks)).makespan);
+    CHECK(Search(tasks, {.effort = 30}).order == table.order);
+  }
+}
+
+}  // namespace
+}  // namespace cgraph::schedule
