@@ -34,7 +34,7 @@ class OneThread {
   std::optional<std::string> before_;
 };
 
-Result<Blas> LoadBlas() {
+Result<Blas> OpenBlasLibrary() {
   const OneThread one_thread;
   bool serial = false;
   for (const char* path : kPaths) {
@@ -64,7 +64,7 @@ Result<Blas> LoadBlas() {
 }  // namespace
 
 Result<const Blas*> LoadBlas() {
-  static const Result<Blas> loaded = LoadBlas();
+  static const Result<Blas> loaded = OpenBlasLibrary();
   if (!loaded.ok()) return loaded.status();
   return &*loaded;
 }

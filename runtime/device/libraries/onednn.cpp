@@ -35,7 +35,7 @@ struct Library {
   bool loaded = false;
 };
 
-Library LoadOneDnn() {
+Library OpenOneDnnLibrary() {
   Library library;
   if (!__builtin_cpu_supports("avx512bf16")) return library;
   void* handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -54,7 +54,7 @@ Library LoadOneDnn() {
 
 // The one library of this process, never unloaded; null when there is none.
 const Library* Loaded() {
-  static const Library library = LoadOneDnn();
+  static const Library library = OpenOneDnnLibrary();
   return library.loaded ? &library : nullptr;
 }
 
