@@ -1,10 +1,16 @@
-// The steps ResolveBodies and CheckConstCycles: what stands behind the signatures.
+// The step ResolveBodies: what stands behind the signatures.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "compiler/check/calls/actor.h"
 #include "compiler/check/checker.h"
-#include "compiler/check/resolver.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/scope/declare_local.h"
+#include "compiler/check/scope/scope.h"
+#include "compiler/check/statements/body.h"
+#include "compiler/check/types/expect.h"
+#include "compiler/check/types/signature.h"
 
 namespace cgraph::check {
 
@@ -15,13 +21,13 @@ namespace {
 void ConstBody(Checker& checker, ConstId id) {
   const auto& [module, decl] = checker.consts[id];
   Const& row = checker.program.consts[id];
-  Resolver resolver(checker, *module, Site::kConst, nullptr, &row.locals);
-  resolver.set_const(id);
-  Value value = resolver.ResolveCompileTime(decl->value, "a const");
+  Scope scope(checker, *module, Site::kConst, nullptr, &row.locals);
+  scope.of_const = id;
+  Value value = ResolveCompileTime(scope, decl->value, "a const");
   row.value = value.id;
   if (row.type.valid()) {
-    resolver.ExpectType(row.type, value.type, module->file.exprs[decl->value].range,
-                        fmt::format("`{}`", row.name), row.range);
+    ExpectType(scope, row.type, value.type, module->file.exprs[decl->value].range,
+               fmt::format("`{}`", row.name), row.range);
   } else {
     checker.const_types[id] = value.type;
   }
@@ -32,7 +38,7 @@ void ConstBody(Checker& checker, ConstId id) {
 void TransportBody(Checker& checker, TransportId id) {
   const auto& [module, decl] = checker.transports[id];
   NamedTransport& row = checker.program.transports[id];
-  Resolver resolver(checker, *module, Site::kConst, nullptr, &row.locals);
+  Scope scope(checker, *module, Site::kConst, nullptr, &row.locals);
   for (const syntax::Argument& option : decl->arguments) {
     const std::string name = option.label ? option.label->text : "";
     const Range at = option.label ? option.label->range : module->file.exprs[option.value].range;
@@ -52,16 +58,16 @@ void TransportBody(Checker& checker, TransportId id) {
           .AddNote(before->range, "the first time here");
       continue;
     }
-    row.options.push_back({name, resolver.ResolveInt(option.value, "an option").id, at});
+    row.options.push_back({name, ResolveInt(scope, option.value, "an option").id, at});
   }
 }
 
 // ---- ops ----------------------------------------------------------------------------------------
 
-void OpCost(Checker& checker, OpId id, Resolver& resolver) {
+void OpCost(Checker& checker, OpId id, Scope& scope) {
   Op& op = checker.program.ops[id];
   for (const syntax::Argument& part : checker.ops[id].decl->cost) {
-    Value value = resolver.ResolveInt(part.value, "a cost");
+    Value value = ResolveInt(scope, part.value, "a cost");
     std::string label = part.label ? part.label->text : "";
     Range at = part.label ? part.label->range : checker.program.exprs[value.id].range;
     if (label != "flops" && label != "bytes") {
@@ -104,10 +110,10 @@ void OpElementwise(Checker& checker, OpId id) {
 void OpBody(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
-  Resolver& resolver = *checker.op_resolvers[id];
-  resolver.ResolveDefaults(decl->parameters, op.signature.parameters);
-  if (decl->where.valid()) op.where = resolver.ResolveCondition(decl->where).id;
-  OpCost(checker, id, resolver);
+  Scope& scope = *checker.op_scopes[id];
+  ResolveDefaults(scope, decl->parameters, op.signature.parameters);
+  if (decl->where.valid()) op.where = ResolveCondition(scope, decl->where).id;
+  OpCost(checker, id, scope);
   op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
   op.effect = decl->effect ? decl->effect->text : "";
   op.fails = decl->fails;
@@ -134,26 +140,26 @@ void OpBody(Checker& checker, OpId id) {
 
 void ActorBody(Checker& checker, ActorId id) {
   Actor& actor = checker.program.actors[id];
-  Resolver& resolver = *checker.actor_resolvers[id];
-  resolver.ResolveDefaults(checker.actors[id].decl->parameters, actor.parameters);
+  Scope& scope = *checker.actor_scopes[id];
+  ResolveDefaults(scope, checker.actors[id].decl->parameters, actor.parameters);
   for (StateId state_id : actor.states) {
     const auto& [module, decl] = checker.states[state_id];
     State& state = checker.program.states[state_id];
-    Value value = resolver.ResolveValue(decl->value);
+    Value value = ResolveValue(scope, decl->value);
     state.value = value.id;
-    resolver.ExpectType(state.type, value.type, module->file.exprs[decl->value].range,
-                        fmt::format("state `{}`", state.name), state.range);
+    ExpectType(scope, state.type, value.type, module->file.exprs[decl->value].range,
+               fmt::format("state `{}`", state.name), state.range);
   }
 }
 
 void PlaceBody(Checker& checker, PlaceId id) {
   const auto& [module, decl] = checker.places[id];
   Place& place = checker.program.places[id];
-  Resolver resolver(checker, *module, Site::kPlace, nullptr, &place.locals);
+  Scope scope(checker, *module, Site::kPlace, nullptr, &place.locals);
   for (size_t i = 0; i < decl->indices.size(); ++i) {
     const syntax::PlaceDecl::Index& written = decl->indices[i];
-    ExprId range = resolver.ResolveIndexRange(written.range);
-    LocalId local = resolver.DeclareLocal(written.name, Static::Of(Static::kInt), false);
+    ExprId range = ResolveIndexRange(scope, written.range);
+    LocalId local = DeclareLocal(scope, written.name, Static::Of(Static::kInt), false);
     place.indices[i] = {written.name.text, local, range};
   }
   const syntax::Expr& actor = module->file.exprs[decl->actor];
@@ -162,15 +168,14 @@ void PlaceBody(Checker& checker, PlaceId id) {
     checker.diagnostics.Report(Code::kE0421, actor.range,
                                "a place is an actor with its arguments: Actor(1, 2)");
   } else if (place.actor.valid()) {
-    place.arguments = resolver.ResolveActorArguments(call->arguments, place.actor, actor.range);
+    place.arguments = ResolveActorArguments(scope, call->arguments, place.actor, actor.range);
   }
-  Value device = resolver.ResolveValue(decl->device);
+  Value device = ResolveValue(scope, decl->device);
   place.device = device.id;
   if (device.type.known() && device.type.kind != Static::kDevice) {
-    checker.diagnostics.Report(
-        Code::kE0421, module->file.exprs[decl->device].range,
-        fmt::format("a place stands on a device such as gpu[0]; this is {}",
-                    Describe(checker.program, device.type)));
+    checker.diagnostics.Report(Code::kE0421, module->file.exprs[decl->device].range,
+                               fmt::format("a place stands on a device such as gpu[0]; this is {}",
+                                           Describe(checker.program, device.type)));
   }
 }
 
@@ -197,10 +202,10 @@ void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attri
   const syntax::Expr& value = module.file.exprs[attribute.value];
   const std::string& name = attribute.name.text;
   if (name == "inflight") {
-    Resolver& resolver = *checker.graph_resolvers[id];
-    resolver.HideLocals(true);
-    graph.inflight = resolver.ResolveInt(attribute.value, "`inflight`").id;
-    resolver.HideLocals(false);
+    Scope& scope = *checker.graph_scopes[id];
+    scope.names.Hide(true);
+    graph.inflight = ResolveInt(scope, attribute.value, "`inflight`").id;
+    scope.names.Hide(false);
   } else if (name == "overlap") {
     const auto* word = std::get_if<syntax::NameExpr>(&value.node);
     if (word && (word->name == "on" || word->name == "off")) {
@@ -223,9 +228,9 @@ void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attri
 void GraphBody(Checker& checker, GraphId id) {
   const auto& [module, decl] = checker.graphs[id];
   Graph& graph = checker.program.graphs[id];
-  Resolver& resolver = *checker.graph_resolvers[id];
+  Scope& scope = *checker.graph_scopes[id];
   const size_t errors = checker.diagnostics.errors();
-  resolver.ResolveDefaults(decl->parameters, graph.signature.parameters);
+  ResolveDefaults(scope, decl->parameters, graph.signature.parameters);
   std::map<std::string, Range> attributes;
   for (const syntax::Attribute& attribute : decl->attributes) {
     auto [first, added] = attributes.emplace(attribute.name.text, attribute.name.range);
@@ -238,11 +243,11 @@ void GraphBody(Checker& checker, GraphId id) {
                 fmt::format("`{}` is given twice", attribute.name.text))
         .AddNote(first->second, "the first time here");
   }
-  graph.body.statements = resolver.ResolveBody(decl->body, decl->name);
+  graph.body.statements = ResolveBody(scope, decl->body, decl->name);
   // A misspelt use, or one in what was refused, is no unread input.
   if (checker.diagnostics.errors() > errors) return;
   for (const Parameter& parameter : graph.signature.parameters) {
-    if (resolver.IsUsed(parameter.local) || parameter.name[0] == '_') continue;
+    if (scope.names.IsUsed(parameter.local) || parameter.name[0] == '_') continue;
     checker.diagnostics.Report(Code::kW0301, parameter.range,
                                fmt::format("nothing reads `{0}`; a name such as `_{0}` says that "
                                            "this is meant",
@@ -260,50 +265,18 @@ void ResolveBodies(Checker& checker) {
   for (FnId id : program.fns.Ids()) {
     const syntax::FnDecl& decl = *checker.fns[id].decl;
     Fn& fn = program.fns[id];
-    checker.fn_resolvers[id]->ResolveDefaults(decl.parameters, fn.signature.parameters);
-    fn.body.statements = checker.fn_resolvers[id]->ResolveBody(decl.body, decl.name);
+    ResolveDefaults(*checker.fn_scopes[id], decl.parameters, fn.signature.parameters);
+    fn.body.statements = ResolveBody(*checker.fn_scopes[id], decl.body, decl.name);
   }
   for (ActorId id : program.actors.Ids()) ActorBody(checker, id);
   for (MethodId id : program.methods.Ids()) {
     const syntax::MethodDecl& decl = *checker.methods[id].decl;
     Method& method = program.methods[id];
-    checker.method_resolvers[id]->ResolveDefaults(decl.parameters, method.signature.parameters);
-    method.body.statements = checker.method_resolvers[id]->ResolveBody(decl.body, decl.name);
+    ResolveDefaults(*checker.method_scopes[id], decl.parameters, method.signature.parameters);
+    method.body.statements = ResolveBody(*checker.method_scopes[id], decl.body, decl.name);
   }
   for (PlaceId id : program.places.Ids()) PlaceBody(checker, id);
   for (GraphId id : program.graphs.Ids()) GraphBody(checker, id);
-}
-
-// Depth first with a stack of our own: a chain of consts may be as long as the file.
-void CheckConstCycles(Checker& checker) {
-  enum State : uint8_t { kNew, kOpen, kDone };
-  std::vector<State> states(checker.const_uses.size(), kNew);
-  for (ConstId root : checker.program.consts.Ids()) {
-    if (states[root.index] != kNew) continue;
-    std::vector<std::pair<ConstId, size_t>> path = {{root, 0}};
-    states[root.index] = kOpen;
-    while (!path.empty()) {
-      auto& [id, next] = path.back();
-      if (next == checker.const_uses[id].size()) {
-        states[id.index] = kDone;
-        path.pop_back();
-        continue;
-      }
-      ConstId used = checker.const_uses[id][next++];
-      if (states[used.index] == kNew) {
-        states[used.index] = kOpen;
-        path.emplace_back(used, 0);
-      } else if (states[used.index] == kOpen) {
-        const Const& row = checker.program.consts[used];
-        auto& diagnostic =
-            checker.diagnostics.Report(Code::kE0320, row.range,
-                                       fmt::format("the value of `{}` needs itself", row.name));
-        if (id != used) {
-          diagnostic.AddNote(checker.program.consts[id].range, "through this const");
-        }
-      }
-    }
-  }
 }
 
 }  // namespace cgraph::check

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compiler/check/checker.h"
-#include "compiler/check/resolver.h"
+#include "compiler/check/scope/scope.h"
 
 namespace cgraph {
 

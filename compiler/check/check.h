@@ -19,7 +19,7 @@ namespace cgraph {
 
 struct CheckOptions {
   std::vector<std::string> import_dirs;  // searched in order, after the importing file's own folder
-  std::string library_dir;               // where `std.` lives: std.tensor is library_dir/std/tensor.cgraph
+  std::string library_dir;  // where `std.` lives: std.tensor is library_dir/std/tensor.cgraph
 };
 
 program::Program Check(syntax::File main, Sources& sources, const CheckOptions& options,

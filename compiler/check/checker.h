@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/check/check.h"
-#include "compiler/check/static_type.h"
+#include "compiler/check/known/static_type.h"
 
 namespace cgraph::check {
 
@@ -19,8 +19,8 @@ struct Refused {};
 
 // A top-level name of a file.
 struct Symbol {
-  std::variant<Refused, program::ConstId, program::TransportId, program::OpId, program::FnId, program::ActorId,
-               program::PlaceId, program::GraphId>
+  std::variant<Refused, program::ConstId, program::TransportId, program::OpId, program::FnId,
+               program::ActorId, program::PlaceId, program::GraphId>
       node;
   Range range;
 };
@@ -50,7 +50,7 @@ struct Written {
   const Decl* decl;
 };
 
-class Resolver;
+struct Scope;
 
 struct Checker {
   Checker(Sources& sources, const CheckOptions& options, Diagnostics& diagnostics);
@@ -76,11 +76,11 @@ struct Checker {
   Table<program::GraphId, Written<syntax::GraphDecl>> graphs;
 
   // One per declaration that has a body: made with the signature, used again for the body.
-  Table<program::OpId, std::unique_ptr<Resolver>> op_resolvers;
-  Table<program::FnId, std::unique_ptr<Resolver>> fn_resolvers;
-  Table<program::ActorId, std::unique_ptr<Resolver>> actor_resolvers;
-  Table<program::MethodId, std::unique_ptr<Resolver>> method_resolvers;
-  Table<program::GraphId, std::unique_ptr<Resolver>> graph_resolvers;
+  Table<program::OpId, std::unique_ptr<Scope>> op_scopes;
+  Table<program::FnId, std::unique_ptr<Scope>> fn_scopes;
+  Table<program::ActorId, std::unique_ptr<Scope>> actor_scopes;
+  Table<program::MethodId, std::unique_ptr<Scope>> method_scopes;
+  Table<program::GraphId, std::unique_ptr<Scope>> graph_scopes;
 
   Table<program::ConstId, Static> const_types;
   // Which consts the value of a const names.

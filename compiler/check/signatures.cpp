@@ -1,9 +1,12 @@
-// The steps ResolveSignatures, ResolveBodies and CheckConstCycles: every declaration in turn.
-
+// The step ResolveSignatures: every declaration in turn.
 #include <fmt/format.h>
 
+#include "compiler/check/calls/actor.h"
 #include "compiler/check/checker.h"
-#include "compiler/check/resolver.h"
+#include "compiler/check/scope/declare_local.h"
+#include "compiler/check/scope/scope.h"
+#include "compiler/check/types/resolve_type.h"
+#include "compiler/check/types/signature.h"
 
 namespace cgraph::check {
 
@@ -33,34 +36,31 @@ void TransportBase(Checker& checker, TransportId id) {
 void OpSignature(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
-  auto resolver =
-      std::make_unique<Resolver>(checker, *module, Site::kOp, &op.signature, &op.locals);
-  resolver->ResolveGenerics(decl->generics);
-  op.signature.parameters = resolver->ResolveParameters(decl->parameters);
-  resolver->ResolveResult(decl->result);
-  checker.op_resolvers.Add(std::move(resolver));
+  auto scope = std::make_unique<Scope>(checker, *module, Site::kOp, &op.signature, &op.locals);
+  ResolveGenerics(*scope, decl->generics);
+  op.signature.parameters = ResolveParameters(*scope, decl->parameters);
+  ResolveResult(*scope, decl->result);
+  checker.op_scopes.Add(std::move(scope));
 }
 
 void FnSignature(Checker& checker, FnId id) {
   const auto& [module, decl] = checker.fns[id];
   Fn& fn = checker.program.fns[id];
-  auto resolver =
-      std::make_unique<Resolver>(checker, *module, Site::kFn, &fn.signature, &fn.body.locals);
-  resolver->ResolveGenerics(decl->generics);
-  fn.signature.parameters = resolver->ResolveParameters(decl->parameters);
-  resolver->ResolveResult(decl->result);
-  checker.fn_resolvers.Add(std::move(resolver));
+  auto scope = std::make_unique<Scope>(checker, *module, Site::kFn, &fn.signature, &fn.body.locals);
+  ResolveGenerics(*scope, decl->generics);
+  fn.signature.parameters = ResolveParameters(*scope, decl->parameters);
+  ResolveResult(*scope, decl->result);
+  checker.fn_scopes.Add(std::move(scope));
 }
 
 void ActorSignature(Checker& checker, ActorId id) {
   const auto& [module, decl] = checker.actors[id];
   Actor& actor = checker.program.actors[id];
-  auto resolver =
-      std::make_unique<Resolver>(checker, *module, Site::kActor, nullptr, &actor.locals);
-  actor.parameters = resolver->ResolveParameters(decl->parameters);
+  auto scope = std::make_unique<Scope>(checker, *module, Site::kActor, nullptr, &actor.locals);
+  actor.parameters = ResolveParameters(*scope, decl->parameters);
   for (StateId state_id : actor.states) {
     State& state = checker.program.states[state_id];
-    state.type = resolver->ResolveType(checker.states[state_id].decl->type, TypeRole::kState);
+    state.type = ResolveType(*scope, checker.states[state_id].decl->type, TypeRole::kState);
     for (const Parameter& parameter : actor.parameters) {
       if (parameter.name != state.name) continue;
       checker.diagnostics
@@ -69,28 +69,28 @@ void ActorSignature(Checker& checker, ActorId id) {
           .AddNote(parameter.range, "the parameter");
     }
   }
-  checker.actor_resolvers.Add(std::move(resolver));
+  checker.actor_scopes.Add(std::move(scope));
 }
 
 void MethodSignature(Checker& checker, MethodId id) {
   const auto& [module, decl] = checker.methods[id];
   Method& method = checker.program.methods[id];
-  auto resolver = std::make_unique<Resolver>(checker, *module, Site::kMethod, &method.signature,
-                                             &method.body.locals);
-  resolver->InheritActor(method.actor);
-  method.signature.parameters = resolver->ResolveParameters(decl->parameters);
-  resolver->ResolveResult(decl->result);
-  checker.method_resolvers.Add(std::move(resolver));
+  auto scope = std::make_unique<Scope>(checker, *module, Site::kMethod, &method.signature,
+                                       &method.body.locals);
+  InheritActor(*scope, method.actor);
+  method.signature.parameters = ResolveParameters(*scope, decl->parameters);
+  ResolveResult(*scope, decl->result);
+  checker.method_scopes.Add(std::move(scope));
 }
 
 void GraphSignature(Checker& checker, GraphId id) {
   const auto& [module, decl] = checker.graphs[id];
   Graph& graph = checker.program.graphs[id];
-  auto resolver = std::make_unique<Resolver>(checker, *module, Site::kGraph, &graph.signature,
-                                             &graph.body.locals);
-  graph.signature.parameters = resolver->ResolveParameters(decl->parameters);
-  resolver->ResolveResult(decl->result);
-  checker.graph_resolvers.Add(std::move(resolver));
+  auto scope =
+      std::make_unique<Scope>(checker, *module, Site::kGraph, &graph.signature, &graph.body.locals);
+  graph.signature.parameters = ResolveParameters(*scope, decl->parameters);
+  ResolveResult(*scope, decl->result);
+  checker.graph_scopes.Add(std::move(scope));
 }
 
 }  // namespace
@@ -100,8 +100,8 @@ void ResolveSignatures(Checker& checker) {
   for (ConstId id : program.consts.Ids()) {
     const auto& [module, decl] = checker.consts[id];
     if (!decl->type.valid()) continue;
-    Resolver resolver(checker, *module, Site::kConst, nullptr, &program.consts[id].locals);
-    program.consts[id].type = resolver.ResolveType(decl->type, TypeRole::kConst);
+    Scope scope(checker, *module, Site::kConst, nullptr, &program.consts[id].locals);
+    program.consts[id].type = ResolveType(scope, decl->type, TypeRole::kConst);
     checker.const_types[id] = StaticOf(program, program.consts[id].type);
   }
   for (TransportId id : program.transports.Ids()) TransportBase(checker, id);
@@ -114,10 +114,10 @@ void ResolveSignatures(Checker& checker) {
   for (PlaceId id : program.places.Ids()) {
     const auto& [module, decl] = checker.places[id];
     Place& place = program.places[id];
-    Resolver resolver(checker, *module, Site::kPlace, nullptr, &place.locals);
+    Scope scope(checker, *module, Site::kPlace, nullptr, &place.locals);
     place.indices.resize(decl->indices.size());
     const auto* call = std::get_if<syntax::CallExpr>(&module->file.exprs[decl->actor].node);
-    if (auto actor = resolver.ResolveActorName(call ? call->callee : decl->actor)) {
+    if (auto actor = ResolveActorName(scope, call ? call->callee : decl->actor)) {
       place.actor = *actor;
     }
   }

@@ -1,4 +1,5 @@
-// What one program may take: steps, depth, elements of a list, bytes of a tensor, operands of an op.
+// What one program may take: steps, depth, elements of a list, bytes of a tensor, operands of an
+// op.
 //
 // A limit that is met is reported here, once; `stopped` unwinds everything then.
 #ifndef CGRAPH_COMPILER_ELABORATE_LIMITS_H_

@@ -1,5 +1,6 @@
-// What is shared while one program is elaborated: what was read, what was made so far, and where the
-// evaluation stands. Every function of this folder that is not about one value alone takes it first.
+// What is shared while one program is elaborated: what was read, what was made so far, and where
+// the evaluation stands. Every function of this folder that is not about one value alone takes it
+// first.
 //
 // A function that fails has reported why and returns Poison, nothing or false; a poisoned value is
 // never reported again.

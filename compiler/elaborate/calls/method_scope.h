@@ -1,8 +1,8 @@
 // A method call (or a state's initialiser) in progress: its ops get one Call, its writes wait.
 //
-// After its last op come copies of what leaves the method but was not made by it (state, arguments: a
-// result lives at its actor and never changes under its readers), and then the copies that commit the
-// state. So nothing that may fail follows a write, and a failed call has changed nothing.
+// After its last op come copies of what leaves the method but was not made by it (state, arguments:
+// a result lives at its actor and never changes under its readers), and then the copies that commit
+// the state. So nothing that may fail follows a write, and a failed call has changed nothing.
 #ifndef CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_
 #define CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_
 

@@ -1,4 +1,5 @@
-// Operators: on numbers at compile time, on lists, on tensors as the ops of std.tensor that they mean.
+// Operators: on numbers at compile time, on lists, on tensors as the ops of std.tensor that they
+// mean.
 #ifndef CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_OPERATORS_H_
 #define CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_OPERATORS_H_
 

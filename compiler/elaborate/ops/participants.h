@@ -1,8 +1,8 @@
 // Who takes part in a collective, and what each gives.
 //
 // The participants are the homes of the values in the list, rank = position in it; of broadcast and
-// scatter they are the places named. All must give tensors of the same types, so that what each gets
-// is known from what the first gives.
+// scatter they are the places named. All must give tensors of the same types, so that what each
+// gets is known from what the first gives.
 #ifndef CGRAPH_COMPILER_ELABORATE_OPS_PARTICIPANTS_H_
 #define CGRAPH_COMPILER_ELABORATE_OPS_PARTICIPANTS_H_
 

@@ -1,5 +1,5 @@
-// Runs of dimensions (`*s`), what is computed from them (broadcast, permuted, drop), and the numbers
-// they give (rank, size, width).
+// Runs of dimensions (`*s`), what is computed from them (broadcast, permuted, drop), and the
+// numbers they give (rank, size, width).
 #ifndef CGRAPH_COMPILER_ELABORATE_TYPES_RUNS_H_
 #define CGRAPH_COMPILER_ELABORATE_TYPES_RUNS_H_
 

@@ -70,7 +70,8 @@ inline Value MakeList(std::vector<Value> items) {
   return Value(List{std::make_shared<std::vector<Value>>(std::move(items))});
 }
 inline Value MakeTuple(std::vector<std::string> names, std::vector<Value> values) {
-  return Value(Tuple{std::make_shared<TupleItems>(TupleItems{std::move(names), std::move(values)})});
+  return Value(
+      Tuple{std::make_shared<TupleItems>(TupleItems{std::move(names), std::move(values)})});
 }
 
 // int, float or bool: what becomes a constant where a tensor is expected.

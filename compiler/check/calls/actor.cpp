@@ -1,0 +1,59 @@
+#include "compiler/check/calls/actor.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/arguments.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/lookup.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+std::optional<ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee) {
+  const syntax::Expr& expr = scope.Written(callee);
+  Found found;
+  std::string name;
+  if (const auto* plain = std::get_if<syntax::NameExpr>(&expr.node)) {
+    name = plain->name;
+    found = FindName(scope.checker, scope.module, name, expr.range);
+  } else if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
+    name = field->name.text;
+    const std::string* qualifier = QualifierOf(scope, field->base);
+    if (qualifier) found = FindQualified(scope.checker, scope.module, *qualifier, name, expr.range);
+  }
+  if (found.symbol) {
+    if (const auto* actor = std::get_if<ActorId>(&found.symbol->node)) return *actor;
+    if (std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
+  }
+  if (found.reported || (!found.symbol && scope.checker.syntax_errors)) return std::nullopt;
+  std::vector<std::string> actors;
+  for (const std::string& candidate : VisibleNames(scope.module)) {
+    Found visible = FindName(scope.checker, scope.module, candidate, expr.range);
+    if (visible.symbol && std::holds_alternative<ActorId>(visible.symbol->node)) {
+      actors.push_back(candidate);
+    }
+  }
+  const std::string seen = name.empty()   ? "this is none"
+                           : found.symbol ? "`" + name + "` is none"
+                                          : "`" + name + "` is not declared";
+  auto& diagnostic = scope.Report(Code::kE0301, expr.range,
+                                  fmt::format("a place is made of an actor, and {}", seen));
+  scope.checker.Suggest(diagnostic, expr.range, name, actors);
+  if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");
+  return std::nullopt;
+}
+
+std::vector<Argument> ResolveActorArguments(Scope& scope,
+                                            const std::vector<syntax::Argument>& arguments,
+                                            ActorId id, Range call) {
+  const Actor& actor = scope.program.actors[id];
+  Arguments given = ResolveArguments(scope, arguments);
+  CheckArguments(
+      scope, given,
+      {"actor `" + actor.name + "`", &actor.parameters, nullptr, &actor.locals, actor.range}, call);
+  return std::move(given.arguments);
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,124 @@
+#include "compiler/check/calls/arguments.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/known/match.h"
+#include "compiler/check/scope/scope.h"
+#include "compiler/program/text.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& callee,
+                            Range call) {
+  const std::vector<Parameter>& parameters = *callee.parameters;
+  std::vector<int> argument_of(parameters.size(), -1);
+  std::map<std::string, size_t> by_name;
+  for (size_t i = 0; i < parameters.size(); ++i) by_name.emplace(parameters[i].name, i);
+  bool labelled = false, complete = true;
+  for (size_t i = 0; i < given.arguments.size(); ++i) {
+    const Argument& argument = given.arguments[i];
+    size_t target = i;
+    if (argument.label.empty()) {
+      if (labelled) {  // the parser has said so
+        complete = false;
+        continue;
+      }
+      if (i >= parameters.size()) {
+        scope
+            .Report(Code::kE0402, argument.range,
+                    fmt::format("{} takes {} {}, and {} are given", callee.what, parameters.size(),
+                                parameters.size() == 1 ? "argument" : "arguments",
+                                given.arguments.size()))
+            .AddNote(callee.declared, "declared here");
+        complete = false;
+        break;
+      }
+    } else {
+      labelled = true;
+      auto found = by_name.find(argument.label);
+      if (found == by_name.end()) {
+        std::vector<std::string> names;
+        for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+        Diagnostic& diagnostic =
+            scope.Report(Code::kE0403, argument.range,
+                         fmt::format("{} has no parameter `{}`", callee.what, argument.label));
+        scope.checker.Suggest(diagnostic, argument.range, argument.label, names)
+            .AddNote(callee.declared, "declared here");
+        complete = false;
+        continue;
+      }
+      target = found->second;
+    }
+    if (argument_of[target] >= 0) {
+      scope
+          .Report(Code::kE0404, argument.range,
+                  fmt::format("`{}` is given twice", parameters[target].name))
+          .AddNote(given.arguments[argument_of[target]].range, "the first time here")
+          .AddNote(parameters[target].range, "the parameter");
+      continue;
+    }
+    argument_of[target] = static_cast<int>(i);
+  }
+  // A label that does not exist is the likelier reason for one that is missing.
+  for (size_t i = 0; complete && i < parameters.size(); ++i) {
+    if (argument_of[i] >= 0 || parameters[i].default_value.valid()) continue;
+    scope
+        .Report(Code::kE0401, call,
+                fmt::format("{} takes `{}`, which is not given", callee.what, parameters[i].name))
+        .AddNote(parameters[i].range, "the parameter");
+    break;
+  }
+  return argument_of;
+}
+
+}  // namespace
+
+Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& arguments) {
+  Arguments resolved;
+  for (const syntax::Argument& argument : arguments) {
+    Value value = ResolveValue(scope, argument.value);
+    resolved.arguments.push_back(
+        {argument.label ? argument.label->text : "", value.id,
+         argument.label ? argument.label->range : scope.Written(argument.value).range});
+    resolved.types.push_back(std::move(value.type));
+  }
+  return resolved;
+}
+
+Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call) {
+  std::vector<int> argument_of = Distribute(scope, given, callee, call);
+  Matcher matcher(scope.program, callee.signature, false);
+  bool fits = true;
+  for (bool numbers : {false, true}) {  // numbers take the dtype that the others bind
+    for (size_t i = 0; i < argument_of.size(); ++i) {
+      if (argument_of[i] < 0) continue;
+      const Static& type = given.types[argument_of[i]];
+      const Parameter& parameter = (*callee.parameters)[i];
+      bool number = type.is_number() || type.kind == Static::kBool;
+      if (number != numbers || !parameter.type.valid()) continue;
+      auto mismatch = matcher.Match(parameter.type, type);
+      if (!mismatch) continue;
+      fits = false;
+      TextPrinter text(scope.program, callee.signature, callee.locals);
+      ExprId value = given.arguments[argument_of[i]].value;
+      scope
+          .Report(mismatch->code, scope.program.exprs[value].range,
+                  fmt::format("{} takes `{}` as {}, and this is {}{}", callee.what, parameter.name,
+                              text.Text(parameter.type), scope.Describe(type),
+                              mismatch->reason.empty() ? "" : ": " + mismatch->reason))
+          .AddNote(parameter.range, "the parameter");
+    }
+  }
+  if (!callee.signature || !callee.signature->result.valid()) return Static::Of(Static::kNothing);
+  return fits ? matcher.Bound(callee.signature->result)
+              : StaticOf(scope.program, callee.signature->result);
+}
+
+}  // namespace cgraph::check

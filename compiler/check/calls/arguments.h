@@ -1,0 +1,34 @@
+// Arguments to parameters: which goes where, and whether it fits.
+#ifndef CGRAPH_COMPILER_CHECK_CALLS_ARGUMENTS_H_
+#define CGRAPH_COMPILER_CHECK_CALLS_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "compiler/check/known/static_type.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+// What is called: for arity, labels and types of arguments, and for messages.
+struct Callee {
+  std::string what;  // "method `hidden`"
+  const std::vector<program::Parameter>* parameters;
+  const program::Signature* signature;                    // null: an actor's parameters
+  const Table<program::LocalId, program::Local>* locals;  // in the types of the parameters
+  Range declared;
+};
+
+struct Arguments {
+  std::vector<program::Argument> arguments;
+  std::vector<Static> types;
+};
+
+Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& arguments);
+
+// The result's type (what is known of it) after all arguments were matched.
+Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call);
+
+}  // namespace cgraph::check
+
+#endif  // CGRAPH_COMPILER_CHECK_CALLS_ARGUMENTS_H_

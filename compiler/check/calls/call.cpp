@@ -1,0 +1,154 @@
+#include "compiler/check/calls/call.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/call_builtin.h"
+#include "compiler/check/calls/call_declared.h"
+#include "compiler/check/calls/call_method.h"
+#include "compiler/check/calls/collective.h"
+#include "compiler/check/expressions/devices.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/expressions/visit.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/lookup.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string& name,
+                  Range name_range, Range range) {
+  if (auto collective = ParseCollective(name)) {
+    return ResolveCollective(scope, node, *collective, name_range, range);
+  }
+  if (FindBuiltin(name)) {
+    return RefuseCall(scope, node, Code::kE0309, name_range,
+                      fmt::format("`{}` is a function of dimensions; it can stand in types, and "
+                                  "in the clauses of an op",
+                                  name),
+                      range);
+  }
+  if (IsDeviceWord(scope, name)) {
+    return RefuseCall(scope, node, Code::kE0421, name_range,
+                      fmt::format("a device is written with brackets: {}[0]", name), range);
+  }
+  if (scope.checker.syntax_errors) {
+    ResolveArguments(scope, node.arguments);
+    return scope.Poison(range);
+  }
+  Diagnostic& diagnostic =
+      scope.Report(Code::kE0301, name_range, fmt::format("`{}` is not declared", name));
+  if (std::string file = LibraryFileOf(scope.checker, name); !file.empty()) {
+    diagnostic.message += fmt::format("; `import std.{}` declares it", file);
+  } else if (!scope.checker.Translate(diagnostic, name_range, name)) {
+    scope.checker.Suggest(diagnostic, name_range, name, VisibleNames(scope.module));
+  }
+  ResolveArguments(scope, node.arguments);
+  return scope.Poison(range);
+}
+
+Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbol,
+                 const std::string& name, Range name_range, Range range) {
+  if (const auto* op = std::get_if<OpId>(&symbol.node)) return CallOp(scope, node, *op, range);
+  if (const auto* fn = std::get_if<FnId>(&symbol.node)) return CallFn(scope, node, *fn, range);
+  if (const auto* graph = std::get_if<GraphId>(&symbol.node)) {
+    return CallGraph(scope, node, *graph, name_range, range);
+  }
+  if (std::holds_alternative<Refused>(symbol.node)) {
+    ResolveArguments(scope, node.arguments);
+    return scope.Poison(range);
+  }
+  const char* what = "a const";
+  const char* mend = "";
+  if (std::holds_alternative<ActorId>(symbol.node)) {
+    what = "an actor";
+    mend = "; `place x = Actor(...) on gpu[0]` makes one of it";
+  } else if (std::holds_alternative<PlaceId>(symbol.node)) {
+    what = "a place";
+    mend = "; call one of its methods: x.method(...)";
+  } else if (std::holds_alternative<TransportId>(symbol.node)) {
+    what = "a transport";
+    mend = "; it stands after `via`";
+  }
+  scope
+      .Report(Code::kE0306, name_range,
+              fmt::format("`{}` is {} and cannot be called{}", name, what, mend))
+      .AddNote(symbol.range, "declared here");
+  ResolveArguments(scope, node.arguments);
+  return scope.Poison(range);
+}
+
+Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& name,
+               Range name_range, Range range) {
+  std::optional<Builtin> builtin = FindBuiltin(name);
+  bool of_dimensions = scope.in_type || scope.site == Site::kOp;
+  if (builtin && IsOfDimensions(*builtin) && of_dimensions) {
+    return CallBuiltin(scope, node, *builtin, range);
+  }
+  if (IsOwnName(scope, name)) {
+    Value value = ResolveName(scope, name, name_range);
+    if (!value.type.known()) {
+      return RefuseCall(scope, node, Code::kE0306, name_range,
+                        fmt::format("`{}` is a value of this body and cannot be called", name),
+                        range);
+    }
+    return RefuseCall(
+        scope, node, Code::kE0306, name_range,
+        fmt::format("`{}` is {} and cannot be called", name, scope.Describe(value.type)), range);
+  }
+  Found found = FindName(scope.checker, scope.module, name, name_range);
+  if (found.symbol) return CallSymbol(scope, node, *found.symbol, name, name_range, range);
+  if (found.reported) {
+    ResolveArguments(scope, node.arguments);
+    return scope.Poison(range);
+  }
+  if (builtin && !IsOfDimensions(*builtin)) return CallBuiltin(scope, node, *builtin, range);
+  return CallUnknown(scope, node, name, name_range, range);
+}
+
+}  // namespace
+
+Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,
+                 std::string message, Range range) {
+  scope.Report(code, at, std::move(message));
+  ResolveArguments(scope, node.arguments);
+  return scope.Poison(range);
+}
+
+Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {
+  const syntax::Expr& callee = scope.Written(node.callee);
+  if (const auto* name = std::get_if<syntax::NameExpr>(&callee.node)) {
+    return CallName(scope, node, name->name, callee.range, range);
+  }
+  if (const auto* field = std::get_if<syntax::FieldExpr>(&callee.node)) {
+    const std::string* qualifier = QualifierOf(scope, field->base);
+    if (!qualifier) return CallMethod(scope, node, *field, range);
+    const std::string& name = field->name.text;
+    Found found = FindQualified(scope.checker, scope.module, *qualifier, name, field->name.range);
+    if (found.symbol) return CallSymbol(scope, node, *found.symbol, name, field->name.range, range);
+    if (!found.reported && !scope.checker.syntax_errors) {
+      Diagnostic& diagnostic = scope.Report(Code::kE0301, field->name.range,
+                                            fmt::format("`{}` declares no `{}`", *qualifier, name));
+      scope.checker.Suggest(diagnostic, field->name.range, name,
+                            QualifiedNames(scope.module, *qualifier));
+    }
+    ResolveArguments(scope, node.arguments);
+    return scope.Poison(range);
+  }
+  Value value = ResolveValue(scope, node.callee);
+  if (std::holds_alternative<NoneLiteral>(
+          scope.program.exprs[value.id].node)) {  // reported already
+    ResolveArguments(scope, node.arguments);
+    return value;
+  }
+  return RefuseCall(scope, node, Code::kE0306, callee.range,
+                    fmt::format("only ops, fns, graphs and methods can be called; this is {}",
+                                scope.Describe(value.type)),
+                    range);
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,115 @@
+#include "compiler/check/calls/call_builtin.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/call_declared.h"
+#include "compiler/check/expressions/lists.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+Static BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range range) {
+  bool of_two =
+      builtin == Builtin::kDrop || builtin == Builtin::kPermuted || builtin == Builtin::kBroadcast;
+  size_t least = of_two ? 2 : 1;
+  size_t most = builtin == Builtin::kZip || builtin == Builtin::kBroadcast ? SIZE_MAX : least;
+  if (given.types.size() < least || given.types.size() > most) {
+    scope.Report(given.types.size() < least ? Code::kE0401 : Code::kE0402, range,
+                 fmt::format("`{}` takes {}{} {}, and {} given", Spelling(builtin),
+                             most == least ? "" : "at least ", least,
+                             least == 1 ? "argument" : "arguments", given.types.size()));
+    return Static();
+  }
+  auto expect = [&](size_t i, Static::Kind kind, const char* what) {
+    if (!given.types[i].known() || given.types[i].kind == kind) return;
+    scope.Report(Code::kE0406, given.arguments[i].range,
+                 fmt::format("`{}` takes {}; this is {}", Spelling(builtin), what,
+                             scope.Describe(given.types[i])));
+  };
+  switch (builtin) {
+    case Builtin::kZip: {
+      std::vector<Static> elements;
+      for (size_t i = 0; i < given.types.size(); ++i) {
+        elements.push_back(ElementOf(scope, {given.arguments[i].value, given.types[i]}));
+      }
+      std::vector<std::string> names(elements.size());
+      return Static::List(Static::Tuple(std::move(elements), std::move(names)));
+    }
+    case Builtin::kLen:
+      if (given.types[0].kind != Static::kPlaces && given.types[0].kind != Static::kTuple) {
+        expect(0, Static::kList, "a list, a tuple or an array of places");
+      }
+      return Static::Of(Static::kInt);
+    case Builtin::kWidth: return Static::Of(Static::kInt);
+    case Builtin::kSize:
+    case Builtin::kRank:
+      if (!given.types[0].is_list_of_ints()) expect(0, Static::kDims, "a run of dimensions");
+      return Static::Of(Static::kInt);
+    case Builtin::kDrop:
+      expect(0, Static::kDims, "a run of dimensions");
+      expect(1, Static::kInt, "the number of the dimension to drop");
+      return Static::Of(Static::kDims);
+    case Builtin::kPermuted:
+      expect(0, Static::kDims, "a run of dimensions");
+      expect(1, Static::kList, "the list of the dimensions' numbers");
+      return Static::Of(Static::kDims);
+    case Builtin::kBroadcast:
+      for (size_t i = 0; i < given.types.size(); ++i) {
+        expect(i, Static::kDims, "runs of dimensions");
+      }
+      return Static::Of(Static::kDims);
+  }
+  return Static();
+}
+
+}  // namespace
+
+std::optional<Builtin> FindBuiltin(const std::string& name) {
+  static const std::map<std::string, Builtin> kBuiltins = {{"zip", Builtin::kZip},
+                                                           {"len", Builtin::kLen},
+                                                           {"broadcast", Builtin::kBroadcast},
+                                                           {"drop", Builtin::kDrop},
+                                                           {"permuted", Builtin::kPermuted},
+                                                           {"size", Builtin::kSize},
+                                                           {"rank", Builtin::kRank},
+                                                           {"width", Builtin::kWidth}};
+  auto found = kBuiltins.find(name);
+  return found == kBuiltins.end() ? std::nullopt : std::optional<Builtin>(found->second);
+}
+
+bool IsOfDimensions(Builtin builtin) { return builtin > Builtin::kLen; }
+
+Value CallBuiltin(Scope& scope, const syntax::CallExpr& node, Builtin builtin, Range range) {
+  RefuseTypeArgument(scope, node, fmt::format("`{}`", Spelling(builtin)));
+  Arguments given;
+  for (const syntax::Argument& argument : node.arguments) {
+    if (argument.label) {
+      scope.Report(Code::kE0403, argument.label->range,
+                   fmt::format("`{}` has no labels", Spelling(builtin)));
+    }
+    const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(argument.value).node);
+    auto generic =
+        name && builtin == Builtin::kWidth ? scope.FindGeneric(name->name) : std::nullopt;
+    Range at = scope.Written(argument.value).range;
+    Value value =
+        generic ? scope.Make(GenericRef{*generic}, at, Static()) : Resolve(scope, argument.value);
+    if (builtin == Builtin::kWidth && !generic) {
+      scope.Report(Code::kE0406, at, "width(T) is the bytes of an element of a dtype variable T");
+    }
+    given.arguments.push_back({"", value.id, at});
+    given.types.push_back(std::move(value.type));
+  }
+  Static type = BuiltinType(scope, builtin, given, range);
+  return scope.Make(program::CallBuiltin{builtin, std::move(given.arguments)}, range,
+                    std::move(type));
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,115 @@
+#include "compiler/check/calls/call_declared.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/arguments.h"
+#include "compiler/check/scope/scope.h"
+#include "compiler/check/types/resolve_type.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+void CollectVariables(const Program& program, TypeId id, std::set<DimVariableId>& variables) {
+  const Type& type = program.types[id];
+  if (const auto* list = std::get_if<ListType>(&type.node)) {
+    return CollectVariables(program, list->element, variables);
+  }
+  const auto* tensor = std::get_if<TensorType>(&type.node);
+  for (const Dim& dim : tensor ? tensor->dims : std::vector<Dim>()) {
+    if (dim.variable.valid()) variables.insert(dim.variable);
+  }
+}
+
+// Whether the result has dimensions that no argument gives: `sum_to<T: number>(x: T[*s]) -> T[*t]`.
+bool LeavesDims(const Program& program, const Signature& signature, const TensorType& result) {
+  std::set<DimVariableId> given;
+  for (const Parameter& parameter : signature.parameters) {
+    CollectVariables(program, parameter.type, given);
+  }
+  return std::any_of(result.dims.begin(), result.dims.end(), [&](const Dim& dim) {
+    return dim.variable.valid() && !given.count(dim.variable);
+  });
+}
+
+// Only an op whose result depends on what is expected can be told its type.
+TypeId ResolveTypeArgument(Scope& scope, const syntax::CallExpr& node, const Op& op) {
+  TypeId type = ResolveType(scope, node.type_argument, TypeRole::kArgument);
+  const auto* result = op.signature.result.valid()
+                           ? std::get_if<TensorType>(&scope.program.types[op.signature.result].node)
+                           : nullptr;
+  bool open = false;
+  if (result && !result->dtype) {
+    open = std::none_of(op.signature.parameters.begin(), op.signature.parameters.end(),
+                        [&](const Parameter& parameter) {
+                          const auto* tensor =
+                              std::get_if<TensorType>(&scope.program.types[parameter.type].node);
+                          return tensor && !tensor->dtype && tensor->generic == result->generic;
+                        });
+  }
+  if (open || (result && LeavesDims(scope.program, op.signature, *result))) return type;
+  scope
+      .Report(Code::kE0410, scope.program.types[type].range,
+              fmt::format("op `{}` takes no type: its result follows from its arguments", op.name))
+      .AddNote(op.range, "declared here");
+  return TypeId();
+}
+
+}  // namespace
+
+Value CallOp(Scope& scope, const syntax::CallExpr& node, OpId id, Range range) {
+  const Op& op = scope.program.ops[id];
+  program::CallOp call;
+  call.op = id;
+  if (node.type_argument.valid()) call.type_argument = ResolveTypeArgument(scope, node, op);
+  Arguments given = ResolveArguments(scope, node.arguments);
+  Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
+                op.range};
+  Static type = CheckArguments(scope, given, callee, range);
+  if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
+  call.arguments = std::move(given.arguments);
+  return scope.Make(std::move(call), range, std::move(type));
+}
+
+Value CallFn(Scope& scope, const syntax::CallExpr& node, FnId id, Range range) {
+  const Fn& fn = scope.program.fns[id];
+  Callee callee{"fn `" + fn.name + "`", &fn.signature.parameters, &fn.signature, &fn.body.locals,
+                fn.range};
+  RefuseTypeArgument(scope, node, callee.what);
+  Arguments given = ResolveArguments(scope, node.arguments);
+  Static type = CheckArguments(scope, given, callee, range);
+  // A fn is inlined: what it declares as a bool may well be known at compile time.
+  if (type.kind == Static::kTensor && type.dtype == DType::kBool && type.rank == 0) type = Static();
+  return scope.Make(program::CallFn{id, std::move(given.arguments)}, range, std::move(type));
+}
+
+Value CallGraph(Scope& scope, const syntax::CallExpr& node, GraphId id, Range name_range,
+                Range range) {
+  const Graph& graph = scope.program.graphs[id];
+  Callee callee{"graph `" + graph.name + "`", &graph.signature.parameters, &graph.signature,
+                &graph.body.locals, graph.range};
+  RefuseTypeArgument(scope, node, callee.what);
+  Arguments given = ResolveArguments(scope, node.arguments);
+  Static type = CheckArguments(scope, given, callee, range);
+  if (!scope.MayUsePlaces()) {
+    scope
+        .Report(Code::kE0316, name_range,
+                fmt::format("`{}` is a graph; only graphs, and fns that graphs call, can call it",
+                            graph.name))
+        .AddNote(graph.range, "declared here");
+  }
+  return scope.Make(program::CallGraph{id, std::move(given.arguments)}, range, std::move(type));
+}
+
+void RefuseTypeArgument(Scope& scope, const syntax::CallExpr& node, const std::string& what) {
+  if (!node.type_argument.valid()) return;
+  scope.Report(Code::kE0410, scope.module.file.types[node.type_argument].range,
+               fmt::format("{} takes no type; only ops such as zeros do", what));
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,74 @@
+#include "compiler/check/calls/call_method.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/call_declared.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
+                                     const syntax::Name& name) {
+  const Static& type = receiver.type;
+  if (!type.known()) return std::nullopt;
+  if (type.kind == Static::kPlaces) {
+    scope.Report(
+        Code::kE0306, scope.program.exprs[receiver.id].range,
+        fmt::format("this is {}; a method is called on one of them: x[0].{}(...), or in a loop",
+                    scope.Describe(type), name.text));
+    return std::nullopt;
+  }
+  if (type.kind != Static::kPlace) {
+    const bool is_function = HasName(scope.module, name.text);
+    scope.Report(Code::kE0306, name.range,
+                 fmt::format("only places have methods, and this is {}{}", scope.Describe(type),
+                             is_function ? fmt::format("; write {}(x)", name.text) : ""));
+    return std::nullopt;
+  }
+  if (!type.actor.valid()) return std::nullopt;
+  MethodId id = FindMethod(scope.program, type.actor, name.text);
+  if (id.valid()) return id;
+  if (scope.checker.syntax_errors) return std::nullopt;
+  const Actor& actor = scope.program.actors[type.actor];
+  std::vector<std::string> candidates;
+  for (MethodId method : actor.methods) candidates.push_back(scope.program.methods[method].name);
+  Diagnostic& diagnostic =
+      scope.Report(Code::kE0312, name.range,
+                   fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
+  scope.checker.Suggest(diagnostic, name.range, name.text, candidates)
+      .AddNote(actor.range, "the actor is declared here");
+  return std::nullopt;
+}
+
+}  // namespace
+
+Value CallMethod(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
+                 Range range) {
+  Value receiver = ResolveValue(scope, callee.base);
+  std::optional<MethodId> id = FindMethodOf(scope, receiver, callee.name);
+  RefuseTypeArgument(scope, node, "a method");
+  Arguments given = ResolveArguments(scope, node.arguments);
+  Static type;
+  if (id) {
+    const Method& method = scope.program.methods[*id];
+    type = CheckArguments(scope, given,
+                          {"method `" + method.name + "`", &method.signature.parameters,
+                           &method.signature, &method.body.locals, method.range},
+                          range);
+  }
+  program::CallMethod call;
+  call.receiver = receiver.id;
+  call.name = callee.name.text;
+  call.name_range = callee.name.range;
+  call.arguments = std::move(given.arguments);
+  return scope.Make(std::move(call), range, std::move(type));
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,159 @@
+#include "compiler/check/calls/collective.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/call_declared.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+// In the order in which they may be given without a label.
+std::vector<std::string> ParametersOf(const CollectiveTraits& traits) {
+  if (traits.from == CollectiveTraits::kNobody) return {"places"};
+  if (traits.from == CollectiveTraits::kRoot) return {"x", "to"};
+  std::vector<std::string> names = {"xs"};
+  if (traits.reduces) names.push_back("reduction");
+  if (traits.to == CollectiveTraits::kRoot) names.push_back("root");
+  return names;
+}
+
+// Which argument each parameter gets, -1 for none; reports what does not fit.
+std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node,
+                                      const CollectiveTraits& traits, Range range) {
+  const std::vector<std::string> names = ParametersOf(traits);
+  std::vector<int> argument_of(names.size(), -1);
+  bool complete = true;
+  for (size_t i = 0; i < node.arguments.size(); ++i) {
+    const syntax::Argument& argument = node.arguments[i];
+    const Range at = argument.label ? argument.label->range : scope.Written(argument.value).range;
+    size_t target = i;
+    if (argument.label) {
+      target = std::find(names.begin(), names.end(), argument.label->text) - names.begin();
+    }
+    if (target >= names.size()) {
+      complete = false;
+      if (argument.label) {
+        Diagnostic& diagnostic =
+            scope.Report(Code::kE0403, at,
+                         fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
+                                     argument.label->text, fmt::join(names, ", ")));
+        scope.checker.Suggest(diagnostic, at, argument.label->text, names);
+      } else {
+        scope.Report(Code::kE0402, at,
+                     fmt::format("`{}` takes {}: {} {}", traits.name, fmt::join(names, ", "),
+                                 node.arguments.size(), "arguments are given"));
+      }
+    } else if (argument_of[target] >= 0) {
+      scope.Report(Code::kE0404, at, fmt::format("`{}` is given twice", names[target]));
+    } else {
+      argument_of[target] = static_cast<int>(i);
+    }
+  }
+  for (size_t i = 0; complete && i < names.size(); ++i) {
+    if (argument_of[i] >= 0 || names[i] == "root") continue;
+    scope.Report(Code::kE0401, range,
+                 fmt::format("`{}` takes `{}`, which is not given{}", traits.name, names[i],
+                             names[i] == "reduction" ? ": sum, prod, min, max or avg" : ""));
+    break;
+  }
+  return argument_of;
+}
+
+std::optional<Reduction> ResolveReduction(Scope& scope, const CollectiveTraits& traits,
+                                          syntax::ExprId id) {
+  const syntax::Expr& expr = scope.Written(id);
+  const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
+  if (name) {
+    if (auto reduction = ParseReduction(name->name)) return reduction;
+  }
+  const std::vector<std::string> names(std::begin(kReductionNames), std::end(kReductionNames));
+  Diagnostic& diagnostic =
+      scope.Report(Code::kE0406, expr.range,
+                   fmt::format("`{}` reduces by sum, prod, min, max or avg", traits.name));
+  if (name != nullptr && name->name == "mean") {  // nearer to `min`, which is something else
+    diagnostic.message += " (here it is `avg`)";
+    diagnostic.AddFix(expr.range, "avg");
+  } else if (name != nullptr) {
+    scope.checker.Suggest(diagnostic, expr.range, name->name, names);
+  }
+  return std::nullopt;
+}
+
+ExprId ResolvePlaces(Scope& scope, const CollectiveTraits& traits, syntax::ExprId id) {
+  Value places = ResolveValue(scope, id);
+  const Static& type = places.type;
+  const bool fits = !type.known() || type.kind == Static::kPlaces ||
+                    (type.kind == Static::kList &&
+                     (!type.parts[0].known() || type.parts[0].kind == Static::kPlace ||
+                      type.parts[0].kind == Static::kDevice));
+  if (!fits) {
+    scope.Report(
+        Code::kE0406, scope.Written(id).range,
+        fmt::format("`{}` takes a list of places; this is {}", traits.name, scope.Describe(type)));
+  }
+  return places.id;
+}
+
+}  // namespace
+
+Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKind kind,
+                        Range name_range, Range range) {
+  using Traits = CollectiveTraits;
+  const Traits& traits = TraitsOf(kind);
+  RefuseTypeArgument(scope, node, fmt::format("`{}`", traits.name));
+  if (!scope.MayUsePlaces()) {
+    scope.Report(
+        Code::kE0316, name_range,
+        fmt::format("`{}` works between places; only graphs, and fns that graphs call, can use "
+                    "it: actors know nothing of each other",
+                    traits.name));
+  }
+  const std::vector<int> argument_of = DistributeCollective(scope, node, traits, range);
+  CallCollective call{.kind = kind};
+  bool whole = true;
+  const auto given = [&](size_t i) {
+    whole &= argument_of[i] >= 0;
+    return argument_of[i] >= 0 ? node.arguments[argument_of[i]].value : syntax::ExprId();
+  };
+  if (traits.from == Traits::kNobody) {
+    if (auto id = given(0); id.valid()) call.places = ResolvePlaces(scope, traits, id);
+    return whole ? scope.Make(call, range, Static::Of(Static::kNothing)) : scope.Poison(range);
+  }
+  Static element;
+  if (auto id = given(0); id.valid()) {
+    Value values = ResolveValue(scope, id);
+    call.values = values.id;
+    element = values.type;
+    if (traits.from == Traits::kEach) {
+      element = values.type.kind == Static::kList ? values.type.parts[0] : Static();
+      if (values.type.known() && values.type.kind != Static::kList) {
+        scope.Report(Code::kE0406, scope.Written(id).range,
+                     fmt::format("`{}` takes a list with one value of each participant; this is {}",
+                                 traits.name, scope.Describe(values.type)));
+      }
+    }
+  }
+  if (traits.from == Traits::kRoot) {
+    if (auto id = given(1); id.valid()) call.places = ResolvePlaces(scope, traits, id);
+  }
+  if (traits.reduces) {
+    if (auto id = given(1); id.valid()) {
+      call.reduction = ResolveReduction(scope, traits, id);
+      whole &= call.reduction.has_value();
+    }
+  }
+  if (traits.from == Traits::kEach && traits.to == Traits::kRoot && argument_of.back() >= 0) {
+    call.root = ResolveInt(scope, node.arguments[argument_of.back()].value, "the root").id;
+  }
+  if (!whole) return scope.Poison(range);
+  return scope.Make(call, range, traits.to == Traits::kEach ? Static::List(element) : element);
+}
+
+}  // namespace cgraph::check

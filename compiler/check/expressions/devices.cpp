@@ -1,0 +1,44 @@
+#include "compiler/check/expressions/devices.h"
+
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/lookup.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+bool IsDeviceWord(const Scope& scope, const std::string& name) {
+  return (name == "cpu" || name == "gpu" || name == "node") && !IsOwnName(scope, name) &&
+         !HasName(scope.module, name);
+}
+
+std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, Range range) {
+  const syntax::Expr& base = scope.Written(node.base);
+  const auto* word = std::get_if<syntax::NameExpr>(&base.node);
+  const auto* field = std::get_if<syntax::FieldExpr>(&base.node);
+  const syntax::IndexExpr* on_node = nullptr;
+  if (field) {
+    on_node = std::get_if<syntax::IndexExpr>(&scope.Written(field->base).node);
+    if (!on_node) return std::nullopt;
+    word = std::get_if<syntax::NameExpr>(&scope.Written(on_node->base).node);
+    if (!word || word->name != "node") return std::nullopt;
+  }
+  if (!word || !IsDeviceWord(scope, word->name)) return std::nullopt;
+  const std::string& kind = field ? field->name.text : word->name;
+  bool one_each = node.subscripts.size() == 1 && node.subscripts[0].valid() &&
+                  (!on_node || (on_node->subscripts.size() == 1 && on_node->subscripts[0].valid()));
+  if ((kind != "cpu" && kind != "gpu") || !one_each) {
+    scope.Report(Code::kE0421, range,
+                 "a device is cpu[i], gpu[i], node[j].cpu[i] or node[j].gpu[i]");
+    return scope.Poison(range);
+  }
+  DeviceRef device;
+  device.kind = kind == "cpu" ? DeviceRef::kCpu : DeviceRef::kGpu;
+  if (on_node) device.node = ResolveInt(scope, on_node->subscripts[0], "the number of a node").id;
+  device.index = ResolveInt(scope, node.subscripts[0], "the number of a device").id;
+  return scope.Make(device, range, Static::Of(Static::kDevice));
+}
+
+}  // namespace cgraph::check

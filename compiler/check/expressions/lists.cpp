@@ -1,0 +1,97 @@
+#include "compiler/check/expressions/lists.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/expressions/visit.h"
+#include "compiler/check/scope/declare_local.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+Static ElementOf(Scope& scope, const Value& list) {
+  const Static& type = list.type;
+  switch (type.kind) {
+    case Static::kUnknown: return Static();
+    case Static::kList: return type.parts[0];
+    case Static::kPlaces:
+      if (type.indices == 1) {
+        Static place = Static::Of(Static::kPlace);
+        place.actor = type.actor;
+        return place;
+      }
+      scope.Report(
+          Code::kE0416, scope.program.exprs[list.id].range,
+          fmt::format("an array of places with {} indices is no list; go over each index and "
+                      "name one place by all of them",
+                      type.indices));
+      return Static();
+    default: break;
+  }
+  const char* mend = type.kind == Static::kInt      ? "; a range is written 0..n"
+                     : type.kind == Static::kTensor ? "; `for i in 0..n` and x[i] take its rows"
+                                                    : "";
+  scope.Report(Code::kE0416, scope.program.exprs[list.id].range,
+               fmt::format("`for` goes over a list, a range or an array of places; this is {}{}",
+                           scope.Describe(type), mend));
+  return Static();
+}
+
+Value Visit(Scope& scope, const syntax::TupleExpr& node, Range range) {
+  Tuple resolved;
+  std::vector<Static> parts;
+  std::vector<std::string> names;
+  std::map<std::string, Range> first;
+  for (const syntax::Argument& field : node.fields) {
+    Value value = ResolveValue(scope, field.value);
+    std::string name = field.label ? field.label->text : "";
+    Range field_range = field.label ? field.label->range : scope.Written(field.value).range;
+    if (field.label) {
+      auto [known, added] = first.emplace(name, field_range);
+      if (!added) {
+        scope.Report(Code::kE0302, field_range, fmt::format("field `{}` is given twice", name))
+            .AddNote(known->second, "the first one is here");
+      }
+    }
+    resolved.fields.push_back({name, value.id, field_range});
+    parts.push_back(std::move(value.type));
+    names.push_back(std::move(name));
+  }
+  return scope.Make(std::move(resolved), range, Static::Tuple(std::move(parts), std::move(names)));
+}
+
+Value Visit(Scope& scope, const syntax::ListExpr& node, Range range) {
+  List resolved;
+  Static element;
+  for (size_t i = 0; i < node.items.size(); ++i) {
+    Value value = ResolveValue(scope, node.items[i]);
+    resolved.items.push_back(value.id);
+    element = i == 0 ? value.type : Join(element, value.type);
+  }
+  return scope.Make(std::move(resolved), range, Static::List(std::move(element)));
+}
+
+Value Visit(Scope& scope, const syntax::Comprehension& node, Range range) {
+  Comprehension resolved;
+  scope.names.OpenBlock();
+  for (const syntax::Comprehension::Clause& clause : node.clauses) {
+    Comprehension::Clause row;
+    Value list = ResolveValue(scope, clause.list);
+    row.list = list.id;
+    row.tuple_pattern = clause.tuple_pattern;
+    row.pattern = DeclarePattern(scope, clause.pattern, clause.tuple_pattern,
+                                 scope.Written(clause.list).range, ElementOf(scope, list), false);
+    if (clause.condition.valid()) row.condition = ResolveCondition(scope, clause.condition).id;
+    resolved.clauses.push_back(std::move(row));
+  }
+  Value element = ResolveValue(scope, node.element);
+  resolved.element = element.id;
+  scope.names.CloseBlock();
+  return scope.Make(std::move(resolved), range, Static::List(std::move(element.type)));
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,41 @@
+// Literals and names by themselves.
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/expressions/visit.h"
+#include "compiler/check/scope/lookup.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+Value Visit(Scope& scope, const syntax::IntLiteral& node, Range range) {
+  return scope.Make(IntLiteral{node.value}, range, Static::Of(Static::kInt));
+}
+
+Value Visit(Scope& scope, const syntax::FloatLiteral& node, Range range) {
+  return scope.Make(FloatLiteral{node.value}, range, Static::Of(Static::kFloat));
+}
+
+Value Visit(Scope& scope, const syntax::BoolLiteral& node, Range range) {
+  return scope.Make(BoolLiteral{node.value}, range, Static::Of(Static::kBool));
+}
+
+Value Visit(Scope& scope, const syntax::NameExpr& node, Range range) {
+  return ResolveName(scope, node.name, range);
+}
+
+Value Visit(Scope& scope, const syntax::QuantityLiteral&, Range range) {
+  scope.Report(Code::kE0425, range, "a number with a unit can stand in a graph's `timeout` only");
+  return scope.Poison(range);
+}
+
+Value Visit(Scope& scope, const syntax::StringLiteral& node, Range range) {
+  StringLiteral resolved;
+  resolved.texts = node.texts;
+  for (syntax::ExprId id : node.exprs) {
+    resolved.exprs.push_back(ResolveCompileTime(scope, id, "what a string takes in").id);
+  }
+  return scope.Make(std::move(resolved), range, Static::Of(Static::kStr));
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,147 @@
+// Fields `t.scores` and subscripts `xs[i]`.
+#include <fmt/format.h>
+
+#include "compiler/check/expressions/devices.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/expressions/visit.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/lookup.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+Static FieldType(Scope& scope, const Static& base, const syntax::Name& name) {
+  if (!base.known()) return Static();
+  if (base.kind == Static::kTuple) {
+    for (size_t i = 0; i < base.parts.size(); ++i) {
+      if (base.names[i] == name.text) return base.parts[i];
+    }
+    Diagnostic& diagnostic = scope.Report(Code::kE0313, name.range,
+                                          fmt::format("the tuple has no field `{}`", name.text));
+    scope.checker.Suggest(diagnostic, name.range, name.text, base.names);
+    return Static();
+  }
+  if (base.kind == Static::kPlace && base.actor.valid() &&
+      FindMethod(scope.program, base.actor, name.text).valid()) {
+    scope.Report(Code::kE0305, name.range,
+                 fmt::format("`{0}` is a method; a call has parentheses: {0}(...)", name.text));
+    return Static();
+  }
+  const bool is_shape = base.kind == Static::kTensor && name.text == "shape";
+  scope.Report(Code::kE0313, name.range,
+               fmt::format("only tuples have fields, and this is {}{}", scope.Describe(base),
+                           is_shape ? "; a dimension is named in the type, x: f32[n, m]" : ""));
+  return Static();
+}
+
+Static PlacesIndexType(Scope& scope, const Static& base, const std::vector<Value>& subscripts,
+                       Range range) {
+  if (static_cast<int>(subscripts.size()) != base.indices) {
+    scope.Report(Code::kE0418, range,
+                 fmt::format("{} has {} {}, and {} {} given", scope.Describe(base), base.indices,
+                             base.indices == 1 ? "index" : "indices", subscripts.size(),
+                             subscripts.size() == 1 ? "is" : "are"));
+    return Static();
+  }
+  Static place = Static::Of(Static::kPlace);
+  place.actor = base.actor;
+  for (const Value& subscript : subscripts) {  // a list for each index that is a range
+    if (!subscript.type.known()) return Static();
+    if (subscript.type.kind == Static::kList) place = Static::List(std::move(place));
+  }
+  return place;
+}
+
+Static TupleIndexType(Scope& scope, const Static& base, const Value& subscript) {
+  if (!subscript.id.valid()) return base;
+  const auto* literal = std::get_if<IntLiteral>(&scope.program.exprs[subscript.id].node);
+  if (!literal) return Static();
+  if (literal->value >= 0 && literal->value < static_cast<int64_t>(base.parts.size())) {
+    return base.parts[literal->value];
+  }
+  scope.Report(
+      Code::kE0418, scope.program.exprs[subscript.id].range,
+      fmt::format("the tuple has {} fields; there is no {}", base.parts.size(), literal->value));
+  return Static();
+}
+
+Static IndexType(Scope& scope, const Value& base, const std::vector<Value>& subscripts,
+                 Range range) {
+  const Static& type = base.type;
+  for (const Value& subscript : subscripts) {
+    Static::Kind kind = subscript.type.kind;
+    bool late = kind == Static::kTensor;
+    bool fits = !subscript.type.known() || kind == Static::kInt || kind == Static::kList ||
+                (late && (type.kind == Static::kTensor || !type.known()));
+    if (fits) continue;
+    scope.Report(Code::kE0418, scope.program.exprs[subscript.id].range,
+                 fmt::format("a subscript is a compile-time int or a range a..b; this is {}",
+                             scope.Describe(subscript.type)));
+    return Static();
+  }
+  if (type.kind == Static::kPlaces) return PlacesIndexType(scope, type, subscripts, range);
+  if (!type.known()) return Static();
+  bool indexable =
+      type.kind == Static::kTensor || type.kind == Static::kList || type.kind == Static::kTuple;
+  if (!indexable || (type.kind == Static::kTensor && type.rank == 0)) {
+    scope.Report(
+        Code::kE0418, range,
+        fmt::format("only lists, tuples, arrays of places and tensors with dimensions have "
+                    "subscripts; this is {}",
+                    scope.Describe(type)));
+    return Static();
+  }
+  if (subscripts.size() != 1) {
+    scope.Report(Code::kE0418, range,
+                 fmt::format("{} takes one subscript at a time: x[i][j]", scope.Describe(type)));
+    return Static();
+  }
+  const Static& subscript = subscripts[0].type;
+  if (type.kind == Static::kTuple) return TupleIndexType(scope, type, subscripts[0]);
+  if (subscript.kind == Static::kList) return type;  // a range
+  if (subscript.kind != Static::kInt) return Static();
+  if (type.kind == Static::kList) return type.parts[0];
+  return Static::Tensor(type.dtype, type.rank < 0 ? -1 : type.rank - 1);
+}
+
+}  // namespace
+
+Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
+  if (const std::string* qualifier = QualifierOf(scope, node.base)) {
+    Found found =
+        FindQualified(scope.checker, scope.module, *qualifier, node.name.text, node.name.range);
+    if (found.symbol) return ResolveSymbol(scope, *found.symbol, node.name.text, range);
+    if (found.reported || scope.checker.syntax_errors) return scope.Poison(range);
+    Diagnostic& diagnostic =
+        scope.Report(Code::kE0301, node.name.range,
+                     fmt::format("`{}` declares no `{}`", *qualifier, node.name.text));
+    scope.checker.Suggest(diagnostic, node.name.range, node.name.text,
+                          QualifiedNames(scope.module, *qualifier));
+    return scope.Poison(range);
+  }
+  Value base = ResolveValue(scope, node.base);
+  Static type = FieldType(scope, base.type, node.name);
+  return scope.Make(Field{base.id, node.name.text, node.name.range}, range, std::move(type));
+}
+
+Value Visit(Scope& scope, const syntax::IndexExpr& node, Range range) {
+  if (auto device = ResolveDevice(scope, node, range)) return *device;
+  Value base = ResolveValue(scope, node.base);
+  Index resolved;
+  resolved.base = base.id;
+  std::vector<Value> subscripts;
+  for (syntax::ExprId id : node.subscripts) {
+    // `:` is everything, like a range.
+    subscripts.push_back(id.valid() ? ResolveValue(scope, id)
+                                    : Value{ExprId(), Static::List(Static::Of(Static::kInt))});
+    resolved.subscripts.push_back(subscripts.back().id);
+  }
+  Static type = IndexType(scope, base, subscripts, range);
+  return scope.Make(std::move(resolved), range, std::move(type));
+}
+
+}  // namespace cgraph::check

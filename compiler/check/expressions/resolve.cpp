@@ -1,0 +1,74 @@
+#include "compiler/check/expressions/resolve.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check/expressions/visit.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+Value Resolve(Scope& scope, syntax::ExprId id) {
+  const syntax::Expr& expr = scope.Written(id);
+  return std::visit([&](const auto& node) { return Visit(scope, node, expr.range); }, expr.node);
+}
+
+Value ResolveValue(Scope& scope, syntax::ExprId id) {
+  Value value = Resolve(scope, id);
+  if (value.type.kind == Static::kNothing) {
+    scope.Report(Code::kE0427, scope.Written(id).range,
+                 "this call has no result, so it is no value");
+    value.type = Static();
+  } else if (value.type.kind == Static::kDims) {
+    scope.Report(
+        Code::kE0427, scope.Written(id).range,
+        "a run of dimensions is no value; size(s) is the number of its elements, rank(s) that "
+        "of its dimensions");
+    value.type = Static();
+  }
+  return value;
+}
+
+Value ResolveCompileTime(Scope& scope, syntax::ExprId id, const char* what) {
+  Value value = ResolveValue(scope, id);
+  if (value.type.kind != Static::kTensor) return value;
+  scope.Report(Code::kE0420, scope.Written(id).range,
+               fmt::format("{} must be known at compile time; this is {}", what,
+                           scope.Describe(value.type)));
+  value.type = Static();
+  return value;
+}
+
+Value ResolveInt(Scope& scope, syntax::ExprId id, const char* what) {
+  Value value = ResolveCompileTime(scope, id, what);
+  if (value.type.known() && value.type.kind != Static::kInt) {
+    scope.Report(
+        Code::kE0420, scope.Written(id).range,
+        fmt::format("{} is a compile-time int; this is {}", what, scope.Describe(value.type)));
+  }
+  return value;
+}
+
+Value ResolveCondition(Scope& scope, syntax::ExprId id) {
+  Value value = ResolveValue(scope, id);
+  if (!value.type.known() || value.type.kind == Static::kBool) return value;
+  bool late = value.type.kind == Static::kTensor;
+  scope.Report(
+      Code::kE0415, scope.Written(id).range,
+      fmt::format("a condition is a compile-time bool; this is {}{}", scope.Describe(value.type),
+                  late ? ", whose value is known only while running" : ""));
+  return value;
+}
+
+ExprId ResolveIndexRange(Scope& scope, syntax::ExprId id) {
+  Value value = ResolveCompileTime(scope, id, "the index of an array of places");
+  if (value.type.known() && value.type.kind != Static::kList) {
+    scope.Report(Code::kE0416, scope.Written(id).range,
+                 fmt::format("the index of an array of places goes over a range, 0..n; this is {}",
+                             scope.Describe(value.type)));
+  }
+  return value.id;
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,27 @@
+// Expressions, and what a place for a value may ask of one; visit.h has a function for each kind.
+#ifndef CGRAPH_COMPILER_CHECK_EXPRESSIONS_RESOLVE_H_
+#define CGRAPH_COMPILER_CHECK_EXPRESSIONS_RESOLVE_H_
+
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+// Also what has no value: a call without a result.
+Value Resolve(Scope& scope, syntax::ExprId id);
+
+// A value, or poison.
+Value ResolveValue(Scope& scope, syntax::ExprId id);
+
+// A value that is known at compile time: no tensor. `what` names the place of it, for messages.
+Value ResolveCompileTime(Scope& scope, syntax::ExprId id, const char* what);
+
+Value ResolveInt(Scope& scope, syntax::ExprId id, const char* what);
+
+Value ResolveCondition(Scope& scope, syntax::ExprId id);
+
+// Whether the range is a list of ints, as the index of a place array must be.
+program::ExprId ResolveIndexRange(Scope& scope, syntax::ExprId id);
+
+}  // namespace cgraph::check
+
+#endif  // CGRAPH_COMPILER_CHECK_EXPRESSIONS_RESOLVE_H_

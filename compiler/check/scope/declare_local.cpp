@@ -1,0 +1,77 @@
+#include "compiler/check/scope/declare_local.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+LocalId DeclareLocal(Scope& scope, const syntax::Name& name, Static type, bool is_var) {
+  const LocalId id = scope.names.AddRow({name.text, is_var, name.range}, std::move(type));
+  if (name.text == "_") return id;  // takes a value that nobody wants
+  if (name.text == "none") {
+    scope.Report(
+        Code::kE0318, name.range,
+        "`none` fills a list element that is not yet assigned and cannot be declared; choose "
+        "another name");
+    return id;
+  }
+  Range first;
+  if (const auto known = scope.names.Find(name.text)) {
+    first = scope.names.row(*known).range;
+  } else if (const auto dim = scope.dims.Find(name.text)) {
+    first = scope.signature->dim_variables[*dim].range;
+  } else if (scope.actor.valid()) {
+    auto state = scope.checker.state_names.find({scope.actor, name.text});
+    if (state != scope.checker.state_names.end()) first = scope.program.states[state->second].range;
+  }
+  if (first.valid()) {
+    scope
+        .Report(
+            Code::kE0303, name.range,
+            fmt::format("`{}` is a name of this body already and would be hidden; choose another "
+                        "name, or assign to a `var`",
+                        name.text))
+        .AddNote(first, "it is declared here");
+  }
+  scope.names.SetMeaning(name.text, id);
+  return id;
+}
+
+std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
+                                    bool tuple, Range range, const Static& type, bool is_var) {
+  std::vector<Static> parts(names.size());
+  if (!tuple) {
+    parts[0] = type;
+  } else if (type.kind == Static::kTuple) {
+    if (type.parts.size() == names.size()) {
+      parts = type.parts;
+    } else {
+      scope.Report(Code::kE0417, range,
+                   fmt::format("the pattern has {} names and the tuple {} fields", names.size(),
+                               type.parts.size()));
+    }
+  } else if (type.kind == Static::kList) {
+    parts.assign(names.size(), type.parts[0]);
+  } else if (type.known()) {
+    scope.Report(Code::kE0417, range,
+                 fmt::format("a pattern of several names takes a tuple or a list; this is {}",
+                             scope.Describe(type)));
+  }
+  std::vector<LocalId> locals;
+  for (size_t i = 0; i < names.size(); ++i) {
+    locals.push_back(DeclareLocal(scope, names[i], is_var ? Static() : parts[i], is_var));
+  }
+  return locals;
+}
+
+void InheritActor(Scope& scope, ActorId actor) {
+  for (const Parameter& parameter : scope.program.actors[actor].parameters) {
+    DeclareLocal(scope, {parameter.name, parameter.range}, scope.Declared(parameter.type), false);
+  }
+  scope.actor = actor;  // last: a state with the name of a parameter was reported at the actor
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,59 @@
+// The local names of one body: what each means now, and of what type it is.
+//
+// A name means a row of the declaration's table until its block ends. The table and the types grow
+// only; a row without a name is a value that nobody can read.
+#ifndef CGRAPH_COMPILER_CHECK_SCOPE_LOCAL_NAMES_H_
+#define CGRAPH_COMPILER_CHECK_SCOPE_LOCAL_NAMES_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/check/known/static_type.h"
+
+namespace cgraph::check {
+
+class LocalNames {
+ public:
+  using Rows = Table<program::LocalId, program::Local>;
+
+  explicit LocalNames(Rows* rows) : rows_(rows) {}
+
+  const Rows* rows() const { return rows_; }
+  const program::Local& row(program::LocalId id) const { return (*rows_)[id]; }
+  const Static& type(program::LocalId id) const { return types_[id.index]; }
+  void set_type(program::LocalId id, Static type) { types_[id.index] = std::move(type); }
+  program::LocalId AddRow(program::Local row, Static type);
+
+  std::optional<program::LocalId> Find(const std::string& name) const;
+  // Until the end of the block.
+  void SetMeaning(const std::string& name, program::LocalId id);
+  void OpenBlock() { blocks_.push_back(undo_.size()); }
+  void CloseBlock();
+  void ListTo(std::vector<std::string>& names) const;
+
+  void Use(program::LocalId id) { used_.insert(id); }
+  bool IsUsed(program::LocalId id) const { return used_.count(id) != 0; }
+
+  // While they hide, only rows made from then on may be read: a default or an attribute stands
+  // outside of its declaration.
+  void Hide(bool hide) { hidden_below_ = hide ? rows_->size() : 0; }
+  bool IsHidden(program::LocalId id) const { return id.index < hidden_below_; }
+
+ private:
+  Rows* rows_;
+  std::vector<Static> types_;  // by LocalId
+  std::map<std::string, program::LocalId> names_;
+  // What each name meant before, to be put back at the end of its block.
+  std::vector<std::pair<std::string, std::optional<program::LocalId>>> undo_;
+  std::vector<size_t> blocks_;  // the size of undo_ where each began
+  std::set<program::LocalId> used_;
+  size_t hidden_below_ = 0;
+};
+
+}  // namespace cgraph::check
+
+#endif  // CGRAPH_COMPILER_CHECK_SCOPE_LOCAL_NAMES_H_

@@ -1,0 +1,203 @@
+#include "compiler/check/scope/lookup.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "compiler/check/expressions/devices.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/scope.h"
+#include "compiler/check/types/resolve_dim.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+std::optional<Value> ResolveOwnName(Scope& scope, const std::string& name, Range range) {
+  if (const auto id = scope.names.Find(name)) {
+    scope.names.Use(*id);
+    if (!scope.names.IsHidden(*id)) return scope.Make(LocalRef{*id}, range, scope.names.type(*id));
+    scope
+        .Report(
+            Code::kE0316, range,
+            fmt::format("`{}` is a parameter; a default value and an attribute are the same for "
+                        "every call and can use consts only",
+                        name))
+        .AddNote(scope.names.row(*id).range, "declared here");
+    return scope.Poison(range);
+  }
+  if (scope.actor.valid()) {
+    auto state = scope.checker.state_names.find({scope.actor, name});
+    if (state != scope.checker.state_names.end()) {
+      const TypeId type = scope.program.states[state->second].type;
+      Static known = StaticOf(scope.program, type);
+      if (known.kind == Static::kTensor) {
+        known.declared = {type, nullptr, &scope.program.actors[scope.actor].locals};
+      }
+      return scope.Make(StateRef{state->second}, range, std::move(known));
+    }
+  }
+  const auto dim = scope.dims.Find(name);
+  if (!dim) return std::nullopt;
+  if (scope.in_type) scope.dims.AddUse(*dim, range);
+  bool run = scope.signature->dim_variables[*dim].run;
+  // In a body an extent may be dynamic; in types and costs it counts as an integer.
+  bool integer = scope.in_type || scope.site == Site::kOp;
+  Static type = Static::Of(run ? Static::kDims : integer ? Static::kInt : Static::kUnknown);
+  return scope.Make(DimRef{*dim}, range, type);
+}
+
+// A new dimension variable, where the type being resolved may bring one.
+std::optional<Value> ResolveDimName(Scope& scope, const std::string& name, Range range) {
+  if (std::isupper(static_cast<unsigned char>(name[0]))) return std::nullopt;
+  Found found = FindName(scope.checker, scope.module, name, range);
+  if (found.reported) return scope.Poison(range);
+  if (found.symbol && std::holds_alternative<ConstId>(found.symbol->node)) {
+    scope
+        .Report(Code::kE0319, range,
+                fmt::format("`{}` is declared in the file, but as a dimension a name with a small "
+                            "initial is a dimension variable; give the const a capital initial",
+                            name))
+        .AddNote(found.symbol->range, "declared here");
+    return scope.Poison(range);
+  }
+  std::optional<DimVariableId> id = DimVariable(scope, name, false, *scope.in_type, range);
+  if (!id) return scope.Poison(range);
+  scope.dims.AddUse(*id, range);
+  return scope.Make(DimRef{*id}, range, Static::Of(Static::kInt));
+}
+
+// Where a `let` or `var` behind `use` declares the name.
+std::optional<Range> DeclaredLater(const Scope& scope, const std::vector<syntax::StatementId>& ids,
+                                   const std::string& name, Range use) {
+  auto in_pattern = [&](const syntax::Pattern& pattern) -> std::optional<Range> {
+    for (const syntax::Name& declared : pattern.names) {
+      if (declared.text == name && declared.range.begin > use.begin) return declared.range;
+    }
+    return std::nullopt;
+  };
+  for (syntax::StatementId id : ids) {
+    const auto& node = scope.module.file.statements[id].node;
+    std::optional<Range> found;
+    if (const auto* let = std::get_if<syntax::Let>(&node)) found = in_pattern(let->pattern);
+    if (const auto* var = std::get_if<syntax::Var>(&node)) found = in_pattern(var->pattern);
+    if (const auto* loop = std::get_if<syntax::For>(&node)) {
+      found = DeclaredLater(scope, loop->body, name, use);
+    }
+    if (const auto* branch = std::get_if<syntax::If>(&node)) {
+      found = DeclaredLater(scope, branch->then_body, name, use);
+      if (!found) found = DeclaredLater(scope, branch->else_body, name, use);
+    }
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Value ResolveName(Scope& scope, const std::string& name, Range range) {
+  if (name == "none") return scope.Make(NoneLiteral(), range, Static());
+  if (auto own = ResolveOwnName(scope, name, range)) return *own;
+  if (scope.in_type) {
+    if (auto dim = ResolveDimName(scope, name, range)) return *dim;
+  }
+  Found found = FindName(scope.checker, scope.module, name, range);
+  if (found.reported) return scope.Poison(range);
+  if (found.symbol) return ResolveSymbol(scope, *found.symbol, name, range);
+  return ReportUnknownName(scope, name, range);
+}
+
+Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name, Range range) {
+  if (const auto* id = std::get_if<ConstId>(&symbol.node)) {
+    if (scope.of_const.valid()) scope.checker.const_uses[scope.of_const].push_back(*id);
+    return scope.Make(ConstRef{*id}, range, scope.checker.const_types[*id]);
+  }
+  if (const auto* id = std::get_if<PlaceId>(&symbol.node)) {
+    const Place& place = scope.program.places[*id];
+    if (!scope.MayUsePlaces()) {
+      scope
+          .Report(
+              Code::kE0316, range,
+              fmt::format("`{}` is a place; only graphs, and fns that graphs call, can use places: "
+                          "actors know nothing of each other",
+                          name))
+          .AddNote(symbol.range, "declared here");
+      return scope.Poison(range);
+    }
+    Static type = Static::Of(place.indices.empty() ? Static::kPlace : Static::kPlaces);
+    type.actor = place.actor;
+    type.indices = static_cast<int>(place.indices.size());
+    return scope.Make(PlaceRef{*id}, range, type);
+  }
+  if (std::holds_alternative<Refused>(symbol.node)) return scope.Poison(range);
+  const char* kind = std::holds_alternative<ActorId>(symbol.node)       ? "an actor"
+                     : std::holds_alternative<GraphId>(symbol.node)     ? "a graph"
+                     : std::holds_alternative<OpId>(symbol.node)        ? "an op"
+                     : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
+                                                                        : "a fn";
+  scope.Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value", name, kind))
+      .AddNote(symbol.range, "declared here");
+  return scope.Poison(range);
+}
+
+bool IsOwnName(const Scope& scope, const std::string& name) {
+  return scope.names.Find(name) || scope.dims.Find(name) ||
+         (scope.actor.valid() && scope.checker.state_names.count({scope.actor, name}));
+}
+
+const std::string* QualifierOf(const Scope& scope, syntax::ExprId id) {
+  const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(id).node);
+  if (!name || IsOwnName(scope, name->name) || HasName(scope.module, name->name)) return nullptr;
+  return IsQualifier(scope.module, name->name) ? &name->name : nullptr;
+}
+
+Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend) {
+  if (scope.checker.syntax_errors) return scope.Poison(range);
+  if (IsDeviceWord(scope, name)) {
+    scope.Report(Code::kE0421, range,
+                 "a device is written with its number: cpu[0], gpu[0], node[1].gpu[0]");
+    return scope.Poison(range);
+  }
+  if (scope.signature && scope.FindGeneric(name)) {
+    scope.Report(Code::kE0305, range,
+                 fmt::format("`{}` is a dtype variable, not a value; it can stand in types and in "
+                             "width({})",
+                             name, name));
+    return scope.Poison(range);
+  }
+  if (IsQualifier(scope.module, name)) {
+    scope.Report(
+        Code::kE0305, range,
+        fmt::format("`{0}` is an imported file, not a value; write `{0}.` and one of its names",
+                    name));
+    return scope.Poison(range);
+  }
+  if (auto later = scope.body ? DeclaredLater(scope, *scope.body, name, range) : std::nullopt) {
+    scope
+        .Report(Code::kE0301, range,
+                fmt::format(
+                    "`{}` is not declared yet: values flow from top to bottom, and what the next "
+                    "execution needs of this one is kept in a state",
+                    name))
+        .AddNote(*later, "it is declared here");
+    return scope.Poison(range);
+  }
+  std::vector<std::string> candidates = VisibleNames(scope.module);
+  scope.names.ListTo(candidates);
+  scope.dims.ListTo(candidates);
+  if (scope.actor.valid()) {
+    for (StateId id : scope.program.actors[scope.actor].states) {
+      candidates.push_back(scope.program.states[id].name);
+    }
+  }
+  Diagnostic& diagnostic =
+      scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
+  if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);
+  scope.checker.Suggest(diagnostic, range, name, candidates);
+  if (diagnostic.fixes.empty()) diagnostic.message += mend;
+  return scope.Poison(range);
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,23 @@
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+std::optional<program::GenericId> Scope::FindGeneric(const std::string& name) const {
+  if (!signature) return std::nullopt;
+  for (program::GenericId id : signature->generics.Ids()) {
+    if (signature->generics[id].name == name) return id;
+  }
+  return std::nullopt;
+}
+
+Static Scope::Declared(program::TypeId type) const {
+  Static known = StaticOf(program, type);
+  if (known.kind == Static::kTensor) known.declared = {type, signature, names.rows()};
+  return known;
+}
+
+Value Scope::Make(decltype(program::Expr::node) node, Range range, Static type) {
+  return {program.exprs.Add({std::move(node), range}), std::move(type)};
+}
+
+}  // namespace cgraph::check

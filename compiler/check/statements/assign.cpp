@@ -1,0 +1,128 @@
+#include "compiler/check/statements/assign.h"
+
+#include <fmt/format.h>
+
+#include "compiler/check/expressions/operators.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/names.h"
+#include "compiler/check/scope/declare_local.h"
+#include "compiler/check/scope/lookup.h"
+#include "compiler/check/scope/scope.h"
+#include "compiler/check/types/expect.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
+  const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
+  if (!name) {
+    scope.Report(Code::kE0412, expr.range,
+                 "only a `var`, a state, or an element of one can be assigned to");
+    return false;
+  }
+  if (name->name != "none" && !IsOwnName(scope, name->name) && !HasName(scope.module, name->name)) {
+    ReportUnknownName(scope, name->name, expr.range,
+                      "; `let` declares a name, `var` one that is assigned again");
+    // What follows uses the name as if it were declared: the fault is this one.
+    DeclareLocal(scope, {name->name, expr.range}, Static(), /*is_var=*/true);
+    return false;
+  }
+  Value target = ResolveName(scope, name->name, expr.range);
+  const auto& node = scope.program.exprs[target.id].node;
+  if (const auto* state = std::get_if<StateRef>(&node)) {
+    assign.state = state->state;
+    return true;
+  }
+  if (const auto* local = std::get_if<LocalRef>(&node)) {
+    const Local& row = scope.names.row(local->local);
+    assign.local = local->local;
+    if (row.is_var) return true;
+    scope
+        .Report(
+            Code::kE0411, expr.range,
+            fmt::format("`{}` is not a `var`, so its value stays; declare it with `var` to assign "
+                        "to it",
+                        name->name))
+        .AddNote(row.range, "declared here");
+    return false;
+  }
+  if (!std::holds_alternative<NoneLiteral>(node) || name->name == "none") {
+    scope.Report(
+        Code::kE0411, expr.range,
+        fmt::format("`{}` cannot be assigned to; only a `var` or a state can", name->name));
+  }
+  return false;
+}
+
+// `v`, `v[i]`, `v[i][j]`: a name and one subscript per index.
+bool ResolveTarget(Scope& scope, syntax::ExprId id, Assign& assign) {
+  const syntax::Expr* expr = &scope.Written(id);
+  std::vector<const syntax::IndexExpr*> indices;
+  while (const auto* index = std::get_if<syntax::IndexExpr>(&expr->node)) {
+    indices.push_back(index);
+    expr = &scope.Written(index->base);
+  }
+  bool known = ResolveTargetName(scope, *expr, assign);
+  for (auto index = indices.rbegin(); index != indices.rend(); ++index) {
+    bool one = (*index)->subscripts.size() == 1 && (*index)->subscripts[0].valid();
+    if (!one) {
+      scope.Report(Code::kE0412, expr->range,
+                   "an assignment takes one subscript at a time: v[i][j] = e");
+      return false;
+    }
+    Value subscript = ResolveInt(scope, (*index)->subscripts[0], "the subscript of an assignment");
+    assign.subscripts.push_back(subscript.id);
+  }
+  return known;
+}
+
+// An element of a list can be assigned; a row of a tensor cannot.
+void CheckElementTarget(Scope& scope, const Assign& assign, Range range) {
+  if (!assign.state.valid()) return;
+  TypeId type = scope.program.states[assign.state].type;
+  for (size_t i = 0; i < assign.subscripts.size(); ++i) {
+    const auto* list = std::get_if<ListType>(&scope.program.types[type].node);
+    if (!list) {
+      if (IsPoison(scope.program.types[type])) return;
+      scope
+          .Report(
+              Code::kE0412, range,
+              fmt::format("only elements of a list can be assigned; for a row of a tensor write "
+                          "`{0} = update_row({0}, row, at: i)`",
+                          scope.program.states[assign.state].name))
+          .AddNote(scope.program.states[assign.state].range, "the state is declared here");
+      return;
+    }
+    type = list->element;
+  }
+}
+
+}  // namespace
+
+std::optional<Statement> ResolveAssign(Scope& scope, const syntax::Assign& node, Range range) {
+  Assign assign;
+  bool known = ResolveTarget(scope, node.target, assign);
+  Value value = ResolveValue(scope, node.value);
+  if (!known) return std::nullopt;
+  assign.value = value.id;
+  CheckElementTarget(scope, assign, scope.Written(node.target).range);
+  Static given = value.type;
+  if (node.compound) {
+    assign.compound = *node.compound;
+    Static before = assign.state.valid() && assign.subscripts.empty()
+                        ? StaticOf(scope.program, scope.program.states[assign.state].type)
+                        : Static();
+    given = BinaryType(scope, *assign.compound, before, given, range);
+  }
+  if (assign.state.valid() && assign.subscripts.empty()) {
+    const State& state = scope.program.states[assign.state];
+    ExpectType(scope, state.type, given, scope.Written(node.value).range,
+               fmt::format("state `{}`", state.name), state.range);
+  }
+  return Statement{std::move(assign), range};
+}
+
+}  // namespace cgraph::check
