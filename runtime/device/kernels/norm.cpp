@@ -3,39 +3,40 @@
 #include <cmath>
 
 #include "runtime/device/kernels/rows.h"
+#include "runtime/device/numbers/binary_format.h"
 
 namespace cgraph::device {
 namespace {
 
 // The mean of a row, and what brings its deviations to unit variance.
-struct Moments { double mean, scale; };
 template <typename C>
-CGRAPH_INLINE Moments MomentsOf(const C* x, int64_t count, double epsilon) {
-  const double mean = SumOfTerms<C>(count, [x](int64_t i) { return x[i]; }) / count;
-  const C center = static_cast<C>(mean);
-  const double squares = SumOfTerms<C>(count, [=](int64_t i) {
-    const C deviation = x[i] - center;
-    return deviation * deviation;
+struct Moments { C mean, scale; };
+template <typename C>
+CGRAPH_INLINE Moments<C> MomentsOf(const C* x, int64_t count, double epsilon) {
+  const double per = 1 / static_cast<double>(count);
+  const C mean = static_cast<C>(
+      per * SumOver<C>(count, [x](C sum, int64_t i) { return sum + x[i]; }));
+  const double squares = SumOver<C>(count, [=](C sum, int64_t i) {
+    const C deviation = x[i] - mean;
+    return Fma(deviation, deviation, sum);
   });
-  return {mean, 1 / std::sqrt(squares / count + epsilon)};
+  return {mean, C(1) / std::sqrt(static_cast<C>(squares * per + epsilon))};
 }
 
 template <typename C>
 struct LayerNormRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double epsilon) {
     const C *x = in[0], *gain = in[1], *bias = in[2];
-    const Moments moments = MomentsOf(x, count, epsilon);
-    const C mean = static_cast<C>(moments.mean), scale = static_cast<C>(moments.scale);
+    const Moments<C> moments = MomentsOf(x, count, epsilon);
+    const C mean = moments.mean, scale = moments.scale;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * scale * gain[i] + bias[i];
+    for (int64_t i = 0; i < count; ++i) y[i] = Fma((x[i] - mean) * scale, gain[i], bias[i]);
   }
 };
 
 template <typename C>
 CGRAPH_INLINE double SquaresOf(const C* x, int64_t count) {
-  return SumOfTerms<C>(count, [x](int64_t i) {
-    return x[i] * x[i];
-  });
+  return SumOver<C>(count, [x](C sum, int64_t i) { return Fma(x[i], x[i], sum); });
 }
 
 template <typename C>
@@ -54,8 +55,8 @@ struct RmsNormGradRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double epsilon) {
     const C *x = in[0], *gy = in[1];
     const double r = 1 / std::sqrt(SquaresOf(x, count) / count + epsilon);
-    const double along = SumOfTerms<C>(
-        count, [=](int64_t i) { return x[i] * gy[i]; });
+    const double along =
+        SumOver<C>(count, [=](C sum, int64_t i) { return Fma(x[i], gy[i], sum); });
     const C scale = static_cast<C>(r), back = static_cast<C>(r * r * along / count);
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = scale * (gy[i] - x[i] * back);
@@ -79,8 +80,8 @@ struct L2NormalizeGradRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double epsilon) {
     const C *x = in[0], *gy = in[1];
     const double length = std::sqrt(SquaresOf(x, count));
-    const double along = SumOfTerms<C>(
-        count, [=](int64_t i) { return x[i] * gy[i]; });
+    const double along =
+        SumOver<C>(count, [=](C sum, int64_t i) { return Fma(x[i], gy[i], sum); });
     const bool small = length < epsilon;
     const C scale = static_cast<C>(1 / (small ? epsilon : length));
     const C back = static_cast<C>(small ? 0 : along / (length * length));
@@ -94,12 +95,12 @@ template <typename C>
 struct LayerNormGradRow {
   CGRAPH_INLINE static void Run(const C* x, const C* gain, const C* gy, C* gx, double* ggain,
                                 double* gbias, int64_t count, double epsilon) {
-    const Moments moments = MomentsOf(x, count, epsilon);
-    const C mean = static_cast<C>(moments.mean), scale = static_cast<C>(moments.scale);
+    const Moments<C> moments = MomentsOf(x, count, epsilon);
+    const C mean = moments.mean, scale = moments.scale;
     const double g_mean =
-        SumOfTerms<C>(count, [=](int64_t i) { return gy[i] * gain[i]; }) / count;
-    const double along = SumOfTerms<C>(count, [=](int64_t i) {
-      return gy[i] * gain[i] * ((x[i] - mean) * scale);
+        SumOver<C>(count, [=](C sum, int64_t i) { return Fma(gy[i], gain[i], sum); }) / count;
+    const double along = SumOver<C>(count, [=](C sum, int64_t i) {
+      return Fma(gy[i] * gain[i], (x[i] - mean) * scale, sum);
     }) / count;
     const C level = static_cast<C>(g_mean), back = static_cast<C>(along);
 #pragma GCC ivdep

@@ -2,50 +2,30 @@
 //
 // A row function computes in f32 or f64 on contiguous rows. Rows of f32 and f64 along the last
 // dimension are worked on where they lie; others are brought into a workspace of the kernel's own,
-// which is as long as the longest row and was taken when the kernel was made.
+// which holds the longest row, or several short ones, and was taken when the kernel was made.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "runtime/device/kernels/element_loops.h"
+#include "runtime/device/kernels/lanes.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
 
 namespace cgraph::device {
 
-// `in` and `out` are rows of `count`; behind the rows in `in` are operands that all rows share.
+// `in` and `out` are rows of `count`, and `out` may be one of `in`; behind the rows in `in` are
+// operands that all rows share.
 template <typename C>
 using RowFunction = void (*)(const C* const* in, C* out, int64_t count, double epsilon);
 
-// Sums side by side, added in a fixed order: f32 in f32 over blocks of a few hundred elements,
-// whose sums are added in f64.
-template <typename C, typename Term>
-CGRAPH_INLINE double SumOfTerms(int64_t count, Term term) {
-  constexpr int kSums = 128 / sizeof(C);
-  constexpr int64_t kSteps = 16;
-  double total = 0;
-  int64_t i = 0;
-  while (i + kSums <= count) {
-    const int64_t steps = (count - i) / kSums < kSteps ? (count - i) / kSums : kSteps;
-    C sums[kSums] = {};
-    for (int64_t s = 0; s < steps; ++s, i += kSums) {
-      for (int j = 0; j < kSums; ++j) sums[j] += term(i + j);
-    }
-    for (int width = kSums / 2; width > 0; width /= 2) {
-      for (int j = 0; j < width; ++j) sums[j] += sums[j + width];
-    }
-    total += sums[0];
-  }
-  for (; i < count; ++i) total += term(i);
-  return total;
-}
-
-// One row of an operand, wherever it lies, to and from contiguous elements of C.
+// Elements of an operand, `inner` from one another, to and from contiguous elements of C.
 template <typename T>
 struct RowAccess {
   using C = Compute<T>;
-  int64_t inner;  // elements from one of the row to the next
+  int64_t inner;
   HalfLoops half;
 
   bool direct() const { return inner == 1 && !kIsHalf<T>; }
@@ -67,52 +47,59 @@ template <typename T>
 class RowKernel final : public Kernel {
  public:
   using C = Compute<T>;
-  static constexpr int kMostRows = 3;
+  static constexpr int kMostOperands = 3;
 
   // The first `rows` inputs have the result's dimensions, of which `dim` is worked along; the rest
   // are vectors as long as a row.
   RowKernel(const Request& request, RowFunction<C> function, int rows, int dim, double epsilon)
       : function_(function), rows_(rows), dim_(dim), epsilon_(epsilon),
         half_(HalfLoopsOf(request.outputs[0].dtype)),
-        longest_(request.outputs[0].dims[dim]) {
-    const size_t workspaces = request.inputs.size() + 1;
-    workspace_.resize(workspaces * static_cast<size_t>(longest_));
+        space_(std::max(request.outputs[0].dims[dim], kBatch)) {
+    workspace_.resize(request.inputs.size() * static_cast<size_t>(space_));
   }
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string&) override {
     const Tensor& out = outputs[0];
     const int64_t outer = Product(out, 0, dim_), along = out.dims[dim_];
+    if (along == 0) return true;
     const RowAccess<T> access{Product(out, dim_ + 1, out.rank), half_};
     const RowAccess<T> shared{1, half_};
-    const C* in[kMostRows];
+    const C* in[kMostOperands];
     for (size_t i = static_cast<size_t>(rows_); i < inputs.size(); ++i) {
-      in[i] = RowOf(shared, inputs[i].as<T>(), Workspace(i), along);
+      in[i] = RowsOf(shared, inputs[i].as<T>(), Workspace(i), along);
     }
-    for (int64_t o = 0; o < outer; ++o) {
+    // Rows that follow one another are taken as many at once as the workspace holds.
+    const int64_t most = access.inner == 1 ? space_ / along : 1;
+    for (int64_t o = 0; o < outer; o += most) {
+      const int64_t count = std::min(most, outer - o);
       for (int64_t j = 0; j < access.inner; ++j) {
-        const int64_t first = o * along * access.inner + j;
-        for (size_t i = 0; i < static_cast<size_t>(rows_); ++i) {
-          in[i] = RowOf(access, inputs[i].as<T>() + first, Workspace(i), along);
-        }
-        T* to = out.as<T>() + first;
-        if constexpr (!kIsHalf<T>) {
-          if (access.direct()) {
-            function_(in, to, along, epsilon_);
-            continue;
-          }
-        }
-        C* result = Workspace(inputs.size());
-        function_(in, result, along, epsilon_);
-        access.Store(result, to, along);
+        RunRows(inputs, out, access, in, o * along * access.inner + j, count, along);
       }
     }
     return true;
   }
 
  private:
-  C* Workspace(size_t i) { return workspace_.data() + i * static_cast<size_t>(longest_); }
-  static const C* RowOf(const RowAccess<T>& access, const T* from, C* workspace, int64_t count) {
+  // `count` rows of which the first begins at element `first`; `in` has the operands that all share.
+  void RunRows(std::span<const Tensor> inputs, const Tensor& out, const RowAccess<T>& access,
+               const C** in, int64_t first, int64_t count, int64_t along) {
+    const auto rows = static_cast<size_t>(rows_);
+    for (size_t i = 0; i < rows; ++i) {
+      in[i] = RowsOf(access, inputs[i].as<T>() + first, Workspace(i), count * along);
+    }
+    C* to = Workspace(0);  // where the first operand was brought: a row function may overwrite it
+    if constexpr (!kIsHalf<T>) {
+      if (access.direct()) to = out.as<T>() + first;
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      function_(in, to + r * along, along, epsilon_);
+      for (size_t i = 0; i < rows; ++i) in[i] += along;
+    }
+    if (!access.direct()) access.Store(to, out.as<T>() + first, count * along);
+  }
+  C* Workspace(size_t i) { return workspace_.data() + i * static_cast<size_t>(space_); }
+  static const C* RowsOf(const RowAccess<T>& access, const T* from, C* workspace, int64_t count) {
     if constexpr (!kIsHalf<T>) {
       if (access.direct()) return from;
     }
@@ -120,11 +107,12 @@ class RowKernel final : public Kernel {
     return workspace;
   }
 
+  static constexpr int64_t kBatch = 2048;  // elements: the operands together fit the first-level cache
   RowFunction<C> function_;
   int rows_, dim_;
   double epsilon_;
   HalfLoops half_;
-  int64_t longest_;
+  int64_t space_;  // elements
   std::vector<C> workspace_;
 };
 

@@ -5,27 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/reductions.h"
+#include "runtime/device/kernels/elementwise_ops.h"
 #include "runtime/device/kernels/rows.h"
 
 namespace cgraph::device {
 namespace {
-
-template <typename C>
-CGRAPH_INLINE C MaxOfRow(const C* x, int64_t count) {
-  constexpr int kMost = 256 / sizeof(C);
-  C most[kMost];
-  for (int j = 0; j < kMost; ++j) most[j] = Least<C>();
-  int64_t i = 0;
-  for (; i + kMost <= count; i += kMost) {
-    for (int j = 0; j < kMost; ++j) most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
-  }
-  for (; i < count; ++i) most[0] = x[i] > most[0] ? x[i] : most[0];
-  for (int width = kMost / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) most[j] = most[j + width] > most[j] ? most[j + width] : most[j];
-  }
-  return most[0];
-}
 
 // NaN is not the greatest, but it goes through exp into the sum.
 template <typename C>
@@ -35,7 +19,8 @@ struct SoftmaxRow {
     const C most = MaxOfRow(x, count);
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) y[i] = Exp::Of(x[i] - most);
-    const C scale = static_cast<C>(1 / SumOfTerms<C>(count, [y](int64_t i) { return y[i]; }));
+    const double sum = SumOver<C>(count, [y](C sum, int64_t i) { return sum + y[i]; });
+    const C scale = static_cast<C>(1 / sum);
     for (int64_t i = 0; i < count; ++i) y[i] *= scale;
   }
 };
@@ -45,7 +30,7 @@ CGRAPH_INLINE C LogOfSumOfExp(const C* x, C* scratch, int64_t count) {
   const C most = MaxOfRow(x, count);
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) scratch[i] = Exp::Of(x[i] - most);
-  const double sum = SumOfTerms<C>(count, [scratch](int64_t i) { return scratch[i]; });
+  const double sum = SumOver<C>(count, [=](C sum, int64_t i) { return sum + scratch[i]; });
   return most + static_cast<C>(std::log(sum));
 }
 
@@ -61,7 +46,7 @@ struct LogSoftmaxRow {
     for (int64_t first = 0; first < count; first += kPart) {
       const int64_t size = count - first < kPart ? count - first : kPart;
       for (int64_t i = 0; i < size; ++i) scratch[i] = Exp::Of(x[first + i] - most);
-      sum += SumOfTerms<C>(size, [&](int64_t i) { return scratch[i]; });
+      sum += SumOver<C>(size, [&](C part, int64_t i) { return part + scratch[i]; });
     }
     const C log_sum = static_cast<C>(std::log(sum));
 #pragma GCC ivdep
@@ -76,7 +61,7 @@ struct SoftmaxGradRow {
     const C* y = in[0];
     const C* gy = in[1];
     const C sum = static_cast<C>(
-        SumOfTerms<C>(count, [=](int64_t i) { return y[i] * gy[i]; }));
+        SumOver<C>(count, [=](C sum, int64_t i) { return Fma(y[i], gy[i], sum); }));
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = y[i] * (gy[i] - sum);
   }
@@ -88,7 +73,8 @@ struct LogSoftmaxGradRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double) {
     const C* y = in[0];
     const C* gy = in[1];
-    const C sum = static_cast<C>(SumOfTerms<C>(count, [=](int64_t i) { return gy[i]; }));
+    const C sum =
+        static_cast<C>(SumOver<C>(count, [=](C sum, int64_t i) { return sum + gy[i]; }));
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = gy[i] - Exp::Of(y[i]) * sum;
   }

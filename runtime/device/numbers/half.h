@@ -70,8 +70,8 @@ struct BF16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
   static uint16_t Round(float x) {
     const uint32_t all = std::bit_cast<uint32_t>(x);
-    const uint32_t even = (all + 0x7fffu + (all >> 16 & 1u)) >> 16;
-    return static_cast<uint16_t>((all & 0x7fffffffu) > 0x7f800000u ? (all >> 16 | 0x40u) : even);
+    const uint32_t even = all + 0x7fffu + (all >> 16 & 1u);
+    return static_cast<uint16_t>((x != x ? all | 0x400000u : even) >> 16);
   }
 };
 

@@ -1,0 +1,72 @@
+// Sums and maxima of a row in lanes side by side, which are folded in a fixed order: the same bits
+// whatever the instruction set's vectors hold.
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_LANES_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_LANES_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "runtime/device/numbers/targets.h"
+
+namespace cgraph::device {
+
+template <typename C>
+inline constexpr int kLanes = 64 / sizeof(C);
+
+// A loop over the lanes, which must not be unrolled before it is vectorised.
+#define CGRAPH_FOR_LANES(j, lanes) _Pragma("GCC unroll 1") for (int j = 0; j < (lanes); ++j)
+
+template <int lanes, typename C, typename Join>
+CGRAPH_INLINE C Fold(const C* lane, Join join) {
+  if constexpr (lanes == 1) {
+    return lane[0];
+  } else {
+    C half[lanes / 2];
+    CGRAPH_FOR_LANES(j, lanes / 2) half[j] = join(lane[j], lane[j + lanes / 2]);
+    return Fold<lanes / 2>(half, join);
+  }
+}
+
+// `add(sum, i)` is the sum and term i. Terms are added in C over blocks of some thousand, whose
+// sums are added in f64.
+template <typename C, typename Add>
+CGRAPH_INLINE double SumOver(int64_t count, Add add) {
+  constexpr int kCount = kLanes<C>;
+  constexpr int64_t kSteps = 64;
+  const auto plus = [](C a, C b) { return a + b; };
+  double total = 0;
+  int64_t i = 0;
+  while (i + 2 * kCount <= count) {
+    const int64_t steps = (count - i) / (2 * kCount);
+    const int64_t end = i + (steps < kSteps ? steps : kSteps) * 2 * kCount;
+    C even[kCount] = {}, odd[kCount] = {};  // so that one addition need not wait for the other
+    for (; i < end; i += 2 * kCount) {
+      CGRAPH_FOR_LANES(j, kCount) even[j] = add(even[j], i + j);
+      CGRAPH_FOR_LANES(j, kCount) odd[j] = add(odd[j], i + kCount + j);
+    }
+    CGRAPH_FOR_LANES(j, kCount) even[j] += odd[j];
+    total += Fold<kCount>(even, plus);
+  }
+  C rest = 0;
+  for (; i < count; ++i) rest = add(rest, i);
+  return total + rest;
+}
+
+// NaN is not the greatest. Of nothing: -inf.
+template <typename C>
+CGRAPH_INLINE C MaxOfRow(const C* x, int64_t count) {
+  constexpr int kCount = kLanes<C>;
+  const auto greater = [](C a, C b) { return b > a ? b : a; };
+  C most[kCount];
+  for (int j = 0; j < kCount; ++j) most[j] = -std::numeric_limits<C>::infinity();
+  int64_t i = 0;
+  for (; i + kCount <= count; i += kCount) {
+    CGRAPH_FOR_LANES(j, kCount) most[j] = greater(most[j], x[i + j]);
+  }
+  for (; i < count; ++i) most[0] = greater(most[0], x[i]);
+  return Fold<kCount>(most, greater);
+}
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_LANES_H_
