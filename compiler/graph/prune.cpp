@@ -62,6 +62,20 @@ class Pruner {
     return ids;
   }
 
+  // What rules say of the calls that stay.
+  static std::optional<Rules> Kept(std::optional<Rules> rules, const std::vector<CallId>& calls) {
+    if (!rules) return rules;
+    std::vector<CallRule> kept;
+    for (size_t i = 0; i < rules->calls.size(); ++i) {
+      if (!calls[i].valid()) continue;
+      CallRule& rule = kept.emplace_back(std::move(rules->calls[i]));
+      const CallId fused = rule.fused == kNoKind ? CallId() : calls[rule.fused];
+      rule.fused = fused.valid() ? fused.index : kNoKind;
+    }
+    rules->calls = std::move(kept);
+    return rules;
+  }
+
   // Calls of which only what is removed reads: they go because of their readers.
   std::vector<bool> ReadByRemoved(const Graph& old) const {
     std::vector<bool> read(old.calls.size());
@@ -90,6 +104,7 @@ class Pruner {
     graph_.inflight = old.inflight;
     graph_.overlap = old.overlap;
     graph_.timeout_ps = old.timeout_ps;
+    graph_.rules = Kept(std::move(old.rules), calls);
     for (SymbolId id : old.symbols.Ids()) {
       if (!live_symbols_[id.index]) continue;
       Symbol& symbol = old.symbols[id];
