@@ -1,23 +1,28 @@
 // PlanMemory: offsets.
 //
-// Slot buffers are placed in the order of their first access, each at the lowest offset where it
-// meets only buffers that are done with before it begins, in this execution and in the one that
-// uses the same copy next. The result of a kernel that works in place takes over the buffer of the
-// operand that it overwrites, when nobody reads that any more: the two become one buffer, which is
-// how a plan says that they share their bytes. What is not a slot lies side by side: inputs,
-// outputs and constants live as long as the execution or longer, state as its actor's layout says.
+// The slot buffers of a device are packed (packing/): two may lie on the same bytes where one is
+// done with before the other begins, in this execution and in the one that uses the same copy next.
+// Before that the result of a kernel that works in place takes over the buffer of the operand that
+// it overwrites, when nobody reads that any more: the two become one buffer, which is how a plan
+// says that they share their bytes. What is not a slot lies side by side: inputs, outputs and
+// constants live as long as the execution or longer, state as its actor's layout says.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/clocks.h"
+#include "compiler/schedule/packing/packing.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
 namespace {
 
 constexpr int64_t kAlignment = 64;  // a cache line, and what vector loads like
+
+// For a packing lower than first fit's: about 10 us, and 1 us a buffer.
+constexpr int64_t kEffort = 10'000, kEffortPerBuffer = 1'000;
 
 int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -89,67 +94,6 @@ void Extend(Lifetime& owner, const Lifetime& heir) {
   }
 }
 
-// The slot memory of one device. Whoever used some bytes stands in one order, so a new buffer needs
-// to look at two of them only: it must come after the last, and be done before the first begins
-// again in the execution that uses the same copy next.
-class SlotArena {
- public:
-  SlotArena(const Clocks& clocks, int64_t copies) : clocks_(clocks), copies_(copies) {}
-
-  // The lowest offset that will do. `lifetime` must outlive the arena.
-  int64_t Place(const Lifetime& lifetime, int64_t bytes) {
-    if (bytes == 0) return 0;
-    int64_t offset = 0;
-    size_t first = 0;  // of the regions from `offset` on
-    for (size_t i = 0; i < regions_.size() && regions_[i].begin < offset + bytes; ++i) {
-      if (Free(regions_[i], lifetime)) continue;
-      offset = regions_[i].end;
-      first = i + 1;
-    }
-    Occupy(first, offset, offset + bytes, lifetime);
-    return offset;
-  }
-
-  // Whether whoever comes after `owner` in the bytes from `offset` on may be `heir`, for the sake
-  // of those who used them first and will again.
-  bool MayInherit(int64_t offset, int64_t bytes, const Lifetime& owner, const Lifetime& heir) const {
-    return std::all_of(regions_.begin(), regions_.end(), [&](const Region& region) {
-      if (region.end <= offset || region.begin >= offset + bytes) return true;
-      return region.last == &owner && AllBefore(clocks_, heir, *region.first, copies_);
-    });
-  }
-
- private:
-  struct Region {
-    int64_t begin, end;
-    const Lifetime *first, *last;
-  };
-
-  bool Free(const Region& region, const Lifetime& lifetime) const {
-    return AllBefore(clocks_, *region.last, lifetime, 0) &&
-           AllBefore(clocks_, lifetime, *region.first, copies_);
-  }
-
-  // Regions follow each other without a gap, from 0.
-  void Occupy(size_t first, int64_t begin, int64_t end, const Lifetime& lifetime) {
-    std::vector<Region> taken;
-    size_t i = first;
-    for (; i < regions_.size() && regions_[i].begin < end; ++i) {
-      const Region& region = regions_[i];
-      taken.push_back({region.begin, std::min(region.end, end), region.first, &lifetime});
-      if (region.end > end) taken.push_back({end, region.end, region.first, region.last});
-    }
-    const int64_t known = regions_.empty() ? 0 : regions_.back().end;
-    if (end > known) taken.push_back({std::max(begin, known), end, &lifetime, &lifetime});
-    regions_.erase(regions_.begin() + first, regions_.begin() + i);
-    regions_.insert(regions_.begin() + first, taken.begin(), taken.end());
-  }
-
-  const Clocks& clocks_;
-  const int64_t copies_;
-  std::vector<Region> regions_;
-};
-
 // The slot buffers that the kernel which makes `buffer` may overwrite with it.
 std::vector<BufferId> Overwritable(const Schedule& schedule, const graph::Graph& graph,
                                    BufferId buffer, StepId maker) {
@@ -186,41 +130,85 @@ void Merge(Schedule& schedule, const std::vector<BufferId>& owners) {
   schedule.buffers = std::move(kept);
 }
 
-void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
-  const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
+// Buffers become the buffers of kernels' operands that they may overwrite. Returns by buffer who
+// owns its bytes then: itself, or the one that it took over. Owners live as long as their heirs.
+std::vector<BufferId> TakeOver(const Schedule& schedule, const graph::Graph& graph,
+                               const Clocks& clocks, const std::vector<BufferId>& slots,
+                               const std::vector<std::vector<Access>>& accesses,
+                               std::vector<Lifetime>& lifetimes) {
   const int64_t copies = Copies(Space::kSlot, graph);
-  Clocks clocks(graph, schedule, copies);
-  clocks.Settle();
-
-  std::vector<BufferId> order;
-  for (BufferId id : schedule.buffers.Ids()) {
-    if (schedule.buffers[id].space == Space::kSlot) order.push_back(id);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
-    return accesses[a.index][0].step < accesses[b.index][0].step;
-  });
-  std::vector<Lifetime> lifetimes(schedule.buffers.size());
-  std::map<graph::DeviceId, SlotArena> arenas;
-  std::vector<BufferId> owners;  // by buffer: itself, or the one that it took over
+  std::vector<BufferId> owners;
   for (BufferId id : schedule.buffers.Ids()) owners.push_back(id);
-  for (BufferId id : order) {
-    Buffer& buffer = schedule.buffers[id];
-    Lifetime& lifetime = lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);
-    SlotArena& arena = arenas.try_emplace(buffer.device, clocks, copies).first->second;
-    const int64_t bytes = Aligned(buffer.bytes);
+  for (BufferId id : slots) {
+    const Buffer& buffer = schedule.buffers[id];
+    const Lifetime& lifetime = lifetimes[id.index];
     for (BufferId read : Overwritable(schedule, graph, id, accesses[id.index][0].step)) {
       const BufferId owner = owners[read.index];
       Lifetime& before = lifetimes[owner.index];
-      if (bytes == 0 || schedule.buffers[owner].device != buffer.device ||
-          !Succeeds(clocks, before, lifetime) ||
-          !arena.MayInherit(schedule.buffers[owner].offset, bytes, before, lifetime)) {
+      if (buffer.bytes == 0 || schedule.buffers[owner].device != buffer.device ||
+          !Succeeds(clocks, before, lifetime) || !AllBefore(clocks, lifetime, before, copies)) {
         continue;
       }
       Extend(before, lifetime);
       owners[id.index] = owner;
       break;
     }
-    if (owners[id.index] == id) buffer.offset = arena.Place(lifetime, bytes);
+  }
+  return owners;
+}
+
+// Offsets for the slot buffers of one device.
+void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
+               const std::vector<BufferId>& buffers, const std::vector<Lifetime>& lifetimes) {
+  PackingProblem problem;
+  std::set<LaneId> lanes;
+  for (BufferId id : buffers) {
+    Item item{Aligned(schedule.buffers[id].bytes), INT64_MAX, 0};
+    for (const Span& span : lifetimes[id.index]) {
+      lanes.insert(span.lane);
+      item.begin = std::min<int64_t>(item.begin, span.first.step.index);
+      item.end = std::max<int64_t>(item.end, span.last.step.index + 1);
+    }
+    problem.items.push_back(item);
+  }
+  // One lane is in order, and done with one execution before the next.
+  if (lanes.size() > 1) {
+    problem.apart = [&](uint32_t a, uint32_t b) {
+      const Lifetime& earlier = lifetimes[buffers[a].index];
+      const Lifetime& later = lifetimes[buffers[b].index];
+      return !AllBefore(clocks, earlier, later, 0) || !AllBefore(clocks, later, earlier, copies);
+    };
+  }
+  const int64_t effort = kEffort + kEffortPerBuffer * static_cast<int64_t>(buffers.size());
+  const Packing packing = Pack(problem, {.effort = effort});
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    schedule.buffers[buffers[i]].offset = packing.offsets[i];
+  }
+}
+
+void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
+  const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
+  const int64_t copies = Copies(Space::kSlot, graph);
+  Clocks clocks(graph, schedule, copies);
+  clocks.Settle();
+
+  std::vector<BufferId> slots;
+  for (BufferId id : schedule.buffers.Ids()) {
+    if (schedule.buffers[id].space == Space::kSlot) slots.push_back(id);
+  }
+  std::stable_sort(slots.begin(), slots.end(), [&](BufferId a, BufferId b) {
+    return accesses[a.index][0].step < accesses[b.index][0].step;
+  });
+  std::vector<Lifetime> lifetimes(schedule.buffers.size());
+  for (BufferId id : slots) lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);
+  const std::vector<BufferId> owners =
+      TakeOver(schedule, graph, clocks, slots, accesses, lifetimes);
+  std::map<graph::DeviceId, std::vector<BufferId>> devices;
+  for (BufferId id : slots) {
+    if (owners[id.index] == id) devices[schedule.buffers[id].device].push_back(id);
+  }
+  for (const auto& [device, buffers] : devices) {
+    PackSlots(schedule, clocks, copies, buffers, lifetimes);
   }
   Merge(schedule, owners);
 }

@@ -8,7 +8,7 @@
 //                         simulated time (list_schedule.cpp)
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
-//   PlanMemory (memory.cpp) lifetimes from the order; interval colouring gives offsets
+//   PlanMemory (memory.cpp) lifetimes from the order; packing (packing/) gives offsets
 // The result is an order of the graph's own ids, not a representation of its own.
 //
 // Nothing here chooses between what a program may do: one graph has one schedule, byte for byte, on

@@ -1,0 +1,17 @@
+// The commands of bench/schedule, one function and one file each: adds itself to the command line
+// and, when it was asked for, runs as that is parsed and says how it went.
+#ifndef CGRAPH_BENCH_SCHEDULE_HARNESS_COMMANDS_H_
+#define CGRAPH_BENCH_SCHEDULE_HARNESS_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/status/exit_code.h"
+
+namespace cgraph::bench {
+
+// FILE.csv... -> instance,height,capacity,seconds
+void AddBuffersCommand(CLI::App& app, ExitCode& exit_code);
+
+}  // namespace cgraph::bench
+
+#endif  // CGRAPH_BENCH_SCHEDULE_HARNESS_COMMANDS_H_

@@ -1,0 +1,25 @@
+// What bench/schedule runs: the compiler's own phases on inputs from files or made up, each command
+// a table of its own. CSV goes to standard output and nothing else; what is wrong goes to standard
+// error, with the exit codes of cgc.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench/schedule_harness/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace cgraph;
+  CLI::App app("The scheduler's figures, as CSV on standard output", "bench/schedule");
+  app.require_subcommand(1);
+  ExitCode exit_code = kSuccess;
+  bench::AddBuffersCommand(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kUsage;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fputs("bench/schedule: cannot write to standard output\n", stderr);
+    return kEnvironment;
+  }
+  return exit_code;
+}

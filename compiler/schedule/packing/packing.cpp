@@ -1,0 +1,140 @@
+#include "compiler/schedule/packing/packing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/schedule/packing/conflicts.h"
+#include "compiler/schedule/packing/first_fit.h"
+#include "compiler/schedule/packing/search.h"
+
+namespace cgraph::schedule {
+namespace {
+
+// What the search looks at; larger parts are for first fit alone. It goes as deep as it has items,
+// and pairs take memory, and effort to find.
+constexpr size_t kSearchedItems = 4096;
+constexpr int64_t kSearchedPairs = 1 << 23;
+constexpr int64_t kEffortPerPair = 8;
+
+int64_t HeightOf(const PackingProblem& problem, const std::vector<int64_t>& offsets) {
+  int64_t height = 0;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (problem.items[i].bytes > 0) height = std::max(height, offsets[i] + problem.items[i].bytes);
+  }
+  return height;
+}
+
+int64_t MostAlive(const PackingProblem& problem) {
+  std::vector<std::pair<int64_t, int64_t>> changes;  // at one time what ends comes first
+  for (const Item& item : problem.items) {
+    changes.emplace_back(item.begin, item.bytes);
+    changes.emplace_back(item.end, -item.bytes);
+  }
+  std::sort(changes.begin(), changes.end());
+  int64_t alive = 0, most = 0;
+  for (const auto& [time, bytes] : changes) most = std::max(most, alive += bytes);
+  return most;
+}
+
+// Items in the order in which they begin, cut where nobody is alive.
+std::vector<std::vector<uint32_t>> Parts(const PackingProblem& problem) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < problem.items.size(); ++i) {
+    if (problem.items[i].bytes > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return problem.items[a].begin < problem.items[b].begin;
+  });
+  std::vector<std::vector<uint32_t>> parts;
+  int64_t end = 0;
+  for (const uint32_t i : order) {
+    const Item& item = problem.items[i];
+    // What must lie apart for other reasons than its lifetime is not cut.
+    if (parts.empty() || (!problem.apart && item.begin >= end)) {
+      parts.emplace_back();
+      end = item.end;
+    }
+    parts.back().push_back(i);
+    end = std::max(end, item.end);
+  }
+  return parts;
+}
+
+// How many pairs FindConflicts would look at; `part` is sorted by begin.
+int64_t CountPairs(const PackingProblem& problem, const std::vector<uint32_t>& part) {
+  const auto count = static_cast<int64_t>(part.size());
+  if (problem.apart) return count * (count - 1) / 2;
+  std::vector<int64_t> ends;
+  for (const uint32_t i : part) ends.push_back(problem.items[i].end);
+  std::sort(ends.begin(), ends.end());
+  int64_t pairs = 0, ended = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    while (ends[ended] <= problem.items[part[i]].begin) ++ended;
+    pairs += i - ended;
+  }
+  return pairs;
+}
+
+// Looks for a packing of `part` that is lower than `height`, and as low as `goal` if it can be.
+// Returns the height that it has then.
+int64_t Improve(const PackingProblem& problem, const std::vector<uint32_t>& part, int64_t height,
+                int64_t goal, int64_t& effort, std::vector<int64_t>& offsets) {
+  PackingProblem sub;
+  for (const uint32_t i : part) sub.items.push_back(problem.items[i]);
+  if (problem.apart) {
+    sub.apart = [&](uint32_t a, uint32_t b) { return problem.apart(part[a], part[b]); };
+  }
+  const Conflicts conflicts = FindConflicts(sub);
+  goal = std::max(goal, CliqueBound(sub, conflicts));
+  PackingSearch search(sub, conflicts);
+  // The goal first, then halfway between what there is and what was not found.
+  for (int64_t target = goal; goal < height && effort > 0; target = goal + (height - goal) / 2) {
+    int64_t share = effort / 2 + 1;
+    effort -= share;
+    if (search.Fit(target, share) == PackingSearch::Outcome::kFound) {
+      height = HeightOf(sub, search.offsets());
+      for (size_t i = 0; i < part.size(); ++i) offsets[part[i]] = search.offsets()[i];
+    } else {
+      goal = target + 1;
+    }
+    effort += share;
+  }
+  return height;
+}
+
+}  // namespace
+
+Packing Pack(const PackingProblem& problem, const PackingOptions& options) {
+  Packing packing;
+  packing.bound = MostAlive(problem);
+  packing.offsets = FirstFit(problem, Time::kForwards);
+  packing.height = HeightOf(problem, packing.offsets);
+  int64_t goal = std::max(packing.bound, options.capacity);
+  if (packing.height <= goal) return packing;
+  std::vector<int64_t> backwards = FirstFit(problem, Time::kBackwards);
+  const int64_t height = HeightOf(problem, backwards);
+  if (height < packing.height) {
+    packing.offsets = std::move(backwards);
+    packing.height = height;
+  }
+  int64_t effort = options.effort, highest = 0;
+  for (const std::vector<uint32_t>& part : Parts(problem)) {
+    int64_t height = 0;
+    for (const uint32_t i : part) {
+      height = std::max(height, packing.offsets[i] + problem.items[i].bytes);
+    }
+    if (height > goal && part.size() <= kSearchedItems) {
+      const int64_t pairs = CountPairs(problem, part);
+      effort -= pairs * kEffortPerPair;
+      if (pairs <= kSearchedPairs && effort > 0) {
+        height = Improve(problem, part, height, goal, effort, packing.offsets);
+      }
+    }
+    highest = std::max(highest, height);
+    goal = std::max(goal, highest);  // nothing is won by a part that is lower than another
+  }
+  packing.height = highest;
+  return packing;
+}
+
+}  // namespace cgraph::schedule

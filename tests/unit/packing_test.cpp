@@ -1,0 +1,236 @@
+// Packings against a checker that looks at every byte that two items could share, against the least
+// height by trying every offset, and on instances from practice.
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+
+#include "compiler/schedule/packing/conflicts.h"
+#include "compiler/schedule/packing/first_fit.h"
+#include "compiler/schedule/packing/packing.h"
+#include "compiler/schedule/packing/search.h"
+
+namespace cgraph::schedule {
+namespace {
+
+bool MustLieApart(const PackingProblem& problem, uint32_t a, uint32_t b) {
+  const Item &x = problem.items[a], &y = problem.items[b];
+  if (x.begin < y.end && y.begin < x.end) return true;
+  if (!problem.apart) return false;
+  return x.begin < y.begin ? problem.apart(a, b) : problem.apart(b, a);
+}
+
+// Pairs of items that share bytes and may not, or lie below 0 or above the height.
+int Faults(const PackingProblem& problem, const Packing& packing) {
+  int faults = 0;
+  for (uint32_t a = 0; a < problem.items.size(); ++a) {
+    const int64_t low = packing.offsets[a], top = low + problem.items[a].bytes;
+    if (problem.items[a].bytes == 0) continue;
+    faults += low < 0 || top > packing.height;
+    for (uint32_t b = 0; b < a; ++b) {
+      const int64_t other = packing.offsets[b];
+      const bool share = other < top && low < other + problem.items[b].bytes;
+      faults += share && problem.items[b].bytes > 0 && MustLieApart(problem, a, b);
+    }
+  }
+  return faults;
+}
+
+// The same for many items without further constraints: a sweep over time with what is alive, by
+// offset, in which neighbours alone can meet.
+int FaultsOfMany(const PackingProblem& problem, const Packing& packing) {
+  std::vector<std::tuple<int64_t, int, uint32_t>> events;
+  for (uint32_t i = 0; i < problem.items.size(); ++i) {
+    events.emplace_back(problem.items[i].begin, 1, i);
+    events.emplace_back(problem.items[i].end, 0, i);
+  }
+  std::sort(events.begin(), events.end());
+  std::map<int64_t, int64_t> alive;  // begin -> end, in bytes
+  int faults = 0;
+  for (const auto& [time, begins, i] : events) {
+    const int64_t low = packing.offsets[i], top = low + problem.items[i].bytes;
+    if (!begins) {
+      alive.erase(low);
+      continue;
+    }
+    const auto next = alive.lower_bound(low);
+    faults += next != alive.end() && next->first < top;
+    faults += next != alive.begin() && std::prev(next)->second > low;
+    faults += low < 0 || top > packing.height;
+    alive[low] = top;
+  }
+  return faults;
+}
+
+// Whether items `from` .. fit below `height` beside those before them: every offset is tried.
+bool Fits(const PackingProblem& problem, int64_t height, std::vector<int64_t>& offsets) {
+  const auto item = static_cast<uint32_t>(offsets.size());
+  if (item == problem.items.size()) return true;
+  const int64_t bytes = problem.items[item].bytes;
+  for (int64_t offset = 0; offset + bytes <= height; ++offset) {
+    bool free = true;
+    for (uint32_t other = 0; other < item && free; ++other) {
+      const bool share = offset < offsets[other] + problem.items[other].bytes &&
+                         offsets[other] < offset + bytes;
+      free = !share || bytes == 0 || !MustLieApart(problem, item, other);
+    }
+    if (!free) continue;
+    offsets.push_back(offset);
+    if (Fits(problem, height, offsets)) return true;
+    offsets.pop_back();
+  }
+  return false;
+}
+
+int64_t LeastHeight(const PackingProblem& problem) {
+  for (int64_t height = 0;; ++height) {
+    std::vector<int64_t> offsets;
+    if (Fits(problem, height, offsets)) return height;
+  }
+}
+
+// Up to `most` items. With `lanes`: of lanes that run on their own but for a few moments at which
+// all wait for each other; items of two lanes are in order only where such a moment lies between.
+PackingProblem Random(uint32_t seed, uint32_t most, int64_t times, int64_t sizes, bool lanes) {
+  std::mt19937 random(seed);
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
+  PackingProblem problem;
+  const int64_t count = 1 + below(most), meeting = 1 + below(times);
+  std::vector<int64_t> lane;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = below(times);
+    problem.items.push_back({below(sizes + 1), begin, begin + 1 + below(times - begin)});
+    lane.push_back(below(3));
+  }
+  if (lanes) {
+    problem.apart = [lane, meeting, items = problem.items](uint32_t a, uint32_t b) {
+      REQUIRE(items[a].end <= items[b].begin);
+      return lane[a] != lane[b] && !(items[a].end <= meeting && meeting <= items[b].begin);
+    };
+  }
+  return problem;
+}
+
+PackingProblem ReadInstance(char name) {
+  std::ifstream in(fmt::format("{}/tests/data/minimalloc/{}.1048576.csv", CGRAPH_SOURCE_DIR, name));
+  std::string line;
+  REQUIRE(std::getline(in, line));
+  PackingProblem problem;
+  while (std::getline(in, line)) {
+    long long id, begin, end, bytes;
+    REQUIRE(std::sscanf(line.c_str(), "%lld,%lld,%lld,%lld", &id, &begin, &end, &bytes) == 4);
+    problem.items.push_back({bytes, begin, end});
+  }
+  return problem;
+}
+
+TEST_CASE("nothing, and what has no bytes, needs no memory") {
+  CHECK(Pack({}, {}).height == 0);
+  const Packing packing = Pack({{{0, 0, 5}, {0, 2, 3}}}, {.effort = 1000});
+  CHECK(packing.height == 0);
+  CHECK(packing.offsets == std::vector<int64_t>{0, 0});
+}
+
+TEST_CASE("small packings are as low as they can be, and the search says when one is impossible") {
+  int searched = 0, lower = 0, higher = 0;
+  for (uint32_t seed = 0; seed < 600; ++seed) {
+    const PackingProblem problem = Random(seed, 7, 6, 4, seed % 2 == 1);
+    const Packing packing = Pack(problem, {.effort = 10'000'000});
+    const int64_t least = LeastHeight(problem);
+    INFO("seed " << seed);
+    CHECK(Faults(problem, packing) == 0);
+    CHECK(packing.height == least);
+    CHECK(packing.bound <= least);
+    lower += packing.height < Pack(problem, {}).height;
+    const bool empty = std::any_of(problem.items.begin(), problem.items.end(),
+                                   [](const Item& item) { return item.bytes == 0; });
+    if (empty) continue;
+    ++searched;
+    const Conflicts conflicts = FindConflicts(problem);
+    CHECK(CliqueBound(problem, conflicts) >= packing.bound);
+    CHECK(CliqueBound(problem, conflicts) <= least);
+    higher += CliqueBound(problem, conflicts) > packing.bound;
+    PackingSearch search(problem, conflicts);
+    int64_t effort = 10'000'000;
+    CHECK(search.Fit(least - 1, effort) == PackingSearch::Outcome::kImpossible);
+    CHECK(search.Fit(least, effort) == PackingSearch::Outcome::kFound);
+    int64_t little = 1;
+    CHECK(search.Fit(least - 1, little) != PackingSearch::Outcome::kFound);
+    CHECK(little <= 0);
+  }
+  CHECK(searched > 200);
+  CHECK(higher > 20);
+  CHECK(lower > 3);
+}
+
+TEST_CASE("larger packings are sound, with and without search, and never higher with it") {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const PackingProblem problem = Random(seed, 150, 100, 1000, seed % 2 == 1);
+    const Packing first = Pack(problem, {}), searched = Pack(problem, {.effort = 300'000});
+    INFO("seed " << seed);
+    CHECK(Faults(problem, first) == 0);
+    CHECK(Faults(problem, searched) == 0);
+    CHECK(searched.height <= first.height);
+    CHECK(searched.bound <= searched.height);
+    CHECK(Pack(problem, {.effort = 300'000}).offsets == searched.offsets);
+  }
+}
+
+TEST_CASE("a capacity that first fit keeps is searched no further") {
+  // Ends at 5 by first fit; 4 is possible.
+  const PackingProblem problem{{{1, 0, 2}, {2, 0, 1}, {1, 1, 4}, {3, 2, 3}, {1, 3, 5}}};
+  const Packing least = Pack(problem, {.effort = 100'000});
+  CHECK(least.height == 4);
+  CHECK(Pack(problem, {.capacity = 1000, .effort = 100'000}).height <= 1000);
+}
+
+TEST_CASE("the checker sees what overlaps") {
+  const PackingProblem problem{{{2, 0, 2}, {2, 1, 3}}};
+  CHECK(Faults(problem, {{0, 1}, 3, 0}) == 1);
+  CHECK(Faults(problem, {{0, 2}, 3, 0}) == 1);
+  CHECK(Faults(problem, {{0, 2}, 4, 0}) == 0);
+  CHECK(FaultsOfMany(problem, {{0, 1}, 3, 0}) == 1);
+  CHECK(FaultsOfMany(problem, {{0, 2}, 4, 0}) == 0);
+}
+
+void CheckInstances(const std::string& names) {
+  for (const char name : names) {
+    const PackingProblem problem = ReadInstance(name);
+    const Packing packing = Pack(problem, {.capacity = 1 << 20, .effort = int64_t{1} << 34});
+    INFO(name);
+    CHECK(packing.height <= 1 << 20);
+    CHECK(Faults(problem, packing) == 0);
+  }
+}
+
+TEST_CASE("MiniMalloc's instances fit into their capacity") { CheckInstances("GJK"); }
+
+// Seconds each without optimisation.
+TEST_CASE("all of MiniMalloc's instances fit into their capacity", "[.large]") {
+  CheckInstances("ABCDEFGHIJK");
+}
+
+TEST_CASE("many short-lived buffers are packed close to the bound by first fit alone") {
+  std::mt19937 random(1);
+  PackingProblem problem;
+  for (int64_t i = 0; i < 100'000; ++i) {
+    const int64_t length = random() % 64 == 0 ? 2000 : 1 + random() % 20;
+    problem.items.push_back({64 * static_cast<int64_t>(1 + random() % 64), i, i + length});
+  }
+  const Packing packing = Pack(problem, {.effort = 1000});
+  CHECK(FaultsOfMany(problem, packing) == 0);
+  CHECK(packing.height <= packing.bound * 5 / 4);
+  // Of one size it is the least.
+  for (Item& item : problem.items) item.bytes = 64;
+  const Packing equal = Pack(problem, {});
+  CHECK(FaultsOfMany(problem, equal) == 0);
+  CHECK(equal.height == equal.bound);
+}
+
+}  // namespace
+}  // namespace cgraph::schedule
