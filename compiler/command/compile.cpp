@@ -15,6 +15,7 @@
 #include "compiler/schedule/schedule.h"
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -68,6 +69,7 @@ class Pipeline {
   // errors, could not write, or was to stop here.
   template <typename PrintFunction>
   bool Finish(Phase phase, PrintFunction print);
+  void PrintRewrites(llvm::raw_ostream& out) const;
   void Prove();
 
   const CompileOptions& options_;
@@ -103,6 +105,19 @@ bool Pipeline::Finish(Phase phase, PrintFunction print) {
     return false;
   }
   return options_.stop_after != phase;
+}
+
+void Pipeline::PrintRewrites(llvm::raw_ostream& out) const {
+  const auto place = [&](const Range& range) {
+    const LineColumn at = sources_.Locate(range.source, range.begin);
+    return llvm::formatv("{0}:{1}:{2}", sources_[range.source].path, at.line, at.column).str();
+  };
+  for (const Rewritten& done : result_.rewritten) {
+    const auto info = llvm::find_if(
+        Rewrites(), [&](const RewriteInfo& one) { return one.name == done.rewrite; });
+    out << llvm::formatv("rewrite {0} in {1}: {2} ({3} and {4})\n", done.rewrite, done.graph,
+                         info->what, place(done.first), place(done.second));
+  }
 }
 
 void Pipeline::Prove() {
@@ -142,11 +157,19 @@ Compilation Pipeline::Run() {
   clock_.Done("elaborate");
   if (!diagnostics_.has_errors()) {
     Validate(module);
+    result_.rewritten = Rewrite(module, options_.no_rewrite);
+    clock_.Done("rewrite");
+    Validate(module);
     Fuse(module);
     Validate(module);
     clock_.Done("fuse");
   }
-  if (!Finish(Phase::kGraph, [&](auto& out) { Print(module, out); })) return std::move(result_);
+  if (!Finish(Phase::kGraph, [&](auto& out) {
+        PrintRewrites(out);
+        Print(module, out);
+      })) {
+    return std::move(result_);
+  }
   if (options_.check_only) return std::move(result_);
 
   const std::vector<schedule::Schedule> schedules =

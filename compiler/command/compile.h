@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/base/diagnostics.h"
+#include "compiler/graph/rewrite/rewrite.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
 
@@ -46,11 +47,13 @@ struct CompileOptions {
   bool check_only = false;                          // stop when the graph is elaborated
   bool time_phases = false;
   std::string device_map;                           // --device-map
+  std::vector<std::string> no_rewrite;              // --no-rewrite; "all": every one
 };
 
 struct Compilation {
   ExitCode exit_code = kSuccess;
   std::unique_ptr<plan::Plan> plan;  // proved; null when stopped before or not reached
+  std::vector<Rewritten> rewritten;  // what rewrites did
 };
 
 // Diagnostics go to `diagnostics`; what is no diagnostic (an --emit file that cannot be written,

@@ -9,6 +9,7 @@
 #include "compiler/base/diagnostics_json.h"
 #include "compiler/base/limits.h"
 #include "compiler/base/read_file.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -31,6 +32,14 @@ std::string PhaseNames() {
 #define X(id, name) names += (names.empty() ? "" : ", ") + std::string(name);
   CGRAPH_PHASES(X)
 #undef X
+  return names;
+}
+
+std::string RewriteNames() {
+  std::string names;
+  for (const RewriteInfo& info : Rewrites()) {
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  }
   return names;
 }
 
@@ -71,6 +80,8 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_option("--device-map", flags.device_map,
                      "the core of each logical device: gpu[0]=cpu:0,gpu[1]=cpu:1")
       ->type_name("MAP");
+  command.add_flag("--no-rewrite{all}", flags.no_rewrite,
+                   "=NAME: without this rewrite, of " + RewriteNames() + "; alone: without any");
   command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
       ->type_name("PHASE[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
@@ -79,6 +90,14 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
 
 Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   CompileOptions options;
+  for (const std::string& name : no_rewrite) {
+    const auto known =
+        llvm::find_if(Rewrites(), [&](const RewriteInfo& info) { return info.name == name; });
+    if (name != "all" && known == Rewrites().end()) {
+      return Wrong(fmt::format("--no-rewrite {}: the rewrites are {}", name, RewriteNames()));
+    }
+  }
+  options.no_rewrite = no_rewrite;
   options.path = path;
   options.graphs = graphs;
   options.import_dirs = import_dirs;
@@ -125,7 +144,7 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
     if (Status mapped = plan::MapDevices(*done.plan, options.device_map, /*cores=*/0);
         !mapped.ok()) {
       (void)ReportStatus(mapped);
-      done = {kUsage, nullptr};
+      done = {kUsage, nullptr, {}};
     }
   }
   if (json != nullptr) {

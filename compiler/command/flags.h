@@ -37,6 +37,7 @@ struct CompileFlags {
   bool overlap = false, no_overlap = false, time_phases = false;
   int64_t inflight = 0;
   std::string stop_after;
+  std::vector<std::string> no_rewrite;
   std::string device_map;  // of the plan that is made; empty: a worker for each device
 
   // kInvalid names the flag that is wrong: a usage error.

@@ -1,0 +1,38 @@
+#include "compiler/graph/rewrite/rewrite.h"
+
+#include <algorithm>
+
+#include "compiler/graph/rewrite/collectives.h"
+
+namespace cgraph {
+namespace {
+
+constexpr RewriteInfo kRewrites[] = {
+#define REWRITE(function, name, what) {name, what, graph::function},
+#include "compiler/graph/rewrite/rewrites.def"
+};
+
+}  // namespace
+
+std::span<const RewriteInfo> Rewrites() { return kRewrites; }
+
+std::vector<Rewritten> Rewrite(graph::Module& module, std::span<const std::string> off) {
+  const auto is_off = [&](const char* name) {
+    return std::find(off.begin(), off.end(), name) != off.end();
+  };
+  std::vector<Rewritten> done;
+  if (is_off("all")) return done;
+  for (graph::Graph& graph : module.graphs) {
+    for (const RewriteInfo& info : Rewrites()) {
+      const size_t before = done.size();
+      if (!is_off(info.name)) info.run(graph, done);
+      for (size_t i = before; i < done.size(); ++i) {
+        done[i].rewrite = info.name;
+        done[i].graph = graph.name;
+      }
+    }
+  }
+  return done;
+}
+
+}  // namespace cgraph
