@@ -4,7 +4,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/schedule.h"
-#include "compiler/schedule/search.h"
+#include "compiler/schedule/arrange/search.h"
 
 namespace cgraph::schedule {
 
@@ -12,6 +12,9 @@ namespace cgraph::schedule {
 // Step::place. Every step's operands lie where its lane can reach them.
 void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
            Schedule& schedule);
+
+// Says how long each step is expected to take.
+void Expect(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);

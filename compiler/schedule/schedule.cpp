@@ -10,6 +10,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   schedule::Schedule result;
   result.overlap = options.overlap.value_or(graph.overlap.value_or(true));
   schedule::Lower(module, graph, options.lanes, result);
+  schedule::Expect(module, graph, result);
   schedule::Order(result);
   // Weights are read as their files are: in program order.
   if (&graph != &module.start) schedule::Arrange(module, graph, options.search, result);

@@ -1,18 +1,19 @@
 // The scheduler: a Graph -> lanes, an order, waits between lanes, and memory.
 //
 // Its passes, in order, one function and one file each:
-//   Lower   (lower.cpp)   edges between devices become transfers; every step gets a lane
+//   Lower   (lower/)      edges between devices become transfers; every step gets a lane
+//   Expect  (expect.cpp)  how long each step takes, by the cost model
 //   Order   (order.cpp)   program order of all steps, both ends of a transfer and all parts of a
 //                         collective as one step
-//   Arrange (arrange.cpp) another order where the program leaves a choice, by list scheduling in
-//                         simulated time (list_schedule.cpp)
+//   Arrange (arrange/)    another order where the program leaves a choice, by list scheduling in
+//                         simulated time, as rules say, or as a search finds
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
 //   PlanMemory (memory.cpp) lifetimes from the order; packing (packing/) gives offsets
 // The result is an order of the graph's own ids, not a representation of its own.
 //
-// Nothing here chooses between what a program may do: one graph has one schedule, byte for byte, on
-// every machine. Every instruction works for the execution of its round (all lags are 0); what lets
+// Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
+// byte for byte, on every machine. Every instruction works for the execution of its round (all lags are 0); what lets
 // `inflight` executions run at once is that lanes drift apart, each slot buffer having that many
 // copies, and that takes and gives have lanes of their own, so that no give holds up a take.
 #ifndef CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
@@ -26,7 +27,7 @@
 #include "compiler/base/ids.h"
 #include "compiler/base/transport.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/search.h"
+#include "compiler/schedule/arrange/search.h"
 
 namespace cgraph::schedule {
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "compiler/schedule/search.h"
-#include "compiler/schedule/tasks.h"
+#include "compiler/schedule/arrange/search.h"
+#include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -1,4 +1,4 @@
-#include "compiler/schedule/task_maker.h"
+#include "compiler/schedule/arrange/task_maker.h"
 
 #include <algorithm>
 #include <map>

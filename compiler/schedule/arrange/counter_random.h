@@ -1,7 +1,7 @@
 // Numbers that look like chance and are the same everywhere: SplitMix64 (Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators", 2014).
-#ifndef CGRAPH_COMPILER_SCHEDULE_COUNTER_RANDOM_H_
-#define CGRAPH_COMPILER_SCHEDULE_COUNTER_RANDOM_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_COUNTER_RANDOM_H_
+#define CGRAPH_COMPILER_SCHEDULE_ARRANGE_COUNTER_RANDOM_H_
 
 #include <cstdint>
 
@@ -24,4 +24,4 @@ class CounterRandom {
 
 }  // namespace cgraph::schedule
 
-#endif  // CGRAPH_COMPILER_SCHEDULE_COUNTER_RANDOM_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_ARRANGE_COUNTER_RANDOM_H_

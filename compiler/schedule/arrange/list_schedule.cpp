@@ -2,7 +2,7 @@
 #include <functional>
 #include <queue>
 
-#include "compiler/schedule/tasks.h"
+#include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -5,13 +5,13 @@
 // orders themselves, since a list schedule, which never waits, can exclude the best one
 // (search_orders.cpp). Chance comes from counters, and effort is counted in tasks placed: the same
 // tasks give the same order on every machine.
-#ifndef CGRAPH_COMPILER_SCHEDULE_SEARCH_H_
-#define CGRAPH_COMPILER_SCHEDULE_SEARCH_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_SEARCH_H_
+#define CGRAPH_COMPILER_SCHEDULE_ARRANGE_SEARCH_H_
 
 #include <cstdint>
 #include <optional>
 
-#include "compiler/schedule/tasks.h"
+#include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
 
@@ -61,4 +61,4 @@ void SearchOrders(const Tasks& tasks, Goal goal, Budget& budget, Found& best);
 
 }  // namespace cgraph::schedule
 
-#endif  // CGRAPH_COMPILER_SCHEDULE_SEARCH_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_ARRANGE_SEARCH_H_

@@ -5,8 +5,8 @@
 // collective start as one task, so every order found here is one in which nothing waits for ever.
 #include "compiler/base/check.h"
 #include "compiler/schedule/passes.h"
-#include "compiler/schedule/search.h"
-#include "compiler/schedule/task_maker.h"
+#include "compiler/schedule/arrange/search.h"
+#include "compiler/schedule/arrange/task_maker.h"
 
 namespace cgraph::schedule {
 

@@ -1,13 +1,13 @@
 // Tasks from a schedule and back: the units of a schedule in program order, with the rules that the
 // graph states, as the list scheduler sees them; and an order of tasks as an order of steps.
-#ifndef CGRAPH_COMPILER_SCHEDULE_TASK_MAKER_H_
-#define CGRAPH_COMPILER_SCHEDULE_TASK_MAKER_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASK_MAKER_H_
+#define CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASK_MAKER_H_
 
 #include <span>
 #include <vector>
 
 #include "compiler/schedule/schedule.h"
-#include "compiler/schedule/tasks.h"
+#include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
 
@@ -32,4 +32,4 @@ void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& 
 
 }  // namespace cgraph::schedule
 
-#endif  // CGRAPH_COMPILER_SCHEDULE_TASK_MAKER_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASK_MAKER_H_

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "compiler/schedule/counter_random.h"
-#include "compiler/schedule/search.h"
+#include "compiler/schedule/arrange/counter_random.h"
+#include "compiler/schedule/arrange/search.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -9,9 +9,9 @@
 #include <array>
 #include <numeric>
 
-#include "compiler/schedule/counter_random.h"
-#include "compiler/schedule/search.h"
-#include "compiler/schedule/task_maker.h"
+#include "compiler/schedule/arrange/counter_random.h"
+#include "compiler/schedule/arrange/search.h"
+#include "compiler/schedule/arrange/task_maker.h"
 
 namespace cgraph::schedule {
 namespace {

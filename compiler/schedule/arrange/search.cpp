@@ -1,4 +1,4 @@
-#include "compiler/schedule/search.h"
+#include "compiler/schedule/arrange/search.h"
 
 #include <algorithm>
 #include <numeric>

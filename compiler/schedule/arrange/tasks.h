@@ -4,8 +4,8 @@
 // A task holds all its lanes from its start to its end: a call one, a transfer two, a collective
 // one of every participant. Tasks that have the same lanes and are of the same kind stand in one
 // queue, since whatever holds back one holds back all.
-#ifndef CGRAPH_COMPILER_SCHEDULE_TASKS_H_
-#define CGRAPH_COMPILER_SCHEDULE_TASKS_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASKS_H_
+#define CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASKS_H_
 
 #include <cstdint>
 #include <span>
@@ -91,4 +91,4 @@ std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
 
 }  // namespace cgraph::schedule
 
-#endif  // CGRAPH_COMPILER_SCHEDULE_TASKS_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASKS_H_

@@ -1,0 +1,50 @@
+// What Lower asks of a graph again and again, found once.
+#ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_FACTS_H_
+#define CGRAPH_COMPILER_SCHEDULE_LOWER_FACTS_H_
+
+#include <vector>
+
+#include "compiler/graph/graph.h"
+#include "compiler/schedule/schedule.h"
+
+namespace cgraph::schedule {
+
+inline constexpr graph::DeviceId kCaller(0);
+
+class Facts {
+ public:
+  Facts(const graph::Module& module, const graph::Graph& graph);
+
+  // Whose bytes a value is: a view's base.
+  graph::ValueId Root(graph::ValueId id) const {
+    const graph::Value& value = graph_.values[id];
+    return value.base.valid() ? value.base : id;
+  }
+  bool IsGpu(graph::DeviceId id) const {
+    return module_.devices[id].kind == graph::DeviceKind::kGpu;
+  }
+  bool IsPort(graph::ValueId id) const { return ports_[id.index]; }  // of an input
+
+  // Step::Place::call of what the call of `op` does, and of what follows from it.
+  uint32_t PlaceOf(graph::OpId op) const { return last_op_[graph_.ops[op].call.index] + 1; }
+  // The same of what made a value; 0 of an input.
+  uint32_t MadeAt(graph::ValueId id) const;
+  graph::CallId MadeBy(graph::ValueId id) const;
+
+  // Whether the op that makes it may write it straight into the output's memory.
+  bool IsDirect(graph::ValueId id) const { return direct_[id.index]; }
+  // Where a value lies at its home.
+  Space HomeSpace(graph::ValueId id) const;
+
+ private:
+  void FindDirectOutputs();
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  std::vector<uint32_t> last_op_;      // by call
+  std::vector<bool> direct_, ports_;   // by value
+};
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_LOWER_FACTS_H_

@@ -1,0 +1,164 @@
+#include "compiler/schedule/lower/values.h"
+
+#include "compiler/base/check.h"
+
+namespace cgraph::schedule {
+
+using graph::DeviceId;
+using graph::SymbolId;
+using graph::Value;
+using graph::ValueId;
+
+// ---- where they are made ------------------------------------------------------------------------
+
+ReplicaId Values::AtHome(ValueId id, DeviceId device) {
+  const Value& value = graph_.values[id];
+  const ValueId root = facts_.Root(id);
+  const Value& owner = graph_.values[root];
+  const bool constant = owner.storage == Value::kConstant;
+  const auto key = std::make_pair(id, constant ? device : owner.home);
+  if (const auto found = home_.find(key); found != home_.end()) return found->second;
+  ReplicaId replica;
+  if (root != id) {
+    const BufferId buffer = schedule_.replicas[AtHome(root, device)].buffer;
+    replica = schedule_.replicas.Add({.value = id, .buffer = buffer, .offset = value.offset});
+  } else if (owner.storage == Value::kState) {
+    // Every version of a state variable is the same memory.
+    const auto [it, is_new] = states_.try_emplace(value.state);
+    if (is_new) {
+      replica = tables_.AddReplica(id, Space::kState, value.home);
+      it->second = schedule_.replicas[replica].buffer;
+    } else {
+      replica = schedule_.replicas.Add({.value = id, .buffer = it->second});
+    }
+  } else {
+    const Space space = facts_.HomeSpace(id);
+    replica = tables_.AddReplica(id, space, space == Space::kOutput ? kCaller : key.second);
+  }
+  return home_[key] = replica;
+}
+
+void Values::SetHome(ValueId id, DeviceId device, ReplicaId replica) {
+  home_[{id, device}] = replica;
+}
+
+// A state value as others than its own compute lane may read it.
+ReplicaId Values::Snapshot(ValueId id) {
+  const auto [it, is_new] = snapshots_.try_emplace(id);
+  if (is_new) {
+    const DeviceId home = graph_.values[facts_.Root(id)].home;
+    const ReplicaId from = AtHome(id, home);
+    it->second = tables_.AddReplica(id, Space::kSlot, home);
+    AddCopy(from, it->second, tables_.LaneOf(home, LaneKind::kCompute),
+            {.call = facts_.MadeAt(id), .order = Step::Place::kExtents});
+  }
+  return it->second;
+}
+
+// ---- elsewhere ----------------------------------------------------------------------------------
+
+ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place place, Space space) {
+  const Value& root = graph_.values[facts_.Root(use.value)];
+  if (root.storage == Value::kConstant) return AtHome(use.value, device);
+  const TransportChoice choice = ChooseTransport(module_, root.home, device, use.via);
+  CGRAPH_CHECK(choice.possible, "schedule", "an edge that no transport serves: " + choice.reason);
+  if (root.home != device) Remember(use, root.home, device, choice);
+
+  const bool leaves = place.order != Step::Place::kOps || root.home != device;
+  const ReplicaId source = root.storage == Value::kState && leaves ? Snapshot(use.value)
+                                                                   : AtHome(use.value, device);
+  if (choice.transport == Transport::kLocal) return source;
+  Journey via = use.via;
+  via.transport = choice.transport;
+  const auto key = std::make_tuple(use.value, device, choice.transport, via.capacity);
+  const auto [it, is_new] = remote_.try_emplace(key);
+  if (!is_new) return it->second;
+  place.call = facts_.MadeAt(use.value);
+  if (place.order != Step::Place::kExtents) place.order = Step::Place::kValues;
+  place.hop = 1;
+  const ReplicaId target =
+      choice.transport == Transport::kHost
+          ? CopyThroughHost(source, root.home, device, place, space)
+          : Send(source, root.home, device, place, via);
+  remote_[key] = target;
+  return target;
+}
+
+void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to, const TransportChoice& choice) {
+  if (!edges_.insert({use.value, to, use.via}).second) return;
+  schedule_.edges.push_back({use.value, from, to, use.via, choice.transport, choice.reason});
+}
+
+// The device that copies is the one that has memory of its own; between two of them the value is
+// staged in the caller's memory.
+ReplicaId Values::CopyThroughHost(ReplicaId source, DeviceId from, DeviceId to, Step::Place place,
+                          Space space) {
+  const ValueId value = schedule_.replicas[source].value;
+  if (facts_.IsGpu(from) && facts_.IsGpu(to)) {
+    const ReplicaId staged = tables_.AddReplica(value, Space::kSlot, kCaller);
+    AddCopy(source, staged, tables_.LaneOf(from, LaneKind::kCopyOut), place);
+    source = staged;
+    ++place.hop;
+  }
+  const ReplicaId target = tables_.AddReplica(value, space, to);
+  const bool out = facts_.IsGpu(from) && !facts_.IsGpu(to);
+  AddCopy(source, target,
+          out ? tables_.LaneOf(from, LaneKind::kCopyOut) : tables_.LaneOf(to, LaneKind::kCopyIn), place);
+  return target;
+}
+
+void Values::AddCopy(ReplicaId from, ReplicaId to, LaneId lane, Step::Place place) {
+  const ValueId value = schedule_.replicas[from].value;
+  const DeviceId device = schedule_.lanes[lane].device;
+  std::vector<ReplicaId> extents = Extents({from}, device, place.consumer);
+  Step& step = tables_.AddStep(Step::kCopy, lane, place);
+  step.call = facts_.MadeBy(value);
+  step.inputs = {from};
+  step.outputs = {to};
+  step.extents = std::move(extents);
+}
+
+ReplicaId Values::Send(ReplicaId source, DeviceId from, DeviceId to, Step::Place place,
+               const Journey& via) {
+  const ValueId value = schedule_.replicas[source].value;
+  const ReplicaId target = tables_.AddReplica(value, Space::kSlot, to);
+  std::vector<ReplicaId> extents = Extents({source}, from, place.consumer);
+  std::vector<ReplicaId> to_extents = Extents({source}, to, place.consumer);
+  const LaneId lane = tables_.CommLaneOf(from, to, /*sends=*/true);
+  const LaneId to_lane = tables_.CommLaneOf(to, from, /*sends=*/false);
+  Step& step = tables_.AddStep(Step::kTransfer, lane, place);
+  step.to_lane = to_lane;
+  step.channel = tables_.ChannelOf(via, lane, to_lane);
+  step.call = facts_.MadeBy(value);
+  step.inputs = {source};
+  step.outputs = {target};
+  step.extents = std::move(extents);
+  step.to_extents = std::move(to_extents);
+  return target;
+}
+
+
+ReplicaId Values::ExtentAt(SymbolId symbol, DeviceId device, uint32_t consumer) {
+  const auto key = std::make_pair(symbol, device);
+  if (const auto found = extents_.find(key); found != extents_.end()) return found->second;
+  const graph::Use use{.value = graph_.symbols[symbol].extent};
+  const Step::Place place{.order = Step::Place::kExtents, .consumer = consumer};
+  const ReplicaId replica = Reach(use, device, place);
+  schedule_.extents.push_back({symbol, device, replica});
+  return extents_[key] = replica;
+}
+
+std::vector<ReplicaId> Values::Extents(const std::vector<ReplicaId>& touched, DeviceId device,
+                               uint32_t consumer) {
+  std::set<SymbolId> symbols;
+  for (ReplicaId id : touched) {
+    for (const graph::Dim& dim : graph_.values[schedule_.replicas[id].value].type.dims) {
+      if (dim.symbol.valid()) symbols.insert(dim.symbol);
+    }
+  }
+  std::vector<ReplicaId> extents;
+  for (SymbolId symbol : symbols) extents.push_back(ExtentAt(symbol, device, consumer));
+  return extents;
+}
+
+}  // namespace cgraph::schedule
