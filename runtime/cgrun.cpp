@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <new>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +35,9 @@
 
 namespace cgraph::command {
 namespace {
+
+// After a time-out, until the main thread is taken for lost.
+constexpr std::chrono::seconds kGrace(1);
 
 Problem PickGraph(const plan::Plan& plan, const Options& options, uint32_t& picked) {
   std::string names;
@@ -98,18 +104,6 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
                                options.inflight, graph.name, graph.inflight, options.inflight)};
 }
 
-EngineOptions MakeEngineOptions(const Options& options) {
-  EngineOptions engine;
-  const std::string folder = std::filesystem::path(options.file).parent_path().string();
-  engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
-  engine.workers = options.workers;
-  engine.inflight = options.inflight;
-  engine.proved = !options.unproved;
-  engine.stall_timeout = options.timeout;
-  engine.profile = !options.profile.empty();
-  return engine;
-}
-
 Status WriteProfile(const Engine& engine, const std::string& path) {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
   for (const auto& [name, ns] : engine.Profile()) calls[name] = ns;
@@ -132,8 +126,7 @@ void SayStats(const Engine& engine, const Options& options) {
 }
 
 // After the executions: what went wrong, the outputs, the summary.
-ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& outcome,
-                  const Results& results, bool interrupted) {
+ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted) {
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
   if (interrupted) {
@@ -149,22 +142,46 @@ ExitCode Conclude(const Options& options, const Engine& engine, const Outcome& o
     }
   }
   if (outcome.status.ok()) {
-    const Status written = results.Write(options.outputs);
+    const Status written = outcome.results.Write(options.outputs);
     if (!written.ok()) code = Report(options, written);
   }
   if (options.json) {
     nlohmann::ordered_json json = SummaryJson(measured);
-    json["outputs"] = results.Json(options.outputs);
+    json["outputs"] = outcome.results.Json(options.outputs);
     if (!outcome.status.ok()) json["error"] = outcome.status.message();
     std::puts(json.dump().c_str());
   } else if (options.outputs.empty() && outcome.status.ok()) {
-    std::fputs(results.Text().c_str(), stdout);
+    std::fputs(outcome.results.Text().c_str(), stdout);
   }
   if (!options.quiet && (options.repeat_given || !options.batch.empty())) {
     Say(SummaryText(measured) + "\n");
   }
-  if (options.verbose) SayStats(engine, options);
   return code;
+}
+
+// On a thread of the engine, after a time-out: the main thread concludes, unless it is inside a
+// kernel that never returns. What such a kernel uses cannot be destroyed, so nothing is.
+void EndTimedOut(const Options& options, Outcome& outcome, const Status& status) {
+  std::this_thread::sleep_for(kGrace);
+  std::lock_guard lock(outcome.mutex);
+  if (outcome.over) return;
+  outcome.status = status;
+  const ExitCode code = Conclude(options, outcome, /*interrupted=*/false);
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+EngineOptions MakeEngineOptions(const Options& options, Outcome& outcome) {
+  EngineOptions engine;
+  const std::string folder = std::filesystem::path(options.file).parent_path().string();
+  engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
+  engine.workers = options.workers;
+  engine.inflight = options.inflight;
+  engine.proved = !options.unproved;
+  engine.stall_timeout = options.timeout;
+  engine.profile = !options.profile.empty();
+  engine.timed_out = [&](const Status& status) { EndTimedOut(options, outcome, status); };
+  return engine;
 }
 
 ExitCode Execute(const Options& options, Signals& signals) {
@@ -188,18 +205,19 @@ ExitCode Execute(const Options& options, Signals& signals) {
   if (problem.ok()) problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
   if (!problem.ok()) return Report(options, problem.code, problem.message);
 
+  Outcome outcome(/*concatenate=*/!options.batch.empty());
   Result<std::unique_ptr<Engine>> made =
-      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options));
+      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, outcome));
   if (!made.ok()) return Report(options, made.status());
   Engine& engine = **made;
   signals.OnReport([&engine] { return engine.WaitReport(); });
   signals.OnInterrupt([&engine] { engine.Teardown(); });
 
-  Results results(!options.batch.empty());
-  const Outcome outcome = Run(engine, graph, inputs, options, results);
+  Run(engine, graph, inputs, options, outcome);
   signals.OnInterrupt(nullptr);
   signals.OnReport(nullptr);
-  ExitCode code = Conclude(options, engine, outcome, results, signals.interrupted());
+  ExitCode code = Conclude(options, outcome, signals.interrupted());
+  if (options.verbose && !signals.interrupted()) SayStats(engine, options);
   if (outcome.status.code() == StatusCode::kTimeout) {
     // A kernel that never returns cannot be joined, so nothing is destroyed.
     std::fflush(nullptr);

@@ -20,6 +20,8 @@ inline constexpr int64_t kMaxElaborationSteps = 5'000, kMaxListElements = 5'000;
 inline constexpr int64_t kMaxElaborationSteps = 50'000'000;  // loop turns and evaluated expressions
 inline constexpr int64_t kMaxListElements = 10'000'000;
 #endif
+inline constexpr size_t kMaxOps = 1 << 20;            // of one graph
+inline constexpr int64_t kMaxReports = 10'000;        // errors while elaborating, each turn's again
 inline constexpr int kMaxRank = 8;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr int64_t kMaxInflight = 1024;

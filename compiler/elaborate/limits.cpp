@@ -12,6 +12,14 @@ namespace cgraph::elaboration {
 bool Step(Work& work, Range range, int64_t count) {
   if (work.budget.stopped) return false;
   work.budget.steps += count;
+  if (work.builder && work.builder->graph().ops.size() > kMaxOps) {
+    work.budget.stopped = true;
+    Report(work, Code::kE0520, range,
+           fmt::format("`{}` has more than {} operations: loops and calls are written out at "
+                       "compile time; make them shorter, or the tensors larger",
+                       work.builder->graph().name, kMaxOps));
+    return false;
+  }
   if (work.budget.steps <= kMaxElaborationSteps) return true;
   work.budget.stopped = true;
   Report(work, Code::kE0520, range,

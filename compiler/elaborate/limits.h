@@ -16,6 +16,7 @@ struct Work;
 
 struct Budget {
   int64_t steps = 0;     // that were taken
+  int64_t reports = 0;   // since the first error
   bool stopped = false;  // a limit was met: everything unwinds
   int depth = 0;         // of C++ calls, in nested expressions and statements
 };

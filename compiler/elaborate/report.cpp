@@ -1,5 +1,6 @@
 #include "compiler/elaborate/report.h"
 
+#include "compiler/base/limits.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/print.h"
 #include "compiler/program/text.h"
@@ -28,6 +29,10 @@ std::string OpText(const program::Program& program, const program::Op& op) {
 
 Diagnostic& Report(Work& work, Code code, Range range, std::string message) {
   Diagnostic& diagnostic = work.diagnostics.Report(code, range, std::move(message));
+  // A loop whose every turn has the same fault shows it once, and need not end.
+  if (work.diagnostics.has_errors() && ++work.budget.reports > kMaxReports) {
+    work.budget.stopped = true;
+  }
   for (size_t i = 0; i < work.trail.loops.size() && i < kNotedLoops; ++i) {
     const Trail::Loop& loop = work.trail.loops[work.trail.loops.size() - 1 - i];
     const std::optional<Value>& value = loop.frame->locals[loop.local.index];
@@ -56,7 +61,8 @@ Range SiteOr(const Work& work, Range range) {
 }
 
 std::string Text(const Work& work, const graph::Type& type) {
-  return TypeText(work.builder ? work.builder->graph() : graph::Graph(), type);
+  static const graph::Graph none;
+  return TypeText(work.builder ? work.builder->graph() : none, type);
 }
 
 std::string Describe(const Work& work, const Value& value) {

@@ -5,7 +5,7 @@
 
 #include <chrono>
 #include <deque>
-#include <optional>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,8 +17,6 @@ namespace cgraph::command {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::seconds kGrace{1};
 
 uint64_t NsSince(Clock::time_point start) {
   return static_cast<uint64_t>(
@@ -55,25 +53,22 @@ class Progress {
 
 class Runner {
  public:
-  Runner(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Results& results)
-      : engine_(engine), graph_(graph), inputs_(inputs), options_(options), results_(results) {
+  Runner(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome)
+      : engine_(engine), graph_(graph), inputs_(inputs), options_(options), outcome_(outcome) {
     inflight_ = engine.plan().graphs[graph]->inflight;
-    const uint64_t deadline_ps = engine.plan().graphs[graph]->deadline_ps;
-    if (deadline_ps > 0) patience_ = std::chrono::nanoseconds(deadline_ps / 1000) + kGrace;
     if (options.inflight > 0) inflight_ = std::min(inflight_, options.inflight);
   }
 
-  Outcome Run() {
+  void Run() {
     total_ = options_.repeat * inputs_.executions();
-    Outcome outcome;
-    outcome.status = Pass(options_.warmup, false);
-    if (!outcome.status.ok()) return outcome;
-    outcome.measurements = {};
-    measurements_ = &outcome.measurements;
+    Status status = Pass(options_.warmup, false);
     const Clock::time_point start = Clock::now();
-    outcome.status = Pass(total_, true);
-    outcome.measurements.wall_ns = NsSince(start);
-    return outcome;
+    const bool warm = status.ok();
+    if (warm) status = Pass(total_, true);
+    std::lock_guard lock(outcome_.mutex);
+    if (warm) outcome_.measurements.wall_ns = NsSince(start);
+    outcome_.status = std::move(status);
+    outcome_.over = true;
   }
 
  private:
@@ -102,19 +97,21 @@ class Runner {
   Status Finish(bool measured) {
     Pending oldest = std::move(pending_.front());
     pending_.pop_front();
-    Result<Outputs> outputs = patience_ ? oldest.execution.Get(*patience_) : oldest.execution.Get();
+    Result<Outputs> outputs = oldest.execution.Get();
     if (!measured) return outputs.ok() ? Status::Ok() : Tolerated(outputs.status(), oldest.index);
     const uint64_t latency = NsSince(oldest.start);
     if (!outputs.ok() && outputs.status().code() != StatusCode::kFailed) return outputs.status();
-    ++measurements_->executions;
+    std::lock_guard lock(outcome_.mutex);
+    Measurements& measurements = outcome_.measurements;
+    ++measurements.executions;
     if (!outputs.ok()) {
-      ++measurements_->errors;
-      ++measurements_->failures[outputs.status().message()];
+      ++measurements.errors;
+      ++measurements.failures[outputs.status().message()];
       return Tolerated(outputs.status(), oldest.index);
     }
-    measurements_->latencies.Add(latency);
+    measurements.latencies.Add(latency);
     const bool last_pass = oldest.index + inputs_.executions() >= total_;
-    return last_pass ? results_.Add(*outputs) : Status::Ok();
+    return last_pass ? outcome_.results.Add(*outputs) : Status::Ok();
   }
 
   // One failed execution of several does not end the run, unless its outputs leave a gap.
@@ -131,21 +128,16 @@ class Runner {
   const uint32_t graph_;
   Inputs& inputs_;
   const Options& options_;
-  Results& results_;
+  Outcome& outcome_;
   uint32_t inflight_ = 1;
-  // Of a graph with a timeout: how long to wait for a result when even the engine does not end,
-  // because a kernel of this thread would never return.
-  std::optional<std::chrono::nanoseconds> patience_;
   uint64_t total_ = 0;
   std::deque<Pending> pending_;
-  Measurements* measurements_ = nullptr;
 };
 
 }  // namespace
 
-Outcome Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options,
-            Results& results) {
-  return Runner(engine, graph, inputs, options, results).Run();
+void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome) {
+  Runner(engine, graph, inputs, options, outcome).Run();
 }
 
 namespace {

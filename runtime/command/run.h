@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,14 +26,20 @@ struct Measurements {
   double per_second() const { return wall_ns == 0 ? 0 : 1e9 * executions / wall_ns; }
 };
 
+// What has come of the run. Whoever reads or changes it holds `mutex`: when a time-out ends a run
+// whose own thread is inside a kernel, another one concludes from what is here.
 struct Outcome {
-  Status status;  // why the run ended early; a failed execution of several is only counted
+  explicit Outcome(bool concatenate) : results(concatenate) {}
+
+  std::mutex mutex;
+  bool over = false;  // the thread that ran it concludes
+  Status status;      // why the run ended early; a failed execution of several is only counted
   Measurements measurements;
+  Results results;    // the outputs of the last pass
 };
 
-// `graph` is an index into the plan's; `results` gets the outputs of the last pass.
-Outcome Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options,
-            Results& results);
+// `graph` is an index into the plan's.
+void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome);
 
 // "29 executions, 0 errors, ...".
 std::string SummaryText(const Measurements& measurements);

@@ -105,6 +105,7 @@ class Core {
   void LeaveSeat();
   void StandIn();
   void Watch(Progress progress);
+  void TimeOut(const std::string& why);
   bool Stalled(Progress& progress);
   std::optional<std::string> Overdue(Progress& progress);
 

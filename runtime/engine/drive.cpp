@@ -87,27 +87,31 @@ void Core::Watch(Progress progress) {
     if (ended()) return;
     if (Stalled(progress)) {
       const double seconds = std::chrono::duration<double>(options_.stall_timeout).count();
-      End(Status(StatusCode::kTimeout,
-                 fmt::format("nothing has moved for {} s\n{}", seconds, WaitReport())));
+      TimeOut(fmt::format("nothing has moved for {} s\n", seconds));
     } else if (auto overdue = Overdue(progress)) {
-      End(Status(StatusCode::kTimeout, *overdue + WaitReport()));
+      TimeOut(*overdue);
     }
   }
 }
 
+void Core::TimeOut(const std::string& why) {
+  Status status(StatusCode::kTimeout, why + WaitReport());
+  End(status);
+  if (options_.timed_out) options_.timed_out(status);
+}
+
 bool Core::Stalled(Progress& progress) {
-  bool pending = false, moved = false, running = false;
+  bool pending = false, moved = false;
   for (size_t s = 0; s < strands_.size(); ++s) {
     const Position position = strands_[s]->Where();
     const uint64_t at = static_cast<uint64_t>(position.graph) << 32 | position.step;
     moved |= progress.seen[2 * s] != position.done || progress.seen[2 * s + 1] != at;
     progress.seen[2 * s] = position.done;
     progress.seen[2 * s + 1] = at;
-    running |= position.running;  // a kernel takes as long as it takes
     pending |= strands_[s]->pushed() != position.done;
   }
   const auto now = Clock::now();
-  if (!pending || moved || running) progress.since = now;
+  if (!pending || moved) progress.since = now;
   if (!moved && !seat_.held() && workers_[0]->Pending()) {
     Attend();
     progress.since = now;

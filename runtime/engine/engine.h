@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,9 +48,14 @@ struct EngineOptions {
                                    // than any graph of the plan has is refused
   bool proved = true;              // false: skip the proof and run every lane as its own strand, so
                                    // that a wrong order really hangs
-  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress ends
-                                                                       // the run; 0: never
+  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
+                                                                       // kernel that goes on is
+                                                                       // none) ends the run; 0:
+                                                                       // never
   bool profile = false;            // measure calls: see Engine::Profile()
+  // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. Who
+  // is inside Get() learns of it there, unless that is inside a kernel that never returns.
+  std::function<void(const Status&)> timed_out;
 };
 
 struct Input {

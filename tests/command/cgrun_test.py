@@ -296,6 +296,22 @@ def deadlines(run):
     expect(time.monotonic() - start < 10, "a graph's timeout ends the run")
     says(error, "timeout", "a.nap")
     run.graph("impatient", "--input", "ms=10")
+    # So does a kernel that never returns: with one worker it holds the thread that waits for it.
+    for workers in ("1", "2"):
+        start = time.monotonic()
+        out, error = run.graph("nap", "--input", "ms=1000000000", "--workers", workers, "--timeout", "1",
+                               "--json", status=1)
+        expect(time.monotonic() - start < 10, "--timeout ends a kernel that never returns")
+        says(error, "nothing has moved for 1 s", "a.nap", "is running")
+        expect("nothing has moved" in json.loads(out)["error"], out)
+    (run.folder / "endless.cgraph").write_text(
+        "import std.tensor\nimport std.debug\nfn nap(ms: i64) -> i64 { sleep(ms) return ms }\n"
+        "actor A() { state s: i64 = nap(1000000000) method get() -> i64 { return s } }\n"
+        "place a = A() on cpu[0]\ngraph g() -> i64 { return a.get() }\n")
+    start = time.monotonic()
+    _, error = run("endless.cgraph", "--timeout", "1", status=1)
+    expect(time.monotonic() - start < 10, "--timeout ends a start that never ends")
+    says(error, "nothing has moved for 1 s", "is running")
 
 
 def device_maps(run):

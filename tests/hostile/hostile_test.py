@@ -22,6 +22,7 @@ import time
 import numpy as np
 
 MEMORY = 3 << 30  # bytes of address space
+SMALL = 800 << 20  # the same, of which 512 MiB are the compiler's stack, hardly ever touched
 SECONDS = 60  # for one case; on an idle machine all but a few take milliseconds
 
 ACTOR = """import std.tensor
@@ -59,11 +60,11 @@ class Commands:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return name
 
-    def start(self, arguments, streams):
+    def start(self, arguments, streams, memory=MEMORY):
         def prepare():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if self.limit:
-                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+                resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
             for stream in streams.get("closed", ()):
                 os.close(stream)
 
@@ -72,12 +73,12 @@ class Commands:
         return subprocess.Popen([self.paths[arguments[0]], *arguments[1:]], cwd=self.folder,
                                 preexec_fn=prepare, close_fds=True, **files)
 
-    def __call__(self, arguments, status, *words, given=b"", **streams):
+    def __call__(self, arguments, status, *words, given=b"", memory=MEMORY, **streams):
         """Runs a command to its end; status is an exit code or several."""
         self.cases += 1
         shown = " ".join(repr(word)[:80] for word in arguments)
         begin = time.monotonic()
-        process = self.start(arguments, streams)
+        process = self.start(arguments, streams, memory)
         try:
             out, err = process.communicate(given if process.stdin else None, timeout=SECONDS)
         except subprocess.TimeoutExpired:
@@ -162,8 +163,20 @@ def limits(run):
                       "graph g(x: f32[4]) -> f32[4] { let y = r(0) return a.f(x) }\n",
                       "nested more than 200 deep", "E0522"),
         "recursion_graph": (ACTOR + "graph g(x: f32[4]) -> f32[4] { return g(x) }\n", "E0522"),
-        "loop": (body("for i in 0..1000000000000 { }"), "more than 50000000 steps", "E0520",
-                 "in iteration i ="),
+        # What would take too long is refused before it has made anything.
+        "loop": (body("for i in 0..1000000000000 { }"), "more than 50000000 steps", "E0520"),
+        "loop_ops": (body("var y = x for i in 0..1000000000000 { y = y + x }"), "E0520"),
+        "loop_calls": (body("var y = x for i in 0..1000000000000 { y = a.f(y) }"), "E0520"),
+        "loop_nested": (body("for i in 0..1000 { for j in 0..100000000 { let y = x + x } }"),
+                        "E0520", "in iteration i ="),
+        "loop_faults": (body("for i in 0..5000000 { let y: f32[3] = x[1..3] }"), "E05"),
+        "wide": (ACTOR + "fn r(n: int) -> int { if n == 0 { return 1 } else "
+                 "{ return r(n - 1) + r(n - 1) } }\n" +
+                 "graph g(x: f32[4]) -> f32[4] { let n = r(40) return a.f(x) }\n", "E0520"),
+        "wide_ops": (ACTOR + "fn r(x: f32[4], n: int) -> f32[4] { if n == 0 { return x } else "
+                     "{ return r(x, n - 1) + r(x, n - 1) } }\n"
+                     "graph g(x: f32[4]) -> f32[4] { return r(x, 40) }\n",
+                     "`g` has more than 1048576 operations", "E0520"),
         "list": (ACTOR + "const L = [i for i in 0..1000000000000]\n" + GRAPH, "E0520"),
         "list_doubled": (body("var l = [1] for i in 0..60 { l = l + l }"), "E0521"),
         "string_doubled": (body('var s = "aaaa" for i in 0..60 { s = "{s}{s}" }'),
@@ -198,8 +211,10 @@ def limits(run):
                  "ring"),
         "itself": ("import itself\n" + ACTOR + GRAPH, "itself"),
     }
+    small = ("loop", "loop_ops", "loop_calls", "loop_nested", "loop_faults", "wide")
     for name, (text, *words) in cases.items():
-        run(("cgc", "compile", run.write(f"{name}.cgraph", text), "-o", "o.cgplan"), 1, "error", *words)
+        run(("cgc", "compile", run.write(f"{name}.cgraph", text), "-o", "o.cgplan"), 1, "error",
+            *words, memory=SMALL if name in small else MEMORY)
     lines = ACTOR + "graph g(x: f32[4]) -> f32[4] {\n  var y = x\n" + "  y = a.f(y)\n" * 20_000
     run(("cgc", "check", run.write("lines.cgraph", lines + "  return y\n}\n")), 0)
     name = "n" * 1_000_000

@@ -15,9 +15,16 @@
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaboration {
+namespace {
+
+// A call takes as long as this many expressions: fns that call themselves twice end soon.
+constexpr int64_t kStepsPerCall = 10;
+
+}  // namespace
 
 Value CallBody(Work& work, const program::Signature& signature, const program::Body& body,
                Frame& callee, Range site) {
+  if (!Step(work, site, kStepsPerCall)) return Value();
   if (work.trail.calls.size() >= static_cast<size_t>(kMaxCallDepth)) {
     work.budget.stopped = true;
     Report(work, Code::kE0522, site,

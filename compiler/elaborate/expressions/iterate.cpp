@@ -1,5 +1,8 @@
 #include "compiler/elaborate/expressions/iterate.h"
 
+#include <algorithm>
+
+#include "compiler/base/limits.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
@@ -38,6 +41,14 @@ bool RunClauses(Work& work, const program::Comprehension& e, size_t index, const
   });
 }
 
+// All turns are paid for before the first one, since a loop ends early only by a failure: one that
+// is far too long is refused before it has made anything.
+bool StepTurns(Work& work, Range range, const IntRange& bounds) {
+  if (bounds.end <= bounds.begin) return true;
+  const uint64_t turns = static_cast<uint64_t>(bounds.end) - static_cast<uint64_t>(bounds.begin);
+  return Step(work, range, kStepsPerTurn * std::min<uint64_t>(turns, kMaxElaborationSteps));
+}
+
 }  // namespace
 
 bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
@@ -49,14 +60,14 @@ bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tupl
     work.trail.loops.push_back({&(*frame.names)[pattern[0]].name, &frame, pattern[0]});
   bool going = true;
   if (const IntRange* bounds = list.As<IntRange>()) {  // not written out: it may be long
+    going = StepTurns(work, range, *bounds);
     for (int64_t i = bounds->begin; going && i < bounds->end; ++i) {
-      going = Step(work, range, kStepsPerTurn) &&
-              BindPattern(work, pattern, tuple_pattern, Value(i), frame, range) && turn();
+      going = BindPattern(work, pattern, tuple_pattern, Value(i), frame, range) && turn();
     }
   } else if (std::optional<std::vector<Value>> items = ListItems(work, list, range)) {
+    going = Step(work, range, kStepsPerTurn * static_cast<int64_t>(items->size()));
     for (size_t i = 0; going && i < items->size(); ++i) {
-      going = Step(work, range, kStepsPerTurn) &&
-              BindPattern(work, pattern, tuple_pattern, (*items)[i], frame, range) && turn();
+      going = BindPattern(work, pattern, tuple_pattern, (*items)[i], frame, range) && turn();
     }
   } else {
     going = false;
