@@ -1,7 +1,9 @@
 // CPU kernels against the library called directly, or against the memory's bandwidth.
 //
 // Every round runs ours and the other once, alternating, and what is reported is the median of the
-// rounds' ratios: other time / our time, so 1 is as fast and more is faster. One thread.
+// rounds' ratios: other time / our time, so 1 is as fast and more is faster. One thread. Where no
+// library has a kernel of the dtype, the other does as much: as many bytes of f32 for f64, as many
+// elements for f16.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -10,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -66,29 +69,29 @@ struct Operand {
   }
 };
 
+// A step of a kernel: its operands are inputs, then the output; -1, -2, ... are temporaries.
+struct Step {
+  std::string op;
+  std::vector<int32_t> operands;
+};
+
 struct Ours {
   std::vector<Operand> in, out;
   std::unique_ptr<Kernel> kernel;
 
   Ours(const std::string& name, const std::vector<std::vector<int64_t>>& shapes,
        const std::vector<int64_t>& result, DType dtype,
-       const std::vector<std::pair<const char*, int64_t>>& ints = {}, double epsilon = 1e-5) {
+       const std::vector<std::pair<const char*, int64_t>>& ints = {})
+      : Ours(std::vector{Step{name, UpTo(shapes.size() + 1)}}, shapes, result, dtype, ints) {}
+
+  Ours(const std::vector<Step>& steps, const std::vector<std::vector<int64_t>>& shapes,
+       const std::vector<int64_t>& result, DType dtype,
+       const std::vector<std::pair<const char*, int64_t>>& ints = {}) {
     for (const auto& dims : shapes) in.emplace_back(dtype, dims);
     out.emplace_back(dtype, result);
     plan::Kernel plan_kernel;
-    plan_kernel.body.push_back(std::make_unique<plan::Primitive>());
-    plan::Primitive& primitive = *plan_kernel.body[0];
-    primitive.op = name;
-    for (size_t i = 0; i < in.size() + out.size(); ++i) {
-      primitive.operands.push_back(static_cast<int32_t>(i));
-    }
-    const auto add = [&](const char* key) {
-      primitive.attributes.push_back(std::make_unique<plan::Attribute>());
-      primitive.attributes.back()->name = key;
-      return primitive.attributes.back().get();
-    };
-    for (const auto& [key, value] : ints) add(key)->ints = {value};
-    add("epsilon")->bits = {std::bit_cast<uint64_t>(epsilon)};
+    for (const Step& step : steps) AddPrimitive(step, ints, plan_kernel);
+    plan_kernel.temporaries.assign(steps.size() - 1, dtype);
     std::vector<OperandType> in_types, out_types;
     for (const Operand& o : in) in_types.push_back(o.type), in_.push_back(o.tensor);
     for (const Operand& o : out) out_types.push_back(o.type), out_.push_back(o.tensor);
@@ -101,6 +104,26 @@ struct Ours {
   }
 
  private:
+  static std::vector<int32_t> UpTo(size_t count) {
+    std::vector<int32_t> operands(count);
+    std::iota(operands.begin(), operands.end(), 0);
+    return operands;
+  }
+  static void AddPrimitive(const Step& step, const std::vector<std::pair<const char*, int64_t>>& ints,
+                           plan::Kernel& kernel) {
+    kernel.body.push_back(std::make_unique<plan::Primitive>());
+    plan::Primitive& primitive = *kernel.body.back();
+    primitive.op = step.op;
+    primitive.operands = step.operands;
+    const auto add = [&](const char* key) {
+      primitive.attributes.push_back(std::make_unique<plan::Attribute>());
+      primitive.attributes.back()->name = key;
+      return primitive.attributes.back().get();
+    };
+    for (const auto& [key, value] : ints) add(key)->ints = {value};
+    add("epsilon")->bits = {std::bit_cast<uint64_t>(1e-5)};
+  }
+
   std::vector<Tensor> in_, out_;
   std::string error_;
 };
@@ -143,6 +166,12 @@ class Dnnl {
     const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
     const dnnl::softmax_forward primitive(
         {{dnnl::prop_kind::forward_inference, x.get_desc(), 1}, engine_});
+    return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}); };
+  }
+  Action Function(dnnl::algorithm function, const Ours& like) {
+    const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
+    const dnnl::eltwise_forward primitive(
+        {{dnnl::prop_kind::forward_inference, function, x.get_desc(), 0, 0}, engine_});
     return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}); };
   }
   Action LayerNorm(const Ours& like) {
@@ -213,12 +242,15 @@ void Rows(Dnnl& dnnl) {
       const double elements = static_cast<double>(rows * count);
       Ours softmax("softmax", {dims}, dims, dtype, {{"dim", 1}});
       Ours norm("layer_norm", {dims, {count}, {count}}, dims, dtype);
-      // oneDNN has neither f16 nor f64: there it computes in f32.
       const bool same = dtype == DType::f32 || dtype == DType::bf16;
       const DType its = same ? dtype : DType::f32;
-      Ours softmax_its("softmax", {dims}, dims, its, {{"dim", 1}});
-      Ours norm_its("layer_norm", {dims, {count}, {count}}, dims, its);
-      const char* other = same ? "oneDNN" : "oneDNN in f32";
+      const int64_t its_rows = dtype == DType::f64 ? 2 * rows : rows;
+      const std::vector<int64_t> its_dims = {its_rows, count};
+      Ours softmax_its("softmax", {its_dims}, its_dims, its, {{"dim", 1}});
+      Ours norm_its("layer_norm", {its_dims, {count}, {count}}, its_dims, its);
+      const char* other = same ? "oneDNN"
+                          : dtype == DType::f64 ? "oneDNN, as many bytes of f32"
+                                                : "oneDNN in f32";
       Compare("softmax " + shape, Name(dtype), other, std::ref(softmax), dnnl.Softmax(softmax_its),
               elements, "G/s");
       Compare("layer_norm " + shape, Name(dtype), other, std::ref(norm), dnnl.LayerNorm(norm_its),
@@ -227,20 +259,96 @@ void Rows(Dnnl& dnnl) {
   }
 }
 
+// A copy of `moved` bytes; it reads and writes as many.
+Action Copy(size_t moved) {
+  auto from = std::make_shared<std::vector<char>>(moved, 1);
+  auto to = std::make_shared<std::vector<char>>(moved);
+  return [=] { std::memcpy(to->data(), from->data(), moved); };
+}
+
+constexpr DType kFloats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
+
 // Against a copy of as many bytes: an operation cannot be faster than its memory.
 void Elementwise() {
   for (const int64_t count : {int64_t{8192}, int64_t{1} << 24}) {
-    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    for (DType dtype : kFloats) {
+      const auto bytes = static_cast<size_t>(count * plan::DTypeBytes(dtype));
       for (const char* name : {"add", "relu", "exp", "tanh", "gelu"}) {
         const bool binary = std::string(name) == "add";
         Ours ours(name, std::vector(binary ? 2 : 1, std::vector{count}), {count}, dtype);
-        const size_t bytes = static_cast<size_t>(count * plan::DTypeBytes(dtype));
-        const size_t moved = bytes * (binary ? 3 : 2) / 2;  // a copy reads and writes
-        std::vector<char> from(moved, 1), to(moved);
         Compare(fmt::format("{}, {} elements", name, count), Name(dtype), "memcpy", std::ref(ours),
-                [&] { std::memcpy(to.data(), from.data(), moved); }, static_cast<double>(count),
-                "G/s");
+                Copy(bytes * (binary ? 3 : 2) / 2), static_cast<double>(count), "G/s");
       }
+    }
+  }
+}
+
+// Four operations of two operands in one pass.
+void Chains() {
+  for (const auto& [function, count] :
+       {std::pair{"relu", int64_t{8192}}, {"relu", int64_t{1} << 24}, {"silu", int64_t{1} << 24}}) {
+    for (DType dtype : kFloats) {
+      Ours ours({{"multiply", {0, 1, -1}}, {"add", {-1, 0, -2}}, {function, {-2, -3}},
+                 {"subtract", {-3, 1, 2}}}, {{count}, {count}}, {count}, dtype);
+      const auto bytes = static_cast<size_t>(count * plan::DTypeBytes(dtype));
+      Compare(fmt::format("multiply+add+{}+subtract, {} elements", function, count), Name(dtype),
+              "memcpy", std::ref(ours), Copy(bytes * 3 / 2), static_cast<double>(count), "G/s");
+    }
+  }
+}
+
+#if defined(__x86_64__)
+using Vector = double __attribute__((vector_size(64)));
+using VectorFunction = Vector (*)(Vector);
+[[gnu::target("avx512f")]] void RunVectors(VectorFunction function, const Ours& like) {
+  const double* x = like.in[0].tensor.as<double>();
+  double* y = like.out[0].tensor.as<double>();
+  const int64_t count = like.out[0].tensor.elements();
+  for (int64_t i = 0; i < count; i += 8) {
+    Vector v;
+    std::memcpy(&v, x + i, sizeof v);
+    v = function(v);
+    std::memcpy(y + i, &v, sizeof v);
+  }
+}
+// The C library's vector functions of f64, as compilers call them.
+Action VectorMath(const char* name, const Ours& like) {
+  static void* const library = dlopen("libmvec.so.1", RTLD_NOW);
+  if (library == nullptr || !__builtin_cpu_supports("avx512f")) return nullptr;
+  const auto symbol = fmt::format("_ZGVeN8v_{}", name);
+  const auto function = reinterpret_cast<VectorFunction>(dlsym(library, symbol.c_str()));
+  if (function == nullptr) return nullptr;
+  return [=, &like] { RunVectors(function, like); };
+}
+#else
+Action VectorMath(const char*, const Ours&) { return nullptr; }
+#endif
+
+// Functions against those of a library.
+void Functions(Dnnl& dnnl) {
+  constexpr int64_t kCount = 8192;  // in the first-level cache, so that memory does not count
+  const struct { const char* ours; dnnl::algorithm dnnl; const char* libmvec; } functions[] = {
+      {"exp", dnnl::algorithm::eltwise_exp, "exp"},
+      {"log", dnnl::algorithm::eltwise_log, "log"},
+      {"tanh", dnnl::algorithm::eltwise_tanh, "tanh"},
+      {"sigmoid", dnnl::algorithm::eltwise_logistic, nullptr},
+      {"gelu", dnnl::algorithm::eltwise_gelu_erf, "erfc"}};
+  for (const auto& function : functions) {
+    for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+      Ours ours(function.ours, {{kCount}}, {kCount}, dtype);
+      Ours f32(function.ours, {{kCount}}, {kCount}, DType::f32);
+      Action other;
+      std::string name = "oneDNN";
+      if (dtype == DType::f64) {
+        if (function.libmvec != nullptr) other = VectorMath(function.libmvec, ours);
+        name = fmt::format("libmvec's {}", function.libmvec == nullptr ? "" : function.libmvec);
+      } else {
+        other = dnnl.Function(function.dnnl, dtype == DType::f16 ? f32 : ours);
+        if (dtype == DType::f16) name = "oneDNN in f32";
+      }
+      if (!other) continue;
+      Compare(fmt::format("{}, {} elements", function.ours, kCount), Name(dtype), name,
+              std::ref(ours), other, static_cast<double>(kCount), "G/s");
     }
   }
 }
@@ -258,5 +366,7 @@ int main(int argc, char** argv) {
   fmt::print("| kernel | dtype | µs | rate | against | ratio |\n|---|---|---|---|---|---|\n");
   if (only.empty() || only == "matmul") Matmuls(dnnl);
   if (only.empty() || only == "rows") Rows(dnnl);
+  if (only.empty() || only == "functions") Functions(dnnl);
+  if (only.empty() || only == "chains") Chains();
   if (only.empty() || only == "elementwise") Elementwise();
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostSteps = 16;      // a temporary less
 constexpr int kMostInputs = 32;
-constexpr int64_t kTileBytes = 8192;
+constexpr int64_t kTileBytes = 2048;  // small, so that little memory is fetched ahead at once
 
 // One operand of a step: an input or the output of the whole kernel, or a temporary.
 struct Place {
@@ -27,6 +27,7 @@ struct Step {
   std::unique_ptr<Kernel> kernel;
   std::vector<Place> inputs;
   Place output;
+  std::vector<Tensor> tiles;  // of the inputs, then of the output, while it runs
 };
 
 class FusedKernel final : public Kernel {
@@ -44,6 +45,12 @@ class FusedKernel final : public Kernel {
       widest = std::max<int64_t>(widest, plan::DTypeBytes(dtype));
     }
     tile_ = kTileBytes / widest;
+    size_t tiles = 0;
+    for (Step& step : steps_) {
+      step.tiles.resize(step.inputs.size() + 1);
+      tiles += step.tiles.size();
+    }
+    moving_.reserve(tiles);
   }
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
@@ -62,33 +69,81 @@ class FusedKernel final : public Kernel {
   }
 
  private:
-  bool RunRow(const Walk<kMostInputs>& walk, const char* const* in, char* out,
-              std::string& error) const {
+  // A tile that lies further on in every pass, by `bytes`.
+  struct Moving {
+    Tensor* tile;
+    int64_t bytes;
+    bool first;  // no other moves through the same memory
+  };
+
+  bool RunRow(const Walk<kMostInputs>& walk, const char* const* in, char* out, std::string& error) {
     alignas(64) char temporaries[kMostSteps][kTileBytes];
-    for (int64_t first = 0; first < walk.extents[0]; first += tile_) {
-      const int64_t count = std::min(tile_, walk.extents[0] - first);
-      for (const Step& step : steps_) {
-        Tensor operands[kMostOperands], result;
-        for (size_t i = 0; i < step.inputs.size(); ++i) {
-          const Place& place = step.inputs[i];
-          if (place.kind == Place::kTemporary) {
-            operands[i] = Tile(temporaries[place.index], temporaries_[place.index], count);
-            continue;
-          }
-          const int64_t stride = walk.strides[place.index][0];
-          const bool stands = stride == 0 && step.inputs.size() > 1;
-          operands[i] = Tile(in[place.index] + first * stride * in_bytes_[place.index],
-                             in_dtypes_[place.index], stands ? 1 : count);
-        }
-        result = step.output.kind == Place::kOutput
-                     ? Tile(out + first * plan::DTypeBytes(out_dtype_), out_dtype_, count)
-                     : Tile(temporaries[step.output.index], temporaries_[step.output.index], count);
-        if (!step.kernel->Run({operands, step.inputs.size()}, {&result, 1}, nullptr, error)) {
+    const int64_t length = walk.extents[0];
+    PlaceTiles(walk, in, out, temporaries);
+    for (int64_t first = 0; first < length; first += tile_) {
+      if (length - first < tile_) Shorten(length - first);
+      for (size_t i = 0; i < steps_.size(); ++i) {
+        if (length >= kFarElements) FetchAhead(i);
+        const Step& step = steps_[i];
+        const std::span<const Tensor> tiles = step.tiles;
+        if (!step.kernel->Run(tiles.first(step.inputs.size()), tiles.last(1), nullptr, error)) {
           return false;
         }
       }
+      for (const Moving& m : moving_) m.tile->data = m.tile->as<char>() + m.bytes;
     }
     return true;
+  }
+
+  // The first pass's tiles of a row.
+  void PlaceTiles(const Walk<kMostInputs>& walk, const char* const* in, char* out,
+                  char (&temporaries)[kMostSteps][kTileBytes]) {
+    moving_.clear();
+    const int64_t count = std::min(tile_, walk.extents[0]);
+    for (Step& step : steps_) {
+      for (size_t i = 0; i < step.tiles.size(); ++i) {
+        const Place& place = i < step.inputs.size() ? step.inputs[i] : step.output;
+        Tensor& tile = step.tiles[i];
+        if (place.kind == Place::kTemporary) {
+          tile = Tile(temporaries[place.index], temporaries_[place.index], count);
+        } else if (place.kind == Place::kOutput) {
+          tile = Tile(out, out_dtype_, count);
+          Move(tile, tile_ * plan::DTypeBytes(out_dtype_));
+        } else {
+          const int64_t stride = walk.strides[place.index][0];
+          const bool stands = stride == 0 && step.inputs.size() > 1;
+          tile = Tile(in[place.index], in_dtypes_[place.index], stands ? 1 : count);
+          Move(tile, tile_ * stride * in_bytes_[place.index]);
+        }
+      }
+    }
+  }
+
+  void Move(Tensor& tile, int64_t bytes) {
+    const bool first = std::none_of(moving_.begin(), moving_.end(), [&](const Moving& moving) {
+      return moving.tile->data == tile.data;
+    });
+    moving_.push_back({&tile, bytes, first});
+  }
+
+  void Shorten(int64_t count) {
+    for (Step& step : steps_) {
+      for (Tensor& tile : step.tiles) tile.dims[0] = std::min(tile.dims[0], count);
+    }
+  }
+
+  // Memory that comes from afar should come while steps compute: before each step, its share of
+  // what the next pass reads and writes. (A prefetch past the end does nothing.)
+  void FetchAhead(size_t step) const {
+    constexpr int64_t kLine = 64;
+    const auto steps = static_cast<int64_t>(steps_.size()), s = static_cast<int64_t>(step);
+    for (const Moving& moving : moving_) {
+      if (!moving.first) continue;
+      const char* next = moving.tile->as<char>() + moving.bytes;
+      for (int64_t at = moving.bytes * s / steps; at < moving.bytes * (s + 1) / steps; at += kLine) {
+        __builtin_prefetch(next + at);
+      }
+    }
   }
 
   static Tensor Tile(const char* data, DType dtype, int64_t count) {
@@ -100,7 +155,9 @@ class FusedKernel final : public Kernel {
     return tile;
   }
 
+  static constexpr int64_t kFarElements = int64_t{1} << 17;  // less lies in the caches
   std::vector<Step> steps_;
+  std::vector<Moving> moving_;
   std::vector<DType> in_dtypes_, temporaries_;
   std::vector<int64_t> in_bytes_;
   DType out_dtype_;
