@@ -54,6 +54,20 @@ Verdict Prove(const Plan& plan, const ProveOptions& options = {});
 // The certificate of a proved plan: its instructions by position, one line each.
 std::string CertificateText(const Plan& plan);
 
+// Where each start and each end of an instruction stands in one order of a graph's round, in which
+// nothing waits for what comes later: so for these channels nothing hangs, and who doubts it checks
+// the waits one by one.
+struct LinearExtension {
+  uint32_t graph = 0;                 // index; kNone: the start graph
+  std::vector<uint32_t> start, done;  // by instruction
+};
+// Of a proved plan, one for each graph with instructions.
+std::vector<LinearExtension> LinearExtensions(const Plan& plan, const ProveOptions& options = {});
+
+// The least capacity at which no instructions wait for one another, if every channel has it; none
+// when they do at any. Of a plan that the check accepts.
+std::optional<uint32_t> SmallestCapacity(const Plan& plan);
+
 }  // namespace cgraph::plan
 
 #endif  // CGRAPH_RUNTIME_PLAN_PROVE_H_

@@ -64,6 +64,7 @@ TEST_CASE("plans of random modules prove and mean what their graphs mean") {
       const plan::Verdict verdict = plan::Prove(*plan);
       INFO(verdict.message);
       REQUIRE(verdict.proved());
+      REQUIRE(plan::SmallestCapacity(*plan) == 0u);  // nothing relies on a buffer
       REQUIRE(DifferentMeaning(module, module.start, *plan, *plan->start) == "");
       for (size_t i = 0; i < plan->graphs.size(); ++i) {
         REQUIRE(DifferentMeaning(module, module.graphs[i], *plan, *plan->graphs[i]) == "");

@@ -1,6 +1,6 @@
 // Kahn's algorithm finds an order or what has none; breadth-first searches among the latter find
-// the cycle with the fewest waits. People read it backwards along the edges: each step waits for
-// the next, and steps that only say "stands before it in the list" are drawn together.
+// the cycle that is told in the fewest waits. People read it backwards along the edges: each step
+// waits for the next, and steps that only say "stands before it in the list" are drawn together.
 #include "runtime/plan/prove/hang.h"
 
 #include <algorithm>
@@ -18,40 +18,78 @@ namespace {
 // shortest.
 constexpr uint64_t kSearchBudget = 50'000'000;
 
+// The cost of a cycle is the number of waits that the reader is told: several steps back along one
+// lane are one of them. So a search walks over (node, whether a lane led to it).
 class CycleSearch {
  public:
   CycleSearch(const ConstraintGraph& constraints, const Adjacency& out,
               const std::vector<uint32_t>& order)
-      : edges_(constraints.edges()),
+      : constraints_(constraints),
+        edges_(constraints.edges()),
         out_(out),
         tangled_(constraints.nodes(), 1),
-        cost_(constraints.nodes(), kNone),
-        by_(constraints.nodes(), kNone) {
+        reached_(2 * uint64_t{constraints.nodes()}) {
     for (uint32_t node : order) tangled_[node] = 0;
+    DropBlindAlleys();
   }
 
   // The edges of the cheapest cycle, in their direction.
   std::vector<uint32_t> Shortest() {
     KeepAny();
-    for (uint32_t node = 0; node < tangled_.size() && visited_ <= kSearchBudget; ++node) {
-      if (tangled_[node] != 0) From(node);
+    // A lane alone is no cycle: every cycle comes into some node in another way.
+    std::vector<uint8_t> roots(tangled_.size(), 0);
+    for (const Edge& edge : edges_) {
+      if (Within(edge) && !IsLane(edge) && Cost(edge) > 0) roots[edge.to] = 1;
+    }
+    for (uint32_t node = 0; node < roots.size() && visited_ <= kSearchBudget; ++node) {
+      if (roots[node] != 0) From(node);
     }
     return best_;
   }
 
  private:
-  // Steps within an instruction, and from a hub, cost nothing.
-  static uint32_t Cost(const Edge& edge) { return edge.why == Why::kRuns ? 0 : 1; }
+  struct Reached {
+    uint32_t cost = kNone;
+    uint32_t by = kNone;      // edge
+    uint32_t before = kNone;  // state that the edge left
+  };
+
+  bool Within(const Edge& edge) const {
+    return edge.distance == 0 && tangled_[edge.from] != 0 && tangled_[edge.to] != 0;
+  }
+  static bool IsLane(const Edge& edge) { return edge.why == Why::kLane; }
+  // Steps within an instruction, and into a hub, are told with the step that follows.
+  uint32_t Cost(const Edge& edge) const {
+    const bool to_hub = edge.why == Why::kCollective && constraints_.instruction(edge.to) == kNone;
+    return edge.why == Why::kRuns || to_hub ? 0 : 1;
+  }
+
+  // What waits for a cycle is no part of one: the same sort from behind.
+  void DropBlindAlleys() {
+    std::vector<uint32_t> pending(tangled_.size(), 0), ready;
+    for (const Edge& edge : edges_) pending[edge.from] += Within(edge);
+    for (uint32_t node = 0; node < tangled_.size(); ++node) {
+      if (tangled_[node] != 0 && pending[node] == 0) ready.push_back(node);
+    }
+    const Adjacency in(constraints_.nodes(), edges_, Adjacency::End::kTo);
+    for (size_t at = 0; at < ready.size(); ++at) {
+      for (uint32_t id : in.of(ready[at])) {
+        if (Within(edges_[id]) && --pending[edges_[id].from] == 0) {
+          ready.push_back(edges_[id].from);
+        }
+      }
+      tangled_[ready[at]] = 0;
+    }
+  }
 
   // Every tangled node waits for a tangled one: walking back must come round.
   void KeepAny() {
     std::vector<uint32_t> before(tangled_.size(), kNone);
     uint32_t node = kNone;
     for (uint32_t id = 0; id < edges_.size(); ++id) {
-      const Edge& edge = edges_[id];
-      if (edge.distance != 0 || tangled_[edge.from] == 0 || tangled_[edge.to] == 0) continue;
-      before[edge.to] = id;
-      node = edge.to;
+      if (!Within(edges_[id])) continue;
+      before[edges_[id].to] = id;
+      node = edges_[id].to;
     }
     std::vector<uint8_t> passed(tangled_.size(), 0);
     for (; passed[node] == 0; node = edges_[before[node]].from) passed[node] = 1;
@@ -65,49 +103,54 @@ class CycleSearch {
     std::reverse(best_.begin(), best_.end());
   }
 
+  // From a node that something else than its lane has led to, back to it in such a way.
   void From(uint32_t root) {
-    std::deque<uint32_t> queue = {root};
-    std::vector<uint32_t> touched = {root};
-    cost_[root] = 0;
+    std::deque<uint32_t> queue = {2 * root};
+    std::vector<uint32_t> touched = {2 * root};
+    reached_[2 * root].cost = 0;
     while (!queue.empty()) {
-      const uint32_t node = queue.front();
+      const uint32_t state = queue.front();
       queue.pop_front();
-      for (uint32_t id : out_.of(node)) {
+      const bool by_lane = state % 2 != 0;
+      for (uint32_t id : out_.of(state / 2)) {
         const Edge& edge = edges_[id];
-        if (edge.distance != 0 || tangled_[edge.to] == 0) continue;
+        if (!Within(edge)) continue;
         ++visited_;
-        const uint32_t cost = cost_[node] + Cost(edge);
+        const uint32_t step = by_lane && IsLane(edge) ? 0 : Cost(edge);
+        const uint32_t cost = reached_[state].cost + step;
         if (cost >= best_cost_) continue;
-        if (edge.to == root) {
-          Keep(root, id, cost);
+        if (edge.to == root && !IsLane(edge)) {
+          Keep(id, state, cost);
           continue;
         }
-        if (cost >= cost_[edge.to]) continue;
-        if (cost_[edge.to] == kNone) touched.push_back(edge.to);
-        cost_[edge.to] = cost;
-        by_[edge.to] = id;
-        if (Cost(edge) == 0)
-          queue.push_front(edge.to);
+        const bool still = IsLane(edge) || (by_lane && edge.why == Why::kRuns);
+        const uint32_t next = 2 * edge.to + (still ? 1 : 0);
+        if (cost >= reached_[next].cost) continue;
+        if (reached_[next].cost == kNone) touched.push_back(next);
+        reached_[next] = {cost, id, state};
+        if (step == 0)
+          queue.push_front(next);
         else
-          queue.push_back(edge.to);
+          queue.push_back(next);
       }
     }
-    for (uint32_t node : touched) cost_[node] = by_[node] = kNone;
+    for (uint32_t state : touched) reached_[state] = {};
   }
 
-  void Keep(uint32_t root, uint32_t last, uint32_t cost) {
+  void Keep(uint32_t last, uint32_t state, uint32_t cost) {
     best_cost_ = cost;
     best_ = {last};
-    for (uint32_t node = edges_[last].from; node != root; node = edges_[by_[node]].from) {
-      best_.push_back(by_[node]);
+    for (; reached_[state].by != kNone; state = reached_[state].before) {
+      best_.push_back(reached_[state].by);
     }
     std::reverse(best_.begin(), best_.end());
   }
 
+  const ConstraintGraph& constraints_;
   const std::vector<Edge>& edges_;
   const Adjacency& out_;
-  std::vector<uint8_t> tangled_;
-  std::vector<uint32_t> cost_, by_;  // of the search under way: cost of a node, edge that led to it
+  std::vector<uint8_t> tangled_;   // by node: on a cycle, or between two
+  std::vector<Reached> reached_;   // by state, of the search under way
   std::vector<uint32_t> best_;
   uint32_t best_cost_ = kNone;
   uint64_t visited_ = 0;
