@@ -27,6 +27,7 @@ PackingSearch::PackingSearch(const PackingProblem& problem, const Conflicts& con
       conflicts_(conflicts),
       found_(problem.items.size()),
       lowest_(problem.items.size(), 0),
+      least_(problem.items.size(), 0),
       placed_(problem.items.size(), false),
       sections_(conflicts.sections.size()),
       bridges_(conflicts.sections.size(), 0),
@@ -102,12 +103,17 @@ PackingSearch::Outcome PackingSearch::Branch(const std::vector<uint32_t>& items,
   left_ -= static_cast<int64_t>(items.size());
   if (left_ <= 0) return Outcome::kGaveUp;
   const std::vector<Turn> candidates = Candidates(items, last);
+  Outcome outcome = Outcome::kImpossible;
+  Trail trail;
   for (const Turn& turn : candidates) {
     // All that come later lie as high at least.
     if (Hopeless(sections, turn.offset)) break;
-    const Outcome outcome = Place(items, sections, turn);
-    if (outcome != Outcome::kImpossible) return outcome;
+    outcome = Place(items, sections, turn);
+    if (outcome != Outcome::kImpossible) break;
+    if (!Bar(items[turn.rank], trail)) break;
   }
+  Undo(trail);
+  if (outcome != Outcome::kImpossible) return outcome;
   const bool done = std::all_of(items.begin(), items.end(), [&](uint32_t i) { return placed_[i]; });
   return done ? Outcome::kFound : Outcome::kImpossible;
 }
@@ -189,8 +195,8 @@ void PackingSearch::Put(uint32_t item, Range sections, Trail& trail) {
   std::vector<bool> raised(sections.end - sections.begin, false);
   for (const uint32_t other : conflicts_.with[item]) {
     if (placed_[other] || lowest_[other] >= top) continue;
-    const int64_t was = lowest_[other];
-    trail.lowest.emplace_back(other, was);
+    const int64_t was = std::max(lowest_[other], least_[other]);
+    trail.lowest.emplace_back(other, lowest_[other]);
     lowest_[other] = top;
     const Range alive = conflicts_.alive[other];
     for (uint32_t s = alive.begin; s < alive.end; ++s) {
@@ -211,11 +217,30 @@ void PackingSearch::Put(uint32_t item, Range sections, Trail& trail) {
   }
 }
 
+// The item does not come next: so it will lie on one that is still to come. False if there is none.
+bool PackingSearch::Bar(uint32_t item, Trail& trail) {
+  int64_t least = kNone;
+  for (const uint32_t other : conflicts_.with[item]) {
+    if (!placed_[other]) least = std::min(least, problem_.items[other].bytes);
+  }
+  left_ -= static_cast<int64_t>(conflicts_.with[item].size());
+  if (least == kNone) return false;
+  const int64_t was = least_[item];
+  if (was >= lowest_[item] + least) return true;
+  trail.least.emplace_back(item, was);
+  least_[item] = lowest_[item] + least;
+  const Range alive = conflicts_.alive[item];
+  for (uint32_t s = alive.begin; s < alive.end; ++s) {
+    if (std::max(was, lowest_[item]) <= sections_[s].floor) RaiseFloor(s, trail);
+  }
+  return true;
+}
+
 // A section begins where the lowest of what is still to come in it may lie.
 void PackingSearch::RaiseFloor(uint32_t section, Trail& trail) {
   int64_t lowest = kNone;
   for (const uint32_t item : conflicts_.sections[section]) {
-    if (!placed_[item]) lowest = std::min(lowest, lowest_[item]);
+    if (!placed_[item]) lowest = std::min(lowest, std::max(lowest_[item], least_[item]));
   }
   left_ -= static_cast<int64_t>(conflicts_.sections[section].size());
   int64_t& floor = sections_[section].floor;
@@ -224,11 +249,16 @@ void PackingSearch::RaiseFloor(uint32_t section, Trail& trail) {
   floor = lowest;
 }
 
-void PackingSearch::TakeBack(uint32_t item, const Trail& trail) {
+void PackingSearch::Undo(const Trail& trail) {
   for (auto change = trail.floors.rbegin(); change != trail.floors.rend(); ++change) {
     sections_[change->first].floor = change->second;
   }
-  for (const auto& [other, lowest] : trail.lowest) lowest_[other] = lowest;
+  for (const auto& [item, lowest] : trail.lowest) lowest_[item] = lowest;
+  for (const auto& [item, least] : trail.least) least_[item] = least;
+}
+
+void PackingSearch::TakeBack(uint32_t item, const Trail& trail) {
+  Undo(trail);
   const Range alive = conflicts_.alive[item];
   for (uint32_t s = alive.begin; s < alive.end; ++s) {
     sections_[s].open += problem_.items[item].bytes;

@@ -7,7 +7,8 @@
 // A branch ends when a section's floor and what is still to come in it are higher than allowed, or
 // when an item is left out that would fit below the next. When what is left falls apart in time,
 // the parts are solved on their own. Which of the possible items comes first is a matter of taste,
-// so several orders take turns with ever more effort.
+// so several orders take turns with ever more effort. Beyond that paper: an item that was tried as
+// the next, in vain, will lie on one that is still to come, which lifts the floors it stands on.
 #ifndef CGRAPH_COMPILER_SCHEDULE_PACKING_SEARCH_H_
 #define CGRAPH_COMPILER_SCHEDULE_PACKING_SEARCH_H_
 
@@ -42,7 +43,7 @@ class PackingSearch {
   };
   // What one step of the search changed, to be undone.
   struct Trail {
-    std::vector<std::pair<uint32_t, int64_t>> lowest, floors;
+    std::vector<std::pair<uint32_t, int64_t>> lowest, least, floors;
   };
   // Who may come next: not before the one placed last, by offset, then by rank in the order.
   struct Turn {
@@ -59,7 +60,9 @@ class PackingSearch {
   Outcome Descend(const std::vector<uint32_t>& items, Range sections, Turn turn);
   std::vector<Turn> Candidates(const std::vector<uint32_t>& items, Turn last);
   void Put(uint32_t item, Range sections, Trail& trail);
+  bool Bar(uint32_t item, Trail& trail);
   void RaiseFloor(uint32_t section, Trail& trail);
+  void Undo(const Trail& trail);
   void TakeBack(uint32_t item, const Trail& trail);
   bool Hopeless(Range sections, int64_t offset) const;
 
@@ -70,6 +73,7 @@ class PackingSearch {
   size_t taste_ = 0;    // which order
   std::vector<int64_t> found_;
   std::vector<int64_t> lowest_;   // by item: the least offset that those placed leave it
+  std::vector<int64_t> least_;    // by item: where it lies at least, since it did not come earlier
   std::vector<bool> placed_;
   std::vector<Section> sections_;
   std::vector<uint32_t> bridges_;  // by section: items left that bind it to the next
