@@ -3,12 +3,17 @@
 #include <bit>
 
 #include "compiler/base/check.h"
+#include "compiler/graph/fuse.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/plan/fused.h"
 
 namespace cgraph::emit {
 namespace {
+
+static_assert(kMaxFusedSteps == plan::kMaxFusedSteps &&
+              kMaxFusedOperands == plan::kMaxFusedOperands);
 
 // One list of dtypes in the compiler, one in the plan: in the same order.
 static_assert(static_cast<int>(DType::kBool) == static_cast<int>(plan::DType::MIN));

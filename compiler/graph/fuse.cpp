@@ -24,10 +24,6 @@ using graph::Use;
 using graph::Value;
 using graph::ValueId;
 
-// What one kernel may hold: its temporaries lie in a tile each, which must stay in the cache.
-constexpr size_t kMaxSteps = 16;
-constexpr size_t kMaxFusedOperands = 32;
-
 struct Group {
   OpId root;
   std::vector<OpId> members;  // from the last to the first
@@ -101,7 +97,7 @@ class Fuser {
     const Value& result = graph_.values[op.results[0]];
     return op.call == root.call && result.storage == Value::kTemporary &&
            result.type.dims == graph_.values[root.results[0]].type.dims &&
-           group.members.size() < kMaxSteps &&
+           group.members.size() < kMaxFusedSteps &&
            group.operands + op.operands.size() <= kMaxFusedOperands &&
            std::all_of(op.operands.begin(), op.operands.end(),
                        [&](const Use& use) { return StaysReadable(use.value, id, group.root); });

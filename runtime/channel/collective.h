@@ -19,7 +19,7 @@
 
 #include "runtime/channel/channel.h"
 #include "runtime/device/bell.h"
-#include "runtime/device/kernels/across.h"
+#include "runtime/device/kernels/reductions/across.h"
 #include "runtime/device/memory.h"
 #include "runtime/plan/collective.h"
 #include "runtime/plan/plan.h"

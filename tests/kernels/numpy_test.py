@@ -9,6 +9,7 @@ the program casts). Integers, bools and whatever only moves elements must be equ
 import argparse
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -254,6 +255,8 @@ def shapes(cases):
             cases.add(name, dtype, expression, inputs, function(*inputs), exact=True)
 
         x = cases.values(dtype, (2, 3, 4))
+        moved("copy", "copy(a)", [x], lambda v: v)
+        moved("same", "same(a, b, dim: 1)", [x, x], lambda v, w: w)
         moved("reshape", "reshape(a, [4, 6])", [x], lambda v: v.reshape(4, 6))
         moved("reshape", "reshape(a, [1])", [cases.values(dtype, ())], lambda v: v.reshape(1))
         moved("split_dim", "split_dim(a, dim: 2, parts: 2)", [x], lambda v: v.reshape(2, 3, 2, 2))
@@ -476,6 +479,23 @@ def difference(case, got):
     return f"element {at}: {got.ravel()[at]!r}, expected {expected.ravel()[at]!r}"
 
 
+# ---- every op has a case ------------------------------------------------------------------------
+
+STDLIB = pathlib.Path(__file__).resolve().parents[2] / "stdlib" / "std"
+ELSEWHERE = {"load"}  # reads a file: tests/conformance
+
+
+def ops_without_case(cases):
+    """The ops of tensor, nn and grad that no case's expression calls."""
+    declared = {op for module in ("tensor", "nn", "grad")
+                for op in re.findall(r"^op (\w+)", (STDLIB / f"{module}.cgraph").read_text(), re.M)}
+    called = {name for case in cases
+              for name in re.findall(r"\b(\w+)(?:<[^()]*>)?\(", case.expression)}
+    if not declared & called:
+        sys.exit("no op was found in the library")
+    return sorted(declared - called - ELSEWHERE)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
@@ -484,10 +504,11 @@ def main():
     options = parser.parse_args()
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
-    checked, failures = 0, []
+    checked, failures, made = 0, [], []
     for group in (elementwise, functions, casts, matmuls, reductions, shapes, rows, creation):
         cases = Cases()
         group(cases)
+        made += cases.all
         chosen = [c for c in cases.all
                   if options.only in (None, group.__name__) or c.name.split()[0] == options.only]
         for first in range(0, len(chosen), 250):
@@ -500,6 +521,7 @@ def main():
                 if wrong:
                     shapes_text = ", ".join(str(x.shape) for x in case.inputs)
                     failures.append(f"{case.name} {case.dtype} {shapes_text}: {case.expression}: {wrong}")
+    failures += [f"op `{op}` of the library has no case" for op in ops_without_case(made)]
     print("\n".join(failures[:60]), end="\n" if failures else "")
     print(f"numpy: {checked} cases checked, {len(failures)} failed")
     sys.exit(1 if failures or checked == 0 else 0)

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
 
 namespace cgraph::device {

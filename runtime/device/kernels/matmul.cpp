@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/element_loops.h"
-#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/elementwise/element_loops.h"
+#include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/libraries/blas.h"
 #include "runtime/device/libraries/onednn.h"

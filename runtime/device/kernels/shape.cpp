@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"
-#include "runtime/device/kernels/walk.h"
+#include "runtime/device/kernels/elementwise/walk.h"
 
 namespace cgraph::device {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/device/kernels/rows.h"
+#include "runtime/device/kernels/rows/rows.h"
 #include "runtime/device/numbers/binary_format.h"
 
 namespace cgraph::device {

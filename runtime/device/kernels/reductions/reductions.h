@@ -3,15 +3,15 @@
 // Floats of up to four bytes are summed in f64, which is closer to the true sum than NumPy's
 // pairwise f32 and within rounding of it; f64 is summed pairwise in blocks, as NumPy does; integers
 // wrap around.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_REDUCTIONS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_REDUCTIONS_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
-#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/numbers/half.h"
 
 namespace cgraph::device {
@@ -74,4 +74,4 @@ Compute<T> ExtremeOfRow(const T* x, int64_t count, Compute<T> start) {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_REDUCTIONS_H_

@@ -2,7 +2,7 @@
 // one thread, operands by rank and then by tensor, as the parts of a collective would have them.
 #include <vector>
 
-#include "runtime/device/kernels/across.h"
+#include "runtime/device/kernels/reductions/across.h"
 #include "runtime/device/kernels/makers.h"
 
 namespace cgraph::device {

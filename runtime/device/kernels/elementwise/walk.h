@@ -1,13 +1,13 @@
 // Broadcasting: a result in row-major order, and the steps that each operand takes along.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_WALK_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_WALK_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_WALK_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_WALK_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "runtime/device/kernel.h"
-#include "runtime/device/kernels/element_loops.h"
+#include "runtime/device/kernels/elementwise/element_loops.h"
 
 namespace cgraph::device {
 
@@ -83,4 +83,4 @@ class Walk {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_WALK_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_WALK_H_

@@ -3,8 +3,8 @@
 //
 // Accumulated in the order of the participants, so that the result has the same bits whoever
 // computes it; f16 and bf16 in f32, rounded once. Integers wrap around, NaN wins in min and max.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ACROSS_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_ACROSS_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_ACROSS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_ACROSS_H_
 
 #include <cstdint>
 #include <string_view>
@@ -33,4 +33,4 @@ Across FindAcross(plan::DType dtype, std::string_view reduction);
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ACROSS_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_ACROSS_H_

@@ -1,7 +1,7 @@
 // What elementwise kernels compute, one element at a time. The semantics are NumPy's, made total:
 // integers wrap around, a division by zero of integers is 0, nothing traps.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_OPS_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_OPS_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENTWISE_OPS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENTWISE_OPS_H_
 
 #include <cmath>
 #include <type_traits>
@@ -212,4 +212,4 @@ struct Select {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_OPS_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENTWISE_OPS_H_

@@ -3,14 +3,14 @@
 // A row function computes in f32 or f64 on contiguous rows. Rows of f32 and f64 along the last
 // dimension are worked on where they lie; others are brought into a workspace of the kernel's own,
 // which holds the longest row, or several short ones, and was taken when the kernel was made.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_ROWS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_ROWS_H_
 
 #include <algorithm>
 #include <vector>
 
-#include "runtime/device/kernels/element_loops.h"
-#include "runtime/device/kernels/lanes.h"
+#include "runtime/device/kernels/elementwise/element_loops.h"
+#include "runtime/device/kernels/rows/lanes.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
 
@@ -134,4 +134,4 @@ KernelResult MakeRows(const Request& request, int rows, int dim, double epsilon)
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_ROWS_H_

@@ -1,5 +1,5 @@
 // Loops of the comparisons.
-#include "runtime/device/kernels/loop_templates.h"
+#include "runtime/device/kernels/elementwise/loop_templates.h"
 
 namespace cgraph::device {
 

@@ -8,13 +8,14 @@
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"
-#include "runtime/device/kernels/walk.h"
+#include "runtime/device/kernels/elementwise/walk.h"
+#include "runtime/plan/fused.h"
 
 namespace cgraph::device {
 namespace {
 
-constexpr int kMostSteps = 16;      // a temporary less
-constexpr int kMostInputs = 32;
+constexpr int kMostSteps = plan::kMaxFusedSteps;
+constexpr int kMostInputs = plan::kMaxFusedOperands;
 constexpr int64_t kTileBytes = 2048;  // small, so that little memory is fetched ahead at once
 
 // One operand of a step: an input or the output of the whole kernel, or a temporary.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/device/kernels/makers.h"
-#include "runtime/device/kernels/reductions.h"
+#include "runtime/device/kernels/reductions/reductions.h"
 
 namespace cgraph::device {
 namespace {

@@ -1,7 +1,7 @@
 // The table of elementwise operations: from the name and dtype of an operation in kernels.def to
 // the loop that computes it. Kernels of one operation and of fused chains run the same loops.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENT_LOOPS_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENT_LOOPS_H_
 
 #include <cstdint>
 #include <optional>
@@ -38,4 +38,4 @@ HalfLoops HalfLoopsOf(plan::DType dtype);
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENT_LOOPS_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENT_LOOPS_H_

@@ -1,7 +1,7 @@
 // Sums and maxima of a row in lanes side by side, which are folded in a fixed order: the same bits
 // whatever the instruction set's vectors hold.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_LANES_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_LANES_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_LANES_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_LANES_H_
 
 #include <cstdint>
 #include <limits>
@@ -69,4 +69,4 @@ CGRAPH_INLINE C MaxOfRow(const C* x, int64_t count) {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_LANES_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_LANES_H_

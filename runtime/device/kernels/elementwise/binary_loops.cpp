@@ -1,5 +1,5 @@
 // Loops of the operations of two operands, and of selecting between two.
-#include "runtime/device/kernels/loop_templates.h"
+#include "runtime/device/kernels/elementwise/loop_templates.h"
 
 namespace cgraph::device {
 

@@ -1,9 +1,9 @@
-#include "runtime/device/kernels/across.h"
+#include "runtime/device/kernels/reductions/across.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/device/numbers/targets.h"
 #include "runtime/plan/dtype.h"

@@ -8,9 +8,9 @@
 // A result may be the memory of an operand of its type: element i is read before it is written.
 #include <algorithm>
 
-#include "runtime/device/kernels/element_loops.h"
+#include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/makers.h"
-#include "runtime/device/kernels/walk.h"
+#include "runtime/device/kernels/elementwise/walk.h"
 
 namespace cgraph::device {
 namespace {

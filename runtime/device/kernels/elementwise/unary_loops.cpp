@@ -3,7 +3,7 @@
 #include <immintrin.h>
 #endif
 
-#include "runtime/device/kernels/loop_templates.h"
+#include "runtime/device/kernels/elementwise/loop_templates.h"
 
 namespace cgraph::device {
 namespace {

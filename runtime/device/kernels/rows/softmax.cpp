@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/elementwise_ops.h"
-#include "runtime/device/kernels/rows.h"
+#include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/kernels/rows/rows.h"
 
 namespace cgraph::device {
 namespace {

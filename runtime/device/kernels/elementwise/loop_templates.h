@@ -1,11 +1,11 @@
 // From an operation on elements (elementwise_ops.h) to loops of it.
 //
 // What is memory bound is compiled up to AVX2; functions of floats up to AVX-512.
-#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_LOOP_TEMPLATES_H_
-#define CGRAPH_RUNTIME_DEVICE_KERNELS_LOOP_TEMPLATES_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
+#define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 
-#include "runtime/device/kernels/element_loops.h"
-#include "runtime/device/kernels/elementwise_ops.h"
+#include "runtime/device/kernels/elementwise/element_loops.h"
+#include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
 
@@ -105,4 +105,4 @@ std::optional<ElementOp> FindUnary(std::string_view name, DType dtype);
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_LOOP_TEMPLATES_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
