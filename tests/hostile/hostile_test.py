@@ -175,7 +175,8 @@ def limits(run):
                  "graph g(x: f32[4]) -> f32[4] { let n = r(40) return a.f(x) }\n", "E0520"),
         "wide_ops": (ACTOR + "fn r(x: f32[4], n: int) -> f32[4] { if n == 0 { return x } else "
                      "{ return r(x, n - 1) + r(x, n - 1) } }\n"
-                     "graph g(x: f32[4]) -> f32[4] { return r(x, 40) }\n",
+                     "graph g(x: f32[4]) -> f32[4] { return r(x, 40) }\n", "E0520"),
+        "many_ops": (body("var y = x for i in 0..2000000 { y = y + x }"),
                      "`g` has more than 1048576 operations", "E0520"),
         "list": (ACTOR + "const L = [i for i in 0..1000000000000]\n" + GRAPH, "E0520"),
         "list_doubled": (body("var l = [1] for i in 0..60 { l = l + l }"), "E0521"),
