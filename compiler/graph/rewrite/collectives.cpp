@@ -125,14 +125,22 @@ class PairRewriter {
   std::map<ValueId, ValueId> renamed_;  // what the first gave: what stands for it
 };
 
+void RewritePairs(Graph& graph, CollectiveKind first, CollectiveKind second,
+                  std::vector<Rewritten>& done) {
+  const bool any = std::any_of(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+    return op.collective && op.collective->kind == second;
+  });
+  if (any) PairRewriter(graph, first, second).Run(done);
+}
+
 }  // namespace
 
 void RewriteReduceBroadcast(Graph& graph, std::vector<Rewritten>& done) {
-  PairRewriter(graph, CollectiveKind::kReduce, CollectiveKind::kBroadcast).Run(done);
+  RewritePairs(graph, CollectiveKind::kReduce, CollectiveKind::kBroadcast, done);
 }
 
 void RewriteScatterGather(Graph& graph, std::vector<Rewritten>& done) {
-  PairRewriter(graph, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather).Run(done);
+  RewritePairs(graph, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather, done);
 }
 
 }  // namespace cgraph::graph
