@@ -4,8 +4,8 @@
 // The lower tail has no cancellation: (1 + 2a) exp(a^2) erfc(a), a function between 1 and 1.3, is a
 // polynomial in (a - K) / (a + K) (Shepherd and Laframboise, "Chebyshev approximation of
 // (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", Mathematics of Computation 36, 1981). The
-// coefficients of f32 and those of erf are Juffa's (2016); those of f64 were found by Remez's
-// algorithm, to 2^-56.
+// coefficients of f32 are Juffa's (2016); those of f64, of the tail and of erf, were found by
+// Remez's algorithm, to 2^-56.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 
