@@ -160,7 +160,9 @@ class Dnnl {
   Action Matmul(const Ours& like) {
     const auto a = Memory(like.in[0]), b = Memory(like.in[1]), c = Memory(like.out[0]);
     const dnnl::matmul primitive({{a.get_desc(), b.get_desc(), c.get_desc()}, engine_});
-    return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}}); };
+    return [=, this] {
+      Execute(primitive, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
+    };
   }
   Action Softmax(const Ours& like) {
     const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
@@ -182,7 +184,9 @@ class Dnnl {
         {{dnnl::prop_kind::forward_inference, x.get_desc(), 1e-5f,
           dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift}, engine_});
     return [=, this] {
-      Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_SCALE, gain}, {DNNL_ARG_SHIFT, bias}});
+      Execute(
+          primitive,
+          {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_SCALE, gain}, {DNNL_ARG_SHIFT, bias}});
       (void)kept;
     };
   }
@@ -211,7 +215,8 @@ Action DirectGemm(Gemm<T> gemm, const Ours& like) {
   const int m = static_cast<int>(c.dims[0]), n = static_cast<int>(c.dims[1]);
   const int k = static_cast<int>(a.dims[1]);
   return [=] {
-    gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, a.as<T>(), k, b.as<T>(), n, 0, c.as<T>(), n);
+    gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, a.as<T>(), k, b.as<T>(), n, 0,
+         c.as<T>(), n);
   };
 }
 
@@ -229,7 +234,8 @@ void Matmuls(Dnnl& dnnl) {
     Ours f16 = MatmulOf(DType::f16, m, k, n), bf16 = MatmulOf(DType::bf16, m, k, n);
     Compare(label, "f32", "OpenBLAS", std::ref(f32), DirectGemm(blas.sgemm, f32), flops, "GFLOP/s");
     Compare(label, "f64", "OpenBLAS", std::ref(f64), DirectGemm(blas.dgemm, f64), flops, "GFLOP/s");
-    Compare(label, "f16", "OpenBLAS in f32", std::ref(f16), DirectGemm(blas.sgemm, f32), flops, "GFLOP/s");
+    Compare(label, "f16", "OpenBLAS in f32", std::ref(f16), DirectGemm(blas.sgemm, f32), flops,
+            "GFLOP/s");
     Compare(label, "bf16", "oneDNN", std::ref(bf16), dnnl.Matmul(bf16), flops, "GFLOP/s");
   }
 }

@@ -175,8 +175,10 @@ void MeasureLatency(int rounds) {
       c.ratios.push_back(c.medians.back() / raw.back());
     }
   }
-  fmt::print("Latency, one execution in flight; {} rounds; raw hand-over between two cores and back: "
-             "median {:.0f} ns\n\n", rounds, Quantile(raw, 0.5));
+  fmt::print(
+      "Latency, one execution in flight; {} rounds; raw hand-over between two cores and back: "
+      "median {:.0f} ns\n\n",
+      rounds, Quantile(raw, 0.5));
   fmt::print("| case | workers | median ns | p99 ns | × raw | Python system ns | times lower |\n"
              "|---|---|---|---|---|---|---|\n");
   for (const Case& c : cases) {
@@ -231,10 +233,13 @@ bool MeasureAllocations() {
 
 // From spawning cgrun on the compiled digits plan to its end, one batch of 64 images.
 void MeasureColdStart(const std::string& build, int rounds) {
-  const std::string plan = build + "/bench_digits.cgplan", digits = CGRAPH_SOURCE_DIR "/examples/digits";
-  const std::string compile = fmt::format("{}/cgc compile -q {}/digits.cgraph -o {}", build, digits, plan);
+  const std::string plan = build + "/bench_digits.cgplan",
+                    digits = CGRAPH_SOURCE_DIR "/examples/digits";
+  const std::string compile =
+      fmt::format("{}/cgc compile -q {}/digits.cgraph -o {}", build, digits, plan);
   const std::string head = fmt::format(
-      "/usr/bin/python3 -c \"import numpy as n; n.save('{0}/bench_x.npy', n.load('{1}/images.npy')[:64])\"",
+      "/usr/bin/python3 -c \"import numpy as n; n.save('{0}/bench_x.npy', "
+      "n.load('{1}/images.npy')[:64])\"",
       build, digits);
   if (std::system(compile.c_str()) != 0 || std::system(head.c_str()) != 0) {
     fmt::print(stderr, "cannot prepare the cold start\n");
@@ -266,9 +271,10 @@ void MeasureColdStart(const std::string& build, int rounds) {
     empty.push_back(spawn(nothing));
     ours.push_back(spawn(arguments));
   }
-  fmt::print("\nCold start: `cgrun digits.cgplan` with 64 images, from spawn to exit: median {:.1f} ms, "
-             "p90 {:.1f} ms (/bin/true: {:.1f} ms)\n",
-             Quantile(ours, 0.5), Quantile(ours, 0.9), Quantile(empty, 0.5));
+  fmt::print(
+      "\nCold start: `cgrun digits.cgplan` with 64 images, from spawn to exit: median {:.1f} ms, "
+      "p90 {:.1f} ms (/bin/true: {:.1f} ms)\n",
+      Quantile(ours, 0.5), Quantile(ours, 0.9), Quantile(empty, 0.5));
 }
 
 }  // namespace

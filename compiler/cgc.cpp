@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/spelling.h"

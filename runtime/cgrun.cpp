@@ -50,12 +50,14 @@ Problem PickGraph(const plan::Plan& plan, const Options& options, uint32_t& pick
   if (!options.graphs.empty()) {
     std::vector<std::string> all;
     for (const auto& graph : plan.graphs) all.push_back(graph->name);
-    return {kFailure, fmt::format("--graph {}: the plan has no such graph{}; it has {}",
-                                  options.graphs[0], DidYouMeanHint(options.graphs[0], all), names)};
+    return {kFailure,
+            fmt::format("--graph {}: the plan has no such graph{}; it has {}", options.graphs[0],
+                        DidYouMeanHint(options.graphs[0], all), names)};
   }
   if (plan.graphs.size() == 1) return {};
   if (plan.graphs.empty()) return {kFailure, fmt::format("{} has no graph to run", options.file)};
-  return {kUsage, fmt::format("{} has several graphs; pick one with --graph: {}", options.file, names)};
+  return {kUsage,
+          fmt::format("{} has several graphs; pick one with --graph: {}", options.file, names)};
 }
 
 Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
@@ -69,9 +71,10 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
     std::vector<std::string> names;
     for (const auto& port : graph.outputs) names.push_back(port->name);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      return {kUsage, fmt::format("--output {}: graph {} has no such output{}; it has {}", name,
-                                  graph.name, DidYouMeanHint(name, names),
-                                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
+      return {kUsage,
+              fmt::format("--output {}: graph {} has no such output{}; it has {}", name, graph.name,
+                          DidYouMeanHint(name, names),
+                          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
     }
   }
   return {};
@@ -190,7 +193,9 @@ ExitCode Execute(const Options& options, Signals& signals) {
   // Until executions run there is nothing to tear down.
   signals.OnInterrupt([] { std::_Exit(kInterrupted); });
   // The engine checks it again; here its ports are looked at before there is an engine.
-  if (Status checked = plan::CheckPlan(*loaded.plan); !checked.ok()) return Report(options, checked);
+  if (Status checked = plan::CheckPlan(*loaded.plan); !checked.ok()) {
+    return Report(options, checked);
+  }
 
   if (!options.device_map.empty()) {
     const Status mapped = plan::MapDevices(*loaded.plan, options.device_map, device::Cores());
@@ -202,7 +207,9 @@ ExitCode Execute(const Options& options, Signals& signals) {
   if (problem.ok()) problem = CheckOutputs(*loaded.plan->graphs[graph], options);
   if (problem.ok()) problem = CheckWritable(options);
   if (problem.ok()) problem = CheckInflight(*loaded.plan->graphs[graph], options);
-  if (problem.ok()) problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
+  if (problem.ok()) {
+    problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
+  }
   if (!problem.ok()) return Report(options, problem.code, problem.message);
 
   Outcome outcome(/*concatenate=*/!options.batch.empty());

@@ -20,17 +20,19 @@ struct CollectiveTraits {
   enum Rows : uint8_t { kSame, kTimes, kOver, kExchanged } rows;
   bool reduces;
 
-  bool rooted() const { return from == kRoot || to == kRoot; }
-  bool divides() const { return rows == kOver || rows == kExchanged; }
+  constexpr bool rooted() const { return from == kRoot || to == kRoot; }
+  constexpr bool divides() const { return rows == kOver || rows == kExchanged; }
+};
+
+// By CollectiveKind.
+inline constexpr CollectiveTraits kCollectiveTraits[] = {
+#define COLLECTIVE(id, name, from, to, rows, reduces) \
+  {name, CollectiveTraits::from, CollectiveTraits::to, CollectiveTraits::rows, reduces},
+#include "compiler/base/collectives.def"
 };
 
 inline const CollectiveTraits& TraitsOf(CollectiveKind kind) {
-  using T = CollectiveTraits;
-  static constexpr T kTraits[] = {
-#define COLLECTIVE(id, name, from, to, rows, reduces) {name, T::from, T::to, T::rows, reduces},
-#include "compiler/base/collectives.def"
-  };
-  return kTraits[static_cast<int>(kind)];
+  return kCollectiveTraits[static_cast<int>(kind)];
 }
 
 inline std::optional<CollectiveKind> ParseCollective(llvm::StringRef text) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/program/program.h"
 #include "compiler/syntax/syntax.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/graph/rewrite/rewrite.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"

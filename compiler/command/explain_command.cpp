@@ -3,7 +3,7 @@
 // what the reference of diagnostics is made from.
 #include <memory>
 
-#include "compiler/base/examples.h"
+#include "compiler/base/diagnostics/examples.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

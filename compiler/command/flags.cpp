@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "compiler/base/diagnostics_json.h"
+#include "compiler/base/diagnostics/json.h"
 #include "compiler/base/limits.h"
 #include "compiler/base/read_file.h"
 #include "llvm/ADT/STLExtras.h"
@@ -207,7 +207,8 @@ Result<std::string> ReadText(const std::string& path) {
     return Status{StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, error.message())};
   }
   if (text.size() <= kMaxTextBytes) return text;
-  return Status{StatusCode::kInvalid, fmt::format("{} has more than {} bytes", path, kMaxTextBytes)};
+  return Status{StatusCode::kInvalid,
+                fmt::format("{} has more than {} bytes", path, kMaxTextBytes)};
 }
 
 Result<uint32_t> FindGraph(const plan::Plan& plan, const std::string& name) {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/compile.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/plan.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "compiler/base/diagnostics_json.h"
+#include "compiler/base/diagnostics/json.h"
 #include "compiler/command/commands.h"
 #include "compiler/format/format.h"
 #include "compiler/syntax/parse.h"
@@ -107,7 +107,8 @@ class Formatter {
 ExitCode RunFmt(const FmtFlags& flags) {
   for (const std::string& file : flags.files) {
     if (file != "-" || !flags.in_place) continue;
-    return UsageError("fmt: -i needs files; what comes from standard input goes to standard output");
+    return UsageError(
+        "fmt: -i needs files; what comes from standard input goes to standard output");
   }
   return Formatter(flags).Run();
 }

@@ -194,7 +194,8 @@ Command AddVizCommand(CLI::App& cgc) {
   command->add_option("-o,--output", flags->out, "file to write; default: standard output");
   command->add_option("--executions", flags->executions, "executions in a timeline")
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
-  command->add_option("--from-row", flags->from_row, "first row of a schedule too long for one picture");
+  command->add_option("--from-row", flags->from_row,
+                      "first row of a schedule too long for one picture");
   command->add_option("--profile", flags->profile, "times of calls: given, or by cgrun --profile")
       ->type_name("FILE");
   AddOutputFlags(*command, flags->output);

@@ -16,9 +16,9 @@ namespace {
 
 // `-D NAME=text` in a message: a text may be long, and be a mistake as a whole.
 std::string Shown(const std::string& name, const std::string& text) {
-  constexpr size_t kMost = 60;
-  const bool cut = text.size() > kMost;
-  return fmt::format("-D {}={}{}", name, text.substr(0, kMost), cut ? "..." : "");
+  constexpr size_t kMaxShown = 60;
+  const bool cut = text.size() > kMaxShown;
+  return fmt::format("-D {}={}{}", name, text.substr(0, kMaxShown), cut ? "..." : "");
 }
 
 // The value that `-D NAME=text` gives, of the kind that the const usually has.

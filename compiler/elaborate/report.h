@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/elaborate/frame.h"
 #include "compiler/elaborate/values/value.h"
 

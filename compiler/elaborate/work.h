@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/elaborate/builder.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/elaborate/frame.h"

@@ -214,7 +214,8 @@ class LaneEmitter {
     }
   }
 
-  // Where a step stands in program order. A transfer is two instructions, a send before its receive.
+  // Where a step stands in program order. A transfer is two instructions, a send before its
+  // receive.
   uint32_t Written(const Step& step, bool receives = false) const {
     return 2 * step.written + (receives ? 1 : 0);
   }

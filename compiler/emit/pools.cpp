@@ -15,12 +15,6 @@ namespace {
 static_assert(kMaxFusedSteps == plan::kMaxFusedSteps &&
               kMaxFusedOperands == plan::kMaxFusedOperands);
 
-// One list of dtypes in the compiler, one in the plan: in the same order.
-static_assert(static_cast<int>(DType::kBool) == static_cast<int>(plan::DType::MIN));
-static_assert(static_cast<int>(DType::kF16) == static_cast<int>(plan::DType::f16));
-static_assert(static_cast<int>(DType::kI64) == static_cast<int>(plan::DType::i64));
-static_assert(static_cast<int>(DType::kF64) == static_cast<int>(plan::DType::MAX));
-
 struct AttributeWriter {
   plan::Attribute& to;
 
@@ -126,6 +120,7 @@ std::string TextAttribute(const graph::Op& op, const std::string& name) {
 
 }  // namespace
 
+// agree.cpp: both lists are in the same order.
 plan::DType PlanDType(DType dtype) { return static_cast<plan::DType>(dtype); }
 
 Pools::Pools(plan::Plan& plan, const Sources* sources) : plan_(plan), sources_(sources) {

@@ -32,8 +32,8 @@ std::vector<std::string> Comments(llvm::StringRef text, const std::vector<Word>&
 }
 
 // A layout that says something else than the text would be lost work: it is a bug of ours.
-void CheckSame(const syntax::File& file, const std::vector<Word>& words, const std::string& laid_out,
-               const Diagnostics& diagnostics) {
+void CheckSame(const syntax::File& file, const std::vector<Word>& words,
+               const std::string& laid_out, const Diagnostics& diagnostics) {
   Sources sources;
   Diagnostics found(sources);
   const Source& original = diagnostics.sources()[file.source];
@@ -43,8 +43,9 @@ void CheckSame(const syntax::File& file, const std::vector<Word>& words, const s
   CGRAPH_CHECK(parses, "format", original.path + " would not parse any more");
   CGRAPH_CHECK(SyntaxText(file) == SyntaxText(again), "format",
                original.path + " would mean something else");
-  CGRAPH_CHECK(Comments(original.text, words) == Comments(laid_out, syntax::CutWords(source, found)),
-               "format", original.path + " would lose a comment");
+  CGRAPH_CHECK(
+      Comments(original.text, words) == Comments(laid_out, syntax::CutWords(source, found)),
+      "format", original.path + " would lose a comment");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/syntax/syntax.h"
 
 namespace cgraph {

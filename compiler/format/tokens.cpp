@@ -79,8 +79,8 @@ Gap ReadGap(StringRef gap) {
       continue;
     }
     const bool block = gap.startswith("/*");
-    const StringRef comment =
-        block ? gap.take_front(gap.find("*/", 2) + 2) : gap.take_until([](char c) { return c == '\n'; });
+    const StringRef comment = block ? gap.take_front(gap.find("*/", 2) + 2)
+                                    : gap.take_until([](char c) { return c == '\n'; });
     gap = gap.drop_front(comment.size());
     const bool several_lines = comment.contains('\n');
     result.comments.push_back({Trimmed(comment), result.newlines, !block || several_lines});

@@ -161,7 +161,8 @@ class Fuser {
     for (const FusedStep& step : fused.steps) kernels.push_back(step.kernel);
     fused.name = fused.kernel = fmt::format("{}", fmt::join(kernels, "+"));
     if (fused.steps.size() > 1) return;
-    fused.attributes = std::move(fused.steps[0].attributes);  // an op that commits its result itself
+    // An op that commits its result itself.
+    fused.attributes = std::move(fused.steps[0].attributes);
     fused.steps.clear();
   }
 

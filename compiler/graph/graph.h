@@ -123,8 +123,12 @@ struct Collective {
   Transport via = Transport::kAuto;    // asked for
 };
 
-// Commits a value to state, or makes a snapshot of one.
-inline constexpr const char* kCopyKernel = "copy";
+// The kernels that the compiler knows by name.
+inline constexpr const char* kCopyKernel = "copy";  // commits a value to state, or makes a snapshot
+inline constexpr const char* kLoadKernel = "load";  // reads weights, in a state's initialiser only
+inline constexpr const char* kSameKernel = "same";  // finds out whether two extents are equal
+inline constexpr const char* kSquareRootKernel = "sqrt";       // of a number it is a number
+inline constexpr const char* kCollectiveKernel = "collective";  // of an op with `collective` set
 
 // What one kernel that Fuse made of several does in turn. Operand i is the op's; -1 - k is what
 // step k made, of which only the last step's leaves the kernel.
@@ -137,7 +141,7 @@ struct FusedStep {
 
 struct Op {
   std::string name;                   // as declared: "matmul"
-  std::string kernel;                 // "matmul"; "copy" commits or snapshots; "load" reads weights
+  std::string kernel;                 // "matmul"
   std::vector<Attribute> attributes;  // the compile-time arguments, by parameter name
   std::vector<Use> operands;
   std::vector<ValueId> results;

@@ -29,7 +29,7 @@ struct CallRule {
 
 struct Kind {
   std::string name;
-  uint32_t rank = 0;      // `prefer A > B`: the least first; kinds that no rule prefers have one rank
+  uint32_t rank = 0;  // `prefer A > B`: the least first; kinds that no rule prefers have one rank
   bool ordered = false;   // some `order` speaks of it
 };
 

@@ -17,7 +17,9 @@ bool OwnsItsMemory(const Device& device) { return device.kind == DeviceKind::kGp
 
 // Why `transport` cannot carry between two different devices; nothing when it can.
 std::optional<std::string> Obstacle(const Device& from, const Device& to, Transport transport) {
-  if (transport == Transport::kMpi) return "mpi needs a launcher, and runs are of one machine so far";
+  if (transport == Transport::kMpi) {
+    return "mpi needs a launcher, and runs are of one machine so far";
+  }
   if (from.node != to.node) {
     return fmt::format("{} and {} are on different nodes, and runs are of one machine so far",
                        DeviceName(from), DeviceName(to));
@@ -67,7 +69,9 @@ TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId fro
   if (from == to) return {true, Transport::kLocal, "the same device", ""};
   const Device& source = module.devices[from];
   const Device& target = module.devices[to];
-  Transport transport = asked == Transport::kAuto ? AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target)) : asked;
+  Transport transport = asked == Transport::kAuto
+                            ? AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target))
+                            : asked;
   if (std::optional<std::string> obstacle = Obstacle(source, target, transport)) {
     return {false, transport, *obstacle, CouldServe(source, target)};
   }

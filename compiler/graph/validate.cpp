@@ -90,7 +90,8 @@ class GraphValidator {
       Expect(module_.states.Contains(value.state), name + ": no such state");
       const graph::State& state = module_.states[value.state];
       Expect(value.type == state.type, name + ": not the state's type");
-      Expect(value.home == module_.instances[state.instance].device, name + ": away from its actor");
+      Expect(value.home == module_.instances[state.instance].device,
+             name + ": away from its actor");
     }
   }
 

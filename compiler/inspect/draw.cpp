@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "compiler/inspect/draw/commands.h"
+#include "compiler/inspect/draw/formats/commands.h"
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/viewer.h"
+#include "compiler/inspect/draw/formats/viewer.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -54,7 +54,8 @@ std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions optio
   for (size_t i = 0; i < std::size(kDrawingNames); ++i) {
     options.what = static_cast<Drawing>(i);
     const Result<std::string> svg = DrawSvg(plan, graph, options);
-    pages.push_back({kDrawingNames[i], svg.ok() ? *svg : "", svg.ok() ? "" : svg.status().message()});
+    pages.push_back(
+        {kDrawingNames[i], svg.ok() ? *svg : "", svg.ok() ? "" : svg.status().message()});
   }
   return ViewerHtml(GraphOf(plan, graph).name, kDrawingNames[static_cast<int>(first)], pages);
 }

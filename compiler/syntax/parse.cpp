@@ -4,10 +4,10 @@
 #include "compiler/syntax/parse.h"
 
 #include "compiler/base/limits.h"
-#include "compiler/syntax/balance.h"
-#include "compiler/syntax/builder.h"
-#include "compiler/syntax/parse_hole.h"
-#include "compiler/syntax/recovery.h"
+#include "compiler/syntax/errors/balance.h"
+#include "compiler/syntax/build/builder.h"
+#include "compiler/syntax/build/parse_hole.h"
+#include "compiler/syntax/errors/recovery.h"
 #include "llvm/Support/ConvertUTF.h"
 
 namespace cgraph {

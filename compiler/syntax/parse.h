@@ -6,7 +6,7 @@
 #ifndef CGRAPH_COMPILER_SYNTAX_PARSE_H_
 #define CGRAPH_COMPILER_SYNTAX_PARSE_H_
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/syntax/syntax.h"
 
 namespace cgraph {

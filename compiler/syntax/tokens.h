@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compiler/syntax/antlr.h"
-#include "compiler/syntax/errors.h"
+#include "compiler/syntax/errors/errors.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace cgraph::syntax {
@@ -27,7 +27,8 @@ using Lexemes = std::vector<Lexeme>;
 
 // Cuts text[begin, end) and ends the list with EOF. An open comment is reported. Returns false,
 // with a diagnostic, when there are more than kMaxTokens.
-bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors, Lexemes& lexemes);
+bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors,
+         Lexemes& lexemes);
 
 // Where the text begins: after a byte order mark.
 inline uint32_t FirstCharacter(llvm::StringRef text) {

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Compares what the pipeline found with NumPy and with the truth; the exit code says whether it holds.
+"""Compares what the pipeline found with NumPy and with the truth; the exit code says whether it
+holds.
 
     check.py --scores scores.npy --labels labels.npy
 
@@ -37,11 +38,13 @@ def main():
     checks = [
         (difference <= 1e-5, f"scores differ from NumPy's by at most {difference:.1e}"),
         (unequal == 0, f"{unequal} of {len(labels)} labels differ from NumPy's"),
-        (right[test].mean() > 0.95, f"{right[test].mean():.2%} right of the {len(test)} test images"),
+        (right[test].mean() > 0.95, f"{right[test].mean():.2%} right of the {len(test)} test "
+         f"images"),
     ]
     for holds, text in checks:
         print(f"{'ok  ' if holds else 'FAIL'} {text}")
-    print(f"     {right.mean():.2%} right of all {len(labels)}, {right[last].mean():.2%} of the last "
+    print(f"     {right.mean():.2%} right of all {len(labels)}, {right[last].mean():.2%} of the "
+          "last "
           f"{len(last)} in file order ({seen} of which the training saw)")
     return 0 if all(holds for holds, _ in checks) else 1
 

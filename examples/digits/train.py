@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Trains the 64-32-10 network of digits.cgraph with NumPy and writes digits.safetensors.
 
-Plain stochastic gradient descent with momentum, weight decay and a falling rate on the cross-entropy
-of softmax; a training image is shifted by up to one pixel now and then, since there are only 1,437.
-Deterministic for one version of NumPy and its BLAS; the result is committed.
+Plain stochastic gradient descent with momentum, weight decay and a falling rate on the
+cross-entropy of softmax; a training image is shifted by up to one pixel now and then, since there
+are only 1,437. Deterministic for one version of NumPy and its BLAS; the result is committed.
 """
 import numpy as np
 

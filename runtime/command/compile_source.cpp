@@ -69,9 +69,11 @@ ExitCode Compile(const Options& options, const std::string& plan, Signals& signa
   line.insert(line.end(), options.compile_flags.begin(), options.compile_flags.end());
   pid_t pid;
   if (const int error = Spawn(line, signals.original_mask(), pid); error != 0) {
-    return Report(options, kEnvironment,
-                  fmt::format("cannot run {}, which compiles .cgraph files: {}; run a .cgplan instead, "
-                              "or put cgc there", compiler, std::strerror(error)));
+    return Report(
+        options, kEnvironment,
+        fmt::format("cannot run {}, which compiles .cgraph files: {}; run a .cgplan instead, "
+                    "or put cgc there",
+                    compiler, std::strerror(error)));
   }
   signals.OnInterrupt([pid] { kill(pid, SIGTERM); });
   int status = 0;
@@ -95,8 +97,9 @@ plan::LoadedPlan LoadPlan(const Options& options, Signals& signals) {
   if (!options.is_source()) return Read(options, options.file);
   const TemporaryFolder folder;
   if (folder.path().empty()) {
-    return {nullptr, Report(options, kEnvironment,
-                            fmt::format("cannot make a temporary folder: {}", std::strerror(errno)))};
+    return {nullptr,
+            Report(options, kEnvironment,
+                   fmt::format("cannot make a temporary folder: {}", std::strerror(errno)))};
   }
   const std::string plan = folder.path() + "/plan.cgplan";
   const ExitCode code = Compile(options, plan, signals);

@@ -46,7 +46,8 @@ std::string Misfit(const plan::Graph& graph, const plan::Value& type, const file
   }
   for (size_t i = batched ? 1 : 0; i < array.dims.size(); ++i) {
     const plan::Dim& dim = graph.dims[type.first_dim() + i];
-    if (dim.symbol() == plan::kNone ? array.dims[i] != dim.extent() : array.dims[i] > dim.extent()) {
+    if (dim.symbol() == plan::kNone ? array.dims[i] != dim.extent()
+                                    : array.dims[i] > dim.extent()) {
       const bool slices = i == 0 && array.dims[i] > dim.extent();
       return fmt::format("dimension {} is {}, expected {}{}{}", i, array.dims[i],
                          dim.symbol() == plan::kNone ? "" : "at most ", dim.extent(),
@@ -70,9 +71,11 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
             fmt::format("input {}: {}", PortText(plan, graph, port), read.status().message())};
   }
   if (read->dtype != type.dtype()) {
-    return {kFailure, fmt::format("input {}: {} holds {}, and nothing is converted silently; save it "
-                                  "with x.astype(np.{})", PortText(plan, graph, port), value,
-                                  plan::DTypeName(read->dtype), NumpyName(type.dtype()))};
+    return {kFailure,
+            fmt::format("input {}: {} holds {}, and nothing is converted silently; save it "
+                        "with x.astype(np.{})",
+                        PortText(plan, graph, port), value, plan::DTypeName(read->dtype),
+                        NumpyName(type.dtype()))};
   }
   if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
     return {kFailure, fmt::format("input {}: {} does not fit: {}", PortText(plan, graph, port),
@@ -107,8 +110,8 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
   };
   for (const auto& port : graph.inputs) {
     if (!is_input(port->name)) {
-      return {kUsage, fmt::format("graph {} needs the input {}; give --input {}=PATH.npy", graph.name,
-                                  PortText(plan, graph, *port), port->name)};
+      return {kUsage, fmt::format("graph {} needs the input {}; give --input {}=PATH.npy",
+                                  graph.name, PortText(plan, graph, *port), port->name)};
     }
   }
   const auto from_stdin = [](const NameAndValue& input) { return input.second == "-"; };
@@ -152,8 +155,9 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
       per_slice_ = dim.extent();
     }
     if (given.dims[0] != rows_ || dim.extent() != per_slice_) {
-      return {kFailure, fmt::format("--batch: {} has {} rows, {} at a time, but {} has {}, {} at a time",
-                                    leader, rows_, per_slice_, name, given.dims[0], dim.extent())};
+      return {kFailure,
+              fmt::format("--batch: {} has {} rows, {} at a time, but {} has {}, {} at a time",
+                          leader, rows_, per_slice_, name, given.dims[0], dim.extent())};
     }
     if (per_slice_ == 0 && rows_ > 0) {
       return {kFailure, fmt::format("--batch {}: {} takes no rows at all", name,
@@ -161,9 +165,10 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
     }
     const bool whole = rows_ > 0 && rows_ % per_slice_ == 0;
     if (!whole && dim.symbol() == plan::kNone) {
-      return {kFailure, fmt::format("--batch {}: {} rows do not divide into slices of {}; declare a "
-                                    "bounded dimension, as n <= {}, for the last one", name, rows_,
-                                    per_slice_, per_slice_)};
+      return {kFailure,
+              fmt::format("--batch {}: {} rows do not divide into slices of {}; declare a "
+                          "bounded dimension, as n <= {}, for the last one",
+                          name, rows_, per_slice_, per_slice_)};
     }
   }
   executions_ = rows_ == 0 ? 1 : static_cast<size_t>((rows_ + per_slice_ - 1) / per_slice_);

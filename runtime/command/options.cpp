@@ -47,21 +47,26 @@ std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const cha
 }
 
 void AddFlags(CLI::App& app, Options& options, Raw& raw) {
-  app.add_option("FILE", options.file, "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan")
+  app.add_option("FILE", options.file,
+                 "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan")
       ->required();
   app.add_option("--graph", options.graphs, "the graph to run; needed when there are several")
       ->take_all()->allow_extra_args(false);
-  app.add_option("--input", raw.inputs, "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
-                                        "standard input")
-      ->take_all()->allow_extra_args(false);
+  app.add_option("--input", raw.inputs,
+                 "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
+                 "standard input")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--output", raw.outputs, "NAME=PATH.npy; without any, results are printed")
       ->take_all()->allow_extra_args(false);
-  app.add_option("--batch", options.batch, "slice this input along dimension 0, by what the graph takes at "
-                                           "once, over several executions whose outputs are "
-                                           "concatenated. A remainder needs a bounded dimension, "
-                                           "n <= B. Several inputs are sliced in step; all others go "
-                                           "to each execution whole")
-      ->take_all()->allow_extra_args(false);
+  app.add_option("--batch", options.batch,
+                 "slice this input along dimension 0, by what the graph takes at "
+                 "once, over several executions whose outputs are "
+                 "concatenated. A remainder needs a bounded dimension, "
+                 "n <= B. Several inputs are sliced in step; all others go "
+                 "to each execution whole")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("-n,--repeat", options.repeat, "execute this many times")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
@@ -76,12 +81,14 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                                            "report (600)");
   app.add_flag("--unproved", options.unproved, "run without proving the plan first: it may hang");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
-  app.add_option("--profile", options.profile, "write mean times of method calls, for cgc --profile");
+  app.add_option("--profile", options.profile,
+                 "write mean times of method calls, for cgc --profile");
   app.add_option("-D", raw.defines, "NAME=VALUE: a const of the .cgraph")
       ->take_all()->allow_extra_args(false);
   app.add_option("-I", raw.import_dirs, "where the .cgraph's imports are")
       ->take_all()->allow_extra_args(false);
-  app.add_flag("--overlap", raw.overlap, "communication in lanes of its own (the .cgraph's default)");
+  app.add_flag("--overlap", raw.overlap,
+               "communication in lanes of its own (the .cgraph's default)");
   app.add_flag("--no-overlap", raw.no_overlap, "communication in the lanes of the computation");
   app.add_flag("--json", options.json, "results and measurements as JSON on standard output");
   app.add_flag("-q,--quiet", options.quiet, "errors only");
@@ -153,8 +160,9 @@ bool Options::use_color() const {
 ParsedOptions ParseOptions(int argc, char** argv) {
   CLI::App app("cgrun runs cgraph programs and plans", "cgrun");
   app.set_version_flag("--version", "cgrun " CGRAPH_VERSION);
-  app.footer("Exit codes: 0 success, 1 the program or the run failed, 2 wrong usage, 3 a file, device or\n"
-             "library is absent, 70 a bug of ours, 130 interrupted. SIGUSR1 prints who waits for whom.");
+  app.footer(
+      "Exit codes: 0 success, 1 the program or the run failed, 2 wrong usage, 3 a file, device or\n"
+      "library is absent, 70 a bug of ours, 130 interrupted. SIGUSR1 prints who waits for whom.");
   app.allow_extras();
   ParsedOptions parsed;
   Raw raw;

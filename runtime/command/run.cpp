@@ -39,7 +39,8 @@ class Progress {
     last_ = now;
     shown_ = true;
     constexpr uint64_t kWidth = 30;
-    const auto filled = static_cast<size_t>(kWidth * static_cast<double>(done) / static_cast<double>(total_));
+    const auto filled =
+        static_cast<size_t>(kWidth * static_cast<double>(done) / static_cast<double>(total_));
     Say(fmt::format("\r[{:<{}}] {}/{}", std::string(filled, '#'), kWidth, done, total_));
   }
 
@@ -118,8 +119,9 @@ class Runner {
   Status Tolerated(const Status& status, uint64_t index) const {
     if (status.code() != StatusCode::kFailed) return status;
     if (!options_.batch.empty()) {
-      return {status.code(), fmt::format("{}\nin slice {} of {}; nothing is written", status.message(),
-                                         index % inputs_.executions() + 1, inputs_.executions())};
+      return {status.code(),
+              fmt::format("{}\nin slice {} of {}; nothing is written", status.message(),
+                          index % inputs_.executions() + 1, inputs_.executions())};
     }
     return options_.repeat > 1 ? Status::Ok() : status;
   }
@@ -150,9 +152,10 @@ std::string SummaryText(const Measurements& m) {
   std::string text = fmt::format("{}, {}, {:.0f} executions/s", Counted(m.executions, "execution"),
                                  Counted(m.errors, "error"), m.per_second());
   if (m.latencies.count() > 0) {
-    text += fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
-                        LatencyText(m.latencies.Quantile(0.5)), LatencyText(m.latencies.Quantile(0.9)),
-                        LatencyText(m.latencies.Quantile(0.99)), LatencyText(m.latencies.max()));
+    text +=
+        fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
+                    LatencyText(m.latencies.Quantile(0.5)), LatencyText(m.latencies.Quantile(0.9)),
+                    LatencyText(m.latencies.Quantile(0.99)), LatencyText(m.latencies.max()));
   }
   return text;
 }

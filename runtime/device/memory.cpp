@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kHugePage = 2ull << 20;
 constexpr uint64_t kMapped = 64ull << 10;  // smaller blocks come from the allocator
-constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxSize = std::numeric_limits<uint64_t>::max();
 
 // What a plan may take: no more than is free now, since all of it is touched.
 uint64_t AvailableBytes() {
@@ -79,12 +79,12 @@ Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
 }
 
 uint64_t Layout::Add(uint64_t bytes, uint64_t align) {
-  if (size_ > kMost - align || bytes > kMost - align - size_) {
-    size_ = kMost;
+  if (size_ > kMaxSize - align || bytes > kMaxSize - align - size_) {
+    size_ = kMaxSize;
     return 0;
   }
   const uint64_t offset = (size_ + align - 1) & ~(align - 1);
-  size_ = offset > kMost - bytes ? kMost : offset + bytes;
+  size_ = offset > kMaxSize - bytes ? kMaxSize : offset + bytes;
   return offset;
 }
 

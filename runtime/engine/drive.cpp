@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLeastLook = std::chrono::milliseconds(1);
-constexpr auto kMostLook = std::chrono::milliseconds(50);
+constexpr auto kMinLook = std::chrono::milliseconds(1);
+constexpr auto kMaxLook = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -80,8 +80,8 @@ void Core::StandIn() {
 void Core::Watch(Progress progress) {
   const std::chrono::nanoseconds look =
       options_.stall_timeout.count() <= 0
-          ? kMostLook
-          : std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kLeastLook, kMostLook);
+          ? kMaxLook
+          : std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kMinLook, kMaxLook);
   while (!ended()) {
     watch_bell_.Sleep([&] { return ended(); }, Clock::now() + look);
     if (ended()) return;

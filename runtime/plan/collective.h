@@ -46,14 +46,14 @@ inline constexpr CollectiveKind kCollectives[] = {
 inline constexpr std::string_view kReductions[] = {"sum", "prod", "min", "max", "avg"};
 
 // Null when there is none of that name.
-inline const CollectiveKind* FindCollective(std::string_view name) {
+constexpr const CollectiveKind* FindCollective(std::string_view name) {
   for (const CollectiveKind& kind : kCollectives) {
     if (kind.name == name) return &kind;
   }
   return nullptr;
 }
 
-inline bool IsReduction(std::string_view name) {
+constexpr bool IsReduction(std::string_view name) {
   return std::find(std::begin(kReductions), std::end(kReductions), name) != std::end(kReductions);
 }
 

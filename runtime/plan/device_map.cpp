@@ -60,7 +60,8 @@ Result<uint32_t> ParseCore(std::string_view entry, std::string_view physical, ui
   const char* end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, core);
   if (digits.empty() || error != std::errc() || rest != end || core > kMaxCore) {
-    return Wrong(entry, fmt::format("`{}` is no physical device; cpu:0 is the first core", physical));
+    return Wrong(entry,
+                 fmt::format("`{}` is no physical device; cpu:0 is the first core", physical));
   }
   if (cores == 0 || core < cores) return core;
   return Wrong(entry, fmt::format("this machine has {} cores, cpu:0 to cpu:{}", cores, cores - 1));

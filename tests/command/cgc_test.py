@@ -12,7 +12,12 @@ import subprocess
 import sys
 import tempfile
 
-CATALOGUE = pathlib.Path(__file__).resolve().parents[2] / "compiler/base/diagnostics.def"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect, says  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CATALOGUE = ROOT / "compiler/base/diagnostics/diagnostics.def"
 
 # Codes that no short program shows, or that need more than one file.
 WITHOUT_EXAMPLE = {
@@ -21,20 +26,6 @@ WITHOUT_EXAMPLE = {
     "E0307": "two imported files", "E0317": "a damaged library",
     **{f"E07{i}": "not in the language yet" for i in range(12, 16)},
 }
-
-checks = 0
-
-
-def expect(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}")
-
-
-def says(text, *words):
-    for word in words:
-        expect(word in text, f"{word!r} is not in:\n{text}")
 
 
 class Cgc:
@@ -47,7 +38,8 @@ class Cgc:
         """Runs to the end; (standard output, standard error) as text."""
         done = subprocess.run([self.cgc, *map(str, arguments)], cwd=self.folder, input=stdin,
                               capture_output=True, text=True, timeout=60)
-        expect(done.returncode == status, f"{arguments}: exit code {done.returncode}, not {status}\n"
+        expect(done.returncode == status,
+               f"{arguments}: exit code {done.returncode}, not {status}\n"
                                           f"{done.stdout}{done.stderr}")
         return done.stdout, done.stderr
 
@@ -92,9 +84,11 @@ def viz(cgc):
         cgc("viz", "-q", program, "--what", "transports", "-o", f"x.{ending}")
         drawn = (cgc.folder / f"x.{ending}").read_bytes()
         expect(drawn.startswith(begins), f"x.{ending} begins with {drawn[:20]}")
-    says(cgc("viz", "-q", program, "-o", "x.jpeg", status=2)[1], "`.jpeg`", "dot, svg, png, pdf, html")
+    says(cgc("viz", "-q", program, "-o", "x.jpeg", status=2)[1], "`.jpeg`",
+         "dot, svg, png, pdf, html")
     expect(not (cgc.folder / "x.jpeg").exists(), "no picture that is none")
-    says(cgc("viz", "-q", program, "--what", "memory", "--format", "dot", status=1)[1], "no dot form")
+    says(cgc("viz", "-q", program, "--what", "memory", "--format", "dot", status=1)[1],
+         "no dot form")
     line = "graph round_trip(x: u8[1]) -> u8[1] { return a.echo(x) }"
     says(cgc("viz", "-q", program, "--format", "dot")[0], "program.cgraph:4:46", line)
     out, _ = cgc("viz", "-q", "program.cgplan", "--format", "dot")
@@ -109,7 +103,7 @@ def examples(cgc):
         if code in WITHOUT_EXAMPLE:
             expect(not example, f"{code} has an example, and is excused from having one")
             continue
-        expect(example, f"{code} has no example in compiler/base/examples")
+        expect(example, f"{code} has no example in compiler/base/diagnostics/examples")
         flags = re.match(r"// cgc check (.*)\n", example)
         cgc.write("example.cgraph", example)
         words = ["check", "example.cgraph", "--json", *(flags[1].split() if flags else [])]
@@ -252,7 +246,8 @@ graph classify(x: f32[4]) -> f32[4] inflight 2 {
     cgc("check", "sound.cgraph")
     for right, wrong, meant in [
             ("relu(x)", "rleu(x)", "relu"), ("(h.scores", "(h.score", "scores"),
-            ("factor: BATCH", "facter: BATCH", "factor"), ("first.hidden(", "first.hiden(", "hidden"),
+            ("factor: BATCH", "facter: BATCH", "factor"),
+            ("first.hidden(", "first.hiden(", "hidden"),
             ("BATCH)", "BACTH)", "BATCH"), ("x: f32[4], f", "x: float32[4], f", "f32"),
             ("x: f32[4], f", "x: f23[4], f", "f32"), ("fn twice", "def twice", "fn"),
             ("fn twice", "func twice", "fn"), ("method hidden", "def hidden", "method"),
@@ -272,9 +267,11 @@ graph classify(x: f32[4]) -> f32[4] inflight 2 {
             expect(fix["file"] == "wrong.cgraph" and fix["text"] == meant, fix)
             expect(mended in sound, f"{mended} is no mend")
     says(cgc("check", "sound.cgraph", "-D", "BACTH=3", status=1)[1], "did you mean `BATCH`?")
-    says(cgc("check", "sound.cgraph", "--graph", "clasify", status=1)[1], "did you mean `classify`?")
+    says(cgc("check", "sound.cgraph", "--graph", "clasify", status=1)[1],
+         "did you mean `classify`?")
     cgc("compile", "sound.cgraph", "-q")
-    says(cgc("simulate", "sound.cgplan", "--graph", "clasify", status=1)[1], "did you mean `classify`?")
+    says(cgc("simulate", "sound.cgplan", "--graph", "clasify", status=1)[1],
+         "did you mean `classify`?")
     says(cgc("check", "sound.cgraph", "--grpah", "g", status=2)[1], "did you mean `--graph`?")
     says(cgc("chekc", "sound.cgraph", status=2)[1], "did you mean `check`?")
     says(cgc("explain", "E010", status=2)[1], "did you mean `E0101`?")
@@ -288,7 +285,8 @@ def compile_flags(cgc):
     for i, phase in enumerate(phases):
         out, _ = cgc("compile", "g.cgraph", "--emit", phase, "--stop-after", phase, "-q")
         expect(out, f"--emit {phase} prints nothing")
-        expect(not (cgc.folder / "g.cgplan").exists() or phase == "plan", f"--stop-after {phase} writes")
+        expect(not (cgc.folder / "g.cgplan").exists() or phase == "plan",
+               f"--stop-after {phase} writes")
         cgc("compile", "g.cgraph", "--emit", f"{phase}=out.txt", "--stop-after", phase, "-q")
         expect((cgc.folder / "out.txt").read_text() == out, f"--emit {phase}=FILE")
         _, error = cgc("compile", "g.cgraph", "--time-phases", "--stop-after", phase, "-q")
@@ -296,7 +294,8 @@ def compile_flags(cgc):
     says(cgc("compile", "g.cgraph", "--emit", "plans", status=2)[1], "cgc: error: --emit plans",
          "syntax, program, graph")
     says(cgc("compile", "g.cgraph", "--stop-after", "x", status=2)[1], "--stop-after x")
-    says(cgc("compile", "g.cgraph", "--emit", "graph=no/folder", status=3)[1], "cannot write no/folder")
+    says(cgc("compile", "g.cgraph", "--emit", "graph=no/folder", status=3)[1],
+         "cannot write no/folder")
     says(cgc("check", "g.cgraph", "--emit", "graph", "--json", status=2)[1], "PHASE=FILE")
     # A warning is an error when that is asked for.
     says(cgc("check", "g.cgraph")[1], "warning: ", "[W0301]")
@@ -309,16 +308,19 @@ def compile_flags(cgc):
         held_back = f"cgc: {30 - shown} more errors held back" if shown < 30 else ""
         expect(held_back in error and ("held back" in error) == (shown < 30), error)
     # Colours: only when asked for, or on a terminal.
-    expect("\033[" in cgc("check", "many.cgraph", "--color", "always", status=1)[1], "--color=always")
+    expect("\033[" in cgc("check", "many.cgraph", "--color", "always", status=1)[1],
+           "--color=always")
     expect("\033[" not in cgc("check", "many.cgraph", status=1)[1], "no colours into a pipe")
     # Several files are one document.
     told = json.loads(cgc("check", "--json", "many.cgraph", "g.cgraph", "many.cgraph", status=1)[0])
-    expect([d["file"] for d in told].count("many.cgraph") == 60 and told[30]["code"] == "W0301", told)
+    expect([d["file"] for d in told].count("many.cgraph") == 60 and told[30]["code"] == "W0301",
+           told)
     # A time for what nothing calls, and an ending that says no format.
     cgc.write("profile.json", '{"calls": {"A.f": 3, "A.ff": 4}}')
     says(cgc("simulate", "g.cgraph", "--profile", "profile.json")[1],
          "cgc: warning: profile.json: no graph here calls `A.ff` (did you mean `A.f`?)")
-    says(cgc("viz", "g.cgraph", "-o", "g.gif", status=2)[1], "cgc: error: no picture ends in `.gif`", "--format")
+    says(cgc("viz", "g.cgraph", "-o", "g.gif", status=2)[1],
+         "cgc: error: no picture ends in `.gif`", "--format")
     says(cgc("check", "none.cgraph", status=3)[1], "cgc: error: cannot read none.cgraph")
     says(cgc("compile", "g.cgraph")[1], "1 graph, ", " instructions, proved")
 
@@ -333,8 +335,8 @@ def main():
     for test in TESTS:
         with tempfile.TemporaryDirectory() as folder:
             test(Cgc(options.cgc, folder))
-    print(f"{len(TESTS)} tests, {checks} checks")
-    sys.exit(0 if checks else 1)
+    print(f"{len(TESTS)} tests, {expectations.checks} checks")
+    sys.exit(0 if expectations.checks else 1)
 
 
 if __name__ == "__main__":

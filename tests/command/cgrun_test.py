@@ -16,6 +16,10 @@ import time
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect, says  # noqa: E402
+
 PROGRAM = """import std.tensor
 import std.debug
 
@@ -48,15 +52,6 @@ graph first(x: i64[n <= 8]) -> i64[n] inflight 2 { return a.first(x) }
 graph row(x: f32[2, 3], y: f32[2]) -> f32[2, 3] { return x * 2.0 }
 """
 
-checks = 0
-
-
-def expect(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}")
-
 
 class Cgrun:
     """Runs in a folder of its own, which is also where temporary files would be."""
@@ -73,7 +68,8 @@ class Cgrun:
 
     def start(self, *arguments, **kwargs):
         environment = dict(os.environ, TMPDIR=str(self.temporary))
-        return subprocess.Popen([self.cgrun, *map(str, arguments)], cwd=self.folder, env=environment,
+        return subprocess.Popen([self.cgrun, *map(str, arguments)], cwd=self.folder,
+                                env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
 
     def __call__(self, *arguments, status=0, stdin=b""):
@@ -82,34 +78,33 @@ class Cgrun:
         out, error = (text.decode() for text in process.communicate(stdin, timeout=60))
         expect(process.returncode == status,
                f"{arguments}: exit code {process.returncode}, not {status}\n{out}{error}")
-        expect(not list(self.temporary.iterdir()), f"{arguments} left {list(self.temporary.iterdir())}")
+        expect(not list(self.temporary.iterdir()),
+               f"{arguments} left {list(self.temporary.iterdir())}")
         return out, error
 
     def graph(self, name, *arguments, **kwargs):
         return self("program.cgplan", "--graph", name, *arguments, **kwargs)
 
 
-def says(text, *words):
-    for word in words:
-        expect(word in text, f"{word!r} is not in:\n{text}")
-
-
 def literals_and_text(run):
-    expect(run.graph("add", "--input", "x=[1, -2,3]")[0] == "result: i64[3] = [11  8 13]\n", "a list")
+    expect(run.graph("add", "--input", "x=[1, -2,3]")[0] == "result: i64[3] = [11  8 13]\n",
+           "a list")
     expect(run.graph("add", "--input", "x=[]")[0] == "result: i64[0] = []\n", "an empty list")
     expect(run.graph("count", "--input", "x=+5")[0] == "result: i64 = 35\n", "a number")
     out, error = run.graph("look", "--input", "x=[[1,2.5],[-inf,1e-3]]")
     expect(out == "result: f32[2, 2] =\n[[   0.5   1.25]\n [  -inf 0.0005]]\n", out)
     says(error, "probe x: f32[2, 2]")
     out, _ = run.graph("look", "--input", "x=[[nan,inf],[-inf,4]]", "--json")
-    expect(json.loads(out)["outputs"]["result"]["data"] == [["NaN", "Infinity"], ["-Infinity", 2.0]], out)
+    expect(json.loads(out)["outputs"]["result"]["data"] == [["NaN", "Infinity"],
+                                                            ["-Infinity", 2.0]], out)
     out, _ = run.graph("either", "--input", "a_=[true,false,0]", "--input", "b_=[false,1,false]")
     expect(out == "result: bool[3] = [ true  true false]\n", out)
     for value, words in {
             "[1,2": "`,` or `]` is expected", "[1,[2]]": "a number is expected, as before",
             "[1.5]": "`1.5` is no i64", "[9223372036854775808]": "is outside of i64",
             "[[1]]": "it has 2 dimensions, expected 1", "3": "it has 0 dimensions, expected 1",
-            "[1] 2": "the end is expected", "[" * 20: "at most 8 dimensions", "[x]": "`x` is no i64",
+            "[1] 2": "the end is expected", "[" * 20: "at most 8 dimensions",
+            "[x]": "`x` is no i64",
             "[1,2,3,4,5,6,7,8,9]": "dimension 0 is 9, expected at most 8",
     }.items():
         says(run.graph("add", "--input", f"x={value}", status=1)[1], "input x: i64[n <= 8]", words)
@@ -161,9 +156,11 @@ def usage(run):
              "no such graph (did you mean `count`?)")
     says(run.graph("add", "--input", "x=[1]", "--output", "resutl=z.npy", status=2)[1],
          "did you mean `result`?")
-    says(run.graph("add", "--inptu", "x=[1]", status=2)[1], "cgrun: error: ", "did you mean `--input`?")
+    says(run.graph("add", "--inptu", "x=[1]", status=2)[1], "cgrun: error: ",
+         "did you mean `--input`?")
     says(run.graph("add", status=2)[1], "needs the input x: i64[n <= 8]")
-    says(run.graph("add", "--input", "z=1", "--input", "x=[1]", status=2)[1], "it has x: i64[n <= 8]")
+    says(run.graph("add", "--input", "z=1", "--input", "x=[1]", status=2)[1],
+         "it has x: i64[n <= 8]")
     says(run.graph("add", "--input", "x=[1]", "--output", "z=z.npy", status=2)[1], "it has result")
     says(run("none.cgplan", status=3)[1], "none.cgplan")
     (run.folder / "text.cgplan").write_text("no plan")
@@ -174,7 +171,8 @@ def usage(run):
 def batches(run):
     x = np.arange(21, dtype=np.int64)
     np.save(run.folder / "x.npy", x)
-    out, error = run.graph("first", "--input", "x=x.npy", "--batch", "x", "--output", "result=y.npy",
+    out, error = run.graph("first", "--input", "x=x.npy", "--batch", "x", "--output",
+                           "result=y.npy",
                            status=1)
     says(error, "too much", "in slice 2 of 3")
     expect(not (run.folder / "y.npy").exists(), "a failed batch writes nothing")
@@ -225,7 +223,8 @@ def repeats(run):
     told = json.loads(out)
     expect(told["latency_ns"] is None and told["errors"] == 1, "a failed run has no latency")
     # What cannot be written is found out before anything runs.
-    for flags in (["--profile", "no/folder.json"], ["--profile", "."], ["--output", "result=no/x.npy"]):
+    for flags in (["--profile", "no/folder.json"], ["--profile", "."],
+                  ["--output", "result=no/x.npy"]):
         start = time.monotonic()
         _, error = run.graph("nap", "--input", "ms=20000", *flags, status=3)
         says(error, "cgrun: error: cannot write ")
@@ -239,7 +238,8 @@ def sources(run):
     expect(out == "result: i64[1] = [11]\n", out)
     (run.folder / "const.cgraph").write_text(
         "import std.tensor\nconst K = 1\ngraph g(x: i64) -> i64 { return x + K }\n")
-    out, error = run("const.cgraph", "--input", "x=1", "-D", "K=5", "--no-overlap", "--inflight", "2")
+    out, error = run("const.cgraph", "--input", "x=1", "-D", "K=5", "--no-overlap", "--inflight",
+                     "2")
     expect(out == "result: i64 = 6\n" and error == "", out + error)
     (run.folder / "broken.cgraph").write_text("graph g(x: i64) -> i64 { return y }\n")
     says(run("broken.cgraph", "--input", "x=1", status=1)[1], "broken.cgraph:1:33", "[E")
@@ -252,7 +252,8 @@ def sources(run):
     header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
     data = len(header).to_bytes(8, "little") + header + np.array([1.5, -2], np.float32).tobytes()
     (run.folder / "sub" / "w.safetensors").write_bytes(data)
-    expect(run("sub/weights.cgraph")[0] == "result: f32[2] = [1.5 -2.]\n", "weights beside the source")
+    expect(run("sub/weights.cgraph")[0] == "result: f32[2] = [1.5 -2.]\n",
+           "weights beside the source")
     says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "w.safetensors")
 
 
@@ -316,7 +317,8 @@ def deadlines(run):
 
 def device_maps(run):
     """Logical devices bound to cores; what is not there is refused by name."""
-    out, error = run.graph("count", "--input", "x=1", "--device-map", "cpu[0]=cpu:0,gpu[1]=cpu:0", "-v")
+    out, error = run.graph("count", "--input", "x=1", "--device-map", "cpu[0]=cpu:0,gpu[1]=cpu:0",
+                           "-v")
     says(out, "= 31")
     says(error, "1 worker,")
     says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0")[0], "= 31")
@@ -337,14 +339,17 @@ def device_maps(run):
 
     def compiles(value):
         return subprocess.run([run.cgc, "compile", "program.cgraph", "-o", "mapped.cgplan",
-                               "--device-map", value], cwd=run.folder, capture_output=True, text=True)
+                               "--device-map", value], cwd=run.folder, capture_output=True,
+                              text=True)
     expect(compiles("cpu[0]=cpu:7,gpu[1]=cpu:7").returncode == 0, "cgc --device-map")
-    listing = subprocess.run([run.cgc, "plan", "mapped.cgplan"], cwd=run.folder, capture_output=True,
+    listing = subprocess.run([run.cgc, "plan", "mapped.cgplan"], cwd=run.folder,
+                             capture_output=True,
                              text=True).stdout
     expect("worker 0" in listing and "worker 1" not in listing, "one worker in the plan")
     says(run("mapped.cgplan", "--graph", "count", "--input", "x=1")[0], "= 31")
     unknown = compiles("gpu[5]=cpu:0")
-    expect(unknown.returncode == 2 and "no device `gpu[5]`" in unknown.stderr, "cgc: unknown device")
+    expect(unknown.returncode == 2 and "no device `gpu[5]`" in unknown.stderr,
+           "cgc: unknown device")
 
 
 def lost_output(run):
@@ -364,7 +369,8 @@ def lost_output(run):
     for command in ([run.cgc, "plan", "--json", "program.cgplan"],
                     [run.cgrun, "program.cgplan", "--graph", "count", "--input", "x=1"]):
         with open("/dev/full", "w") as full:
-            done = subprocess.run(command, cwd=run.folder, stdout=full, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run(command, cwd=run.folder, stdout=full, stderr=subprocess.PIPE,
+                                  text=True)
         expect(done.returncode == 3, f"{command} exits with {done.returncode}")
         says(done.stderr, "cannot write to standard output")
 
@@ -388,8 +394,8 @@ def main():
     for test in TESTS:
         with tempfile.TemporaryDirectory() as folder:
             test(Cgrun(options, folder))
-    expect(checks > 100, f"only {checks} checks")
-    print(f"{len(TESTS)} tests, {checks} checks")
+    expect(expectations.checks > 100, f"only {expectations.checks} checks")
+    print(f"{len(TESTS)} tests, {expectations.checks} checks")
 
 
 if __name__ == "__main__":

@@ -388,7 +388,8 @@ TEST_CASE("a failure reaches all who depend on it through a collective, and no o
   for (int i = 0; i < 20; ++i) {
     std::vector<Execution> runs;
     for (const bool wrong : {true, false}) {
-      const Input inputs[] = {{"x", x.data(), DType::f32, dims}, {"wrong", &wrong, DType::bool_, {}}};
+      const Input inputs[] = {{"x", x.data(), DType::f32, dims},
+                              {"wrong", &wrong, DType::bool_, {}}};
       Result<Execution> run = engine->Execute("poisoned", inputs);
       REQUIRE(run.ok());
       runs.push_back(std::move(*run));

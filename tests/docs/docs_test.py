@@ -35,7 +35,8 @@ import tempfile
 import listings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(?:<!-- (?P<marker>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)```", re.S)
+BLOCK = re.compile(r"(?:<!-- (?P<marker>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)```",
+                   re.S)
 LISTING = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end of \2 -->)", re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -125,7 +126,8 @@ class Document:
             told = "".join(f"\n  {d['code']}: {d['message']}" for d in found)
             raise Failure(f"this program is refused with {said[2] or 'nothing'}, says the text; "
                           f"cgc says{told or ' nothing'}")
-        if is_free or any(code.startswith("E02") for code in codes):    # what has no syntax has no layout
+        # what has no syntax has no layout
+        if is_free or any(code.startswith("E02") for code in codes):
             return body
         return subprocess.run([self.tools["cgc"], "fmt", path.name], capture_output=True, text=True,
                               check=True, cwd=self.folder, timeout=60).stdout
@@ -185,7 +187,8 @@ def main():
             path.write_text(wanted)
             print(f"{path.relative_to(ROOT)}: updated")
         else:
-            failures.append(f"{path.relative_to(ROOT)}: line {first_difference(path, wanted)}: not what "
+            failures.append(f"{path.relative_to(ROOT)}: line {first_difference(path, wanted)}: "
+                            "not what "
                             "its command prints (docs_test.py --update rewrites it)")
     print("".join(failure + "\n" for failure in failures), end="")
     told = ", ".join(f"{count} {kind}" for kind, count in counts.items())

@@ -87,7 +87,8 @@ NAMES = re.compile(r"^((?:-\w|--[\w-]+)(?:,(?:-\w|--[\w-]+))*)(.*)$")
 
 def flags_of(command):
     """[(names, rest)] from --help, where a flag stands on one line or its text on the next."""
-    told = subprocess.run([*map(str, command), "--help"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run([*map(str, command), "--help"], capture_output=True, text=True,
+                          check=True).stdout
     flags, inside = [], False
     for line in told.splitlines():
         if re.match(r"^\S", line):
@@ -119,7 +120,8 @@ def flags(tools):
             users.setdefault(flag, []).append(name)
     text = "\n| flag | | of `cgc` |\n|---|---|---|\n"
     for (flag, about), commands in sorted(users.items(), key=lambda item: -len(item[1])):
-        where = "all but explain" if set(commands) >= set(names) - {"explain"} else " ".join(commands)
+        but_explain = set(commands) >= set(names) - {"explain"}
+        where = "all but explain" if but_explain else " ".join(commands)
         text += f"| `{flag}` | {about} | {where} |\n"
     text += "\n| flag | of `cgrun` |\n|---|---|\n"
     text += "".join(f"| `{flag}` | {about} |\n" for flag, about in flags_of([tools["cgrun"]]))

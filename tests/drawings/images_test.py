@@ -38,7 +38,8 @@ DIGEST = re.compile(r"<!-- made of ([0-9a-f]{64}) -->")
 
 
 def draw(cgc, example, what, graph, form):
-    command = [str(cgc), "viz", "-q", f"examples/{example}.cgraph", "--what", what, "--format", form]
+    command = [str(cgc), "viz", "-q", f"examples/{example}.cgraph", "--what", what, "--format",
+               form]
     command += ["--graph", graph] if graph else []
     command += ["--no-rewrite"] if example == "all_reduce_three_ways" else []  # as it is written
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
@@ -82,7 +83,8 @@ def main():
                 make(options.cgc, path, picture)
                 print(f"{path.relative_to(ROOT)}: updated")
             else:
-                failures.append(f"{path.relative_to(ROOT)}: not what cgc draws (--update rewrites it)")
+                failures.append(f"{path.relative_to(ROOT)}: not what cgc draws (--update rewrites "
+                                f"it)")
         if f"images/{path.name}" not in page:
             failures.append(f"{path.relative_to(ROOT)}: not shown by docs/drawings.md")
     failures += [f"{path.relative_to(ROOT)}: nobody makes it" for path in IMAGES.iterdir()

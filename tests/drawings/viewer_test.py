@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The viewer in a real browser: what it shows first, what is told under the mouse, zoom, pan, search.
+"""The viewer in a real browser: what it shows first, what is told under the mouse, zoom, pan,
+search.
 
 A script at the end of the page plays the user with events and writes what it saw into the page,
 which headless Chromium prints. Without Chromium the test is skipped, which CTest says.
@@ -15,6 +16,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 KINDS = ["graph", "schedule", "timeline", "transports", "memory"]
@@ -28,14 +33,16 @@ report.id = 'report';
 document.body.append(report);
 try {
   const at = (type, target, more) => target.dispatchEvent(
-      new (type === 'wheel' ? WheelEvent : PointerEvent)(type, {bubbles: true, cancelable: true, ...more}));
+      new (type === 'wheel' ? WheelEvent : PointerEvent)(
+          type, {bubbles: true, cancelable: true, ...more}));
   const picture = () => shown.querySelector('svg');
   seen.kinds = [...byId('tabs').children].map(b => b.textContent);
   seen.first = shown.dataset.name;
   for (const kind of seen.kinds) {
     [...byId('tabs').children].find(b => b.textContent === kind).click();
     const box = picture().getBoundingClientRect();
-    const item = [...shown.querySelectorAll('g.node')].find(i => (told.get(i) || '').includes('hidden'));
+    const nodes = [...shown.querySelectorAll('g.node')];
+    const item = nodes.find(i => (told.get(i) || '').includes('hidden'));
     if (item) at('pointermove', item, {clientX: 300, clientY: 300});
     seen[kind] = {width: box.width, height: box.height, told: byId('told').textContent,
                   visible: byId('told').style.display};
@@ -68,15 +75,6 @@ try {
 report.textContent = JSON.stringify(seen);
 </script>
 """
-
-checks = 0
-
-
-def expect(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}")
 
 
 def browse(chromium, address, folder):
@@ -112,7 +110,7 @@ def main():
         expect(re.search(r'<section id="timeline"[^>]* hidden', dom), "#memory hides the timeline")
         expect(not re.search(r'<section id="memory"[^>]* hidden', dom), "#memory shows the memory")
         expect(re.search(r'id="found">[1-9]\d* found<', dom), "#memory/first.w finds something")
-    print(f"viewer: {checks} checks")
+    print(f"viewer: {expectations.checks} checks")
 
 
 def check(seen):
@@ -125,13 +123,15 @@ def check(seen):
         expect(box["width"] <= 1200 or box["height"] <= 800, f"{kind} is not fitted: {box}")
     for kind in ["graph", "schedule", "timeline", "memory"]:
         told = seen[kind]["told"]
-        expect(seen[kind]["visible"] == "block" and "first.hidden" in told, f"{kind} tells `{told}`")
+        expect(seen[kind]["visible"] == "block" and "first.hidden" in told,
+               f"{kind} tells `{told}`")
         expect("digits.cgraph:25:11\n    let h = first.hidden(x) via auto" in told,
                f"{kind} tells no line of the source: `{told}`")
     expect(seen["hidden_again"] == "none", "what is told stays when the mouse has left")
     expect(2 < seen["zoomed"] < 4 and seen["kept_under_mouse"], f"zoom: {seen['zoomed']}")
     expect(seen["panned"] == 40, f"pan: {seen['panned']}")
-    expect(seen["found"] == f"{seen['marked']} found" and seen["marked"] > 0, f"found {seen['found']}")
+    expect(seen["found"] == f"{seen['marked']} found" and seen["marked"] > 0,
+           f"found {seen['found']}")
     expect(seen["address"] == "#timeline/first.hidden", f"address: {seen['address']}")
     expect(seen["found_nothing"] == "0 found", f"found {seen['found_nothing']}")
     expect(seen["titles"] == 0, "the browser would tell titles, too")

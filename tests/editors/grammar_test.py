@@ -18,7 +18,8 @@ import listings  # noqa: E402
 
 EDITORS = ROOT / "editors"
 # Comments, strings, words and numbers, however the editor sees them.
-WORD = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"?|[A-Za-z_]\w*|[0-9][\w.]*", re.S)
+WORD = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"?|[A-Za-z_]\w*|[0-9][\w.]*",
+                  re.S)
 DECLARES = re.compile(r"^\s*(actor|method|fn|op|graph|place|state|const) (\w+)", re.M)
 
 
@@ -43,7 +44,8 @@ def faults(grammar, text, kinds):
             shown.setdefault(line, []).append((piece, scopes))
     for match in WORD.finditer(text):
         word = match[0]
-        if word not in kinds or text[:match.start()].endswith("op "):   # the op that cast<T>(x) means
+        # the op that cast<T>(x) means
+        if word not in kinds or text[:match.start()].endswith("op "):
             continue
         line = text.count("\n", 0, match.start()) + 1
         scopes = [s for piece, s in shown.get(line, []) if piece == word]
@@ -51,7 +53,8 @@ def faults(grammar, text, kinds):
             yield f"line {line}: `{word}` is shown as {scopes}"
     for match in DECLARES.finditer(without_text(text)):
         line = text.count("\n", 0, match.start(2)) + 1
-        if not any(piece == match[2] and s and s[-1].startswith(("entity.name", "variable.other.decl"))
+        if not any(piece == match[2] and s and s[-1].startswith(("entity.name",
+                                                                 "variable.other.decl"))
                    for piece, s in shown.get(line, [])):
             yield f"line {line}: `{match[2]}` is not shown as declared"
 
@@ -66,7 +69,8 @@ def without_text(text):
 def planted(grammar_text, kinds):
     """Grammars that lack something are found out; says how many were."""
     program = (ROOT / "examples" / "pipeline_1f1b.cgraph").read_text()
-    cuts = [("|return", ""), ("|bf16|f32", "|bf16"), ("else|for", "else"), ('"end": "\\\\*/"', '"end": "XX"')]
+    cuts = [("|return", ""), ("|bf16|f32", "|bf16"), ("else|for", "else"),
+            ('"end": "\\\\*/"', '"end": "XX"')]
     for old, new in cuts:
         broken = grammar_text.replace(old, new)
         if broken == grammar_text:
@@ -99,7 +103,8 @@ def main():
              for fault in faults(grammar, path.read_text(), kinds)]
     cases = planted(grammar_text, kinds)
     print("".join(line + "\n" for line in wrong), end="")
-    print(f"editors: {len(kinds)} words, {len(files)} programs, {len(wrong)} wrong; {cases} planted cases")
+    print(f"editors: {len(kinds)} words, {len(files)} programs, {len(wrong)} wrong; {cases} "
+          f"planted cases")
     sys.exit(1 if wrong or not files else 0)
 
 

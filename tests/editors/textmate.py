@@ -1,5 +1,6 @@
 """As much of TextMate's way to tokenise as our grammar uses: `match`, `begin`/`end`, captures,
-`include` of the repository. One line at a time, the first pattern wins where two match at one place.
+`include` of the repository. One line at a time, the first pattern wins where two match at one
+place.
 """
 import json
 import re
@@ -71,7 +72,8 @@ class Grammar:
 
     def captured(self, number, match, captures, outer, found):
         text, at = match.string, match.start()
-        pieces = sorted((match.span(int(i)), capture["name"]) for i, capture in (captures or {}).items()
+        pieces = sorted((match.span(int(i)), capture["name"])
+                        for i, capture in (captures or {}).items()
                         if match.group(int(i)))
         for (begin, end), name in pieces:
             if text[at:begin].strip():

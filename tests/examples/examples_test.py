@@ -14,17 +14,10 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "reference"))
+sys.path[:0] = [str(ROOT / "tests" / "reference"), str(ROOT / "tests" / "support")]
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
 from normal import normal  # noqa: E402
-
-checks = 0
-
-
-def expect(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}")
 
 
 class Runner:
@@ -79,7 +72,7 @@ def chain(r):
 
 
 def two_way(r):
-    """Proves and runs; one side's order swapped is refused with the cycle, and unproved it hangs."""
+    """Proves and runs; one side's order swapped is refused with the cycle; unproved it hangs."""
     x = np.array([1, 2, 3, 4], np.float32)
     plan = r.compile("two_way.cgraph")
     command([r.cgc, "verify", str(plan)])
@@ -89,7 +82,8 @@ def two_way(r):
 
     swapped = r.folder / "swapped.cgplan"
     (r.folder / "swapped.json").write_text(command([r.cgc, "plan", "--json", str(plan)]).stdout)
-    command([sys.executable, str(ROOT / "examples" / "swap_transfers.py"), str(r.folder / "swapped.json")])
+    command([sys.executable, str(ROOT / "examples" / "swap_transfers.py"),
+             str(r.folder / "swapped.json")])
     command([r.cgc, "plan", "--from-json", str(r.folder / "swapped.json"), "-o", str(swapped)])
     refused = command([r.cgc, "verify", str(swapped)], status=1).stderr
     for words in ("a.make", "b.make", "two_way.cgraph:", "waits for"):
@@ -98,7 +92,8 @@ def two_way(r):
     expect(told["proved"] is False and told["refusal"] == "hang" and len(told["cycle"]) >= 2,
            f"verify --json gave {told}")
     command([r.cgrun, str(swapped), "--input", "x=[1,2,3,4]"], status=1)
-    hung = command([r.cgrun, str(swapped), "--unproved", "--timeout", "1", "--input", "x=[1,2,3,4]"],
+    hung = command([r.cgrun, str(swapped), "--unproved", "--timeout", "1", "--input",
+                    "x=[1,2,3,4]"],
                    status=1).stderr
     expect("waits for" in hung and "gpu[0]" in hung and "gpu[1]" in hung,
            f"the time-out does not say who waits for whom:\n{hung}")
@@ -109,7 +104,8 @@ def pipeline_1f1b(r):
     rng = np.random.default_rng(1)
     x = rng.standard_normal((steps * micro_batches, rows, d)).astype(np.float32)
     target = rng.standard_normal(x.shape).astype(np.float32)
-    expected, w = [], [normal(s, (d, d)).astype(np.float32) * np.float32(0.125) for s in range(stages)]
+    expected, w = [], [normal(s, (d, d)).astype(np.float32) * np.float32(0.125)
+                       for s in range(stages)]
     for step in range(steps):
         gw, losses = [np.zeros((d, d), np.float32) for _ in w], []
         for mb in range(step * micro_batches, (step + 1) * micro_batches):
@@ -130,7 +126,8 @@ def pipeline_1f1b(r):
     expected = np.array(expected)
     for flags in ([], ["--no-overlap"], ["--inflight", "2"]):
         plan = r.compile("pipeline_1f1b.cgraph", *flags)
-        (loss,) = r.run(plan, {"x": x, "target": target}, ["result"], "--batch", "x", "--batch", "target")
+        (loss,) = r.run(plan, {"x": x, "target": target}, ["result"], "--batch", "x", "--batch",
+                        "target")
         error = np.abs(loss - expected).max()
         expect(loss.shape == (steps,) and error < 1e-5, f"pipeline {flags}: off by {error}\n{loss}")
     expect(expected[-1] != expected[0], "the weights did not change")
@@ -138,17 +135,21 @@ def pipeline_1f1b(r):
     profile = r.folder / "profile.json"
     profile.write_text(json.dumps({"unit": "ps", "default": 0,
                                    "calls": {"Stage.forward": 1, "Stage.backward": 2}}))
-    told = json.loads(command([r.cgc, "simulate", str(plan), "--json", "--profile", str(profile)]).stdout)
-    expect(told["graphs"][0]["makespan_ps"] == 33, f"simulated makespan {told['graphs'][0]['makespan_ps']}, not 33")
+    told = json.loads(command([r.cgc, "simulate", str(plan), "--json", "--profile",
+                               str(profile)]).stdout)
+    expect(told["graphs"][0]["makespan_ps"] == 33,
+           f"simulated makespan {told['graphs'][0]['makespan_ps']}, not 33")
 
 
 def overlap(r):
     d, n = 512, 3
     w = normal(9, (d, d)).astype(np.float32)
-    expected = [(normal(i, (d, d)).astype(np.float32).astype(np.float64) @ w).sum() for i in range(n)]
+    expected = [(normal(i, (d, d)).astype(np.float32).astype(np.float64) @ w).sum()
+                for i in range(n)]
     plan, told = r.compile("overlap.cgraph"), {}
     names = [f"result[{i}]" for i in range(n)]
-    both = [r.run(plan, {}, names, "--graph", graph, "-n", "2") for graph in ("overlap", "in_order")]
+    both = [r.run(plan, {}, names, "--graph", graph, "-n", "2")
+            for graph in ("overlap", "in_order")]
     for one, other, wanted in zip(*both, expected):
         expect(one == other, f"overlap changes a result: {one} and {other}")
         # A sum of d * d numbers of size sqrt(d): what float32 can tell of it.
@@ -178,7 +179,8 @@ def counter(r):
     expect(y == 110, f"round gave {y}")            # 5, then 100 + 5, then 5 + 105
     (log,) = r.run(plan, {"x": np.int64(4)}, ["result"], "--graph", "append", "-n", "7")
     expect(log.tolist() == [4] * 7, f"append gave {log}")
-    full = command([r.cgrun, str(plan), "--graph", "append", "--input", "x=1", "-n", "65"], status=1)
+    full = command([r.cgrun, str(plan), "--graph", "append", "--input", "x=1", "-n", "65"],
+                   status=1)
     expect("the log is full" in full.stderr, f"65 appends gave {full.stderr}")
     a, b = r.run(plan, {}, ["a", "b"], "--graph", "values")
     expect((a, b) == (0, 100), f"values gave {a} {b}")
@@ -189,7 +191,8 @@ def ping_pong_devices(r):
     plan = r.compile("ping_pong_devices.cgraph")
     for graph in ("through_host", "direct"):
         (y,) = r.run(plan, {"x": x}, ["result"], "--graph", graph)
-        expect(np.array_equal(y, x + np.float32(1) + np.float32(1) + np.float32(1)), f"{graph} gave {y}")
+        expect(np.array_equal(y, x + np.float32(1) + np.float32(1) + np.float32(1)),
+               f"{graph} gave {y}")
     told = command([r.cgc, "compile", str(ROOT / "examples" / "ping_pong_devices.cgraph"), "--emit",
                     "transports", "--stop-after", "transports"]).stdout
     for value in ("ping: gpu[0] -> gpu[1]", "pong: gpu[1] -> gpu[0]"):
@@ -241,7 +244,8 @@ def mesh(r):
         down = down - 0.01 * h.T @ difference
     for sizes in (("DP=1", "TP=1"), ("DP=2", "TP=2"), ("DP=4", "TP=1"), ("DP=1", "TP=4")):
         plan = r.compile("mesh.cgraph", "-D", sizes[0], "-D", sizes[1])
-        (loss,) = r.run(plan, {"x": x, "target": target}, ["result"], "--batch", "x", "--batch", "target")
+        (loss,) = r.run(plan, {"x": x, "target": target}, ["result"], "--batch", "x", "--batch",
+                        "target")
         error = np.abs(loss - expected).max()
         expect(error < 1e-4, f"mesh {sizes}: off by {error}\n{loss}\n{expected}")
 
@@ -295,7 +299,8 @@ def kv_decode(r):
     for _ in range(5):
         logits = decoder.logits(tokens)
         best = np.sort(logits, axis=1)
-        expect((best[:, -1] - best[:, -2] > 1e-3).all(), "the reference cannot tell two tokens apart")
+        expect((best[:, -1] - best[:, -2] > 1e-3).all(),
+               "the reference cannot tell two tokens apart")
         tokens = np.concatenate([tokens, logits.argmax(axis=1)[:, None]], axis=1)
     plan = r.compile("kv_decode.cgraph")
     (made,) = r.run(plan, {"tokens": prompt}, ["tokens"], "--graph", "generate")
@@ -319,7 +324,7 @@ def main():
             runner.folder = pathlib.Path(folder)
             example(runner)
             print(f"{example.__name__}: ok")
-    print(f"examples: {len(examples)} examples, {checks} checks")
+    print(f"examples: {len(examples)} examples, {expectations.checks} checks")
 
 
 if __name__ == "__main__":

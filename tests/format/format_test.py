@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""cgc fmt: every source of the repository is laid out, laying out twice changes nothing, and neither
-meaning nor comments are lost, whatever a text looked like before.
+"""cgc fmt: every source of the repository is laid out, laying out twice changes nothing, and
+neither meaning nor comments are lost, whatever a text looked like before.
 
 The texts are all sources of the repository that parse, programs made at random, and mangled ones of
-both: other spaces and line breaks, and comments wherever one may stand. Mangled without comments and
-blank lines, a text must come out as it did before, since the layout follows from the words alone.
+both: other spaces and line breaks, and comments wherever one may stand. Mangled without comments
+and blank lines, a text must come out as it did before, since the layout follows from the words
+alone.
 
   format_test.py --cgc build/release/cgc [--seed N] [--rounds N]
 """
@@ -17,6 +18,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Where expectations stand under the lines that they are about, or how it is written is what is
 # tested, a text is as it is.
@@ -27,15 +32,6 @@ COMMENT = r"//[^\n]*|/\*.*?\*/"
 WORD = re.compile(rf"""(?P<comment>{COMMENT})|"(?:[^"\\\n]|\\.)*"|0[xX][0-9a-fA-F_]+
     |\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+|[MG]B/s|[A-Za-z_]\w*)?
     |[A-Za-z_]\w*|\.\.|->|[-+*/=!<>]=|\S""", re.X | re.S)
-
-checks = 0
-
-
-def expect(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}")
 
 
 def words_of(text):
@@ -78,7 +74,8 @@ def random_expression(rng, depth):
     return rng.choice([
         lambda: f"{inner()} {rng.choice(['+', '-', '*', '/', '@', 'and'])} {inner()}",
         lambda: f"{name()}({some()}, {name()}: {inner()})", lambda: f"{name()}[{inner()}]",
-        lambda: f"{name()}.{name()}({some()})", lambda: f"[{some()}]", lambda: f"({inner()}, {some()})",
+        lambda: f"{name()}.{name()}({some()})", lambda: f"[{some()}]",
+        lambda: f"({inner()}, {some()})",
         lambda: f"if {name()}({some()}) {{ {inner()} }} else {{ {inner()} }}",
         lambda: f"[{inner()} for {name()} in {inner()}..{inner()} if {inner()}]",
         lambda: f"cast<f16>({inner()})", lambda: f"zeros<f32[4, 5]>({some()})",
@@ -100,7 +97,8 @@ def random_block(rng, depth):
 
 
 def random_program(rng):
-    dims = ", ".join(rng.choice(["n <= 4096", "h / T", "*s", "64"]) for _ in range(rng.randint(0, 5)))
+    dims = ", ".join(rng.choice(["n <= 4096", "h / T", "*s", "64"])
+                     for _ in range(rng.randint(0, 5)))
     parameters = ", ".join(f"p{i}: f32[{dims}]" for i in range(rng.randint(0, 8)))
     return "\n".join([
         "import std.tensor as t", f"const C: int = {random_expression(rng, 3)}",
@@ -176,7 +174,8 @@ def command(fmt):
     path = fmt.folder / "a.cgraph"
     path.write_text(text)
     done = fmt.run("fmt", "--check", path)
-    expect((done.returncode, done.stdout) == (1, f"{path}\n") and path.read_text() == text, "--check")
+    expect((done.returncode, done.stdout) == (1, f"{path}\n") and path.read_text() == text,
+           "--check")
     path.chmod(0o640)
     expect(fmt.run("fmt", "-i", path).returncode == 0 and path.read_text() == wanted, "-i")
     expect(path.stat().st_mode & 0o777 == 0o640, "the file's permissions")
@@ -184,7 +183,8 @@ def command(fmt):
     wrong = "graph g(x: f32[4] -> f32[4] { return x }\n"
     path.write_text(wrong)
     done = fmt.run("fmt", "-i", path)
-    expect(done.returncode == 1 and path.read_text() == wrong and "E0202" in done.stderr, done.stderr)
+    expect(done.returncode == 1 and path.read_text() == wrong and "E0202" in done.stderr,
+           done.stderr)
     expect(fmt.run("fmt", "-i", "-", stdin=text).returncode == 2, "-i of standard input")
     expect(fmt.run("fmt", fmt.folder / "none.cgraph").returncode == 3, "a file that is not there")
 
@@ -215,7 +215,7 @@ def main():
             for old, new, text in zip(laid_out, fmt.all(mangled, "mangled"), mangled):
                 expect(old == new, f"the layout depends on line breaks\n{difference(old, new)}")
         whole_repository(fmt, sources)
-    print(f"format: {len(sources)} sources, {len(parsed)} of them parse, {checks} checks")
+    print(f"format: {len(sources)} sources, {len(parsed)} of them parse, {expectations.checks} checks")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/base/diagnostics/json.h"
 #include "compiler/command/compile.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -27,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Compile(options, sources, diagnostics);
   close(file);
   diagnostics.Print(llvm::nulls(), /*color=*/true, /*max_errors=*/0);
-  diagnostics.PrintJson(llvm::nulls());
+  llvm::json::OStream json(llvm::nulls());
+  json.array([&] { WriteJson(diagnostics, json); });
   return 0;
 }

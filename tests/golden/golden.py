@@ -18,8 +18,8 @@ fixes, and there are no others. What is not about a line of the file stands at t
     //! E0312 error `forwad`: actor `A` has no method `forwad` (did you mean `forward`?)
     //!   note `A`: the actor is declared here
 
-Files to import are in cases/lib. Every code of compiler/base/diagnostics.def is expected in some
-file or named in uncovered.txt with the reason why no file can show it.
+Files to import are in cases/lib. Every code of compiler/base/diagnostics/diagnostics.def is
+expected in some file or named in uncovered.txt with the reason why no file can show it.
 
   golden.py --cgc build/release/cgc [--update] [NAME...]
 """
@@ -34,7 +34,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE / "cases"
-CATALOGUE = HERE.parents[1] / "compiler/base/diagnostics.def"
+CATALOGUE = HERE.parents[1] / "compiler/base/diagnostics/diagnostics.def"
 DIAGNOSTIC, OUTPUT, RUN = "//!", "//>", "// RUN: "
 MARK_LENGTH = 40
 

@@ -82,11 +82,12 @@ TEST_CASE("every field of the schema at its limits: an error, or a proof and a r
       }
     }
   }
-  std::printf("%zu plans with one number changed, of %zu fields: %zu unreadable, %zu refused by the "
-              "check, %zu by the prover, %zu by the engine, %zu too large, %zu ran\n",
-              trials, types.size(), ends[TrialEnd::kNoPlan], ends[TrialEnd::kNotChecked],
-              ends[TrialEnd::kNotProved], ends[TrialEnd::kNotLoaded], ends[TrialEnd::kTooLarge],
-              ends[TrialEnd::kRan]);
+  std::printf(
+      "%zu plans with one number changed, of %zu fields: %zu unreadable, %zu refused by the "
+      "check, %zu by the prover, %zu by the engine, %zu too large, %zu ran\n",
+      trials, types.size(), ends[TrialEnd::kNoPlan], ends[TrialEnd::kNotChecked],
+      ends[TrialEnd::kNotProved], ends[TrialEnd::kNotLoaded], ends[TrialEnd::kTooLarge],
+      ends[TrialEnd::kRan]);
   for (const TrialEnd end : {TrialEnd::kNoPlan, TrialEnd::kNotChecked, TrialEnd::kNotProved,
                              TrialEnd::kNotLoaded, TrialEnd::kRan}) {
     CHECK(ends[end] > 0);

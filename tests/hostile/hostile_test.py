@@ -4,7 +4,8 @@
   hostile_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--sanitized]
 
 Each case says how the command must end and what it must say. None may take long, need much memory,
-end by a signal, or call itself a bug. With sanitizers memory is not limited: they reserve terabytes.
+end by a signal, or call itself a bug. With sanitizers memory is not limited: they reserve
+terabytes.
 """
 import argparse
 import io
@@ -197,8 +198,10 @@ def limits(run):
                    "E0524"),
         "tensor_product": (ACTOR + "graph g(x: f32[4], _y: f32[4000000000, 4000000000, "
                            "4000000000]) -> f32[4] { return a.f(x) }\n", "E0524"),
-        "tensor_negative": (ACTOR + "graph g(x: f32[0 - 4]) -> f32[4] { return a.f(x) }\n", "E0504"),
-        "rank": (ACTOR + "graph g(x: f32[4], _y: f32[" + "1, " * 300 + "1]) -> f32[4] { return a.f(x) }\n",
+        "tensor_negative": (ACTOR + "graph g(x: f32[0 - 4]) -> f32[4] { return a.f(x) }\n",
+                            "E0504"),
+        "rank": (ACTOR + "graph g(x: f32[4], _y: f32[" + "1, " * 300 + "1]) -> f32[4] { return "
+                 "a.f(x) }\n",
                  "E0523"),
         "overflow": (body("let n = 9223372036854775807 + 1"), "E05"),
         "overflow_divide": (body("let n = (0 - 9223372036854775807 - 1) / (0 - 1)"), "E05"),
@@ -223,7 +226,8 @@ def limits(run):
     comment = "/* " + "x" * 10_000_000 + " */\n"
     run(("cgc", "check", run.write("comment.cgraph", comment + ACTOR + GRAPH)), 0)
     ports = ", ".join(f"_x{i}: f32[4]" for i in range(20_000))
-    run(("cgc", "compile", run.write("ports.cgraph", ACTOR + f"graph g(x: f32[4], {ports}) -> f32[4] "
+    run(("cgc", "compile", run.write("ports.cgraph", ACTOR + f"graph g(x: f32[4], {ports}) -> "
+                                     f"f32[4] "
                                      "{ return a.f(x) }\n"), "-o", "ports.cgplan"), 0, "proved")
 
 
@@ -231,7 +235,8 @@ def flags(run):
     """Numbers and names that no flag can mean."""
     huge = "9" * 100
     for number in ("0", "-1", "1025", huge, "nan", "", "1e3", "x"):
-        run(("cgc", "compile", "tiny.cgraph", "-o", "o.cgplan", "--inflight", number), 2, "--inflight")
+        run(("cgc", "compile", "tiny.cgraph", "-o", "o.cgplan", "--inflight", number), 2,
+            "--inflight")
         run(("cgrun", "tiny.cgplan", *X, "--inflight", number), 2, "--inflight")
         run(("cgrun", "tiny.cgplan", *X, "--workers", number), 2, "--workers")
     for number in ("0", "-1", huge, "nan", "", "x"):
@@ -248,7 +253,8 @@ def flags(run):
     run(("cgrun", "inflight.cgplan", *X, "--repeat", "3000"), 0, "3000 executions, 0 errors")
     for define, *words in (("N", "NAME=VALUE"), ("N=", "NAME=VALUE"), ("=3", "NAME=VALUE")):
         run(("cgc", "check", "consts.cgraph", "-D", define), 2, *words)
-    for define, *words in (("N=99999999999999999999", "E0502"), ("N=1.5", "E0502"), ("N=nan", "E0502"),
+    for define, *words in (("N=99999999999999999999", "E0502"), ("N=1.5", "E0502"),
+                           ("N=nan", "E0502"),
                            ("N=-1", "E0504"), ("N=9223372036854775807", "E0524"), ("M=1", "E0501"),
                            ("F=inf", "E0502"), ("F=1e999", "E0502"), ("N=(((((1", "E0502"),
                            ("N=" + "9" * 100_000, "E0502")):
@@ -330,7 +336,8 @@ def array(dtype, shape, version=None):
 def npy_header(text, length=None, version=1):
     text = text.encode()
     length = len(text) if length is None else length
-    return b"\x93NUMPY" + bytes([version, 0]) + length.to_bytes(2 if version == 1 else 4, "little") + text
+    return b"\x93NUMPY" + bytes([version, 0]) + length.to_bytes(
+        2 if version == 1 else 4, "little") + text
 
 
 def npy(run):
@@ -390,7 +397,8 @@ def safetensors(run):
     cases = {
         "empty": (b"", "too short"),
         "length_10_gb": (safetensors_file(b"{}", length=10 << 30), "10737418240 bytes"),
-        "length_most": (safetensors_file(b"{}", length=(1 << 64) - 1), "18446744073709551615 bytes"),
+        "length_most": (safetensors_file(b"{}", length=(1 << 64) - 1),
+                        "18446744073709551615 bytes"),
         "cut": (safetensors_file(tensor(), data[:-1]), "23 follow the header"),
         "more": (safetensors_file(tensor(), data + b"\0"), "25 follow the header"),
         "no_json": (safetensors_file(b"{'w'}", data), "it is no JSON"),
@@ -399,18 +407,22 @@ def safetensors(run):
         "twice": (safetensors_file(b'{"w":{"dtype":"F32","shape":[6],"data_offsets":[0,24]},'
                                    b'"w":{"dtype":"F32","shape":[6],"data_offsets":[0,24]}}', data),
                   "`w` is there twice"),
-        "lacks": (safetensors_file({"w": {"dtype": "F32"}}, data), "lacks dtype, shape or data_offsets"),
+        "lacks": (safetensors_file({"w": {"dtype": "F32"}}, data),
+                  "lacks dtype, shape or data_offsets"),
         "fraction": (safetensors_file(tensor(shape=(2.5, 3)), data), "a fraction"),
-        "nan": (safetensors_file(b'{"w":{"dtype":"F32","shape":[NaN],"data_offsets":[0,24]}}', data),
+        "nan": (safetensors_file(b'{"w":{"dtype":"F32","shape":[NaN],"data_offsets":[0,24]}}',
+                                 data),
                 "it is no JSON"),
         "negative": (safetensors_file(tensor(shape=(-2, 3)), data), "a negative number"),
-        "huge": (safetensors_file(tensor(shape=(1 << 62, 1 << 62)), data), "24 bytes, which its shape"),
+        "huge": (safetensors_file(tensor(shape=(1 << 62, 1 << 62)), data),
+                 "24 bytes, which its shape"),
         "above": (safetensors_file(tensor(shape=(1 << 63,)), data), "above 2^63"),
         "outside": (safetensors_file(tensor(offsets=(0, 1 << 60)), data), "24 follow the header"),
         "backwards": (safetensors_file(tensor(offsets=(24, 0)), data), "no begin and end"),
         "gap": (safetensors_file(tensor(offsets=(8, 24)), data), "begins at 8"),
         "dtype": (safetensors_file(tensor(dtype="F64", shape=(3,)), data), "w"),
-        "foreign": (safetensors_file(tensor(dtype="F8_E4M3", shape=(24,)), data), "has no tensor `w`"),
+        "foreign": (safetensors_file(tensor(dtype="F8_E4M3", shape=(24,)), data),
+                    "has no tensor `w`"),
         "shape": (safetensors_file(tensor(shape=(3, 2)), data), "w"),
         "name": (safetensors_file({"v": tensor()["w"]}, data), "has no tensor `w`"),
     }
@@ -457,7 +469,8 @@ def plans(run):
     changed("two graphs are called `g`", graphs=[plan["graphs"][0]] * 2)
     changed("has no graph", graphs=[])
     for name, content in {"no": "no", "null": "null", "list": "[]", "deep": "[" * 100_000,
-                          "deep_objects": '{"start":' * 100_000, "number": '{"format":' + "9" * 1000,
+                          "deep_objects": '{"start":' * 100_000,
+                          "number": '{"format":' + "9" * 1000,
                           "unknown": '{"soul": 1}', "zero": "\0"}.items():
         run.write(f"{name}.json", content)
         run(("cgc", "plan", "--from-json", f"{name}.json", "-o", "o.cgplan"), 1, f"{name}.json")
@@ -483,10 +496,12 @@ def main():
                   "zeros<f32[200, 200]>() on cpu[0] }\n")
         for name in ("tiny", "ints", "bools", "wide"):
             run(("cgc", "compile", f"{name}.cgraph", "-o", f"{name}.cgplan"), 0)
-        parts = [named_files, strange_names, limits, flags, outputs, streams, npy, safetensors, plans]
+        parts = [named_files, strange_names, limits, flags, outputs, streams, npy, safetensors,
+                 plans]
         if options.sanitized:
             parts.remove(limits)
-            print("SKIPPED with sanitizers: programs at the limits of size, which take minutes then")
+            print("SKIPPED with sanitizers: programs at the limits of size, which take minutes "
+                  "then")
         for part in parts:
             part(run)
     for failure in run.failures:

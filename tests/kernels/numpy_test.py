@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Every op of the standard library against NumPy, the whole way: a .cgraph with one result per case,
-compiled, proved and run, its .npy results compared with what NumPy says in f64.
+"""Every op of the standard library against NumPy, the whole way: a .cgraph with one result per
+case, compiled, proved and run, its .npy results compared with what NumPy says in f64.
 
 Tolerances, relative to the greater of the expected value and the case's scale: f64 1e-12, f32 2e-6,
-f16 2**-10, bf16 2**-7 (one unit in the last place; NumPy has no bf16, so those cases take f32, which
-the program casts). Integers, bools and whatever only moves elements must be equal.
+f16 2**-10, bf16 2**-7 (one unit in the last place; NumPy has no bf16, so those cases take f32,
+which the program casts). Integers, bools and whatever only moves elements must be equal.
 """
 import argparse
 import math
@@ -46,7 +46,8 @@ def normal_cdf(x):
 class Case:
     """An expression of a, b, c; the inputs' arrays; what NumPy says, in f64 or exactly."""
 
-    def __init__(self, name, dtype, expression, inputs, expected, result=None, exact=False, scale=0):
+    def __init__(self, name, dtype, expression, inputs, expected, result=None, exact=False,
+                 scale=0):
         self.name, self.dtype, self.expression = name, dtype, expression
         self.inputs, self.expected = inputs, np.asarray(expected)
         self.result = result or dtype
@@ -79,7 +80,8 @@ class Cases:
 # ---- the cases ----------------------------------------------------------------------------------
 
 PAIRS = [((), ()), ((5,), (5,)), ((33,), ()), ((), (33,)), ((4, 17), (17,)), ((4, 17), (4, 1)),
-         ((17,), (4, 1)), ((2, 3, 4, 5), (3, 1, 5)), ((0, 4), (4,)), ((3, 1), (1, 0)), ((700,), (700,))]
+         ((17,), (4, 1)), ((2, 3, 4, 5), (3, 1, 5)), ((0, 4), (4,)), ((3, 1), (1, 0)),
+         ((700,), (700,))]
 SHAPES = [(), (1,), (7,), (64,), (3, 5), (2, 3, 65), (0, 3), (1000,)]
 
 
@@ -207,7 +209,8 @@ def matmuls(cases):
                     expected = product(a.astype(np.float64), b.astype(np.float64))
                     if dtype in INTS:
                         expected = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(a.dtype)
-                    given = [np.swapaxes(a, -1, -2) if ta else a, np.swapaxes(b, -1, -2) if tb else b]
+                    given = [np.swapaxes(a, -1, -2) if ta else a,
+                             np.swapaxes(b, -1, -2) if tb else b]
                     flags = ", transpose_a: true" * ta + ", transpose_b: true" * tb
                     cases.add("matmul", dtype, f"matmul(a, b{flags})", given, expected,
                               scale=3 * math.sqrt(a_shape[-1]))
@@ -234,7 +237,8 @@ def reductions(cases):
                               scale=math.sqrt(shape[dim]) if name in ("sum", "mean") else 0)
         for dim in (0, 1):
             x = cases.values(dtype, (9, 20))
-            cases.add("argmax", dtype, f"argmax(a, dim: {dim})", [x], np.argmax(x, dim), result="i64")
+            cases.add("argmax", dtype, f"argmax(a, dim: {dim})", [x], np.argmax(x, dim),
+                      result="i64")
         for shape, to in [((4, 17), (17,)), ((4, 17), (4, 1)), ((4, 17), ()), ((2, 3, 70), (3, 1)),
                           ((2, 3, 4, 5), (2, 1, 4, 1)), ((4, 17), (4, 17)), ((0, 3), (3,)),
                           ((2, 3, 4), (1, 1, 1))]:
@@ -245,7 +249,8 @@ def reductions(cases):
                          if to[i - len(leading)] == 1 and shape[i] != 1)
             expected = wide.sum(axis=leading + ones, dtype=wide.dtype).reshape(to)
             dims = ", ".join(map(str, to))
-            cases.add("sum_to", dtype, f"sum_to<{dtype}[{dims}]>(a)" if to else f"sum_to<{dtype}>(a)",
+            cases.add("sum_to", dtype, f"sum_to<{dtype}[{dims}]>(a)" if to
+                      else f"sum_to<{dtype}>(a)",
                       [x], expected, scale=math.sqrt(x.size))
 
 
@@ -270,7 +275,8 @@ def shapes(cases):
         y = cases.values(dtype, (3, 5, 1, 33))
         moved("permute", "permute(a, [3, 0, 2, 1])", [y], lambda v: v.transpose(3, 0, 2, 1))
         moved("permute", "permute(a, [1, 0])", [cases.values(dtype, (0, 3))], lambda v: v.T)
-        for source, target in [((), (3,)), ((4, 1), (4, 17)), ((17,), (4, 17)), ((3, 1, 2), (2, 3, 5, 2))]:
+        for source, target in [((), (3,)), ((4, 1), (4, 17)), ((17,), (4, 17)),
+                               ((3, 1, 2), (2, 3, 5, 2))]:
             dims = ", ".join(map(str, target))
             moved("expand", f"expand<{dtype}[{dims}]>(a)", [cases.values(dtype, source)],
                   lambda v: np.broadcast_to(v, target))
@@ -351,7 +357,8 @@ def norms(cases, dtype, shape):
 
     def layer_norm_grad(v, w, s):
         y, scale = normal(v, 1e-5)
-        gx = scale * (s * w - (s * w).mean(-1, keepdims=True) - y * (s * w * y).mean(-1, keepdims=True))
+        gx = scale * (s * w - (s * w).mean(-1, keepdims=True) - y * (s * w * y).mean(-1,
+                                                                                     keepdims=True))
         return gx, (s * y).reshape(-1, shape[-1]).sum(0), s.reshape(-1, shape[-1]).sum(0)
 
     wide = [v.astype(np.float64) for v in (x, gain, g)]
@@ -380,7 +387,8 @@ def cross_entropies(cases, dtype, shape):
     wide = x.astype(np.float64)
     y = softmax(wide, -1) if x.size else wide
     hot = np.eye(shape[-1])[target]
-    cases.add("cross_entropy", dtype, "cross_entropy(a, b)", [x, target], -np.log((y * hot).sum(-1)),
+    cases.add("cross_entropy", dtype, "cross_entropy(a, b)", [x, target],
+              -np.log((y * hot).sum(-1)),
               scale=8)
     cases.add("cross_entropy_grad", dtype, "cross_entropy_grad(a, b, c)", [x, target, g],
               (y - hot) * g.astype(np.float64)[..., None], scale=4)

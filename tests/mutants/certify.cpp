@@ -62,9 +62,11 @@ class Certifier {
     }
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       const plan::Instruction& instruction = graph_.instructions[i];
-      for (uint32_t w = 0; instruction.kind() == plan::Kind::wait && w < instruction.inputs(); ++w) {
+      for (uint32_t w = 0; instruction.kind() == plan::Kind::wait && w < instruction.inputs();
+           ++w) {
         const plan::Wait& wait = graph_.waits[instruction.first() + w];
-        if (wait.lag() > 0 || wait.event() >= graph_.events || signals[wait.event()] == plan::kNone) {
+        if (wait.lag() > 0 || wait.event() >= graph_.events ||
+            signals[wait.event()] == plan::kNone) {
           continue;
         }
         const uint32_t signal = signals[wait.event()];

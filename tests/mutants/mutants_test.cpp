@@ -115,10 +115,11 @@ bool CheckHarness(const Options& options, const std::vector<Original>& originals
   require_seen("that accepts everything", [](const plan::Plan&) { return plan::Verdict(); });
   for (plan::Refusal blind : {plan::Refusal::kShape, plan::Refusal::kHang, plan::Refusal::kRace,
                               plan::Refusal::kInflight, plan::Refusal::kCertificate}) {
-    require_seen(fmt::format("blind to {}", plan::RefusalName(blind)), [blind](const plan::Plan& plan) {
-      plan::Verdict verdict = plan::Prove(plan);
-      return verdict.refusal == blind ? plan::Verdict() : verdict;
-    });
+    require_seen(fmt::format("blind to {}", plan::RefusalName(blind)),
+                 [blind](const plan::Plan& plan) {
+                   plan::Verdict verdict = plan::Prove(plan);
+                   return verdict.refusal == blind ? plan::Verdict() : verdict;
+                 });
   }
   return good;
 }

@@ -39,7 +39,8 @@ void SuspectBuffer(Damage& damage, uint32_t buffer) {
         touched = touched || touches(part.first(), uint32_t{part.inputs()} + part.outputs());
       }
     } else if (instruction.kind() != plan::Kind::wait && instruction.kind() != plan::Kind::signal) {
-      touched = touches(instruction.first(), uint32_t{instruction.inputs()} + instruction.outputs());
+      touched =
+          touches(instruction.first(), uint32_t{instruction.inputs()} + instruction.outputs());
     }
     if (touched) {
       damage.suspects.insert(i);

@@ -224,7 +224,8 @@ bool Lag(Damage& damage) {
   Instruction& instruction = damage.graph.instructions[index];
   if (IsTimeless(instruction)) return false;
   const bool less = instruction.lag() > 0 && damage.random.OneIn(2);
-  instruction.mutate_lag(static_cast<uint16_t>(less ? instruction.lag() - 1 : instruction.lag() + 1));
+  instruction.mutate_lag(
+      static_cast<uint16_t>(less ? instruction.lag() - 1 : instruction.lag() + 1));
   damage.suspects.insert(index);
   return true;
 }

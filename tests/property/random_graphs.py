@@ -33,7 +33,10 @@ actor Node(k: int) {
   method peek() -> i64[4] { return sum_ }
   method two(x: i64[n]) -> (i64[n], i64[n]) { return (x + 1, x) }
   method total(x: i64[n]) -> i64 { return sum(x) % 101 }
-  method spread(x: i64[4], s: i64) -> (y: i64[4], c: i64) { count += s  return (y: x + s, c: count) }
+  method spread(x: i64[4], s: i64) -> (y: i64[4], c: i64) {
+    count += s
+    return (y: x + s, c: count)
+  }
   method dense(x: f32[r, 4]) -> f32[r, 4] { return relu(x @ w) % 64.0 }
   method learn(x: f32[r, 4]) -> f32[r, 4] {
     w = (w + matmul(x, x, transpose_a: true)) % 8.0
@@ -74,7 +77,8 @@ class Node:
         return x - np.float32(1)
 
 
-# method -> (argument kinds, result kinds). Kinds: v = i64[4], b = i64[n <= 6], s = i64, m = f32[3, 4].
+# method -> (argument kinds, result kinds). Kinds: v = i64[4], b = i64[n <= 6], s = i64, m = f32[3,
+# 4].
 METHODS = {
     "scale": ("v", "v"), "scale_b": ("b", "b"), "mix": ("vv", "v"), "mix_b": ("bb", "b"),
     "keep": ("v", "v"), "put": ("v", ""), "peek": ("", "v"), "two": ("v", "vv"),
@@ -273,7 +277,8 @@ class Graph:
         params = ", ".join(f"{n}: {t}" for n, (_, t) in self.inputs.items())
         result = ", ".join(f"o{i}: {types[k]}" for i, (_, k, _) in enumerate(outs))
         values = ", ".join(f"o{i}: {t}" for i, (t, _, _) in enumerate(outs))
-        attributes = f" inflight {rng.randint(1, 3)}" + rng.choice(["", " overlap off", " overlap on"])
+        attributes = f" inflight {rng.randint(1, 3)}" + rng.choice(["", " overlap off",
+                                                                    " overlap on"])
         body = "\n".join(f"  {line}" for line in self.lines)
         self.text = (f"graph {self.name}({params}) -> ({result}){attributes} {{\n{body}\n"
                      f"  return ({values})\n}}\n")
@@ -326,7 +331,8 @@ def check_file(options, seed):
                      "m": lambda: rng.integers(-3, 4, (3, 4)).astype(np.float32)}
             inputs = {name: kinds[kind]() for name, (kind, _) in graph.inputs.items()}
             repeat = int(rng.integers(1, 4))
-            command = [options.cgrun, "random.cgplan", "-q", "--graph", graph.name, "-n", str(repeat),
+            command = [options.cgrun, "random.cgplan", "-q", "--graph", graph.name, "-n",
+                       str(repeat),
                        "--timeout", "20", "--workers", str(rng.integers(1, 3))]
             for name, value in inputs.items():
                 np.save(folder / f"{name}.npy", value)

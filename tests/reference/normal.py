@@ -1,7 +1,8 @@
 """Standard normal numbers as runtime/device/kernels/normal.cpp makes them, bit for bit, in NumPy.
 
 Every operation is one of + - * / and sqrt in f64, in the same order, so the bits are the same on
-every machine. `normal(seed, shape)` is what the op `normal(seed: ...)` gives as f64; cast it for f32.
+every machine. `normal(seed, shape)` is what the op `normal(seed: ...)` gives as f64; cast it for
+f32.
 """
 import numpy as np
 

@@ -117,7 +117,8 @@ def main():
     checked, errors = check(read_tree())
     for error in errors:
         print(error)
-    print(f"include arrows: {checked} includes checked, {len(errors)} wrong; {planted} planted cases")
+    print(f"include arrows: {checked} includes checked, {len(errors)} wrong; {planted} planted "
+          f"cases")
     sys.exit(1 if errors or checked == 0 else 0)
 
 

@@ -86,7 +86,8 @@ struct Checked {
       if (found != expected.end()) {
         expected.erase(found);
       } else {
-        surprises += "came: " + std::to_string(line) + ": " + code + " " + diagnostic.message + "\n";
+        surprises +=
+            "came: " + std::to_string(line) + ": " + code + " " + diagnostic.message + "\n";
       }
     }
     for (const Expected& e : expected) {
@@ -119,7 +120,8 @@ struct Checked {
         continue;
       }
       size_t code = mark + 4, words = line.find(' ', code);
-      expected.push_back({last, line.substr(code, words == std::string::npos ? words : words - code),
+      expected.push_back({last,
+                          line.substr(code, words == std::string::npos ? words : words - code),
                           words == std::string::npos ? "" : line.substr(words + 1)});
     }
     return expected;

@@ -26,7 +26,8 @@ std::vector<PlanField> PlanFields(std::span<const uint8_t> bytes);
 uint64_t ReadField(std::span<const uint8_t> bytes, const PlanField& field);
 void WriteField(std::span<uint8_t> bytes, const PlanField& field, uint64_t number);
 
-// The types of all fields that a plan can have: what a walk over a plan with one of everything finds.
+// The types of all fields that a plan can have: what a walk over a plan with one of everything
+// finds.
 std::vector<std::string> SchemaFields();
 
 // A plan's bytes with fields that have their default written as well, so that the walk finds them.

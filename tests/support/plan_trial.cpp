@@ -17,14 +17,14 @@ namespace cgraph::plan::testing {
 namespace {
 
 // What is larger is honest work that takes long, and no plan for a test.
-constexpr uint64_t kMostBytes = 1 << 20;
+constexpr uint64_t kMaxBytes = 1 << 20;
 
 // How much an engine would take and do for it; none of this is refused elsewhere.
 bool IsSmall(const Plan& plan) {
   uint64_t bytes = 0;
   const auto add = [&](uint64_t more, uint64_t times) {
-    bytes += times != 0 && more > kMostBytes / times ? kMostBytes : more * times;
-    bytes = std::min(bytes, kMostBytes);
+    bytes += times != 0 && more > kMaxBytes / times ? kMaxBytes : more * times;
+    bytes = std::min(bytes, kMaxBytes);
   };
   for (const auto& actor : plan.actors) add(actor->state_bytes, 1);
   std::vector<const Graph*> graphs = {plan.start.get()};
@@ -43,13 +43,13 @@ bool IsSmall(const Plan& plan) {
     add(kernel->scratch, 1);
     for (const auto& primitive : kernel->body) sleeps |= primitive->op == "sleep";
   }
-  return bytes < kMostBytes && !sleeps;
+  return bytes < kMaxBytes && !sleeps;
 }
 
 void ExecuteOnZeros(Engine& engine, uint32_t graph) {
   const Graph& at = *engine.plan().graphs[graph];
   std::vector<std::vector<int64_t>> dims(at.inputs.size());
-  const std::vector<uint64_t> zeros(kMostBytes / 8 + 1);
+  const std::vector<uint64_t> zeros(kMaxBytes / 8 + 1);
   std::vector<Input> inputs;
   for (size_t i = 0; i < at.inputs.size(); ++i) {
     const Value& value = at.values[at.inputs[i]->value];

@@ -140,8 +140,9 @@ class RandomGraph {
     for (int t = 0; t < tensors; ++t) given.push_back(Floats({D(members * Below(3)), D(4)}));
     std::vector<Use> operands;
     for (int rank = 0; rank < members; ++rank) {
-      const bool gives = traits.from == Traits::kEach ||
-                         (traits.from == Traits::kRoot && rank == static_cast<int>(collective.root));
+      const bool gives =
+          traits.from == Traits::kEach ||
+          (traits.from == Traits::kRoot && rank == static_cast<int>(collective.root));
       // What a root gives may live elsewhere.
       const bool far = traits.from == Traits::kRoot && Below(3) == 0;
       graph_.Alone(far ? DeviceId(0) : collective.participants[rank]);

@@ -268,7 +268,8 @@ class PlanRun {
     size_t givers = 0;
     for (const plan::CommPart* p : parts) {
       givers += p->inputs() > 0;
-      for (uint32_t k = 0; k < p->inputs(); ++k) given.push_back(Read(graph_.operands[p->first() + k]));
+      for (uint32_t k = 0; k < p->inputs(); ++k)
+        given.push_back(Read(graph_.operands[p->first() + k]));
     }
     std::vector<uint32_t> results;
     for (const plan::CommPart* p : parts) {

@@ -6,7 +6,8 @@
 #include <set>
 
 #include "compiler/base/check.h"
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/base/diagnostics/json.h"
 #include "llvm/Support/JSON.h"
 
 namespace cgraph {
@@ -107,7 +108,8 @@ TEST_CASE("diagnostics as JSON can be read back") {
       .AddFix({id, 4, 5}, ")");
   std::string text;
   llvm::raw_string_ostream out(text);
-  diagnostics.PrintJson(out);
+  llvm::json::OStream json(out);
+  json.array([&] { WriteJson(diagnostics, json); });
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(out.str());
   REQUIRE(static_cast<bool>(value));
   const llvm::json::Object& first = *(*value->getAsArray())[0].getAsObject();

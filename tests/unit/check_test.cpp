@@ -530,7 +530,7 @@ TEST_CASE("every diagnostic of check has a program that draws it, in place and i
   size_t codes = 0;
   for (const std::string code : {
 #define DIAGNOSTIC(code, severity, title, explanation) #code,
-#include "compiler/base/diagnostics.def"
+#include "compiler/base/diagnostics/diagnostics.def"
        }) {
     bool ours = code.rfind("E03", 0) == 0 || code.rfind("E04", 0) == 0 ||
                 code.rfind("E071", 0) == 0 || code.rfind("W03", 0) == 0;
@@ -553,12 +553,14 @@ TEST_CASE("what goes wrong with several files") {
   folder.Write("broken.cgraph", "const B = \nfn f( -> {");
   folder.Write("main.cgraph", "");
 
-  CHECK(Checked("import missing.file\n//^ E0101 cannot find `missing/file.cgraph`", main).Surprises() ==
+  CHECK(Checked("import missing.file\n//^ E0101 cannot find `missing/file.cgraph`", main)
+            .Surprises() == "");
+  CHECK(Checked("import std.missing\n//^ E0101 cannot find `std/missing.cgraph`").Surprises() ==
         "");
-  CHECK(Checked("import std.missing\n//^ E0101 cannot find `std/missing.cgraph`").Surprises() == "");
   CHECK(Checked("import c\nconst X = D\n//^ E0301 `D` is not declared", main).Surprises() == "");
-  CHECK(Checked("import c\nimport a as q\nconst X = SHARED + q.SHARED", main).errors().find("E0307") ==
-        std::string::npos);
+  CHECK(Checked("import c\nimport a as q\nconst X = SHARED + q.SHARED", main)
+            .errors()
+            .find("E0307") == std::string::npos);
 
   // In the file that closes the circle; what is imported twice is ambiguous.
   const Checked circle("import a\nimport c\nconst X = SHARED", main);
@@ -579,7 +581,8 @@ TEST_CASE("a library that is absent or lacks what operators need") {
   TempFolder folder;
   const Checked absent("const A = 1", "test.cgraph", {}, folder.path().string());
   CHECK(absent.errors().find("cannot find std/tensor.cgraph") != std::string::npos);
-  folder.Write("std/tensor.cgraph", "op add<T: number>(a: T[*s], b: T[*t]) -> T[*broadcast(s, t)]\n");
+  folder.Write("std/tensor.cgraph",
+               "op add<T: number>(a: T[*s], b: T[*t]) -> T[*broadcast(s, t)]\n");
   const Checked poor("graph g(x: f32) -> f32 { return x + x * x }", "test.cgraph", {},
                      folder.path().string());
   CHECK(poor.errors().find("matmul, negate, logical_not, cast, stack, copy") != std::string::npos);
@@ -679,7 +682,8 @@ std::string Repeat(const std::string& text, int times) {
 
 TEST_CASE("what the parser lets through is not too deep for check") {
   const std::string f = "fn f(x: int) -> int { return x }\n";
-  CHECK(Checked(f + "const A = " + Repeat("0 + -f(", 90) + "1" + Repeat(")", 90)).Surprises() == "");
+  CHECK(Checked(f + "const A = " + Repeat("0 + -f(", 90) + "1" + Repeat(")", 90)).Surprises() ==
+        "");
   CHECK(Checked("const A = " + Repeat("- ", 400) + "1").Surprises() == "");
   CHECK(Checked("const A: " + Repeat("[", 190) + "int" + Repeat("; 1]", 190) + " = " +
                 Repeat("[", 190) + "1" + Repeat("]", 190))

@@ -50,7 +50,8 @@ std::unique_ptr<Elaborated> Run(const std::string& text, const ElaborateOptions&
   result->diagnostics = std::make_unique<Diagnostics>(result->sources);
   CheckOptions check;
   check.library_dir = CGRAPH_SOURCE_DIR "/stdlib";
-  program::Program program = Check(Parse(main, *result->diagnostics), result->sources, check, *result->diagnostics);
+  program::Program program =
+      Check(Parse(main, *result->diagnostics), result->sources, check, *result->diagnostics);
   INFO(result->Text());
   REQUIRE_FALSE(result->diagnostics->has_errors());
   result->module = Elaborate(program, options, *result->diagnostics);
@@ -222,7 +223,8 @@ graph classify(x: f32[n <= B, 64]) -> (scores: f32[n, 10], label: i64[n]) inflig
 }
 
 TEST_CASE("the printed graph, line by line") {
-  auto result = WithCounter("graph g(x: i64) -> i64 { for m in 2..3 { a.inc(x) } return a.inc(x) }");
+  auto result =
+      WithCounter("graph g(x: i64) -> i64 { for m in 2..3 { a.inc(x) } return a.inc(x) }");
   std::string text = Printed(result->module);
   CHECK(text.substr(text.find("graph g\n")) ==
         "graph g\n"
@@ -565,8 +567,9 @@ graph g(x: f32[4, 3], y: f32[5]) -> f32[4] {
 })");
   CHECK(result->Codes() == "E0507 E0507");
   std::string text = result->Text();
-  CHECK(text.find("parameter `y` of `a.f` is f32[n]; this is f32[5]: dimension 0 is 5 and should be "
-                  "4") != std::string::npos);
+  CHECK(
+      text.find("parameter `y` of `a.f` is f32[n]; this is f32[5]: dimension 0 is 5 and should be "
+                "4") != std::string::npos);
   CHECK(text.find("`n` was bound here to 4, by `x`") != std::string::npos);
   CHECK(text.find("in iteration mb = 3") != std::string::npos);
   CHECK(text.find("in iteration mb = 4") == std::string::npos);

@@ -25,7 +25,8 @@ std::unique_ptr<plan::Plan> MakePlan(const graph::Module& module,
 
 // What the property test below has seen, so that it cannot pass on nothing.
 struct Seen {
-  uint32_t graphs = 0, instructions = 0, transfers = 0, collectives = 0, copies = 0, waits = 0, reusing = 0;
+  uint32_t graphs = 0, instructions = 0, transfers = 0, collectives = 0, copies = 0, waits = 0,
+           reusing = 0;
 
   void Add(const plan::Graph& graph) {
     ++graphs;

@@ -31,7 +31,8 @@ class Folder {
   ~Folder() { std::filesystem::remove_all(path_); }
   std::string Write(const std::string& name, std::string_view bytes) const {
     const std::string file = path_ + "/" + name;
-    std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(file, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file;
   }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
@@ -123,21 +124,26 @@ TEST_CASE("npy headers that lie or say what we do not read", "[npy]") {
   CHECK(Refusal(std::string("\x93NUMPY\1\0\xff\xff{", 11)) == "it ends inside its header");
   CHECK(Refusal(std::string("\x93NUMPY\2\0\xff\xff\xff\x7f{", 13)) ==
         "its header has 2147483647 bytes; more than 65536 are refused");
-  CHECK(Refusal(std::string("\x93NUMPY\4\0\1\0 ", 11)) == "its format is 4.0; known are 1.0, 2.0 and 3.0");
-  CHECK(Refusal(F4("(3,)", "abcdefgh")) == "its header promises 12 bytes of elements, and 8 follow");
+  CHECK(Refusal(std::string("\x93NUMPY\4\0\1\0 ", 11)) ==
+        "its format is 4.0; known are 1.0, 2.0 and 3.0");
+  CHECK(Refusal(F4("(3,)", "abcdefgh")) ==
+        "its header promises 12 bytes of elements, and 8 follow");
   CHECK(Refusal(F4("(1,)", "abcdefgh")) == "its header promises 4 bytes of elements, and 8 follow");
   CHECK(Refusal(F4("(-1,)", "")) == "its `shape` is no tuple of numbers >= 0");
   CHECK(Refusal(F4("(1.5,)", "")) == "its `shape` is no tuple of numbers >= 0");
   CHECK(Refusal(F4("3", "")) == "its `shape` is no tuple");
   CHECK(Refusal(F4("(nan,)", "")) == "its `shape` is no tuple of numbers >= 0");
   CHECK(Refusal(F4("(99999999999999999999,)", "")) == "its `shape` has a number above 2^63");
-  CHECK(Refusal(F4("(4294967296, 4294967296)", "")) == "its `shape` has more elements than any memory");
-  CHECK(Refusal(F4("(4294967296, 0, 4294967296)", "")) == "its `shape` has more elements than any memory");
+  CHECK(Refusal(F4("(4294967296, 4294967296)", "")) ==
+        "its `shape` has more elements than any memory");
+  CHECK(Refusal(F4("(4294967296, 0, 4294967296)", "")) ==
+        "its `shape` has more elements than any memory");
   std::string many = "(";
   for (int i = 0; i < 65; ++i) many += "1, ";
   CHECK(Refusal(F4(many + ")", "abcd")) == "its `shape` has more than 64 dimensions");
   const auto with = [](const std::string& descr, const std::string& order) {
-    return Refusal(Npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': (1,), }", "abcd"));
+    return Refusal(
+        Npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': (1,), }", "abcd"));
   };
   CHECK(with("'>f4'", "False") == "its elements are big-endian (`>f4`); save it with "
                                   "x.astype(x.dtype.newbyteorder('<'))");
@@ -145,11 +151,13 @@ TEST_CASE("npy headers that lie or say what we do not read", "[npy]") {
         "its elements are in Fortran order; save it with np.ascontiguousarray(x)");
   CHECK(with("'<c8'", "False").find("its elements are `<c8`; known are bool") == 0);
   CHECK(with("'|O'", "False").find("its elements are `|O`") == 0);
-  CHECK(with("[('a', '<f4')]", "False") == "it holds records; save each field as an array of its own");
+  CHECK(with("[('a', '<f4')]", "False") ==
+        "it holds records; save each field as an array of its own");
   CHECK(with("'<f4'", "Maybe") == "its `fortran_order` is neither True nor False");
   CHECK(with("'<f4', 'descr': '<f4'", "False") ==
         "its header has an entry `descr` that is unknown or there twice");
-  CHECK(with("'<f4', 'x': 3", "False") == "its header has an entry `x` that is unknown or there twice");
+  CHECK(with("'<f4', 'x': 3", "False") ==
+        "its header has an entry `x` that is unknown or there twice");
   CHECK(Refusal(Npy("{'descr': '<f4'}", "")) ==
         "its header lacks one of `descr`, `fortran_order` and `shape`");
   CHECK(Refusal(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': ()} 3", "abcd")) ==
@@ -193,7 +201,8 @@ TEST_CASE("npy from files and pipes", "[npy]") {
   const auto cut = ReadNpy(folder.Write("cut.npy", good.substr(0, good.size() - 1)));
   REQUIRE(!cut.ok());
   CHECK(cut.status().message() ==
-        fmt::format("{}: its header promises 24 bytes of elements, and 23 follow", folder / "cut.npy"));
+        fmt::format("{}: its header promises 24 bytes of elements, and 23 follow",
+                    folder / "cut.npy"));
 
   // A pipe has no size: memory must follow what arrives, and not what is promised.
   const auto through_pipe = [&](const std::string& bytes) {
@@ -209,16 +218,19 @@ TEST_CASE("npy from files and pipes", "[npy]") {
   REQUIRE(piped.ok());
   CHECK(piped->bytes.size() == 24);
   CHECK(through_pipe(F4("(300000,)", std::string(1'200'000, 'x')))->bytes.size() == 1'200'000);
-  CHECK(through_pipe(F4("(1125899906842624,)", "abcd")).status().message().find(
-            "its header promises 4503599627370496 bytes of elements, and 4 follow") != std::string::npos);
+  CHECK(through_pipe(F4("(1125899906842624,)", "abcd"))
+            .status()
+            .message()
+            .find("its header promises 4503599627370496 bytes of elements, and 4 follow") !=
+        std::string::npos);
   CHECK(through_pipe(good + "y").status().message().find("more bytes follow") != std::string::npos);
 }
 
 TEST_CASE("npy is written as NumPy does", "[npy]") {
   const Folder folder;
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {3}, {2, 3}, {0, 7}}) {
-    for (const DType dtype : {DType::bool_, DType::i8, DType::u8, DType::i32, DType::i64, DType::f16,
-                              DType::f32, DType::f64}) {
+    for (const DType dtype : {DType::bool_, DType::i8, DType::u8, DType::i32, DType::i64,
+                              DType::f16, DType::f32, DType::f64}) {
       const std::vector<uint8_t> bytes(*TensorBytes(dtype, dims), 1);
       const std::string path = folder / "x.npy";
       REQUIRE(WriteNpy(path, dtype, dims, bytes).ok());
@@ -232,11 +244,13 @@ TEST_CASE("npy is written as NumPy does", "[npy]") {
   // The header that numpy.save writes for np.zeros((2, 3), np.float32).
   const std::vector<uint8_t> header = FormatNpyHeader(DType::f32, std::vector<int64_t>{2, 3});
   const std::string expected =
-      std::string("\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 69) +
+      std::string("\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
+                  69) +
       std::string(58, ' ') + "\n";
   CHECK(std::string(header.begin(), header.end()) == expected);
   CHECK(WriteNpy(folder / "x.npy", DType::bf16, {}, {}).code() == StatusCode::kUnsupported);
-  CHECK(WriteNpy(folder / "no/such/folder.npy", DType::f32, {}, {}).code() == StatusCode::kNotFound);
+  CHECK(WriteNpy(folder / "no/such/folder.npy", DType::f32, {}, {}).code() ==
+        StatusCode::kNotFound);
 }
 
 TEST_CASE("safetensors that Python wrote", "[safetensors]") {
@@ -249,19 +263,29 @@ TEST_CASE("safetensors that Python wrote", "[safetensors]") {
   std::vector<uint8_t> whole(64 * 32 * 4), part(3 * 5 * 4);
   REQUIRE((*file)->Read("fc1.weight", {}, {}, whole).ok());
   // Rows 10 to 12, columns 4 to 8.
-  REQUIRE((*file)->Read("fc1.weight", std::vector<int64_t>{10, 4}, std::vector<int64_t>{3, 5}, part).ok());
+  REQUIRE((*file)
+              ->Read("fc1.weight", std::vector<int64_t>{10, 4}, std::vector<int64_t>{3, 5}, part)
+              .ok());
   for (size_t row = 0; row < 3; ++row) {
     CHECK(std::memcmp(&part[row * 20], &whole[((10 + row) * 32 + 4) * 4], 20) == 0);
   }
   std::vector<uint8_t> rows(2 * 32 * 4);
-  REQUIRE((*file)->Read("fc1.weight", std::vector<int64_t>{62, 0}, std::vector<int64_t>{2, 32}, rows).ok());
+  REQUIRE((*file)
+              ->Read("fc1.weight", std::vector<int64_t>{62, 0}, std::vector<int64_t>{2, 32}, rows)
+              .ok());
   CHECK(std::memcmp(rows.data(), &whole[62 * 32 * 4], rows.size()) == 0);
 
   const Status missing = (*file)->Read("fc3.weight", {}, {}, whole);
-  CHECK(missing.message() == kDigits + "digits.safetensors has no tensor `fc3.weight`; it has `fc1.bias`, "
-                             "`fc1.weight`, `fc2.bias`, `fc2.weight`");
-  CHECK(!(*file)->Read("fc1.weight", std::vector<int64_t>{62, 0}, std::vector<int64_t>{3, 32}, whole).ok());
-  CHECK(!(*file)->Read("fc1.weight", std::vector<int64_t>{-1, 0}, std::vector<int64_t>{1, 1}, part).ok());
+  CHECK(missing.message() ==
+        kDigits +
+            "digits.safetensors has no tensor `fc3.weight`; it has `fc1.bias`, "
+            "`fc1.weight`, `fc2.bias`, `fc2.weight`");
+  CHECK(!(*file)
+             ->Read("fc1.weight", std::vector<int64_t>{62, 0}, std::vector<int64_t>{3, 32}, whole)
+             .ok());
+  CHECK(!(*file)
+             ->Read("fc1.weight", std::vector<int64_t>{-1, 0}, std::vector<int64_t>{1, 1}, part)
+             .ok());
   CHECK(!(*file)->Read("fc1.weight", std::vector<int64_t>{0}, std::vector<int64_t>{1}, part).ok());
   CHECK(!(*file)->Read("fc1.weight", {}, {}, part).ok());
 }
@@ -271,10 +295,12 @@ TEST_CASE("safetensors headers", "[safetensors]") {
   const auto open = [&](const std::string& header, std::string_view data) {
     return Safetensors::Open(folder.Write("good.safetensors", Safe(header, data)));
   };
-  auto file = open(R"({"__metadata__": {"format": "pt"}, "b": {"dtype": "I64", "shape": [], "data_offsets": [4, 12]},
+  auto file = open(
+      R"({"__metadata__": {"format": "pt"}, "b": {"dtype": "I64", "shape": [], "data_offsets": [4, 12]},
                       "a": {"data_offsets": [0, 4], "shape": [2, 2], "dtype": "I8"},
                       "e": {"dtype": "F32", "shape": [0, 3], "data_offsets": [4, 4]},
-                      "u": {"dtype": "U16", "shape": [1], "data_offsets": [12, 14]}})", "abcdefghijklmn");
+                      "u": {"dtype": "U16", "shape": [1], "data_offsets": [12, 14]}})",
+      "abcdefghijklmn");
   INFO((file.ok() ? "" : file.status().message()));
   REQUIRE(file.ok());
   CHECK((*file)->entries().size() == 3);
@@ -282,8 +308,10 @@ TEST_CASE("safetensors headers", "[safetensors]") {
   REQUIRE((*file)->Read("a", {}, {}, four).ok());
   CHECK(std::memcmp(four.data(), "abcd", 4) == 0);
   REQUIRE((*file)->Read("e", {}, {}, {}).ok());
-  CHECK((*file)->Read("u", {}, {}, four).message().find("tensor `u` is U16, a dtype that cgraph lacks") !=
-        std::string::npos);
+  CHECK((*file)
+            ->Read("u", {}, {}, four)
+            .message()
+            .find("tensor `u` is U16, a dtype that cgraph lacks") != std::string::npos);
   CHECK(open("{}", "").ok());
 
   const auto refused = [&](const std::string& header, std::string_view data = "abcd") {
@@ -317,10 +345,12 @@ TEST_CASE("safetensors headers", "[safetensors]") {
         "its header is wrong: it has a list where none belongs");
   CHECK(entry(R"({"dtype": "I8", "shape": [4]})") ==
         "its header is wrong: tensor `a` lacks dtype, shape or data_offsets");
-  CHECK(entry(R"({"dtype": {"x": "y"}})") == "its header is wrong: it has an object where none belongs");
+  CHECK(entry(R"({"dtype": {"x": "y"}})") ==
+        "its header is wrong: it has an object where none belongs");
   CHECK(entry("null") == "its header is wrong: it has a null");
   CHECK(entry("true") == "its header is wrong: it has a true or false");
-  CHECK(refused(std::string(1'000'000, '[')) == "its header is wrong: it has a list where none belongs");
+  CHECK(refused(std::string(1'000'000, '[')) ==
+        "its header is wrong: it has a list where none belongs");
 }
 
 TEST_CASE("safetensors: sizes that cannot be", "[safetensors]") {
@@ -336,7 +366,8 @@ TEST_CASE("safetensors: sizes that cannot be", "[safetensors]") {
 
 TEST_CASE("safetensors: whatever byte is changed", "[safetensors]") {
   const Folder folder;
-  const std::string good = Safe(R"({"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]}})", "abcd");
+  const std::string good =
+      Safe(R"({"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]}})", "abcd");
   int read = 0, refused = 0;
   for (size_t at = 0; at < good.size(); ++at) {
     for (const int change : {0x01, 0x80, 0x02, 0x20}) {

@@ -42,8 +42,12 @@ void Fill(Random& random, Owned& owned) {
       case DType::bool_: bytes[i] = random() % 2; break;
       case DType::f32: reinterpret_cast<float*>(bytes)[i] = static_cast<float>(number); break;
       case DType::f64: reinterpret_cast<double*>(bytes)[i] = number; break;
-      case DType::f16: reinterpret_cast<uint16_t*>(bytes)[i] = 0x3000 + Below(random, 0x1000); break;
-      case DType::bf16: reinterpret_cast<uint16_t*>(bytes)[i] = 0x3f00 + Below(random, 0x100); break;
+      case DType::f16:
+        reinterpret_cast<uint16_t*>(bytes)[i] = 0x3000 + Below(random, 0x1000);
+        break;
+      case DType::bf16:
+        reinterpret_cast<uint16_t*>(bytes)[i] = 0x3f00 + Below(random, 0x100);
+        break;
       case DType::i32: reinterpret_cast<int32_t*>(bytes)[i] = Below(random, 2001) - 1000; break;
       default: bytes[i] = static_cast<uint8_t>(random()); break;
     }
@@ -198,7 +202,8 @@ TEST_CASE("a fused chain gives the bits of its primitives one after another") {
         Owned out(expected.tensor.dtype, dims);
         Run(chain.kernel, inputs, out.tensor);
         CHECK(std::memcmp(out.memory.data(), expected.memory.data(), out.bytes()) == 0);
-        for (const Tensor& input : inputs) {  // now in the memory of the first operand that is alike
+        for (const Tensor& input :
+             inputs) {  // now in the memory of the first operand that is alike
           if (input.dtype != out.tensor.dtype || input.rank != out.tensor.rank ||
               !std::equal(input.dims, input.dims + input.rank, out.tensor.dims)) {
             continue;

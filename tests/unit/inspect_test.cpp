@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "compiler/inspect/draw.h"
-#include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/report.h"
 #include "compiler/inspect/simulate.h"
 #include "tests/support/plan_builder.h"
@@ -61,7 +61,7 @@ std::unique_ptr<Plan> ProducerConsumer(uint32_t capacity, uint32_t messages, uin
 
 }  // namespace
 
-TEST_CASE("1F1B takes what the papers say, and that is the best possible") {
+TEST_CASE("D9 1F1B takes what the papers say, and that is the best possible") {
   // (m + p - 1) (f + b), and a bubble of (p - 1) / (m + p - 1).
   const Simulation simulation = SimulatePipeline({.stages = 4, .micro_batches = 8});
   REQUIRE_FALSE(simulation.hangs());

@@ -89,7 +89,8 @@ struct Prepared {
     }
     std::vector<OperandType> in_types, out_types;
     for (Operand& input : inputs) in_types.push_back(input.type), in.push_back(input.Settle());
-    for (Operand& output : outputs) out_types.push_back(output.type), out.push_back(output.Settle());
+    for (Operand& output : outputs)
+      out_types.push_back(output.type), out.push_back(output.Settle());
     auto made = MakeCpuKernel(plan_kernel, in_types, out_types);
     INFO((made.ok() ? "" : made.status().message()));
     REQUIRE(made.ok());
@@ -196,13 +197,15 @@ TEST_CASE("the count counts") {
 TEST_CASE("products on many threads at once are right") {
   constexpr int kThreads = 8, kRounds = 2000;
   std::vector<Prepared> references;
-  for (int64_t i = 0; i < 10; ++i) references.push_back(Matmul(7 + 9 * i, 120 - 11 * i, 90 - 8 * i));
+  for (int64_t i = 0; i < 10; ++i)
+    references.push_back(Matmul(7 + 9 * i, 120 - 11 * i, 90 - 8 * i));
   for (Prepared& reference : references) reference.Run();
   std::atomic<int> wrong = 0, compared = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     std::vector<Prepared> products;
-    for (int64_t i = 0; i < 10; ++i) products.push_back(Matmul(7 + 9 * i, 120 - 11 * i, 90 - 8 * i));
+    for (int64_t i = 0; i < 10; ++i)
+      products.push_back(Matmul(7 + 9 * i, 120 - 11 * i, 90 - 8 * i));
     threads.emplace_back([&, t, products = std::move(products)]() mutable {
       for (int i = t; i < 10 * kRounds; ++i) {
         const size_t which = static_cast<size_t>(i) % products.size();

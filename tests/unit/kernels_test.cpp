@@ -84,7 +84,8 @@ plan::Kernel Named(const std::string& name, const Attributes& attributes) {
     return primitive->attributes.back().get();
   };
   for (const auto& [key, value] : attributes.ints) add(key)->ints = {value};
-  for (const auto& [key, value] : attributes.floats) add(key)->bits = {std::bit_cast<uint64_t>(value)};
+  for (const auto& [key, value] : attributes.floats)
+    add(key)->bits = {std::bit_cast<uint64_t>(value)};
   for (const auto& [key, value] : attributes.texts) add(key)->text = value;
   kernel.body.push_back(std::move(primitive));
   return kernel;
@@ -136,7 +137,8 @@ int64_t BroadcastIndex(const Tensor& from, const Tensor& to, int64_t flat) {
 template <typename T>
 std::vector<T> Sequence(int64_t count, int first = -7) {
   std::vector<T> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(first + 3 * static_cast<int>(i) % 23);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<T>(first + 3 * static_cast<int>(i) % 23);
   return values;
 }
 
@@ -269,7 +271,8 @@ TEST_CASE("functions of floats", "[elementwise]") {
       {"tanh", [](double v) { return std::tanh(v); }},
       {"square", [](double v) { return v * v; }},
       {"negate", [](double v) { return -v; }},
-      {"sigmoid", [](double v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); }},
+      {"sigmoid",
+       [](double v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); }},
       {"sqrt", [](double v) { return std::sqrt(v); }},
       {"log", [](double v) { return std::log(v); }},
   };
@@ -372,7 +375,8 @@ TEST_CASE("reductions of all elements", "[reduce]") {
     for (float& x : xs) x = std::uniform_real_distribution<float>(-1, 2)(random);
     const Value x = Make({count}, xs);
     const double sum = std::accumulate(xs.begin(), xs.end(), 0.0);
-    CHECK(Call("sum", {&x}, Value(DType::f32, {})).Elements<float>()[0] == Approx(sum).epsilon(1e-6));
+    CHECK(Call("sum", {&x}, Value(DType::f32, {})).Elements<float>()[0] ==
+          Approx(sum).epsilon(1e-6));
     const float mean = Call("mean", {&x}, Value(DType::f32, {})).Elements<float>()[0];
     if (count == 0) CHECK(mean != mean);
     else CHECK(mean == Approx(sum / static_cast<double>(count)).epsilon(1e-6));
@@ -403,7 +407,8 @@ TEST_CASE("reductions over one dimension", "[reduce]") {
     for (int i = dim + 1; i < 3; ++i) inner *= dims[static_cast<size_t>(i)];
     const int64_t along = dims[static_cast<size_t>(dim)];
     for (size_t i = 0; i < sum.size(); ++i) {
-      const int64_t first = static_cast<int64_t>(i) / inner * along * inner + static_cast<int64_t>(i) % inner;
+      const int64_t first =
+          static_cast<int64_t>(i) / inner * along * inner + static_cast<int64_t>(i) % inner;
       double total = 0;
       int64_t best = 0;
       for (int64_t j = 0; j < along; ++j) {
@@ -432,9 +437,11 @@ TEST_CASE("argmax is the first maximum, or the first NaN", "[reduce]") {
 
 TEST_CASE("softmax", "[reduce]") {
   const Value x = Make<float>({2, 3}, {1, 2, 3, 1000, 1000, -1000});
-  const auto got = Call("softmax", {&x}, Value(DType::f32, {2, 3}), {.ints = {{"dim", -1}}}).Elements<float>();
+  const auto got =
+      Call("softmax", {&x}, Value(DType::f32, {2, 3}), {.ints = {{"dim", -1}}}).Elements<float>();
   const double total = std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
-  for (int i = 0; i < 3; ++i) CHECK(got[static_cast<size_t>(i)] == Approx(std::exp(i + 1.0) / total));
+  for (int i = 0; i < 3; ++i)
+    CHECK(got[static_cast<size_t>(i)] == Approx(std::exp(i + 1.0) / total));
   CHECK(got[3] == Approx(0.5));
   CHECK(got[5] == 0);
 }
@@ -451,7 +458,8 @@ TEST_CASE("copies, casts, stacks", "[move]") {
   SameElements<int64_t>(Call("cast", {&x}, Value(DType::i64, {7})).Elements<int64_t>(),
                         {1, -1, 300, -300, 0, max, 0});
   const Value ints = Make<int64_t>({3}, {-1, 256, max});
-  SameElements<uint8_t>(Call("cast", {&ints}, Value(DType::u8, {3})).Elements<uint8_t>(), {255, 0, 255});
+  SameElements<uint8_t>(Call("cast", {&ints}, Value(DType::u8, {3})).Elements<uint8_t>(),
+                        {255, 0, 255});
   SameElements<double>(Call("copy", {&x}, Value(DType::f64, {7})).Elements<double>(),
                        x.Elements<double>());
   const Value a = Make<int32_t>({2}, {1, 2}), b = Make<int32_t>({2}, {3, 4});
@@ -468,7 +476,8 @@ TEST_CASE("slice and update", "[move]") {
     const bool done = Run("slice", {&x, &at, &count}, &out, {.ints = {{"dim", 1}}}, error);
     for (int64_t i = 0; done && i < out.tensor.elements(); ++i) {
       const int64_t o = i / (extent * 3), row = i / 3 % extent, column = i % 3;
-      CHECK(out.tensor.as<int64_t>()[i] == x.tensor.as<int64_t>()[(o * 5 + from + row) * 3 + column]);
+      CHECK(out.tensor.as<int64_t>()[i] ==
+            x.tensor.as<int64_t>()[(o * 5 + from + row) * 3 + column]);
     }
     return done;
   };
@@ -490,8 +499,9 @@ TEST_CASE("slice and update", "[move]") {
     std::vector<float> expected = {1, 2, 3, 4, 5, 6};
     expected[static_cast<size_t>(2 * at)] = 8;
     expected[static_cast<size_t>(2 * at + 1)] = 9;
-    SameElements(Call("update_row", {&into, &part, &row}, Value(DType::f32, {3, 2})).Elements<float>(),
-                 expected);
+    SameElements(
+        Call("update_row", {&into, &part, &row}, Value(DType::f32, {3, 2})).Elements<float>(),
+        expected);
   }
   const Value row = Make<int64_t>({}, {3});
   Value out(DType::f32, {3, 2});
@@ -504,8 +514,10 @@ TEST_CASE("making tensors", "[create]") {
   SameElements<bool>(Call("zeros", {}, Value(DType::bool_, {2})).Elements<bool>(), {false, false});
   SameElements<int8_t>(Call("ones", {}, Value(DType::i8, {2})).Elements<int8_t>(), {1, 1});
   const Attributes half = {.floats = {{"value", 0.5}}}, three = {.floats = {{"value", -3.0}}};
-  SameElements<double>(Call("full", {}, Value(DType::f64, {2}), half).Elements<double>(), {0.5, 0.5});
-  SameElements<int32_t>(Call("full", {}, Value(DType::i32, {2}), three).Elements<int32_t>(), {-3, -3});
+  SameElements<double>(Call("full", {}, Value(DType::f64, {2}), half).Elements<double>(),
+                       {0.5, 0.5});
+  SameElements<int32_t>(Call("full", {}, Value(DType::i32, {2}), three).Elements<int32_t>(),
+                        {-3, -3});
   CHECK(!TryMake("full", {}, {TypeOf(Value(DType::i32, {2}).tensor)}, half).ok());
   CHECK(!TryMake("full", {}, {TypeOf(Value(DType::u8, {2}).tensor)}, three).ok());
   SameElements<int64_t>(Call("iota", {}, Value(DType::i64, {2, 3})).Elements<int64_t>(),
@@ -515,7 +527,8 @@ TEST_CASE("making tensors", "[create]") {
 // The bits that tests/reference/normal.py gives.
 TEST_CASE("normal is the same everywhere", "[create]") {
   const auto normal = [](int64_t seed, int64_t count) {
-    return Call("normal", {}, Value(DType::f64, {count}), {.ints = {{"seed", seed}}}).Elements<double>();
+    return Call("normal", {}, Value(DType::f64, {count}), {.ints = {{"seed", seed}}})
+        .Elements<double>();
   };
   SameElements(normal(7, 4), {0x1.2cb6377a80d3fp-1, 0x1.89c03ab5f0985p-2, 0x1.fc3c1523a25c0p-4,
                               0x1.0eaae8d7147b5p-2});
@@ -590,7 +603,8 @@ TEST_CASE("tensors as text", "[format]") {
   CHECK(FormatTensor(Make<int64_t>({}, {7}).tensor) == "7");
   CHECK(FormatTensor(Make<float>({}, {0.1f}).tensor) == "0.1");
   CHECK(FormatTensor(Make<int64_t>({3}, {1, -20, 3}).tensor) == "[  1 -20   3]");
-  CHECK(FormatTensor(Make<float>({2, 2}, {1, 0.5, -2, 1e-9}).tensor) == "[[   1.   0.5]\n [  -2. 1e-09]]");
+  CHECK(FormatTensor(Make<float>({2, 2}, {1, 0.5, -2, 1e-9}).tensor) ==
+        "[[   1.   0.5]\n [  -2. 1e-09]]");
   CHECK(FormatTensor(Make<bool>({2}, {true, false}).tensor) == "[ true false]");
   CHECK(FormatTensor(Make<float>({0, 3}, {}).tensor) == "[]");
   CHECK(TensorTypeText(Make<float>({0, 3}, {}).tensor) == "f32[0, 3]");

@@ -1,5 +1,5 @@
-// f16 and bf16 at every value and every tie, and the functions of f32 and f64 against the C library's
-// in 80 bits: never further away than their headers state.
+// f16 and bf16 at every value and every tie, and the functions of f32 and f64 against the C
+// library's in 80 bits: never further away than their headers state.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -58,8 +58,8 @@ long double UnitOf(long double exact) {
   return std::ldexp(1.0L, exponent - kDigits + 1);
 }
 
-// The greatest error among some hundred thousand numbers of [low, high], in units in the last place;
-// infinite where a result is no number and should be one, or the other way round.
+// The greatest error among some hundred thousand numbers of [low, high], in units in the last
+// place; infinite where a result is no number and should be one, or the other way round.
 template <typename T, typename Function, typename Exact>
 double Error(Function function, Exact exact, T low, T high) {
   using Bits = typename BinaryFormat<T>::Bits;

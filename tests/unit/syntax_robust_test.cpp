@@ -83,8 +83,9 @@ TEST_CASE("foreign bytes") {
 // Random edits of real programs: bytes and words removed, doubled, swapped, replaced.
 std::string Mutate(std::string text, std::mt19937& random) {
   static const std::vector<std::string> kWords = {
-      "(", ")", "[", "]", "{", "}", "let", "method", "graph", "=", "\"", "{{", "<", "->", "..", ",",
-      "if", "else", "for", "\n", "1", "cast", "f32", ";", "/*", "\\", "place", "@", ":", "via", "\xc3"};
+      "(",   ")", "[",  "]",  "{",     "}",  "let",  "method", "graph", "=", "\"",
+      "{{",  "<", "->", "..", ",",     "if", "else", "for",    "\n",    "1", "cast",
+      "f32", ";", "/*", "\\", "place", "@",  ":",    "via",    "\xc3"};
   const auto pick = [&](size_t below) { return random() % below; };
   for (size_t edits = 1 + pick(6); edits > 0 && !text.empty(); --edits) {
     const size_t at = pick(text.size());

@@ -357,7 +357,8 @@ TEST_CASE("traps.cgraph parses as its comments say") {
   };
   has("let y\n          cast\n            tensor f16\n            name cost\n");
   has("let less\n          chain\n            name cost\n            < cast\n");
-  has("let z\n          chain\n            negate\n              name cost\n            @ name memory\n"
+  has("let z\n          chain\n            negate\n              name cost\n            @ name "
+      "memory\n"
       "            * float 2\n");
   has("let a\n        name x\n      evaluate\n        call\n");
   has("let t\n        tuple\n          name a\n          name a\n");

@@ -53,10 +53,14 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
 
 Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbol,
                  const std::string& name, Range name_range, Range range) {
-  if (const auto* op = std::get_if<OpId>(&symbol.node)) return CallOp(scope, node, *op, range);
-  if (const auto* fn = std::get_if<FnId>(&symbol.node)) return CallFn(scope, node, *fn, range);
+  if (const auto* op = std::get_if<OpId>(&symbol.node)) {
+    return ResolveOpCall(scope, node, *op, range);
+  }
+  if (const auto* fn = std::get_if<FnId>(&symbol.node)) {
+    return ResolveFnCall(scope, node, *fn, range);
+  }
   if (const auto* graph = std::get_if<GraphId>(&symbol.node)) {
-    return CallGraph(scope, node, *graph, name_range, range);
+    return ResolveGraphCall(scope, node, *graph, name_range, range);
   }
   if (std::holds_alternative<Refused>(symbol.node)) {
     ResolveArguments(scope, node.arguments);
@@ -87,7 +91,7 @@ Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& na
   std::optional<Builtin> builtin = FindBuiltin(name);
   bool of_dimensions = scope.in_type || scope.site == Site::kOp;
   if (builtin && IsOfDimensions(*builtin) && of_dimensions) {
-    return CallBuiltin(scope, node, *builtin, range);
+    return ResolveBuiltinCall(scope, node, *builtin, range);
   }
   if (IsOwnName(scope, name)) {
     Value value = ResolveName(scope, name, name_range);
@@ -106,7 +110,7 @@ Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& na
     ResolveArguments(scope, node.arguments);
     return scope.Poison(range);
   }
-  if (builtin && !IsOfDimensions(*builtin)) return CallBuiltin(scope, node, *builtin, range);
+  if (builtin && !IsOfDimensions(*builtin)) return ResolveBuiltinCall(scope, node, *builtin, range);
   return CallUnknown(scope, node, name, name_range, range);
 }
 
@@ -126,7 +130,7 @@ Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {
   }
   if (const auto* field = std::get_if<syntax::FieldExpr>(&callee.node)) {
     const std::string* qualifier = QualifierOf(scope, field->base);
-    if (!qualifier) return CallMethod(scope, node, *field, range);
+    if (!qualifier) return ResolveMethodCall(scope, node, *field, range);
     const std::string& name = field->name.text;
     Found found = FindQualified(scope.checker, scope.module, *qualifier, name, field->name.range);
     if (found.symbol) return CallSymbol(scope, node, *found.symbol, name, field->name.range, range);

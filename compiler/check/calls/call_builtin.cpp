@@ -87,7 +87,7 @@ std::optional<Builtin> FindBuiltin(const std::string& name) {
 
 bool IsOfDimensions(Builtin builtin) { return builtin > Builtin::kLen; }
 
-Value CallBuiltin(Scope& scope, const syntax::CallExpr& node, Builtin builtin, Range range) {
+Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, Builtin builtin, Range range) {
   RefuseTypeArgument(scope, node, fmt::format("`{}`", Spelling(builtin)));
   Arguments given;
   for (const syntax::Argument& argument : node.arguments) {

@@ -15,7 +15,7 @@ std::optional<program::Builtin> FindBuiltin(const std::string& name);
 // Whether it can stand only in types and in the clauses of an op.
 bool IsOfDimensions(program::Builtin builtin);
 
-Value CallBuiltin(Scope& scope, const syntax::CallExpr& node, program::Builtin builtin,
+Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, program::Builtin builtin,
                   Range range);
 
 }  // namespace cgraph::check

@@ -62,7 +62,7 @@ TypeId ResolveTypeArgument(Scope& scope, const syntax::CallExpr& node, const Op&
 
 }  // namespace
 
-Value CallOp(Scope& scope, const syntax::CallExpr& node, OpId id, Range range) {
+Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range range) {
   const Op& op = scope.program.ops[id];
   program::CallOp call;
   call.op = id;
@@ -76,7 +76,7 @@ Value CallOp(Scope& scope, const syntax::CallExpr& node, OpId id, Range range) {
   return scope.Make(std::move(call), range, std::move(type));
 }
 
-Value CallFn(Scope& scope, const syntax::CallExpr& node, FnId id, Range range) {
+Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, FnId id, Range range) {
   const Fn& fn = scope.program.fns[id];
   Callee callee{"fn `" + fn.name + "`", &fn.signature.parameters, &fn.signature, &fn.body.locals,
                 fn.range};
@@ -88,7 +88,7 @@ Value CallFn(Scope& scope, const syntax::CallExpr& node, FnId id, Range range) {
   return scope.Make(program::CallFn{id, std::move(given.arguments)}, range, std::move(type));
 }
 
-Value CallGraph(Scope& scope, const syntax::CallExpr& node, GraphId id, Range name_range,
+Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, GraphId id, Range name_range,
                 Range range) {
   const Graph& graph = scope.program.graphs[id];
   Callee callee{"graph `" + graph.name + "`", &graph.signature.parameters, &graph.signature,

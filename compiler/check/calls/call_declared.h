@@ -8,12 +8,12 @@
 
 namespace cgraph::check {
 
-Value CallOp(Scope& scope, const syntax::CallExpr& node, program::OpId id, Range range);
+Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, program::OpId id, Range range);
 
-Value CallFn(Scope& scope, const syntax::CallExpr& node, program::FnId id, Range range);
+Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, program::FnId id, Range range);
 
-Value CallGraph(Scope& scope, const syntax::CallExpr& node, program::GraphId id, Range name_range,
-                Range range);
+Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, program::GraphId id,
+                       Range name_range, Range range);
 
 // `what` is called, and takes no type.
 void RefuseTypeArgument(Scope& scope, const syntax::CallExpr& node, const std::string& what);

@@ -49,7 +49,7 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
 
 }  // namespace
 
-Value CallMethod(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
+Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
                  Range range) {
   Value receiver = ResolveValue(scope, callee.base);
   std::optional<MethodId> id = FindMethodOf(scope, receiver, callee.name);

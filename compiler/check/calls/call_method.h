@@ -6,7 +6,7 @@
 
 namespace cgraph::check {
 
-Value CallMethod(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
+Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
                  Range range);
 
 }  // namespace cgraph::check

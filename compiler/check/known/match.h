@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "compiler/base/diagnostics.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/check/known/static_type.h"
 
 namespace cgraph::check {

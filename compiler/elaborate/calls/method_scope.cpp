@@ -1,7 +1,10 @@
 #include "compiler/elaborate/calls/method_scope.h"
 
+#include "compiler/base/limits.h"
 #include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
+#include "fmt/format.h"
 
 namespace cgraph::elaboration {
 namespace {
@@ -14,7 +17,7 @@ Tensor Snapshot(Work& work, MethodScope& scope, const Tensor& tensor) {
 
 }  // namespace
 
-graph::Call MakeCall(const Work& work, graph::InstanceId instance, std::string method,
+graph::Call MakeCall(Work& work, graph::InstanceId instance, std::string method,
                      graph::DeviceId device, Range site) {
   graph::Call call;
   call.instance = instance;
@@ -26,6 +29,14 @@ graph::Call MakeCall(const Work& work, graph::InstanceId instance, std::string m
     const std::optional<Value>& value = loop.frame->locals[loop.local.index];
     const int64_t* index = value ? value->As<int64_t>() : nullptr;
     if (!index) continue;
+    if (*index < -kMaxCallIndex || *index > kMaxCallIndex) {
+      Report(
+          work, Code::kE0511, site,
+          fmt::format("calls are told apart by the loop variables around them, from -{0} to {0}; "
+                      "`{1}` is {2} here",
+                      kMaxCallIndex, *loop.name, *index));
+      continue;
+    }
     call.indices.push_back(*index);
     call.index_names.push_back(*loop.name);
   }

@@ -28,7 +28,7 @@ struct MethodScope {
 };
 
 // A call with the loop indices and the `after`s that surround it.
-graph::Call MakeCall(const Work& work, graph::InstanceId instance, std::string method,
+graph::Call MakeCall(Work& work, graph::InstanceId instance, std::string method,
                      graph::DeviceId device, Range site);
 
 graph::CallId CallOf(Work& work, MethodScope& scope);

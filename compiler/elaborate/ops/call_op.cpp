@@ -113,7 +113,7 @@ bool TakeExpectedType(Work& work, const OpCall& call, Frame& op_frame) {
 
 Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
   const program::Op& op = work.program.ops[call.op];
-  if (op.kernel == "sqrt" && call.actuals.size() == 1) {  // of a number it is a number
+  if (op.kernel == graph::kSquareRootKernel && call.actuals.size() == 1) {
     Folded folded = FoldSquareRoot(call.actuals[0].value);
     if (!folded.problem.empty()) Report(work, Code::kE0503, call.range, folded.problem);
     if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
@@ -124,7 +124,7 @@ Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
                        op.name));
     return Value();
   }
-  if (op.kernel == "load" && !work.in_start) {
+  if (op.kernel == graph::kLoadKernel && !work.in_start) {
     Report(work, Code::kE0518, call.range,
            fmt::format("`{}` reads weights once, before anything runs: only in a state's initial "
                        "value",
@@ -137,7 +137,7 @@ Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
   bool typed =
       BindParameters(work, op.signature.parameters, call.actuals, op_frame, call.range, op.where) &&
       TakeExpectedType(work, call, op_frame) && ApplyWhere(work, call, op_frame) &&
-      (op.kernel != "same" || CheckSame(work, call, op_frame));
+      (op.kernel != graph::kSameKernel || CheckSame(work, call, op_frame));
   return typed ? EmitOp(work, call, op_frame) : Value();
 }
 

@@ -166,7 +166,7 @@ Value CallCollective(Work& work, const program::CallCollective& e, Transport via
   if (!root) return Value();
   graph::Op op;
   op.name = traits.name;
-  op.kernel = "collective";
+  op.kernel = graph::kCollectiveKernel;
   op.device = found.devices[*root];
   op.effect = traits.from == Traits::kNobody;
   op.range = context.range;

@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/flows.h"
-#include "compiler/inspect/draw/operations.h"
+#include "compiler/inspect/draw/facts/flows.h"
+#include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/teller.h"
-#include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
 
-constexpr size_t kMostNodes = 40, kMostLines = 4;
+constexpr size_t kMaxNodes = 40, kMaxLines = 4;
 
 enum class Detail { kCalls, kMethods, kClasses };
 
@@ -49,7 +49,7 @@ class GraphDrawer {
     for (Detail detail : {Detail::kCalls, Detail::kMethods, Detail::kClasses}) {
       detail_ = detail;
       CollectNodes();
-      if (nodes_.size() <= kMostNodes) break;
+      if (nodes_.size() <= kMaxNodes) break;
     }
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
@@ -107,8 +107,9 @@ class GraphDrawer {
     const std::string device = plan::DeviceName(plan_, plan_.lanes[operation.lane].device());
     if (actor == plan::kNone) return detail_ == Detail::kClasses ? "ops" : "ops on " + device;
     const plan::Actor& row = *plan_.actors[actor];
-    return detail_ == Detail::kClasses ? "all " + row.class_name
-                                       : fmt::format("{}: {} on {}", row.name, row.class_name, device);
+    return detail_ == Detail::kClasses
+               ? "all " + row.class_name
+               : fmt::format("{}: {} on {}", row.name, row.class_name, device);
   }
 
   // In its actor's box a call needs no actor's name; in a node of many it has no indices.
@@ -204,8 +205,8 @@ class GraphDrawer {
     std::string label;
     size_t lines = 0;
     for (const auto& [type, bundle] : bundles) {
-      if (lines++ == kMostLines) {
-        return label + fmt::format("\nand {} kinds more", bundles.size() - kMostLines);
+      if (lines++ == kMaxLines) {
+        return label + fmt::format("\nand {} kinds more", bundles.size() - kMaxLines);
       }
       label += (label.empty() ? "" : "\n") + NamesOf(bundle) + ": " + type;
     }
@@ -213,8 +214,8 @@ class GraphDrawer {
   }
 
   static std::string NamesOf(const Bundle& bundle) {
-    constexpr size_t kMostNames = 3;
-    if (bundle.names.size() > kMostNames) return fmt::format("{} values", bundle.values.size());
+    constexpr size_t kMaxNames = 3;
+    if (bundle.names.size() > kMaxNames) return fmt::format("{} values", bundle.values.size());
     std::string text;
     for (const std::string& name : bundle.names) {
       text += (text.empty() ? "" : ", ") + name;

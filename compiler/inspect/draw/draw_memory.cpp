@@ -8,20 +8,21 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/lifetimes.h"
-#include "compiler/inspect/draw/operations.h"
+#include "compiler/inspect/draw/facts/lifetimes.h"
+#include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/svg.h"
-#include "compiler/inspect/draw/teller.h"
-#include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/draw/formats/svg.h"
+#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/report.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
 
-constexpr double kWidth = 760, kLine = 13, kGap = 10, kAxis = 30, kLeast = 3 * kLine, kMost = 220;
-constexpr size_t kMostBands = 60;
+constexpr double kWidth = 760, kLine = 13, kGap = 10, kAxis = 30, kMinHeight = 3 * kLine,
+                 kMaxHeight = 220;
+constexpr size_t kMaxBands = 60;
 
 struct Band {
   uint32_t arena = 0;
@@ -78,7 +79,7 @@ class MemoryDrawer {
     std::stable_sort(arenas.begin(), arenas.end(), [&](uint32_t a, uint32_t b) {
       return graph_.arenas[a].bytes() > graph_.arenas[b].bytes();
     });
-    left_out_ = arenas.size() - std::min(arenas.size(), kMostBands);
+    left_out_ = arenas.size() - std::min(arenas.size(), kMaxBands);
     arenas.resize(arenas.size() - left_out_);
     std::stable_sort(arenas.begin(), arenas.end(), [&](uint32_t a, uint32_t b) {
       return graph_.arenas[a].device() < graph_.arenas[b].device();
@@ -119,7 +120,7 @@ class MemoryDrawer {
     std::set<uint64_t> offsets;
     for (uint32_t id : band.buffers) offsets.insert(graph_.buffers[id].offset());
     const double height =
-        std::clamp(1.5 * kLine * static_cast<double>(offsets.size()), kLeast, kMost);
+        std::clamp(1.5 * kLine * static_cast<double>(offsets.size()), kMinHeight, kMaxHeight);
     for (size_t i = 0; i < band.title.size(); ++i) {
       svg_ += SvgText(axis_.left() - 8, y + kLine * (static_cast<double>(i) + 0.8), band.title[i],
                       i == 0 ? "text-anchor=\"end\"" : "text-anchor=\"end\" fill=\"#555555\"");
@@ -170,13 +171,13 @@ class MemoryDrawer {
   std::string Told(uint32_t id) const {
     const plan::Buffer& buffer = graph_.buffers[id];
     const Lifetime& life = lifetimes_[id];
-    constexpr size_t kMostValues = 5;
+    constexpr size_t kMaxValues = 5;
     std::string text;
-    for (size_t i = 0; i < std::min(life.values.size(), kMostValues); ++i) {
+    for (size_t i = 0; i < std::min(life.values.size(), kMaxValues); ++i) {
       text += (i == 0 ? "" : "\n") + teller_.TellValue(life.values[i]);
     }
-    if (life.values.size() > kMostValues) {
-      text += fmt::format("\nand {} values more", life.values.size() - kMostValues);
+    if (life.values.size() > kMaxValues) {
+      text += fmt::format("\nand {} values more", life.values.size() - kMaxValues);
     }
     text += fmt::format("\nbytes {} to {} of the arena\n{} to {}", buffer.offset(),
                         buffer.offset() + buffer.bytes(), TimeText(life.from), TimeText(life.to));

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/operations.h"
+#include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/rows.h"
-#include "compiler/inspect/draw/teller.h"
-#include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/draw/facts/rows.h"
+#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
@@ -38,7 +38,8 @@ std::vector<bool> LongestRising(const std::vector<uint32_t>& numbers) {
     }
   }
   std::vector<bool> stays(numbers.size(), false);
-  for (size_t i = tails.empty() ? numbers.size() : tails.back(); i < numbers.size(); i = before[i]) {
+  for (size_t i = tails.empty() ? numbers.size() : tails.back(); i < numbers.size();
+       i = before[i]) {
     stays[i] = true;
   }
   return stays;
@@ -49,9 +50,9 @@ constexpr double kRow = 40, kCharacter = 6.1, kPadding = 16, kColumnGap = 16;
 
 // Routing curves round n nodes takes Graphviz time and memory that grow much faster than n (minutes
 // and gigabytes for 300): above this many operations edges are straight.
-constexpr size_t kMostRouted = 60;
+constexpr size_t kMaxRouted = 60;
 // What one picture shows: more cannot be read, and takes long to lay out.
-constexpr size_t kMostShown = 320, kMostRows = 100, kMostColumns = 32;
+constexpr size_t kMaxShown = 320, kMaxRows = 100, kMaxColumns = 32;
 
 // "send h to gpu[1] via nccl" in lines that make narrow columns.
 std::string Folded(std::string name) {
@@ -89,7 +90,7 @@ class ScheduleDrawer {
         "  node [fontname=\"Helvetica\", fontsize=11, shape=box, style=filled, height=0.28, "
         "margin=\"0.08,0.03\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=9, arrowsize=0.6];\n",
-        DotText(graph_.name), shown_count_ <= kMostRouted ? "true" : "line", WindowText());
+        DotText(graph_.name), shown_count_ <= kMaxRouted ? "true" : "line", WindowText());
     for (uint32_t lane : columns_) {
       AddLane(lane);
     }
@@ -120,7 +121,7 @@ class ScheduleDrawer {
   // From the first row on, as many as a picture can hold.
   void ChooseWindow() {
     columns_ = Columns();
-    left_out_lanes_ = columns_.size() - std::min(columns_.size(), kMostColumns);
+    left_out_lanes_ = columns_.size() - std::min(columns_.size(), kMaxColumns);
     columns_.resize(columns_.size() - left_out_lanes_);
     std::vector<size_t> by_row;
     for (uint32_t lane : columns_) {
@@ -133,7 +134,7 @@ class ScheduleDrawer {
     first_row_ = std::min(first_row_, all_rows_ == 0 ? 0 : all_rows_ - 1);
     for (end_row_ = first_row_; end_row_ < all_rows_; ++end_row_) {
       shown_count_ += by_row[end_row_];
-      const bool full = shown_count_ > kMostShown || end_row_ == first_row_ + kMostRows;
+      const bool full = shown_count_ > kMaxShown || end_row_ == first_row_ + kMaxRows;
       if (full && end_row_ > first_row_) break;
     }
     is_shown_.assign(operations_.all.size(), false);
@@ -167,8 +168,8 @@ class ScheduleDrawer {
 
   void AddNode(const std::string& name, const std::string& label, double x, double row,
                const std::string& style) {
-    dot_ += fmt::format("  {} [label=\"{}\", pos=\"{:.0f},{:.0f}!\", {}];\n", name, DotText(label), x,
-                        -kRow * row, style);
+    dot_ += fmt::format("  {} [label=\"{}\", pos=\"{:.0f},{:.0f}!\", {}];\n", name, DotText(label),
+                        x, -kRow * row, style);
   }
 
   void AddLane(uint32_t lane) {
@@ -211,7 +212,8 @@ class ScheduleDrawer {
     if (moved) {
       style += kMovedStyle;
     }
-    AddNode(fmt::format("op{}", id), LabelOf(operation), x, static_cast<double>(rows_[id] - first_row_), style);
+    AddNode(fmt::format("op{}", id), LabelOf(operation), x,
+            static_cast<double>(rows_[id] - first_row_), style);
   }
 
   void AddWaits() {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/operations.h"
+#include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/svg.h"
-#include "compiler/inspect/draw/teller.h"
+#include "compiler/inspect/draw/formats/svg.h"
+#include "compiler/inspect/draw/facts/teller.h"
 #include "compiler/inspect/report.h"
 #include "runtime/plan/print.h"
 
@@ -19,8 +19,8 @@ namespace cgraph {
 namespace {
 
 constexpr double kRow = 26, kBar = 20, kAxis = 26, kGap = 8;
-constexpr double kLeastWidth = 700, kMostWidth = 3000;
-constexpr size_t kMostRows = 200;
+constexpr double kMinWidth = 700, kMaxWidth = 3000;
+constexpr size_t kMaxRows = 200;
 
 struct Bar {
   uint32_t operation;
@@ -50,7 +50,7 @@ class TimelineDrawer {
     uint32_t device = plan::kNone;
     size_t rows = 0;
     for (uint32_t lane = 0; lane < bars_.size(); ++lane) {
-      if (bars_[lane].empty() || ++rows > kMostRows) {
+      if (bars_[lane].empty() || ++rows > kMaxRows) {
         continue;
       }
       if (device != plan::kNone && device != plan_.lanes[lane].device()) {
@@ -60,8 +60,8 @@ class TimelineDrawer {
       AddRow(lane, y);
       y += kRow;
     }
-    if (rows > kMostRows) {
-      svg_ += SvgText(axis_.left(), y + 14, fmt::format("and {} lanes more", rows - kMostRows));
+    if (rows > kMaxRows) {
+      svg_ += SvgText(axis_.left(), y + 14, fmt::format("and {} lanes more", rows - kMaxRows));
       y += kRow;
     }
     const std::string grid = axis_.Grid(kSvgTop - 6, y);
@@ -107,8 +107,8 @@ class TimelineDrawer {
       }
     }
     std::sort(wanted.begin(), wanted.end());
-    const double width = wanted.empty() ? kLeastWidth : wanted[wanted.size() / 2];
-    axis_ = TimeAxis(simulation_.makespan, left, std::clamp(width, kLeastWidth, kMostWidth));
+    const double width = wanted.empty() ? kMinWidth : wanted[wanted.size() / 2];
+    axis_ = TimeAxis(simulation_.makespan, left, std::clamp(width, kMinWidth, kMaxWidth));
   }
 
   // Without the actor where it says nothing that the row does not.

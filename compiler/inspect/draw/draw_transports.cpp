@@ -10,17 +10,17 @@
 
 #include "compiler/base/transport_choice.h"
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/flows.h"
-#include "compiler/inspect/draw/operations.h"
+#include "compiler/inspect/draw/facts/flows.h"
+#include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/text.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
 
-constexpr size_t kMostDevices = 24, kMostLines = 6;
+constexpr size_t kMaxDevices = 24, kMaxLines = 6;
 
 // What travels one way by one transport.
 struct Traffic {
@@ -157,7 +157,7 @@ class TransportsDrawer {
     }
     std::set<uint32_t> devices;
     for (const auto& [from, to] : used_) devices.insert({from, to});
-    const bool many = devices.size() > kMostDevices;
+    const bool many = devices.size() > kMaxDevices;
     std::map<std::vector<std::string>, std::vector<uint32_t>> boxes;
     for (uint32_t device : devices) {
       std::vector<std::string> key = classes[device];
@@ -179,24 +179,24 @@ class TransportsDrawer {
 
   static std::string Lines(const std::vector<std::string>& lines) {
     std::string text;
-    for (size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+    for (size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i) {
       text += (i == 0 ? "" : "\n") + lines[i];
     }
-    return lines.size() > kMostLines ? text + fmt::format("\nand {} more", lines.size() - kMostLines)
+    return lines.size() > kMaxLines ? text + fmt::format("\nand {} more", lines.size() - kMaxLines)
                                      : text;
   }
 
   static std::string TextOf(const Traffic& traffic) {
     std::vector<std::string> lines;
     for (const auto& [type, names] : traffic.values) {
-      constexpr size_t kMostNames = 3;
+      constexpr size_t kMaxNames = 3;
       uint32_t all = 0;
       for (const auto& [name, count] : names) {
         all += count;
-        if (names.size() > kMostNames) continue;
+        if (names.size() > kMaxNames) continue;
         lines.push_back(name + ": " + type + (count > 1 ? fmt::format(" \u00d7{}", count) : ""));
       }
-      if (names.size() > kMostNames) lines.push_back(fmt::format("{} values: {}", all, type));
+      if (names.size() > kMaxNames) lines.push_back(fmt::format("{} values: {}", all, type));
     }
     return Lines(lines);
   }

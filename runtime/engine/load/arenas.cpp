@@ -11,7 +11,7 @@
 namespace cgraph::engine {
 namespace {
 
-constexpr uint32_t kMostFrames = 1 << 16;
+constexpr uint32_t kMaxFrames = 1 << 16;
 
 // Room for `copies` blocks in a row; the stride keeps each of them aligned.
 uint64_t AddCopies(device::Layout& layout, uint64_t bytes, uint64_t copies, uint64_t& stride) {
@@ -27,14 +27,14 @@ Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
   for (const plan::Arena& arena : graph.arenas) {
     if (arena.copies() == 0) continue;
     multiple = std::lcm(multiple, static_cast<uint64_t>(arena.copies()));
-    if (multiple > kMostFrames) break;
+    if (multiple > kMaxFrames) break;
   }
   const uint64_t frames = (progress + multiple - 1) / multiple * multiple;
-  if (multiple > kMostFrames || frames > kMostFrames) {
+  if (multiple > kMaxFrames || frames > kMaxFrames) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("`{}` would need more than {} executions' worth of bookkeeping for "
                               "the copies of its arenas; give them one number of copies",
-                              graph.name, kMostFrames));
+                              graph.name, kMaxFrames));
   }
   return static_cast<uint32_t>(frames);
 }

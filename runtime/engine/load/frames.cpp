@@ -10,7 +10,7 @@
 namespace cgraph::engine {
 namespace {
 
-constexpr uint64_t kMostTensors = 1ull << 27;  // of all frames of a graph
+constexpr uint64_t kMaxTensors = 1ull << 27;  // of all frames of a graph
 
 }  // namespace
 
@@ -111,7 +111,7 @@ uint32_t FrameOperands::ExtentSlot(uint32_t symbol, uint32_t device) {
 }
 
 Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const {
-  if (tensors_.size() * graph.frames.size() > kMostTensors) {
+  if (tensors_.size() * graph.frames.size() > kMaxTensors) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("`{}` has {} operands and {} executions in flight, which together is "
                               "more than this engine prepares; run fewer in flight",

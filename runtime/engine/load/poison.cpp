@@ -7,7 +7,7 @@
 namespace cgraph::engine {
 namespace {
 
-constexpr uint64_t kMostChecks = 1ull << 26;
+constexpr uint64_t kMaxChecks = 1ull << 26;
 
 // One write of bytes that a poisoned execution leaves undefined.
 struct Writer {
@@ -29,7 +29,7 @@ class Finder {
     NumberCells();
     FindWriters();
     FindChecks();
-    if (total_ > kMostChecks) {
+    if (total_ > kMaxChecks) {
       return Status(StatusCode::kUnsupported,
                     "too many instructions write what one instruction reads; this engine follows "
                     "errors through at most 67108864 pairs of them");
@@ -98,7 +98,7 @@ class Finder {
   }
 
   void FindChecks() {
-    for (uint32_t i = 0; i < graph_.instructions.size() && total_ <= kMostChecks; ++i) {
+    for (uint32_t i = 0; i < graph_.instructions.size() && total_ <= kMaxChecks; ++i) {
       const Instruction& instruction = graph_.instructions[i];
       if (instruction.kind() == plan::Kind::comm) {
         for (uint32_t p = instruction.first(); p < instruction.first() + instruction.inputs();
@@ -139,7 +139,7 @@ class Finder {
   void AddValue(uint32_t index, uint32_t written, uint32_t own, std::vector<uint32_t>& checks) {
     const plan::Value& value = graph_.values[index];
     for (const Writer& writer : writers_[value.buffer()]) {
-      if (++total_ > kMostChecks) return;
+      if (++total_ > kMaxChecks) return;
       const bool overlaps =
           writer.first < value.offset() + value.bytes() && value.offset() < writer.last;
       if (writer.written < written && writer.cell != own && overlaps) {

@@ -1,0 +1,31 @@
+// What `cgc explain` prints; a test compiles each example and sees exactly its code.
+#include "compiler/base/diagnostics/examples.h"
+
+namespace cgraph {
+namespace {
+
+struct Example {
+  Code code;
+  const char* text;
+};
+
+constexpr Example kExamples[] = {
+#define EXAMPLE(code, text) {Code::k##code, text},
+#include "compiler/base/diagnostics/examples/arguments.def"
+#include "compiler/base/diagnostics/examples/bodies.def"
+#include "compiler/base/diagnostics/examples/elaboration.def"
+#include "compiler/base/diagnostics/examples/names.def"
+#include "compiler/base/diagnostics/examples/syntax.def"
+#undef EXAMPLE
+};
+
+}  // namespace
+
+llvm::StringRef CodeExample(Code code) {
+  for (const Example& example : kExamples) {
+    if (example.code == code) return llvm::StringRef(example.text).ltrim('\n');
+  }
+  return "";
+}
+
+}  // namespace cgraph

@@ -1,0 +1,165 @@
+#include "compiler/inspect/draw/facts/flows.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "compiler/inspect/last_writers.h"
+#include "compiler/inspect/meetings.h"
+
+namespace cgraph {
+namespace {
+
+// Where a value comes from: its maker, and the way since.
+struct Origin {
+  uint32_t instruction = 0;
+  uint32_t value = 0;
+  std::vector<std::string> transports;
+};
+
+class Finder {
+ public:
+  Finder(const plan::Plan& plan, const plan::Graph& graph, const Operations& operations)
+      : plan_(plan), graph_(graph), operations_(operations), lanes_(LanesOf(graph)),
+        writers_(graph.buffers.size()) {
+    for (const ChannelEnds& ends : FindMeetings(plan, graph).channels) {
+      for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
+        send_of_[ends.receives[j].part] = ends.sends[j];
+      }
+    }
+    for (const plan::Extent& extent : graph.extents) {
+      extents_.insert(extent.value());
+    }
+  }
+
+  std::vector<Flow> Find() {
+    std::vector<uint32_t> order(graph_.instructions.size());
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+    }
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return graph_.instructions[a].written() < graph_.instructions[b].written();
+    });
+    for (uint32_t i : order) {
+      switch (graph_.instructions[i].kind()) {
+        case plan::Kind::signal:
+        case plan::Kind::wait: break;
+        case plan::Kind::copy: PassOn(i, "copy"); break;
+        case plan::Kind::comm: Communicate(i); break;
+        default:
+          for (uint32_t input : OperandsOf(graph_, i).inputs) {
+            Use(i, input);
+          }
+          for (uint32_t output : OperandsOf(graph_, i).outputs) {
+            Write(output, {i, output, {}});
+          }
+      }
+    }
+    return std::move(flows_);
+  }
+
+ private:
+  bool IsState(uint32_t value) const {
+    const plan::Buffer& buffer = graph_.buffers[graph_.values[value].buffer()];
+    return graph_.arenas[buffer.arena()].space() == plan::Space::state;
+  }
+
+  std::vector<Origin> OriginsOf(uint32_t value_index) const {
+    const plan::Value& value = graph_.values[value_index];
+    std::vector<Origin> origins;
+    writers_[value.buffer()].Read(value.offset(), value.offset() + value.bytes(),
+                                  [&](uint32_t origin) { origins.push_back(origins_[origin]); });
+    return origins;
+  }
+
+  void Write(uint32_t value_index, Origin origin) {
+    if (IsState(value_index)) {
+      return;
+    }
+    const plan::Value& value = graph_.values[value_index];
+    writers_[value.buffer()].Write(value.offset(), value.offset() + value.bytes(),
+                                   static_cast<uint32_t>(origins_.size()));
+    origins_.push_back(std::move(origin));
+  }
+
+  void Use(uint32_t instruction, uint32_t input) {
+    if (extents_.count(input) > 0) {
+      return;
+    }
+    for (Origin& origin : OriginsOf(input)) {
+      const uint32_t from = operations_.of[origin.instruction];
+      const uint32_t to = operations_.of[instruction];
+      if (from == to) {
+        continue;
+      }
+      if (origin.transports.empty() && DeviceOf(origin.instruction) != DeviceOf(instruction)) {
+        origin.transports.push_back("local");
+      }
+      if (seen_.insert({from, to, origin.value}).second) {
+        flows_.push_back({from, to, origin.value, std::move(origin.transports)});
+      }
+    }
+  }
+
+  uint32_t DeviceOf(uint32_t instruction) const {
+    return plan_.lanes[lanes_[instruction]].device();
+  }
+
+  // A copy's or a received value is what went in at the other end.
+  void PassOn(uint32_t instruction, const std::string& transport) {
+    const Operands operands = OperandsOf(graph_, instruction);
+    for (size_t i = 0; i < std::min(operands.inputs.size(), operands.outputs.size()); ++i) {
+      Travel(operands.inputs[i], operands.outputs[i], transport);
+    }
+  }
+
+  void Travel(uint32_t from, uint32_t to, const std::string& transport) {
+    for (Origin& origin : OriginsOf(from)) {
+      origin.transports.push_back(transport);
+      Write(to, std::move(origin));
+    }
+  }
+
+  void Communicate(uint32_t instruction) {
+    const plan::Instruction& comm = graph_.instructions[instruction];
+    for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
+      const plan::CommPart& part = graph_.parts[p];
+      if (part.part() == plan::Part::collective) {
+        for (uint32_t i = 0; i < part.inputs() + part.outputs(); ++i) {
+          const uint32_t value = graph_.operands[part.first() + i];
+          i < part.inputs() ? Use(instruction, value) : Write(value, {instruction, value, {}});
+        }
+        continue;
+      }
+      const auto send = send_of_.find(p);
+      if (part.part() == plan::Part::recv && send != send_of_.end()) {
+        const plan::CommPart& sent = graph_.parts[send->second.part];
+        const char* carrier = wire::EnumNameCarrier(graph_.channels[part.subject()].carrier());
+        for (uint32_t i = 0; i < std::min(sent.inputs(), part.outputs()); ++i) {
+          Travel(graph_.operands[sent.first() + i], graph_.operands[part.first() + i], carrier);
+        }
+      }
+    }
+  }
+
+  const plan::Plan& plan_;
+  const plan::Graph& graph_;
+  const Operations& operations_;
+  const std::vector<uint32_t> lanes_;
+  std::map<uint32_t, PartRef> send_of_;  // by the receiving part
+  std::set<uint32_t> extents_;
+  std::vector<LastWriters<uint32_t>> writers_;  // by buffer; into origins_
+  std::vector<Origin> origins_;
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen_;
+  std::vector<Flow> flows_;
+};
+
+}  // namespace
+
+std::vector<Flow> FindFlows(const plan::Plan& plan, const plan::Graph& graph,
+                            const Operations& operations) {
+  return Finder(plan, graph, operations).Find();
+}
+
+}  // namespace cgraph

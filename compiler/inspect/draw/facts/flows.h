@@ -1,0 +1,28 @@
+// Which operation's value reaches which other operation, and how it travels there.
+#ifndef CGRAPH_COMPILER_INSPECT_DRAW_FACTS_FLOWS_H_
+#define CGRAPH_COMPILER_INSPECT_DRAW_FACTS_FLOWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/inspect/draw/facts/operations.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+struct Flow {
+  uint32_t from = 0;   // operations that make or use values: calls, takes, gives, loads,
+  uint32_t to = 0;     // collectives; not the copies and transfers between them
+  uint32_t value = 0;  // as its maker wrote it
+  std::vector<std::string> transports;  // "nccl", "shm", "copy", in order; none: no device is left
+};
+
+// In program order of the readers. State is not followed: it belongs to an actor and is no value
+// that travels. Extents are followed only when they are used as numbers.
+std::vector<Flow> FindFlows(const plan::Plan& plan, const plan::Graph& graph,
+                            const Operations& operations);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_DRAW_FACTS_FLOWS_H_

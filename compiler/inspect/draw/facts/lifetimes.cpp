@@ -1,0 +1,63 @@
+#include "compiler/inspect/draw/facts/lifetimes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph {
+
+std::vector<Lifetime> FindLifetimes(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Simulation& simulation) {
+  std::vector<std::pair<uint64_t, uint64_t>> times(graph.instructions.size(), {0, 0});
+  for (const SimulatedEvent& event : simulation.events) {
+    times[event.instruction] = {event.start, event.end};
+  }
+  const plan::GraphIndex index(plan, graph);
+  const plan::AccessTable accesses(index);
+  std::vector<Lifetime> lifetimes(graph.buffers.size());
+  for (uint32_t id = 0; id < lifetimes.size(); ++id) {
+    Lifetime& life = lifetimes[id];
+    for (const plan::Access& access : accesses.of(id)) {
+      const auto [start, end] = times[access.instruction];
+      life.from = life.is_used ? std::min(life.from, start) : start;
+      life.to = std::max(life.to, end);
+      life.is_used = true;
+      if (access.write && life.maker == plan::kNone) life.maker = access.instruction;
+    }
+    const plan::Space space = graph.arenas[graph.buffers[id].arena()].space();
+    const bool stays = space == plan::Space::state || space == plan::Space::constant;
+    life.is_used = life.is_used || stays;
+    if (stays || space == plan::Space::input) life.from = 0;
+    if (stays || space == plan::Space::output) life.to = simulation.makespan;
+  }
+  for (uint32_t value = 0; value < graph.values.size(); ++value) {
+    lifetimes[graph.values[value].buffer()].values.push_back(value);
+  }
+  return lifetimes;
+}
+
+Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
+              const std::vector<uint32_t>& buffers) {
+  struct Change {
+    uint64_t ended = 0, begun = 0, momentary = 0;
+  };
+  std::map<uint64_t, Change> changes;
+  for (uint32_t id : buffers) {
+    const uint64_t bytes = graph.buffers[id].bytes();
+    const bool takes_time = lifetimes[id].from < lifetimes[id].to;
+    changes[lifetimes[id].from].begun += bytes;
+    (takes_time ? changes[lifetimes[id].to].ended : changes[lifetimes[id].to].momentary) += bytes;
+  }
+  Peak peak;
+  uint64_t held = 0;
+  for (const auto& [time, change] : changes) {
+    // The memory of what ends is taken over by what begins at the same moment.
+    held += change.begun - change.ended;
+    if (held > peak.bytes) peak = {held, time};
+    held -= change.momentary;
+  }
+  return peak;
+}
+
+}  // namespace cgraph

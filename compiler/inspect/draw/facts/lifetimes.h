@@ -1,0 +1,34 @@
+// When each buffer of a graph is in use, in one simulated execution.
+#ifndef CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_
+#define CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/inspect/simulate.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// From the start of its first access to the end of its last. State and constants are there all the
+// time, the caller's inputs from the beginning, its outputs to the end.
+struct Lifetime {
+  bool is_used = false;
+  uint64_t from = 0, to = 0;
+  uint32_t maker = plan::kNone;   // the instruction that writes it first
+  std::vector<uint32_t> values;   // that lie in it
+};
+std::vector<Lifetime> FindLifetimes(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Simulation& simulation);
+
+// The most bytes that the buffers of one arena hold at one moment, and the first such moment.
+struct Peak {
+  uint64_t bytes = 0;
+  uint64_t time = 0;
+};
+Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
+              const std::vector<uint32_t>& buffers);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_

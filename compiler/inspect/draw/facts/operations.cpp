@@ -1,0 +1,168 @@
+#include "compiler/inspect/draw/facts/operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/inspect/meetings.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph {
+namespace {
+
+bool IsSync(const plan::Instruction& instruction) {
+  return instruction.kind() == plan::Kind::signal || instruction.kind() == plan::Kind::wait;
+}
+
+// "h", or "h and 2 more".
+std::string Names(const plan::Plan& plan, const plan::Graph& graph,
+                  const std::vector<uint32_t>& values) {
+  if (values.empty()) {
+    return "nothing";
+  }
+  const std::string first = ValueName(plan, graph, values.front());
+  return values.size() == 1 ? first : fmt::format("{} and {} more", first, values.size() - 1);
+}
+
+std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
+                     const plan::CommPart& part) {
+  std::vector<uint32_t> values;
+  const uint32_t first = part.first();
+  const uint32_t count = part.inputs() == 0 ? part.outputs() : part.inputs();
+  for (uint32_t i = first; i < first + count; ++i) {
+    values.push_back(graph.operands[i]);
+  }
+  const std::string names = Names(plan, graph, values);
+  if (part.part() == plan::Part::collective) {
+    return fmt::format("{} {}", graph.collectives[part.subject()]->kind, names);
+  }
+  const plan::Channel& channel = graph.channels[part.subject()];
+  const auto device = [&](uint32_t lane) {
+    return plan::DeviceName(plan, plan.lanes[lane].device());
+  };
+  return part.part() == plan::Part::send
+             ? fmt::format("send {} to {} via {}", names, device(channel.to_lane()),
+                           wire::EnumNameCarrier(channel.carrier()))
+             : fmt::format("receive {} from {}", names, device(channel.from_lane()));
+}
+
+std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t index) {
+  const plan::Instruction& instruction = graph.instructions[index];
+  if (instruction.kind() == plan::Kind::comm) {
+    std::string text;
+    for (uint32_t p = 0; p < instruction.inputs(); ++p) {
+      text += (p == 0 ? "" : " + ") + PartName(plan, graph, graph.parts[instruction.first() + p]);
+    }
+    return text;
+  }
+  const Operands operands = OperandsOf(graph, index);
+  const auto& values = operands.inputs.empty() ? operands.outputs : operands.inputs;
+  switch (instruction.kind()) {
+    case plan::Kind::call: return plan.kernels[instruction.subject()]->name;
+    case plan::Kind::take: return "take " + graph.inputs[instruction.subject()]->name;
+    case plan::Kind::give: return "give " + graph.outputs[instruction.subject()]->name;
+    case plan::Kind::load: return "load " + plan.weights[instruction.subject()]->tensor;
+    default: return "copy " + Names(plan, graph, values);
+  }
+}
+
+}  // namespace
+
+std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value) {
+  const uint32_t name = graph.values[value].name();
+  return name == plan::kNone || plan.names[name].empty() ? fmt::format("%{}", value)
+                                                         : plan.names[name];
+}
+
+Operations FindOperations(const plan::Graph& graph) {
+  Operations operations;
+  operations.lanes.resize(graph.programs.size());
+  operations.of.assign(graph.instructions.size(), plan::kNone);
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    const plan::Range& program = graph.programs[lane];
+    for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+      const plan::Instruction& instruction = graph.instructions[i];
+      if (IsSync(instruction)) {
+        continue;
+      }
+      const bool computes = instruction.kind() == plan::Kind::call;
+      const bool goes_on = computes && instruction.call() != plan::kNone &&
+                           !operations.lanes[lane].empty() &&
+                           operations.all.back().kind == plan::Kind::call &&
+                           operations.all.back().call == instruction.call();
+      if (!goes_on) {
+        operations.lanes[lane].push_back(static_cast<uint32_t>(operations.all.size()));
+        operations.all.push_back({lane, instruction.kind(), instruction.call(), {}});
+      }
+      operations.all.back().instructions.push_back(i);
+      operations.of[i] = static_cast<uint32_t>(operations.all.size() - 1);
+    }
+  }
+  return operations;
+}
+
+std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
+                          const Operation& operation) {
+  if (operation.kind == plan::Kind::call && operation.call != plan::kNone) {
+    return plan::CallName(plan, graph, operation.call);
+  }
+  return OtherName(plan, graph, operation.instructions.front());
+}
+
+std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Operation& operation) {
+  std::vector<std::string> names = {OperationName(plan, graph, operation)};
+  if (operation.kind != plan::Kind::call || operation.call == plan::kNone) {
+    const size_t space = names[0].find(' ');
+    if (space != std::string::npos) {
+      names.push_back(names[0].substr(0, space));
+    }
+    return names;
+  }
+  const plan::Call& call = graph.calls[operation.call];
+  if (call.place() != plan::kNone) {
+    names.push_back(names[0].substr(plan.actors[call.place()]->name.size() + 1));
+  }
+  const size_t bracket = names.back().rfind('(');
+  if (bracket != std::string::npos && names.back().ends_with(')')) {
+    names.push_back(names.back().substr(bracket + 1, names.back().size() - bracket - 2));
+  }
+  return names;
+}
+
+std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
+                            const Operation& operation) {
+  if (operation.kind == plan::Kind::call && operation.call != plan::kNone &&
+      graph.calls[operation.call].method() != plan::kNone) {
+    return plan.names[graph.calls[operation.call].method()];
+  }
+  switch (operation.kind) {
+    case plan::Kind::call:
+      return plan.kernels[graph.instructions[operation.instructions.front()].subject()]->name;
+    case plan::Kind::comm: return "transfer";
+    case plan::Kind::copy: return "copy";
+    default: return "input and output";
+  }
+}
+
+std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Operations& operations) {
+  std::vector<std::pair<std::pair<bool, uint32_t>, std::string>> found;
+  std::set<std::string> seen;
+  for (const Operation& operation : operations.all) {
+    std::string family = OperationFamily(plan, graph, operation);
+    if (!seen.insert(family).second) continue;
+    const bool is_method = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
+                           graph.calls[operation.call].method() != plan::kNone &&
+                           graph.calls[operation.call].place() != plan::kNone;
+    const uint32_t written = graph.instructions[operation.instructions.front()].written();
+    found.push_back({{!is_method, written}, std::move(family)});
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> families;
+  for (auto& [rank, family] : found) families.push_back(std::move(family));
+  return families;
+}
+
+}  // namespace cgraph

@@ -1,0 +1,49 @@
+// What a lane does, as people speak of it: method calls and transfers, not kernels and waits.
+#ifndef CGRAPH_COMPILER_INSPECT_DRAW_FACTS_OPERATIONS_H_
+#define CGRAPH_COMPILER_INSPECT_DRAW_FACTS_OPERATIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// The instructions of one method call that follow each other on a lane (signals and waits between
+// them do not count), or one other instruction.
+struct Operation {
+  uint32_t lane = 0;
+  plan::Kind kind{};
+  uint32_t call = plan::kNone;
+  std::vector<uint32_t> instructions;
+};
+
+struct Operations {
+  std::vector<Operation> all;                // lane by lane, in their order
+  std::vector<std::vector<uint32_t>> lanes;  // by lane
+  std::vector<uint32_t> of;                  // by instruction; kNone for signals and waits
+};
+Operations FindOperations(const plan::Graph& graph);
+
+// "stage[0].forward(3)", "send h to gpu[1] via nccl", "take x".
+std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
+                          const Operation& operation);
+// The same shorter and shorter, for where there is little room: "forward(3)", "3".
+std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Operation& operation);
+// What one colour stands for: a method, or the kind of what is no call.
+std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
+                            const Operation& operation);
+
+// All families: of methods in program order, then the others. So a family has one colour in all
+// drawings of a graph.
+std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& graph,
+                                    const Operations& operations);
+
+// "h", or "%12" for a value without a name.
+std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_DRAW_FACTS_OPERATIONS_H_

@@ -1,0 +1,95 @@
+#include "compiler/inspect/draw/formats/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/report.h"
+
+namespace cgraph {
+
+double TextWidth(std::string_view text) {
+  constexpr double kCharacter = 6.4;
+  return kCharacter * static_cast<double>(text.size());
+}
+
+std::string SvgText(double x, double y, std::string_view text, std::string_view style) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}{}>{}</text>\n", x, y,
+                     style.empty() ? "" : " ", style, XmlText(text));
+}
+
+std::string SvgRect(double x, double y, double width, double height, std::string_view style) {
+  return fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" {}/>\n", x,
+                     y, width, height, style);
+}
+
+std::string SvgItem(std::string_view told, const std::string& content) {
+  return fmt::format("<g class=\"node\"><title>{}</title>\n{}</g>\n", XmlText(told), content);
+}
+
+std::string FilledStyle(std::string_view color) {
+  return fmt::format("fill=\"{}\" stroke=\"{}\" stroke-width=\"0.6\"", color, kBorder);
+}
+
+double TimeAxis::X(uint64_t time) const {
+  return end_ == 0 ? left_
+                   : left_ + width_ * (static_cast<double>(time) / static_cast<double>(end_));
+}
+
+// Ticks at 1, 2 or 5 times a power of ten, as many as their labels leave room for.
+std::string TimeAxis::Grid(double top, double bottom) const {
+  const double most = std::max(2.0, width_ / 90);
+  const double end = static_cast<double>(end_);
+  uint64_t step = 1;
+  for (uint64_t power = 1; end / static_cast<double>(step) > most; power *= 10) {
+    for (uint64_t times : {2, 5, 10}) {
+      step = power * times;
+      if (end / static_cast<double>(step) <= most) break;
+    }
+  }
+  std::string svg;
+  for (uint64_t tick = 0; tick <= end_ / step; ++tick) {
+    const double x = X(tick * step);
+    svg += fmt::format(
+        "<line x1=\"{0:.2f}\" y1=\"{1:.1f}\" x2=\"{0:.2f}\" y2=\"{2:.1f}\" stroke=\"#cccccc\" "
+        "stroke-dasharray=\"2,3\"/>\n",
+        x, top, bottom);
+    svg += SvgText(x, bottom + 16, TimeText(tick * step),
+                   fmt::format("text-anchor=\"middle\" fill=\"{}\"", kFaint));
+  }
+  return svg;
+}
+
+SvgBlock SvgLegend(const std::vector<std::pair<std::string, std::string>>& entries, double left,
+                   double top, double width) {
+  constexpr double kBox = 12, kLine = 20, kAfterBox = 17, kBetween = 18;
+  SvgBlock legend;
+  double x = left, y = top;
+  for (const auto& [style, text] : entries) {
+    const double needed = kAfterBox + TextWidth(text);
+    if (x > left && x + needed > left + width) {
+      x = left;
+      y += kLine;
+    }
+    legend.svg += SvgRect(x, y, kBox, kBox, style) + SvgText(x + kAfterBox, y + 10, text);
+    x += needed + kBetween;
+  }
+  legend.height = y - top + kLine;
+  return legend;
+}
+
+std::string SvgPage(const std::string& title, double width, double height,
+                    const std::string& body) {
+  constexpr double kTitleCharacter = 8.4;
+  width = std::max(width, 2 * kSvgMargin + kTitleCharacter * static_cast<double>(title.size()));
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+             "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"Helvetica, Arial, sans-serif\" "
+             "font-size=\"{2}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+             width, height, kFont) +
+         SvgText(kSvgMargin, 24, title, "font-size=\"15\"") + body + "</svg>\n";
+}
+
+}  // namespace cgraph

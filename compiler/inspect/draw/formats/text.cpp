@@ -1,0 +1,72 @@
+#include "compiler/inspect/draw/formats/text.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "llvm/Support/ConvertUTF.h"
+
+namespace cgraph {
+
+std::string Printable(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    const auto* byte = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;
+    const size_t length = llvm::getNumBytesForUTF8(*byte);
+    const bool control = (*byte < 0x20 && *byte != '\n') || *byte == 0x7f;
+    const auto* end = reinterpret_cast<const llvm::UTF8*>(text.data()) + text.size();
+    if (control || !llvm::isLegalUTF8Sequence(byte, end)) {
+      result += '?';
+      ++i;
+    } else {
+      result += text.substr(i, length);
+      i += length;
+    }
+  }
+  return result;
+}
+
+std::string DotText(std::string_view text) {
+  std::string result;
+  for (char c : Printable(text)) {
+    if (c == '\n') {
+      result += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      result += '\\';
+    }
+    result += c;
+  }
+  return result;
+}
+
+std::string XmlText(std::string_view text) {
+  std::string result;
+  for (char c : Printable(text)) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += c;
+    }
+  }
+  return result;
+}
+
+std::string BytesText(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double number = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; unit + 1 < std::size(kUnits) && number >= 1024; ++unit) {
+    number /= 1024;
+  }
+  std::string text = fmt::format("{:.1f}", number);
+  if (text.ends_with(".0")) {
+    text.resize(text.size() - 2);
+  }
+  return text + " " + kUnits[unit];
+}
+
+}  // namespace cgraph

@@ -1,0 +1,236 @@
+#include "compiler/syntax/build/builder.h"
+#include "compiler/syntax/build/literals.h"
+
+namespace cgraph::syntax {
+
+void Builder::BuildItem(Grammar::ItemContext* context) {
+  const Range range = RangeOf(context);
+  const auto add = [&](auto node) { file_.items.push_back({std::move(node), range}); };
+  if (auto* import = context->importDecl()) {
+    add(BuildImport(import));
+  } else if (auto* constant = context->constDecl()) {
+    ConstDecl node{BuildName(constant->name()), {}, {}};
+    if (constant->type() != nullptr) node.type = BuildType(constant->type());
+    node.value = BuildExpr(constant->expr());
+    add(std::move(node));
+  } else if (auto* transport = context->transportDecl()) {
+    add(BuildTransport(transport));
+  } else if (auto* fn = context->fnDecl()) {
+    add(BuildFn(fn));
+  } else if (auto* op = context->opDecl()) {
+    add(BuildOp(op));
+  } else if (auto* actor = context->actorDecl()) {
+    add(BuildActor(actor));
+  } else if (auto* place = context->placeDecl()) {
+    add(BuildPlace(place));
+  } else if (auto* graph = context->graphDecl()) {
+    add(BuildGraph(graph));
+  } else if (auto* topology = context->topologyDecl()) {
+    add(TopologyDecl{BuildName(topology->name())});
+  } else if (auto* schedule = context->scheduleDecl()) {
+    const Range name = RangeOf(schedule->name());
+    errors_.Report(Code::kE0701, range.begin, name.end,
+                   "`schedule` is not in the language yet; calls run in program order");
+  }
+}
+
+ImportDecl Builder::BuildImport(Grammar::ImportDeclContext* context) {
+  ImportDecl node;
+  for (Grammar::NameContext* name : context->name()) node.path.push_back(BuildName(name));
+  // One name more than dots can join is the alias.
+  if (node.path.size() > context->DOT().size() + 1) {
+    node.alias = std::move(node.path.back());
+    node.path.pop_back();
+  }
+  return node;
+}
+
+TransportDecl Builder::BuildTransport(Grammar::TransportDeclContext* context) {
+  const std::vector<Grammar::NameContext*> names = context->name();
+  TransportDecl node{BuildName(names[0]), BuildName(names[1]), {}};
+  if (context->arguments() != nullptr) {
+    node.arguments = BuildArguments(context->arguments()->argument());
+  }
+  return node;
+}
+
+FnDecl Builder::BuildFn(Grammar::FnDeclContext* context) {
+  FnDecl node;
+  node.name = BuildName(context->name());
+  node.generics = BuildGenerics(context->generics());
+  node.parameters = BuildParameters(context->parameters());
+  node.result = BuildResult(context->result());
+  node.body = BuildBlock(context->block());
+  return node;
+}
+
+OpDecl Builder::BuildOp(Grammar::OpDeclContext* context) {
+  OpDecl node;
+  node.name = {TextOf(context->opName()->start).str(), RangeOf(context->opName())};
+  node.generics = BuildGenerics(context->generics());
+  node.parameters = BuildParameters(context->parameters());
+  node.result = BuildResult(context->result());
+  uint32_t seen = 0;
+  for (Grammar::OpClauseContext* clause : context->opClause()) BuildOpClause(clause, node, seen);
+  return node;
+}
+
+// `seen` has a bit per kind of clause.
+void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint32_t& seen) {
+  const antlr4::Token* keyword = context->start;
+  const uint32_t bit = 1u << keyword->getType();  // the soft keywords are the first token types
+  if ((seen & bit) != 0) {
+    const Range range = RangeOf(keyword);
+    errors_.Report(Code::kE0217, range.begin, range.end,
+                   "a second `" + TextOf(keyword).str() + "`; an op has each clause once");
+  }
+  seen |= bit;
+  switch (keyword->getType()) {
+    case Lexer::WHERE:
+      op.where = BuildExpr(context->expr());
+      break;
+    case Lexer::COST:
+      op.cost = BuildArguments(context->arguments()->argument());
+      break;
+    case Lexer::KERNEL:
+      op.kernel = PlainString(context->STRING());
+      break;
+    case Lexer::EFFECT:
+      op.effect = BuildName(context->name());
+      break;
+    case Lexer::INPLACE:
+      op.inplace = BuildName(context->name());
+      break;
+    case Lexer::ELEMENTWISE:
+      op.elementwise = RangeOf(keyword);
+      break;
+    default:
+      op.fails = true;
+  }
+}
+
+std::string Builder::PlainString(antlr4::tree::TerminalNode* literal) {
+  const antlr4::Token* token = literal->getSymbol();
+  const Range range = RangeOf(token);
+  DecodedString decoded = DecodeString(TextOf(token), range.begin, errors_);
+  if (!decoded.holes.empty()) {
+    errors_.Report(Code::kE0209, decoded.holes[0].begin - 1, decoded.holes[0].end + 1,
+                   "this string is a fixed name and cannot contain an expression");
+  }
+  return std::move(decoded.texts[0]);
+}
+
+ActorDecl Builder::BuildActor(Grammar::ActorDeclContext* context) {
+  ActorDecl node;
+  node.name = BuildName(context->name());
+  node.parameters = BuildParameters(context->parameters());
+  for (Grammar::MemberContext* member : context->members()->member()) {
+    if (member->exception != nullptr) continue;
+    if (member->stateDecl() != nullptr) {
+      node.states.push_back(BuildState(member->stateDecl()));
+    } else {
+      node.methods.push_back(BuildMethod(member->methodDecl()));
+    }
+  }
+  return node;
+}
+
+StateDecl Builder::BuildState(Grammar::StateDeclContext* context) {
+  StateDecl node;
+  node.name = BuildName(context->name());
+  node.type = BuildType(context->type());
+  node.value = BuildExpr(context->expr());
+  node.range = RangeOf(context);
+  return node;
+}
+
+MethodDecl Builder::BuildMethod(Grammar::MethodDeclContext* context) {
+  MethodDecl node;
+  node.name = BuildName(context->name());
+  node.parameters = BuildParameters(context->parameters());
+  node.result = BuildResult(context->result());
+  node.range = RangeOf(context);
+  if (context->block() != nullptr) {
+    node.body = BuildBlock(context->block());
+  } else {
+    const Range range = RangeOf(context->externBody()->EXTERN()->getSymbol());
+    errors_.Report(Code::kE0703, range.begin, range.end,
+                   "`extern` is not in the language yet; write the method's body with operations "
+                   "of the library");
+  }
+  return node;
+}
+
+PlaceDecl Builder::BuildPlace(Grammar::PlaceDeclContext* context) {
+  PlaceDecl node;
+  node.name = BuildName(context->name());
+  if (context->indices() != nullptr) {
+    for (Grammar::IndexContext* index : context->indices()->index()) {
+      node.indices.push_back({BuildName(index->name()), BuildExpr(index->expr())});
+    }
+  }
+  const std::vector<Grammar::OperandContext*> operands = context->operand();
+  node.actor = BuildOperand(operands[0]);
+  node.device = BuildOperand(operands[1]);
+  return node;
+}
+
+GraphDecl Builder::BuildGraph(Grammar::GraphDeclContext* context) {
+  GraphDecl node;
+  node.name = BuildName(context->name());
+  node.parameters = BuildParameters(context->parameters());
+  node.result = BuildResult(context->result());
+  for (Grammar::AttributeContext* attribute : context->attribute()) {
+    if (attribute->usingClause() == nullptr) {
+      node.attributes.push_back(BuildAttribute(attribute));
+      continue;
+    }
+    const Range range = RangeOf(attribute);
+    errors_.Report(Code::kE0702, range.begin, range.end,
+                   "`using` is not in the language yet; calls run in program order");
+  }
+  node.body = BuildBlock(context->block());
+  return node;
+}
+
+Attribute Builder::BuildAttribute(Grammar::AttributeContext* context) {
+  Grammar::AttributeValueContext* value = context->attributeValue();
+  Attribute node{BuildName(context->name()), {}};
+  node.value = value->literal() != nullptr
+                   ? BuildLiteral(value->literal())
+                   : Add(Expr{NameExpr{TextOf(value->start).str()}, RangeOf(value)});
+  return node;
+}
+
+std::vector<Generic> Builder::BuildGenerics(Grammar::GenericsContext* context) {
+  std::vector<Generic> generics;
+  if (context == nullptr) return generics;
+  for (Grammar::GenericContext* generic : context->generic()) {
+    const std::vector<Grammar::NameContext*> names = generic->name();
+    Generic built{BuildName(names[0]), std::nullopt};
+    if (names.size() > 1) built.bound = BuildName(names[1]);
+    generics.push_back(std::move(built));
+  }
+  return generics;
+}
+
+std::vector<Parameter> Builder::BuildParameters(Grammar::ParametersContext* context) {
+  std::vector<Parameter> parameters;
+  if (context == nullptr) return parameters;
+  for (Grammar::ParameterContext* parameter : context->parameter()) {
+    Parameter built{BuildName(parameter->name()), BuildType(parameter->type()), {}};
+    if (parameter->expr() != nullptr) built.default_value = BuildExpr(parameter->expr());
+    parameters.push_back(std::move(built));
+  }
+  return parameters;
+}
+
+Result Builder::BuildResult(Grammar::ResultContext* context) {
+  Result result;
+  if (context == nullptr) return result;
+  result.type = BuildType(context->type());
+  if (context->operand() != nullptr) result.via = BuildOperand(context->operand());
+  return result;
+}
+
+}  // namespace cgraph::syntax

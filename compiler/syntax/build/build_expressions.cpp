@@ -1,0 +1,272 @@
+#include "compiler/syntax/build/builder.h"
+#include "compiler/syntax/build/literals.h"
+#include "compiler/syntax/build/parse_hole.h"
+
+namespace cgraph::syntax {
+namespace {
+
+BinaryOperator OperatorOf(llvm::StringRef text) {
+#define X(id, spelling, strength) \
+  if (text == spelling) return BinaryOperator::id;
+  CGRAPH_BINARY_OPERATORS(X)
+#undef X
+  llvm_unreachable("the grammar has an operator that CGRAPH_BINARY_OPERATORS lacks");
+}
+
+}  // namespace
+
+ExprId Builder::BuildExpr(Grammar::ExprContext* context) {
+  const std::vector<Grammar::OperandContext*> operands = context->operand();
+  Flat flat;
+  for (Grammar::OperandContext* operand : operands) {
+    flat.operands.push_back({BuildOperand(operand), RangeOf(operand)});
+  }
+  for (Grammar::BinaryContext* binary : context->binary()) {
+    flat.operators.push_back(OperatorOf(TextOf(binary->start)));
+    flat.operator_ranges.push_back(RangeOf(binary));
+  }
+  const Flat::Operand folded = Fold(flat, 1);
+  return BuildModifiers(folded.expr, folded.range, context->modifier());
+}
+
+// Reads from flat.next on what binds at least as strongly as `strength`.
+Builder::Flat::Operand Builder::Fold(Flat& flat, int strength) {
+  if (strength > kStrongest) return flat.operands[flat.next++];
+  const Flat::Operand first = Fold(flat, strength + 1);
+  Chain chain{{first.expr}, {}, {}};
+  Range range = first.range;
+  while (flat.next - 1 < flat.operators.size() &&
+         Strength(flat.operators[flat.next - 1]) == strength) {
+    chain.operators.push_back(flat.operators[flat.next - 1]);
+    chain.operator_ranges.push_back(flat.operator_ranges[flat.next - 1]);
+    const Flat::Operand operand = Fold(flat, strength + 1);
+    chain.operands.push_back(operand.expr);
+    range = Span(range, operand.range);
+  }
+  if (chain.operators.empty()) return first;
+  CheckChain(chain);
+  return {Add(Expr{std::move(chain), range}), range};
+}
+
+void Builder::CheckChain(const Chain& chain) {
+  const int strength = Strength(chain.operators[0]);
+  const bool comparison = strength == Strength(BinaryOperator::kEqual);
+  if (chain.operators.size() < 2) return;
+  if (!comparison && strength != Strength(BinaryOperator::kRange)) return;
+  const Range& second = chain.operator_ranges[1];
+  errors_
+      .Report(Code::kE0206, second.begin, second.end,
+              comparison ? "comparisons do not chain; join two of them with `and`"
+                         : "a range has one `..`")
+      .AddNote(chain.operator_ranges[0], "the first one");
+}
+
+ExprId Builder::BuildModifiers(ExprId base, Range range,
+                               const std::vector<Grammar::ModifierContext*>& modifiers) {
+  for (Grammar::ModifierContext* modifier : modifiers) {
+    Modified::Kind kind = Modified::kVia;
+    if (modifier->ON() != nullptr) kind = Modified::kOn;
+    if (modifier->AFTER() != nullptr) kind = Modified::kAfter;
+    const ExprId argument = BuildOperand(modifier->operand());
+    range = Span(range, RangeOf(modifier));
+    base = Add(Expr{Modified{base, kind, argument}, range});
+  }
+  return base;
+}
+
+ExprId Builder::BuildOperand(Grammar::OperandContext* context) {
+  const std::vector<Grammar::PostfixContext*> postfixes = context->postfix();
+  const Range whole = RangeOf(context);
+  Grammar::PrimaryContext* primary = context->primary();
+  std::vector<antlr4::Token*> signs;
+  for (antlr4::tree::ParseTree* child : context->children) {
+    if (child == primary) break;
+    signs.push_back(dynamic_cast<antlr4::tree::TerminalNode*>(child)->getSymbol());
+  }
+  // The one negative number whose absolute value is no int64.
+  const bool lowest = !signs.empty() && signs.back()->getType() == Lexer::SUB &&
+                      postfixes.empty() && primary->start->getType() == Lexer::INT &&
+                      DecodeInt(TextOf(primary->start)) == uint64_t{1} << 63;
+  ExprId expr;
+  if (lowest) {
+    expr = Add(Expr{IntLiteral{INT64_MIN}, Span(RangeOf(signs.back()), whole)});
+    signs.pop_back();
+  } else {
+    expr = BuildPostfixes(BuildPrimary(primary), RangeOf(primary), postfixes);
+  }
+  for (size_t i = signs.size(); i-- > 0;) {
+    const Range range = Span(RangeOf(signs[i]), whole);
+    expr = Add(Expr{Unary{signs[i]->getType() == Lexer::NOT, expr}, range});
+  }
+  return expr;
+}
+
+ExprId Builder::BuildPostfixes(ExprId base, Range range,
+                               const std::vector<Grammar::PostfixContext*>& postfixes) {
+  for (Grammar::PostfixContext* postfix : postfixes) {
+    range = Span(range, RangeOf(postfix));
+    base = BuildPostfix(base, range, postfix);
+  }
+  return base;
+}
+
+ExprId Builder::BuildPostfix(ExprId base, Range range, Grammar::PostfixContext* context) {
+  if (context->name() != nullptr) {
+    return Add(Expr{FieldExpr{base, BuildName(context->name())}, range});
+  }
+  if (context->arguments() == nullptr) {
+    IndexExpr index{base, {}};
+    for (Grammar::SubscriptContext* subscript : context->subscript()) {
+      index.subscripts.push_back(
+          subscript->expr() == nullptr ? ExprId() : BuildExpr(subscript->expr()));
+    }
+    return Add(Expr{std::move(index), range});
+  }
+  CallExpr call{base, {}, {}};
+  if (context->DTYPE() != nullptr) {
+    const antlr4::Token* dtype = context->DTYPE()->getSymbol();
+    Grammar::DimsContext* dims = context->dims();
+    const Range type_range =
+        dims == nullptr ? RangeOf(dtype) : Span(RangeOf(dtype), RangeOf(dims));
+    call.type_argument = Add(Type{
+        TensorType{*ParseDType(TextOf(dtype)), BuildDims(dims), dims != nullptr}, type_range});
+  }
+  call.arguments = BuildArguments(context->arguments()->argument());
+  return Add(Expr{std::move(call), range});
+}
+
+std::vector<Argument> Builder::BuildArguments(
+    const std::vector<Grammar::ArgumentContext*>& arguments) {
+  std::vector<Argument> built;
+  const Argument* labelled = nullptr;
+  built.reserve(arguments.size());
+  for (Grammar::ArgumentContext* context : arguments) {
+    Argument argument;
+    if (context->name() != nullptr) argument.label = BuildName(context->name());
+    argument.value = BuildExpr(context->expr());
+    if (!argument.label && labelled != nullptr) {
+      const Range range = RangeOf(context);
+      errors_
+          .Report(Code::kE0213, range.begin, range.end,
+                  "a positional argument after a labelled one; positional arguments come first")
+          .AddNote(labelled->label->range, "the labelled one");
+      labelled = nullptr;  // once per list
+    }
+    built.push_back(std::move(argument));
+    if (built.back().label && labelled == nullptr) labelled = &built.back();
+  }
+  return built;
+}
+
+ExprId Builder::BuildPrimary(Grammar::PrimaryContext* context) {
+  const Range range = RangeOf(context);
+  if (context->name() != nullptr) {
+    return Add(Expr{NameExpr{TextOf(context->start).str()}, range});
+  }
+  if (context->literal() != nullptr) return BuildLiteral(context->literal());
+  if (auto* cast = context->cast()) {
+    const TypeId type = BuildType(cast->type());
+    return Add(Expr{CastExpr{type, BuildArguments(cast->arguments()->argument())}, range});
+  }
+  if (context->tuple() != nullptr) return BuildTuple(context->tuple());
+  if (context->list() != nullptr) return BuildList(context->list());
+  const std::vector<Grammar::ExprContext*> parts = context->ifExpr()->expr();
+  const ExprId condition = BuildExpr(parts[0]);
+  const ExprId then_value = BuildExpr(parts[1]);
+  return Add(Expr{IfExpr{condition, then_value, BuildExpr(parts[2])}, range});
+}
+
+ExprId Builder::BuildTuple(Grammar::TupleContext* context) {
+  const std::vector<Grammar::ArgumentContext*> fields = context->argument();
+  const bool parentheses =
+      fields.size() == 1 && fields[0]->name() == nullptr && context->COMMA().empty();
+  if (parentheses) return BuildExpr(fields[0]->expr());
+  return Add(Expr{TupleExpr{BuildArguments(fields)}, RangeOf(context)});
+}
+
+ExprId Builder::BuildList(Grammar::ListContext* context) {
+  const std::vector<Grammar::ExprContext*> items = context->expr();
+  const std::vector<Grammar::ComprehensionContext*> clauses = context->comprehension();
+  if (clauses.empty()) {
+    ListExpr list;
+    for (Grammar::ExprContext* item : items) list.items.push_back(BuildExpr(item));
+    return Add(Expr{std::move(list), RangeOf(context)});
+  }
+  Comprehension comprehension{BuildExpr(items[0]), {}};
+  for (Grammar::ComprehensionContext* clause : clauses) {
+    Pattern pattern = BuildPattern(clause->pattern());
+    const std::vector<Grammar::ExprContext*> exprs = clause->expr();
+    Comprehension::Clause built{std::move(pattern.names), pattern.tuple, BuildExpr(exprs[0]), {}};
+    if (exprs.size() > 1) built.condition = BuildExpr(exprs[1]);
+    comprehension.clauses.push_back(std::move(built));
+  }
+  return Add(Expr{std::move(comprehension), RangeOf(context)});
+}
+
+ExprId Builder::BuildLiteral(Grammar::LiteralContext* context) {
+  antlr4::Token* token = context->start;
+  switch (token->getType()) {
+    case Lexer::TRUE:
+    case Lexer::FALSE:
+      return Add(Expr{BoolLiteral{token->getType() == Lexer::TRUE}, RangeOf(token)});
+    case Lexer::STRING:
+      return BuildString(token);
+    default:
+      return BuildNumber(token);
+  }
+}
+
+// A number that cannot be read is reported and becomes 0.
+ExprId Builder::BuildNumber(antlr4::Token* token) {
+  const llvm::StringRef text = TextOf(token);
+  const Range range = RangeOf(token);
+  const auto refuse = [&](std::string why) {
+    errors_.Report(Code::kE0207, range.begin, range.end, std::move(why));
+    return Add(Expr{IntLiteral{0}, range});
+  };
+  switch (token->getType()) {
+    case Lexer::INT: {
+      const std::optional<uint64_t> value = DecodeInt(text);
+      if (!value || *value > static_cast<uint64_t>(INT64_MAX)) {
+        return refuse("this integer does not fit into 64 bits (at most 9223372036854775807)");
+      }
+      return Add(Expr{IntLiteral{static_cast<int64_t>(*value)}, range});
+    }
+    case Lexer::FLOAT: {
+      const std::optional<double> value = DecodeFloat(text);
+      if (!value) return refuse("this number is too large for a 64-bit float");
+      return Add(Expr{FloatLiteral{*value}, range});
+    }
+    case Lexer::QUANTITY: {
+      const size_t unit = text.find_first_not_of("0123456789_.");
+      const std::optional<double> value = DecodeFloat(text.take_front(unit));
+      if (!value) return refuse("this number is too large for a 64-bit float");
+      return Add(Expr{QuantityLiteral{*value, text.drop_front(unit).str()}, range});
+    }
+    default: {
+      const size_t unit = text.find_first_not_of("0123456789_.");
+      return refuse("`" + text.drop_front(unit).take_front(40).str() +
+                    "` is no unit; there are ns us ms s min, B KiB MiB GiB KB MB GB, MB/s GB/s, "
+                    "GFLOPS TFLOPS");
+    }
+  }
+}
+
+ExprId Builder::BuildString(antlr4::Token* token) {
+  const Range range = RangeOf(token);
+  DecodedString decoded = DecodeString(TextOf(token), range.begin, errors_);
+  StringLiteral literal{std::move(decoded.texts), {}};
+  for (const DecodedString::Hole& hole : decoded.holes) {
+    literal.exprs.push_back(BuildHole(hole.begin, hole.end));
+  }
+  return Add(Expr{std::move(literal), range});
+}
+
+// An expression inside a string; one that cannot be read is reported and becomes 0.
+ExprId Builder::BuildHole(uint32_t begin, uint32_t end) {
+  ExprId expr;
+  ParseHole(begin, end, errors_, [&](Grammar::ExprContext* context) { expr = BuildExpr(context); });
+  return expr.valid() ? expr : Add(Expr{IntLiteral{0}, errors_.At(begin, end)});
+}
+
+}  // namespace cgraph::syntax

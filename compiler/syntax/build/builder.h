@@ -1,0 +1,105 @@
+// Builder: ANTLR's tree of one item -> rows of Syntax.
+//
+// Statements and members whose parsing failed are left out; what is there is complete. Here also
+// stands what the grammar leaves open: which of `(a)` and `(a,)` is a tuple, how operators bind,
+// which expressions may be statements. Throws TooDeep when a tree would be deeper than
+// kMaxTreeDepth, so that later phases may recurse.
+#ifndef CGRAPH_COMPILER_SYNTAX_BUILD_BUILDER_H_
+#define CGRAPH_COMPILER_SYNTAX_BUILD_BUILDER_H_
+
+#include <vector>
+
+#include "compiler/syntax/antlr.h"
+#include "compiler/syntax/errors/errors.h"
+#include "compiler/syntax/syntax.h"
+
+namespace cgraph::syntax {
+
+class Builder {
+ public:
+  Builder(File& file, SyntaxErrors& errors) : file_(file), errors_(errors) {}
+
+  void BuildItem(Grammar::ItemContext* context);
+  ExprId BuildExpr(Grammar::ExprContext* context);
+
+ private:
+  // build_declarations.cpp
+  ImportDecl BuildImport(Grammar::ImportDeclContext* context);
+  TransportDecl BuildTransport(Grammar::TransportDeclContext* context);
+  FnDecl BuildFn(Grammar::FnDeclContext* context);
+  OpDecl BuildOp(Grammar::OpDeclContext* context);
+  void BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint32_t& seen);
+  ActorDecl BuildActor(Grammar::ActorDeclContext* context);
+  StateDecl BuildState(Grammar::StateDeclContext* context);
+  MethodDecl BuildMethod(Grammar::MethodDeclContext* context);
+  PlaceDecl BuildPlace(Grammar::PlaceDeclContext* context);
+  GraphDecl BuildGraph(Grammar::GraphDeclContext* context);
+  Attribute BuildAttribute(Grammar::AttributeContext* context);
+  std::vector<Generic> BuildGenerics(Grammar::GenericsContext* context);
+  std::vector<Parameter> BuildParameters(Grammar::ParametersContext* context);
+  Result BuildResult(Grammar::ResultContext* context);
+  std::string PlainString(antlr4::tree::TerminalNode* literal);
+
+  // build_types.cpp
+  TypeId BuildType(Grammar::TypeContext* context);
+  TypeId BuildTupleType(Grammar::TypeContext* context);
+  std::vector<Dim> BuildDims(Grammar::DimsContext* context);
+  Name BuildName(Grammar::NameContext* context);
+
+  // build_statements.cpp
+  std::vector<StatementId> BuildBlock(Grammar::BlockContext* context);
+  StatementId BuildStatement(Grammar::StatementContext* context);
+  StatementId BuildIf(Grammar::IfStatementContext* context);
+  StatementId BuildTarget(Grammar::TargetStatementContext* context);
+  Pattern BuildPattern(Grammar::PatternContext* context);
+
+  // build_expressions.cpp
+  ExprId BuildOperand(Grammar::OperandContext* context);
+  ExprId BuildPrimary(Grammar::PrimaryContext* context);
+  ExprId BuildPostfix(ExprId base, Range base_range, Grammar::PostfixContext* context);
+  ExprId BuildPostfixes(ExprId base, Range range,
+                        const std::vector<Grammar::PostfixContext*>& postfixes);
+  ExprId BuildModifiers(ExprId base, Range range,
+                        const std::vector<Grammar::ModifierContext*>& modifiers);
+  ExprId BuildTuple(Grammar::TupleContext* context);
+  ExprId BuildList(Grammar::ListContext* context);
+  ExprId BuildLiteral(Grammar::LiteralContext* context);
+  ExprId BuildNumber(antlr4::Token* token);
+  ExprId BuildString(antlr4::Token* token);
+  ExprId BuildHole(uint32_t begin, uint32_t end);
+  std::vector<Argument> BuildArguments(const std::vector<Grammar::ArgumentContext*>& arguments);
+
+  // A chain of operands and operators on its way to being folded by binding strength.
+  struct Flat {
+    struct Operand {
+      ExprId expr;
+      Range range;  // with the parentheses that `expr`'s own range leaves out
+    };
+    std::vector<Operand> operands;
+    std::vector<BinaryOperator> operators;
+    std::vector<Range> operator_ranges;
+    size_t next = 0;
+  };
+  Flat::Operand Fold(Flat& flat, int strength);
+  void CheckChain(const Chain& chain);
+
+  ExprId Add(Expr expr);
+  TypeId Add(Type type);
+  StatementId Add(Statement statement);
+
+  Range RangeOf(const antlr4::ParserRuleContext* context) const;
+  Range RangeOf(const antlr4::Token* token) const;
+  llvm::StringRef TextOf(const antlr4::Token* token) const;
+  static Range Span(const Range& first, const Range& last) {
+    return {first.source, first.begin, last.end};
+  }
+
+  File& file_;
+  SyntaxErrors& errors_;
+  // How deep the tree below each row is, by id.
+  std::vector<int> expr_depths_, type_depths_, statement_depths_;
+};
+
+}  // namespace cgraph::syntax
+
+#endif  // CGRAPH_COMPILER_SYNTAX_BUILD_BUILDER_H_

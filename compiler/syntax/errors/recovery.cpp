@@ -1,0 +1,127 @@
+#include "compiler/syntax/errors/recovery.h"
+
+namespace cgraph::syntax {
+namespace {
+
+bool Opens(size_t type) {
+  return type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::LBRACE;
+}
+bool Closes(size_t type) {
+  return type == Lexer::RPAREN || type == Lexer::RBRACKET || type == Lexer::RBRACE;
+}
+
+bool BeginsStatement(size_t type) {
+  switch (type) {
+    case Lexer::LET:
+    case Lexer::VAR:
+    case Lexer::FOR:
+    case Lexer::IF:
+    case Lexer::RETURN:
+    case Lexer::SEMICOLON:
+      return true;
+    default:
+      return IsName(type);
+  }
+}
+
+// A place where a statement can be taken up again. A name or an `if` may also stand inside an
+// expression, so they count only at the beginning of a line.
+bool ResumesStatement(const Lexeme& lexeme) {
+  if (lexeme.type == Lexer::RBRACE) return true;
+  if (!BeginsStatement(lexeme.type)) return false;
+  return lexeme.first_on_line || !(IsName(lexeme.type) || lexeme.type == Lexer::IF);
+}
+
+size_t RuleOf(antlr4::Parser* parser) { return parser->getContext()->getRuleIndex(); }
+
+}  // namespace
+
+void Recovery::reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) {
+  if (in_error_) return;
+  in_error_ = true;
+  error_at_ = error.getOffendingToken()->getTokenIndex();
+  // When prediction fails ahead of where it began, what was expected there is not known.
+  antlr4::misc::IntervalSet expected;
+  if (error_at_ == window_.index()) expected = error.getExpectedTokens();
+  ReportUnexpected(window_.lexemes(), error_at_, expected, RuleOf(parser), errors_);
+}
+
+void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
+  const antlr4::ParserRuleContext* context = parser->getContext();
+  const size_t begin = context->start->getTokenIndex();
+  switch (context->getRuleIndex()) {
+    case Grammar::RuleStatement:
+      SkipStatement(begin, std::max(error_at_, window_.index()));
+      break;
+    case Grammar::RuleMember:
+      SkipMember(begin);
+      break;
+    case Grammar::RuleItem:
+      SkipToDeclaration();
+      break;
+    default:
+      std::rethrow_exception(error);
+  }
+  in_error_ = false;
+}
+
+// Called at every loop; only the loops over statements and over members are ours to keep going.
+void Recovery::sync(antlr4::Parser* parser) {
+  const size_t rule = RuleOf(parser);
+  if (rule != Grammar::RuleBlock && rule != Grammar::RuleMembers) return;
+  while (true) {
+    const size_t at = window_.index();
+    const size_t type = window_.lexemes()[at].type;
+    if (type == Lexer::RBRACE || type == antlr4::Token::EOF) return;
+    if (rule == Grammar::RuleBlock) {
+      if (BeginsStatement(type)) return;
+      ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
+      SkipStatement(at, at);
+    } else {
+      if (StartsMember(window_.lexemes(), at)) return;
+      ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
+      SkipMember(at);
+    }
+  }
+}
+
+void Recovery::SkipStatement(size_t begin, size_t error_at) {
+  const Lexemes& lexemes = window_.lexemes();
+  int depth = 0;
+  size_t at = begin;
+  for (; lexemes[at].type != antlr4::Token::EOF; ++at) {
+    const Lexeme& lexeme = lexemes[at];
+    if (depth == 0 && at > begin && at >= error_at && ResumesStatement(lexeme)) break;
+    if (depth == 0 && lexeme.type == Lexer::RBRACE) break;
+    if (Opens(lexeme.type)) ++depth;
+    if (Closes(lexeme.type)) --depth;
+  }
+  window_.seek(at);
+}
+
+void Recovery::SkipMember(size_t begin) {
+  const Lexemes& lexemes = window_.lexemes();
+  int depth = 0;
+  size_t at = begin;
+  for (; lexemes[at].type != antlr4::Token::EOF; ++at) {
+    if (depth == 0 && at > begin && StartsMember(lexemes, at)) break;
+    if (depth == 0 && lexemes[at].type == Lexer::RBRACE) break;
+    if (Opens(lexemes[at].type)) ++depth;
+    if (Closes(lexemes[at].type)) --depth;
+  }
+  window_.seek(at);
+}
+
+void Recovery::SkipToDeclaration() {
+  const Lexemes& lexemes = window_.lexemes();
+  int depth = 0;
+  size_t at = window_.index();
+  for (; lexemes[at].type != antlr4::Token::EOF; ++at) {
+    if (depth <= 0 && StartsDeclaration(lexemes, at)) break;
+    if (Opens(lexemes[at].type)) ++depth;
+    if (Closes(lexemes[at].type)) --depth;
+  }
+  window_.seek(at);
+}
+
+}  // namespace cgraph::syntax
