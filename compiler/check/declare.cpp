@@ -27,40 +27,22 @@ class Declarer {
   void Visit(const syntax::ImportDecl&, Range) {}
 
   void Visit(const syntax::ConstDecl& decl, Range) {
-    Const row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    ConstId id = checker_.program.consts.Add(std::move(row));
-    checker_.consts.Add({&module_, &decl});
+    const ConstId id = AddRow(checker_.program.consts, checker_.consts, decl);
     checker_.const_types.Add(Static());
     checker_.const_uses.Add({});
     AddName(decl.name, {id, decl.name.range});
   }
 
   void Visit(const syntax::FnDecl& decl, Range) {
-    Fn row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    FnId id = checker_.program.fns.Add(std::move(row));
-    checker_.fns.Add({&module_, &decl});
-    AddName(decl.name, {id, decl.name.range});
+    AddName(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range});
   }
 
   void Visit(const syntax::OpDecl& decl, Range) {
-    Op row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    OpId id = checker_.program.ops.Add(std::move(row));
-    checker_.ops.Add({&module_, &decl});
-    AddName(decl.name, {id, decl.name.range});
+    AddName(decl.name, {AddRow(checker_.program.ops, checker_.ops, decl), decl.name.range});
   }
 
   void Visit(const syntax::ActorDecl& decl, Range) {
-    Actor row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    ActorId id = checker_.program.actors.Add(std::move(row));
-    checker_.actors.Add({&module_, &decl});
+    const ActorId id = AddRow(checker_.program.actors, checker_.actors, decl);
     AddName(decl.name, {id, decl.name.range});
     for (const syntax::StateDecl& state : decl.states) DeclareState(id, state);
     std::map<std::string, Range> names;
@@ -68,12 +50,8 @@ class Declarer {
   }
 
   void DeclareState(ActorId actor, const syntax::StateDecl& decl) {
-    State row;
-    row.name = decl.name.text;
-    row.actor = actor;
-    row.range = decl.name.range;
-    StateId id = checker_.program.states.Add(std::move(row));
-    checker_.states.Add({&module_, &decl});
+    const StateId id = AddRow(checker_.program.states, checker_.states, decl);
+    checker_.program.states[id].actor = actor;
     auto [first, added] = checker_.state_names.emplace(std::pair(actor, decl.name.text), id);
     if (!added) ReportTwice(decl.name, checker_.program.states[first->second].range);
     checker_.program.actors[actor].states.push_back(id);
@@ -81,41 +59,23 @@ class Declarer {
 
   void DeclareMethod(ActorId actor, const syntax::MethodDecl& decl,
                      std::map<std::string, Range>& names) {
-    Method row;
-    row.name = decl.name.text;
-    row.actor = actor;
-    row.range = decl.name.range;
-    MethodId id = checker_.program.methods.Add(std::move(row));
-    checker_.methods.Add({&module_, &decl});
+    const MethodId id = AddRow(checker_.program.methods, checker_.methods, decl);
+    checker_.program.methods[id].actor = actor;
     auto [first, added] = names.emplace(decl.name.text, decl.name.range);
     if (!added) ReportTwice(decl.name, first->second);
     checker_.program.actors[actor].methods.push_back(id);
   }
 
   void Visit(const syntax::PlaceDecl& decl, Range) {
-    Place row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    PlaceId id = checker_.program.places.Add(std::move(row));
-    checker_.places.Add({&module_, &decl});
-    AddName(decl.name, {id, decl.name.range});
+    AddName(decl.name, {AddRow(checker_.program.places, checker_.places, decl), decl.name.range});
   }
 
   void Visit(const syntax::GraphDecl& decl, Range) {
-    Graph row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    GraphId id = checker_.program.graphs.Add(std::move(row));
-    checker_.graphs.Add({&module_, &decl});
-    AddName(decl.name, {id, decl.name.range});
+    AddName(decl.name, {AddRow(checker_.program.graphs, checker_.graphs, decl), decl.name.range});
   }
 
   void Visit(const syntax::TransportDecl& decl, Range) {
-    NamedTransport row;
-    row.name = decl.name.text;
-    row.range = decl.name.range;
-    TransportId id = checker_.program.transports.Add(std::move(row));
-    checker_.transports.Add({&module_, &decl});
+    const TransportId id = AddRow(checker_.program.transports, checker_.transports, decl);
     if (ParseTransport(decl.name.text)) {
       checker_.diagnostics.Report(
           Code::kE0318, decl.name.range,
@@ -129,6 +89,16 @@ class Declarer {
     checker_.diagnostics.Report(
         Code::kE0714, range, "a topology is not in the language yet; `--profile` gives costs");
     AddName(decl.name, {Refused(), decl.name.range});
+  }
+
+  // A row with nothing but its name, and where it was written.
+  template <typename Id, typename Row, typename Decl>
+  Id AddRow(Table<Id, Row>& rows, Table<Id, Written<Decl>>& written, const Decl& decl) {
+    Row row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    written.Add({&module_, &decl});
+    return rows.Add(std::move(row));
   }
 
   void AddName(const syntax::Name& name, Symbol symbol) {

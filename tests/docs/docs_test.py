@@ -69,7 +69,7 @@ class Document:
 
     def fail(self, where, what):
         line = where.string.count("\n", 0, where.start()) + 1
-        self.failures.append(f"{self.path.relative_to(ROOT)}:{line}: {what}")
+        self.failures.append(f"{os.path.relpath(self.path, ROOT)}:{line}: {what}")
 
     def block(self, match):
         marker, language, body = match["marker"] or "", match["language"], match["body"]
@@ -164,6 +164,31 @@ class Document:
                 self.fail(match, f"there is no {match[1]}")
 
 
+# Each stands for what this test must find; the last two would be updated.
+PLANTED = [
+    "```cgraph\ngraph g(x: f32[2]) -> f32[3] { return x }\n```\n",
+    "<!-- refused: E0301 -->\n```cgraph\nconst A = 1\n```\n",
+    "<!-- part of: README.md -->\n```cgraph\nconst NOWHERE = 1\n```\n",
+    "<!-- no marker -->\n```cgraph\nconst A = 1\n```\n",
+    "```console\nno command\n```\n",
+    "<!-- generated: nothing -->\n<!-- end of nothing -->\n",
+    "[a link](nowhere.md)\n",
+    "```console\n$ echo other\nthis\n```\n",
+    "```cgraph\nconst  A=1\n```\n",
+]
+
+
+def self_test(tools):
+    for planted in PLANTED:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "planted.md"
+            path.write_text(planted)
+            document = Document(path, tools, folder)
+            if document.wanted() == planted and not document.failures:
+                sys.exit(f"self-test: nothing was found in\n{planted}")
+    return len(PLANTED)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
@@ -172,6 +197,7 @@ def main():
     options = parser.parse_args()
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
+    planted = self_test(tools)
     counts, failures = {}, []
     documents = [p for p in ROOT.rglob("*.md") if "build" not in p.relative_to(ROOT).parts]
     for path in sorted(documents):
@@ -188,11 +214,11 @@ def main():
             print(f"{path.relative_to(ROOT)}: updated")
         else:
             failures.append(f"{path.relative_to(ROOT)}: line {first_difference(path, wanted)}: "
-                            "not what "
-                            "its command prints (docs_test.py --update rewrites it)")
+                            "not what its command prints (docs_test.py --update rewrites it)")
     print("".join(failure + "\n" for failure in failures), end="")
     told = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    print(f"documents: {len(documents)} files, {told} checked, {len(failures)} failed")
+    print(f"documents: {len(documents)} files, {told} checked, {len(failures)} failed; "
+          f"{planted} planted cases")
     sys.exit(1 if failures or not all(counts.values()) else 0)
 
 

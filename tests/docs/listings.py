@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import subprocess
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -146,7 +147,8 @@ def dtypes():
 
 
 def keyword_list(tools):
-    return f"\n`{' '.join(keywords())}`, and the dtypes `{' '.join(dtypes())}`.\n\n"
+    told = f"`{' '.join(keywords())}`, and the dtypes `{' '.join(dtypes())}`."
+    return f"\n{textwrap.fill(told, 100, break_on_hyphens=False)}\n\n"
 
 
 LIMIT = re.compile(r"constexpr \w+ k(Max\w+) = ([^;]+);(?:\s*// (.*))?")

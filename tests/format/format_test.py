@@ -215,7 +215,8 @@ def main():
             for old, new, text in zip(laid_out, fmt.all(mangled, "mangled"), mangled):
                 expect(old == new, f"the layout depends on line breaks\n{difference(old, new)}")
         whole_repository(fmt, sources)
-    print(f"format: {len(sources)} sources, {len(parsed)} of them parse, {expectations.checks} checks")
+    print(f"format: {len(sources)} sources, {len(parsed)} of them parse, {expectations.checks} "
+          f"checks")
 
 
 if __name__ == "__main__":

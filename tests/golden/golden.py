@@ -123,6 +123,50 @@ def expect_output(cgc, path, lines):
     return result
 
 
+# Cases with something wrong in each: a message, a code, a diagnostic too many, and one too few;
+# what a command prints.
+PLANTED = {
+    "fail_message": ["const A = B", "//! E0301 error `B`: `B` is not declare"],
+    "fail_code": ["const A = B", "//! E0302 error `B`: `B` is not declared"],
+    "fail_many": ["const A = B", "//! E0301 error `B`: `B` is not declared",
+                  "//! E0302 error: too"],
+    "fail_few": ["const A = B"],
+    "program_output": ["// RUN: cgc check FILE --emit program", "const A = 1", "",
+                       "//> const A = 2"],
+}
+
+
+def self_test(cgc):
+    for name, lines in PLANTED.items():
+        make = expect_diagnostics if name.startswith("fail_") else expect_output
+        try:
+            wanted = make(cgc, pathlib.Path(f"{name}.cgraph"), lines)
+        except AssertionError:
+            continue
+        if wanted == lines:
+            sys.exit(f"self-test: nothing was found in {name}")
+    right = PLANTED["fail_few"] + ["//! E0301 error `B`: `B` is not declared"]
+    if expect_diagnostics(cgc, pathlib.Path("fail_right.cgraph"), right) != right:
+        sys.exit("self-test: what is right was refused")
+    if not coverage_faults({"E1", "E2"}, {"E1"}, {}) or not coverage_faults({"E1"}, {"E1"},
+                                                                            {"E1": "x"}):
+        sys.exit("self-test: a code that no case shows, or one that is excused in vain, is not "
+                 "found")
+    return len(PLANTED) + 3
+
+
+def coverage_faults(codes, shown, excused):
+    faults = [f"{code}: no case shows it, and uncovered.txt does not excuse it"
+              for code in sorted(codes - shown - set(excused))]
+    faults += [f"{code}: excused by uncovered.txt, but a case shows it"
+               for code in sorted(shown & set(excused))]
+    faults += [f"{code}: in uncovered.txt, but not in the catalogue"
+               for code in sorted(set(excused) - codes)]
+    faults += [f"{code}: uncovered.txt gives no reason"
+               for code in sorted(excused) if not excused[code]]
+    return faults
+
+
 def check_coverage():
     """Whether each code of the catalogue is shown by a case or excused, and not both."""
     codes = set(re.findall(r"^DIAGNOSTIC\((\w+),", CATALOGUE.read_text(), re.MULTILINE))
@@ -134,14 +178,7 @@ def check_coverage():
         if line and not line.startswith("#"):
             code, _, reason = line.partition(" ")
             excused[code] = reason.strip()
-    faults = [f"{code}: no case shows it, and uncovered.txt does not excuse it"
-              for code in sorted(codes - shown - set(excused))]
-    faults += [f"{code}: excused by uncovered.txt, but a case shows it"
-               for code in sorted(shown & set(excused))]
-    faults += [f"{code}: in uncovered.txt, but not in the catalogue"
-               for code in sorted(set(excused) - codes)]
-    faults += [f"{code}: uncovered.txt gives no reason"
-               for code in sorted(excused) if not excused[code]]
+    faults = coverage_faults(codes, shown, excused)
     for fault in faults:
         print(fault)
     print(f"codes: {len(codes)}, {len(shown & codes)} shown by cases, {len(excused)} excused, "
@@ -156,6 +193,7 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
 
+    planted = self_test(options.cgc)
     checked, failed = 0, 0
     for path in sorted(CASES.glob("*.cgraph")):
         if options.names and path.stem not in options.names:
@@ -181,7 +219,7 @@ def main():
             print(f"  now:    {got}")
         for old in (line for line in lines if line not in wanted):
             print(f"  before: {old}")
-    print(f"golden: {checked} files checked, {failed} failed")
+    print(f"golden: {checked} files checked, {failed} failed; {planted} planted cases")
     covered = bool(options.names) or check_coverage()
     sys.exit(1 if failed or not checked or not covered else 0)
 
