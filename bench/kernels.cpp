@@ -109,7 +109,8 @@ struct Ours {
     std::iota(operands.begin(), operands.end(), 0);
     return operands;
   }
-  static void AddPrimitive(const Step& step, const std::vector<std::pair<const char*, int64_t>>& ints,
+  static void AddPrimitive(const Step& step,
+                           const std::vector<std::pair<const char*, int64_t>>& ints,
                            plan::Kernel& kernel) {
     kernel.body.push_back(std::make_unique<plan::Primitive>());
     plan::Primitive& primitive = *kernel.body.back();

@@ -42,8 +42,8 @@ Result<int64_t> Csv::Whole(size_t row, size_t column, int64_t most) const {
   const auto [stopped, error] = std::from_chars(field.data(), end, value);
   if (error != std::errc() || stopped != end || value < 0 || value > most) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("{}:{}: `{}` is no {}: a whole number from 0 to {} belongs there", path,
-                              lines[row], field, columns[column], most));
+                  fmt::format("{}:{}: `{}` is no {}: a whole number from 0 to {} belongs there",
+                              path, lines[row], field, columns[column], most));
   }
   return value;
 }

@@ -41,7 +41,8 @@ struct DeviceTimes {
 };
 
 struct Simulation {
-  std::vector<std::string> stuck;  // lanes that wait for ever and for what; then nothing else is set
+  // lanes that wait for ever and for what; then nothing else is set
+  std::vector<std::string> stuck;
   uint32_t executions = 0;
   uint64_t makespan = 0;
   uint64_t longest_path = 0;       // of data and state dependencies

@@ -107,8 +107,8 @@ std::vector<BufferId> Overwritable(const Schedule& schedule, const graph::Graph&
     if (schedule.replicas[step.outputs[output]].buffer != buffer) continue;
     const Replica& read = schedule.replicas[step.inputs[operand]];
     const Buffer& owner = schedule.buffers[read.buffer];
-    const bool alike = owner.space == Space::kSlot && owner.bytes == schedule.buffers[buffer].bytes &&
-                       read.offset == 0;
+    const bool alike = owner.space == Space::kSlot &&
+                       owner.bytes == schedule.buffers[buffer].bytes && read.offset == 0;
     const auto readers =
         std::count_if(step.inputs.begin(), step.inputs.end(), lies_in(read.buffer)) +
         std::count_if(step.extents.begin(), step.extents.end(), lies_in(read.buffer));

@@ -48,7 +48,8 @@ class SchedulePrinter {
  private:
   std::string LaneName(schedule::LaneId id) const {
     const schedule::Lane& lane = schedule_.lanes[id];
-    const std::string name = DeviceName(module_.devices[lane.device]) + " " + LaneKindName(lane.kind);
+    const std::string name =
+        DeviceName(module_.devices[lane.device]) + " " + LaneKindName(lane.kind);
     return lane.peer.valid() ? name + " " + DeviceName(module_.devices[lane.peer]) : name;
   }
 

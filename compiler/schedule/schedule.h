@@ -13,9 +13,10 @@
 // The result is an order of the graph's own ids, not a representation of its own.
 //
 // Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
-// byte for byte, on every machine. Every instruction works for the execution of its round (all lags are 0); what lets
-// `inflight` executions run at once is that lanes drift apart, each slot buffer having that many
-// copies, and that takes and gives have lanes of their own, so that no give holds up a take.
+// byte for byte, on every machine. Every instruction works for the execution of its round (all lags
+// are 0); what lets `inflight` executions run at once is that lanes drift apart, each slot buffer
+// having that many copies, and that takes and gives have lanes of their own, so that no give holds
+// up a take.
 #ifndef CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
 #define CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
 

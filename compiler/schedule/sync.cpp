@@ -1,7 +1,7 @@
 // Synchronise: the waits between lanes.
 //
-// Lanes and transfers keep most dependencies by themselves; a wait is added for what is left, latest
-// first, so that what one wait implies through others needs none of its own.
+// Lanes and transfers keep most dependencies by themselves; a wait is added for what is left,
+// latest first, so that what one wait implies through others needs none of its own.
 #include <algorithm>
 
 #include "compiler/schedule/clocks.h"

@@ -300,7 +300,8 @@ def deadlines(run):
     # So does a kernel that never returns: with one worker it holds the thread that waits for it.
     for workers in ("1", "2"):
         start = time.monotonic()
-        out, error = run.graph("nap", "--input", "ms=1000000000", "--workers", workers, "--timeout", "1",
+        out, error = run.graph("nap", "--input", "ms=1000000000", "--workers", workers, "--timeout",
+                               "1",
                                "--json", status=1)
         expect(time.monotonic() - start < 10, "--timeout ends a kernel that never returns")
         says(error, "nothing has moved for 1 s", "a.nap", "is running")

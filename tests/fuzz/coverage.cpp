@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#define NOT_COVERED __attribute__((no_sanitize_coverage, no_sanitize_address, no_sanitize_undefined))
+#define NOT_COVERED \
+  __attribute__((no_sanitize_coverage, no_sanitize_address, no_sanitize_undefined))
 
 extern "C" {
 void __sanitizer_cov_8bit_counters_init(uint8_t* begin, uint8_t* end);

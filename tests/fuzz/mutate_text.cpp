@@ -82,7 +82,9 @@ class Mutator {
       const char c = tokens[i][0];
       if (c == '(' || c == '[' || c == '{') ++depth;
       if (c == ')' || c == ']' || c == '}') --depth;
-      if (depth < 0 || (depth == 0 && i > begin && tokens[i].find('\n') != tokens[i].npos)) return i;
+      if (depth < 0 || (depth == 0 && i > begin && tokens[i].find('\n') != tokens[i].npos)) {
+        return i;
+      }
       if (depth == 0 && i > begin && (c == ')' || c == ']' || c == '}')) return i + 1;
     }
     return tokens.size();

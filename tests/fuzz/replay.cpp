@@ -3,8 +3,8 @@
 //
 //   replay [-v] [--changed COUNT] FILE|FOLDER...
 //
-// The input that is being tried lies in ./replay_TARGET.input until it is done, for the one that crashes
-// or hangs; -v says how long each took. Fails where there is no input.
+// The input that is being tried lies in ./replay_TARGET.input until it is done, for the one that
+// crashes or hangs; -v says how long each took. Fails where there is no input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -122,6 +122,7 @@ int main(int argc, char** argv) {
   for (int64_t i = 0; i < changed; ++i) {
     trials.Try(Changed(inputs, random), "changed " + std::to_string(i));
   }
-  std::printf("%zu inputs replayed, %ld changed ones tried\n", inputs.size(), static_cast<long>(changed));
+  std::printf("%zu inputs replayed, %ld changed ones tried\n", inputs.size(),
+              static_cast<long>(changed));
   return 0;
 }

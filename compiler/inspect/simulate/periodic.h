@@ -17,7 +17,8 @@ namespace cgraph {
 
 // Times are picoseconds; a plan may state any, so sums stop at the largest.
 inline uint64_t AddTimes(uint64_t a, uint64_t b) {
-  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max() : a + b;
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
 }
 
 class PeriodicGraph {

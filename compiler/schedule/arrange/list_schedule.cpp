@@ -162,7 +162,9 @@ class Walk {
     if (queue.kinds.empty() || policy_.limits.empty()) return false;
     for (const LaneLimit& limit : policy_.limits[queue.lanes[0]]) {
       int64_t change = 0;
-      for (uint32_t kind : queue.kinds) change += (kind == limit.minuend) - (kind == limit.subtrahend);
+      for (uint32_t kind : queue.kinds) {
+        change += (kind == limit.minuend) - (kind == limit.subtrahend);
+      }
       const size_t minuend = Count(queue, limit.minuend);
       const int64_t difference =
           started_[minuend] - started_[Count(queue, limit.subtrahend)] + change;

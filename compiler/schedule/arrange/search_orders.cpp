@@ -49,9 +49,9 @@ class OrderSearch {
       Move(from, to);
       const Cost cost = Evaluate();
       const double rest = 1 - static_cast<double>(before - budget_.left()) / all;
-      const auto slack = static_cast<uint64_t>(
-          std::max(0.0, -heat * rest * rest *
-                            std::log((static_cast<double>(random_.Below(1 << 20)) + 1) / (1 << 20))));
+      const auto slack = static_cast<uint64_t>(std::max(
+          0.0, -heat * rest * rest *
+                   std::log((static_cast<double>(random_.Below(1 << 20)) + 1) / (1 << 20))));
       if (cost < now || cost.goal <= now.goal + slack) {
         now = cost;
         if (cost < best_.cost) Keep(cost);

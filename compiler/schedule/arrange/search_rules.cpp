@@ -118,9 +118,10 @@ class RuleSearch {
     Bounds bounds;
     for (int64_t i = 0; i < lanes; ++i) {
       const int64_t along = knobs.flat ? lanes : lanes - i;
-      bounds.ahead.push_back(knobs.ahead_slope == kUnbounded
-                                 ? kUnbounded
-                                 : std::max(int64_t{1}, knobs.ahead_slope * along / 100 + knobs.ahead));
+      bounds.ahead.push_back(
+          knobs.ahead_slope == kUnbounded
+              ? kUnbounded
+              : std::max(int64_t{1}, knobs.ahead_slope * along / 100 + knobs.ahead));
       bounds.behind.push_back(knobs.behind_slope == kUnbounded ? kUnbounded
                                                                : knobs.behind_slope * i / 100);
     }

@@ -15,7 +15,8 @@ void AddAtCaller(Work& work, OpId id) {
   const Step::Place place{.call = work.facts.PlaceOf(id), .consumer = id.index};
   std::vector<ReplicaId> inputs, staged;
   for (const graph::Use& use : op.operands) {
-    inputs.push_back(work.values.Reach({.value = use.value, .via = Transport::kAuto}, kCaller, place));
+    inputs.push_back(
+        work.values.Reach({.value = use.value, .via = Transport::kAuto}, kCaller, place));
   }
   for (ValueId result : op.results) {
     staged.push_back(work.tables.AddReplica(result, Space::kSlot, kCaller));
@@ -23,7 +24,8 @@ void AddAtCaller(Work& work, OpId id) {
   std::vector<ReplicaId> touched = inputs;
   touched.insert(touched.end(), staged.begin(), staged.end());
   std::vector<ReplicaId> extents = work.values.Extents(touched, kCaller, id.index);
-  Step& step = work.tables.AddStep(Step::kCall, work.tables.LaneOf(kCaller, LaneKind::kCompute), place);
+  Step& step =
+      work.tables.AddStep(Step::kCall, work.tables.LaneOf(kCaller, LaneKind::kCompute), place);
   step.op = id;
   step.call = op.call;
   step.inputs = std::move(inputs);

@@ -84,7 +84,8 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
   return target;
 }
 
-void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to, const TransportChoice& choice) {
+void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to,
+                      const TransportChoice& choice) {
   if (!edges_.insert({use.value, to, use.via}).second) return;
   schedule_.edges.push_back({use.value, from, to, use.via, choice.transport, choice.reason});
 }
@@ -103,7 +104,8 @@ ReplicaId Values::CopyThroughHost(ReplicaId source, DeviceId from, DeviceId to, 
   const ReplicaId target = tables_.AddReplica(value, space, to);
   const bool out = facts_.IsGpu(from) && !facts_.IsGpu(to);
   AddCopy(source, target,
-          out ? tables_.LaneOf(from, LaneKind::kCopyOut) : tables_.LaneOf(to, LaneKind::kCopyIn), place);
+          out ? tables_.LaneOf(from, LaneKind::kCopyOut) : tables_.LaneOf(to, LaneKind::kCopyIn),
+          place);
   return target;
 }
 

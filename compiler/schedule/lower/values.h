@@ -1,5 +1,5 @@
-// Where values lie: at their homes, and as replicas wherever else they are read. Who asks for a value
-// somewhere gets a replica there, and the steps that bring it are added once.
+// Where values lie: at their homes, and as replicas wherever else they are read. Who asks for a
+// value somewhere gets a replica there, and the steps that bring it are added once.
 #ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_VALUES_H_
 #define CGRAPH_COMPILER_SCHEDULE_LOWER_VALUES_H_
 

@@ -102,8 +102,10 @@ struct DnnlProduct {
 template <typename T>
 struct IntegerProduct {
   void operator()(const Shape& shape, const T* a, const T* b, T* c) const {
-    const int64_t a_row = shape.transpose_a ? 1 : shape.k, a_column = shape.transpose_a ? shape.m : 1;
-    const int64_t b_row = shape.transpose_b ? 1 : shape.n, b_column = shape.transpose_b ? shape.k : 1;
+    const int64_t a_row = shape.transpose_a ? 1 : shape.k,
+                  a_column = shape.transpose_a ? shape.m : 1;
+    const int64_t b_row = shape.transpose_b ? 1 : shape.n,
+                  b_column = shape.transpose_b ? shape.k : 1;
     std::memset(c, 0, sizeof(T) * static_cast<size_t>(shape.m * shape.n));
     for (int64_t i = 0; i < shape.m; ++i) {
       for (int64_t l = 0; l < shape.k; ++l) {
@@ -212,7 +214,8 @@ Status CheckMatmul(const Request& request, bool transpose_a, bool transpose_b) {
     CGRAPH_RETURN_IF_ERROR(ExpectBroadcast(request, batch, result));
     for (int i = type->rank - 2; i < type->rank; ++i) {
       if (type->dims[i] > INT_MAX) {
-        return Invalid(request, fmt::format("{} has a dimension above {}", TypeText(*type), INT_MAX));
+        return Invalid(request,
+                       fmt::format("{} has a dimension above {}", TypeText(*type), INT_MAX));
       }
     }
   }
@@ -232,7 +235,9 @@ bool MayFold(const OperandType& a, const OperandType& c, bool transpose_a) {
 int64_t Rows(const OperandType& c) {
   int64_t rows = 1;
   for (int i = 0; i < c.rank - 1; ++i) {
-    if (__builtin_mul_overflow(rows, c.dims[i], &rows) || rows > INT_MAX) return int64_t{INT_MAX} + 1;
+    if (__builtin_mul_overflow(rows, c.dims[i], &rows) || rows > INT_MAX) {
+      return int64_t{INT_MAX} + 1;
+    }
   }
   return rows;
 }
@@ -249,7 +254,9 @@ Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
 std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
                                      bool may_fold) {
   for (const OperandType& type : {request.inputs[0], request.inputs[1]}) {
-    if (std::any_of(type.dynamic, type.dynamic + type.rank, [](bool d) { return d; })) return nullptr;
+    if (std::any_of(type.dynamic, type.dynamic + type.rank, [](bool d) { return d; })) {
+      return nullptr;
+    }
   }
   const OperandType& b = request.inputs[1];
   const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
@@ -309,7 +316,8 @@ KernelResult MakeMatmul(const Request& request) {
       }
     }
     if constexpr (kIsHalf<T>) {
-      keep(HalfProduct<T>(blas->sgemm, HalfLoopsOf(dtype), MostOf(request, *transpose_a, may_fold)));
+      keep(
+          HalfProduct<T>(blas->sgemm, HalfLoopsOf(dtype), MostOf(request, *transpose_a, may_fold)));
     } else if constexpr (std::is_same_v<T, float>) {
       keep(BlasProduct<T>{blas->sgemm});
     } else if constexpr (std::is_same_v<T, double>) {

@@ -132,7 +132,8 @@ KernelResult MakeUpdate(const Request& request) {
   for (const OperandType& at : request.inputs.subspan(2)) {
     CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
   }
-  if (part.rank != into.rank || part.dtype != into.dtype || request.outputs[0].dtype != into.dtype) {
+  if (part.rank != into.rank || part.dtype != into.dtype ||
+      request.outputs[0].dtype != into.dtype) {
     return Invalid(request, fmt::format("{} is no part of {}", TypeText(part), TypeText(into)));
   }
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {

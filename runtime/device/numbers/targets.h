@@ -1,6 +1,6 @@
 // One loop, compiled for several instruction sets, the widest of which is chosen when a kernel is
-// made: the binary runs on any x86-64. A product and a sum are fused only where the code says so (the
-// build forbids contraction), so that a loop gives the same bits on all of them.
+// made: the binary runs on any x86-64. A product and a sum are fused only where the code says so
+// (the build forbids contraction), so that a loop gives the same bits on all of them.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_TARGETS_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_TARGETS_H_
 

@@ -19,8 +19,12 @@ constexpr int64_t kTile = 512;  // elements
 
 void Spread(const void* element, int64_t bytes, void* to, int64_t count) {
   switch (bytes) {
-    case 1: std::fill_n(static_cast<uint8_t*>(to), count, *static_cast<const uint8_t*>(element)); break;
-    case 4: std::fill_n(static_cast<uint32_t*>(to), count, *static_cast<const uint32_t*>(element)); break;
+    case 1:
+      std::fill_n(static_cast<uint8_t*>(to), count, *static_cast<const uint8_t*>(element));
+      break;
+    case 4:
+      std::fill_n(static_cast<uint32_t*>(to), count, *static_cast<const uint32_t*>(element));
+      break;
     default: std::fill_n(static_cast<uint64_t*>(to), count, *static_cast<const uint64_t*>(element));
   }
 }

@@ -141,7 +141,8 @@ class FusedKernel final : public Kernel {
     for (const Moving& moving : moving_) {
       if (!moving.first) continue;
       const char* next = moving.tile->as<char>() + moving.bytes;
-      for (int64_t at = moving.bytes * s / steps; at < moving.bytes * (s + 1) / steps; at += kLine) {
+      for (int64_t at = moving.bytes * s / steps; at < moving.bytes * (s + 1) / steps;
+           at += kLine) {
         __builtin_prefetch(next + at);
       }
     }
@@ -185,8 +186,9 @@ class Maker {
 
  private:
   Status CheckShape() const {
-    if (kernel_.body.empty() || kernel_.body.size() > kMostSteps || request_.inputs.size() > kMostInputs ||
-        kernel_.temporaries.size() >= kMostSteps || request_.outputs.size() != 1) {
+    if (kernel_.body.empty() || kernel_.body.size() > kMostSteps ||
+        request_.inputs.size() > kMostInputs || kernel_.temporaries.size() >= kMostSteps ||
+        request_.outputs.size() != 1) {
       return Invalid(request_, fmt::format("a fused kernel has 1 to {} steps, at most {} operands "
                                            "and one result",
                                            kMostSteps, kMostInputs));

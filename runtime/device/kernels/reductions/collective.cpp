@@ -32,7 +32,9 @@ uint64_t PartBytes(const Collected& c, size_t tensor, std::span<const Tensor> in
 }
 
 Status CheckCounts(const Request& request, const Collected& c) {
-  const auto expected = [&](Kind::Who who) -> size_t { return who == Kind::kAll ? c.share.members : 1; };
+  const auto expected = [&](Kind::Who who) -> size_t {
+    return who == Kind::kAll ? c.share.members : 1;
+  };
   if (c.tensors == 0 || c.kind.in == Kind::kNobody ||
       request.inputs.size() != expected(c.kind.in) * c.tensors ||
       request.outputs.size() != expected(c.kind.out) * c.tensors) {
@@ -46,7 +48,8 @@ Status CheckCounts(const Request& request, const Collected& c) {
 KernelResult MakeCollective(const Request& request) {
   auto name = TextAttribute(request, "kind"), reduction = TextAttribute(request, "reduction");
   auto members = IntAttribute(request, "members"), root = IntAttribute(request, "root");
-  for (const Status& status : {name.status(), reduction.status(), members.status(), root.status()}) {
+  for (const Status& status :
+       {name.status(), reduction.status(), members.status(), root.status()}) {
     if (!status.ok()) return status;
   }
   const Kind* kind = plan::FindCollective(*name);

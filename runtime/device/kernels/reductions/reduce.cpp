@@ -27,7 +27,9 @@ struct SumOf {
 };
 template <typename T>
 struct MeanOf : SumOf<T> {
-  static T End(Sum<T> sum, int64_t count) { return static_cast<T>(sum / static_cast<Sum<T>>(count)); }
+  static T End(Sum<T> sum, int64_t count) {
+    return static_cast<T>(sum / static_cast<Sum<T>>(count));
+  }
 };
 template <typename T, typename Extremum, bool least>
 struct ExtremeOf {

@@ -81,7 +81,8 @@ class RowKernel final : public Kernel {
   }
 
  private:
-  // `count` rows of which the first begins at element `first`; `in` has the operands that all share.
+  // `count` rows of which the first begins at element `first`; `in` has the operands that all
+  // share.
   void RunRows(std::span<const Tensor> inputs, const Tensor& out, const RowAccess<T>& access,
                const C** in, int64_t first, int64_t count, int64_t along) {
     const auto rows = static_cast<size_t>(rows_);
@@ -107,7 +108,8 @@ class RowKernel final : public Kernel {
     return workspace;
   }
 
-  static constexpr int64_t kBatch = 2048;  // elements: the operands together fit the first-level cache
+  // elements: the operands together fit the first-level cache
+  static constexpr int64_t kBatch = 2048;
   RowFunction<C> function_;
   int rows_, dim_;
   double epsilon_;

@@ -179,7 +179,9 @@ KernelResult MakeCrossEntropyOf(const Request& request, bool gradient) {
 
 KernelResult MakeSoftmax(const Request& request) { return MakeAlong<SoftmaxRow>(request, 1); }
 KernelResult MakeLogSoftmax(const Request& request) { return MakeAlong<LogSoftmaxRow>(request, 1); }
-KernelResult MakeSoftmaxGrad(const Request& request) { return MakeAlong<SoftmaxGradRow>(request, 2); }
+KernelResult MakeSoftmaxGrad(const Request& request) {
+  return MakeAlong<SoftmaxGradRow>(request, 2);
+}
 KernelResult MakeLogSoftmaxGrad(const Request& request) {
   return MakeAlong<LogSoftmaxGradRow>(request, 2);
 }
