@@ -176,9 +176,10 @@ Command AddVerifyCommand(CLI::App& cgc) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = cgc.add_subcommand("verify", "prove a plan, or say why it is refused");
   command->add_option("PLAN", flags->plan, "the .cgplan file")->required();
-  command->add_option("--capacity", flags->capacity,
-                      "prove for channels that hold N messages (0: rendezvous), and say which is the "
-                      "smallest safe capacity")
+  command
+      ->add_option("--capacity", flags->capacity,
+                   "prove for channels that hold N messages (0: rendezvous), and say which is the "
+                   "smallest safe capacity")
       ->type_name("N");
   AddOutputFlags(*command, flags->output);
   return [flags] { return RunVerify(*flags); };

@@ -1,5 +1,5 @@
-// What a kernel of several primitives may hold. The compiler fuses no more, and the runtime takes no
-// more: its temporaries lie in a tile each, which must stay in the cache.
+// What a kernel of several primitives may hold. The compiler fuses no more, and the runtime takes
+// no more: its temporaries lie in a tile each, which must stay in the cache.
 #ifndef CGRAPH_RUNTIME_PLAN_FUSED_H_
 #define CGRAPH_RUNTIME_PLAN_FUSED_H_
 

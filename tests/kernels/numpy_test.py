@@ -528,7 +528,8 @@ def main():
                 wrong = difference(case, got)
                 if wrong:
                     shapes_text = ", ".join(str(x.shape) for x in case.inputs)
-                    failures.append(f"{case.name} {case.dtype} {shapes_text}: {case.expression}: {wrong}")
+                    failures.append(f"{case.name} {case.dtype} {shapes_text}: {case.expression}: "
+                                    f"{wrong}")
     failures += [f"op `{op}` of the library has no case" for op in ops_without_case(made)]
     print("\n".join(failures[:60]), end="\n" if failures else "")
     print(f"numpy: {checked} cases checked, {len(failures)} failed")

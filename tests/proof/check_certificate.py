@@ -1,4 +1,4 @@
-"""Checks a certificate again in twenty lines, sharing nothing with the prover: all waits go forwards.
+"""Checks a certificate again in twenty lines, sharing nothing with the prover: waits go forwards.
 
 `plan` is what `cgc plan --json` prints, `told` what `cgc verify --json [--capacity N]` does.
 """
@@ -33,6 +33,7 @@ def broken_waits(plan, told, capacity=None):
             room = stated if capacity is None else capacity
             waits += [(start[send], done[receive]) for send, receive in zip(mine, theirs)]
             waits += [(start[receive], done[send]) for receive, send in zip(theirs, mine[room:])]
-            waits += [(start[a], done[b]) for key, others in ends.items() for a, b in zip(mine, others)
+            waits += [(start[a], done[b]) for key, others in ends.items() 
+                      for a, b in zip(mine, others)
                       if kind == "collective" and key[:2] == (kind, subject) and others is not mine]
         yield from ((graph, *wait) for wait in waits if wait[0] >= wait[1])

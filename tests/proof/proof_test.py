@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Certificates and refusals as others can use them: whatever `cgc verify --json` calls proved is
-checked again by a checker that knows the plan alone, at several capacities, and so is each refusal's
-cycle; and the smallest safe capacity that it names is the smallest.
+checked again by a checker that knows the plan alone, at several capacities, and so is the cycle of
+each refusal; and the smallest safe capacity that it names is the smallest.
 
   proof_test.py --cgc build/release/cgc
 """
@@ -76,7 +76,8 @@ class Proofs:
                 self.refused += 1
             if capacity is not None and told["refusal"] in ("proved", "hang"):
                 safe = smallest is not None and capacity >= smallest
-                assert told["proved"] == safe, f"{file}: {told['refusal']} at {capacity}, {smallest}"
+                why = f"{file}: {told['refusal']} at {capacity}, {smallest}"
+                assert told["proved"] == safe, why
                 assert told["smallest_capacity"] == smallest
         return plan
 

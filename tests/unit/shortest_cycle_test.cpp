@@ -76,7 +76,9 @@ uint32_t ShortestCycle(const Graph& graph) {
   }
   for (uint32_t i = 0; i < count; ++i) {
     const Instruction& at = graph.instructions[i];
-    if (at.kind() == Kind::wait) far[2 * i + 1][2 * signal[graph.waits[at.first()].event()] + 1] = 1;
+    if (at.kind() == Kind::wait) {
+      far[2 * i + 1][2 * signal[graph.waits[at.first()].event()] + 1] = 1;
+    }
     if (at.kind() != Kind::comm || graph.parts[at.first()].part() == Part::send) continue;
     const uint32_t partner = send[graph.parts[at.first()].subject()];
     far[2 * i + 1][2 * partner] = far[2 * partner + 1][2 * i] = 1;
