@@ -9,13 +9,13 @@
 
 namespace cgraph::elaboration {
 
-Value Eval(Work& work, const program::IntLiteral& e, const Context&) { return Value(e.value); }
+Value Eval(Work&, const program::IntLiteral& e, const Context&) { return Value(e.value); }
 
-Value Eval(Work& work, const program::FloatLiteral& e, const Context&) { return Value(e.value); }
+Value Eval(Work&, const program::FloatLiteral& e, const Context&) { return Value(e.value); }
 
-Value Eval(Work& work, const program::BoolLiteral& e, const Context&) { return Value(e.value); }
+Value Eval(Work&, const program::BoolLiteral& e, const Context&) { return Value(e.value); }
 
-Value Eval(Work& work, const program::NoneLiteral&, const Context&) { return Value(None()); }
+Value Eval(Work&, const program::NoneLiteral&, const Context&) { return Value(None()); }
 
 Value Eval(Work& work, const program::StringLiteral& e, const Context& context) {
   std::string text = e.texts[0];

@@ -11,7 +11,7 @@
 
 namespace cgraph::elaboration {
 
-Value Eval(Work& work, const program::LocalRef& e, const Context& context) {
+Value Eval(Work&, const program::LocalRef& e, const Context& context) {
   const std::optional<Value>& value = context.frame.locals[e.local.index];
   if (!value) return Value();  // its binding failed, or stands in a branch that was not taken
   return *value;
