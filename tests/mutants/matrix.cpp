@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 namespace cgraph::mutants {
 namespace {
 
@@ -33,6 +31,20 @@ const char* WhyRefused(plan::Refusal refusal) {
   return "";
 }
 
+const char* FaultName(Fault fault) {
+  switch (fault) {
+    case Fault::kOrder: return "swapped order";
+    case Fault::kDroppedEnd: return "dropped end";
+    case Fault::kPeer: return "wrong peer";
+    case Fault::kReuse: return "early reuse of a buffer";
+    case Fault::kMissingWait: return "missing wait";
+    case Fault::kLag: return "wrong lag";
+    case Fault::kExtent: return "wrong extent";
+    case Fault::kOther: return "other";
+  }
+  return "?";
+}
+
 std::string Header(const char* first, size_t width) {
   std::string text = fmt::format("{:<{}}", first, width);
   for (int outcome = 0; outcome < kOutcomes; ++outcome) {
@@ -43,14 +55,25 @@ std::string Header(const char* first, size_t width) {
 
 }  // namespace
 
-void Matrix::Count(const std::string& kind, const Trial& trial) {
+void Matrix::Count(const MutationKind& kind, const Trial& trial) {
   const auto outcome = static_cast<size_t>(trial.finding.outcome);
   ++trials_;
   proved_ += trial.verdict.proved();
   false_accepts_ += trial.false_accept();
+  false_rejects_ += trial.false_reject();
   ++by_refusal_[trial.verdict.refusal][outcome];
-  Row& row = by_kind_[kind];
-  ++(trial.verdict.proved() ? row.proved : row.refused)[outcome];
+  Row& row = by_fault_[static_cast<size_t>(kind.fault)][kind.name];
+  const bool ok = trial.finding.outcome == Outcome::kOk;
+  row.false_accepts += trial.false_accept();
+  row.false_rejects += trial.false_reject();
+  row.right += trial.verdict.proved() && ok;
+  row.wrong += !trial.verdict.proved() && !ok;
+  row.not_a_plan += !trial.verdict.proved() && ok && !trial.false_reject();
+}
+
+std::string Matrix::Line(const std::string& name, const Row& row) {
+  return fmt::format("{:<24}{:>10}{:>10}{:>14}{:>14}{:>12}\n", name, row.right, row.wrong,
+                     row.false_accepts, row.false_rejects, row.not_a_plan);
 }
 
 std::string Matrix::Text() const {
@@ -63,12 +86,20 @@ std::string Matrix::Text() const {
     }
     text += '\n';
   }
-  text += "\nkind of mutation         proved   refused; of these, the interpreter saw nothing\n";
-  for (const auto& [kind, row] : by_kind_) {
-    text += fmt::format("{:<20}{:>11}{:>10}{:>11}\n", kind,
-                        std::accumulate(row.proved.begin(), row.proved.end(), uint64_t{0}),
-                        std::accumulate(row.refused.begin(), row.refused.end(), uint64_t{0}),
-                        row.refused[0]);
+  text += fmt::format("\n{:<24}{:>10}{:>10}{:>14}{:>14}{:>12}\n", "kind of mutation", "both right",
+                      "both wrong", "false accepts", "false rejects", "not a plan");
+  for (int fault = 0; fault < kFaults; ++fault) {
+    Row all;
+    std::string kinds;
+    for (const auto& [kind, row] : by_fault_[fault]) {
+      kinds += Line("  " + kind, row);
+      all.right += row.right;
+      all.wrong += row.wrong;
+      all.false_accepts += row.false_accepts;
+      all.false_rejects += row.false_rejects;
+      all.not_a_plan += row.not_a_plan;
+    }
+    text += Line(FaultName(static_cast<Fault>(fault)), all) + kinds;
   }
   text += "\nrefused although the interpreter saw nothing:\n";
   for (const auto& [refusal, outcomes] : by_refusal_) {

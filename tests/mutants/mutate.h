@@ -31,7 +31,14 @@ struct Damage {
   std::set<uint32_t> suspects;  // instructions, by their index after the change
 };
 
+// What goes wrong when people or compilers do.
+enum class Fault : uint8_t {
+  kOrder, kDroppedEnd, kPeer, kReuse, kMissingWait, kLag, kExtent, kOther,
+};
+inline constexpr int kFaults = 8;
+
 struct MutationKind {
+  Fault fault;
   const char* name;
   bool (*apply)(Damage& damage);  // false: nothing here to change; then nothing was changed
 };

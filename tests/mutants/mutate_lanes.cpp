@@ -107,13 +107,17 @@ bool Move(Damage& damage) {
   return true;
 }
 
-bool Drop(Damage& damage) {
-  const uint32_t index = PickAny(damage);
+bool DropAt(Damage& damage, uint32_t index) {
+  if (index == plan::kNone) return false;
   if (index > 0) damage.suspects.insert(index - 1);
   Remove(damage.graph, index);
   if (index < damage.graph.instructions.size()) damage.suspects.insert(index);
   return true;
 }
+
+bool Drop(Damage& damage) { return DropAt(damage, PickAny(damage)); }
+bool DropEnd(Damage& damage) { return DropAt(damage, Pick(damage, Kind::comm)); }
+bool DropWait(Damage& damage) { return DropAt(damage, Pick(damage, Kind::wait)); }
 
 bool Duplicate(Damage& damage) {
   Settle(damage.graph);
@@ -293,23 +297,25 @@ bool Inflight(Damage& damage) {
 
 const std::vector<MutationKind>& LaneMutations() {
   static const std::vector<MutationKind> kinds = {
-      {"swap", Swap},
-      {"move", Move},
-      {"drop", Drop},
-      {"duplicate", Duplicate},
-      {"to another lane", ToAnotherLane},
-      {"add sync", AddSync},
-      {"wait event", WaitEvent},
-      {"wait lag", WaitLag},
-      {"wait less", WaitLess},
-      {"signal event", SignalEvent},
-      {"swap signals", SwapSignals},
-      {"lag", Lag},
-      {"lag of lane", LagOfLane},
-      {"order", Order},
-      {"written", Written},
-      {"segment", Segment},
-      {"inflight", Inflight},
+      {Fault::kOrder, "swap", Swap},
+      {Fault::kOrder, "move", Move},
+      {Fault::kOther, "drop any", Drop},
+      {Fault::kDroppedEnd, "drop end", DropEnd},
+      {Fault::kMissingWait, "drop wait", DropWait},
+      {Fault::kOther, "duplicate", Duplicate},
+      {Fault::kOrder, "to another lane", ToAnotherLane},
+      {Fault::kOther, "add sync", AddSync},
+      {Fault::kMissingWait, "wait event", WaitEvent},
+      {Fault::kLag, "wait lag", WaitLag},
+      {Fault::kMissingWait, "wait less", WaitLess},
+      {Fault::kMissingWait, "signal event", SignalEvent},
+      {Fault::kMissingWait, "swap signals", SwapSignals},
+      {Fault::kLag, "lag", Lag},
+      {Fault::kLag, "lag of lane", LagOfLane},
+      {Fault::kOther, "order", Order},
+      {Fault::kOrder, "written", Written},
+      {Fault::kOther, "segment", Segment},
+      {Fault::kOther, "inflight", Inflight},
   };
   return kinds;
 }

@@ -182,13 +182,20 @@ bool Alias(Damage& damage) {
 
 const std::vector<MutationKind>& MemoryMutations() {
   static const std::vector<MutationKind> kinds = {
-      {"operand", OperandAny},        {"swap operands", SwapOperands},
-      {"buffer offset", BufferOffset}, {"buffer arena", BufferArena},
-      {"merge buffers", MergeBuffers}, {"value's buffer", ValueBuffer},
-      {"arena copies", ArenaCopies},   {"all copies", AllCopies},
-      {"arena space", ArenaSpace},     {"type", Type},
-      {"dim symbol", DimSymbol},       {"extent value", ExtentValue},
-      {"inplace", Inplace},            {"alias", Alias},
+      {Fault::kReuse, "operand", OperandAny},
+      {Fault::kReuse, "swap operands", SwapOperands},
+      {Fault::kReuse, "buffer offset", BufferOffset},
+      {Fault::kReuse, "buffer arena", BufferArena},
+      {Fault::kReuse, "merge buffers", MergeBuffers},
+      {Fault::kReuse, "value's buffer", ValueBuffer},
+      {Fault::kReuse, "arena copies", ArenaCopies},
+      {Fault::kReuse, "all copies", AllCopies},
+      {Fault::kOther, "arena space", ArenaSpace},
+      {Fault::kExtent, "type", Type},
+      {Fault::kExtent, "dim symbol", DimSymbol},
+      {Fault::kExtent, "extent value", ExtentValue},
+      {Fault::kReuse, "inplace", Inplace},
+      {Fault::kReuse, "alias", Alias},
   };
   return kinds;
 }

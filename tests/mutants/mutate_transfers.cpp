@@ -125,15 +125,15 @@ bool Collective(Damage& damage) {
 
 const std::vector<MutationKind>& TransferMutations() {
   static const std::vector<MutationKind> kinds = {
-      {"channel", Channel},
-      {"transfer id", Transfer},
-      {"swap parts", SwapParts},
-      {"reverse", Reverse},
-      {"at bound", AtBound},
-      {"protocol", Protocol},
-      {"all protocols", AllProtocols},
-      {"split group", SplitGroup},
-      {"collective", Collective},
+      {Fault::kPeer, "channel", Channel},
+      {Fault::kPeer, "transfer id", Transfer},
+      {Fault::kPeer, "swap parts", SwapParts},
+      {Fault::kPeer, "reverse", Reverse},
+      {Fault::kExtent, "at bound", AtBound},
+      {Fault::kOther, "protocol", Protocol},
+      {Fault::kOther, "all protocols", AllProtocols},
+      {Fault::kDroppedEnd, "split group", SplitGroup},
+      {Fault::kPeer, "collective", Collective},
   };
   return kinds;
 }

@@ -41,20 +41,42 @@ std::vector<uint32_t> ChooseSuspects(const plan::Graph& graph,
   return {chosen.begin(), chosen.end()};
 }
 
+// Each step of a refusal held back in each round, with all sorts of gaps between executions.
+interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
+                              const plan::Verdict& verdict, Random& random) {
+  const plan::Graph& graph =
+      graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
+  interpreter::Finding finding;
+  for (uint32_t tries = 0; tries < 8; ++tries) {
+    const interpreter::Interpreter again(plan, graph_index, RoundsFor(graph) + 4, random.Next());
+    for (const plan::Step& step : verdict.steps) {
+      for (uint32_t round = 0; round < again.rounds(); ++round) {
+        finding = again.Run({.seed = random.Next(),
+                             .habit = interpreter::Habit::kHoldFinish,
+                             .held = step.instruction,
+                             .held_round = round,
+                             .loose = true});
+        if (finding.outcome != interpreter::Outcome::kOk) return finding;
+      }
+    }
+  }
+  return finding;
+}
+
 }  // namespace
 
-Mutant MakeMutant(const Original& original, Random& random) {
+Mutant Mutate(const plan::Plan& plan, uint32_t graph, Random& random) {
   const std::vector<MutationKind>& kinds = MutationKinds();
   for (;;) {
-    Mutant mutant{std::make_unique<plan::Plan>(*original.plan), "", {}};
-    Damage damage{*mutant.plan, GraphOf(*mutant.plan, original.graph), random, {}};
+    Mutant mutant{std::make_unique<plan::Plan>(plan), nullptr, {}};
+    Damage damage{*mutant.plan, GraphOf(*mutant.plan, graph), random, {}};
     const uint32_t wanted = random.OneIn(4) ? 2 : 1;
     uint32_t applied = 0;
     bool certify = !random.OneIn(5);
     for (uint32_t tries = 0; applied < wanted && tries < 20; ++tries) {
       const MutationKind& kind = kinds[random.Below(kinds.size())];
       if (!damage.graph.instructions.empty() && kind.apply(damage)) {
-        mutant.kind = ++applied == 1 ? kind.name : mutant.kind;
+        mutant.kind = ++applied == 1 ? &kind : mutant.kind;
         certify = certify && std::string(kind.name) != "order";
       }
     }
@@ -66,6 +88,19 @@ Mutant MakeMutant(const Original& original, Random& random) {
       return mutant;
     }
   }
+}
+
+Mutant MakeMutant(const Original& original, Random& random) {
+  const plan::Plan* from = original.plan.get();
+  std::unique_ptr<plan::Plan> walked;
+  for (uint32_t steps = random.Below(6); steps > 0; --steps) {
+    Mutant next = Mutate(*from, original.graph, random);
+    const plan::Graph& graph = GraphOf(*next.plan, original.graph);
+    if (graph.instructions.empty() || !plan::Prove(*next.plan).proved()) continue;
+    walked = std::move(next.plan);
+    from = walked.get();
+  }
+  return Mutate(*from, original.graph, random);
 }
 
 Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint32_t>& suspects,
@@ -85,11 +120,8 @@ Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint
   const std::vector<uint32_t> few(suspects.begin(),
                                   suspects.begin() + std::min<size_t>(suspects.size(), 4));
   trial.finding = interpreter.Search(1, &few);
-  const bool surprising = trial.verdict.refusal == plan::Refusal::kHang ||
-                          trial.verdict.refusal == plan::Refusal::kRace;
-  if (surprising && trial.finding.outcome == interpreter::Outcome::kOk) {
-    trial.finding = look_hard();
-  }
+  if (trial.false_reject()) trial.finding = look_hard();
+  if (trial.false_reject()) trial.finding = FollowUp(plan, graph_index, trial.verdict, random);
   return trial;
 }
 

@@ -23,7 +23,7 @@ struct Original {
 
 struct Mutant {
   std::unique_ptr<plan::Plan> plan;
-  std::string kind;  // of its first mutation
+  const MutationKind* kind = nullptr;  // of its first mutation
   std::vector<uint32_t> suspects;
 };
 
@@ -36,13 +36,20 @@ struct Trial {
   bool false_accept() const {
     return verdict.proved() && finding.outcome != interpreter::Outcome::kOk;
   }
+  // A cycle of waits, or two accesses that nothing orders, that no run shows. (Other refusals are
+  // about what is no plan, or says of itself what is not so, whatever its runs do.)
+  bool false_reject() const {
+    return finding.outcome == interpreter::Outcome::kOk &&
+           (verdict.refusal == plan::Refusal::kHang || verdict.refusal == plan::Refusal::kRace);
+  }
 };
 
 // One mutation or two; most of them certified again, so that not every one is refused for that.
+// What is mutated is a random small plan: the original after a few changes that the prover let pass.
 Mutant MakeMutant(const Original& original, Random& random);
 
 // The interpreter looks hard at what the prover accepts, and where it sees no hang or race that the
-// prover sees; briefly at the rest.
+// prover sees, at what the prover points to; briefly at the rest.
 Trial Judge(const plan::Plan& plan, uint32_t graph, const std::vector<uint32_t>& suspects,
             const Prover& prover, Random& random);
 

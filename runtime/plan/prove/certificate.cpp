@@ -120,6 +120,20 @@ Verdict RefusePositions(const ConstraintGraph& constraints, const std::string& g
 
 }  // namespace
 
+Verdict CheckLags(const GraphIndex& index, const std::string& graph_name) {
+  const Graph& graph = index.graph();
+  const bool once = &graph == index.plan().start.get();  // whatever it says of itself
+  const uint32_t inflight = once ? 1 : graph.inflight;
+  for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+    if (graph.instructions[i].lag() < inflight) continue;
+    return Refuse(Refusal::kInflight,
+                  fmt::format("{}, rule 12: lag {} needs more than inflight {}", graph_name,
+                              graph.instructions[i].lag(), inflight),
+                  index, {i});
+  }
+  return {};
+}
+
 Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
                       const std::vector<uint32_t>& order, const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
@@ -127,12 +141,6 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
   Extremes gives(index), begins(index);
   for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
     const Instruction& instruction = graph.instructions[i];
-    if (instruction.lag() >= graph.inflight) {
-      return Refuse(Refusal::kInflight,
-                    fmt::format("{}, rule 12: lag {} needs more than inflight {}", graph_name,
-                                instruction.lag(), graph.inflight),
-                    index, {i});
-    }
     if (instruction.kind() == Kind::give) gives.Add(i, false);
     if (instruction.kind() == Kind::take) begins.Add(i, true);
   }

@@ -9,6 +9,8 @@
 
 namespace cgraph::plan::prove {
 
+// The part of rule 12 that needs no clocks: no lag reaches `inflight`.
+Verdict CheckLags(const GraphIndex& index, const std::string& graph_name);
 Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
                       const std::vector<uint32_t>& order, const std::string& graph_name);
 Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& graph_name);

@@ -43,6 +43,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
                              prove::Adjacency::End::kFrom);
   const std::vector<uint32_t> order = prove::TopologicalOrder(constraints, out);
   if (order.size() < constraints.nodes()) return RefuseHang(constraints, out, order, name);
+  if (Verdict lags = prove::CheckLags(index, name); !lags.proved()) return lags;
 
   if (!prove::Clocks::Fit(constraints)) {
     Verdict verdict;

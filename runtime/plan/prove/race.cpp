@@ -171,13 +171,16 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, co
                                   : fmt::format(" {} executions later", arena.copies());
     }
     const bool same_place = !pair.next_execution && pair.first->written == pair.second->written;
-    return RefuseRace(
+    Verdict verdict = RefuseRace(
         index,
         fmt::format("{}, rule 10: {} two accesses of one {} buffer on {}", graph_name,
                     same_place ? "one place in program order has" : "nothing orders",
                     EnumNameSpace(arena.space()), DeviceName(index.plan(), arena.device())),
         pair.first->instruction, Doing(index, *pair.first), pair.second->instruction,
         Doing(index, *pair.second) + later);
+    // Without a first and a second the plan says nothing that its runs could differ from.
+    if (same_place) verdict.refusal = Refusal::kShape;
+    return verdict;
   }
   return {};
 }

@@ -1,0 +1,95 @@
+/* A collective (runtime/channel/collective.h) among two or three members over several rounds. A member
+ * arrives: it shows what it has in the turn n mod 2 of its seat, then that turn's number. When all
+ * have arrived it does its share, which reads what the others have shown. Large values stay where
+ * they are, so a member also waits until all have left before its memory may change; small ones
+ * (EAGER) are copied into the turn, and it does not.
+ *
+ * Shown: every member reads every other's value of the same round, whole; nothing is overwritten
+ * before it is read, although an eager member may be a round ahead; nobody waits for ever.
+ *
+ * Planted faults: ONE_TURN, both rounds in one turn; NOT_LEFT, large values without the second
+ * wait (for each of them AWAKE will do, members that never sleep); NO_RING_ARRIVED and NO_RING_LEFT, a member that does not ring.
+ */
+#ifndef MEMBERS
+#define MEMBERS 2
+#endif
+#ifdef ONE_TURN
+#define TURNS 1
+#else
+#define TURNS 2
+#endif
+#ifndef ROUNDS
+#define ROUNDS 3
+#endif
+
+typedef Turn { byte number; byte copy }
+typedef Seat { Turn turn[2]; byte left; byte memory }
+Seat seat[MEMBERS];
+byte sleepers[MEMBERS], rung[MEMBERS];
+
+inline ring_others(me) {
+  d_step {
+    if :: me != 0 && sleepers[0] != 0 -> rung[0]++ :: else fi;
+    if :: me != 1 && sleepers[1] != 0 -> rung[1]++ :: else fi;
+    if :: MEMBERS == 3 && me != 2 && sleepers[MEMBERS - 1] != 0 -> rung[MEMBERS - 1]++ :: else fi
+  }
+}
+#define Is(m, n) (seat[m].turn[(n) % TURNS].number == (n) + 1)
+#define AllArrived(n) (Is(0, n) && Is(1, n) && Is(MEMBERS - 1, n))
+#define Left(n) (seat[0].left > (n) && seat[1].left > (n) && seat[MEMBERS - 1].left > (n))
+#ifdef AWAKE
+#define WAIT(news) (news)
+#else
+#define WAIT(news) \
+  do \
+  :: (news) -> break \
+  :: else -> \
+     sleepers[me]++; word = rung[me]; \
+     if :: (news) :: else -> (rung[me] != word) fi; \
+     sleepers[me]-- \
+  od
+#endif
+
+proctype Member(byte me) {
+  byte n, word, other;
+  do
+  :: n == ROUNDS -> break
+  :: else ->
+     seat[me].memory = n + 1;
+#ifdef EAGER
+     seat[me].turn[n % TURNS].copy = seat[me].memory;
+#endif
+     seat[me].turn[n % TURNS].number = n + 1;
+#ifndef NO_RING_ARRIVED
+     ring_others(me);
+#endif
+     WAIT(AllArrived(n));
+     other = 0;
+     do
+     :: other == MEMBERS -> break
+     :: else ->
+#ifdef EAGER
+        assert(seat[other].turn[n % TURNS].copy == n + 1);
+#else
+        assert(seat[other].memory == n + 1);
+#endif
+        other++
+     od;
+#ifndef EAGER
+     seat[me].left = n + 1;
+#ifndef NO_RING_LEFT
+     ring_others(me);
+#endif
+#ifndef NOT_LEFT
+     WAIT(Left(n));
+#endif
+#endif
+     n++
+  od
+}
+
+init { atomic { run Member(0); run Member(1);
+#if MEMBERS == 3
+  run Member(2)
+#endif
+} }
