@@ -22,6 +22,8 @@ inline constexpr int64_t kMaxListElements = 10'000'000;
 #endif
 inline constexpr size_t kMaxOps = 1 << 20;            // of one graph
 inline constexpr int64_t kMaxReports = 10'000;        // errors while elaborating, each turn's again
+inline constexpr size_t kMaxScheduleRules = 100;      // of one schedule
+inline constexpr size_t kMaxKinds = 200;              // of calls that a schedule's rules speak of
 inline constexpr int kMaxRank = 8;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr int64_t kMaxInflight = 1024;

@@ -61,6 +61,7 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   FindOperatorOps(checker);
   ResolveSignatures(checker);
   ResolveBodies(checker);
+  ResolveSchedules(checker);
   CheckConstCycles(checker);
   return std::move(checker.program);
 }

@@ -20,6 +20,9 @@ namespace cgraph {
 struct CheckOptions {
   std::vector<std::string> import_dirs;  // searched in order, after the importing file's own folder
   std::string library_dir;  // where `std.` lives: std.tensor is library_dir/std/tensor.cgraph
+  // What stands behind `using` in every graph of the named file; "program": program order. Empty:
+  // what the graphs say.
+  std::string schedule;
 };
 
 program::Program Check(syntax::File main, Sources& sources, const CheckOptions& options,

@@ -20,7 +20,8 @@ struct Refused {};
 // A top-level name of a file.
 struct Symbol {
   std::variant<Refused, program::ConstId, program::TransportId, program::OpId, program::FnId,
-               program::ActorId, program::PlaceId, program::GraphId>
+               program::ActorId, program::PlaceId, program::GraphId,
+               program::ScheduleId>
       node;
   Range range;
 };
@@ -63,6 +64,13 @@ struct Checker {
 
   std::vector<std::unique_ptr<Module>> modules;  // the named file first
   const Module* tensor = nullptr;                // std.tensor: what operators mean
+  // --schedule: instead of the `using` of every graph of the named file.
+  struct ScheduleFlag {
+    bool chosen = false;
+    std::optional<syntax::Using> use;  // nothing: program order
+    Module* module = nullptr;          // what its names are looked up in
+  };
+  ScheduleFlag flag;
   bool syntax_errors = false;  // then an unknown name may be one that could not be read
 
   Table<program::ConstId, Written<syntax::ConstDecl>> consts;
@@ -74,6 +82,7 @@ struct Checker {
   Table<program::MethodId, Written<syntax::MethodDecl>> methods;
   Table<program::PlaceId, Written<syntax::PlaceDecl>> places;
   Table<program::GraphId, Written<syntax::GraphDecl>> graphs;
+  Table<program::ScheduleId, Written<syntax::ScheduleDecl>> schedules;
 
   // One per declaration that has a body: made with the signature, used again for the body.
   Table<program::OpId, std::unique_ptr<Scope>> op_scopes;
@@ -108,6 +117,9 @@ bool LoadModules(Checker& checker, syntax::File main);
 // programs that lack an import.
 std::string LibraryFileOf(Checker& checker, const std::string& name);
 
+// Whether the library has a schedule of that name, in schedules/NAME.cgraph.
+bool LibraryScheduleExists(const Checker& checker, const std::string& name);
+
 // Gives every declaration its row and its name.
 void Declare(Checker& checker);
 
@@ -119,6 +131,9 @@ void ResolveSignatures(Checker& checker);
 
 // Values, initialisers, clauses and bodies.
 void ResolveBodies(Checker& checker);
+
+// The rules of schedules, and the graphs that use them.
+void ResolveSchedules(Checker& checker);
 
 // A const may not stand in its own value, also not through others.
 void CheckConstCycles(Checker& checker);

@@ -74,6 +74,21 @@ class Declarer {
     AddName(decl.name, {AddRow(checker_.program.graphs, checker_.graphs, decl), decl.name.range});
   }
 
+  void Visit(const syntax::ScheduleDecl& decl, Range) {
+    Schedule row;
+    row.name = decl.name.text;
+    row.range = decl.name.range;
+    ScheduleId id = checker_.program.schedules.Add(std::move(row));
+    checker_.schedules.Add({&module_, &decl});
+    if (decl.name.text == "auto" || decl.name.text == "program") {
+      checker_.diagnostics.Report(
+          Code::kE0318, decl.name.range,
+          fmt::format("`{}` is a schedule of the language; choose another name", decl.name.text));
+      return;
+    }
+    AddName(decl.name, {id, decl.name.range});
+  }
+
   void Visit(const syntax::TransportDecl& decl, Range) {
     const TransportId id = AddRow(checker_.program.transports, checker_.transports, decl);
     if (ParseTransport(decl.name.text)) {
@@ -136,6 +151,12 @@ OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& 
 
 void Declare(Checker& checker) {
   for (auto& module : checker.modules) Declarer(checker, *module).Run();
+  if (checker.flag.module == nullptr) return;
+  // The flag is read as if it stood in the named file.
+  Module& flag = *checker.flag.module;
+  const Module& main = *checker.modules[0];
+  flag.names = main.names;
+  flag.imports.insert(flag.imports.end(), main.imports.begin(), main.imports.end());
 }
 
 void FindOperatorOps(Checker& checker) {

@@ -1,8 +1,8 @@
 // Loading files: the named one, std.tensor, and whatever they import, each once.
 //
-// `import std.x` is library_dir/std/x.cgraph; `import a.b` is a/b.cgraph in the importing file's
-// folder, then in the import folders. A file is known by its canonical path, so that two spellings
-// of one path are one file. Files may not import each other in a circle.
+// `import std.x` is library_dir/std/x.cgraph, or else all files of library_dir/x; `import a.b` is
+// a/b.cgraph in the importing file's folder, then in the import folders. A file is known by its
+// canonical path: two spellings are one file. Files may not import each other in a circle.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -43,6 +43,7 @@ class Loader {
     by_path_[Canonical(main_path)] =
         Add(std::move(main), main_path.string(), main_path.parent_path());
     checker_.tensor = LoadTensor();
+    ReadScheduleFlag();
     // Modules are added at the end while the loop runs.
     for (size_t i = 0; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
     FindCycles();
@@ -95,15 +96,16 @@ class Loader {
     for (const syntax::Item& item : module.file.items) {
       const auto* import = std::get_if<syntax::ImportDecl>(&item.node);
       if (!import || import->path.empty()) continue;
-      const Module* target = Find(module, *import, item.range);
-      if (!target) continue;
       const std::string& last = import->path.back().text;
-      module.imports.push_back({target, import->alias ? import->alias->text : last,
-                                !import->alias.has_value(), item.range});
+      for (const Module* target : Find(module, *import, item.range)) {
+        module.imports.push_back({target, import->alias ? import->alias->text : last,
+                                  !import->alias.has_value(), item.range});
+      }
     }
   }
 
-  const Module* Find(const Module& from, const syntax::ImportDecl& import, Range range) {
+  std::vector<const Module*> Find(const Module& from, const syntax::ImportDecl& import,
+                                  Range range) {
     std::vector<std::string> parts;
     for (const syntax::Name& part : import.path) parts.push_back(part.text);
     fs::path relative = llvm::join(parts, "/") + ".cgraph";
@@ -119,7 +121,12 @@ class Loader {
       if (!IsFile(path)) continue;
       std::string shown =
           library ? "<std>/" + relative.string().substr(sizeof("std/") - 1) : path.string();
-      return LoadFile(path, shown, llvm::join(parts, "."), range);
+      const Module* loaded = LoadFile(path, shown, llvm::join(parts, "."), range);
+      return loaded ? std::vector{loaded} : std::vector<const Module*>();
+    }
+    if (library && parts.size() == 2) {
+      std::vector<const Module*> loaded = LoadFolder(parts[1], range);
+      if (!loaded.empty()) return loaded;
     }
     auto& diagnostic = checker_.diagnostics.Report(
         Code::kE0101, range,
@@ -128,7 +135,42 @@ class Loader {
     for (const std::string& folder : folders) {
       diagnostic.AddNote(Range(), "looked in `" + (folder.empty() ? "." : folder) + "`");
     }
-    return nullptr;
+    return {};
+  }
+
+  // All files of a folder of the library, in the order of their names.
+  std::vector<const Module*> LoadFolder(const std::string& folder, Range range) {
+    std::vector<std::string> stems;
+    std::error_code error;
+    fs::directory_iterator entry(fs::path(checker_.options.library_dir) / folder, error), end;
+    for (; !error && entry != end; entry.increment(error)) {
+      const fs::path& path = entry->path();
+      if (path.extension() == ".cgraph" && IsFile(path)) stems.push_back(path.stem().string());
+    }
+    std::sort(stems.begin(), stems.end());
+    std::vector<const Module*> loaded;
+    for (const std::string& stem : stems) {
+      const std::string file = folder + "/" + stem + ".cgraph";
+      const Module* module = LoadFile(fs::path(checker_.options.library_dir) / file,
+                                      "<std>/" + file, "std." + folder + "." + stem, range);
+      if (module) loaded.push_back(module);
+    }
+    return loaded;
+  }
+
+  // The value of --schedule becomes a file, which imports the library's schedules.
+  void ReadScheduleFlag() {
+    const std::string& text = checker_.options.schedule;
+    checker_.flag.chosen = !text.empty();
+    if (text.empty() || text == "program") return;
+    syntax::File file;
+    const SourceId source = checker_.sources.Add("--schedule", text);
+    const size_t errors = checker_.diagnostics.errors();
+    checker_.flag.use = ParseSchedule(source, file, checker_.diagnostics);
+    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    const Range at{source, 0, 0};
+    file.items.push_back({syntax::ImportDecl{{{"std", at}, {"schedules", at}}, {}}, at});
+    checker_.flag.module = Add(std::move(file), "--schedule", "");
   }
 
   // Depth first with a stack of our own; an import of a file that is still open closes a circle.
@@ -205,6 +247,10 @@ std::string LibraryFileOf(Checker& checker, const std::string& name) {
   }
   auto found = checker.library_names->find(name);
   return found == checker.library_names->end() ? "" : found->second;
+}
+
+bool LibraryScheduleExists(const Checker& checker, const std::string& name) {
+  return IsFile(fs::path(checker.options.library_dir) / "schedules" / (name + ".cgraph"));
 }
 
 bool LoadModules(Checker& checker, syntax::File main) {

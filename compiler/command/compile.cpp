@@ -16,6 +16,7 @@
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -53,6 +54,20 @@ std::optional<SourceId> ReadMain(const std::string& path, Sources& sources,
     return std::nullopt;
   }
   return sources.Add(path, std::move(text));
+}
+
+// Whether scheduling can find a fault of the program: rules that can never be kept.
+bool HasRules(const graph::Module& module) {
+  return llvm::any_of(module.graphs, [](const graph::Graph& graph) {
+    return graph.rules && !graph.rules->automatic;
+  });
+}
+
+ScheduleOptions ScheduleOptionsOf(const CompileOptions& options) {
+  ScheduleOptions made{.overlap = options.overlap};
+  if (options.profile) made.profile = &*options.profile;
+  if (options.effort) made.search.effort = *options.effort;
+  return made;
 }
 
 // One compilation on its way through the phases.
@@ -144,7 +159,9 @@ Compilation Pipeline::Run() {
   if (!Finish(Phase::kSyntax, [&](auto& out) { Print(file, out); })) return std::move(result_);
 
   const program::Program program = Check(
-      std::move(file), sources_, {.import_dirs = options_.import_dirs, .library_dir = LibraryDir()},
+      std::move(file), sources_, {.import_dirs = options_.import_dirs,
+       .library_dir = LibraryDir(),
+       .schedule = options_.schedule},
       diagnostics_);
   clock_.Done("check");
   if (!diagnostics_.has_errors()) Validate(program);
@@ -170,11 +187,15 @@ Compilation Pipeline::Run() {
       })) {
     return std::move(result_);
   }
-  if (options_.check_only) return std::move(result_);
+  if (options_.check_only && !HasRules(module)) return std::move(result_);
 
   const std::vector<schedule::Schedule> schedules =
-      ScheduleModule(module, {.overlap = options_.overlap});
+      ScheduleModule(module, ScheduleOptionsOf(options_), diagnostics_);
   clock_.Done("schedule");
+  if (options_.check_only) {
+    if (diagnostics_.has_errors()) result_.exit_code = kFailure;
+    return std::move(result_);
+  }
   if (!Finish(Phase::kTransports,
               [&](auto& out) { PrintTransports(module, schedules, out); }) ||
       !Finish(Phase::kSchedule, [&](auto& out) { PrintSchedule(module, schedules, out); })) {

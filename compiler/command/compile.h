@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/cost/profile.h"
 #include "compiler/graph/rewrite/rewrite.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
@@ -42,9 +43,12 @@ struct CompileOptions {
   std::vector<std::string> import_dirs;             // -I
   std::optional<bool> overlap;                      // --overlap, --no-overlap
   int64_t inflight = 0;                             // --inflight; 0: what the graph says
+  std::optional<uint32_t> effort;                   // --effort; absent: the usual one
+  std::string schedule;                             // --schedule; empty: what the graphs say
+  std::optional<Profile> profile;                   // --profile
   std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
   std::optional<Phase> stop_after;
-  bool check_only = false;                          // stop when the graph is elaborated
+  bool check_only = false;                          // stop when no more faults can be found
   bool time_phases = false;
   std::string device_map;                           // --device-map
   std::vector<std::string> no_rewrite;              // --no-rewrite; "all": every one

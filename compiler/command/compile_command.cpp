@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <numeric>
 
 #include "compiler/command/commands.h"
+#include "compiler/command/profile_flag.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/JSON.h"
@@ -19,7 +21,7 @@ struct Flags {
   OutputFlags output;
   CompileFlags compile;
   std::vector<std::string> files;
-  std::string out;
+  std::string out, profile;
 };
 
 constexpr const char* kEmitsIntoJson =
@@ -45,6 +47,9 @@ ExitCode RunCompile(const Flags& flags) {
   Result<CompileOptions> options = flags.compile.Options(flags.files[0]);
   if (!options.ok()) return UsageError(options.status().message());
   if (EmitsIntoJson(flags.output, *options)) return UsageError(kEmitsIntoJson);
+  Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
+  if (!profile.ok()) return ReportStatus(profile.status());
+  options->profile = *profile;
   llvm::SmallString<128> out(flags.out);
   if (out.empty()) {
     out = llvm::sys::path::filename(flags.files[0]);
@@ -56,6 +61,9 @@ ExitCode RunCompile(const Flags& flags) {
     done = CompileAndReport(*options, flags.output, json);
   });
   if (!done.plan) return done.exit_code;
+  std::vector<uint32_t> graphs(done.plan->graphs.size());
+  std::iota(graphs.begin(), graphs.end(), 0);
+  WarnOfUnusedTimes(*done.plan, graphs, *profile, flags.profile);
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);
   }
@@ -94,6 +102,7 @@ Command AddCompileCommand(CLI::App& cgc) {
   CLI::App* command = cgc.add_subcommand("compile", "compile a file to a plan that is proved");
   command->add_option("FILE", flags->files, "the .cgraph file")->required()->expected(1);
   command->add_option("-o,--output", flags->out, "plan to write; default: FILE's name, .cgplan");
+  AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunCompile(*flags); };

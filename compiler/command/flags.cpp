@@ -77,6 +77,12 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
       ->excludes(overlap);
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
+  command.add_option("--schedule", flags.schedule,
+                     "instead of what the graphs say: program (program order), auto, or a schedule "
+                     "with its arguments")
+      ->type_name("NAME(ARGS)");
+  command.add_option("--effort", flags.effort, "how long `auto` looks for an order; default: 2000")
+      ->type_name("N")->check(CLI::Range(1u, 1'000'000'000u));
   command.add_option("--device-map", flags.device_map,
                      "the core of each logical device: gpu[0]=cpu:0,gpu[1]=cpu:1")
       ->type_name("MAP");
@@ -102,6 +108,8 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.graphs = graphs;
   options.import_dirs = import_dirs;
   options.inflight = inflight;
+  options.schedule = schedule;
+  options.effort = effort;
   options.time_phases = time_phases;
   options.device_map = device_map;
   if (overlap) options.overlap = true;
@@ -156,7 +164,8 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
 }
 
 plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
-                               const OutputFlags& output) {
+                               const OutputFlags& output,
+                               const std::optional<Profile>& profile) {
   if (llvm::StringRef(path).endswith(".cgplan")) {
     Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(path);
     if (!loaded.ok()) return {nullptr, ReportStatus(loaded.status())};
@@ -168,6 +177,7 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
   }
   Result<CompileOptions> options = flags.Options(path);
   if (!options.ok()) return {nullptr, UsageError(options.status().message())};
+  options->profile = profile;
   // --json belongs to the command's own result.
   Compilation done = CompileAndReport(*options, output, nullptr);
   return {std::move(done.plan), done.exit_code};

@@ -6,17 +6,16 @@
 #include <sstream>
 
 #include "compiler/command/commands.h"
+#include "compiler/command/profile_flag.h"
 #include "compiler/cost/profile.h"
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/report.h"
 #include "compiler/inspect/simulate.h"
-#include "compiler/inspect/simulate/durations.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/spelling.h"
 
 namespace cgraph {
 namespace {
@@ -43,40 +42,10 @@ Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
   return chosen;
 }
 
-// --profile FILE, or nothing.
-Result<std::optional<Profile>> ReadProfile(const std::string& path) {
-  if (path.empty()) return std::optional<Profile>();
-  Result<std::string> text = ReadText(path);
-  if (!text.ok()) return text.status();
-  llvm::Expected<Profile> profile = ParseProfile(*text);
-  if (!profile) {
-    return Status{StatusCode::kInvalid,
-                  fmt::format("{}: {}", path, llvm::toString(profile.takeError()))};
-  }
-  return std::optional<Profile>(std::move(*profile));
-}
-
-// A time for a call that no graph makes is most often a misspelt name.
-void WarnOfUnusedTimes(const plan::Plan& plan, const std::vector<uint32_t>& graphs,
-                       const std::optional<Profile>& profile, const std::string& path) {
-  if (!profile) return;
-  std::vector<std::string> names;
-  for (const uint32_t graph : graphs) {
-    for (std::string& name : ProfiledCalls(plan, *plan.graphs[graph])) {
-      names.push_back(std::move(name));
-    }
-  }
-  for (const auto& [name, time] : profile->call_ps) {
-    if (llvm::is_contained(names, name)) continue;
-    llvm::errs() << fmt::format("cgc: warning: {}: no graph here calls `{}`{}\n", path, name,
-                                DidYouMeanHint(name, names));
-  }
-}
-
 ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
-  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
+  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output, *profile);
   if (!loaded.plan) return loaded.exit_code;
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return ReportStatus(graphs.status());
@@ -144,7 +113,7 @@ ExitCode RunViz(const VizFlags& flags) {
   }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
-  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output);
+  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output, *profile);
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
   Result<uint32_t> graph = FindGraph(*loaded.plan, name);
@@ -176,8 +145,7 @@ Command AddSimulateCommand(CLI::App& cgc) {
   command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
   command->add_option("--executions", flags->executions, "executions submitted back to back")
       ->check(CLI::Range(1u, 100'000u))->capture_default_str();
-  command->add_option("--profile", flags->profile, "times of calls: given, or by cgrun --profile")
-      ->type_name("FILE");
+  AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunSimulate(*flags); };
@@ -196,8 +164,7 @@ Command AddVizCommand(CLI::App& cgc) {
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
   command->add_option("--from-row", flags->from_row,
                       "first row of a schedule too long for one picture");
-  command->add_option("--profile", flags->profile, "times of calls: given, or by cgrun --profile")
-      ->type_name("FILE");
+  AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunViz(*flags); };

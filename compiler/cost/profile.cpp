@@ -36,6 +36,13 @@ uint64_t UnitPicoseconds(llvm::StringRef unit) {
 
 }  // namespace
 
+std::optional<uint64_t> Profile::FindCall(const std::string& actor,
+                                          const std::string& method) const {
+  auto found = actor.empty() ? call_ps.end() : call_ps.find(actor + "." + method);
+  if (found == call_ps.end()) found = call_ps.find(method);
+  return found == call_ps.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<uint64_t> Profile::Find(const std::string& name) const {
   const auto found = call_ps.find(name);
   return found == call_ps.end() ? default_ps : found->second;

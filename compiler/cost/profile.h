@@ -21,6 +21,9 @@ struct Profile {
   std::map<std::string, uint64_t> call_ps;  // picoseconds of one call, by "Actor.method"
   std::optional<uint64_t> default_ps;       // of everything that `call_ps` does not name
 
+  // The time of one call, by "Actor.method" or else "method"; `actor` is empty for an op outside a
+  // method. The default is not looked at.
+  std::optional<uint64_t> FindCall(const std::string& actor, const std::string& method) const;
   // What is known of one kind of call: its own time, else the default, else nothing.
   std::optional<uint64_t> Find(const std::string& name) const;
 };

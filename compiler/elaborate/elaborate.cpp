@@ -10,6 +10,7 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/ports.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/rules/rules.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/prune.h"
@@ -92,6 +93,7 @@ int64_t Inflight(Work& work, const program::Graph& source) {
 }
 
 void ElaborateGraph(Work& work, program::GraphId id) {
+  const size_t errors = work.diagnostics.errors();
   const program::Graph& source = work.program.graphs[id];
   graph::Graph graph;
   graph.name = source.name;
@@ -118,7 +120,7 @@ void ElaborateGraph(Work& work, program::GraphId id) {
   Value result = RunBody(work, source.signature, source.body, frame, source.range);
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
   if (source.signature.result.valid()) AddOutputs(work, result, "", range);
-  if (work.diagnostics.has_errors()) return;
+  if (work.diagnostics.errors() > errors) return;
   for (const graph::Call& call : Prune(graph)) {
     Report(work, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
@@ -126,6 +128,7 @@ void ElaborateGraph(Work& work, program::GraphId id) {
                            ? work.module.instances[call.instance].name + "." + call.method
                            : call.method));
   }
+  if (source.use) graph.rules = ElaborateRules(work, *source.use, graph);
   work.module.graphs.push_back(std::move(graph));
 }
 

@@ -17,6 +17,7 @@ struct Roles {
   std::set<uint32_t> statements;  // where statements, members and items begin
   std::set<uint32_t> if_exprs;
   std::set<uint32_t> types;       // where what stands in < > begins
+  std::set<uint32_t> sorted;      // where the names of sorted calls begin: `by` follows
   // Of items whose blocks Syntax does not look into: where they begin -> end.
   std::map<uint32_t, uint32_t> opaque;
 
@@ -33,6 +34,13 @@ Roles::Roles(const syntax::File& file) {
     if (const auto* op = std::get_if<syntax::OpDecl>(&item.node)) generics(op->generics);
     if (std::holds_alternative<syntax::TopologyDecl>(item.node)) {
       opaque[item.range.begin] = item.range.end;
+    }
+    if (const auto* schedule = std::get_if<syntax::ScheduleDecl>(&item.node)) {
+      for (const syntax::Rule& rule : schedule->rules) {
+        statements.insert(rule.range.begin);
+        const auto* sort = std::get_if<syntax::SortBy>(&rule.node);
+        if (sort != nullptr) sorted.insert(sort->kind.range.begin);
+      }
     }
     const auto* actor = std::get_if<syntax::ActorDecl>(&item.node);
     if (actor == nullptr) continue;
@@ -170,7 +178,10 @@ class Maker {
     token.first_on_line = std::exchange(first_on_line_, false);
     token.blank_before = std::exchange(blank_before_, false);
     const bool after_operand = !tokens_.empty() && tokens_.back().EndsOperand();
-    if (text == "where" && open_.empty() && after_operand) token.kind = WordKind::kKeyword;
+    const bool clause = (text == "where" || text == "with") && open_.empty() && after_operand;
+    const bool sorts = text == "by" && roles_.sorted.count(last_begin_) > 0;
+    if (clause || sorts) token.kind = WordKind::kKeyword;
+    last_begin_ = word.begin;
     const bool after_else = !tokens_.empty() && tokens_.back().Is("else");
     token.begins_statement = roles_.statements.count(word.begin) > 0 && !after_else;
     token.is_if_expr = text == "if" && roles_.if_exprs.count(word.begin) > 0;
@@ -208,6 +219,7 @@ class Maker {
   // Of the next token.
   std::vector<Comment> before_, behind_comma_;
   bool first_on_line_ = true, blank_before_ = false;
+  uint32_t last_begin_ = UINT32_MAX;  // of the last token
 };
 
 }  // namespace

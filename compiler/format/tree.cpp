@@ -81,6 +81,8 @@ class TreeMaker {
     if (line.pieces.empty()) return false;
     const Token& last = line.pieces.back().last();
     if (IsModifier(now().text) && now().kind == WordKind::kKeyword) return last.EndsOperand();
+    const bool uses = now().Is("using") || (now().Is("with") && now().kind == WordKind::kKeyword);
+    if (uses) return last.EndsOperand();
     if (now().Is("for") || (now().Is("if") && !now().is_if_expr)) return last.EndsOperand();
     if (now().kind == WordKind::kName && last.EndsOperand()) {
       // A clause of an op, an attribute of a graph; not the word that belongs to it.
@@ -118,7 +120,8 @@ class TreeMaker {
     block->close = &tokens_[at_];
     at_ += !AtEnd();
     const std::vector<Line>& lines = block->elements;
-    block->stays_open = lines.size() > 1 || (keyword == "actor" && !lines.empty());
+    const bool of_declarations = keyword == "actor" || keyword == "schedule";
+    block->stays_open = lines.size() > 1 || (of_declarations && !lines.empty());
     for (const Line& statement : lines) {
       for (const Piece& piece : statement.pieces) {
         block->stays_open |= piece.bracket != nullptr && piece.bracket->is_block;

@@ -37,6 +37,7 @@ class GraphPrinter {
     if (graph_.inflight != 1) out_ << " inflight " << graph_.inflight;
     if (graph_.overlap) out_ << (*graph_.overlap ? " overlap on" : " overlap off");
     out_ << "\n";
+    if (graph_.rules) PrintRules(*graph_.rules);
     for (const graph::Port& port : graph_.inputs) {
       introduced_[port.use.value.index] = true;
       out_ << "  input  " << port.name << ": " << Declared(port.use.value) << "\n";
@@ -57,6 +58,46 @@ class GraphPrinter {
   }
 
  private:
+  void PrintRules(const graph::Rules& rules) {
+    out_ << "  using " << rules.name << "\n";
+    for (const graph::Kind& kind : rules.kinds) {
+      out_ << "    " << kind.name << " rank " << kind.rank << (kind.ordered ? " ordered" : "")
+           << "\n";
+    }
+    for (const graph::Limit& limit : rules.limits) {
+      out_ << "    limit " << rules.kinds[limit.minuend].name << " - "
+           << rules.kinds[limit.subtrahend].name << (limit.at_most ? " <=" : " >=")
+           << PerDevice(limit.bounds) << "\n";
+    }
+    if (!rules.memory.empty()) out_ << "    memory <=" << PerDevice(rules.memory) << "\n";
+    for (graph::CallId id : graph_.calls.Ids()) {
+      const graph::CallRule& rule = rules.calls[id.index];
+      if (rule.ranking.empty() && rule.sequence.empty() && rule.fused == graph::kNoKind) continue;
+      out_ << "   ";
+      PrintIndexed(graph_.calls[id]);
+      if (!rule.ranking.empty()) out_ << fmt::format(" prefer ({})", fmt::join(rule.ranking, ", "));
+      if (!rule.sequence.empty()) {
+        out_ << fmt::format(" order ({})", fmt::join(rule.sequence, ", "));
+      }
+      if (rule.fused != graph::kNoKind) {
+        out_ << " fused with";
+        PrintIndexed(graph_.calls[graph::CallId(rule.fused)]);
+      }
+      out_ << "\n";
+    }
+  }
+
+  std::string PerDevice(const std::vector<std::optional<int64_t>>& values) const {
+    std::string text;
+    for (graph::DeviceId id : module_.devices.Ids()) {
+      const std::optional<int64_t>& value = values[id.index];
+      if (!value) continue;
+      text += fmt::format("{} {} {}", text.empty() ? "" : ",", DeviceName(module_.devices[id]),
+                          *value);
+    }
+    return text;
+  }
+
   std::string Name(ValueId id) const {
     const Value& value = graph_.values[id];
     if (value.storage == Value::kConstant) return value.name;
@@ -146,12 +187,16 @@ class GraphPrinter {
     }
   }
 
-  void PrintCall(const graph::Call& call) {
-    out_ << " ";
+  void PrintIndexed(const graph::Call& call) {
     PrintCaller(call);
     for (size_t i = 0; i < call.indices.size(); ++i) {
       out_ << " " << call.index_names[i] << "=" << call.indices[i];
     }
+  }
+
+  void PrintCall(const graph::Call& call) {
+    out_ << " ";
+    PrintIndexed(call);
     for (graph::CallId before : call.after) {
       out_ << " after";
       PrintCaller(graph_.calls[before]);

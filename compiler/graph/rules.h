@@ -30,7 +30,8 @@ struct CallRule {
 struct Kind {
   std::string name;
   uint32_t rank = 0;  // `prefer A > B`: the least first; kinds that no rule prefers have one rank
-  bool ordered = false;   // some `order` speaks of it
+  bool ordered = false;  // an `order` speaks of it
+  Range order;           // that rule
 };
 
 // `limit A - B <= e` holds A back while starting it would break the inequality, `limit A - B >= e`
@@ -50,6 +51,7 @@ struct Rules {
   std::vector<Limit> limits;
   // By device of the module, in bytes: what its memory can hold, nothing for no limit.
   std::vector<std::optional<int64_t>> memory;
+  Range memory_range;  // the rule
   bool automatic = false;  // `using auto`: the scheduler looks for the rules itself
 };
 

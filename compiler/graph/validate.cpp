@@ -34,6 +34,7 @@ class GraphValidator {
     for (graph::OpId id : graph_.ops.Ids()) CheckOp(id);
     for (const graph::Port& port : graph_.outputs) CheckRead(port.use.value, port.name);
     Expect(graph_.inflight >= 1, "inflight is not positive");
+    if (graph_.rules) CheckRules(*graph_.rules);
   }
 
  private:
@@ -43,6 +44,26 @@ class GraphValidator {
   const Value& Get(ValueId id) const {
     Expect(graph_.values.Contains(id), id.str() + " is not in the graph");
     return graph_.values[id];
+  }
+
+  void CheckRules(const graph::Rules& rules) {
+    Expect(rules.calls.size() == graph_.calls.size(), rules.name + ": not a rule for every call");
+    for (graph::CallId id : graph_.calls.Ids()) {
+      const graph::CallRule& rule = rules.calls[id.index];
+      Expect(rule.kind == graph::kNoKind || rule.kind < rules.kinds.size(), id.str() + ": no kind");
+      if (rule.fused == graph::kNoKind) continue;
+      Expect(rule.fused > id.index && rule.fused < graph_.calls.size(),
+             id.str() + ": fused with an earlier call");
+      Expect(graph_.calls[id].device == graph_.calls[graph::CallId(rule.fused)].device,
+             id.str() + ": fused with a call of another device");
+    }
+    for (const graph::Limit& limit : rules.limits) {
+      Expect(limit.minuend < rules.kinds.size() && limit.subtrahend < rules.kinds.size(),
+             rules.name + ": a limit of no kind");
+      Expect(limit.bounds.size() == module_.devices.size(), rules.name + ": bounds and devices");
+    }
+    Expect(rules.memory.empty() || rules.memory.size() == module_.devices.size(),
+           rules.name + ": memory and devices");
   }
 
   void CheckCall(const graph::Call& call) {

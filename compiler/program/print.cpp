@@ -34,6 +34,7 @@ class ProgramPrinter {
     Collect(program_.actors, items, [this](const Actor& a) { PrintActor(a); });
     Collect(program_.places, items, [this](const Place& p) { PrintPlace(p); });
     Collect(program_.graphs, items, [this](const Graph& g) { PrintGraph(g); });
+    Collect(program_.schedules, items, [this](const Schedule& s) { PrintSchedule(s); });
     std::stable_sort(items.begin(), items.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [position, print] : items) print();
@@ -145,8 +146,60 @@ class ProgramPrinter {
     if (graph.inflight.valid()) out_ << " inflight " << text.Text(graph.inflight);
     if (graph.overlap) out_ << " overlap " << (*graph.overlap ? "on" : "off");
     if (graph.timeout_ps != 0) out_ << " timeout " << graph.timeout_ps << "ps";
+    if (graph.use) out_ << " using " << UsingText(*graph.use);
     out_ << "\n";
     PrintStatements(text, graph.body.statements, 1);
+  }
+
+  std::string UsingText(const Using& use) {
+    if (!use.schedule.valid()) return "auto";
+    const Schedule& schedule = program_.schedules[use.schedule];
+    const TextPrinter text(program_, nullptr, &use.locals);
+    std::vector<std::string> renamings;
+    for (KindId kind : schedule.kinds.Ids()) {
+      const Using::Method& method = use.methods[kind];
+      const std::string actor =
+          method.actor.valid() ? program_.actors[method.actor].name + "." : std::string();
+      const std::string& name = schedule.kinds[kind].name;
+      if (!actor.empty() || method.name != name) {
+        renamings.push_back(name + " = " + actor + method.name);
+      }
+    }
+    for (size_t i = 0; i < use.variables.size(); ++i) {
+      if (!use.variables[i].value.valid()) continue;
+      renamings.push_back(schedule.locals[schedule.variables[i]].name + " = " +
+                          text.Text(use.variables[i].value));
+    }
+    const std::string along = use.along.empty() ? "" : (use.arguments.empty() ? "" : ", ") +
+                                                           ("along: " + use.along);
+    return schedule.name + "(" + text.Text(use.arguments) + along + ")" +
+           (renamings.empty() ? "" : " with (" + llvm::join(renamings, ", ") + ")");
+  }
+
+  void PrintSchedule(const Schedule& schedule) {
+    const TextPrinter text(program_, nullptr, &schedule.locals);
+    out_ << "schedule " << schedule.name << ParametersText(text, schedule.parameters) << "\n";
+    const auto name = [&](KindId kind) { return schedule.kinds[kind].name; };
+    for (const Kind& kind : schedule.kinds) {
+      out_ << "  " << kind.name << " has rank " << kind.rank << "\n";
+    }
+    for (const auto& [word, sorts] : {std::pair("prefer", &schedule.rankings),
+                                      std::pair("order", &schedule.orders)}) {
+      for (const SortRule& sort : *sorts) {
+        std::vector<std::string> keys;
+        for (ExprId key : sort.keys) keys.push_back(text.Text(key));
+        out_ << "  " << word << " " << name(sort.kind) << " by (" << llvm::join(keys, ", ")
+             << ")\n";
+      }
+    }
+    for (const LimitRule& limit : schedule.limits) {
+      out_ << "  limit " << name(limit.minuend) << " - " << name(limit.subtrahend)
+           << (limit.at_most ? " <= " : " >= ") << text.Text(limit.bound) << "\n";
+    }
+    for (const FuseRule& fusion : schedule.fusions) {
+      out_ << "  fuse " << name(fusion.first) << " " << name(fusion.second) << "\n";
+    }
+    if (schedule.memory) out_ << "  memory <= " << text.Text(schedule.memory->bytes) << "\n";
   }
 
   void PrintStatements(const TextPrinter& text, const std::vector<StatementId>& ids, int depth) {

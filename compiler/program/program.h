@@ -42,6 +42,8 @@ CGRAPH_PROGRAM_ID(StateId, "state")
 CGRAPH_PROGRAM_ID(MethodId, "method")
 CGRAPH_PROGRAM_ID(PlaceId, "place")
 CGRAPH_PROGRAM_ID(GraphId, "graph")
+CGRAPH_PROGRAM_ID(ScheduleId, "schedule")
+CGRAPH_PROGRAM_ID(KindId, "kind")          // of one Schedule
 #undef CGRAPH_PROGRAM_ID
 
 // ---- types --------------------------------------------------------------------------------------
@@ -364,10 +366,73 @@ struct Place {
   ExprId device;
   Range range;
 };
+
+// ---- schedules ----------------------------------------------------------------------------------
+
+// What a schedule's rules speak of: the calls of a method.
+struct Kind {
+  std::string name;
+  uint32_t rank = 0;  // by `prefer A > B`: the least first
+  Range range;        // where it first stands
+};
+struct SortRule {  // prefer K by (...), order K by (...)
+  KindId kind;
+  std::vector<ExprId> keys;
+  std::vector<LocalId> variables;  // that stand in them
+  Range range;
+};
+struct LimitRule {  // limit A - B <= e, limit A - B >= e
+  KindId minuend, subtrahend;
+  bool at_most;
+  ExprId bound;
+  Range range;
+};
+struct FuseRule {
+  KindId first, second;
+  Range range;
+};
+struct MemoryRule {
+  ExprId bytes;
+  Range range;
+};
+struct Schedule {
+  std::string name;
+  std::vector<Parameter> parameters;
+  Table<LocalId, Local> locals;    // the parameters, `index`, what comprehensions bind, variables
+  LocalId index;                   // the device's position among those that are covered
+  std::vector<LocalId> variables;  // of the calls: in keys only
+  Table<KindId, Kind> kinds;
+  std::vector<SortRule> rankings, orders;  // of each kind at most one
+  std::vector<LimitRule> limits;
+  std::vector<FuseRule> fusions;
+  std::optional<MemoryRule> memory;
+  Range range;
+};
+// using one_f_one_b(P, along: p) with (mb = m, forward = Stage.f)
+struct Using {
+  ScheduleId schedule;  // invalid: auto
+  std::vector<Argument> arguments;
+  std::string along;    // the index of places that is a device's position; empty: it is counted
+  struct Method {
+    ActorId actor;      // invalid: of any
+    std::string name;
+    Range range;        // where it is named
+  };
+  Table<KindId, Method> methods;   // of the schedule's kinds
+  struct Variable {
+    ExprId value;                  // invalid: the calls' variable of the same name
+    std::vector<LocalId> uses;     // the calls' variables that stand in it
+  };
+  std::vector<Variable> variables;  // of the schedule's
+  Table<LocalId, Local> locals;    // variables of the calls
+  Range range;
+};
+
 struct Graph {
   std::string name;
   Signature signature;
   Body body;
+  std::optional<Using> use;
   ExprId inflight;              // may be invalid: 1
   std::optional<bool> overlap;  // overlap on | off
   uint64_t timeout_ps = 0;      // 0: none
@@ -389,6 +454,7 @@ struct Program {
   Table<MethodId, Method> methods;
   Table<PlaceId, Place> places;
   Table<GraphId, Graph> graphs;
+  Table<ScheduleId, Schedule> schedules;
 
   // What operators mean on tensors: `+` is the op that std.tensor declares as `add`. Always there,
   // whether or not the file imports std.tensor.

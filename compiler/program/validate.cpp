@@ -50,7 +50,9 @@ class Validator {
       Context context{&graph.signature, &graph.body.locals, ActorId()};
       ValidateBody(context, graph.body);
       OptionalExpr(context, graph.inflight);
+      if (graph.use) ValidateUsing(*graph.use);
     }
+    for (const Schedule& schedule : program_.schedules) ValidateSchedule(schedule);
     for (const auto& [op, id] : program_.operator_ops) {
       PROGRAM_CHECK(program_.ops.Contains(id), std::string("no op for operator ") + Spelling(op));
     }
@@ -104,6 +106,49 @@ class Validator {
     }
     Walk(context, place.arguments);
     Walk(context, place.device);
+  }
+
+  void ValidateSchedule(const Schedule& schedule) {
+    const Context context{nullptr, &schedule.locals, ActorId()};
+    ValidateParameters(context, schedule.parameters);
+    UseLocal(context, schedule.index);
+    for (LocalId variable : schedule.variables) UseLocal(context, variable);
+    for (const auto* sorts : {&schedule.rankings, &schedule.orders}) {
+      for (const SortRule& sort : *sorts) {
+        UseKind(schedule, sort.kind);
+        PROGRAM_CHECK(!sort.keys.empty(), "calls sorted by nothing");
+        for (ExprId key : sort.keys) Walk(context, key);
+        for (LocalId variable : sort.variables) UseLocal(context, variable);
+      }
+    }
+    for (const LimitRule& limit : schedule.limits) {
+      UseKind(schedule, limit.minuend);
+      UseKind(schedule, limit.subtrahend);
+      Walk(context, limit.bound);
+    }
+    for (const FuseRule& fusion : schedule.fusions) {
+      UseKind(schedule, fusion.first);
+      UseKind(schedule, fusion.second);
+    }
+    if (schedule.memory) Walk(context, schedule.memory->bytes);
+  }
+
+  void UseKind(const Schedule& schedule, KindId kind) {
+    PROGRAM_CHECK(schedule.kinds.Contains(kind), schedule.name + ": " + kind.str());
+  }
+
+  void ValidateUsing(const Using& use) {
+    const Context context{nullptr, &use.locals, ActorId()};
+    Walk(context, use.arguments);
+    if (!use.schedule.valid()) return;
+    PROGRAM_CHECK(program_.schedules.Contains(use.schedule), use.schedule.str());
+    const Schedule& schedule = program_.schedules[use.schedule];
+    PROGRAM_CHECK(use.methods.size() == schedule.kinds.size(), "kinds without methods");
+    PROGRAM_CHECK(use.variables.size() == schedule.variables.size(), "variables that mean nothing");
+    for (const Using::Variable& variable : use.variables) {
+      OptionalExpr(context, variable.value);
+      for (LocalId used : variable.uses) UseLocal(context, used);
+    }
   }
 
   void ValidateParameters(const Context& context, const std::vector<Parameter>& parameters) {

@@ -2,6 +2,8 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_PASSES_H_
 #define CGRAPH_COMPILER_SCHEDULE_PASSES_H_
 
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/cost/profile.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/arrange/search.h"
@@ -22,9 +24,14 @@ void Order(Schedule& schedule);
 // The units of the lanes, anew, from the steps in their order. Calls that `rules` fuse are one.
 void MakeUnits(const graph::Rules* rules, Schedule& schedule);
 
-// Changes the order where the program leaves a choice.
+// Steps take what the profile says, where it says something.
+void ApplyProfile(const graph::Module& module, const graph::Graph& graph, const Profile& profile,
+                  Schedule& schedule);
+
+// Changes the order where the program leaves a choice. Rules that can never be kept are reported;
+// the order stays as it was.
 void Arrange(const graph::Module& module, const graph::Graph& graph, const SearchOptions& options,
-             Schedule& schedule);
+             Schedule& schedule, Diagnostics& diagnostics);
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
 // program means them, in one execution and over the executions that share its memory.

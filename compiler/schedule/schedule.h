@@ -25,8 +25,10 @@
 #include <string>
 #include <vector>
 
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/transport.h"
+#include "compiler/cost/profile.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/arrange/search.h"
 
@@ -213,11 +215,14 @@ struct ScheduleOptions {
   std::optional<bool> overlap;  // --overlap, --no-overlap; absent: what the graph says, else yes
   CommLanes lanes = CommLanes::kOne;
   schedule::SearchOptions search;  // of `using auto`
+  const Profile* profile = nullptr;  // times of calls; null: estimates
 };
 
-// The schedules of module.start, then of each of module.graphs.
+// The schedules of module.start, then of each of module.graphs. Without errors in `diagnostics`,
+// which are about rules, they may be emitted.
 std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
-                                               const ScheduleOptions& options = {});
+                                               const ScheduleOptions& options,
+                                               Diagnostics& diagnostics);
 
 }  // namespace cgraph
 

@@ -124,8 +124,11 @@ bool CheckText(llvm::StringRef text, SyntaxErrors& errors) {
 
 }  // namespace
 
-void ParseHole(uint32_t begin, uint32_t end, SyntaxErrors& errors,
-               llvm::function_ref<void(Grammar::ExprContext*)> use) {
+namespace {
+
+// Bytes [begin, end) as what `read` reads of them.
+void ParsePart(uint32_t begin, uint32_t end, SyntaxErrors& errors,
+               llvm::function_ref<void(Grammar&)> read) {
   Lexemes cut, lexemes;
   if (!Lex(errors.text(), begin, end, errors, cut) || !Balance(std::move(cut), errors, lexemes)) {
     return;
@@ -133,14 +136,39 @@ void ParseHole(uint32_t begin, uint32_t end, SyntaxErrors& errors,
   TokenWindow window(lexemes);
   GuardedParser parser(window, errors);
   try {
-    use(parser.interpolation()->expr());
+    read(parser);
   } catch (const antlr4::RecognitionException&) {  // reported by Recovery
   } catch (const TooDeep& where) {
     ReportTooDeep(where, errors);
   }
 }
 
+}  // namespace
+
+void ParseHole(uint32_t begin, uint32_t end, SyntaxErrors& errors,
+               llvm::function_ref<void(Grammar::ExprContext*)> use) {
+  ParsePart(begin, end, errors, [&](Grammar& parser) { use(parser.interpolation()->expr()); });
+}
+
 }  // namespace syntax
+
+std::optional<syntax::Using> ParseSchedule(SourceId source, syntax::File& file,
+                                           Diagnostics& diagnostics) {
+  using namespace syntax;
+  file.source = source;
+  std::optional<Using> use;
+  SyntaxErrors errors(source, diagnostics);
+  const llvm::StringRef text = errors.text();
+  try {
+    if (!CheckText(text, errors)) return use;
+    Builder builder(file, errors);
+    ParsePart(0, static_cast<uint32_t>(text.size()), errors, [&](Grammar& parser) {
+      use = builder.BuildUsing(parser.scheduleFlag()->schedule());
+    });
+  } catch (const StopParsing&) {  // reported
+  }
+  return use;
+}
 
 syntax::File Parse(SourceId source, Diagnostics& diagnostics) {
   using namespace syntax;

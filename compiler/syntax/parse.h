@@ -13,6 +13,11 @@ namespace cgraph {
 
 syntax::File Parse(SourceId source, Diagnostics& diagnostics);
 
+// The value of `--schedule`, which stands behind `using` in a file: its rows go into `file`.
+// Without a value, what is wrong was reported.
+std::optional<syntax::Using> ParseSchedule(SourceId source, syntax::File& file,
+                                           Diagnostics& diagnostics);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_SYNTAX_PARSE_H_

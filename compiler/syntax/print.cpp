@@ -129,8 +129,43 @@ class Printer {
       for (const Attribute& attribute : node.attributes) {
         Labelled("attribute " + attribute.name.text, attribute.value);
       }
+      for (const Using& use : node.usings) PrintUsing(use);
       Body("", node.body);
     });
+  }
+  void PrintUsing(const Using& use) {
+    Line("using " + (use.path.size() > 1 ? use.path[0].text + "." : "") + use.path.back().text);
+    In([&] {
+      Arguments(use.arguments);
+      for (const Using::Renaming& renaming : use.renamings) {
+        Labelled("with " + renaming.name.text, renaming.value);
+      }
+    });
+  }
+  void PrintItem(const ScheduleDecl& node) {
+    Line("schedule " + node.name.text);
+    In([&] {
+      Parameters(node.parameters);
+      for (const Rule& rule : node.rules) {
+        std::visit([&](const auto& kind) { PrintRule(kind); }, rule.node);
+      }
+    });
+  }
+  void PrintRule(const Prefer& rule) { Line("prefer " + Names(rule.kinds, false)); }
+  void PrintRule(const SortBy& rule) {
+    Line((rule.strict ? "order " : "prefer ") + rule.kind.text);
+    Part("by", rule.keys);
+  }
+  void PrintRule(const Limit& rule) {
+    Line("limit");
+    Part("", rule.inequality);
+  }
+  void PrintRule(const FuseRule& rule) {
+    Line("fuse " + rule.first.text + ", " + rule.second.text);
+  }
+  void PrintRule(const MemoryRule& rule) {
+    Line("memory");
+    Part("<=", rule.bytes);
   }
   void PrintItem(const TopologyDecl& node) { Line("topology " + node.name.text); }
 

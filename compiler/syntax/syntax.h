@@ -284,6 +284,44 @@ struct PlaceDecl {
   ExprId actor;   // a call: Stage(i)
   ExprId device;  // gpu[i]
 };
+// The rules of a schedule.
+struct Prefer {  // prefer A > B > C
+  std::vector<Name> kinds;
+};
+struct SortBy {  // prefer K by (...), order K by (...)
+  bool strict;
+  Name kind;
+  ExprId keys;  // a tuple, or one key
+};
+struct Limit {  // limit A - B <= e
+  ExprId inequality;
+};
+struct FuseRule {  // fuse A B
+  Name first, second;
+};
+struct MemoryRule {  // memory <= 40GiB
+  ExprId bytes;
+};
+struct Rule {
+  std::variant<Prefer, SortBy, Limit, FuseRule, MemoryRule> node;
+  Range range;
+};
+struct ScheduleDecl {
+  Name name;
+  std::vector<Parameter> parameters;
+  std::vector<Rule> rules;
+};
+
+struct Using {  // using one_f_one_b(P) with (mb = m)
+  struct Renaming {
+    Name name;
+    ExprId value;
+  };
+  std::vector<Name> path;  // one name, or that of a file and one of its schedules
+  std::vector<Argument> arguments;
+  std::vector<Renaming> renamings;
+  Range range;
+};
 struct Attribute {  // inflight 4, overlap off, timeout 5s
   Name name;
   ExprId value;
@@ -293,6 +331,7 @@ struct GraphDecl {
   std::vector<Parameter> parameters;
   Result result;
   std::vector<Attribute> attributes;
+  std::vector<Using> usings;  // at most one is right
   std::vector<StatementId> body;
 };
 // topology blocks are parsed so that they can be refused by name; their items come later.
@@ -302,7 +341,7 @@ struct TopologyDecl {
 
 struct Item {
   std::variant<ImportDecl, ConstDecl, TransportDecl, FnDecl, OpDecl, ActorDecl, PlaceDecl,
-               GraphDecl, TopologyDecl>
+               GraphDecl, ScheduleDecl, TopologyDecl>
       node;
   Range range;
 };

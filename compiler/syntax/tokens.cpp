@@ -156,6 +156,23 @@ bool StartsMember(const Lexemes& lexemes, size_t at) {
          (type == Lexer::STATE && third == Lexer::COLON);
 }
 
+bool StartsRule(const Lexemes& lexemes, size_t at) {
+  if (at + 1 >= lexemes.size()) return false;
+  const size_t next = lexemes[at + 1].type;
+  switch (lexemes[at].type) {
+    case Lexer::PREFER:
+    case Lexer::ORDER:
+    case Lexer::FUSE:
+      return IsName(next);
+    case Lexer::LIMIT:
+      return IsName(next) || IsLiteral(next) || next == Lexer::LPAREN;
+    case Lexer::MEMORY:
+      return next == Lexer::LE;
+    default:
+      return false;
+  }
+}
+
 void TokenWindow::Forget() {
   made_.clear();
   base_ = index_ == 0 ? 0 : index_ - 1;

@@ -41,10 +41,11 @@ bool EndsOperand(size_t type);   // what follows on the same line would continue
 bool IsKeyword(size_t type);     // a word that cannot be a name
 const char* FixedSpelling(size_t type);  // of a keyword or an operator; else nullptr
 
-// Do the lexemes from `at` on begin a declaration, a member of an actor? By at least two of them,
-// so that `state` and `place` stay usable as names.
+// Do the lexemes from `at` on begin a declaration, a member of an actor, a rule of a schedule? By
+// at least two of them, so that `state`, `place` and `limit` stay usable as names.
 bool StartsDeclaration(const Lexemes& lexemes, size_t at);
 bool StartsMember(const Lexemes& lexemes, size_t at);
+bool StartsRule(const Lexemes& lexemes, size_t at);
 
 // The view that ANTLR's parser gets.
 class TokenWindow : public antlr4::TokenStream {

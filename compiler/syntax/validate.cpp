@@ -140,7 +140,23 @@ class Validator {
   void Roots(const GraphDecl& node) {
     Signature(node.parameters, node.result);
     for (const Attribute& attribute : node.attributes) (*this)(attribute.value);
+    for (const Using& use : node.usings) {
+      Arguments(use.arguments);
+      for (const Using::Renaming& renaming : use.renamings) (*this)(renaming.value);
+    }
     Body(node.body);
+  }
+  void Roots(const ScheduleDecl& node) {
+    Signature(node.parameters, {});
+    const Range schedule = parent_;
+    for (const Rule& rule : node.rules) {
+      CheckRange(rule.range, schedule);
+      parent_ = rule.range;
+      if (const auto* sort = std::get_if<SortBy>(&rule.node)) (*this)(sort->keys);
+      if (const auto* limit = std::get_if<Limit>(&rule.node)) (*this)(limit->inequality);
+      if (const auto* memory = std::get_if<MemoryRule>(&rule.node)) (*this)(memory->bytes);
+    }
+    parent_ = schedule;
   }
   void Roots(const TopologyDecl&) {}
 

@@ -1,5 +1,7 @@
 #include "tests/support/module_builder.h"
 
+#include "compiler/base/check.h"
+
 namespace cgraph::graph::testing {
 
 const DeviceId kCaller(0);
@@ -168,6 +170,14 @@ Module ModuleBuilder::Build() {
   module.start = start.graph_;
   for (const auto& graph : graphs_) module.graphs.push_back(graph->graph_);
   return module;
+}
+
+std::vector<schedule::Schedule> SchedulesOf(const Module& module, const ScheduleOptions& options) {
+  const Sources sources;
+  Diagnostics diagnostics(sources);
+  std::vector<schedule::Schedule> schedules = ScheduleModule(module, options, diagnostics);
+  CGRAPH_CHECK(!diagnostics.has_errors(), "test", diagnostics.all()[0].message);
+  return schedules;
 }
 
 }  // namespace cgraph::graph::testing

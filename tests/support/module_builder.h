@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/schedule/schedule.h"
 
 namespace cgraph::graph::testing {
 
@@ -81,6 +82,10 @@ class ModuleBuilder {
   Module module_;
   std::vector<std::unique_ptr<GraphMaker>> graphs_;
 };
+
+// The schedules of a module whose rules can be kept.
+std::vector<schedule::Schedule> SchedulesOf(const Module& module,
+                                            const ScheduleOptions& options = {});
 
 }  // namespace cgraph::graph::testing
 

@@ -20,7 +20,7 @@ using graph::ValueId;
 
 std::unique_ptr<plan::Plan> MakePlan(const graph::Module& module,
                                      const ScheduleOptions& options = {}) {
-  return Emit(module, ScheduleModule(module, options), {});
+  return Emit(module, SchedulesOf(module, options), {});
 }
 
 // What the property test below has seen, so that it cannot pass on nothing.
@@ -206,7 +206,7 @@ TEST_CASE("sites and the digest come from the sources") {
   module.graphs[0].calls[graph::CallId(0)].site = {source, 17, 24};
   module.parameters = {{"B", "64"}};
   const EmitOptions options{.sources = &sources, .compiler = "cgc 1"};
-  const std::unique_ptr<plan::Plan> plan = Emit(module, ScheduleModule(module), options);
+  const std::unique_ptr<plan::Plan> plan = Emit(module, SchedulesOf(module), options);
   REQUIRE(plan->sites.size() == 1);
   CHECK(plan->sites[0].line() == 2);
   CHECK(plan->sites[0].column() == 3);

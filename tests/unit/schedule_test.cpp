@@ -20,14 +20,14 @@ using schedule::Step;
 
 // The printed schedules of the module's graphs, without the start graph's.
 std::string Text(const graph::Module& module, const ScheduleOptions& options = {}) {
-  std::vector<Schedule> schedules = ScheduleModule(module, options);
+  std::vector<Schedule> schedules = SchedulesOf(module, options);
   std::string text;
   llvm::raw_string_ostream out(text);
   PrintSchedule(module, schedules, out);
   return text.substr(text.find("schedule main"));
 }
 
-Schedule Main(const graph::Module& module) { return ScheduleModule(module)[1]; }
+Schedule Main(const graph::Module& module) { return SchedulesOf(module)[1]; }
 
 int Count(const Schedule& schedule, Step::Kind kind) {
   int count = 0;

@@ -15,6 +15,7 @@ constexpr Example kExamples[] = {
 #include "compiler/base/diagnostics/examples/bodies.def"
 #include "compiler/base/diagnostics/examples/elaboration.def"
 #include "compiler/base/diagnostics/examples/names.def"
+#include "compiler/base/diagnostics/examples/schedules.def"
 #include "compiler/base/diagnostics/examples/syntax.def"
 #undef EXAMPLE
 };

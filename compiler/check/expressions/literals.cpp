@@ -25,7 +25,9 @@ Value Visit(Scope& scope, const syntax::NameExpr& node, Range range) {
 }
 
 Value Visit(Scope& scope, const syntax::QuantityLiteral&, Range range) {
-  scope.Report(Code::kE0425, range, "a number with a unit can stand in a graph's `timeout` only");
+  scope.Report(Code::kE0425, range,
+               "a number with a unit can stand in a graph's `timeout` and in a schedule's "
+               "`memory <=` only");
   return scope.Poison(range);
 }
 

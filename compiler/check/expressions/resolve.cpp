@@ -61,6 +61,23 @@ Value ResolveCondition(Scope& scope, syntax::ExprId id) {
   return value;
 }
 
+Value ResolveBytes(Scope& scope, syntax::ExprId id, const char* what) {
+  constexpr std::pair<const char*, double> kUnits[] = {
+      {"B", 1},      {"KB", 1e3},           {"MB", 1e6},  {"GB", 1e9},
+      {"KiB", 1024}, {"MiB", 1024 * 1024}, {"GiB", 1024 * 1024 * 1024}};
+  const syntax::Expr& expr = scope.Written(id);
+  const auto* quantity = std::get_if<syntax::QuantityLiteral>(&expr.node);
+  if (quantity == nullptr) return ResolveInt(scope, id, what);
+  for (const auto& [unit, bytes] : kUnits) {
+    if (quantity->unit != unit || quantity->value * bytes >= 9e18) continue;
+    const auto value = static_cast<int64_t>(quantity->value * bytes);
+    return scope.Make(IntLiteral{value}, expr.range, Static::Of(Static::kInt));
+  }
+  scope.Report(Code::kE0425, expr.range,
+               fmt::format("{} is a number of bytes: 512MiB, 40GiB, or an int", what));
+  return scope.Poison(expr.range);
+}
+
 ExprId ResolveIndexRange(Scope& scope, syntax::ExprId id) {
   Value value = ResolveCompileTime(scope, id, "the index of an array of places");
   if (value.type.known() && value.type.kind != Static::kList) {

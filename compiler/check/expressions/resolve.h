@@ -19,6 +19,9 @@ Value ResolveInt(Scope& scope, syntax::ExprId id, const char* what);
 
 Value ResolveCondition(Scope& scope, syntax::ExprId id);
 
+// A number of bytes: an int, or 40GiB.
+Value ResolveBytes(Scope& scope, syntax::ExprId id, const char* what);
+
 // Whether the range is a list of ints, as the index of a place array must be.
 program::ExprId ResolveIndexRange(Scope& scope, syntax::ExprId id);
 

@@ -34,6 +34,15 @@ void LocalNames::CloseBlock() {
   blocks_.pop_back();
 }
 
+std::vector<LocalId> LocalNames::TakeUsed(const std::vector<LocalId>& among) {
+  std::vector<LocalId> used;
+  for (LocalId id : among) {
+    if (IsUsed(id)) used.push_back(id);
+  }
+  used_.clear();
+  return used;
+}
+
 void LocalNames::ListTo(std::vector<std::string>& names) const {
   for (const auto& [name, id] : names_) names.push_back(name);
 }

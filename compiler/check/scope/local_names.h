@@ -36,6 +36,8 @@ class LocalNames {
   void ListTo(std::vector<std::string>& names) const;
 
   void Use(program::LocalId id) { used_.insert(id); }
+  // Of `among`, the rows that were used since this was last asked.
+  std::vector<program::LocalId> TakeUsed(const std::vector<program::LocalId>& among);
   bool IsUsed(program::LocalId id) const { return used_.count(id) != 0; }
 
   // While they hide, only rows made from then on may be read: a default or an attribute stands

@@ -6,6 +6,7 @@
 
 #include "compiler/check/expressions/devices.h"
 #include "compiler/check/names.h"
+#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/resolve_dim.h"
 
@@ -69,6 +70,18 @@ std::optional<Value> ResolveDimName(Scope& scope, const std::string& name, Range
   return scope.Make(DimRef{*id}, range, Static::Of(Static::kInt));
 }
 
+// A const is itself; what else has that name cannot be meant.
+std::optional<Value> ResolveCallVariable(Scope& scope, const std::string& name, Range range) {
+  if (!std::islower(static_cast<unsigned char>(name[0]))) return std::nullopt;
+  const Found found = FindName(scope.checker, scope.module, name, range);
+  const bool is_const = found.symbol && std::holds_alternative<ConstId>(found.symbol->node);
+  if (found.reported || is_const) return std::nullopt;
+  const LocalId id = DeclareLocal(scope, {name, range}, Static::Of(Static::kInt), false);
+  scope.call_variables->push_back(id);
+  scope.names.Use(id);
+  return scope.Make(LocalRef{id}, range, Static::Of(Static::kInt));
+}
+
 // Where a `let` or `var` behind `use` declares the name.
 std::optional<Range> DeclaredLater(const Scope& scope, const std::vector<syntax::StatementId>& ids,
                                    const std::string& name, Range use) {
@@ -103,6 +116,9 @@ Value ResolveName(Scope& scope, const std::string& name, Range range) {
   if (scope.in_type) {
     if (auto dim = ResolveDimName(scope, name, range)) return *dim;
   }
+  if (scope.call_variables != nullptr) {
+    if (auto variable = ResolveCallVariable(scope, name, range)) return *variable;
+  }
   Found found = FindName(scope.checker, scope.module, name, range);
   if (found.reported) return scope.Poison(range);
   if (found.symbol) return ResolveSymbol(scope, *found.symbol, name, range);
@@ -134,6 +150,7 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
   if (std::holds_alternative<Refused>(symbol.node)) return scope.Poison(range);
   const char* kind = std::holds_alternative<ActorId>(symbol.node)       ? "an actor"
                      : std::holds_alternative<GraphId>(symbol.node)     ? "a graph"
+                     : std::holds_alternative<ScheduleId>(symbol.node)  ? "a schedule"
                      : std::holds_alternative<OpId>(symbol.node)        ? "an op"
                      : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
                                                                         : "a fn";

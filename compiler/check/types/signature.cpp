@@ -84,11 +84,15 @@ std::vector<Parameter> ResolveParameters(Scope& scope,
       if (IsCompileTimeName(scope.module.file.types[written]) != compile_time) continue;
       resolved[i].type = ResolveType(scope, written, TypeRole::kParameter);
       scope.names.set_type(resolved[i].local, scope.Declared(resolved[i].type));
-      if (scope.site == Site::kActor && HoldsTensor(scope.program, resolved[i].type)) {
+      const bool of_actor = scope.site == Site::kActor;
+      const bool is_fixed = of_actor || scope.site == Site::kSchedule;
+      if (is_fixed && HoldsTensor(scope.program, resolved[i].type)) {
         scope.Report(
             Code::kE0424, scope.program.types[resolved[i].type].range,
-            "the parameters of an actor are known at compile time: int, float, bool, str, and "
-            "lists or tuples of them; a tensor is a state");
+            fmt::format("the parameters of {} are known at compile time: int, float, bool, str, "
+                        "and lists or tuples of them{}",
+                        of_actor ? "an actor" : "a schedule",
+                        of_actor ? "; a tensor is a state" : ""));
       }
     }
   }

@@ -90,7 +90,10 @@ void CreateInstance(Work& work, program::PlaceId id, const std::vector<int64_t>&
                            : Value());
   }
   work.trail.calls.pop_back();
-  work.places.instances.push_back({place.actor, std::move(parameters), std::move(layout)});
+  std::vector<std::pair<std::string, int64_t>> named;
+  for (size_t i = 0; i < indices.size(); ++i) named.emplace_back(place.indices[i].name, indices[i]);
+  work.places.instances.push_back(
+      {place.actor, std::move(parameters), std::move(named), std::move(layout)});
   work.trail.loops.resize(work.trail.loops.size() - indices.size());
 }
 

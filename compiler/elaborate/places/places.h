@@ -21,6 +21,7 @@ struct PlaceTable {
 struct InstanceDetails {
   program::ActorId actor;
   Frame frame;                // the actor's parameters
+  std::vector<std::pair<std::string, int64_t>> indices;  // of its place
   std::vector<Value> layout;  // per state of the actor: a tree with StateLeaf leaves
 };
 

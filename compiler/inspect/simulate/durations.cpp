@@ -17,11 +17,10 @@ std::vector<std::string> NamesOf(const plan::Plan& plan, const plan::Call& call)
 
 std::optional<uint64_t> NamedTime(const plan::Plan& plan, const plan::Call& call,
                                   const Profile& profile) {
-  for (const std::string& name : NamesOf(plan, call)) {
-    const auto found = profile.call_ps.find(name);
-    if (found != profile.call_ps.end()) return found->second;
-  }
-  return std::nullopt;
+  if (call.method() == plan::kNone) return std::nullopt;
+  const std::string actor =
+      call.place() == plan::kNone ? "" : plan.actors[call.place()]->class_name;
+  return profile.FindCall(actor, plan.names[call.method()]);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // it can travel; with rules calls are ordered too. Both ends of a transfer and all parts of a
 // collective start as one task, so every order found here is one in which nothing waits for ever.
 #include "compiler/base/check.h"
+#include "compiler/schedule/arrange/blocked.h"
 #include "compiler/schedule/passes.h"
 #include "compiler/schedule/arrange/search.h"
 #include "compiler/schedule/arrange/task_maker.h"
@@ -11,13 +12,16 @@
 namespace cgraph::schedule {
 
 void Arrange(const graph::Module& module, const graph::Graph& graph, const SearchOptions& options,
-             Schedule& schedule) {
+             Schedule& schedule, Diagnostics& diagnostics) {
   if (!schedule.overlap && !graph.rules) return;
   const TaskList list = MakeTasks(module, graph, schedule);
   const bool search = graph.rules && graph.rules->automatic;
   const Timetable table = search ? Search(list.tasks, options)
                                  : ListSchedule(list.tasks, list.policy);
-  CGRAPH_CHECK(table.order.size() == list.tasks.size(), "schedule", "an order that cannot go on");
+  if (table.order.size() < list.tasks.size()) {
+    CGRAPH_CHECK(graph.rules.has_value(), "schedule", "program order cannot go on");
+    return ReportBlocked(module, graph, schedule, list, table, diagnostics);
+  }
   Reorder(graph, list.members, table.order, schedule);
 }
 

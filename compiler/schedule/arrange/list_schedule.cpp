@@ -38,6 +38,7 @@ class Walk {
     for (uint32_t task = 0; task < tasks.size(); ++task) {
       by_rank_[policy.ranks[task]] = task;
       waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
+      has_instants_ |= tasks.durations[task] == 0;
       for (uint32_t kind : QueueOf(task).kinds) ++remaining_[Count(QueueOf(task), kind)];
       for (uint32_t block : tasks.touches[task]) ++users_[block];
     }
@@ -53,11 +54,7 @@ class Walk {
     StartAll();
     while (!running_.empty()) {
       now_ = running_.top().time;
-      while (!running_.empty() && running_.top().time == now_) {
-        const uint32_t task = running_.top().task;
-        running_.pop();
-        Complete(task);
-      }
+      CompleteDue();
       StartAll();
     }
     table_.makespan = now_;
@@ -78,6 +75,14 @@ class Walk {
     if (touched_[lane]) return;
     touched_[lane] = true;
     touched_lanes_.push_back(lane);
+  }
+
+  void CompleteDue() {
+    while (!running_.empty() && running_.top().time == now_) {
+      const uint32_t task = running_.top().task;
+      running_.pop();
+      Complete(task);
+    }
   }
 
   void BecomeReady(uint32_t task) {
@@ -106,8 +111,11 @@ class Walk {
     short_of_memory_.clear();
   }
 
-  // What is free now and could start.
+  // What is free now and could start. What takes no time is over before anything else starts, so
+  // that whatever could be ready at this moment is.
   void StartAll() {
+    while (has_instants_ && StartInstants()) CompleteDue();
+
     std::sort(touched_lanes_.begin(), touched_lanes_.end());
     for (uint32_t lane : touched_lanes_) {
       touched_[lane] = false;
@@ -116,7 +124,17 @@ class Walk {
     touched_lanes_.clear();
   }
 
-  void StartOn(uint32_t lane) {
+  // Whether something that takes no time has started.
+  bool StartInstants() {
+    const size_t started = table_.order.size();
+    std::sort(touched_lanes_.begin(), touched_lanes_.end());
+    for (uint32_t lane : touched_lanes_) {
+      if (!busy_[lane]) StartOn(lane, /*instants=*/true);
+    }
+    return table_.order.size() > started;
+  }
+
+  void StartOn(uint32_t lane, bool instants = false) {
     const bool is_short = std::any_of(
         queues_of_[lane].begin(), queues_of_[lane].end(), [&](uint32_t queue) {
           const uint32_t task = Ready(queue);
@@ -129,7 +147,8 @@ class Walk {
       if (task == kNone || HeldBack(tasks_.queues[queue], is_short) || !Fits(task)) continue;
       best = std::min(best, policy_.ranks[task]);
     }
-    if (best != kNone) Start(by_rank_[best]);
+    if (best == kNone || (instants && tasks_.durations[by_rank_[best]] > 0)) return;
+    Start(by_rank_[best]);
   }
 
   // The task of the queue that may be next, whose lanes are free.
@@ -212,6 +231,7 @@ class Walk {
   std::vector<uint32_t> users_;   // by block: tasks that have not ended
   Heap<Completion> running_;
   uint64_t now_ = 0;
+  bool has_instants_ = false;  // tasks that take no time
   Timetable table_;
 };
 

@@ -28,9 +28,7 @@ void Builder::BuildItem(Grammar::ItemContext* context) {
   } else if (auto* topology = context->topologyDecl()) {
     add(TopologyDecl{BuildName(topology->name())});
   } else if (auto* schedule = context->scheduleDecl()) {
-    const Range name = RangeOf(schedule->name());
-    errors_.Report(Code::kE0701, range.begin, name.end,
-                   "`schedule` is not in the language yet; calls run in program order");
+    add(BuildSchedule(schedule));
   }
 }
 
@@ -185,9 +183,7 @@ GraphDecl Builder::BuildGraph(Grammar::GraphDeclContext* context) {
       node.attributes.push_back(BuildAttribute(attribute));
       continue;
     }
-    const Range range = RangeOf(attribute);
-    errors_.Report(Code::kE0702, range.begin, range.end,
-                   "`using` is not in the language yet; calls run in program order");
+    node.usings.push_back(BuildUsing(attribute->usingClause()->schedule()));
   }
   node.body = BuildBlock(context->block());
   return node;

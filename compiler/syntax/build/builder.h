@@ -21,6 +21,7 @@ class Builder {
 
   void BuildItem(Grammar::ItemContext* context);
   ExprId BuildExpr(Grammar::ExprContext* context);
+  Using BuildUsing(Grammar::ScheduleContext* context);
 
  private:
   // build_declarations.cpp
@@ -39,6 +40,10 @@ class Builder {
   std::vector<Parameter> BuildParameters(Grammar::ParametersContext* context);
   Result BuildResult(Grammar::ResultContext* context);
   std::string PlainString(antlr4::tree::TerminalNode* literal);
+
+  // build_schedules.cpp
+  ScheduleDecl BuildSchedule(Grammar::ScheduleDeclContext* context);
+  Rule BuildRule(Grammar::ScheduleRuleContext* context);
 
   // build_types.cpp
   TypeId BuildType(Grammar::TypeContext* context);

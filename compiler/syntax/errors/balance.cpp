@@ -88,6 +88,8 @@ class Balancer {
         body_ = Place::kActor;
         break;
       case Lexer::SCHEDULE:
+        body_ = Place::kSchedule;
+        break;
       case Lexer::TOPOLOGY:
         body_ = Place::kSkipped;
         break;

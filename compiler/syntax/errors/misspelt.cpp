@@ -9,6 +9,8 @@ constexpr size_t kDeclarations[] = {Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPOR
                                     Lexer::OP,     Lexer::ACTOR, Lexer::PLACE,     Lexer::GRAPH,
                                     Lexer::SCHEDULE, Lexer::TOPOLOGY};
 constexpr size_t kMembers[] = {Lexer::STATE, Lexer::METHOD};
+constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE,
+                             Lexer::MEMORY};
 constexpr size_t kStatements[] = {Lexer::LET, Lexer::VAR, Lexer::FOR, Lexer::IF, Lexer::RETURN};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {
@@ -67,6 +69,9 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
     if (place == Place::kFile || (keyword == antlr4::Token::INVALID_TYPE && at_margin)) {
       keyword = Nearest(word, kDeclarations);
     }
+  }
+  if (place == Place::kSchedule && (IsName(next.type) || next.type == Lexer::LE)) {
+    keyword = Nearest(word, kRules);
   }
   if (place == Place::kBlock && keyword == antlr4::Token::INVALID_TYPE &&
       (IsName(next.type) || IsLiteral(next.type))) {

@@ -54,7 +54,10 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
       SkipStatement(begin, std::max(error_at_, window_.index()));
       break;
     case Grammar::RuleMember:
-      SkipMember(begin);
+      SkipTo(StartsMember, begin);
+      break;
+    case Grammar::RuleScheduleRule:
+      SkipTo(StartsRule, begin);
       break;
     case Grammar::RuleItem:
       SkipToDeclaration();
@@ -65,22 +68,22 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
   in_error_ = false;
 }
 
-// Called at every loop; only the loops over statements and over members are ours to keep going.
+// Called at every loop; only those over statements, members and rules are ours to keep going.
 void Recovery::sync(antlr4::Parser* parser) {
   const size_t rule = RuleOf(parser);
-  if (rule != Grammar::RuleBlock && rule != Grammar::RuleMembers) return;
+  const bool block = rule == Grammar::RuleBlock;
+  if (!block && rule != Grammar::RuleMembers && rule != Grammar::RuleScheduleBody) return;
+  const auto starts = rule == Grammar::RuleMembers ? StartsMember : StartsRule;
   while (true) {
     const size_t at = window_.index();
     const size_t type = window_.lexemes()[at].type;
     if (type == Lexer::RBRACE || type == antlr4::Token::EOF) return;
-    if (rule == Grammar::RuleBlock) {
-      if (BeginsStatement(type)) return;
-      ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
+    if (block ? BeginsStatement(type) : starts(window_.lexemes(), at)) return;
+    ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
+    if (block) {
       SkipStatement(at, at);
     } else {
-      if (StartsMember(window_.lexemes(), at)) return;
-      ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
-      SkipMember(at);
+      SkipTo(starts, at);
     }
   }
 }
@@ -99,12 +102,12 @@ void Recovery::SkipStatement(size_t begin, size_t error_at) {
   window_.seek(at);
 }
 
-void Recovery::SkipMember(size_t begin) {
+void Recovery::SkipTo(bool (*starts)(const Lexemes&, size_t), size_t begin) {
   const Lexemes& lexemes = window_.lexemes();
   int depth = 0;
   size_t at = begin;
   for (; lexemes[at].type != antlr4::Token::EOF; ++at) {
-    if (depth == 0 && at > begin && StartsMember(lexemes, at)) break;
+    if (depth == 0 && at > begin && starts(lexemes, at)) break;
     if (depth == 0 && lexemes[at].type == Lexer::RBRACE) break;
     if (Opens(lexemes[at].type)) ++depth;
     if (Closes(lexemes[at].type)) --depth;

@@ -29,7 +29,8 @@ class Recovery : public antlr4::ANTLRErrorStrategy {
 
  private:
   void SkipStatement(size_t begin, size_t error_at);
-  void SkipMember(size_t begin);
+  // To the next lexeme at which `starts` holds.
+  void SkipTo(bool (*starts)(const Lexemes&, size_t), size_t begin);
 
   TokenWindow& window_;
   SyntaxErrors& errors_;

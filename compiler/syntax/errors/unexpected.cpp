@@ -103,6 +103,10 @@ class Unexpected {
       Say(Code::kE0201, "a statement cannot begin with " + found);
     } else if (rule_ == Grammar::RuleMembers) {
       Say(Code::kE0201, "expected `state` or `method` inside an actor, found " + found);
+    } else if (rule_ == Grammar::RuleScheduleBody) {
+      Say(Code::kE0201,
+          "expected `prefer`, `order`, `limit`, `fuse` or `memory` inside a schedule, found " +
+              found);
     } else {
       Expected(found);
     }
@@ -128,7 +132,8 @@ class Unexpected {
   // Where something is missing at the end of a line, the end of that line is the place to point at.
   bool PointsBack() const {
     return at_ > 0 && (now().first_on_line || now().type == antlr4::Token::EOF) &&
-           rule_ != Grammar::RuleBlock && rule_ != Grammar::RuleMembers;
+           rule_ != Grammar::RuleBlock && rule_ != Grammar::RuleMembers &&
+           rule_ != Grammar::RuleScheduleBody;
   }
 
   Diagnostic* Say(Code code, std::string message) {
@@ -210,7 +215,8 @@ class Unexpected {
     if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
     errors_.ReportStructure(
         Code::kE0201, now().begin, now().end,
-        "expected a declaration (import, const, transport, fn, op, actor, place or graph), found " +
+        "expected a declaration (import, const, transport, fn, op, actor, place, graph or "
+        "schedule), found " +
             Found());
     return true;
   }

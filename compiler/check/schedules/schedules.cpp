@@ -1,0 +1,262 @@
+// Schedules: their rules, and the graphs that use them.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "compiler/check/calls/actor.h"
+#include "compiler/check/calls/arguments.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/names.h"
+#include "compiler/check/schedules/rules.h"
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+class UsingReader {
+ public:
+  UsingReader(Checker& checker, const Module& module, const syntax::Using& written, Using& use)
+      : checker_(checker), module_(module), written_(written), use_(use) {}
+
+  void Run() {
+    use_.range = written_.range;
+    const bool automatic = written_.path.size() == 1 && written_.path[0].text == "auto";
+    if (automatic) return ReadAuto();
+    const std::optional<ScheduleId> id = FindSchedule();
+    if (!id) return;
+    use_.schedule = *id;
+    ReadArguments();
+    for (const Kind& kind : schedule().kinds) use_.methods.Add({{}, kind.name, written_.range});
+    use_.variables.resize(schedule().variables.size());
+  }
+
+  // `lenient`: names that the schedule lacks are left out.
+  void Rename(const Module& module, const std::vector<syntax::Using::Renaming>& renamings,
+              bool lenient) {
+    if (!use_.schedule.valid()) return;
+    Scope scope(checker_, module, Site::kConst, nullptr, &use_.locals);
+    std::vector<LocalId> variables;
+    scope.call_variables = &variables;
+    std::map<std::string, Range> seen;
+    for (const syntax::Using::Renaming& renaming : renamings) {
+      auto [first, added] = seen.emplace(renaming.name.text, renaming.name.range);
+      if (!added) {
+        Report(Code::kE0323, renaming.name.range,
+               fmt::format("`{}` is renamed twice", renaming.name.text))
+            .AddNote(first->second, "the first time here");
+        continue;
+      }
+      if (RenameMethod(module, renaming)) continue;
+      if (RenameVariable(scope, renaming) || lenient) continue;
+      ReportNoSuchName(renaming.name);
+    }
+  }
+
+  void CheckMethods() {
+    if (!use_.schedule.valid()) return;
+    std::map<std::pair<ActorId, std::string>, KindId> kinds;
+    for (KindId kind : use_.methods.Ids()) {
+      const Using::Method& method = use_.methods[kind];
+      auto [first, added] = kinds.emplace(std::pair(method.actor, method.name), kind);
+      if (!added) {
+        Report(Code::kE0323, method.range,
+               fmt::format("`{}` is `{}` already; every method of a schedule is another one",
+                           method.name, schedule().kinds[first->second].name));
+      } else if (!Exists(method)) {
+        ReportNoMethod(kind, method);
+      }
+    }
+  }
+
+ private:
+  const Schedule& schedule() const { return checker_.program.schedules[use_.schedule]; }
+  Diagnostic& Report(Code code, Range range, std::string message) {
+    return checker_.diagnostics.Report(code, range, std::move(message));
+  }
+
+  void ReadAuto() {
+    if (!written_.arguments.empty()) {
+      const Range at = module_.file.exprs[written_.arguments[0].value].range;
+      Report(Code::kE0402, at, "`auto` takes no arguments");
+    }
+    if (!written_.renamings.empty()) {
+      Report(Code::kE0323, written_.renamings[0].name.range, "`auto` has no names to rename");
+    }
+  }
+
+  std::optional<ScheduleId> FindSchedule() {
+    const syntax::Name& name = written_.path.back();
+    const bool qualified = written_.path.size() > 1;
+    const Found found =
+        qualified ? FindQualified(checker_, module_, written_.path[0].text, name.text, name.range)
+                  : FindName(checker_, module_, name.text, name.range);
+    if (found.reported) return std::nullopt;
+    if (found.symbol) {
+      if (const auto* id = std::get_if<ScheduleId>(&found.symbol->node)) return *id;
+      Report(Code::kE0321, name.range,
+             fmt::format("`using` takes a schedule, and `{}` is none", name.text))
+          .AddNote(found.symbol->range, "declared here");
+      return std::nullopt;
+    }
+    if (checker_.syntax_errors) return std::nullopt;
+    if (!LibraryScheduleExists(checker_, name.text)) {
+      std::vector<std::string> names = {"auto"};
+      for (const Schedule& schedule : checker_.program.schedules) names.push_back(schedule.name);
+      Diagnostic& diagnostic = Report(Code::kE0321, name.range,
+                                      fmt::format("there is no schedule `{}`", name.text));
+      checker_.Suggest(diagnostic, name.range, name.text, names);
+    } else {
+      Report(Code::kE0321, name.range,
+             fmt::format("there is no schedule `{}` here; `import std.schedules` declares one",
+                         name.text));
+    }
+    return std::nullopt;
+  }
+
+  // `along: p` is no parameter of the schedule: it says which index of places is a position.
+  void ReadArguments() {
+    std::vector<syntax::Argument> arguments = written_.arguments;
+    const auto along = std::find_if(arguments.begin(), arguments.end(), [](const auto& argument) {
+      return argument.label && argument.label->text == "along";
+    });
+    if (along != arguments.end()) {
+      const syntax::Expr& value = module_.file.exprs[along->value];
+      if (const auto* name = std::get_if<syntax::NameExpr>(&value.node)) {
+        use_.along = name->name;
+      } else {
+        Report(Code::kE0406, value.range,
+               "`along` names an index of an array of places, such as p of "
+               "s[d in 0..D, p in 0..P]");
+      }
+      arguments.erase(along);
+    }
+    Scope scope(checker_, module_, Site::kConst, nullptr, &use_.locals);
+    Arguments given = ResolveArguments(scope, arguments);
+    CheckArguments(scope, given,
+                   {"schedule `" + schedule().name + "`", &schedule().parameters, nullptr,
+                    &schedule().locals, schedule().range},
+                   written_.range);
+    use_.arguments = std::move(given.arguments);
+  }
+
+  bool RenameMethod(const Module& module, const syntax::Using::Renaming& renaming) {
+    for (KindId kind : schedule().kinds.Ids()) {
+      if (schedule().kinds[kind].name != renaming.name.text) continue;
+      const syntax::Expr& value = module.file.exprs[renaming.value];
+      Using::Method method{{}, renaming.name.text, value.range};
+      if (const auto* name = std::get_if<syntax::NameExpr>(&value.node)) {
+        method.name = name->name;
+      } else if (const auto* field = std::get_if<syntax::FieldExpr>(&value.node)) {
+        Scope scope(checker_, module, Site::kConst, nullptr, &use_.locals);
+        method.name = field->name.text;
+        method.actor = ResolveActorName(scope, field->base).value_or(ActorId());
+      } else {
+        Report(Code::kE0323, value.range,
+               fmt::format("`{}` is a method: write the name of one, or Actor.name",
+                           renaming.name.text))
+            .AddNote(schedule().kinds[kind].range, "the rule");
+      }
+      use_.methods[kind] = std::move(method);
+      return true;
+    }
+    return false;
+  }
+
+  bool RenameVariable(Scope& scope, const syntax::Using::Renaming& renaming) {
+    for (size_t i = 0; i < use_.variables.size(); ++i) {
+      if (schedule().locals[schedule().variables[i]].name != renaming.name.text) continue;
+      const ExprId value = ResolveInt(scope, renaming.value, "a variable of a schedule").id;
+      use_.variables[i] = {value, scope.names.TakeUsed(*scope.call_variables)};
+      return true;
+    }
+    return false;
+  }
+
+  void ReportNoSuchName(const syntax::Name& name) {
+    std::vector<std::string> names;
+    for (const Kind& kind : schedule().kinds) names.push_back(kind.name);
+    for (LocalId variable : schedule().variables) {
+      names.push_back(schedule().locals[variable].name);
+    }
+    const std::string known =
+        names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+    Diagnostic& diagnostic =
+        Report(Code::kE0323, name.range,
+               fmt::format("the rules of `{}` do not name `{}`; they name {}", schedule().name,
+                           name.text, known));
+    checker_.Suggest(diagnostic, name.range, name.text, names)
+        .AddNote(schedule().range, "the schedule is declared here");
+  }
+
+  bool Exists(const Using::Method& method) const {
+    const Program& program = checker_.program;
+    if (method.actor.valid()) return FindMethod(program, method.actor, method.name).valid();
+    return std::any_of(program.methods.begin(), program.methods.end(),
+                       [&](const Method& other) { return other.name == method.name; });
+  }
+
+  void ReportNoMethod(KindId kind, const Using::Method& method) {
+    if (checker_.syntax_errors) return;
+    std::vector<std::string> names;
+    for (const Method& other : checker_.program.methods) {
+      if (!method.actor.valid() || other.actor == method.actor) names.push_back(other.name);
+    }
+    const Kind& row = schedule().kinds[kind];
+    const bool renamed = method.range.begin != written_.range.begin;
+    const std::string mend =
+        renamed ? "" : fmt::format("; `with ({} = NAME)` says what it is called here", row.name);
+    Diagnostic& diagnostic =
+        Report(Code::kE0322, method.range,
+               fmt::format("no actor has a method `{}`, of which `{}` has rules{}", method.name,
+                           schedule().name, mend));
+    if (renamed) {
+      checker_.Suggest(diagnostic, method.range, method.name, names);
+    } else if (const std::string near = DidYouMean(method.name, names); !near.empty()) {
+      diagnostic.message += fmt::format(" (did you mean `{}`?)", near);
+    }
+    diagnostic.AddNote(row.range, "the rule");
+  }
+
+  Checker& checker_;
+  const Module& module_;
+  const syntax::Using& written_;
+  Using& use_;
+};
+
+void ReadUsing(Checker& checker, GraphId id) {
+  const auto& [module, decl] = checker.graphs[id];
+  for (size_t i = 1; i < decl->usings.size(); ++i) {
+    checker.diagnostics
+        .Report(Code::kE0404, decl->usings[i].range, "`using` is given twice")
+        .AddNote(decl->usings[0].range, "the first time here");
+  }
+  const syntax::Using* own = decl->usings.empty() ? nullptr : &decl->usings[0];
+  const bool flagged = checker.flag.chosen && module->file.source == checker.program.main;
+  const syntax::Using* written =
+      flagged ? (checker.flag.use ? &*checker.flag.use : nullptr) : own;
+  if (written == nullptr) return;
+  Using use;
+  const Module& from = flagged ? *checker.flag.module : *module;
+  UsingReader reader(checker, from, *written, use);
+  const size_t errors = checker.diagnostics.errors();
+  reader.Run();
+  // A flag that says nothing of names means those that the graph says.
+  const bool inherits = flagged && written->renamings.empty() && own != nullptr;
+  reader.Rename(inherits ? *module : from, inherits ? own->renamings : written->renamings,
+                inherits);
+  reader.CheckMethods();
+  if (checker.diagnostics.errors() == errors) checker.program.graphs[id].use = std::move(use);
+}
+
+}  // namespace
+
+void ResolveSchedules(Checker& checker) {
+  for (ScheduleId id : checker.program.schedules.Ids()) ReadRules(checker, id);
+  for (GraphId id : checker.program.graphs.Ids()) ReadUsing(checker, id);
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,46 @@
+#include "compiler/command/profile_flag.h"
+
+#include <fmt/format.h>
+
+#include "compiler/command/flags.h"
+#include "compiler/inspect/simulate/durations.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/status/spelling.h"
+
+namespace cgraph {
+
+void AddProfileFlag(CLI::App& command, std::string& path) {
+  command.add_option("--profile", path, "times of calls: given, or by cgrun --profile")
+      ->type_name("FILE");
+}
+
+Result<std::optional<Profile>> ReadProfile(const std::string& path) {
+  if (path.empty()) return std::optional<Profile>();
+  Result<std::string> text = ReadText(path);
+  if (!text.ok()) return text.status();
+  llvm::Expected<Profile> profile = ParseProfile(*text);
+  if (!profile) {
+    return Status{StatusCode::kInvalid,
+                  fmt::format("{}: {}", path, llvm::toString(profile.takeError()))};
+  }
+  return std::optional<Profile>(std::move(*profile));
+}
+
+void WarnOfUnusedTimes(const plan::Plan& plan, const std::vector<uint32_t>& graphs,
+                       const std::optional<Profile>& profile, const std::string& path) {
+  if (!profile) return;
+  std::vector<std::string> names;
+  for (const uint32_t graph : graphs) {
+    for (std::string& name : ProfiledCalls(plan, *plan.graphs[graph])) {
+      names.push_back(std::move(name));
+    }
+  }
+  for (const auto& [name, time] : profile->call_ps) {
+    if (llvm::is_contained(names, name)) continue;
+    llvm::errs() << fmt::format("cgc: warning: {}: no graph here calls `{}`{}\n", path, name,
+                                DidYouMeanHint(name, names));
+  }
+}
+
+}  // namespace cgraph

@@ -1,0 +1,67 @@
+#include "compiler/elaborate/rules/call_variables.h"
+
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+
+CallVariables::CallVariables(Work& work, const program::Using& use,
+                             const program::Schedule& schedule)
+    : work_(work), use_(use), schedule_(schedule), frame_(schedule.name, nullptr, &use.locals) {
+  for (size_t i = 0; i < use.variables.size(); ++i) {
+    if (use.variables[i].value.valid()) renamed_[schedule.variables[i]] = &use.variables[i];
+  }
+}
+
+std::optional<int64_t> CallVariables::ValueOf(const graph::Call& call, program::LocalId variable,
+                                              Range rule) {
+  const auto renamed = renamed_.find(variable);
+  if (renamed == renamed_.end()) return Find(call, schedule_.locals[variable].name, rule);
+  for (program::LocalId used : renamed->second->uses) {
+    const std::optional<int64_t> value = Find(call, use_.locals[used].name, rule);
+    if (!value) return std::nullopt;
+    frame_.locals[used.index] = Value(*value);
+  }
+  return EvaluateInt(work_, renamed->second->value, frame_, "a variable of a schedule");
+}
+
+std::string CallVariables::CallText(const graph::Call& call) const {
+  std::string text = work_.module.instances[call.instance].name + "." + call.method;
+  for (size_t i = 0; i < call.indices.size(); ++i) {
+    text += fmt::format("{}{} = {}", i == 0 ? " (" : ", ", call.index_names[i], call.indices[i]);
+  }
+  return "`" + text + (call.indices.empty() ? "`" : ")`");
+}
+
+std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::string& name,
+                                           Range rule) {
+  for (size_t i = call.indices.size(); i-- > 0;) {
+    if (call.index_names[i] == name) return call.indices[i];
+  }
+  for (const auto& [index, value] : work_.places.instances[call.instance.index].indices) {
+    if (index == name) return value;
+  }
+  ReportMissing(call, name, rule);
+  return std::nullopt;
+}
+
+void CallVariables::ReportMissing(const graph::Call& call, const std::string& name, Range rule) {
+  std::vector<std::string> names = call.index_names;
+  for (const auto& [index, value] : work_.places.instances[call.instance.index].indices) {
+    names.push_back(index);
+  }
+  const std::string has =
+      names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
+  const std::string near = DidYouMean(name, names);
+  Report(work_, Code::kE0533, use_.range,
+         fmt::format("{} has no variable `{}`, by which `{}` sorts: {}{}", CallText(call), name,
+                     schedule_.name, has,
+                     near.empty() ? "; `with` says what a variable is called here"
+                                  : fmt::format(" (did you mean `{}`?)", near)))
+      .AddNote(rule, "the rule")
+      .AddNote(call.site, "the call");
+}
+
+}  // namespace cgraph::elaboration

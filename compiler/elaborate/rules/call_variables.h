@@ -1,0 +1,40 @@
+// What a schedule's variables are for one call: the loop variables around it, the innermost first,
+// then the indices of its place; or what `with` makes of them.
+#ifndef CGRAPH_COMPILER_ELABORATE_RULES_CALL_VARIABLES_H_
+#define CGRAPH_COMPILER_ELABORATE_RULES_CALL_VARIABLES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+class CallVariables {
+ public:
+  CallVariables(Work& work, const program::Using& use, const program::Schedule& schedule);
+
+  // `variable`: one of the schedule's. Without a value, that a call of `rule` lacks it, or what is
+  // wrong with its `with`, was reported.
+  std::optional<int64_t> ValueOf(const graph::Call& call, program::LocalId variable, Range rule);
+
+  // "stage[2].forward (m = 3)".
+  std::string CallText(const graph::Call& call) const;
+
+ private:
+  std::optional<int64_t> Find(const graph::Call& call, const std::string& name, Range rule);
+  void ReportMissing(const graph::Call& call, const std::string& name, Range rule);
+
+  Work& work_;
+  const program::Using& use_;
+  const program::Schedule& schedule_;
+  Frame frame_;  // of what `with` says
+  std::map<program::LocalId, const program::Using::Variable*> renamed_;
+};
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_RULES_CALL_VARIABLES_H_

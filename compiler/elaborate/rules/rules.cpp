@@ -1,0 +1,264 @@
+#include "compiler/elaborate/rules/rules.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "compiler/base/limits.h"
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/rules/call_variables.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+using graph::CallId;
+using graph::DeviceId;
+using graph::InstanceId;
+
+class RuleMaker {
+ public:
+  RuleMaker(Work& work, const program::Using& use, const program::Schedule& schedule,
+            const graph::Graph& graph)
+      : work_(work),
+        use_(use),
+        schedule_(schedule),
+        graph_(graph),
+        frame_(schedule.name, nullptr, &schedule.locals),
+        variables_(work, use, schedule) {}
+
+  graph::Rules Run() {
+    rules_.name = schedule_.name;
+    rules_.range = use_.range;
+    Frame outside(schedule_.name, nullptr, &use_.locals);
+    const std::vector<Actual> actuals =
+        EvaluateArguments(work_, use_.arguments, &schedule_.parameters, frame_, outside);
+    if (!BindParameters(work_, schedule_.parameters, actuals, frame_, use_.range)) {
+      return std::move(rules_);
+    }
+    work_.trail.calls.push_back({&frame_, use_.range});
+    NameKinds();
+    Cover();
+    for (const program::LimitRule& limit : schedule_.limits) AddLimit(limit);
+    if (schedule_.memory) AddMemory(*schedule_.memory);
+    for (const program::SortRule& rule : schedule_.rankings) Sort(rule, /*strict=*/false);
+    for (const program::SortRule& rule : schedule_.orders) Sort(rule, /*strict=*/true);
+    for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
+    work_.trail.calls.pop_back();
+    return std::move(rules_);
+  }
+
+ private:
+  // Which calls are of which kind.
+  void NameKinds() {
+    std::map<std::pair<program::ActorId, std::string>, uint32_t> kinds;
+    for (program::KindId id : schedule_.kinds.Ids()) {
+      const program::Kind& kind = schedule_.kinds[id];
+      const program::Using::Method& method = use_.methods[id];
+      kinds.emplace(std::pair(method.actor, method.name), id.index);
+      rules_.kinds.push_back({.name = kind.name, .rank = kind.rank});
+    }
+    rules_.calls.resize(graph_.calls.size());
+    for (CallId id : graph_.calls.Ids()) {
+      const graph::Call& call = graph_.calls[id];
+      if (!call.instance.valid()) continue;
+      const program::ActorId actor = work_.places.instances[call.instance.index].actor;
+      auto found = kinds.find({actor, call.method});
+      if (found == kinds.end()) found = kinds.find({program::ActorId(), call.method});
+      if (found == kinds.end()) continue;
+      rules_.calls[id.index].kind = found->second;
+    }
+  }
+
+  // The devices of the places with such calls, and the position of each.
+  void Cover() {
+    std::set<InstanceId> covered;
+    for (CallId id : graph_.calls.Ids()) {
+      if (rules_.calls[id.index].kind != graph::kNoKind) covered.insert(graph_.calls[id].instance);
+    }
+    int64_t next = 0;
+    for (InstanceId id : covered) {
+      const DeviceId device = work_.module.instances[id].device;
+      if (positions_.count(device)) continue;
+      positions_[device] = use_.along.empty() ? next++ : Along(id);
+    }
+  }
+
+  int64_t Along(InstanceId id) {
+    for (const auto& [name, value] : work_.places.instances[id.index].indices) {
+      if (name == use_.along) return value;
+    }
+    Report(work_, Code::kE0533, use_.range,
+           fmt::format("`along: {}`: `{}` is of a place that has no such index", use_.along,
+                       work_.module.instances[id].name))
+        .AddNote(work_.module.instances[id].range, "the place");
+    return 0;
+  }
+
+  // The bound on each covered device.
+  std::vector<std::optional<int64_t>> PerDevice(program::ExprId expr, const char* what) {
+    std::vector<std::optional<int64_t>> values(work_.module.devices.size());
+    const std::string& name = schedule_.locals[schedule_.index].name;
+    for (const auto& [device, position] : positions_) {
+      frame_.locals[schedule_.index.index] = Value(position);
+      work_.trail.loops.push_back({&name, &frame_, schedule_.index});
+      values[device.index] = EvaluateInt(work_, expr, frame_, what);
+      work_.trail.loops.pop_back();
+    }
+    return values;
+  }
+
+  void AddLimit(const program::LimitRule& limit) {
+    rules_.limits.push_back({limit.minuend.index, limit.subtrahend.index, limit.at_most,
+                             PerDevice(limit.bound, "a limit"), limit.range});
+  }
+
+  void AddMemory(const program::MemoryRule& rule) {
+    rules_.memory = PerDevice(rule.bytes, "`memory`");
+    rules_.memory_range = rule.range;
+    for (const std::optional<int64_t>& bytes : rules_.memory) {
+      if (!bytes || *bytes > 0) continue;
+      Report(work_, Code::kE0536, rule.range,
+             fmt::format("a device has at least one byte, not {}", *bytes));
+      return;
+    }
+  }
+
+  // The keys of all calls of one kind.
+  void Sort(const program::SortRule& rule, bool strict) {
+    if (strict) {
+      rules_.kinds[rule.kind.index].ordered = true;
+      rules_.kinds[rule.kind.index].order = rule.range;
+    }
+    for (CallId id : graph_.calls.Ids()) {
+      graph::CallRule& own = rules_.calls[id.index];
+      const graph::Call& call = graph_.calls[id];
+      if (own.kind != rule.kind.index) continue;
+      frame_.locals[schedule_.index.index] = Value(positions_[call.device]);
+      for (program::LocalId variable : rule.variables) {
+        const std::optional<int64_t> value = variables_.ValueOf(call, variable, rule.range);
+        if (!value) return;
+        frame_.locals[variable.index] = Value(*value);
+      }
+      for (program::ExprId key : rule.keys) {
+        const std::optional<int64_t> value = EvaluateInt(work_, key, frame_, "a key");
+        if (!value) return;
+        (strict ? own.sequence : own.ranking).push_back(*value);
+      }
+    }
+    if (strict) CheckOrder(rule);
+  }
+
+  // On a device no two calls have the same keys.
+  void CheckOrder(const program::SortRule& rule) {
+    std::map<std::pair<DeviceId, std::vector<int64_t>>, CallId> first;
+    for (CallId id : graph_.calls.Ids()) {
+      const graph::CallRule& own = rules_.calls[id.index];
+      if (own.kind != rule.kind.index) continue;
+      const auto [known, added] =
+          first.emplace(std::pair(graph_.calls[id].device, own.sequence), id);
+      if (added) continue;
+      Report(work_, Code::kE0534, rule.range,
+             fmt::format("on {} two calls of `{}` have the same keys ({}): {} and {}",
+                         DeviceName(work_.module.devices[graph_.calls[id].device]),
+                         schedule_.kinds[rule.kind].name, fmt::join(own.sequence, ", "),
+                         variables_.CallText(graph_.calls[known->second]),
+                         variables_.CallText(graph_.calls[id])))
+          .AddNote(graph_.calls[id].site, "the second call");
+      return;
+    }
+  }
+
+  // Pairs calls of one place in which the loop variables that all of them have are the same.
+  void Fuse(const program::FuseRule& rule) {
+    const std::set<std::string> common = CommonVariables(rule);
+    const auto key = [&](const graph::Call& call) {
+      std::pair<InstanceId, std::map<std::string, int64_t>> key{call.instance, {}};
+      for (size_t i = 0; i < call.indices.size(); ++i) {
+        if (common.count(call.index_names[i])) key.second[call.index_names[i]] = call.indices[i];
+      }
+      return key;
+    };
+    std::map<std::pair<InstanceId, std::map<std::string, int64_t>>, std::deque<CallId>> seconds;
+    for (CallId id : graph_.calls.Ids()) {
+      if (rules_.calls[id.index].kind == rule.second.index) {
+        seconds[key(graph_.calls[id])].push_back(id);
+      }
+    }
+    for (CallId id : graph_.calls.Ids()) {
+      if (rules_.calls[id.index].kind != rule.first.index) continue;
+      std::deque<CallId>& queue = seconds[key(graph_.calls[id])];
+      if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
+      rules_.calls[id.index].fused = queue.front().index;
+      queue.pop_front();
+    }
+  }
+
+  std::set<std::string> CommonVariables(const program::FuseRule& rule) const {
+    std::optional<std::set<std::string>> common;
+    for (CallId id : graph_.calls.Ids()) {
+      const uint32_t kind = rules_.calls[id.index].kind;
+      if (kind != rule.first.index && kind != rule.second.index) continue;
+      const std::vector<std::string>& names = graph_.calls[id].index_names;
+      if (!common) common.emplace(names.begin(), names.end());
+      for (auto name = common->begin(); name != common->end();) {
+        const bool has = std::find(names.begin(), names.end(), *name) != names.end();
+        name = has ? std::next(name) : common->erase(name);
+      }
+    }
+    return common.value_or(std::set<std::string>());
+  }
+
+  void ReportNoPair(const program::FuseRule& rule, CallId id, bool is_before) {
+    const graph::Call& call = graph_.calls[id];
+    const std::string& second = schedule_.kinds[rule.second].name;
+    Report(work_, Code::kE0535, rule.range,
+           fmt::format("{} has no call of `{}` to be fused with: {}", variables_.CallText(call),
+                       second,
+                       is_before ? "the one with its loop variables comes before it"
+                                 : "none of its place has its loop variables"))
+        .AddNote(call.site, "the call");
+  }
+
+  Work& work_;
+  const program::Using& use_;
+  const program::Schedule& schedule_;
+  const graph::Graph& graph_;
+  Frame frame_;
+  CallVariables variables_;
+  std::map<DeviceId, int64_t> positions_;  // of covered devices
+  graph::Rules rules_;
+};
+
+// A kind for every method that the graph calls.
+graph::Rules Automatic(const Work& work, const program::Using& use, const graph::Graph& graph) {
+  graph::Rules rules;
+  rules.name = "auto";
+  rules.automatic = true;
+  rules.range = use.range;
+  rules.calls.resize(graph.calls.size());
+  std::map<std::string, uint32_t> kinds;
+  for (CallId id : graph.calls.Ids()) {
+    const graph::Call& call = graph.calls[id];
+    if (!call.instance.valid()) continue;
+    const std::string name = work.module.instances[call.instance].actor + "." + call.method;
+    if (kinds.size() == kMaxKinds && !kinds.count(name)) continue;
+    const auto [known, added] = kinds.emplace(name, static_cast<uint32_t>(kinds.size()));
+    if (added) rules.kinds.push_back({.name = name});
+    rules.calls[id.index].kind = known->second;
+  }
+  return rules;
+}
+
+}  // namespace
+
+graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::Graph& graph) {
+  if (!use.schedule.valid()) return Automatic(work, use, graph);
+  return RuleMaker(work, use, work.program.schedules[use.schedule], graph).Run();
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,17 @@
+// Rules: what a graph's `using` says about the calls that the graph makes.
+#ifndef CGRAPH_COMPILER_ELABORATE_RULES_RULES_H_
+#define CGRAPH_COMPILER_ELABORATE_RULES_RULES_H_
+
+#include "compiler/graph/graph.h"
+#include "compiler/program/program.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// `graph` has all its calls, and no others.
+graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::Graph& graph);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_RULES_RULES_H_

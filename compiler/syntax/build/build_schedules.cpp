@@ -1,0 +1,48 @@
+// Schedules and where they are used.
+#include "compiler/syntax/build/builder.h"
+
+namespace cgraph::syntax {
+
+ScheduleDecl Builder::BuildSchedule(Grammar::ScheduleDeclContext* context) {
+  ScheduleDecl node;
+  node.name = BuildName(context->name());
+  node.parameters = BuildParameters(context->parameters());
+  for (Grammar::ScheduleRuleContext* rule : context->scheduleBody()->scheduleRule()) {
+    if (rule->exception == nullptr) node.rules.push_back(BuildRule(rule));
+  }
+  return node;
+}
+
+Rule Builder::BuildRule(Grammar::ScheduleRuleContext* context) {
+  std::vector<Name> names;
+  for (Grammar::NameContext* name : context->name()) names.push_back(BuildName(name));
+  const Range range = RangeOf(context);
+  switch (context->start->getType()) {
+    case Lexer::LIMIT:
+      return {Limit{BuildExpr(context->expr())}, range};
+    case Lexer::MEMORY:
+      return {MemoryRule{BuildExpr(context->expr())}, range};
+    case Lexer::FUSE:
+      return {FuseRule{std::move(names[0]), std::move(names[1])}, range};
+    default:
+      break;
+  }
+  if (context->operand() == nullptr) return {Prefer{std::move(names)}, range};
+  const bool strict = context->start->getType() == Lexer::ORDER;
+  return {SortBy{strict, std::move(names[0]), BuildOperand(context->operand())}, range};
+}
+
+Using Builder::BuildUsing(Grammar::ScheduleContext* context) {
+  Using node;
+  for (Grammar::NameContext* name : context->name()) node.path.push_back(BuildName(name));
+  if (context->arguments() != nullptr) {
+    node.arguments = BuildArguments(context->arguments()->argument());
+  }
+  for (Grammar::RenamingContext* renaming : context->renaming()) {
+    node.renamings.push_back({BuildName(renaming->name()), BuildExpr(renaming->expr())});
+  }
+  node.range = RangeOf(context);
+  return node;
+}
+
+}  // namespace cgraph::syntax
