@@ -14,6 +14,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/spelling.h"
 #include "runtime/status/standard_streams.h"
+#include "runtime/status/usage_text.h"
 
 namespace {
 
@@ -37,7 +38,7 @@ std::string UnknownFlag(const CLI::App& command, const std::vector<std::string>&
 void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
               const std::vector<std::string>& words, const CLI::ParseError& error) {
   std::string help = "cgc";
-  std::string what = error.what();
+  std::string what = cgraph::UsageText(error.what());
   const std::string first = words.empty() ? "" : words[0];
   if (std::find(commands.begin(), commands.end(), first) != commands.end()) {
     help += " " + first;
@@ -46,6 +47,13 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
   } else if (!first.empty() && first[0] != '-') {
     what = fmt::format("there is no command `{}`{}", first,
                        cgraph::DidYouMeanHint(first, commands));
+    if (first.ends_with(".cgraph")) {
+      what = fmt::format("a command comes before the file: `cgc check {0}`, `cgc compile {0}`; "
+                         "`cgrun {0}` runs it",
+                         first);
+    }
+  } else if (first.empty()) {
+    what = fmt::format("name a command: {}", fmt::join(commands, ", "));
   }
   llvm::errs() << fmt::format("cgc: error: {}\n`{} --help` says what there is\n", what, help);
 }

@@ -50,9 +50,8 @@ Problem PickGraph(const plan::Plan& plan, const Options& options, uint32_t& pick
   if (!options.graphs.empty()) {
     std::vector<std::string> all;
     for (const auto& graph : plan.graphs) all.push_back(graph->name);
-    return {kFailure,
-            fmt::format("--graph {}: the plan has no such graph{}; it has {}", options.graphs[0],
-                        DidYouMeanHint(options.graphs[0], all), names)};
+    return {kUsage, fmt::format("--graph {}: the plan has no such graph{}; it has {}",
+                                options.graphs[0], DidYouMeanHint(options.graphs[0], all), names)};
   }
   if (plan.graphs.size() == 1) return {};
   if (plan.graphs.empty()) return {kFailure, fmt::format("{} has no graph to run", options.file)};
@@ -80,6 +79,12 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
   return {};
 }
 
+Problem CheckWeights(const Options& options) {
+  std::error_code error;
+  if (options.weights.empty() || std::filesystem::is_directory(options.weights, error)) return {};
+  return {kEnvironment, fmt::format("--weights {}: there is no such folder", options.weights)};
+}
+
 // What is written after the run can be written: found out before it.
 Problem CheckWritable(const Options& options) {
   std::vector<std::string> paths;
@@ -102,9 +107,11 @@ Problem CheckWritable(const Options& options) {
 
 Problem CheckInflight(const plan::Graph& graph, const Options& options) {
   if (options.inflight <= graph.inflight) return {};
-  return {kFailure, fmt::format("{} executions in flight were asked for, and graph {} is compiled "
-                               "for {}; compile with --inflight {}",
-                               options.inflight, graph.name, graph.inflight, options.inflight)};
+  return {kUsage, fmt::format("--inflight {}: graph {} is compiled for {}; compile with "
+                              "--inflight {}",
+                              options.inflight, graph.name,
+                              Counted(graph.inflight, "execution") + " in flight",
+                              options.inflight)};
 }
 
 Status WriteProfile(const Engine& engine, const std::string& path) {
@@ -133,8 +140,8 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
   if (interrupted) {
-    Say(fmt::format("interrupted after {}\n", Counted(measured.executions, "execution")));
-    return kInterrupted;
+    return Fail(options, kInterrupted,
+                fmt::format("interrupted after {}", Counted(measured.executions, "execution")));
   }
   if (!outcome.status.ok()) {
     code = Report(options, outcome.status);
@@ -144,15 +151,17 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
                                                    Counted(measured.executions, "execution")));
     }
   }
-  if (outcome.status.ok()) {
-    const Status written = outcome.results.Write(options.outputs);
-    if (!written.ok()) code = Report(options, written);
+  Status ended = outcome.status;
+  if (ended.ok()) {
+    ended = outcome.results.Write(options.outputs);
+    if (!ended.ok()) code = Report(options, ended);
   }
   if (options.json) {
     nlohmann::ordered_json json = SummaryJson(measured);
     json["outputs"] = outcome.results.Json(options.outputs);
-    if (!outcome.status.ok()) json["error"] = outcome.status.message();
-    std::puts(json.dump().c_str());
+    if (!ended.ok()) json["error"] = ended.message();
+    json["exit_code"] = static_cast<int>(code);
+    PrintJson(json);
   } else if (options.outputs.empty() && outcome.status.ok()) {
     std::fputs(outcome.results.Text().c_str(), stdout);
   }
@@ -193,29 +202,28 @@ ExitCode Execute(const Options& options, Signals& signals) {
   // Until executions run there is nothing to tear down.
   signals.OnInterrupt([] { std::_Exit(kInterrupted); });
   // The engine checks it again; here its ports are looked at before there is an engine.
-  if (Status checked = plan::CheckPlan(*loaded.plan); !checked.ok()) {
-    return Report(options, checked);
-  }
+  if (Status checked = plan::CheckPlan(*loaded.plan); !checked.ok()) return Fail(options, checked);
 
   if (!options.device_map.empty()) {
     const Status mapped = plan::MapDevices(*loaded.plan, options.device_map, device::Cores());
-    if (!mapped.ok()) return Report(options, kUsage, mapped.message());
+    if (!mapped.ok()) return Fail(options, kUsage, mapped.message());
   }
   uint32_t graph = 0;
   Inputs inputs;
   Problem problem = PickGraph(*loaded.plan, options, graph);
   if (problem.ok()) problem = CheckOutputs(*loaded.plan->graphs[graph], options);
+  if (problem.ok()) problem = CheckWeights(options);
   if (problem.ok()) problem = CheckWritable(options);
   if (problem.ok()) problem = CheckInflight(*loaded.plan->graphs[graph], options);
   if (problem.ok()) {
     problem = Inputs::Read(*loaded.plan, *loaded.plan->graphs[graph], options, inputs);
   }
-  if (!problem.ok()) return Report(options, problem.code, problem.message);
+  if (!problem.ok()) return Fail(options, problem.code, problem.message);
 
   Outcome outcome(/*concatenate=*/!options.batch.empty());
   Result<std::unique_ptr<Engine>> made =
       Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, outcome));
-  if (!made.ok()) return Report(options, made.status());
+  if (!made.ok()) return Fail(options, made.status());
   Engine& engine = **made;
   signals.OnReport([&engine] { return engine.WaitReport(); });
   signals.OnInterrupt([&engine] { engine.Teardown(); });
@@ -255,6 +263,6 @@ int main(int argc, char** argv) {
     }
     return code;
   } catch (const std::bad_alloc&) {
-    return Report(parsed.options, kEnvironment, "out of memory");
+    return Fail(parsed.options, kEnvironment, "out of memory");
   }
 }

@@ -1,7 +1,10 @@
 #include "compiler/check/check.h"
 
 #include <map>
+#include <set>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "compiler/check/checker.h"
 #include "compiler/check/scope/scope.h"
@@ -42,8 +45,35 @@ bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& 
   diagnostic.message += " (here it is " + ours + ")";
   const llvm::StringRef quoted(ours);
   const bool replaces = quoted.startswith("`") && quoted.find('`', 1) == quoted.size() - 1;
-  if (replaces) diagnostic.AddFix(range, quoted.drop_front().drop_back().str());
+  if (replaces && range.valid()) diagnostic.AddFix(range, quoted.drop_front().drop_back().str());
   return true;
+}
+
+// The plan leaves out a graph that needs a compile-time argument; where no graph gives it one, that
+// is hardly what was meant.
+void WarnOfGraphsNobodyRuns(Checker& checker) {
+  const program::Program& program = checker.program;
+  std::set<program::GraphId> called;
+  for (const program::Expr& expr : program.exprs) {
+    if (const auto* call = std::get_if<program::CallGraph>(&expr.node)) called.insert(call->graph);
+  }
+  for (program::GraphId id : program.graphs.Ids()) {
+    const program::Graph& graph = program.graphs[id];
+    if (graph.range.source != program.main || called.count(id)) continue;
+    for (const program::Parameter& parameter : graph.signature.parameters) {
+      const auto& type = program.types[parameter.type].node;
+      const bool open = std::holds_alternative<program::CompileTimeType>(type) &&
+                        !parameter.default_value.valid();
+      if (!open) continue;
+      checker.diagnostics.Report(
+          Code::kW0303, parameter.range,
+          fmt::format("`{0}` is known only while compiling, so no run can give it, and no graph "
+                      "calls `{1}`, which is left out; give `{0}` a default, or take a tensor, "
+                      "such as i64",
+                      parameter.name, graph.name));
+      break;
+    }
+  }
 }
 
 }  // namespace check
@@ -63,6 +93,7 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   ResolveBodies(checker);
   ResolveSchedules(checker);
   CheckConstCycles(checker);
+  if (!diagnostics.has_errors()) WarnOfGraphsNobodyRuns(checker);
   return std::move(checker.program);
 }
 

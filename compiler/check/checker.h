@@ -100,7 +100,7 @@ struct Checker {
   // names only, since a search is slow.
   Diagnostic& Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
                       const std::vector<std::string>& candidates);
-  // For a free name or a type: "(here it is `f32`)" when other languages call it `name`.
+  // "(here it is `f32`)" when other languages call it `name`; as a fix, too, of a valid `range`.
   bool Translate(Diagnostic& diagnostic, Range range, const std::string& name);
   int suggestions = 0;
 
@@ -137,6 +137,9 @@ void ResolveSchedules(Checker& checker);
 
 // A const may not stand in its own value, also not through others.
 void CheckConstCycles(Checker& checker);
+
+// Of graphs that need a compile-time argument and get none.
+void WarnOfGraphsNobodyRuns(Checker& checker);
 
 }  // namespace cgraph::check
 

@@ -70,6 +70,15 @@ ScheduleOptions ScheduleOptionsOf(const CompileOptions& options) {
   return made;
 }
 
+// Whether all that is wrong is what -D and --graph say: errors about no place of the program, or
+// about the const that -D gives a value of another kind.
+bool OnlyOfFlags(const Diagnostics& diagnostics) {
+  return llvm::all_of(diagnostics.all(), [](const Diagnostic& diagnostic) {
+    return diagnostic.severity == Severity::kWarning || !diagnostic.range.valid() ||
+           diagnostic.code == Code::kE0502;
+  });
+}
+
 // One compilation on its way through the phases.
 class Pipeline {
  public:
@@ -116,7 +125,7 @@ bool Pipeline::Finish(Phase phase, PrintFunction print) {
     }
   }
   if (diagnostics_.has_errors()) {
-    result_.exit_code = kFailure;
+    result_.exit_code = OnlyOfFlags(diagnostics_) ? kUsage : kFailure;
     return false;
   }
   return options_.stop_after != phase;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <numeric>
 
 #include "compiler/command/commands.h"
 #include "compiler/command/profile_flag.h"
@@ -61,9 +60,7 @@ ExitCode RunCompile(const Flags& flags) {
     done = CompileAndReport(*options, flags.output, json);
   });
   if (!done.plan) return done.exit_code;
-  std::vector<uint32_t> graphs(done.plan->graphs.size());
-  std::iota(graphs.begin(), graphs.end(), 0);
-  WarnOfUnusedTimes(*done.plan, graphs, *profile, flags.profile);
+  WarnOfUnusedTimes(*done.plan, *profile, flags.profile);
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);
   }

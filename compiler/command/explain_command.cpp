@@ -34,7 +34,9 @@ void Print(Code code) {
   llvm::outs() << CodeName(code) << ": " << CodeTitle(code) << "\n\n"
                << CodeExplanation(code) << "\n";
   llvm::StringRef example = CodeExample(code);
-  if (!example.empty()) llvm::outs() << "\nFor example this is refused:\n\n";
+  if (!example.empty()) llvm::outs() << (CodeSeverity(code) == Severity::kError
+                                               ? "\nFor example this is refused:\n\n"
+                                               : "\nFor example this is warned of:\n\n");
   while (!example.empty()) {
     const auto [line, rest] = example.split('\n');
     llvm::outs() << (line.empty() ? "" : "  ") << line << "\n";

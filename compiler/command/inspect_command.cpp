@@ -48,8 +48,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output, *profile);
   if (!loaded.plan) return loaded.exit_code;
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
-  if (!graphs.ok()) return ReportStatus(graphs.status());
-  WarnOfUnusedTimes(*loaded.plan, *graphs, *profile, flags.profile);
+  if (!graphs.ok()) return UsageError(graphs.status().message());
+  WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
 
   llvm::json::Array results;
   ExitCode exit_code = kSuccess;
@@ -117,8 +117,8 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
   Result<uint32_t> graph = FindGraph(*loaded.plan, name);
-  if (!graph.ok()) return ReportStatus(graph.status());
-  WarnOfUnusedTimes(*loaded.plan, {*graph}, *profile, flags.profile);
+  if (!graph.ok()) return UsageError(graph.status().message());
+  WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
 
   DrawOptions options;
   options.what = *ParseDrawing(flags.what);
@@ -128,6 +128,9 @@ ExitCode RunViz(const VizFlags& flags) {
   options.format = *format;
   if (!llvm::StringRef(flags.file).endswith(".cgplan")) options.source = SourceOf(flags.file);
   Result<std::string> drawing = Draw(*loaded.plan, *graph, options);
+  if (drawing.status().code() == StatusCode::kUnsupported) {  // of a format
+    return UsageError(drawing.status().message());
+  }
   if (!drawing.ok()) return ReportStatus(drawing.status());
   if (Status status = WriteText(flags.out, *drawing); !status.ok()) return ReportStatus(status);
   return kSuccess;

@@ -11,6 +11,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
+#include "runtime/status/usage_text.h"
 
 namespace cgraph {
 namespace {
@@ -45,6 +46,9 @@ ExitCode RunPlan(const PlanFlags& flags) {
     return UsageError("plan: name a PLAN to print, or --from-json JSON -o PLAN");
   }
   if (WritesOver(flags.out, flags.plan)) return kUsage;
+  if (const std::string source = SourceForPlanText(flags.plan); !source.empty()) {
+    return UsageError("plan: " + source);
+  }
   Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(flags.plan);
   if (!loaded.ok()) return ReportStatus(loaded.status());
   if (flags.output.json) {
@@ -139,6 +143,9 @@ std::string CapacityText(const Finding& finding, uint32_t capacity) {
 }
 
 ExitCode RunVerify(const VerifyFlags& flags) {
+  if (const std::string source = SourceForPlanText(flags.plan); !source.empty()) {
+    return UsageError("verify: " + source);
+  }
   Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(flags.plan);
   if (!loaded.ok()) return ReportStatus(loaded.status());
   Finding finding{plan::Prove(**loaded, {.capacity = flags.capacity})};

@@ -27,18 +27,16 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path) {
   return std::optional<Profile>(std::move(*profile));
 }
 
-void WarnOfUnusedTimes(const plan::Plan& plan, const std::vector<uint32_t>& graphs,
-                       const std::optional<Profile>& profile, const std::string& path) {
+void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
+                       const std::string& path) {
   if (!profile) return;
-  std::vector<std::string> names;
-  for (const uint32_t graph : graphs) {
-    for (std::string& name : ProfiledCalls(plan, *plan.graphs[graph])) {
-      names.push_back(std::move(name));
-    }
+  std::vector<std::string> names = ProfiledCalls(plan, *plan.start);
+  for (const auto& graph : plan.graphs) {
+    for (std::string& name : ProfiledCalls(plan, *graph)) names.push_back(std::move(name));
   }
   for (const auto& [name, time] : profile->call_ps) {
     if (llvm::is_contained(names, name)) continue;
-    llvm::errs() << fmt::format("cgc: warning: {}: no graph here calls `{}`{}\n", path, name,
+    llvm::errs() << fmt::format("cgc: warning: {}: no graph of the plan calls `{}`{}\n", path, name,
                                 DidYouMeanHint(name, names));
   }
 }

@@ -18,9 +18,9 @@ void AddProfileFlag(CLI::App& command, std::string& path);
 // Nothing without a path.
 Result<std::optional<Profile>> ReadProfile(const std::string& path);
 
-// A time for a call that no graph makes is most often a misspelt name.
-void WarnOfUnusedTimes(const plan::Plan& plan, const std::vector<uint32_t>& graphs,
-                       const std::optional<Profile>& profile, const std::string& path);
+// A time for a call that no graph of the plan makes, nor its start, is most often a misspelt name.
+void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
+                       const std::string& path);
 
 }  // namespace cgraph
 

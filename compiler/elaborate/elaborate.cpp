@@ -12,9 +12,11 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/rules.h"
 #include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/uncalled.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/prune.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/thread.h"
@@ -132,20 +134,49 @@ void ElaborateGraph(Work& work, program::GraphId id) {
   work.module.graphs.push_back(std::move(graph));
 }
 
-graph::Module ElaborateProgram(Work& work) {
-  InternDevice(work, {graph::DeviceKind::kCaller, 0, 0});
-  EvaluateConsts(work);
-  EvaluateTransports(work);
-  CreatePlaces(work);
-  if (work.diagnostics.has_errors()) return std::move(work.module);
+void ElaborateProgram(Work& work) {
+  MakePlaces(work);
+  if (work.diagnostics.has_errors()) return;
   ElaborateStart(work);
   for (program::GraphId id : SelectGraphs(work)) {
     if (!work.budget.stopped) ElaborateGraph(work, id);
   }
-  return std::move(work.module);
+  if (work.diagnostics.has_errors()) return;
+  CheckUncalledMethods(work.program, work.options, work.called, work.diagnostics);
+}
+
+// Where a program compiles without what -D says, that is the cause of its first error.
+void BlameDefines(const program::Program& program, const ElaborateOptions& options,
+                  Diagnostics& diagnostics) {
+  Diagnostic* first = diagnostics.first_error();
+  if (options.defines.empty() || !first || first->code == Code::kE0501 ||
+      first->code == Code::kE0502) {
+    return;
+  }
+  ElaborateOptions usual = options;
+  usual.defines.clear();
+  Diagnostics without(diagnostics.sources());
+  Work work(program, usual, without);
+  ElaborateProgram(work);
+  if (without.has_errors()) return;
+  std::vector<std::string> values;
+  for (const auto& [name, text] : work.module.parameters) {
+    auto define = options.defines.find(name);
+    if (define == options.defines.end()) continue;
+    values.push_back(fmt::format("-D {}={}, which is {} in the file", name, define->second, text));
+  }
+  first->AddNote(Range(), fmt::format("the program compiles without {}", fmt::join(values, ", ")));
 }
 
 }  // namespace
+
+void MakePlaces(Work& work) {
+  InternDevice(work, {graph::DeviceKind::kCaller, 0, 0});
+  EvaluateConsts(work);
+  EvaluateTransports(work);
+  CreatePlaces(work);
+}
+
 }  // namespace elaboration
 
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
@@ -153,7 +184,9 @@ graph::Module Elaborate(const program::Program& program, const ElaborateOptions&
   graph::Module module;
   llvm::thread worker(llvm::Optional<unsigned>(elaboration::kStackBytes), [&] {
     elaboration::Work work(program, options, diagnostics);
-    module = elaboration::ElaborateProgram(work);
+    elaboration::ElaborateProgram(work);
+    module = std::move(work.module);
+    elaboration::BlameDefines(program, options, diagnostics);
   });
   worker.join();
   return module;

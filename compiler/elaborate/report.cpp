@@ -61,6 +61,14 @@ Range SiteOr(const Work& work, Range range) {
 }
 
 std::string Text(const Work& work, const graph::Type& type) {
+  if (work.trial && !type.dims.empty()) {  // what is unknown has no bound
+    std::vector<std::string> dims;
+    for (const graph::Dim& dim : type.dims) {
+      dims.push_back(dim.symbol.valid() ? work.builder->graph().symbols[dim.symbol].name
+                                        : std::to_string(dim.extent));
+    }
+    return fmt::format("{}[{}]", DTypeName(type.dtype).str(), fmt::join(dims, ", "));
+  }
   static const graph::Graph none;
   return TypeText(work.builder ? work.builder->graph() : none, type);
 }

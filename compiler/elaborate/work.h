@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -61,6 +62,7 @@ struct Work {
   std::vector<uint32_t> capacities;  // by TransportId; 0: the usual one
   Places places;
   std::map<std::tuple<graph::DeviceKind, uint32_t, uint32_t>, graph::DeviceId> devices;
+  std::set<program::MethodId> called;
 
   // Where ops go: none while consts and places are evaluated.
   GraphBuilder* builder = nullptr;
@@ -69,10 +71,16 @@ struct Work {
   std::optional<graph::DeviceId> on;  // by the nearest `on`
   std::vector<graph::CallId> after;   // by all `after`s around
 
+  // Of a method that no graph calls: a dimension that is a symbol is unknown, not dynamic.
+  bool trial = false;
+
   Numbers numbers = Numbers::kNormal;
   Trail trail;
   Budget budget;
 };
+
+// What graphs and methods stand on: devices, consts, transports, places.
+void MakePlaces(Work& work);
 
 }  // namespace cgraph::elaboration
 

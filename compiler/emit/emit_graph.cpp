@@ -11,6 +11,7 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
+#include "compiler/emit/value_names.h"
 
 namespace cgraph::emit {
 namespace {
@@ -127,7 +128,8 @@ class DataEmitter {
       for (const graph::Dim& dim : value.type.dims) {
         out_.dims.emplace_back(dim.extent, dim.symbol.index);
       }
-      out_.values.emplace_back(pools_.Name(value.name), PlanDType(value.type.dtype),
+      out_.values.emplace_back(pools_.Name(ValueName(graph_, value, pools_.sources())),
+                               PlanDType(value.type.dtype),
                                static_cast<uint8_t>(value.type.dims.size()), /*flags=*/0,
                                first_dim, replica.buffer.index, replica.offset,
                                value.type.bytes());

@@ -20,6 +20,7 @@ class Pools {
   // `sources` may be null: then there are no sites.
   Pools(plan::Plan& plan, const Sources* sources);
 
+  const Sources* sources() const { return sources_; }
   uint32_t Name(const std::string& name);
   uint32_t Site(const Range& range);
   uint32_t Kernel(const graph::Op& op);

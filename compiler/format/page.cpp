@@ -56,6 +56,11 @@ void Page::PutCommentsBefore(const Token& token, int indent, bool only_lines) {
 void Page::Put(const Token& token, const Token* left, int continuation) {
   if (must_end_) NewLine(continuation);
   PutCommentsBefore(token, continuation, false);
+  const bool closes = token.Is(",") || token.Is(")") || token.Is("]") || token.Is(";");
+  if (closes && !at_begin_ && lines_.back().code.back() == ' ') {  // behind a comment
+    lines_.back().code.pop_back();
+    lines_.back().width = --column_;
+  }
   const bool spaced = at_begin_ || lines_.back().code.back() == ' ';
   if (!spaced && left != nullptr && SpaceBetween(*left, token)) Append(" ");
   Append(token.text);

@@ -152,8 +152,11 @@ bool StartsMember(const Lexemes& lexemes, size_t at) {
   if (at + 2 >= lexemes.size() || !IsName(lexemes[at + 1].type)) return false;
   const size_t type = lexemes[at].type;
   const size_t third = lexemes[at + 2].type;
+  // `state w = e` lacks its type, which is said where the declaration is read.
+  const bool untyped = third == Lexer::ASSIGN && lexemes[at].first_on_line &&
+                       lexemes[at + 1].line == lexemes[at].line;
   return (type == Lexer::METHOD && third == Lexer::LPAREN) ||
-         (type == Lexer::STATE && third == Lexer::COLON);
+         (type == Lexer::STATE && (third == Lexer::COLON || untyped));
 }
 
 bool StartsRule(const Lexemes& lexemes, size_t at) {

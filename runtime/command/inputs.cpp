@@ -1,6 +1,7 @@
 #include "runtime/command/inputs.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,8 @@
 #include "runtime/command/messages.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -42,7 +45,8 @@ std::string NumpyName(plan::DType dtype) {
 std::string Misfit(const plan::Graph& graph, const plan::Value& type, const files::Array& array,
                    bool batched) {
   if (array.dims.size() != type.rank()) {
-    return fmt::format("it has {} dimensions, expected {}", array.dims.size(), type.rank());
+    return fmt::format("it has {}, expected {}", Counted(array.dims.size(), "dimension"),
+                       type.rank());
   }
   for (size_t i = batched ? 1 : 0; i < array.dims.size(); ++i) {
     const plan::Dim& dim = graph.dims[type.first_dim() + i];
@@ -57,9 +61,10 @@ std::string Misfit(const plan::Graph& graph, const plan::Value& type, const file
   return "";
 }
 
+bool IsFile(const std::string& value) { return value == "-" || value.ends_with(".npy"); }
+
 Result<files::Array> ReadValue(const std::string& value, plan::DType dtype) {
-  if (value == "-" || value.ends_with(".npy")) return files::ReadNpy(value);
-  return ParseLiteral(value, dtype);
+  return IsFile(value) ? files::ReadNpy(value) : ParseLiteral(value, dtype);
 }
 
 Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port,
@@ -67,7 +72,7 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
   const plan::Value& type = graph.values[port.value];
   Result<files::Array> read = ReadValue(value, type.dtype());
   if (!read.ok()) {
-    return {ExitCodeOf(read.status()),
+    return {IsFile(value) ? ExitCodeOf(read.status()) : kUsage,
             fmt::format("input {}: {}", PortText(plan, graph, port), read.status().message())};
   }
   if (read->dtype != type.dtype()) {
@@ -78,8 +83,8 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
                         NumpyName(type.dtype()))};
   }
   if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
-    return {kFailure, fmt::format("input {}: {} does not fit: {}", PortText(plan, graph, port),
-                                  value, why)};
+    return {IsFile(value) ? kFailure : kUsage,
+            fmt::format("input {}: {} does not fit: {}", PortText(plan, graph, port), value, why)};
   }
   array = std::move(*read);
   return {};
@@ -95,8 +100,11 @@ const plan::Port* FindPort(const plan::Graph& graph, const std::string& name) {
 // Every name is a port's, and every port has its input.
 Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
   const auto unknown = [&](const char* flag, const std::string& name) {
-    return Problem{kUsage, fmt::format("{} {}: graph {} has no such input; it has {}", flag, name,
-                                       graph.name, PortsText(plan, graph))};
+    std::vector<std::string> names;
+    for (const auto& port : graph.inputs) names.push_back(port->name);
+    return Problem{kUsage, fmt::format("{} {}: graph {} has no such input{}; it has {}", flag, name,
+                                       graph.name, DidYouMeanHint(name, names),
+                                       PortsText(plan, graph))};
   };
   for (const auto& [name, value] : options.inputs) {
     if (FindPort(graph, name) == nullptr) return unknown("--input", name);
@@ -108,11 +116,17 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
     return std::any_of(options.inputs.begin(), options.inputs.end(),
                        [&](const NameAndValue& input) { return input.first == name; });
   };
+  std::vector<std::string> missing, flags;
   for (const auto& port : graph.inputs) {
-    if (!is_input(port->name)) {
-      return {kUsage, fmt::format("graph {} needs the input {}; give --input {}=PATH.npy",
-                                  graph.name, PortText(plan, graph, *port), port->name)};
-    }
+    if (is_input(port->name)) continue;
+    missing.push_back(PortText(plan, graph, *port));
+    const bool scalar = graph.values[port->value].rank() == 0;
+    flags.push_back(fmt::format("--input {}={}", port->name, scalar ? "NUMBER" : "PATH.npy"));
+  }
+  if (!missing.empty()) {
+    return {kUsage, fmt::format("graph {} needs the input{} {}; give {}", graph.name,
+                                missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
+                                fmt::join(flags, " "))};
   }
   const auto from_stdin = [](const NameAndValue& input) { return input.second == "-"; };
   if (std::count_if(options.inputs.begin(), options.inputs.end(), from_stdin) > 1) {
@@ -155,9 +169,9 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
       per_slice_ = dim.extent();
     }
     if (given.dims[0] != rows_ || dim.extent() != per_slice_) {
-      return {kFailure,
-              fmt::format("--batch: {} has {} rows, {} at a time, but {} has {}, {} at a time",
-                          leader, rows_, per_slice_, name, given.dims[0], dim.extent())};
+      return {kFailure, fmt::format("--batch: {} has {}, {} at a time, but {} has {}, {} at a time",
+                                    leader, Counted(rows_, "row"), per_slice_, name,
+                                    given.dims[0], dim.extent())};
     }
     if (per_slice_ == 0 && rows_ > 0) {
       return {kFailure, fmt::format("--batch {}: {} takes no rows at all", name,
@@ -165,10 +179,9 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
     }
     const bool whole = rows_ > 0 && rows_ % per_slice_ == 0;
     if (!whole && dim.symbol() == plan::kNone) {
-      return {kFailure,
-              fmt::format("--batch {}: {} rows do not divide into slices of {}; declare a "
-                          "bounded dimension, as n <= {}, for the last one",
-                          name, rows_, per_slice_, per_slice_)};
+      return {kFailure, fmt::format("--batch {}: {} cannot be cut into slices of {}; declare a "
+                                    "bounded dimension, as n <= {}, for the last one", name,
+                                    Counted(rows_, "row"), per_slice_, per_slice_)};
     }
   }
   executions_ = rows_ == 0 ? 1 : static_cast<size_t>((rows_ + per_slice_ - 1) / per_slice_);

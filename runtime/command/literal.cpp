@@ -9,6 +9,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/plan/dtype.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -67,7 +68,7 @@ class LiteralParser {
     }
     if (array_.dims[depth] == kUnknown) array_.dims[depth] = count;
     if (array_.dims[depth] == count) return Status::Ok();
-    return Wrong(fmt::format("this list has {} elements, those before it have {}", count,
+    return Wrong(fmt::format("this list has {}, those before it have {}", Counted(count, "element"),
                              array_.dims[depth]));
   }
 

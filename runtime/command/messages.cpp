@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace cgraph::command {
 
@@ -27,6 +28,19 @@ ExitCode Report(const Options& options, ExitCode code, const std::string& messag
 
 ExitCode Report(const Options& options, const Status& status) {
   return Report(options, ExitCodeOf(status), status.message());
+}
+
+void PrintJson(const nlohmann::ordered_json& json) {
+  std::puts(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+}
+
+ExitCode Fail(const Options& options, ExitCode code, const std::string& message) {
+  if (options.json) PrintJson({{"error", message}, {"exit_code", static_cast<int>(code)}});
+  return Report(options, code, message);
+}
+
+ExitCode Fail(const Options& options, const Status& status) {
+  return Fail(options, ExitCodeOf(status), status.message());
 }
 
 }  // namespace cgraph::command

@@ -12,6 +12,7 @@
 
 #include "runtime/command/messages.h"
 #include "runtime/status/spelling.h"
+#include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
 namespace {
@@ -121,6 +122,14 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
 void Understand(Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
   options.outputs = Split(raw.outputs, "--output", "PATH.npy");
+  for (const auto& [name, path] : options.outputs) {
+    const size_t dot = path.find('.', path.find_last_of('/') + 1);
+    if (dot != std::string::npos && !path.ends_with(".npy")) {
+      throw Mistake{fmt::format("--output {}={}: outputs are written as .npy; name a file that "
+                                "ends in .npy, or leave the flag out to print them",
+                                name, path)};
+    }
+  }
   if (!(raw.timeout > 0) || raw.timeout > kLongestTimeout) {
     throw Mistake{"--timeout: expected seconds above 0, as 1.5"};
   }
@@ -180,11 +189,12 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    Say(fmt::format("cgrun: error: {}\n`cgrun --help` lists the flags\n", error.what()));
-    parsed.exit_code = kUsage;
+    // Flags behind the one that is wrong have not been understood.
+    parsed.options.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    parsed.exit_code =
+        Fail(parsed.options, kUsage, UsageText(error.what()) + "\n`cgrun --help` lists the flags");
   } catch (const Mistake& mistake) {
-    Say(fmt::format("cgrun: error: {}\n", mistake.why));
-    parsed.exit_code = kUsage;
+    parsed.exit_code = Fail(parsed.options, kUsage, mistake.why);
   }
   return parsed;
 }

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/plan/dtype.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph::files {
 namespace {
@@ -217,18 +218,16 @@ Status Safetensors::Missing(const std::string& tensor) const {
     return {StatusCode::kInvalid, fmt::format("{}: tensor `{}` is {}, a dtype that cgraph lacks",
                                               file_.path(), tensor, found->second)};
   }
-  std::string names;
-  constexpr int kShown = 10;
-  int shown = 0;
-  for (const auto& [name, entry] : entries_) {
-    if (shown++ == kShown) {
-      names += ", ...";
-      break;
-    }
-    names += fmt::format("{}`{}`", names.empty() ? "" : ", ", name);
-  }
-  return {StatusCode::kInvalid, fmt::format("{} has no tensor `{}`; it has {}", file_.path(),
-                                            tensor, names.empty() ? "none" : names)};
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) names.push_back(name);
+  const std::string hint = DidYouMeanHint(tensor, names);
+  constexpr size_t kShown = 10;
+  const bool cut = names.size() > kShown;
+  if (cut) names.resize(kShown);
+  return {StatusCode::kInvalid,
+          fmt::format("{} has no tensor `{}`{}; it has {}{}", file_.path(), tensor, hint,
+                      names.empty() ? "none" : fmt::format("`{}`", fmt::join(names, "`, `")),
+                      cut ? ", ..." : "")};
 }
 
 namespace {

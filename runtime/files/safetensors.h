@@ -31,6 +31,9 @@ class Safetensors {
   // The tensors of dtypes that we have.
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
+  // Why there is no such tensor to read, and which there are.
+  Status Missing(const std::string& tensor) const;
+
   // Reads the slice that starts at `first` and has `count` elements per dimension (both empty: all)
   // into `out`, which has exactly its size. kInvalid when there is no such tensor or slice.
   Status Read(const std::string& tensor, std::span<const int64_t> first,
@@ -39,7 +42,6 @@ class Safetensors {
  private:
   explicit Safetensors(File file) : file_(std::move(file)) {}
   Status ReadHeader();
-  Status Missing(const std::string& tensor) const;
 
   File file_;
   std::map<std::string, Entry> entries_;

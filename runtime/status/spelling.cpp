@@ -3,6 +3,7 @@
 #include "runtime/status/spelling.h"
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 namespace cgraph {
@@ -11,6 +12,12 @@ namespace {
 // Names longer than this are compared by their beginnings only, so that a megabyte-long name costs
 // nothing.
 constexpr size_t kMaxCompared = 64;
+
+bool SameButForCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
 
 }  // namespace
 
@@ -40,6 +47,7 @@ std::string DidYouMean(std::string_view name, std::span<const std::string> candi
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate == name) continue;
+    if (SameButForCase(name, candidate)) return candidate;
     const size_t distance = EditDistance(name, candidate);
     if (distance < best || (distance == best && nearest.empty() && name.size() >= 3)) {
       best = distance;

@@ -102,12 +102,12 @@ def literals_and_text(run):
     for value, words in {
             "[1,2": "`,` or `]` is expected", "[1,[2]]": "a number is expected, as before",
             "[1.5]": "`1.5` is no i64", "[9223372036854775808]": "is outside of i64",
-            "[[1]]": "it has 2 dimensions, expected 1", "3": "it has 0 dimensions, expected 1",
-            "[1] 2": "the end is expected", "[" * 20: "at most 8 dimensions",
-            "[x]": "`x` is no i64",
+            "[[1]]": "it has 2 dimensions, expected 1", "[[1],[1,2]]": "has 2 elements",
+            "3": "it has 0 dimensions, expected 1", "[1] 2": "the end is expected",
+            "[" * 20: "at most 8 dimensions", "[x]": "`x` is no i64",
             "[1,2,3,4,5,6,7,8,9]": "dimension 0 is 9, expected at most 8",
     }.items():
-        says(run.graph("add", "--input", f"x={value}", status=1)[1], "input x: i64[n <= 8]", words)
+        says(run.graph("add", "--input", f"x={value}", status=2)[1], "input x: i64[n <= 8]", words)
 
 
 def files(run):
@@ -152,7 +152,7 @@ def usage(run):
         says(run(*file, *arguments, status=2)[1], words)
     says(run("program.cgplan", status=2)[1], "pick one with --graph: add, count")
     for file in ("program.cgplan", "program.cgraph"):
-        says(run(file, "--graph", "coutn", "--input", "x=1", status=1)[1], "--graph coutn",
+        says(run(file, "--graph", "coutn", "--input", "x=1", status=2)[1], "--graph coutn",
              "no such graph (did you mean `count`?)")
     says(run.graph("add", "--input", "x=[1]", "--output", "resutl=z.npy", status=2)[1],
          "did you mean `result`?")
@@ -165,7 +165,41 @@ def usage(run):
     says(run("none.cgplan", status=3)[1], "none.cgplan")
     (run.folder / "text.cgplan").write_text("no plan")
     says(run("text.cgplan", status=1)[1], "text.cgplan")
-    says(run.graph("count", "--input", "x=1", "--inflight", "9", status=1)[1], "--inflight 9")
+    says(run.graph("count", "--input", "x=1", "--inflight", "9", status=2)[1], "--inflight 9")
+    says(run.graph("fail", status=2)[1], "needs the inputs x: i64[], y: i64[]; ",
+         "give --input x=NUMBER --input y=NUMBER")
+    says(run.graph("fail", "--input", "xs=1", "--input", "y=1", status=2)[1], "did you mean `x`?")
+    says(run.graph("add", "--input", "x=[1]", "--output", "result=y.txt", status=2)[1],
+         "--output result=y.txt: outputs are written as .npy")
+    says(run.graph("add", "--input", "x=[1]", "--weights", "no/folder", status=3)[1],
+         "--weights no/folder: there is no such folder")
+
+
+def failures_as_json(run):
+    """With --json standard output is one object, whatever fails and when."""
+    (run.folder / "broken.cgraph").write_text("graph g(x: i64) -> i64 { return y }\n")
+    for status, words, arguments in [
+            (2, "did you mean `--input`?", ["program.cgplan", "--json", "--inptu", "x=3"]),
+            (2, "--workers 0: expected a number from 1 to 1024",
+             ["program.cgplan", "--workers", "0", "--json"]),
+            (2, "several graphs", ["program.cgplan", "--json"]),
+            (2, "needs the input x", ["program.cgplan", "--json", "--graph", "add"]),
+            (3, "none.cgplan", ["none.cgplan", "--json"]),
+            (1, "broken.cgraph does not compile", ["broken.cgraph", "--json", "--input", "x=1"]),
+            (3, "none.cgraph does not compile", ["none.cgraph", "--json"]),
+            (1, "x equals y", ["program.cgplan", "--json", "--graph", "fail", "--input", "x=1",
+                               "--input", "y=1"]),
+            (0, None, ["program.cgplan", "--json", "--graph", "add", "--input", "x=[1]"])]:
+        out, error = run(*arguments, status=status)
+        told = json.loads(out)
+        expect(told["exit_code"] == status, f"{arguments}: {out}")
+        if words is None:
+            expect("error" not in told and error == "", f"{arguments}: {out}{error}")
+            continue
+        says(told["error"], words)
+        says(error, "cgrun: error: ")
+    told = json.loads(run("broken.cgraph", "--json", "--input", "x=1", status=1)[0])
+    expect([d["code"] for d in told["diagnostics"]] == ["E0301"], str(told))
 
 
 def batches(run):
@@ -198,11 +232,15 @@ def batches(run):
     expect(np.array_equal(np.load(run.folder / "r.npy"), 2 * rows), "two inputs in step")
     np.save(run.folder / "x.npy", rows[:9])
     says(run.graph("row", "--input", "x=x.npy", "--input", "y=[1,2]", "--batch", "x", status=1)[1],
-         "9 rows do not divide into slices of 2", "n <= 2")
+         "9 rows cannot be cut into slices of 2", "n <= 2")
     says(run.graph("count", "--input", "x=1", "--batch", "x", status=2)[1], "no dimension to slice")
 
 
 def repeats(run):
+    (run.folder / "sub.cgraph").write_text(
+        "import std.tensor\nactor A() { state i: i64 = ones()\n"
+        "  method count(x: i64) -> i64 { i += x return i } }\nplace a = A() on cpu[0]\n"
+        "graph g(x: i64) -> i64 { return a.count(x) }\n")
     out, error = run.graph("count", "--input", "x=1", "-n", "10", "--warmup", "2", "--json")
     told = json.loads(out)
     # a counts 12 ones from 10, and b adds up what a gives: 20 + 11 + 12 + ... + 22.
@@ -216,6 +254,10 @@ def repeats(run):
     expect(error.count("x equals y") == 1, "equal messages are said once")
     out, _ = run.graph("fail", "--input", "x=3", "--input", "y=3", "--json", status=1)
     expect("x equals y" in json.loads(out)["error"], out)
+    run("sub.cgraph", "--input", "x=1", "--profile", "sub.json")
+    told = subprocess.run([run.cgc, "simulate", "sub.cgraph", "--profile", "sub.json"],
+                          cwd=run.folder, capture_output=True, text=True)
+    expect(told.returncode == 0 and told.stderr == "", f"a profile of a run: {told.stderr}")
     run.graph("count", "--input", "x=1", "-n", "20", "--profile", "profile.json")
     profile = json.loads((run.folder / "profile.json").read_text())
     expect(profile["unit"] == "ns" and profile["calls"].get("A.count", 0) > 0, str(profile))
@@ -254,7 +296,11 @@ def sources(run):
     (run.folder / "sub" / "w.safetensors").write_bytes(data)
     expect(run("sub/weights.cgraph")[0] == "result: f32[2] = [1.5 -2.]\n",
            "weights beside the source")
-    says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "w.safetensors")
+    says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "w.safetensors", "a.state w")
+    source = run.folder / "sub" / "weights.cgraph"
+    source.write_text(source.read_text().replace('"w")', '"W")'))
+    says(run("sub/weights.cgraph", status=1)[1], "a.state w (sub/weights.cgraph:2:19): ",
+         "has no tensor `W` (did you mean `w`?)")
 
 
 def interrupts(run):
@@ -379,12 +425,12 @@ def lost_output(run):
 def inflight(run):
     """--inflight is about the graph that runs, whatever the others are compiled for."""
     run.graph("first", "--inflight", "2", "--input", "x=[1,2]")
-    _, error = run.graph("add", "--inflight", "2", "--input", "x=[1]", status=1)
-    says(error, "graph add is compiled for 1")
+    _, error = run.graph("add", "--inflight", "2", "--input", "x=[1]", status=2)
+    says(error, "graph add is compiled for 1 execution in flight")
 
 
-TESTS = [literals_and_text, files, usage, batches, repeats, sources, interrupts, deadlines,
-         device_maps, lost_output, inflight]
+TESTS = [literals_and_text, files, usage, failures_as_json, batches, repeats, sources, interrupts,
+         deadlines, device_maps, lost_output, inflight]
 
 
 def main():

@@ -19,7 +19,7 @@ ARROWS = {
     "compiler/syntax": ["compiler/base"],
     "compiler/format": ["compiler/base", "compiler/syntax"],
     "compiler/program": ["compiler/base"],
-    "compiler/check": ["compiler/base", "compiler/syntax", "compiler/program"],
+    "compiler/check": ["compiler/base", "compiler/syntax", "compiler/program", "runtime/status"],
     "compiler/graph": ["compiler/base"],
     "compiler/elaborate": ["compiler/base", "compiler/program", "compiler/graph",
                            "runtime/status"],

@@ -298,7 +298,7 @@ graph g(x: f32[4], k: i64) -> f32[4] {
   l(x, (1.0, 2))
 //^ E0406 takes `xs` as [f32[4]; n]
   l([x], (1.0, 2, 3))
-//^ E0406 3 fields where 2 are declared
+//^ E0406 3 fields where the type has 2
   l([x], (1.0, 2.5))
 //^ E0407 field 1 is a compile-time float
   let c = cast<f32>("x")
@@ -336,7 +336,7 @@ graph g(x: f32[4], y: f32[4, 4]) -> f32[4] {
   a.m(x)
 //^ E0408 method `m` takes `x` as f32[n, 4], and this is an f32[4]: rank 1 where 2 is declared
   let z = relu_grad(x, y)
-//^ E0408 `*s` is 1 dimensions by another argument, and 2 here
+//^ E0408 `*s` is 1 dimension by another argument, and 2 here
   return x[0] + y[0]
 })",
     R"(import std.tensor
@@ -408,7 +408,7 @@ graph g(x: f32[4]) { for i in 4 { }  for r in x { }  for p in a { }  let l = [1 
 //^ E0416 an array of places with 2 indices
 //^ E0416 this is an f32[4])",
     R"(fn f(t: (f32, f32), x: f32) { let (a, b, c) = t  let (d, e) = x  for (i, j) in 0..2 { } }
-//^ E0417 the pattern has 3 names and the tuple 2 fields
+//^ E0417 the pattern has 3 names and the tuple 2
 //^ E0417 a pattern of several names
 //^ E0417 a pattern of several names)",
     R"(actor A() { }
@@ -494,7 +494,7 @@ actor A() { method m() -> f32 { return 1.0 } }
 place a[i in 0..2] = A() on cpu[i]
 graph g(x: f32) -> f32 {
   return x via nccl(lanes: "edge")
-//^ E0712 options of a transport
+//^ E0430 options of a transport
 }
 topology t() { }
 //^ E0714
@@ -504,10 +504,12 @@ fn f(x: bytes[<= 4], y: opaque) { }
 //^ E0315 `nccl` has no option
 actor A() {
   state s: bytes[<= 4] = 0
-//^ E0713 `bytes`
+//^ E0324 `bytes`
 })",
     R"(graph g(x: f32, _y: f32) { }
 //^ W0301 nothing reads `x`)",
+    R"(graph g(x: f32, k: int) -> f32 { return x * k }
+//^ W0303 no graph calls `g`)",
 };
 
 // The codes that the text of a test expects.

@@ -278,7 +278,8 @@ TEST_CASE("safetensors that Python wrote", "[safetensors]") {
   const Status missing = (*file)->Read("fc3.weight", {}, {}, whole);
   CHECK(missing.message() ==
         kDigits +
-            "digits.safetensors has no tensor `fc3.weight`; it has `fc1.bias`, "
+            "digits.safetensors has no tensor `fc3.weight` (did you mean `fc1.weight`?); it has "
+            "`fc1.bias`, "
             "`fc1.weight`, `fc2.bias`, `fc2.weight`");
   CHECK(!(*file)
              ->Read("fc1.weight", std::vector<int64_t>{62, 0}, std::vector<int64_t>{3, 32}, whole)

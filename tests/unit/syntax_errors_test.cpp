@@ -145,7 +145,7 @@ TEST_CASE("declarations and members") {
   CHECK(Where("transport fast\nplace p = A(1)\nconst A = 1") == "1:E0201 2:E0201");
   CHECK(Where("import\nconst A = 1") == "1:E0201");
   CHECK(Where("actor A() {\n  let y = 3\n  state w: f32 = 0\n  method m(x f32) { f() }\n"
-              "  method n() -> { f() }\n  method o() { f() }\n}") == "2:E0201 4:E0201 5:E0201");
+              "  method n() -> { f() }\n  method o() { f() }\n}") == "2:E0212 4:E0201 5:E0201");
   CHECK(Where("op f() kernel \"a\" kernel \"b\"") == "1:E0217");
   CHECK(Where("op f() kernel \"{a}\"") == "1:E0209");
 }

@@ -71,4 +71,11 @@ Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {
   return all_.back();
 }
 
+Diagnostic* Diagnostics::first_error() {
+  for (Diagnostic& diagnostic : all_) {
+    if (diagnostic.severity == Severity::kError) return &diagnostic;
+  }
+  return nullptr;
+}
+
 }  // namespace cgraph

@@ -74,6 +74,7 @@ class Diagnostics {
   bool has_errors() const { return errors_ > 0; }
   size_t errors() const { return errors_; }
   const std::vector<Diagnostic>& all() const { return all_; }
+  Diagnostic* first_error();  // for a note on what caused it; null: there is none
   const Sources& sources() const { return sources_; }
   void set_warnings_are_errors(bool value) { warnings_are_errors_ = value; }
 

@@ -8,6 +8,7 @@
 #include "compiler/check/known/match.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/program/text.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::check {
 
@@ -15,13 +16,15 @@ using namespace program;
 
 namespace {
 
-std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& callee,
-                            Range call) {
+// Which argument each parameter gets, -1 for none; reports what does not fit. `complete` becomes
+// false where there are arguments that the callee does not take.
+std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& callee, Range call,
+                            bool& complete) {
   const std::vector<Parameter>& parameters = *callee.parameters;
   std::vector<int> argument_of(parameters.size(), -1);
   std::map<std::string, size_t> by_name;
   for (size_t i = 0; i < parameters.size(); ++i) by_name.emplace(parameters[i].name, i);
-  bool labelled = false, complete = true;
+  bool labelled = false;
   for (size_t i = 0; i < given.arguments.size(); ++i) {
     const Argument& argument = given.arguments[i];
     size_t target = i;
@@ -33,9 +36,9 @@ std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& 
       if (i >= parameters.size()) {
         scope
             .Report(Code::kE0402, argument.range,
-                    fmt::format("{} takes {} {}, and {} are given", callee.what, parameters.size(),
-                                parameters.size() == 1 ? "argument" : "arguments",
-                                given.arguments.size()))
+                    fmt::format("{} takes {}, and {} {} given{}", callee.what,
+                                Counted(parameters.size(), "argument"), given.arguments.size(),
+                                given.arguments.size() == 1 ? "is" : "are", callee.mend))
             .AddNote(callee.declared, "declared here");
         complete = false;
         break;
@@ -46,11 +49,17 @@ std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& 
       if (found == by_name.end()) {
         std::vector<std::string> names;
         for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+        const bool of_dim = argument.label == "dim" || argument.label == "axis";
         Diagnostic& diagnostic =
             scope.Report(Code::kE0403, argument.range,
-                         fmt::format("{} has no parameter `{}`", callee.what, argument.label));
-        scope.checker.Suggest(diagnostic, argument.range, argument.label, names)
-            .AddNote(callee.declared, "declared here");
+                         fmt::format("{} has no parameter `{}`{}", callee.what, argument.label,
+                                     of_dim ? callee.mend : ""));
+        if (argument.label == "axis" && by_name.count("dim")) {
+          scope.checker.Translate(diagnostic, argument.range, argument.label);
+        } else {
+          scope.checker.Suggest(diagnostic, argument.range, argument.label, names);
+        }
+        diagnostic.AddNote(callee.declared, "declared here");
         complete = false;
         continue;
       }
@@ -93,7 +102,8 @@ Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& ar
 }
 
 Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call) {
-  std::vector<int> argument_of = Distribute(scope, given, callee, call);
+  bool complete = true;
+  std::vector<int> argument_of = Distribute(scope, given, callee, call, complete);
   Matcher matcher(scope.program, callee.signature, false);
   bool fits = true;
   for (bool numbers : {false, true}) {  // numbers take the dtype that the others bind
@@ -117,6 +127,7 @@ Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee
     }
   }
   if (!callee.signature || !callee.signature->result.valid()) return Static::Of(Static::kNothing);
+  if (!complete) return Static();  // what was meant may give something else
   return fits ? matcher.Bound(callee.signature->result)
               : StaticOf(scope.program, callee.signature->result);
 }

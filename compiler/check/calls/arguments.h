@@ -17,6 +17,7 @@ struct Callee {
   const program::Signature* signature;                    // null: an actor's parameters
   const Table<program::LocalId, program::Local>* locals;  // in the types of the parameters
   Range declared;
+  std::string mend = "";  // said of arguments that it does not take
 };
 
 struct Arguments {

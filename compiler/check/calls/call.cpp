@@ -20,6 +20,14 @@ using namespace program;
 
 namespace {
 
+// The name under which the module imports a file; null when it does not.
+const std::string* QualifierOfFile(const Module& module, const std::string& file) {
+  for (const Import& import : module.imports) {
+    if (import.module->name == file) return &import.qualifier;
+  }
+  return nullptr;
+}
+
 Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string& name,
                   Range name_range, Range range) {
   if (auto collective = ParseCollective(name)) {
@@ -40,15 +48,35 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
     ResolveArguments(scope, node.arguments);
     return scope.Poison(range);
   }
+  if (scope.actor.valid() && FindMethod(scope.program, scope.actor, name).valid()) {
+    return RefuseOwnMethod(scope, node, name_range, range);
+  }
   Diagnostic& diagnostic =
       scope.Report(Code::kE0301, name_range, fmt::format("`{}` is not declared", name));
   if (std::string file = LibraryFileOf(scope.checker, name); !file.empty()) {
-    diagnostic.message += fmt::format("; `import std.{}` declares it", file);
+    const std::string* qualifier = QualifierOfFile(scope.module, "std." + file);
+    if (qualifier != nullptr) {
+      diagnostic.message += fmt::format("; write `{}.{}`", *qualifier, name);
+      diagnostic.AddFix(name_range, *qualifier + "." + name);
+    } else {
+      diagnostic.message += fmt::format("; `import std.{}` declares it", file);
+    }
   } else if (!scope.checker.Translate(diagnostic, name_range, name)) {
     scope.checker.Suggest(diagnostic, name_range, name, VisibleNames(scope.module));
   }
   ResolveArguments(scope, node.arguments);
   return scope.Poison(range);
+}
+
+// ": a.get(...), a.put(...)".
+std::string MethodsText(const Scope& scope, const Place& place, const std::string& name) {
+  std::string text;
+  if (!place.actor.valid()) return text;
+  for (MethodId method : scope.program.actors[place.actor].methods) {
+    text += fmt::format("{}{}.{}(...)", text.empty() ? ": " : ", ", name,
+                        scope.program.methods[method].name);
+  }
+  return text;
 }
 
 Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbol,
@@ -67,13 +95,13 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
     return scope.Poison(range);
   }
   const char* what = "a const";
-  const char* mend = "";
+  std::string mend;
   if (std::holds_alternative<ActorId>(symbol.node)) {
     what = "an actor";
     mend = "; `place x = Actor(...) on gpu[0]` makes one of it";
-  } else if (std::holds_alternative<PlaceId>(symbol.node)) {
+  } else if (const auto* place = std::get_if<PlaceId>(&symbol.node)) {
     what = "a place";
-    mend = "; call one of its methods: x.method(...)";
+    mend = "; call one of its methods" + MethodsText(scope, scope.program.places[*place], name);
   } else if (std::holds_alternative<TransportId>(symbol.node)) {
     what = "a transport";
     mend = "; it stands after `via`";
@@ -121,6 +149,13 @@ Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at
   scope.Report(code, at, std::move(message));
   ResolveArguments(scope, node.arguments);
   return scope.Poison(range);
+}
+
+Value RefuseOwnMethod(Scope& scope, const syntax::CallExpr& node, Range at, Range range) {
+  return RefuseCall(scope, node, Code::kE0316, at,
+                    "methods do not call each other; a fn beside the actor can hold what they "
+                    "share",
+                    range);
 }
 
 Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {

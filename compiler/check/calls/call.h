@@ -12,6 +12,9 @@ namespace cgraph::check {
 Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,
                  std::string message, Range range);
 
+// Of a method that another of the same actor calls.
+Value RefuseOwnMethod(Scope& scope, const syntax::CallExpr& node, Range at, Range range);
+
 }  // namespace cgraph::check
 
 #endif  // CGRAPH_COMPILER_CHECK_CALLS_CALL_H_

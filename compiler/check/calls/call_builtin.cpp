@@ -45,7 +45,11 @@ Static BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range 
     }
     case Builtin::kLen:
       if (given.types[0].kind != Static::kPlaces && given.types[0].kind != Static::kTuple) {
-        expect(0, Static::kList, "a list, a tuple or an array of places");
+        expect(0, Static::kList,
+               given.types[0].kind == Static::kTensor
+                   ? "a list, a tuple or an array of places, and a tensor's dimensions have names "
+                     "in its type, x: f32[n, m]"
+                   : "a list, a tuple or an array of places");
       }
       return Static::Of(Static::kInt);
     case Builtin::kWidth: return Static::Of(Static::kInt);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
+#include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/resolve_type.h"
 
@@ -60,6 +61,21 @@ TypeId ResolveTypeArgument(Scope& scope, const syntax::CallExpr& node, const Op&
   return TypeId();
 }
 
+// For arguments that the op does not take.
+std::string MendOf(const Scope& scope, const Op& op) {
+  const auto* result = op.signature.result.valid()
+                           ? std::get_if<TensorType>(&scope.program.types[op.signature.result].node)
+                           : nullptr;
+  if (result && !result->dtype && LeavesDims(scope.program, op.signature, *result)) {
+    return fmt::format("; its dtype and dimensions are what is expected where it stands, or "
+                       "{}<f32[2, 3]>(...)",
+                       op.name);
+  }
+  const std::string along = op.name + "_dim";  // sum, and sum_dim
+  if (!HasName(scope.module, along)) return "";
+  return fmt::format("; `{}(x, dim: 0)` is over one dimension", along);
+}
+
 }  // namespace
 
 Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range range) {
@@ -69,7 +85,7 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   if (node.type_argument.valid()) call.type_argument = ResolveTypeArgument(scope, node, op);
   Arguments given = ResolveArguments(scope, node.arguments);
   Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
-                op.range};
+                op.range, MendOf(scope, op)};
   Static type = CheckArguments(scope, given, callee, range);
   if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
   call.arguments = std::move(given.arguments);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/call.h"
 #include "compiler/check/calls/call_declared.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
+#include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
 
 namespace cgraph::check {
@@ -27,9 +29,11 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   }
   if (type.kind != Static::kPlace) {
     const bool is_function = HasName(scope.module, name.text);
-    scope.Report(Code::kE0306, name.range,
-                 fmt::format("only places have methods, and this is {}{}", scope.Describe(type),
-                             is_function ? fmt::format("; write {}(x)", name.text) : ""));
+    Diagnostic& diagnostic =
+        scope.Report(Code::kE0306, name.range,
+                     fmt::format("only places have methods, and this is {}{}", scope.Describe(type),
+                                 is_function ? fmt::format("; write {}(x)", name.text) : ""));
+    if (!is_function) scope.checker.Translate(diagnostic, Range(), name.text);
     return std::nullopt;
   }
   if (!type.actor.valid()) return std::nullopt;
@@ -51,6 +55,7 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
 
 Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
                  Range range) {
+  if (IsSelf(scope, callee.base)) return RefuseOwnMethod(scope, node, callee.name.range, range);
   Value receiver = ResolveValue(scope, callee.base);
   std::optional<MethodId> id = FindMethodOf(scope, receiver, callee.name);
   RefuseTypeArgument(scope, node, "a method");

@@ -1,4 +1,6 @@
 // Fields `t.scores` and subscripts `xs[i]`.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "compiler/check/expressions/devices.h"
@@ -7,6 +9,7 @@
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::check {
 
@@ -31,10 +34,22 @@ Static FieldType(Scope& scope, const Static& base, const syntax::Name& name) {
                  fmt::format("`{0}` is a method; a call has parentheses: {0}(...)", name.text));
     return Static();
   }
-  const bool is_shape = base.kind == Static::kTensor && name.text == "shape";
-  scope.Report(Code::kE0313, name.range,
-               fmt::format("only tuples have fields, and this is {}{}", scope.Describe(base),
-                           is_shape ? "; a dimension is named in the type, x: f32[n, m]" : ""));
+  const auto state = base.kind == Static::kPlace && base.actor.valid()
+                         ? scope.checker.state_names.find({base.actor, name.text})
+                         : scope.checker.state_names.end();
+  if (state != scope.checker.state_names.end()) {
+    scope
+        .Report(Code::kE0313, name.range,
+                fmt::format("`{0}` is a state, which only the methods of its actor see; one that "
+                            "returns it can be called: `method current() -> TYPE {{ return {0} }}`",
+                            name.text))
+        .AddNote(scope.program.states[state->second].range, "declared here");
+    return Static();
+  }
+  Diagnostic& diagnostic =
+      scope.Report(Code::kE0313, name.range,
+                   fmt::format("only tuples have fields, and this is {}", scope.Describe(base)));
+  if (base.kind == Static::kTensor) scope.checker.Translate(diagnostic, Range(), name.text);
   return Static();
 }
 
@@ -65,7 +80,8 @@ Static TupleIndexType(Scope& scope, const Static& base, const Value& subscript) 
   }
   scope.Report(
       Code::kE0418, scope.program.exprs[subscript.id].range,
-      fmt::format("the tuple has {} fields; there is no {}", base.parts.size(), literal->value));
+      fmt::format("the tuple has {}; there is no {}", Counted(base.parts.size(), "field"),
+                  literal->value));
   return Static();
 }
 
@@ -96,8 +112,15 @@ Static IndexType(Scope& scope, const Value& base, const std::vector<Value>& subs
     return Static();
   }
   if (subscripts.size() != 1) {
+    const bool parts = type.kind == Static::kTensor &&
+                       std::any_of(subscripts.begin(), subscripts.end(), [](const Value& each) {
+                         return each.type.kind == Static::kList;
+                       });
     scope.Report(Code::kE0418, range,
-                 fmt::format("{} takes one subscript at a time: x[i][j]", scope.Describe(type)));
+                 fmt::format("{} takes one subscript at a time: x[i][j]{}", scope.Describe(type),
+                             parts ? "; slice(x, dim: 1, from: a, length: n) cuts another "
+                                     "dimension than the first"
+                                   : ""));
     return Static();
   }
   const Static& subscript = subscripts[0].type;
@@ -123,6 +146,7 @@ Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
                           QualifiedNames(scope.module, *qualifier));
     return scope.Poison(range);
   }
+  if (IsSelf(scope, node.base)) return RefuseSelf(scope, node.name, range);
   Value base = ResolveValue(scope, node.base);
   Static type = FieldType(scope, base.type, node.name);
   return scope.Make(Field{base.id, node.name.text, node.name.range}, range, std::move(type));

@@ -57,7 +57,8 @@ Value ResolveCondition(Scope& scope, syntax::ExprId id) {
   scope.Report(
       Code::kE0415, scope.Written(id).range,
       fmt::format("a condition is a compile-time bool; this is {}{}", scope.Describe(value.type),
-                  late ? ", whose value is known only while running" : ""));
+                  late ? ", whose value is known only while running: select(c, a, b) chooses then"
+                       : ""));
   return value;
 }
 

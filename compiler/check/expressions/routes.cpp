@@ -12,7 +12,7 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
   const syntax::Expr& expr = scope.Written(id);
   if (std::holds_alternative<syntax::CallExpr>(expr.node)) {
     scope.Report(
-        Code::kE0712, expr.range,
+        Code::kE0430, expr.range,
         "options of a transport stand where it gets a name: transport fast = shm(capacity: 4)");
     return std::nullopt;
   }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/status/text.h"
+
 namespace cgraph::check {
 
 using namespace program;
@@ -57,8 +59,9 @@ std::optional<Mismatch> Matcher::Match(TypeId expected, const Static& given) {
 std::optional<Mismatch> Matcher::MatchTuple(const TupleType& expected, const Static& given) {
   if (given.kind != Static::kTuple) return Mismatch{Code::kE0406, ""};
   if (given.parts.size() != expected.fields.size()) {
-    return Mismatch{Code::kE0406, fmt::format("{} fields where {} are declared",
-                                              given.parts.size(), expected.fields.size())};
+    return Mismatch{Code::kE0406, fmt::format("{} where the type has {}",
+                                              Counted(given.parts.size(), "field"),
+                                              expected.fields.size())};
   }
   for (size_t i = 0; i < expected.fields.size(); ++i) {
     const std::string& declared = expected.fields[i].name;
@@ -150,8 +153,9 @@ std::optional<Mismatch> Matcher::MatchRank(const TensorType& expected, int given
     auto [bound, added] = run_ranks_.emplace(dim.variable, given - fixed);
     if (!added && bound->second != given - fixed) {
       return Mismatch{Code::kE0408,
-                      fmt::format("`*{}` is {} dimensions by another argument, and {} here",
-                                  signature_->dim_variables[dim.variable].name, bound->second,
+                      fmt::format("`*{}` is {} by another argument, and {} here",
+                                  signature_->dim_variables[dim.variable].name,
+                                  Counted(bound->second, "dimension"),
                                   given - fixed)};
     }
   }

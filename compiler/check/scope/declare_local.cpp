@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/scope/scope.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::check {
 
@@ -50,7 +51,7 @@ std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name
       parts = type.parts;
     } else {
       scope.Report(Code::kE0417, range,
-                   fmt::format("the pattern has {} names and the tuple {} fields", names.size(),
+                   fmt::format("the pattern has {} and the tuple {}", Counted(names.size(), "name"),
                                type.parts.size()));
     }
   } else if (type.kind == Static::kList) {

@@ -154,7 +154,10 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
                      : std::holds_alternative<OpId>(symbol.node)        ? "an op"
                      : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
                                                                         : "a fn";
-  scope.Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value", name, kind))
+  const char* mend = std::holds_alternative<ActorId>(symbol.node)
+                         ? "; methods are called on its places: place x = Actor(...) on gpu[0]"
+                         : "";
+  scope.Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value{}", name, kind, mend))
       .AddNote(symbol.range, "declared here");
   return scope.Poison(range);
 }
@@ -168,6 +171,20 @@ const std::string* QualifierOf(const Scope& scope, syntax::ExprId id) {
   const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(id).node);
   if (!name || IsOwnName(scope, name->name) || HasName(scope.module, name->name)) return nullptr;
   return IsQualifier(scope.module, name->name) ? &name->name : nullptr;
+}
+
+bool IsSelf(const Scope& scope, syntax::ExprId id) {
+  const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(id).node);
+  return name && name->name == "self" && scope.actor.valid() && !IsOwnName(scope, name->name) &&
+         !HasName(scope.module, name->name);
+}
+
+Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range) {
+  scope
+      .Report(Code::kE0301, range,
+              fmt::format("a method has no `self`: its actor's states are names, `{}`", field.text))
+      .AddFix(range, field.text);
+  return scope.Poison(range);
 }
 
 Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend) {
@@ -213,7 +230,13 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
       scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
   if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);
   scope.checker.Suggest(diagnostic, range, name, candidates);
-  if (diagnostic.fixes.empty()) diagnostic.message += mend;
+  if (!diagnostic.fixes.empty()) return scope.Poison(range);
+  const bool as_dim = scope.in_type && std::isupper(static_cast<unsigned char>(name[0]));
+  diagnostic.message +=
+      as_dim ? fmt::format("; a dimension with a capital initial is a const of the file, "
+                           "`const {} = 64`, one with a small initial is bound at each call",
+                           name)
+             : mend;
   return scope.Poison(range);
 }
 

@@ -20,6 +20,12 @@ bool IsOwnName(const Scope& scope, const std::string& name);
 // `t` of `t.relu` where t is an imported file and nothing nearer.
 const std::string* QualifierOf(const Scope& scope, syntax::ExprId id);
 
+// `self` of other languages, in an actor and declared by nobody.
+bool IsSelf(const Scope& scope, syntax::ExprId id);
+
+// `self.field`, which is `range`.
+Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range);
+
 // `mend` is what helps where no other name is near.
 Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend = "");
 

@@ -18,6 +18,11 @@ namespace {
 
 bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
   const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
+  const auto* field = std::get_if<syntax::FieldExpr>(&expr.node);
+  if (field && IsSelf(scope, field->base)) {
+    RefuseSelf(scope, field->name, expr.range);
+    return false;
+  }
   if (!name) {
     scope.Report(Code::kE0412, expr.range,
                  "only a `var`, a state, or an element of one can be assigned to");

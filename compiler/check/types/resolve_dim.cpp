@@ -35,9 +35,14 @@ Dim ResolvePlainDim(Scope& scope, const std::string& name, TypeRole role, Range 
   if (!is_dim) {
     Value value = ResolveName(scope, name, range);
     if (value.type.known() && value.type.kind != Static::kInt) {
-      scope.Report(Code::kE0420, range,
-                   fmt::format("a dimension is a compile-time int; `{}` is {}", name,
-                               scope.Describe(value.type)));
+      Diagnostic& diagnostic =
+          scope.Report(Code::kE0420, range,
+                       fmt::format("a dimension is a compile-time int; `{}` is {}", name,
+                                   scope.Describe(value.type)));
+      if (const auto* state = std::get_if<StateRef>(&scope.program.exprs[value.id].node)) {
+        diagnostic.message += ", a state of the actor; give the dimension another name";
+        diagnostic.AddNote(scope.program.states[state->state].range, "declared here");
+      }
     }
     return {.kind = Dim::kExpr, .expr = value.id};
   }

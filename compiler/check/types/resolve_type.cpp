@@ -30,7 +30,7 @@ TensorType ResolveBytes(Scope& scope, const syntax::BytesType& type, Range range
       (role == TypeRole::kParameter || role == TypeRole::kResult || role == TypeRole::kHint);
   if (!opens) {
     scope.Report(
-        Code::kE0713, range,
+        Code::kE0324, range,
         "`bytes` is of a length that is known only while running: it can be a parameter, a "
         "result or a hint in a graph, method or fn; elsewhere write u8[N]");
     return PoisonType();

@@ -1,4 +1,5 @@
-// Calls of methods.
+#include "compiler/elaborate/calls/call_method.h"
+
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/call_body.h"
 #include "compiler/elaborate/calls/method_scope.h"
@@ -32,17 +33,6 @@ program::MethodId MethodOf(Work& work, const program::CallMethod& e, graph::Inst
   return {};
 }
 
-// What the method's body sees before its parameters are bound: those of its actor.
-Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id) {
-  const InstanceDetails& details = work.places.instances[id.index];
-  Frame frame(work.module.instances[id].name + "." + method.name, &method.signature,
-              &method.body.locals);
-  const size_t fixed = work.program.actors[details.actor].parameters.size();
-  for (size_t i = 0; i < fixed; ++i) frame.locals[i] = details.frame.locals[i];
-  frame.instance = id;
-  return frame;
-}
-
 // What cannot travel is reported where it was handed over.
 Value HandedOver(const Actual& actual) {
   return MapLeaves(actual.value, [&](const Value& leaf) {
@@ -53,6 +43,16 @@ Value HandedOver(const Actual& actual) {
 }
 
 }  // namespace
+
+Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id) {
+  const InstanceDetails& details = work.places.instances[id.index];
+  Frame frame(work.module.instances[id].name + "." + method.name, &method.signature,
+              &method.body.locals);
+  const size_t fixed = work.program.actors[details.actor].parameters.size();
+  for (size_t i = 0; i < fixed; ++i) frame.locals[i] = details.frame.locals[i];
+  frame.instance = id;
+  return frame;
+}
 
 Value Eval(Work& work, const program::CallMethod& e, const Context& context) {
   Value receiver = Evaluate(work, e.receiver, context.frame);
@@ -70,6 +70,7 @@ Value Eval(Work& work, const program::CallMethod& e, const Context& context) {
   }
   const program::MethodId method_id = MethodOf(work, e, *instance_id);
   if (!method_id.valid()) return Value();
+  work.called.insert(method_id);
   const program::Method& method = work.program.methods[method_id];
   const graph::Instance& instance = work.module.instances[*instance_id];
   Frame callee = FrameOf(work, method, *instance_id);

@@ -37,6 +37,7 @@ Value Eval(Work& work, const program::DimRef& e, const Context& context) {
   }
   const graph::Dim& dim = bound->dims[0];
   if (!dim.symbol.valid() || work.numbers == Numbers::kCost) return Value(dim.extent);
+  if (work.trial) return Value();
   if (work.numbers == Numbers::kNormal) {
     return Value(Tensor{work.builder->graph().symbols[dim.symbol].extent});
   }

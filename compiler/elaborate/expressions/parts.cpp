@@ -24,7 +24,9 @@ Value IndexList(Work& work, const std::vector<Value>& items, llvm::ArrayRef<Valu
                    : part.begin >= 0 && part.begin <= part.end && part.end <= length;
   if (!inside) {
     std::string text = at ? std::to_string(*at) : fmt::format("{}..{}", part.begin, part.end);
-    Report(work, Code::kE0511, range, fmt::format("[{}] is outside a list of {}", text, length));
+    Report(work, Code::kE0511, range,
+           fmt::format("[{}] is outside a list of {}{}", text, length,
+                       at ? FromTheEnd(*at, length) : ""));
     return Value();
   }
   llvm::ArrayRef<Value> rest = subscripts.drop_front();

@@ -37,7 +37,8 @@ Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscr
     if (begin < 0 || (at ? begin >= extent : begin > end || end > extent)) {
       std::string text = at ? std::to_string(begin) : fmt::format("{}..{}", begin, end);
       Report(work, Code::kE0511, range,
-             fmt::format("[{}] is outside dimension {} of {}", text, i, whole));
+             fmt::format("[{}] is outside dimension {} of {}{}", text, i, whole,
+                         at ? FromTheEnd(begin, extent) : ""));
       return Value();
     }
     graph::Type element{type.dtype, {type.dims.begin() + 1, type.dims.end()}};

@@ -8,10 +8,16 @@
 #include "compiler/elaborate/work.h"
 #include "compiler/program/text.h"
 #include "fmt/format.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaboration {
 namespace {
+
+bool AnyUnknown(llvm::ArrayRef<graph::Dim> dims) {
+  return llvm::any_of(dims, [](const graph::Dim& dim) { return dim.symbol.valid(); });
+}
 
 // Of two dimensions `==` asks whether they are the same one, also where it is known only while
 // running.
@@ -30,7 +36,9 @@ std::optional<bool> Holds(Work& work, program::ExprId where, Frame& op_frame) {
       IsRun(work, chain->operands[0], op_frame)) {
     std::optional<Dims> a = EvaluateRun(work, chain->operands[0], op_frame);
     std::optional<Dims> b = a ? EvaluateRun(work, chain->operands[1], op_frame) : std::nullopt;
-    if (!b) return std::nullopt;
+    if (!b || (work.trial && a->size() == b->size() && (AnyUnknown(*a) || AnyUnknown(*b)))) {
+      return std::nullopt;
+    }
     return *a == *b;
   }
   if (chain && chain->operators.size() == 1 && chain->operators[0] == BinaryOperator::kEqual) {
@@ -40,12 +48,52 @@ std::optional<bool> Holds(Work& work, program::ExprId where, Frame& op_frame) {
         std::holds_alternative<program::DimRef>(work.program.exprs[right].node)) {
       std::optional<graph::Dim> a = EvaluateDim(work, left, op_frame);
       std::optional<graph::Dim> b = EvaluateDim(work, right, op_frame);
-      if (!a || !b) return std::nullopt;
+      if (!a || !b || (work.trial && (AnyUnknown({*a, *b})))) return std::nullopt;
       return *a == *b;
     }
   }
   llvm::SaveAndRestore<Numbers> numbers(work.numbers, Numbers::kDims);
   return EvaluateCondition(work, where, op_frame);
+}
+
+// The dimension variables that an `==` of two compares, with what they were bound to; none where it
+// compares anything else.
+struct Side {
+  std::string name;
+  const BoundDims* bound;
+};
+
+std::vector<Side> SidesOf(Work& work, program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&work.program.exprs[where].node);
+  std::vector<Side> sides;
+  if (!chain || chain->operators.size() != 1 || chain->operators[0] != BinaryOperator::kEqual) {
+    return {};
+  }
+  for (program::ExprId operand : chain->operands) {
+    if (IsRun(work, operand, op_frame)) return {};
+    auto* dim = std::get_if<program::DimRef>(
+        &work.program.exprs[Reduce(work, operand, op_frame)].node);
+    if (!dim || !op_frame.dims[dim->variable.index]) return {};
+    sides.push_back({op_frame.signature->dim_variables[dim->variable].name,
+                     &*op_frame.dims[dim->variable.index]});
+  }
+  return sides;
+}
+
+std::string SideText(const Side& side) {
+  const graph::Dim& dim = side.bound->dims[0];
+  return fmt::format("{} is {}{}", side.name, dim.symbol.valid() ? "at most " : "", dim.extent);
+}
+
+bool IsGiven(const OpCall& call, const program::Op& op, const program::Parameter& parameter) {
+  for (size_t i = 0; i < call.actuals.size(); ++i) {
+    const std::string& label = call.actuals[i].label;
+    if (label.empty() ? op.signature.parameters[i].name == parameter.name
+                      : label == parameter.name) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -57,6 +105,7 @@ bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame) {
   if (!holds || *holds) return holds.has_value();
   std::string given;
   for (const program::Parameter& parameter : op.signature.parameters) {
+    if (parameter.default_value.valid() && !IsGiven(call, op, parameter)) continue;
     const Value& value = *op_frame.locals[parameter.local.index];
     given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
                          value.As<Tensor>() ? Describe(work, value) : ScalarText(value));
@@ -69,9 +118,19 @@ bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame) {
     needed = fmt::format("{} == {}", printer.Text(Reduce(work, chain->operands[0], op_frame)),
                          printer.Text(Reduce(work, chain->operands[1], op_frame)));
   }
-  Report(work, Code::kE0517, call.range,
-         fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given, needed))
-      .AddNote(op.range, "declared here");
+  const std::vector<Side> sides = SidesOf(work, op.where, op_frame);
+  std::string message =
+      fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given, needed);
+  if (!sides.empty()) {
+    message += fmt::format("; here {} and {}", SideText(sides[0]), SideText(sides[1]));
+  }
+  Diagnostic& diagnostic = Report(work, Code::kE0517, call.range, std::move(message));
+  for (const Side& side : sides) {
+    if (side.bound->from == nullptr) continue;
+    diagnostic.AddNote(side.bound->range,
+                       fmt::format("{} by `{}`", SideText(side), *side.bound->from));
+  }
+  diagnostic.AddNote(op.range, "declared here");
   return false;
 }
 
@@ -85,7 +144,7 @@ bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
   const graph::Dim x = dim_of(0), y = dim_of(1);
   const bool possible =
       (x.symbol.valid() || x.extent <= y.extent) && (y.symbol.valid() || y.extent <= x.extent);
-  if (possible) return true;
+  if (possible || work.trial) return true;
   auto text = [](const graph::Dim& d) {
     return d.symbol.valid() ? fmt::format("at most {}", d.extent) : std::to_string(d.extent);
   };

@@ -28,7 +28,10 @@ std::optional<graph::Dim> BoundedDim(Work& work, const program::Dim& dim, Frame&
   if (tensor && work.builder->value(tensor->value).storage == graph::Value::kConstant) {
     number = DecodeI64(work.builder->value(tensor->value).constant);
   }
-  if (number && *number >= 0 && *number <= limit->extent) return graph::Dim{*number, {}};
+  const bool unlimited = work.trial && limit->symbol.valid();
+  if (number && *number >= 0 && (unlimited || *number <= limit->extent)) {
+    return graph::Dim{*number, {}};
+  }
   if (number) {
     Report(work, Code::kE0511, SiteOr(work, dim.range),
            fmt::format("an extent of {} is outside 0..{}", *number, limit->extent));

@@ -65,4 +65,9 @@ Value WithVia(const Value& value, const Journey& via) {
   });
 }
 
+std::string FromTheEnd(int64_t index, int64_t length) {
+  if (index >= 0 || index < -length) return "";
+  return fmt::format("; indices do not count from the end, where [{}] is that one", index + length);
+}
+
 }  // namespace cgraph::elaboration

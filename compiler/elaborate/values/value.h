@@ -106,6 +106,9 @@ Value MapLeaves(const Value& value, Make&& make) {
 // the use.
 Value WithVia(const Value& value, const Journey& via);
 
+// The mend of an index that counts from the end; empty for others.
+std::string FromTheEnd(int64_t index, int64_t length);
+
 }  // namespace cgraph::elaboration
 
 #endif  // CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_

@@ -178,13 +178,21 @@ class TimelineDrawer {
     return fmt::format("fill=\"{}\" fill-opacity=\"0.35\"", color);
   }
 
-  // The longest of its names that fits; none is better than one that runs into its neighbour.
+  // The longest of its names that fits, or as much of the shortest as fits; none is better than one
+  // that runs into its neighbour.
   std::string NameInside(const Bar& bar, double y) const {
+    constexpr size_t kLeastLetters = 2;
     const double from = axis_.X(bar.active), to = axis_.X(bar.end);
-    for (const std::string& name : NamesOf(bar)) {
-      if (TextWidth(name) <= to - from - 4) {
-        return SvgText((from + to) / 2, y + kBar / 2 + 4, name, "text-anchor=\"middle\"");
-      }
+    const auto inside = [&](const std::string& text) {
+      return SvgText((from + to) / 2, y + kBar / 2 + 4, text, "text-anchor=\"middle\"");
+    };
+    const std::vector<std::string> names = NamesOf(bar);
+    for (const std::string& name : names) {
+      if (TextWidth(name) <= to - from - 4) return inside(name);
+    }
+    for (size_t letters = names.back().size(); letters-- > kLeastLetters;) {
+      const std::string cut = names.back().substr(0, letters) + "\u2026";
+      if (TextWidth(cut) <= to - from - 2) return inside(cut);
     }
     return "";
   }

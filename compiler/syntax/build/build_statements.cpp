@@ -95,6 +95,16 @@ StatementId Builder::BuildTarget(Grammar::TargetStatementContext* context) {
   }
   if (!call) {
     const bool only_name = postfixes.empty();
+    const bool leaves = only_name && (name.text == "break" || name.text == "continue");
+    if (leaves || (only_name && name.text == "pass")) {
+      errors_.ReportStructure(
+          Code::kE0204, range.begin, range.end,
+          "there is no `" + name.text + "`; " +
+              (leaves ? "a loop runs over its whole list, which an `if` inside can leave out, or "
+                        "[x for x in xs if c]"
+                      : "a body may be empty: {}"));
+      return {};
+    }
     errors_.ReportStructure(
         Code::kE0204, range.begin, range.end,
         std::string("a statement that is only a ") + (only_name ? "name" : "value") +

@@ -74,6 +74,11 @@ class Balancer {
     }
     while (InBrackets() && EndsBrackets()) CloseInnermost();
     CheckLineBegin();
+    // `a if c else b`: no head, which the parser will say.
+    if (now().type == Lexer::ELSE && before() != Lexer::RBRACE && !open_.empty() &&
+        open_.back().ifs > 0) {
+      --open_.back().ifs;
+    }
     const bool heads = now().type == Lexer::IF ||
                        (now().type == Lexer::FOR && place() == Place::kBlock);
     if (heads && !open_.empty()) ++open_.back().ifs;

@@ -37,6 +37,47 @@ constexpr Foreign kForeign[] = {
     {"struct", Lexer::ACTOR}, {"include", Lexer::IMPORT}, {"use", Lexer::IMPORT},
     {"auto", Lexer::LET},     {"val", Lexer::LET},       {"mut", Lexer::VAR}};
 
+// Words of other languages that have no word of their own here: what is written instead.
+struct Absent {
+  const char* word;
+  size_t like;  // the keyword as which the parser goes on
+  const char* mend;
+};
+constexpr Absent kAbsent[] = {
+    {"while", Lexer::FOR, "loops run while compiling, over a range or a list: for i in 0..n"},
+    {"elif", Lexer::IF, "write `else if`"},
+    {"switch", Lexer::IF, "write `if`, `else if`, `else`"},
+    {"match", Lexer::IF, "write `if`, `else if`, `else`"},
+    {"raise", Lexer::RETURN, "check(c, \"text\") of std.debug fails a call"},
+    {"throw", Lexer::RETURN, "check(c, \"text\") of std.debug fails a call"},
+    {"yield", Lexer::RETURN, "a body returns once, at its end; a list holds several values"},
+    {"await", Lexer::RETURN,
+     "calls run as soon as their arguments are there; `after` adds an order"},
+};
+
+// `while i < n`, `while (c)`: reports what is written instead.
+bool RefuseAbsent(Lexeme& lexeme, const Lexeme& next, llvm::StringRef word, SyntaxErrors& errors) {
+  if (!IsName(next.type) && !IsLiteral(next.type) && next.type != Lexer::LPAREN &&
+      next.type != Lexer::NOT) {
+    return false;
+  }
+  for (const Absent& absent : kAbsent) {
+    if (word != absent.word) continue;
+    errors.ReportStructure(Code::kE0212, lexeme.begin, lexeme.end,
+                           "there is no `" + word.str() + "`; " + absent.mend);
+    if (next.type != Lexer::LPAREN) lexeme.type = absent.like;
+    return true;
+  }
+  return false;
+}
+
+// `fn f(...)` and `let w = ...` inside an actor.
+size_t AsMember(size_t type) {
+  if (type == Lexer::FN || type == Lexer::GRAPH) return Lexer::METHOD;
+  if (type == Lexer::LET || type == Lexer::VAR) return Lexer::STATE;
+  return antlr4::Token::INVALID_TYPE;
+}
+
 size_t Nearest(llvm::StringRef word, llvm::ArrayRef<size_t> keywords) {
   for (const Foreign& foreign : kForeign) {
     if (word == foreign.word && llvm::is_contained(keywords, foreign.keyword)) {
@@ -54,12 +95,17 @@ size_t Nearest(llvm::StringRef word, llvm::ArrayRef<size_t> keywords) {
 void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
                     SyntaxErrors& errors) {
   Lexeme& lexeme = lexemes[at];
-  if (lexeme.type != Lexer::ID || place == Place::kExpression) return;
+  const bool member = place == Place::kActor && !at_margin &&
+                      AsMember(lexeme.type) != antlr4::Token::INVALID_TYPE;
+  if ((lexeme.type != Lexer::ID && !member) || place == Place::kExpression) return;
   const Lexeme& next = lexemes[at + 1];
   if (next.line != lexeme.line || !BeginsStatement(lexemes, at)) return;
   const llvm::StringRef word = errors.text().slice(lexeme.begin, lexeme.end);
+  if (place == Place::kBlock && RefuseAbsent(lexeme, next, word, errors)) return;
   size_t keyword = antlr4::Token::INVALID_TYPE;
-  if (IsName(next.type)) {
+  if (member) {
+    if (IsName(next.type)) keyword = AsMember(lexeme.type);
+  } else if (IsName(next.type)) {
     // In a block too, whose end may be missing: no statement has two names before one of these.
     const size_t third = lexemes[std::min(at + 2, lexemes.size() - 1)].type;
     const bool like_member = third == Lexer::LPAREN || third == Lexer::COLON;
@@ -80,7 +126,8 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
   if (keyword == antlr4::Token::INVALID_TYPE) return;
   Diagnostic* diagnostic = errors.ReportStructure(
       Code::kE0212, lexeme.begin, lexeme.end,
-      "`" + word.str() + "` is no keyword; did you mean `" + FixedSpelling(keyword) + "`?");
+      (member ? "an actor has no `" + word.str() + "`" : "`" + word.str() + "` is no keyword") +
+          "; did you mean `" + FixedSpelling(keyword) + "`?");
   if (diagnostic != nullptr) {
     diagnostic->AddFix(errors.At(lexeme.begin, lexeme.end), FixedSpelling(keyword));
   }

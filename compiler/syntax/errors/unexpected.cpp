@@ -3,6 +3,7 @@
 // continue the text before is left out.
 #include <fmt/format.h>
 
+#include "compiler/syntax/errors/habits.h"
 #include "compiler/syntax/errors/recovery.h"
 
 namespace cgraph::syntax {
@@ -94,7 +95,8 @@ class Unexpected {
       : lexemes_(lexemes), at_(at), expected_(expected), rule_(rule), errors_(errors) {}
 
   void Report() {
-    if (BareReturn() || MeaninglessCharacter() || KeywordAsName() || NotADeclaration() ||
+    if (BareReturn() || ReportHabit({lexemes_, at_, expected_, rule_}, errors_) ||
+        MeaninglessCharacter() || KeywordAsName() || NotADeclaration() ||
         AssignmentAsComparison() || HalfAFloat() || OnlyAValue()) {
       return;
     }
@@ -200,8 +202,21 @@ class Unexpected {
         break;
     }
     if (!mend.empty()) message += "; did you mean `" + mend + "`?";
-    errors_.ReportStructure(Code::kE0211, now().begin, end, std::move(message));
+    Diagnostic* diagnostic =
+        errors_.ReportStructure(Code::kE0211, now().begin, end, std::move(message));
+    if (diagnostic != nullptr && !mend.empty()) AddWord(*diagnostic, mend);
     return true;
+  }
+
+  // `not` for `!`, `and` for `&&`: with blanks where it would join its neighbours.
+  void AddWord(Diagnostic& diagnostic, const std::string& word) {
+    const bool twice = at_ + 1 < lexemes_.size() && lexemes_[at_ + 1].begin == now().end &&
+                       TextOf(at_ + 1) == TextOf(at_);
+    const uint32_t end = twice ? lexemes_[at_ + 1].end : now().end;
+    const bool joins = end < errors_.text().size() && errors_.text()[end] != ' ';
+    const bool joined = at_ > 0 && lexemes_[at_ - 1].end == now().begin && word != "not";
+    diagnostic.AddFix(errors_.At(now().begin, end),
+                      (joined ? " " : "") + word + (joins ? " " : ""));
   }
 
   bool KeywordAsName() {

@@ -2,20 +2,26 @@
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::device {
 namespace {
+
+// A length that the program gave may be negative.
+std::string Elements(int64_t count) {
+  return fmt::format("{} element{}", count, count == 1 ? "" : "s");
+}
 
 bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor& out,
            std::string& error) {
   const int64_t extent = x.dims[dim];
   if (from < 0 || length < 0 || from > extent || length > extent - from) {
-    error = fmt::format("slice of {} elements from {} on, of a dimension of {}", length, from,
+    error = fmt::format("slice of {} from {} on, of a dimension of {}", Elements(length), from,
                         extent);
     return false;
   }
   if (out.dims[dim] != length) {
-    error = fmt::format("slice of {} elements into a result of {}", length, out.dims[dim]);
+    error = fmt::format("slice of {} into a result of {}", Elements(length), out.dims[dim]);
     return false;
   }
   const int64_t outer = Product(x, 0, dim);
@@ -32,8 +38,8 @@ bool Update(const Tensor& into, const Tensor& part, const int64_t* at, const Ten
             std::string& error) {
   for (int i = 0; i < into.rank; ++i) {
     if (at[i] < 0 || part.dims[i] > into.dims[i] || at[i] > into.dims[i] - part.dims[i]) {
-      error = fmt::format("update of {} elements from {} on, of a dimension of {}", part.dims[i],
-                          at[i], into.dims[i]);
+      error = fmt::format("update of {} from {} on, of a dimension of {}",
+                          Elements(part.dims[i]), at[i], into.dims[i]);
       return false;
     }
   }
@@ -156,7 +162,7 @@ KernelResult MakeUpdateRow(const Request& request) {
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {
     const int64_t row = *in[2].as<int64_t>();
     if (row < 0 || row >= in[0].dims[0]) {
-      error = fmt::format("update of row {}, of {} rows", row, in[0].dims[0]);
+      error = fmt::format("update of row {}, of {}", row, Counted(in[0].dims[0], "row"));
       return false;
     }
     CopyBytes(out[0].data, in[0].data, Bytes(in[0]));

@@ -5,6 +5,7 @@
 #include "runtime/engine/load/prepare.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/plan/dtype.h"
+#include "runtime/plan/print.h"
 
 namespace cgraph::engine {
 namespace {
@@ -48,7 +49,7 @@ Status CheckSlice(const files::Safetensors& file, const plan::WeightFile& slice,
                   const device::OperandType& out, const std::string& path) {
   auto entry = file.entries().find(slice.tensor);
   if (entry == file.entries().end()) {
-    return Status(StatusCode::kInvalid, fmt::format("{} has no tensor `{}`", path, slice.tensor));
+    return file.Missing(slice.tensor);
   }
   const std::vector<int64_t>& dims = slice.count.empty() ? entry->second.dims : slice.count;
   if (entry->second.dtype != out.dtype ||
@@ -95,7 +96,12 @@ Result<device::Kernel*> Kernels::For(const plan::Graph& graph, uint32_t instruct
   }
   if (auto found = made_.find(key); found != made_.end()) return found->second;
   if (at.kind() == plan::Kind::load) {
-    return Keep(MakeLoad(*plan_->weights[at.subject()], types.back()), key);
+    auto load = MakeLoad(*plan_->weights[at.subject()], types.back());
+    if (load.ok() || at.call() == plan::kNone) return Keep(std::move(load), key);
+    const std::string site = plan::SiteText(*plan_, graph.calls[at.call()].site());
+    return Status(load.status().code(),
+                  fmt::format("{}{}: {}", plan::CallName(*plan_, graph, at.call()),
+                              site.empty() ? "" : " (" + site + ")", load.status().message()));
   }
   const plan::Kernel& kernel = *plan_->kernels[at.subject()];
   most_scratch_ = std::max(most_scratch_, kernel.scratch);

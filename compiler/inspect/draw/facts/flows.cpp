@@ -96,8 +96,11 @@ class Finder {
       if (origin.transports.empty() && DeviceOf(origin.instruction) != DeviceOf(instruction)) {
         origin.transports.push_back("local");
       }
-      if (seen_.insert({from, to, origin.value}).second) {
-        flows_.push_back({from, to, origin.value, std::move(origin.transports)});
+      // Of a value of which a part is read, the part; of one that was written in parts, each.
+      const bool reads_part = graph_.values[input].bytes() < graph_.values[origin.value].bytes();
+      const uint32_t value = reads_part ? input : origin.value;
+      if (seen_.insert({from, to, value}).second) {
+        flows_.push_back({from, to, value, std::move(origin.transports)});
       }
     }
   }

@@ -14,7 +14,7 @@ namespace cgraph {
 struct Flow {
   uint32_t from = 0;   // operations that make or use values: calls, takes, gives, loads,
   uint32_t to = 0;     // collectives; not the copies and transfers between them
-  uint32_t value = 0;  // as its maker wrote it
+  uint32_t value = 0;  // as its maker wrote it, or the part of it that is read
   std::vector<std::string> transports;  // "nccl", "shm", "copy", in order; none: no device is left
 };
 

@@ -12,7 +12,10 @@ namespace cgraph {
 
 double TextWidth(std::string_view text) {
   constexpr double kCharacter = 6.4;
-  return kCharacter * static_cast<double>(text.size());
+  const auto characters = std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+  });
+  return kCharacter * static_cast<double>(characters);
 }
 
 std::string SvgText(double x, double y, std::string_view text, std::string_view style) {

@@ -1,0 +1,16 @@
+// Calls of methods, and what their bodies see.
+#ifndef CGRAPH_COMPILER_ELABORATE_CALLS_CALL_METHOD_H_
+#define CGRAPH_COMPILER_ELABORATE_CALLS_CALL_METHOD_H_
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaboration {
+
+struct Work;
+
+// What the method's body sees before its parameters are bound: those of its actor.
+Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id);
+
+}  // namespace cgraph::elaboration
+
+#endif  // CGRAPH_COMPILER_ELABORATE_CALLS_CALL_METHOD_H_

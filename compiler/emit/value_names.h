@@ -1,0 +1,19 @@
+// What a value is called wherever a plan is shown: one name for it and for all its copies.
+#ifndef CGRAPH_COMPILER_EMIT_VALUE_NAMES_H_
+#define CGRAPH_COMPILER_EMIT_VALUE_NAMES_H_
+
+#include <string>
+
+#include "compiler/base/source.h"
+#include "compiler/graph/graph.h"
+
+namespace cgraph::emit {
+
+// Its name in the source; of a part of a value that one's with the part, "x[1]", "x[2..4]"; of what
+// the source does not name the op that makes it with its line, "argmax:24". `sources` may be null:
+// then there are no lines.
+std::string ValueName(const graph::Graph& graph, const graph::Value& value, const Sources* sources);
+
+}  // namespace cgraph::emit
+
+#endif  // CGRAPH_COMPILER_EMIT_VALUE_NAMES_H_

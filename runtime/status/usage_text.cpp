@@ -1,0 +1,82 @@
+#include "runtime/status/usage_text.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+#include <vector>
+
+#include "runtime/status/spelling.h"
+
+namespace cgraph {
+namespace {
+
+// A bound that no one reaches is none.
+constexpr size_t kMostDigits = 10;
+
+std::string OutOfRange(const std::smatch& m) {
+  const std::string upper = m[4].length() > kMostDigits ? "on" : "to " + m[4].str();
+  return fmt::format("{} {}: expected a number from {} {}", m[1].str(), m[2].str(), m[3].str(),
+                     upper);
+}
+
+std::string NotInSet(const std::smatch& m) {
+  std::vector<std::string> names;
+  const std::string all = m[3];
+  for (size_t begin = 0; begin <= all.size();) {
+    const size_t end = std::min(all.find(',', begin), all.size());
+    names.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fmt::format("{0} {1}: there is no `{1}`{2}; it is one of {3}", m[1].str(), m[2].str(),
+                     DidYouMeanHint(m[2].str(), names), fmt::join(names, ", "));
+}
+
+std::string WithoutValue(const std::smatch& m) {
+  return m[2] == "TEXT" ? fmt::format("{} needs a value", m[1].str())
+                        : fmt::format("{} needs a value: {}", m[1].str(), m[2].str());
+}
+
+struct Form {
+  const char* pattern;
+  std::string (*text)(const std::smatch&);
+};
+
+const Form kForms[] = {
+    {"(\\S+): Value (.*) not in range (\\S+) to (\\S+)", OutOfRange},
+    {"(\\S+): (.*) not in \\{(.*)\\}", NotInSet},
+    {"(\\S+): \\d+ required (\\S+) missing", WithoutValue},
+    {"(\\S+) is required", [](const std::smatch& m) { return "name a " + m[1].str(); }},
+    {"A subcommand is required", [](const std::smatch&) { return std::string("name a command"); }},
+    {"(\\S+): At Most 1 required but received \\d+",
+     [](const std::smatch& m) { return "name one " + m[1].str(); }},
+    {"Could not convert: (\\S+) = (.*)",
+     [](const std::smatch& m) {
+       return fmt::format("{} {}: expected a number", m[1].str(), m[2].str());
+     }},
+    {"(\\S+) excludes (\\S+)",
+     [](const std::smatch& m) {
+       return fmt::format("{} and {} exclude each other", m[1].str(), m[2].str());
+     }},
+};
+
+}  // namespace
+
+std::string UsageText(const std::string& message) {
+  constexpr size_t kLongest = 1000;  // std::regex is recursive: a long value stays as it is
+  std::smatch match;
+  for (const Form& form : kForms) {
+    if (message.size() <= kLongest && std::regex_match(message, match, std::regex(form.pattern))) {
+      return form.text(match);
+    }
+  }
+  return message;
+}
+
+std::string SourceForPlanText(std::string_view path) {
+  if (!path.ends_with(".cgraph")) return "";
+  return fmt::format("{0} is a source, and a plan is read here; `cgc compile {0}` makes one, and "
+                     "proves it",
+                     path);
+}
+
+}  // namespace cgraph

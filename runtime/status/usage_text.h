@@ -1,0 +1,19 @@
+// What is wrong with a command line, in the words of both commands rather than of the library that
+// reads their flags.
+#ifndef CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
+#define CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+namespace cgraph {
+
+// Of CLI11's message: what was given, and what may be. Messages of other forms stay as they are.
+std::string UsageText(const std::string& message);
+
+// For a source where a plan is read: "x.cgraph is a source; ..."; empty for anything else.
+std::string SourceForPlanText(std::string_view path);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
