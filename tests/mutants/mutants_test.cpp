@@ -195,7 +195,8 @@ int Main(int argc, char** argv) {
     return 1;
   }
   const Matrix matrix = TryMutants(options, originals, RealProver, true);
-  fmt::print("\n{}\n{} mutants of {} graphs checked, {} proved, {} false accepts, {} false rejects\n",
+  fmt::print("\n{}\n{} mutants of {} graphs checked, {} proved, {} false accepts, "
+             "{} false rejects\n",
              matrix.Text(), matrix.trials(), originals.size(), matrix.proved(),
              matrix.false_accepts(), matrix.false_rejects());
   MeasureSpeed(options, originals);

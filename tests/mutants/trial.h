@@ -45,7 +45,8 @@ struct Trial {
 };
 
 // One mutation or two; most of them certified again, so that not every one is refused for that.
-// What is mutated is a random small plan: the original after a few changes that the prover let pass.
+// What is mutated is a random small plan: the original after a few changes that the prover let
+// pass.
 Mutant MakeMutant(const Original& original, Random& random);
 
 // The interpreter looks hard at what the prover accepts, and where it sees no hang or race that the

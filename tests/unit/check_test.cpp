@@ -510,6 +510,30 @@ actor A() {
 //^ W0301 nothing reads `x`)",
     R"(graph g(x: f32, k: int) -> f32 { return x * k }
 //^ W0303 no graph calls `g`)",
+    R"(graph g(x: f32[4]) -> f32[4] using nothing(2) { return x }
+//^ E0321 `nothing`)",
+    R"(schedule eager() { prefer backwards > forward }
+actor S() { method forward(x: f32[4]) -> f32[4] { return x } }
+place a = S() on gpu[0]
+graph step(x: f32[4]) -> f32[4] using eager { return a.forward(x) }
+//^ E0322 `backwards`)",
+    R"(schedule eager() { prefer backward > forward }
+actor S() {
+  method forward(x: f32[4]) -> f32[4] { return x }
+  method backward(x: f32[4]) -> f32[4] { return x }
+}
+place a = S() on gpu[0]
+graph step(x: f32[4]) -> f32[4] using eager with (back = backward) {
+//^ E0323 `back`
+  return a.backward(a.forward(x))
+})",
+    R"(schedule one() { limit forward <= 4 }
+//^ E0428 two methods)",
+    R"(schedule round() {
+  prefer forward > backward
+  prefer backward > forward
+//^ E0429 `forward`
+})",
 };
 
 // The codes that the text of a test expects.
