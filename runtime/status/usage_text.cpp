@@ -11,7 +11,7 @@ namespace cgraph {
 namespace {
 
 // A bound that no one reaches is none.
-constexpr size_t kMostDigits = 10;
+constexpr std::ptrdiff_t kMostDigits = 10;
 
 std::string OutOfRange(const std::smatch& m) {
   const std::string upper = m[4].length() > kMostDigits ? "on" : "to " + m[4].str();

@@ -66,7 +66,8 @@ def losses(cgc, cgrun, folder, name, stages, steps=40):
     plan = pathlib.Path(folder) / f"{name}.cgplan"
     devices = stages // CHUNKS.get(name, 1)
     subprocess.run([cgc, "compile", PIPELINES / f"{name}.cgraph", "-D", f"P={devices}", "-o", plan,
-                    "-q", "--effort", "5"], check=True, timeout=300)
+                    "-q", "--effort", "5", "--profile", profile(folder, CHUNKS.get(name, 1), 2)],
+                   check=True, timeout=300, stderr=subprocess.DEVNULL)
     digits = ROOT / "examples" / "digits"
     for data, source in [("x", "images"), ("label", "labels")]:
         np.save(f"{folder}/{data}.npy", np.load(digits / f"{source}.npy")[:32 * steps])

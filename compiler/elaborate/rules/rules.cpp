@@ -74,11 +74,16 @@ class RuleMaker {
     }
   }
 
-  // The devices of the places with such calls, and the position of each.
+  // The devices of the places with such calls, and the position of each. Where no rule names a
+  // method (`memory` does not), all places are meant.
   void Cover() {
     std::set<InstanceId> covered;
     for (CallId id : graph_.calls.Ids()) {
-      if (rules_.calls[id.index].kind != graph::kNoKind) covered.insert(graph_.calls[id].instance);
+      const graph::Call& call = graph_.calls[id];
+      const bool named = rules_.calls[id.index].kind != graph::kNoKind;
+      if (named || (schedule_.kinds.empty() && call.instance.valid())) {
+        covered.insert(call.instance);
+      }
     }
     int64_t next = 0;
     for (InstanceId id : covered) {
