@@ -18,7 +18,7 @@ constexpr std::array<std::array<Measure, 3>, 4> kTastes = {{
     {Measure::kSpan, Measure::kArea, Measure::kCrowd},
 }};
 
-constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNoOffset = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
@@ -120,7 +120,7 @@ PackingSearch::Outcome PackingSearch::Branch(const std::vector<uint32_t>& items,
 
 std::vector<PackingSearch::Turn> PackingSearch::Candidates(const std::vector<uint32_t>& items,
                                                            Turn last) {
-  int64_t lowest_top = kNone;  // from here on an item would leave room for another below it
+  int64_t lowest_top = kNoOffset;  // from here on an item would leave room for another below it
   for (const uint32_t item : items) {
     if (placed_[item]) continue;
     lowest_top = std::min(lowest_top, lowest_[item] + problem_.items[item].bytes);
@@ -219,12 +219,12 @@ void PackingSearch::Put(uint32_t item, Range sections, Trail& trail) {
 
 // The item does not come next: so it will lie on one that is still to come. False if there is none.
 bool PackingSearch::Bar(uint32_t item, Trail& trail) {
-  int64_t least = kNone;
+  int64_t least = kNoOffset;
   for (const uint32_t other : conflicts_.with[item]) {
     if (!placed_[other]) least = std::min(least, problem_.items[other].bytes);
   }
   left_ -= static_cast<int64_t>(conflicts_.with[item].size());
-  if (least == kNone) return false;
+  if (least == kNoOffset) return false;
   const int64_t was = least_[item];
   if (was >= lowest_[item] + least) return true;
   trail.least.emplace_back(item, was);
@@ -238,13 +238,13 @@ bool PackingSearch::Bar(uint32_t item, Trail& trail) {
 
 // A section begins where the lowest of what is still to come in it may lie.
 void PackingSearch::RaiseFloor(uint32_t section, Trail& trail) {
-  int64_t lowest = kNone;
+  int64_t lowest = kNoOffset;
   for (const uint32_t item : conflicts_.sections[section]) {
     if (!placed_[item]) lowest = std::min(lowest, std::max(lowest_[item], least_[item]));
   }
   left_ -= static_cast<int64_t>(conflicts_.sections[section].size());
   int64_t& floor = sections_[section].floor;
-  if (lowest == kNone || floor >= lowest) return;
+  if (lowest == kNoOffset || floor >= lowest) return;
   trail.floors.emplace_back(section, floor);
   floor = lowest;
 }
