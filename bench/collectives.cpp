@@ -83,7 +83,7 @@ std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text, 
   const std::string plan = source + ".cgplan";
   std::ofstream(source) << text;
   const std::string command =
-      fmt::format("{} compile -q {} -o {}", programs.cgc, source, plan);
+      fmt::format("{} compile -q --no-rewrite {} -o {}", programs.cgc, source, plan);
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " fails");
   EngineOptions options;
   options.workers = members;
