@@ -5,9 +5,9 @@
 // collective start as one task, so every order found here is one in which nothing waits for ever.
 #include "compiler/base/check.h"
 #include "compiler/schedule/arrange/blocked.h"
-#include "compiler/schedule/passes.h"
 #include "compiler/schedule/arrange/search.h"
 #include "compiler/schedule/arrange/task_maker.h"
+#include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
 

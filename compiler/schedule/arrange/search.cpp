@@ -5,12 +5,6 @@
 
 namespace cgraph::schedule {
 
-Budget Budget::Share(double share) const {
-  Budget part(0);
-  part.left_ = static_cast<int64_t>(static_cast<double>(left_) * share);
-  return part;
-}
-
 Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal) {
   uint64_t makespan = 0, span = 0;
   std::vector<uint64_t> first(tasks.lanes, UINT64_MAX), last(tasks.lanes, 0);

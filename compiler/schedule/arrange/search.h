@@ -31,8 +31,6 @@ class Budget {
   explicit Budget(uint32_t effort) : left_(int64_t{effort} * 10'000) {}
   void Spend(int64_t tasks) { left_ -= tasks; }
   int64_t left() const { return left_; }
-  // The share of it that one part of the search may use.
-  Budget Share(double share) const;
   bool over() const { return left_ <= 0; }
 
  private:

@@ -24,8 +24,7 @@ class OrderSearch {
   void Run() {
     constexpr int kRounds = 8;  // each from the best so far
     for (int round = 0; round < kRounds; ++round) {
-      Budget budget = budget_.Share(1.0 / (kRounds - round));
-      Anneal(budget.left());
+      Anneal(budget_.left() / (kRounds - round));
     }
   }
 

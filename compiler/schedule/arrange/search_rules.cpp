@@ -224,17 +224,16 @@ class RuleSearch {
 
   // The bounds of single lanes, and of a few neighbours together, by simulated annealing.
   void RefineLanes(const Trial& trial) {
-    Budget budget = budget_.Share(0.5);
-    const int64_t before = budget_.left();
+    const int64_t before = budget_.left(), share = before / 2;
     Policy policy;
     policy.ranks = Ranks(trial.knobs);
     Bounds now = BoundsOf(trial.knobs);
     Cost cost = trial.cost;
     CounterRandom random;
-    const double all = static_cast<double>(budget.left());
+    const double all = static_cast<double>(share);
     const double scale = static_cast<double>(*std::max_element(tasks_.durations.begin(),
                                                                tasks_.durations.end())) / 2;
-    while (before - budget_.left() < budget.left()) {
+    while (before - budget_.left() < share) {
       Bounds other = now;
       const size_t first = random.Below(positions_.size());
       const size_t count = 1 + random.Below(random.Below(4) == 0 ? positions_.size() : 3);
