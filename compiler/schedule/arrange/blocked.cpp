@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/schedule/arrange/start_counts.h"
 #include "fmt/format.h"
 
 namespace cgraph::schedule {
@@ -18,11 +19,10 @@ class Blocked {
         schedule_(schedule),
         list_(list),
         done_(list.tasks.size(), false),
-        started_(size_t{list.tasks.lanes} * list.tasks.kinds, 0) {
+        counts_(list.tasks) {
     for (uint32_t task : table.order) {
       done_[task] = true;
-      const Queue& queue = list.tasks.queues[list.tasks.queue[task]];
-      for (uint32_t kind : queue.kinds) ++started_[Count(queue, kind)];
+      counts_.Start(QueueOf(task));
     }
   }
 
@@ -49,9 +49,6 @@ class Blocked {
   }
 
  private:
-  size_t Count(const Queue& queue, uint32_t kind) const {
-    return size_t{queue.lanes[0]} * list_.tasks.kinds + kind;
-  }
   const Queue& QueueOf(uint32_t task) const { return list_.tasks.queues[list_.tasks.queue[task]]; }
 
   bool IsReady(uint32_t task) const {
@@ -110,36 +107,28 @@ class Blocked {
 
   bool ByLimit(uint32_t task, Diagnostic& diagnostic) const {
     const Queue& queue = QueueOf(task);
-    const LaneId lane(queue.lanes[0]);
-    for (const graph::Limit& limit : graph_.rules->limits) {
-      const std::optional<int64_t> bound = limit.bounds[schedule_.lanes[lane].device.index];
-      if (!bound) continue;
-      int64_t change = 0;
-      for (uint32_t kind : queue.kinds) {
-        change += int{kind == limit.minuend} - int{kind == limit.subtrahend};
-      }
-      const int64_t difference =
-          started_[Count(queue, limit.minuend)] - started_[Count(queue, limit.subtrahend)] + change;
-      const bool holds = limit.at_most ? change > 0 && difference > *bound
-                                       : change < 0 && difference < *bound;
-      if (!holds) continue;
-      diagnostic.AddNote(
-          limit.range,
-          fmt::format("{} is held back: it would make {} - {} here {}, and that is at {} {}",
-                      CallText(task), graph_.rules->kinds[limit.minuend].name,
-                      graph_.rules->kinds[limit.subtrahend].name, difference,
-                      limit.at_most ? "most" : "least", *bound));
-      return true;
-    }
-    return false;
+    if (queue.kinds.empty()) return false;
+    const std::vector<LaneLimit>& limits = list_.policy.limits[queue.lanes[0]];
+    const auto limit = std::find_if(limits.begin(), limits.end(), [&](const LaneLimit& one) {
+      return counts_.HoldsBack(one, queue);
+    });
+    if (limit == limits.end()) return false;
+    diagnostic.AddNote(
+        graph_.rules->limits[limit->rule].range,
+        fmt::format("{} is held back: it would make {} - {} here {}, and that is at {} {}",
+                    CallText(task), graph_.rules->kinds[limit->minuend].name,
+                    graph_.rules->kinds[limit->subtrahend].name,
+                    counts_.DifferenceWith(queue, *limit), limit->at_most ? "most" : "least",
+                    limit->bound));
+    return true;
   }
 
   const graph::Module& module_;
   const graph::Graph& graph_;
   const Schedule& schedule_;
   const TaskList& list_;
-  std::vector<bool> done_;        // by task
-  std::vector<int64_t> started_;  // by lane and kind
+  std::vector<bool> done_;  // by task
+  StartCounts counts_;
 };
 
 }  // namespace

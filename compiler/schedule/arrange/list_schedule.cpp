@@ -2,6 +2,7 @@
 #include <functional>
 #include <queue>
 
+#include "compiler/schedule/arrange/start_counts.h"
 #include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
@@ -27,8 +28,7 @@ class Walk {
         queues_of_(tasks.lanes),
         ready_(tasks.queues.size()),
         next_(policy.sequences.size(), 0),
-        started_(size_t{tasks.lanes} * tasks.kinds, 0),
-        remaining_(started_),
+        counts_(tasks),
         busy_(tasks.lanes, 0),
         touched_(tasks.lanes, 0),
         free_(tasks.memories),
@@ -39,7 +39,6 @@ class Walk {
       by_rank_[policy.ranks[task]] = task;
       waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
       has_instants_ |= tasks.durations[task] == 0;
-      for (uint32_t kind : QueueOf(task).kinds) ++remaining_[Count(QueueOf(task), kind)];
       for (uint32_t block : tasks.touches[task]) ++users_[block];
     }
     for (uint32_t i = 0; i < tasks.queues.size(); ++i) {
@@ -65,10 +64,6 @@ class Walk {
   const Queue& QueueOf(uint32_t task) const { return tasks_.queues[tasks_.queue[task]]; }
   uint32_t SequenceOf(uint32_t queue) const {
     return policy_.sequence_of.empty() ? kNone : policy_.sequence_of[queue];
-  }
-  // Where calls of a kind are counted: they have one lane.
-  size_t Count(const Queue& queue, uint32_t kind) const {
-    return size_t{queue.lanes[0]} * tasks_.kinds + kind;
   }
 
   void Touch(uint32_t lane) {
@@ -179,21 +174,10 @@ class Walk {
 
   bool HeldBack(const Queue& queue, bool short_of_memory) const {
     if (queue.kinds.empty() || policy_.limits.empty()) return false;
-    for (const LaneLimit& limit : policy_.limits[queue.lanes[0]]) {
-      int64_t change = 0;
-      for (uint32_t kind : queue.kinds) {
-        change += (kind == limit.minuend) - (kind == limit.subtrahend);
-      }
-      const size_t minuend = Count(queue, limit.minuend);
-      const int64_t difference =
-          started_[minuend] - started_[Count(queue, limit.subtrahend)] + change;
-      if (limit.at_most ? change > 0 && difference > limit.bound
-                        : change < 0 && difference < limit.bound && remaining_[minuend] > 0 &&
-                              !short_of_memory) {
-        return true;
-      }
-    }
-    return false;
+    const std::vector<LaneLimit>& limits = policy_.limits[queue.lanes[0]];
+    return std::any_of(limits.begin(), limits.end(), [&](const LaneLimit& limit) {
+      return (limit.at_most || !short_of_memory) && counts_.HoldsBack(limit, queue);
+    });
   }
 
   void Start(uint32_t task) {
@@ -205,10 +189,7 @@ class Walk {
       ++next_[SequenceOf(index)];
     }
     for (uint32_t lane : queue.lanes) busy_[lane] = true;
-    for (uint32_t kind : queue.kinds) {
-      ++started_[Count(queue, kind)];
-      --remaining_[Count(queue, kind)];
-    }
+    counts_.Start(queue);
     for (uint32_t block : tasks_.takes[task]) {
       free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
     }
@@ -224,7 +205,7 @@ class Walk {
   std::vector<std::vector<uint32_t>> queues_of_;  // by lane
   std::vector<Heap<uint32_t>> ready_;             // by queue: ranks
   std::vector<size_t> next_;                      // by sequence: how many have started
-  std::vector<int64_t> started_, remaining_;      // by lane and kind
+  StartCounts counts_;
   std::vector<char> busy_, touched_;              // by lane
   std::vector<uint32_t> touched_lanes_, short_of_memory_;
   std::vector<int64_t> free_;     // by memory

@@ -183,11 +183,12 @@ class TaskMaker {
     list_.policy.limits.resize(schedule_.lanes.size());
     if (!graph_.rules) return;
     for (LaneId lane : schedule_.lanes.Ids()) {
-      for (const graph::Limit& limit : graph_.rules->limits) {
+      for (uint32_t rule = 0; rule < graph_.rules->limits.size(); ++rule) {
+        const graph::Limit& limit = graph_.rules->limits[rule];
         const std::optional<int64_t> bound = limit.bounds[schedule_.lanes[lane].device.index];
         if (!bound) continue;
         list_.policy.limits[lane.index].push_back(
-            {limit.minuend, limit.subtrahend, limit.at_most, *bound});
+            {limit.minuend, limit.subtrahend, limit.at_most, *bound, rule});
       }
     }
   }

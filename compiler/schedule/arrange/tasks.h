@@ -63,6 +63,7 @@ struct LaneLimit {
   uint32_t minuend, subtrahend;
   bool at_most;
   int64_t bound;
+  uint32_t rule = kNone;  // into graph::Rules::limits, of one that the program states
 };
 
 // What steers a list schedule.
