@@ -88,7 +88,7 @@ std::string Declared(const Work& work, program::ExprId dim, const Frame& frame) 
   return program::TextPrinter(work.program, frame.signature, frame.names).Text(dim);
 }
 
-std::string Describe(const Work& work, const Subject& subject, const Frame& frame) {
+std::string Describe(const Work&, const Subject& subject, const Frame& frame) {
   std::string text = subject.role;
   if (subject.name) text += fmt::format(" `{}`", *subject.name);
   if (!frame.subject.empty()) text += fmt::format(" of `{}`", frame.subject);
