@@ -11,6 +11,12 @@ namespace cgraph::bench {
 
 // FILE.csv... -> instance,height,capacity,seconds
 void AddBuffersCommand(CLI::App& app, ExitCode& exit_code);
+// FILE.csv -> model,p,m,schedule,rate,makespan,lower_bound,peak_activations,seconds
+void AddZeroBubbleCommand(CLI::App& app, ExitCode& exit_code);
+// -> makespan,largest_span,peak_activations,lower_bound
+void AddPipelineCommand(CLI::App& app, ExitCode& exit_code);
+// -> ops,seconds,peak_mib,prove_seconds
+void AddScaleCommand(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace cgraph::bench
 

@@ -48,6 +48,19 @@ Result<int64_t> Csv::Whole(size_t row, size_t column, int64_t most) const {
   return value;
 }
 
+Result<double> Csv::Number(size_t row, size_t column, double most) const {
+  const std::string& field = rows[row][column];
+  const char* end = field.data() + field.size();
+  double value = 0;
+  const auto [stopped, error] = std::from_chars(field.data(), end, value);
+  if (error != std::errc() || stopped != end || !(value >= 0 && value <= most)) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{}:{}: `{}` is no {}: a number from 0 to {:g} belongs there", path,
+                              lines[row], field, columns[column], most));
+  }
+  return value;
+}
+
 Result<Csv> ReadCsv(const std::string& path) {
   std::string text;
   if (const std::error_code error = ReadFile(path, kMostBytes, text)) {

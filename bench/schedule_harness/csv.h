@@ -21,6 +21,8 @@ struct Csv {
   std::optional<size_t> Column(const std::string& name) const;
   // A whole number of 0 to `most`.
   Result<int64_t> Whole(size_t row, size_t column, int64_t most) const;
+  // A number of 0 to `most`.
+  Result<double> Number(size_t row, size_t column, double most) const;
 };
 
 Result<Csv> ReadCsv(const std::string& path);

@@ -11,7 +11,10 @@ int main(int argc, char** argv) {
   CLI::App app("The scheduler's figures, as CSV on standard output", "bench/schedule");
   app.require_subcommand(1);
   ExitCode exit_code = kSuccess;
+  bench::AddZeroBubbleCommand(app, exit_code);
+  bench::AddPipelineCommand(app, exit_code);
   bench::AddBuffersCommand(app, exit_code);
+  bench::AddScaleCommand(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

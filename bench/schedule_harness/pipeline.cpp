@@ -1,0 +1,221 @@
+#include "bench/schedule_harness/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "compiler/command/compile.h"
+#include "compiler/inspect/simulate.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::bench {
+namespace {
+
+// A file that is gone with it.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text) {
+    std::string name = (std::filesystem::temp_directory_path() / "pipeline-XXXXXX.cgraph").string();
+    const int file = mkstemps(name.data(), 7);
+    if (file < 0) return;
+    path_ = name;
+    std::ofstream(path_) << text;
+    close(file);
+  }
+  ~TemporaryFile() {
+    if (!path_.empty()) std::remove(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The times of the three methods, of one chunk.
+Profile ProfileOf(const Pipeline& pipeline) {
+  const auto chunks = static_cast<uint64_t>(pipeline.chunks);
+  Profile profile;
+  profile.call_ps = {{"Stage.forward", pipeline.forward / chunks},
+                     {"Stage.backward_input", pipeline.backward / chunks},
+                     {"Stage.backward_weight", pipeline.weight / chunks}};
+  return profile;
+}
+
+// Links that delay by `comm` and have no end of bandwidth; what the caller does takes no time.
+cost::Topology TopologyOf(const Pipeline& pipeline) {
+  cost::Topology topology = cost::AssumedTopology();
+  constexpr uint64_t kEndless = uint64_t{1} << 50;
+  topology.name = "of the pipeline";
+  for (cost::LinkRates* link : {&topology.local_copy, &topology.shm, &topology.host}) {
+    *link = {0, 0, kEndless};
+  }
+  topology.nccl = {pipeline.comm, 0, kEndless};
+  topology.gpu = {0, kEndless, kEndless};
+  return topology;
+}
+
+// What the simulation shows of the calls, device by device.
+class Reading {
+ public:
+  Reading(const plan::Plan& plan, const Pipeline& pipeline)
+      : plan_(plan), graph_(*plan.graphs[0]), chunks_(static_cast<double>(pipeline.chunks)) {
+    const double weight = static_cast<double>(pipeline.weight_bytes) /
+                          static_cast<double>(pipeline.activation_bytes);
+    changes_ = {{"forward", 1}, {"backward_input", weight - 1}, {"backward_weight", -weight}};
+  }
+
+  void Read(const Simulation& simulation, PipelineFigures& figures) {
+    for (const SimulatedEvent& event : simulation.events) Read(event);
+    figures.makespan = last_ - first_;
+    for (auto& [lane, calls] : calls_) {
+      uint64_t first = UINT64_MAX, last = 0;
+      double now = 0;
+      std::sort(calls.begin(), calls.end());
+      for (const Call& call : calls) {
+        first = std::min(first, call.start);
+        last = std::max(last, call.end);
+        now += call.change;
+        figures.peak_activations = std::max(figures.peak_activations, now / chunks_);
+      }
+      figures.largest_span = std::max(figures.largest_span, last - first);
+    }
+  }
+
+ private:
+  struct Call {
+    uint64_t start, end;
+    double change;
+    auto operator<=>(const Call&) const = default;
+  };
+
+  void Read(const SimulatedEvent& event) {
+    const uint32_t call = graph_.instructions[event.instruction].call();
+    if (graph_.instructions[event.instruction].kind() != plan::Kind::call || call == plan::kNone) {
+      return;
+    }
+    const auto change = changes_.find(plan_.names[graph_.calls[call].method()]);
+    if (change == changes_.end() || event.start == event.end) return;
+    calls_[event.lane].push_back({event.active, event.end, change->second});
+    first_ = std::min(first_, event.active);
+    last_ = std::max(last_, event.end);
+  }
+
+  const plan::Plan& plan_;
+  const plan::Graph& graph_;
+  const double chunks_;
+  std::map<std::string, double> changes_;        // of memory, in M_B of a chunk, by method
+  std::map<uint32_t, std::vector<Call>> calls_;  // by lane
+  uint64_t first_ = UINT64_MAX, last_ = 0;
+};
+
+// What rules count and rank is called by the names that the library's schedules use.
+std::string UsingOf(const Pipeline& pipeline) {
+  if (pipeline.schedule == "auto") return "auto";
+  if (pipeline.schedule == "interleaved") return "interleaved(P, V) with (mb = m, chunk = c)";
+  return fmt::format("{}(P) with (mb = m, chunk = c)", pipeline.schedule);
+}
+
+}  // namespace
+
+std::string ProgramOf(const Pipeline& pipeline) {
+  std::string text = fmt::format(
+      R"(import std.tensor
+import std.schedules
+
+const P = {}
+const M = {}
+const V = {}
+
+actor Stage() {{
+  state seen: u8[1] = zeros()
+  method forward(x: u8[1]) -> (y: u8[1], kept: u8[{}], weights: u8[{}]) {{
+    return (y: x + x, kept: zeros(), weights: zeros())
+  }}
+  method backward_input(g: u8[1], kept: u8[{}]) -> u8[1] {{ return g + kept[0..1] }}
+  method backward_weight(g: u8[1], weights: u8[{}]) {{ seen = seen + g + weights[0..1] }}
+}}
+)",
+      pipeline.stages, pipeline.microbatches, pipeline.chunks,
+      pipeline.activation_bytes - pipeline.weight_bytes, pipeline.weight_bytes,
+      pipeline.activation_bytes - pipeline.weight_bytes, pipeline.weight_bytes);
+  text += fmt::format("place stage[c in 0..V, d in 0..P] = Stage() on gpu[{}]\n",
+                      pipeline.v_shaped ? "if c % 2 == 0 { d } else { P - 1 - d }" : "d");
+  text += fmt::format(R"(
+graph step(x: u8[1]) using {} {{
+  for m in 0..M {{
+    var h = x
+    var kept = []
+    var weights = []
+    for c in 0..V {{
+      for d in 0..P {{
+        let (y, k, w) = stage[c, d].forward(h)
+        h = y
+        kept += [k]
+        weights += [w]
+      }}
+    }}
+    var g = h
+    for i in 0..V {{
+      let c = V - 1 - i
+      for j in 0..P {{
+        let d = P - 1 - j
+        let back = stage[c, d].backward_input(g, kept[c * P + d])
+        stage[c, d].backward_weight(g, weights[c * P + d])
+        g = back
+      }}
+    }}
+  }}
+}}
+)",
+                      UsingOf(pipeline));
+  return text;
+}
+
+Result<PipelineFigures> Measure(const Pipeline& pipeline) {
+  const TemporaryFile file(ProgramOf(pipeline));
+  if (file.path().empty()) {
+    return Status(StatusCode::kNotFound, "cannot write a temporary file");
+  }
+  const Profile profile = ProfileOf(pipeline);
+  const cost::Topology topology = TopologyOf(pipeline);
+  CompileOptions options;
+  options.path = file.path();
+  options.scheduling.lanes = CommLanes::kEdge;
+  options.scheduling.profile = &profile;
+  options.scheduling.topology = &topology;
+  options.scheduling.search.goal = pipeline.goal;
+  if (pipeline.effort > 0) options.scheduling.search.effort = pipeline.effort;
+  if (pipeline.most_activations > 0) {
+    // Besides the activations a device holds a byte or two per message.
+    const int64_t messages = 8 * pipeline.microbatches * pipeline.chunks;
+    options.scheduling.memory_bytes =
+        pipeline.most_activations * pipeline.activation_bytes + messages;
+  }
+  Sources sources;
+  Diagnostics diagnostics(sources);
+  const auto begin = std::chrono::steady_clock::now();
+  const Compilation compiled = Compile(options, sources, diagnostics);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  if (!compiled.plan) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    diagnostics.Print(out, {});
+    return Status(StatusCode::kInvalid, text);
+  }
+  PipelineFigures figures;
+  figures.seconds = took.count();
+  const Simulation simulation = Simulate(*compiled.plan, 0);
+  Reading(*compiled.plan, pipeline).Read(simulation, figures);
+  const auto p = static_cast<uint64_t>(pipeline.stages);
+  const auto m = static_cast<uint64_t>(pipeline.microbatches);
+  figures.lower_bound = (p - 1) * (pipeline.forward + pipeline.comm) +
+                        m * (pipeline.forward + pipeline.backward + pipeline.weight);
+  return figures;
+}
+
+}  // namespace cgraph::bench

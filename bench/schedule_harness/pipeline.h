@@ -1,0 +1,42 @@
+// A pipeline of a model's stages as a program: forward, input gradient and weight gradient of every
+// stage and micro-batch, compiled, scheduled, proved and simulated like any other.
+//
+// What a forward keeps are two tensors, one for either gradient, so that memory falls as the
+// gradients are made: by M_B - M_W bytes at the input gradient, by M_W at the weight gradient.
+#ifndef CGRAPH_BENCH_SCHEDULE_HARNESS_PIPELINE_H_
+#define CGRAPH_BENCH_SCHEDULE_HARNESS_PIPELINE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "compiler/schedule/schedule.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::bench {
+
+// Times in picoseconds and bytes are those of a whole device; chunks divide them.
+struct Pipeline {
+  std::string schedule = "auto";  // one of stdlib/schedules, or auto
+  int64_t stages = 1, microbatches = 1, chunks = 1;
+  uint64_t forward = 0, backward = 0, weight = 0, comm = 0;
+  int64_t activation_bytes = 2, weight_bytes = 1;  // M_B, M_W
+  int64_t most_activations = 0;                    // memory limit in M_B; 0: none
+  bool v_shaped = false;                           // odd chunks go back over the devices
+  schedule::Goal goal = schedule::Goal::kMakespan;
+  uint32_t effort = 0;                             // 0: the default
+};
+
+struct PipelineFigures {
+  uint64_t makespan = 0, largest_span = 0, lower_bound = 0;  // picoseconds
+  double peak_activations = 0;                               // in M_B
+  double seconds = 0;                                        // to schedule, all phases
+};
+
+// The program's text.
+std::string ProgramOf(const Pipeline& pipeline);
+
+Result<PipelineFigures> Measure(const Pipeline& pipeline);
+
+}  // namespace cgraph::bench
+
+#endif  // CGRAPH_BENCH_SCHEDULE_HARNESS_PIPELINE_H_
