@@ -41,6 +41,7 @@ Profile ProfileOf(const Pipeline& pipeline) {
   const auto chunks = static_cast<uint64_t>(pipeline.chunks);
   Profile profile;
   profile.call_ps = {{"Stage.forward", pipeline.forward / chunks},
+                     {"Stage.backward", (pipeline.backward + pipeline.weight) / chunks},
                      {"Stage.backward_input", pipeline.backward / chunks},
                      {"Stage.backward_weight", pipeline.weight / chunks}};
   return profile;
@@ -66,7 +67,10 @@ class Reading {
       : plan_(plan), graph_(*plan.graphs[0]), chunks_(static_cast<double>(pipeline.chunks)) {
     const double weight = static_cast<double>(pipeline.weight_bytes) /
                           static_cast<double>(pipeline.activation_bytes);
-    changes_ = {{"forward", 1}, {"backward_input", weight - 1}, {"backward_weight", -weight}};
+    changes_ = {{"forward", 1},
+                {"backward", -1},
+                {"backward_input", weight - 1},
+                {"backward_weight", -weight}};
   }
 
   void Read(const Simulation& simulation, PipelineFigures& figures) {
@@ -113,16 +117,26 @@ class Reading {
   uint64_t first_ = UINT64_MAX, last_ = 0;
 };
 
+// The backward of one stage.
+constexpr const char* kWhole =
+    "        g = stage[c, d].backward(g, kept[c * P + d], weights[c * P + d])\n";
+constexpr const char* kSplit =
+    "        let back = stage[c, d].backward_input(g, kept[c * P + d])\n"
+    "        stage[c, d].backward_weight(g, weights[c * P + d])\n"
+    "        g = back\n";
+
 // What rules count and rank is called by the names that the library's schedules use.
 std::string UsingOf(const Pipeline& pipeline) {
   if (pipeline.schedule == "auto") return "auto";
+  if (pipeline.schedule == "gpipe") return "gpipe()";
   if (pipeline.schedule == "interleaved") return "interleaved(P, V) with (mb = m, chunk = c)";
-  return fmt::format("{}(P) with (mb = m, chunk = c)", pipeline.schedule);
+  return fmt::format("{}(P){}", pipeline.schedule, pipeline.v_shaped ? " with (chunk = c)" : "");
 }
 
 }  // namespace
 
 std::string ProgramOf(const Pipeline& pipeline) {
+  const int64_t kept = pipeline.activation_bytes - pipeline.weight_bytes;
   std::string text = fmt::format(
       R"(import std.tensor
 import std.schedules
@@ -136,13 +150,16 @@ actor Stage() {{
   method forward(x: u8[1]) -> (y: u8[1], kept: u8[{}], weights: u8[{}]) {{
     return (y: x + x, kept: zeros(), weights: zeros())
   }}
+  method backward(g: u8[1], kept: u8[{}], weights: u8[{}]) -> u8[1] {{
+    seen = seen + weights[0..1]
+    return g + kept[0..1]
+  }}
   method backward_input(g: u8[1], kept: u8[{}]) -> u8[1] {{ return g + kept[0..1] }}
   method backward_weight(g: u8[1], weights: u8[{}]) {{ seen = seen + g + weights[0..1] }}
 }}
 )",
-      pipeline.stages, pipeline.microbatches, pipeline.chunks,
-      pipeline.activation_bytes - pipeline.weight_bytes, pipeline.weight_bytes,
-      pipeline.activation_bytes - pipeline.weight_bytes, pipeline.weight_bytes);
+      pipeline.stages, pipeline.microbatches, pipeline.chunks, kept, pipeline.weight_bytes, kept,
+      pipeline.weight_bytes, kept, pipeline.weight_bytes);
   text += fmt::format("place stage[c in 0..V, d in 0..P] = Stage() on gpu[{}]\n",
                       pipeline.v_shaped ? "if c % 2 == 0 { d } else { P - 1 - d }" : "d");
   text += fmt::format(R"(
@@ -164,15 +181,12 @@ graph step(x: u8[1]) using {} {{
       let c = V - 1 - i
       for j in 0..P {{
         let d = P - 1 - j
-        let back = stage[c, d].backward_input(g, kept[c * P + d])
-        stage[c, d].backward_weight(g, weights[c * P + d])
-        g = back
-      }}
+{}      }}
     }}
   }}
 }}
 )",
-                      UsingOf(pipeline));
+                      UsingOf(pipeline), pipeline.split ? kSplit : kWhole);
   return text;
 }
 
@@ -181,20 +195,19 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   if (file.path().empty()) {
     return Status(StatusCode::kNotFound, "cannot write a temporary file");
   }
-  const Profile profile = ProfileOf(pipeline);
   const cost::Topology topology = TopologyOf(pipeline);
   CompileOptions options;
   options.path = file.path();
-  options.scheduling.lanes = CommLanes::kEdge;
-  options.scheduling.profile = &profile;
-  options.scheduling.topology = &topology;
-  options.scheduling.search.goal = pipeline.goal;
-  if (pipeline.effort > 0) options.scheduling.search.effort = pipeline.effort;
+  options.lanes = CommLanes::kEdge;
+  options.profile = ProfileOf(pipeline);
+  options.topology = &topology;
+  options.goal = pipeline.goal;
+  if (pipeline.effort > 0) options.effort = pipeline.effort;
   if (pipeline.most_activations > 0) {
     // Besides the activations a device holds a byte or two per message.
     const int64_t messages = 8 * pipeline.microbatches * pipeline.chunks;
-    options.scheduling.memory_bytes =
-        pipeline.most_activations * pipeline.activation_bytes + messages;
+    options.memory = pipeline.most_activations * pipeline.activation_bytes / pipeline.chunks +
+                     messages;
   }
   Sources sources;
   Diagnostics diagnostics(sources);
@@ -204,7 +217,7 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   if (!compiled.plan) {
     std::string text;
     llvm::raw_string_ostream out(text);
-    diagnostics.Print(out, {});
+    diagnostics.Print(out, /*color=*/false, /*max_errors=*/20);
     return Status(StatusCode::kInvalid, text);
   }
   PipelineFigures figures;

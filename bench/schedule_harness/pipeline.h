@@ -22,6 +22,7 @@ struct Pipeline {
   int64_t activation_bytes = 2, weight_bytes = 1;  // M_B, M_W
   int64_t most_activations = 0;                    // memory limit in M_B; 0: none
   bool v_shaped = false;                           // odd chunks go back over the devices
+  bool split = true;                               // the two gradients are calls of their own
   schedule::Goal goal = schedule::Goal::kMakespan;
   uint32_t effort = 0;                             // 0: the default
 };

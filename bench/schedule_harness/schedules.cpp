@@ -10,19 +10,20 @@ namespace {
 struct Known {
   const char* name;
   const char* schedule;  // in stdlib/schedules
+  bool split = true;   // the two gradients are calls of their own
   int64_t chunks = 1;
   bool v_shaped = false;
   int64_t memory = 0;  // in activations, times the stages
 };
 constexpr Known kKnown[] = {
-    {"gpipe", "gpipe"},
-    {"1f1b", "one_f_one_b"},
-    {"1f1b_interleaved", "interleaved", 2},
+    {"gpipe", "gpipe", false},
+    {"1f1b", "one_f_one_b", false},
+    {"1f1b_interleaved", "interleaved", false, 2},
     {"zb_h1", "zb_h1"},
     {"zb_h2", "zb_h2"},
-    {"zb_v", "zb_v", 2, true},
-    {"zb_1p", "auto", 1, false, 1},
-    {"zb_2p", "auto", 1, false, 2},
+    {"zb_v", "zb_v", true, 2, true},
+    {"zb_1p", "auto", true, 1, false, 1},
+    {"zb_2p", "auto", true, 1, false, 2},
     {"auto", "auto"},
 };
 
@@ -44,6 +45,7 @@ Status SetSchedule(const std::string& name, Pipeline& pipeline) {
   pipeline.schedule = known->schedule;
   if (pipeline.chunks == 0) pipeline.chunks = known->chunks;
   pipeline.v_shaped = known->v_shaped;
+  pipeline.split = known->split;
   pipeline.most_activations = known->memory * pipeline.stages;
   return Status::Ok();
 }

@@ -67,6 +67,10 @@ ScheduleOptions ScheduleOptionsOf(const CompileOptions& options) {
   ScheduleOptions made{.overlap = options.overlap};
   if (options.profile) made.profile = &*options.profile;
   if (options.effort) made.search.effort = *options.effort;
+  made.search.goal = options.goal;
+  made.lanes = options.lanes;
+  made.topology = options.topology;
+  made.memory = options.memory;
   return made;
 }
 

@@ -15,6 +15,7 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/cost/profile.h"
 #include "compiler/graph/rewrite/rewrite.h"
+#include "compiler/schedule/schedule.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
 
@@ -46,6 +47,10 @@ struct CompileOptions {
   std::optional<uint32_t> effort;                   // --effort; absent: the usual one
   std::string schedule;                             // --schedule; empty: what the graphs say
   std::optional<Profile> profile;                   // --profile
+  CommLanes lanes = CommLanes::kOne;                // --lanes
+  schedule::Goal goal = schedule::Goal::kMakespan;  // of `using auto`
+  const cost::Topology* topology = nullptr;         // null: the assumed one
+  std::optional<int64_t> memory;                    // of each computing device, in bytes
   std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
   std::optional<Phase> stop_after;
   bool check_only = false;                          // stop when no more faults can be found

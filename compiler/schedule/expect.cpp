@@ -7,8 +7,9 @@ namespace {
 
 class Expectation {
  public:
-  Expectation(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule)
-      : module_(module), graph_(graph), schedule_(schedule) {}
+  Expectation(const graph::Module& module, const graph::Graph& graph,
+              const cost::Topology& topology, const Schedule& schedule)
+      : module_(module), graph_(graph), topology_(topology), schedule_(schedule) {}
 
   uint64_t Of(const Step& step) const {
     switch (step.kind) {
@@ -71,14 +72,15 @@ class Expectation {
 
   const graph::Module& module_;
   const graph::Graph& graph_;
+  const cost::Topology& topology_;
   const Schedule& schedule_;
-  const cost::Topology& topology_ = cost::AssumedTopology();
 };
 
 }  // namespace
 
-void Expect(const graph::Module& module, const graph::Graph& graph, Schedule& schedule) {
-  const Expectation expectation(module, graph, schedule);
+void Expect(const graph::Module& module, const graph::Graph& graph,
+            const cost::Topology& topology, Schedule& schedule) {
+  const Expectation expectation(module, graph, topology, schedule);
   for (Step& step : schedule.steps) step.expected_ps = expectation.Of(step);
 }
 

@@ -16,7 +16,8 @@ void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes com
            Schedule& schedule);
 
 // Says how long each step is expected to take.
-void Expect(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
+void Expect(const graph::Module& module, const graph::Graph& graph,
+            const cost::Topology& topology, Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);
@@ -30,7 +31,7 @@ void ApplyProfile(const graph::Module& module, const graph::Graph& graph, const 
 
 // Changes the order where the program leaves a choice. Rules that can never be kept are reported;
 // the order stays as it was.
-void Arrange(const graph::Module& module, const graph::Graph& graph, const SearchOptions& options,
+void Arrange(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
              Schedule& schedule, Diagnostics& diagnostics);
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the

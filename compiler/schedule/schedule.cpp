@@ -10,12 +10,13 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   schedule::Schedule result;
   result.overlap = options.overlap.value_or(graph.overlap.value_or(true));
   schedule::Lower(module, graph, options.lanes, result);
-  schedule::Expect(module, graph, result);
+  schedule::Expect(
+      module, graph, options.topology ? *options.topology : cost::AssumedTopology(), result);
   schedule::Order(result);
   if (options.profile) schedule::ApplyProfile(module, graph, *options.profile, result);
   // Weights are read as their files are: in program order.
   if (&graph != &module.start) {
-    schedule::Arrange(module, graph, options.search, result, diagnostics);
+    schedule::Arrange(module, graph, options, result, diagnostics);
   }
   schedule::Synchronise(graph, result);
   schedule::PlanMemory(module, graph, result);

@@ -29,6 +29,7 @@
 #include "compiler/base/ids.h"
 #include "compiler/base/transport.h"
 #include "compiler/cost/profile.h"
+#include "compiler/cost/cost.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/arrange/search.h"
 
@@ -216,6 +217,8 @@ struct ScheduleOptions {
   CommLanes lanes = CommLanes::kOne;
   schedule::SearchOptions search;  // of `using auto`
   const Profile* profile = nullptr;  // times of calls; null: estimates
+  const cost::Topology* topology = nullptr;  // null: the assumed one
+  std::optional<int64_t> memory;  // bytes of slots that each computing device may hold, and no more
 };
 
 // The schedules of module.start, then of each of module.graphs. Without errors in `diagnostics`,

@@ -11,12 +11,12 @@
 
 namespace cgraph::schedule {
 
-void Arrange(const graph::Module& module, const graph::Graph& graph, const SearchOptions& options,
+void Arrange(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
              Schedule& schedule, Diagnostics& diagnostics) {
   if (!schedule.overlap && !graph.rules) return;
-  const TaskList list = MakeTasks(module, graph, schedule);
+  const TaskList list = MakeTasks(module, graph, schedule, options.memory);
   const bool search = graph.rules && graph.rules->automatic;
-  const Timetable table = search ? Search(list.tasks, options)
+  const Timetable table = search ? Search(list.tasks, options.search)
                                  : ListSchedule(list.tasks, list.policy);
   if (table.order.size() < list.tasks.size()) {
     CGRAPH_CHECK(graph.rules.has_value(), "schedule", "program order cannot go on");

@@ -20,8 +20,9 @@ bool IsFirst(const Unit& unit, UnitId id) {
 
 class TaskMaker {
  public:
-  TaskMaker(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule)
-      : module_(module), graph_(graph), schedule_(schedule) {}
+  TaskMaker(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
+            std::optional<int64_t> memory)
+      : module_(module), graph_(graph), schedule_(schedule), memory_(memory) {}
 
   TaskList Make() {
     GroupUnits();
@@ -127,7 +128,7 @@ class TaskMaker {
   void AddMemory() {
     Tasks& tasks = list_.tasks;
     std::vector<std::vector<uint32_t>> takes(tasks.size()), touches(tasks.size());
-    if (graph_.rules && !graph_.rules->memory.empty()) FindBlocks(takes, touches);
+    if (memory_ || (graph_.rules && !graph_.rules->memory.empty())) FindBlocks(takes, touches);
     for (uint32_t task = 0; task < tasks.size(); ++task) {
       tasks.takes.Add(takes[task]);
       tasks.touches.Add(touches[task]);
@@ -138,7 +139,10 @@ class TaskMaker {
     Tasks& tasks = list_.tasks;
     std::map<graph::DeviceId, uint32_t> memories;
     for (graph::DeviceId device : module_.devices.Ids()) {
-      const std::optional<int64_t>& limit = graph_.rules->memory[device.index];
+      const bool stated = graph_.rules && !graph_.rules->memory.empty();
+      const bool computes = module_.devices[device].kind != graph::DeviceKind::kCaller;
+      std::optional<int64_t> limit = stated ? graph_.rules->memory[device.index] : std::nullopt;
+      if (!limit && computes) limit = memory_;
       if (!limit) continue;
       memories[device] = static_cast<uint32_t>(tasks.memories.size());
       tasks.memories.push_back(*limit / graph_.inflight);
@@ -224,6 +228,7 @@ class TaskMaker {
   const graph::Module& module_;
   const graph::Graph& graph_;
   const Schedule& schedule_;
+  const std::optional<int64_t> memory_;
   std::vector<uint32_t> task_of_;  // by unit
   TaskList list_;
 };
@@ -231,8 +236,8 @@ class TaskMaker {
 }  // namespace
 
 TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule) {
-  return TaskMaker(module, graph, schedule).Make();
+                   const Schedule& schedule, std::optional<int64_t> memory) {
+  return TaskMaker(module, graph, schedule, memory).Make();
 }
 
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,

@@ -3,6 +3,7 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASK_MAKER_H_
 #define CGRAPH_COMPILER_SCHEDULE_ARRANGE_TASK_MAKER_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,9 +18,10 @@ struct TaskList {
   Policy policy;                             // as the graph's rules say, else program order
 };
 
-// The units stand in program order.
+// The units stand in program order. `memory`: bytes of slots that each device may hold; of devices
+// of which rules say more, what they say.
 TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule);
+                   const Schedule& schedule, std::optional<int64_t> memory);
 
 // Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest
 // remaining path, then by program order.
