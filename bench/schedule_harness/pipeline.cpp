@@ -50,13 +50,12 @@ Profile ProfileOf(const Pipeline& pipeline) {
 // Links that delay by `comm` and have no end of bandwidth; what the caller does takes no time.
 cost::Topology TopologyOf(const Pipeline& pipeline) {
   cost::Topology topology = cost::AssumedTopology();
-  constexpr uint64_t kEndless = uint64_t{1} << 50;
   topology.name = "of the pipeline";
   for (cost::LinkRates* link : {&topology.local_copy, &topology.shm, &topology.host}) {
-    *link = {0, 0, kEndless};
+    *link = {0, 0, cost::kEndless};
   }
-  topology.nccl = {pipeline.comm, 0, kEndless};
-  topology.gpu = {0, kEndless, kEndless};
+  topology.nccl = {pipeline.comm, 0, cost::kEndless};
+  topology.gpu = {0, cost::kEndless, cost::kEndless};
   return topology;
 }
 
@@ -136,30 +135,37 @@ std::string UsingOf(const Pipeline& pipeline) {
 }  // namespace
 
 std::string ProgramOf(const Pipeline& pipeline) {
-  const int64_t kept = pipeline.activation_bytes - pipeline.weight_bytes;
+  const int64_t weights = pipeline.weight_bytes / pipeline.chunks;
+  const int64_t kept = pipeline.activation_bytes / pipeline.chunks - weights;
   std::string text = fmt::format(
       R"(import std.tensor
 import std.schedules
 
-const P = {}
-const M = {}
-const V = {}
+const P = {0}
+const M = {1}
+const V = {2}
 
 actor Stage() {{
-  state seen: u8[1] = zeros()
-  method forward(x: u8[1]) -> (y: u8[1], kept: u8[{}], weights: u8[{}]) {{
+  state inputs: u8[1] = zeros()   // what the gradients of either kind come to: nothing is unread
+  state weighted: u8[1] = zeros()
+  method forward(x: u8[1]) -> (y: u8[1], kept: u8[{3}], weights: u8[{4}]) {{
     return (y: x + x, kept: zeros(), weights: zeros())
   }}
-  method backward(g: u8[1], kept: u8[{}], weights: u8[{}]) -> u8[1] {{
-    seen = seen + weights[0..1]
+  method backward(g: u8[1], kept: u8[{3}], weights: u8[{4}]) -> u8[1] {{
+    inputs = inputs + g + kept[0..1]
+    weighted = weighted + weights[0..1]
     return g + kept[0..1]
   }}
-  method backward_input(g: u8[1], kept: u8[{}]) -> u8[1] {{ return g + kept[0..1] }}
-  method backward_weight(g: u8[1], weights: u8[{}]) {{ seen = seen + g + weights[0..1] }}
+  method backward_input(g: u8[1], kept: u8[{3}]) -> u8[1] {{
+    inputs = inputs + g + kept[0..1]
+    return g + kept[0..1]
+  }}
+  method backward_weight(g: u8[1], weights: u8[{4}]) {{
+    weighted = weighted + g + weights[0..1]
+  }}
 }}
 )",
-      pipeline.stages, pipeline.microbatches, pipeline.chunks, kept, pipeline.weight_bytes, kept,
-      pipeline.weight_bytes, kept, pipeline.weight_bytes);
+      pipeline.stages, pipeline.microbatches, pipeline.chunks, kept, weights);
   text += fmt::format("place stage[c in 0..V, d in 0..P] = Stage() on gpu[{}]\n",
                       pipeline.v_shaped ? "if c % 2 == 0 { d } else { P - 1 - d }" : "d");
   text += fmt::format(R"(
@@ -206,8 +212,7 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   if (pipeline.most_activations > 0) {
     // Besides the activations a device holds a byte or two per message.
     const int64_t messages = 8 * pipeline.microbatches * pipeline.chunks;
-    options.memory = pipeline.most_activations * pipeline.activation_bytes / pipeline.chunks +
-                     messages;
+    options.memory = pipeline.most_activations * pipeline.activation_bytes + messages;
   }
   Sources sources;
   Diagnostics diagnostics(sources);

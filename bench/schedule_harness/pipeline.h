@@ -19,7 +19,7 @@ struct Pipeline {
   std::string schedule = "auto";  // one of stdlib/schedules, or auto
   int64_t stages = 1, microbatches = 1, chunks = 1;
   uint64_t forward = 0, backward = 0, weight = 0, comm = 0;
-  int64_t activation_bytes = 2, weight_bytes = 1;  // M_B, M_W
+  int64_t activation_bytes = 1 << 24, weight_bytes = 1 << 23;  // M_B, M_W
   int64_t most_activations = 0;                    // memory limit in M_B; 0: none
   bool v_shaped = false;                           // odd chunks go back over the devices
   bool split = true;                               // the two gradients are calls of their own

@@ -9,8 +9,8 @@
 
 #include "bench/schedule_harness/commands.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/schedule.h"
 #include "compiler/emit/emit.h"
+#include "compiler/schedule/schedule.h"
 #include "runtime/plan/prove.h"
 
 namespace cgraph::bench {
@@ -69,10 +69,12 @@ graph::Module MakeModule(int64_t ops) {
 
 ExitCode Run(int64_t ops) {
   const graph::Module module = MakeModule(ops);
+  const Sources sources;
+  Diagnostics diagnostics(sources);
   Clock::time_point begin = Clock::now();
-  const std::vector<schedule::Schedule> schedules = ScheduleModule(module);
-  const double scheduled = Seconds(begin);
+  const std::vector<schedule::Schedule> schedules = ScheduleModule(module, {}, diagnostics);
   const std::unique_ptr<plan::Plan> plan = Emit(module, schedules, {});
+  const double scheduled = Seconds(begin);
   begin = Clock::now();
   const plan::Verdict verdict = plan::Prove(*plan);
   const double proved = Seconds(begin);

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "bench/schedule_harness/commands.h"
 #include "bench/schedule_harness/csv.h"
@@ -25,12 +26,14 @@ const std::map<std::string, Model> kModels = {{"1.5B", {2304, 24, 1024, 3}},
                                               {"6.2B", {4096, 32, 1024, 4}},
                                               {"14.6B", {5120, 40, 1024, 3}},
                                               {"28.3B", {6144, 48, 1024, 2}}};
-constexpr const char* kSchedules[] = {"1f1b", "1f1b_interleaved", "zb_h1", "zb_h2", "zb_1p", "zb_2p"};
+const std::vector<std::string> kSchedules = {"1f1b",  "1f1b_interleaved", "zb_h1",
+                                             "zb_h2", "zb_1p",            "zb_2p"};
 constexpr double kPicosecondsPerMillisecond = 1e9;
 constexpr int64_t kActivationBytes = 1 << 24;
 
 struct ZeroBubbleFlags {
   std::string file;
+  std::vector<std::string> schedules = kSchedules;
   uint32_t effort = 0;
 };
 
@@ -117,10 +120,10 @@ ExitCode Run(const ZeroBubbleFlags& flags) {
     std::string model;
     const Result<Pipeline> of_row = table.Row(row, model);
     if (!of_row.ok()) return Fail(of_row.status());
-    for (const char* schedule : kSchedules) {
+    for (const std::string& schedule : flags.schedules) {
       Pipeline pipeline = *of_row;
       const auto known = kModels.find(model);
-      const bool interleaved = schedule == kSchedules[1];
+      const bool interleaved = schedule == "1f1b_interleaved";
       pipeline.chunks = interleaved && known != kModels.end() ? known->second.chunks : 0;
       pipeline.goal = schedule::Goal::kSpan;
       pipeline.effort = flags.effort;
@@ -153,6 +156,8 @@ void AddZeroBubbleCommand(CLI::App& app, ExitCode& exit_code) {
                       "CSV with columns model, p, m, T_F, T_B, T_W, T_comm (milliseconds), and "
                       "M_B, M_W of models that are not the paper's")
       ->required();
+  command->add_option("--schedules", flags->schedules, "Only these")
+      ->delimiter(',')->check(CLI::IsMember(kSchedules));
   command->add_option("--effort", flags->effort, "Of zb_1p and zb_2p, in 10,000 calls placed");
   command->callback([flags, &exit_code] { exit_code = Run(*flags); });
 }

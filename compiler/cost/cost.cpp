@@ -11,6 +11,7 @@ constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
 
 // amount / rate in picoseconds, rounded up; the largest number where that overflows.
 uint64_t Picoseconds(uint64_t amount, uint64_t per_us) {
+  if (per_us == kEndless) return 0;
   const unsigned __int128 ps =
       (static_cast<unsigned __int128>(amount) * kPicosecondsPerMicrosecond + per_us - 1) / per_us;
   return static_cast<uint64_t>(

@@ -12,6 +12,8 @@
 
 namespace cgraph::cost {
 
+constexpr uint64_t kEndless = 0;  // as a rate: what it does takes no time
+
 struct DeviceRates {
   uint64_t overhead_ps;           // to start one kernel
   uint64_t flops_per_us;

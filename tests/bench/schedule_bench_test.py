@@ -78,11 +78,96 @@ def buffers(bench):
         bench.refused(1, what, "buffers", bench.file("bad.csv", text))
 
 
+SHAPES = [(4, 8), (4, 10), (4, 16), (8, 24)]
+
+
+def pipeline(bench):
+    def figures(schedule, stages, microbatches, times="1,1,1,0", *more):
+        (row,) = bench.rows("pipeline", "--schedule", schedule, "--stages", stages,
+                            "--microbatches", microbatches, "--times", times, *more)
+        check(list(row) == ["makespan", "largest_span", "peak_activations", "lower_bound"], row)
+        return tuple(float(value) for value in row.values())
+
+    # Forward, input gradient and weight gradient of 1, no communication: published figures.
+    for stages, microbatches in SHAPES:
+        whole = 3 * (stages - 1 + microbatches)
+        bound = stages - 1 + 3 * microbatches
+        for schedule, peak in [("gpipe", microbatches), ("1f1b", stages)]:
+            got = figures(schedule, stages, microbatches)
+            check(got == (whole, whole, peak, bound), f"{schedule} {stages} {microbatches}: {got}")
+    # 1F1B with a backward of 2 ends after (m + p - 1) 3.
+    for stages, microbatches in [(2, 2), (2, 8), (4, 8), (8, 16), (4, 32)]:
+        got = figures("1f1b", stages, microbatches, "1,2,0,0")
+        check(got[0] == 3 * (microbatches + stages - 1), f"1f1b {stages} {microbatches}: {got}")
+    # The last stage waits for the first forward to arrive, the first for the last gradient.
+    check(figures("1f1b", 2, 1, "1,1,1,0.25")[0] == 2 * 3 + 2 * 0.25, "two messages on the path")
+    # A weight gradient of no time, one stage, one micro-batch, more chunks than micro-batches.
+    for words in [("zb_h1", 1, 1), ("zb_h2", 3, 1, "1,1,0,0.5"), ("gpipe", 1, 5, "0.1,0.2,0.3,4"),
+                  ("1f1b_interleaved", 4, 2, "1,1,1,0", "--chunks", 3)]:
+        makespan, span, peak, bound = figures(*words)
+        check(makespan >= span > 0 and peak > 0, f"{words}: {makespan} {span} {peak} {bound}")
+    # The program is there to be read and compiled by hand.
+    shown = bench.run("pipeline", "--schedule", "zb_h1", "--stages", 2, "--microbatches", 3,
+                      "--times", "1,1,1,0", "--print")
+    check(shown.returncode == 0 and "graph step(x: u8[1]) using zb_h1(P)" in shown.stdout, shown)
+
+    common = ["--stages", 4, "--microbatches", 8, "--times", "1,1,1,0"]
+    bench.refused(2, "no schedule `zb_h3`; there are gpipe,", "pipeline", "--schedule", "zb_h3", *common)
+    bench.refused(2, "", "pipeline", "--schedule", "gpipe", *common[:-1], "1,1,1")
+    bench.refused(2, "", "pipeline", "--schedule", "gpipe", *common[:-1], "1,1,x,0")
+    bench.refused(2, "", "pipeline", "--schedule", "gpipe", "--stages", 0, *common[2:])
+    bench.refused(2, "", "pipeline", "--schedule", "auto", *common, "--goal", "least")
+
+
+TABLE = ROOT / "tests/data/zero_bubble/table.csv"
+
+
+def zero_bubble(bench):
+    # The paper's rates to four digits, of the schedules that are rules.
+    published = {(r["model"], r["p"], r["m"]): r for r in csv.DictReader(TABLE.open())}
+    rows = bench.rows("zero-bubble", TABLE, "--schedules", "1f1b,zb_h1,zb_h2")
+    check(len(rows) == 36, len(rows))
+    for row in rows:
+        expected = published[row["model"], row["p"], row["m"]]["rate_" + row["schedule"]]
+        check(float(row["rate"]) == float(expected), f"{expected} in {row}")
+        check(float(row["makespan"]) >= float(row["lower_bound"]), row)
+
+    # Search under a memory limit: one row here, at the paper's rate or below.
+    lines = TABLE.read_text().splitlines()
+    first = bench.file("first.csv", "\n".join(lines[:2]))
+    for row in bench.rows("zero-bubble", first, "--schedules", "zb_1p,zb_2p"):
+        expected = published[row["model"], row["p"], row["m"]]["rate_" + row["schedule"]]
+        check(float(row["rate"]) <= float(expected), f"{expected} in {row}")
+        limit = int(row["p"]) * int(row["schedule"][3])
+        check(float(row["peak_activations"]) <= limit, row)
+
+    # A model of one's own states its memory; without optional columns and in another order.
+    own = "m,p,T_comm,T_W,T_B,T_F,model,M_B,M_W\n6,3,0.1,0.5,1.5,1,mine,10,4\n"
+    rows = bench.rows("zero-bubble", bench.file("own.csv", own), "--effort", 5)
+    check([r["schedule"] for r in rows] ==
+          ["1f1b", "1f1b_interleaved", "zb_h1", "zb_h2", "zb_1p", "zb_2p"], rows)
+    for text, what in [("p,m,T_F,T_B,T_W\n2,2,1,1,1\n", "no column `T_comm`"),
+                       (own.replace("M_W", "M_V"), "model `mine`"),
+                       (own.replace("10,4", "4,10"), "M_W"), (own.replace("1.5", "nan"), "`nan`"),
+                       (own.replace("6,3", "6,0"), "p is 0"), (own.replace("6,3", "-6,3"), "`-6`")]:
+        bench.refused(1, what, "zero-bubble", bench.file("bad.csv", text))
+    bench.refused(2, "", "zero-bubble", TABLE, "--schedules", "zb_h3")
+
+
+def scale(bench):
+    (row,) = bench.rows("scale", "--ops", 20_000)
+    check(list(row) == ["ops", "seconds", "peak_mib", "prove_seconds"], row)
+    check(row["ops"] == "20000" and float(row["seconds"]) < 20, row)
+    bench.refused(2, "", "scale", "--ops", 0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
     with tempfile.TemporaryDirectory() as folder:
-        buffers(Bench(parser.parse_args().program, folder))
+        bench = Bench(parser.parse_args().program, folder)
+        for part in (buffers, pipeline, zero_bubble, scale):
+            part(bench)
     print(f"bench/schedule: {checks} checks, 0 failed")
 
 
