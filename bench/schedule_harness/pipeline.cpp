@@ -229,10 +229,8 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   figures.seconds = took.count();
   const Simulation simulation = Simulate(*compiled.plan, 0);
   Reading(*compiled.plan, pipeline).Read(simulation, figures);
-  const auto p = static_cast<uint64_t>(pipeline.stages);
-  const auto m = static_cast<uint64_t>(pipeline.microbatches);
-  figures.lower_bound = (p - 1) * (pipeline.forward + pipeline.comm) +
-                        m * (pipeline.forward + pipeline.backward + pipeline.weight);
+  const auto others = static_cast<uint64_t>(pipeline.stages) - 1;
+  figures.lower_bound = others * (pipeline.forward + pipeline.comm) + pipeline.work();
   return figures;
 }
 

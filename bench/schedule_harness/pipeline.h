@@ -25,6 +25,11 @@ struct Pipeline {
   bool split = true;                               // the two gradients are calls of their own
   schedule::Goal goal = schedule::Goal::kMakespan;
   uint32_t effort = 0;                             // 0: the default
+
+  // What each device computes.
+  uint64_t work() const {
+    return static_cast<uint64_t>(microbatches) * (forward + backward + weight);
+  }
 };
 
 struct PipelineFigures {

@@ -64,7 +64,8 @@ void AddPipelineCommand(CLI::App& app, ExitCode& exit_code) {
       "pipeline", "One pipeline: makespan,largest_span,peak_activations,lower_bound");
   command->add_option("--schedule", flags->schedule, ScheduleNames())->required();
   command->add_option("--stages", flags->stages, "Devices")->required()->check(CLI::Range(1, 256));
-  command->add_option("--microbatches", flags->microbatches)->required()->check(CLI::Range(1, 4096));
+  command->add_option("--microbatches", flags->microbatches)
+      ->required()->check(CLI::Range(1, 4096));
   command->add_option("--chunks", flags->chunks, "Parts of the model on each device; 0: the "
                                                  "schedule's own")
       ->check(CLI::Range(0, 64));

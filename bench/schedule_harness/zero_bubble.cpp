@@ -1,5 +1,5 @@
-// `bench/schedule zero-bubble FILE.csv`: the rows of the zero-bubble paper's tables (Qi, Wan, Huang,
-// Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024) under six schedules. The rate is the paper's:
+// `bench/schedule zero-bubble FILE.csv`: the rows of the zero-bubble paper's tables (Qi, Wan, Huang
+// and Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024) under six schedules. The rate is the paper's:
 // cost = the largest, over stages, of last end - first start, rate = (cost - m (T_F + T_B + T_W)) /
 // cost. Activations are M_B = 34 h + 5 a s and M_W = 32 h of the paper's models (times s b, which
 // cancels), or columns M_B, M_W.
@@ -95,7 +95,8 @@ class Table {
       bytes = static_cast<double>(34 * h + 5 * a * s);
       weight = static_cast<double>(32 * h);
     } else {
-      return Wrong(row, fmt::format("model `{}` is not one of the paper's; state M_B and M_W", name));
+      return Wrong(row,
+                   fmt::format("model `{}` is not one of the paper's; state M_B and M_W", name));
     }
     if (!(weight > 0 && weight < bytes)) return Wrong(row, "M_W is not between 0 and M_B");
     pipeline.activation_bytes = kActivationBytes;
@@ -111,6 +112,25 @@ ExitCode Fail(const Status& status) {
   return status.code() == StatusCode::kNotFound ? kEnvironment : kFailure;
 }
 
+// One row under one schedule.
+Status Print(const std::string& model, Pipeline pipeline, const std::string& schedule) {
+  const auto known = kModels.find(model);
+  const bool interleaved = schedule == "1f1b_interleaved";
+  pipeline.chunks = interleaved && known != kModels.end() ? known->second.chunks : 0;
+  pipeline.goal = schedule::Goal::kSpan;
+  if (const Status set = SetSchedule(schedule, pipeline); !set.ok()) return set;
+  const Result<PipelineFigures> figures = Measure(pipeline);
+  if (!figures.ok()) return figures.status();
+  const auto cost = static_cast<double>(figures->largest_span);
+  fmt::print("{},{},{},{},{:.4f},{:.3f},{:.3f},{:g},{:.2f}\n", model, pipeline.stages,
+             pipeline.microbatches, schedule, (cost - static_cast<double>(pipeline.work())) / cost,
+             static_cast<double>(figures->makespan) / kPicosecondsPerMillisecond,
+             static_cast<double>(figures->lower_bound) / kPicosecondsPerMillisecond,
+             figures->peak_activations, figures->seconds);
+  std::fflush(stdout);
+  return Status::Ok();
+}
+
 ExitCode Run(const ZeroBubbleFlags& flags) {
   Result<Csv> csv = ReadCsv(flags.file);
   if (!csv.ok()) return Fail(csv.status());
@@ -118,28 +138,11 @@ ExitCode Run(const ZeroBubbleFlags& flags) {
   fmt::print("model,p,m,schedule,rate,makespan,lower_bound,peak_activations,seconds\n");
   for (size_t row = 0; row < table.size(); ++row) {
     std::string model;
-    const Result<Pipeline> of_row = table.Row(row, model);
-    if (!of_row.ok()) return Fail(of_row.status());
+    Result<Pipeline> pipeline = table.Row(row, model);
+    if (!pipeline.ok()) return Fail(pipeline.status());
+    pipeline->effort = flags.effort;
     for (const std::string& schedule : flags.schedules) {
-      Pipeline pipeline = *of_row;
-      const auto known = kModels.find(model);
-      const bool interleaved = schedule == "1f1b_interleaved";
-      pipeline.chunks = interleaved && known != kModels.end() ? known->second.chunks : 0;
-      pipeline.goal = schedule::Goal::kSpan;
-      pipeline.effort = flags.effort;
-      const Status set = SetSchedule(schedule, pipeline);
-      if (!set.ok()) return Fail(set);
-      const Result<PipelineFigures> figures = Measure(pipeline);
-      if (!figures.ok()) return Fail(figures.status());
-      const double work = static_cast<double>(pipeline.microbatches) *
-                          static_cast<double>(pipeline.forward + pipeline.backward + pipeline.weight);
-      const auto cost = static_cast<double>(figures->largest_span);
-      fmt::print("{},{},{},{},{:.4f},{:.3f},{:.3f},{:g},{:.2f}\n", model, pipeline.stages,
-                 pipeline.microbatches, schedule, (cost - work) / cost,
-                 static_cast<double>(figures->makespan) / kPicosecondsPerMillisecond,
-                 static_cast<double>(figures->lower_bound) / kPicosecondsPerMillisecond,
-                 figures->peak_activations, figures->seconds);
-      std::fflush(stdout);
+      if (const Status done = Print(model, *pipeline, schedule); !done.ok()) return Fail(done);
     }
   }
   return kSuccess;

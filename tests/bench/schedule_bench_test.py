@@ -112,7 +112,8 @@ def pipeline(bench):
     check(shown.returncode == 0 and "graph step(x: u8[1]) using zb_h1(P)" in shown.stdout, shown)
 
     common = ["--stages", 4, "--microbatches", 8, "--times", "1,1,1,0"]
-    bench.refused(2, "no schedule `zb_h3`; there are gpipe,", "pipeline", "--schedule", "zb_h3", *common)
+    bench.refused(2, "no schedule `zb_h3`; there are gpipe,",
+                  "pipeline", "--schedule", "zb_h3", *common)
     bench.refused(2, "", "pipeline", "--schedule", "gpipe", *common[:-1], "1,1,1")
     bench.refused(2, "", "pipeline", "--schedule", "gpipe", *common[:-1], "1,1,x,0")
     bench.refused(2, "", "pipeline", "--schedule", "gpipe", "--stages", 0, *common[2:])
