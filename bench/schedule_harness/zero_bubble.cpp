@@ -1,8 +1,8 @@
 // `bench/schedule zero-bubble FILE.csv`: the rows of the zero-bubble paper's tables (Qi, Wan, Huang
 // and Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024) under six schedules. The rate is the
-// paper's: cost = the largest, over stages, of last end - first start, rate = (cost - m (T_F + T_B +
-// T_W)) / cost. Activations are M_B = 34 h + 5 a s and M_W = 32 h of the paper's models (times s b,
-// which cancels), or columns M_B, M_W.
+// paper's: cost = the largest, over stages, of last end - first start,
+// rate = (cost - m (T_F + T_B + T_W)) / cost. Activations are M_B = 34 h + 5 a s and M_W = 32 h of
+// the paper's models (times s b, which cancels), or columns M_B, M_W.
 #include <fmt/format.h>
 
 #include <map>
