@@ -47,6 +47,8 @@ class GraphIndex {
 
   const Plan& plan() const { return plan_; }
   const Graph& graph() const { return graph_; }
+  // The start graph: one round, one execution, whatever it says of itself.
+  bool runs_once() const { return &graph_ == plan_.start.get(); }
 
   uint32_t lane(uint32_t instruction) const { return lane_of_[instruction]; }
   uint32_t device(uint32_t instruction) const { return plan_.lanes[lane(instruction)].device(); }

@@ -90,7 +90,7 @@ void Machine::SeeOverlaps(uint32_t index) {
 Shape Machine::ShapeOf(const Operand& operand, int64_t execution) {
   Shape shape = {static_cast<Tag>(operand.dtype), operand.touch.end - operand.touch.begin};
   for (const DimView& dim : operand.dims) {
-    shape.push_back(dim.dynamic ? Hash(memory_.Read(dim.at, execution))
+    shape.push_back(dim.dynamic ? ValueHash(memory_.Read(dim.at, execution))
                                 : static_cast<Tag>(dim.extent));
   }
   return shape;
@@ -131,7 +131,7 @@ void Machine::Finish(uint32_t index) {
       Report(Outcome::kMismatch, index, "moves a value into one of another size");
       return;
     }
-    memory_.Write(touch, execution, lane.produced[i]);
+    memory_.Write(touch, execution, WrittenBy(Writer(instruction, execution), lane.produced[i]));
   }
 }
 

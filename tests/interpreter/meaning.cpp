@@ -134,17 +134,17 @@ class Sequence {
     const InstructionView& instruction = view_.instructions[index];
     if (instruction.kind == plan::Kind::comm) {
       for (const PartView& part : instruction.parts) {
-        LeavePart(index, part);
+        LeavePart(index, execution, part);
       }
     } else if (!instruction.outputs.empty()) {
       const std::vector<Content> produced = Produce(instruction, execution, found);
       for (size_t i = 0; i < produced.size(); ++i) {
-        Write(index, instruction.outputs[i].touch, produced[i]);
+        Write(index, execution, instruction.outputs[i].touch, produced[i]);
       }
     }
   }
 
-  void LeavePart(uint32_t index, const PartView& part) {
+  void LeavePart(uint32_t index, int64_t execution, const PartView& part) {
     const InstructionView& instruction = view_.instructions[index];
     if (part.part == plan::Part::send) {
       return;
@@ -155,7 +155,7 @@ class Sequence {
       throw Problem{index, "receives another number of values than were sent"};
     }
     for (uint32_t i = 0; i < part.outputs; ++i) {
-      Write(index, instruction.outputs[part.first_output + i].touch, received[i]);
+      Write(index, execution, instruction.outputs[part.first_output + i].touch, received[i]);
     }
   }
 
@@ -180,11 +180,12 @@ class Sequence {
                              contributed_.at(part.subject), lengths);
   }
 
-  void Write(uint32_t index, const Touch& touch, const Content& content) {
+  void Write(uint32_t index, int64_t execution, const Touch& touch, const Content& content) {
     if (Length(content) != touch.end - touch.begin) {
       throw Problem{index, "moves a value into one of another size"};
     }
-    blocks_[touch.buffer].Write(touch.begin - view_.graph->buffers[touch.buffer].offset(), content);
+    blocks_[touch.buffer].Write(touch.begin - view_.graph->buffers[touch.buffer].offset(),
+                                WrittenBy(Writer(view_.instructions[index], execution), content));
   }
 
   const View& view_;
@@ -206,6 +207,10 @@ Tag Found::hash() const {
     hash = Mix(hash, Hash(content));
   }
   return hash;
+}
+
+Tag Writer(const InstructionView& instruction, int64_t execution) {
+  return Mix(Mix(instruction.lane, instruction.written), static_cast<Tag>(execution));
 }
 
 std::vector<Content> Produce(const InstructionView& instruction, int64_t execution,

@@ -20,6 +20,9 @@ struct Found {
   Tag hash() const;
 };
 
+// Who writes an output: the instruction, for an execution.
+Tag Writer(const InstructionView& instruction, int64_t execution);
+
 // What call, copy, take and load leave in their outputs.
 std::vector<Content> Produce(const InstructionView& instruction, int64_t execution,
                              const Found& found);

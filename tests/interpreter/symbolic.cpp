@@ -11,7 +11,7 @@ void Append(Content& content, const Run& run) {
   }
   if (!content.empty()) {
     Run& last = content.back();
-    const bool goes_on = last.origin == run.origin &&
+    const bool goes_on = last.origin == run.origin && last.writer == run.writer &&
                          (run.origin == kUnwritten || last.position + last.length == run.position);
     if (goes_on) {
       last.length += run.length;
@@ -32,11 +32,35 @@ uint64_t Length(const Content& content) {
 }
 
 Tag Hash(const Content& content) {
-  Tag hash = 7;
+  Tag hash = ValueHash(content);
   for (const Run& run : content) {
-    hash = Mix(Mix(Mix(hash, run.length), run.origin), run.position);
+    hash = Mix(hash, run.writer);
   }
   return hash;
+}
+
+Tag ValueHash(const Content& content) {
+  Tag hash = 7;
+  uint64_t length = 0;  // of a run by one writer or several
+  for (size_t i = 0; i < content.size(); ++i) {
+    const Run& run = content[i];
+    length += run.length;
+    const bool goes_on = i + 1 < content.size() && content[i + 1].origin == run.origin &&
+                         content[i + 1].position == run.position + run.length;
+    if (goes_on) {
+      continue;
+    }
+    hash = Mix(Mix(Mix(hash, length), run.origin), run.position + run.length);
+    length = 0;
+  }
+  return hash;
+}
+
+Content WrittenBy(Tag writer, Content content) {
+  for (Run& run : content) {
+    run.writer = run.origin == kUnwritten ? 0 : writer;
+  }
+  return content;
 }
 
 bool HasUnwritten(const Content& content) {
@@ -56,18 +80,19 @@ void Block::Write(uint64_t begin, const Content& content) {
   }
   std::vector<Piece> fresh;
   if (first != last && first->begin < begin) {
-    fresh.push_back({first->begin, begin, first->origin, first->position});
+    fresh.push_back({first->begin, begin, first->origin, first->position, first->writer});
   }
   uint64_t at = begin;
   for (const Run& run : content) {
     if (run.origin != kUnwritten && run.length > 0) {
-      fresh.push_back({at, at + run.length, run.origin, run.position});
+      fresh.push_back({at, at + run.length, run.origin, run.position, run.writer});
     }
     at += run.length;
   }
   if (first != last && (last - 1)->end > end) {
     const Piece& piece = *(last - 1);
-    fresh.push_back({end, piece.end, piece.origin, piece.position + (end - piece.begin)});
+    fresh.push_back(
+        {end, piece.end, piece.origin, piece.position + (end - piece.begin), piece.writer});
   }
   if (last - first == 1 && fresh.size() == 1) {
     *first = fresh.front();  // the usual case: the same value again
@@ -88,7 +113,8 @@ Content Block::Read(uint64_t begin, uint64_t end) const {
       at = piece->begin;
     }
     const uint64_t until = std::min(piece->end, end);
-    Append(content, {until - at, piece->origin, piece->position + (at - piece->begin)});
+    Append(content,
+           {until - at, piece->origin, piece->position + (at - piece->begin), piece->writer});
     at = until;
   }
   if (at < end) {

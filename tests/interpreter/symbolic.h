@@ -1,8 +1,11 @@
 // Symbolic memory: every byte knows whose it is, and nothing is computed.
 //
 // A byte is (origin, position): byte `position` of what `origin` stands for, a hash of who made it,
-// for which execution, from what. Two contents are equal exactly when the real bytes of every
-// possible run would be, up to a collision of 64 bits. Origin 0: nobody wrote it.
+// for which execution, from what. So two contents have the same value exactly when the real bytes of
+// every possible run are the same, up to a collision of 64 bits. Origin 0: nobody wrote it.
+// Besides it knows who put it there, since a value can be copied: who reads the right bytes where
+// something else than the plan means has left them was lucky, and contents with different writers
+// are not equal.
 #ifndef CGRAPH_TESTS_INTERPRETER_SYMBOLIC_H_
 #define CGRAPH_TESTS_INTERPRETER_SYMBOLIC_H_
 
@@ -29,6 +32,7 @@ struct Run {
   uint64_t length;
   Tag origin;
   uint64_t position;
+  Tag writer = 0;
 
   friend bool operator==(const Run&, const Run&) = default;
 };
@@ -36,7 +40,10 @@ using Content = std::vector<Run>;  // runs that go on where the last one ended a
 
 inline Content Whole(Tag origin, uint64_t bytes) { return {{bytes, origin, 0}}; }
 uint64_t Length(const Content& content);
-Tag Hash(const Content& content);
+Tag Hash(const Content& content);       // of equal contents the same
+Tag ValueHash(const Content& content);  // of contents with the same value the same
+// What is left by whoever writes it.
+Content WrittenBy(Tag writer, Content content);
 bool HasUnwritten(const Content& content);
 
 class Block {
@@ -53,6 +60,7 @@ class Block {
     uint64_t end;
     Tag origin;
     uint64_t position;  // of byte `begin`
+    Tag writer;
   };
   uint64_t bytes_;
   std::vector<Piece> pieces_;  // sorted, disjoint; what is between them is unwritten

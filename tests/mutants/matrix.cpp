@@ -33,6 +33,7 @@ const char* WhyRefused(plan::Refusal refusal) {
 
 const char* FaultName(Fault fault) {
   switch (fault) {
+    case Fault::kNone: return "none";
     case Fault::kOrder: return "swapped order";
     case Fault::kDroppedEnd: return "dropped end";
     case Fault::kPeer: return "wrong peer";

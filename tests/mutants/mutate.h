@@ -33,9 +33,9 @@ struct Damage {
 
 // What goes wrong when people or compilers do.
 enum class Fault : uint8_t {
-  kOrder, kDroppedEnd, kPeer, kReuse, kMissingWait, kLag, kExtent, kOther,
+  kNone, kOrder, kDroppedEnd, kPeer, kReuse, kMissingWait, kLag, kExtent, kOther,
 };
-inline constexpr int kFaults = 8;
+inline constexpr int kFaults = 9;
 
 struct MutationKind {
   Fault fault;

@@ -5,8 +5,12 @@
 #include <cstdlib>
 
 #include "runtime/plan/load.h"
+#include "tests/mutants/random_plan.h"
 #include "tests/support/sample_plans.h"
 #ifdef CGRAPH_WITH_COMPILER
+#include "compiler/emit/emit.h"
+#include "tests/support/module_builder.h"
+#include "tests/support/random_modules.h"
 #include "tests/support/run.h"
 #endif
 
@@ -48,7 +52,36 @@ void AddGraphs(const std::string& name, const plan::Plan& plan, std::vector<Orig
   }
 }
 
+#ifdef CGRAPH_WITH_COMPILER
+constexpr size_t kSmall = 100;  // instructions
+
+// One graph, its start graph at times, of a plan of a random module.
+Original CompiledOriginal(Random& random) {
+  for (;;) {
+    const auto seed = static_cast<uint32_t>(random.Next());
+    const graph::Module module = graph::testing::RandomModule(seed);
+    ScheduleOptions options;
+    if (random.OneIn(2)) options.overlap = random.OneIn(2);
+    options.lanes = static_cast<CommLanes>(random.Below(3));
+    std::unique_ptr<plan::Plan> plan =
+        Emit(module, graph::testing::SchedulesOf(module, options), {});
+    const uint32_t graph = random.OneIn(4) ? plan::kNone : random.Below(plan->graphs.size());
+    const size_t size =
+        (graph == plan::kNone ? *plan->start : *plan->graphs[graph]).instructions.size();
+    if (size == 0 || size > kSmall) continue;
+    return {fmt::format("random module {}", seed), std::move(plan), graph};
+  }
+}
+#endif
+
 }  // namespace
+
+Original RandomOriginal(Random& random) {
+#ifdef CGRAPH_WITH_COMPILER
+  if (random.OneIn(2)) return CompiledOriginal(random);
+#endif
+  return {"random plan", RandomPlan(random), 0};
+}
 
 std::vector<Original> FindOriginals(const std::vector<std::string>& files) {
   std::vector<Original> originals;

@@ -1,4 +1,5 @@
-// The plans whose mutants are tried: the samples, and plans and programs named on the command line.
+// The plans that are tried, and whose mutants are: the samples, plans and programs named on the
+// command line, small plans at random, and what the compiler makes of random graphs.
 #ifndef CGRAPH_TESTS_MUTANTS_ORIGINALS_H_
 #define CGRAPH_TESTS_MUTANTS_ORIGINALS_H_
 
@@ -12,6 +13,9 @@ namespace cgraph::mutants {
 // One for each graph, the start graphs included, of each plan. A file that cannot be read or
 // compiled ends the program.
 std::vector<Original> FindOriginals(const std::vector<std::string>& files);
+
+// A plan that nobody has seen before. It may be wrong, unless the compiler made it.
+Original RandomOriginal(Random& random);
 
 }  // namespace cgraph::mutants
 

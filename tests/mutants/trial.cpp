@@ -90,6 +90,11 @@ Mutant Mutate(const plan::Plan& plan, uint32_t graph, Random& random) {
   }
 }
 
+Mutant Unchanged(const Original& original) {
+  static constexpr MutationKind kAsMade = {Fault::kNone, "as made", nullptr};
+  return {std::make_unique<plan::Plan>(*original.plan), &kAsMade, {}};
+}
+
 Mutant MakeMutant(const Original& original, Random& random) {
   const plan::Plan* from = original.plan.get();
   std::unique_ptr<plan::Plan> walked;

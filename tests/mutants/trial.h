@@ -44,6 +44,9 @@ struct Trial {
   }
 };
 
+// The plan as it is.
+Mutant Unchanged(const Original& original);
+
 // One mutation or two; most of them certified again, so that not every one is refused for that.
 // What is mutated is a random small plan: the original after a few changes that the prover let
 // pass.

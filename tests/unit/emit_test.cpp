@@ -23,64 +23,6 @@ std::unique_ptr<plan::Plan> MakePlan(const graph::Module& module,
   return Emit(module, SchedulesOf(module, options), {});
 }
 
-// What the property test below has seen, so that it cannot pass on nothing.
-struct Seen {
-  uint32_t graphs = 0, instructions = 0, transfers = 0, collectives = 0, copies = 0, waits = 0,
-           reusing = 0;
-
-  void Add(const plan::Graph& graph) {
-    ++graphs;
-    instructions += graph.instructions.size();
-    for (const plan::CommPart& part : graph.parts) transfers += part.part() == plan::Part::send;
-    collectives += graph.collectives.size();
-    waits += graph.waits.size();
-    for (const plan::Instruction& instruction : graph.instructions) {
-      copies += instruction.kind() == plan::Kind::copy;
-    }
-    reusing += ReusesMemory(graph);
-  }
-  static bool ReusesMemory(const plan::Graph& graph) {
-    uint64_t needed = 0, planned = 0;
-    for (const plan::Buffer& buffer : graph.buffers) {
-      const bool slot = graph.arenas[buffer.arena()].space() == plan::Space::slot;
-      needed += slot ? buffer.bytes() : 0;
-    }
-    for (const plan::Arena& arena : graph.arenas) {
-      planned += arena.space() == plan::Space::slot ? arena.bytes() : 0;
-    }
-    return planned < needed;
-  }
-};
-
-TEST_CASE("plans of random modules prove and mean what their graphs mean") {
-  constexpr uint32_t kModules = 1500;
-  Seen seen;
-  for (uint32_t seed = 0; seed < kModules; ++seed) {
-    const graph::Module module = RandomModule(seed);
-    for (const std::optional<bool> overlap : {std::optional<bool>(), {true}, {false}}) {
-      const auto lanes = static_cast<CommLanes>(seed % 3);
-      const std::unique_ptr<plan::Plan> plan =
-          MakePlan(module, {.overlap = overlap, .lanes = lanes});
-      INFO("seed " << seed << ", overlap " << (overlap ? *overlap ? "on" : "off" : "as stated"));
-      const plan::Verdict verdict = plan::Prove(*plan);
-      INFO(verdict.message);
-      REQUIRE(verdict.proved());
-      REQUIRE(plan::SmallestCapacity(*plan) == 0u);  // nothing relies on a buffer
-      REQUIRE(DifferentMeaning(module, module.start, *plan, *plan->start) == "");
-      for (size_t i = 0; i < plan->graphs.size(); ++i) {
-        REQUIRE(DifferentMeaning(module, module.graphs[i], *plan, *plan->graphs[i]) == "");
-        seen.Add(*plan->graphs[i]);
-      }
-    }
-  }
-  CHECK(seen.graphs > kModules);
-  CHECK(seen.transfers > 5'000);
-  CHECK(seen.collectives > 1'000);
-  CHECK(seen.copies > 5'000);
-  CHECK(seen.waits > 20'000);
-  CHECK(seen.reusing > 1'000);
-}
-
 TEST_CASE("every wait is needed") {
   uint32_t waits = 0, unneeded = 0;
   for (uint32_t seed = 0; seed < 150; ++seed) {

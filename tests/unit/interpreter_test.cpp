@@ -39,6 +39,34 @@ TEST_CASE("symbolic memory keeps whose byte is whose") {
   CHECK_FALSE(HasUnwritten(block.Read(3, 10)));
 }
 
+TEST_CASE("the same value from another writer has the same hash of its value only") {
+  using namespace interpreter;
+  const Content first = WrittenBy(1, Whole(5, 10)), second = WrittenBy(2, Whole(5, 10));
+  CHECK(first != second);
+  CHECK(Hash(first) != Hash(second));
+  CHECK(ValueHash(first) == ValueHash(second));
+  Block block(10);
+  block.Write(0, first);
+  block.Write(4, {{2, 5, 4, 2}});
+  CHECK(block.Read(0, 10).size() == 3);
+  CHECK(ValueHash(block.Read(0, 10)) == ValueHash(first));
+}
+
+TEST_CASE("who reads the right bytes by luck is wrong") {
+  PlanBuilder plan;
+  const uint32_t device = plan.Device(DeviceKind::cpu, 0);
+  const uint32_t lane = plan.Lane(device, LaneKind::compute);
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t v = g.Value("v", device, DType::f32, {4});
+  const uint32_t a = g.ValueAt("a", device, 16, DType::f32, {4});
+  const uint32_t b = g.ValueAt("b", device, 16, DType::f32, {4});
+  g.Call(lane, plan.Kernel("iota"), {}, {v});
+  g.Copy(lane, v, a);
+  g.Copy(lane, v, b);
+  g.Call(lane, plan.Kernel("sum"), {a}, {g.Value("r", device, DType::f32, {})});
+  CHECK(Judge(*plan.Build()) == Outcome::kWrong);
+}
+
 TEST_CASE("nothing is wrong with the samples") {
   for (const SamplePlan& sample : SamplePlans()) {
     INFO(sample.name);

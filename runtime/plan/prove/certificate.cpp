@@ -122,8 +122,7 @@ Verdict RefusePositions(const ConstraintGraph& constraints, const std::string& g
 
 Verdict CheckLags(const GraphIndex& index, const std::string& graph_name) {
   const Graph& graph = index.graph();
-  const bool once = &graph == index.plan().start.get();  // whatever it says of itself
-  const uint32_t inflight = once ? 1 : graph.inflight;
+  const uint32_t inflight = index.runs_once() ? 1 : graph.inflight;
   for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
     if (graph.instructions[i].lag() < inflight) continue;
     return Refuse(Refusal::kInflight,

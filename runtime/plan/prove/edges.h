@@ -1,4 +1,5 @@
-// Who waits for whom: the constraint graph of one round, endlessly repeated.
+// Who waits for whom: the constraint graph of one round, endlessly repeated; of the start graph, of
+// the one round that it runs, in which nothing waits for a round before.
 //
 // An edge from -> to with distance d says: `to` in round r waits for `from` in round r - d. Nodes
 // are instructions that are done; a comm has a second node for its start, since its partner waits
@@ -61,6 +62,7 @@ class ConstraintGraph {
 
  private:
   void Add(uint32_t from, uint32_t to, uint32_t distance, Why why, bool credit = false) {
+    if (distance > 0 && index_.runs_once()) return;
     edges_.push_back({from, to, distance, why, credit});
   }
   uint32_t AddNode(uint32_t instruction) {

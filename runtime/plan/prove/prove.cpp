@@ -22,8 +22,7 @@ namespace prove {
 
 Step MakeStep(const GraphIndex& index, uint32_t instruction) {
   Step step;
-  const bool start = &index.graph() == index.plan().start.get();
-  step.graph = start ? "start" : index.graph().name;
+  step.graph = index.runs_once() ? "start" : index.graph().name;
   step.instruction = instruction;
   step.text = fmt::format("{}: {}", LaneName(index.plan(), index.lane(instruction)),
                           InstructionText(index.plan(), index.graph(), instruction));

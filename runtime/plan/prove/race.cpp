@@ -1,7 +1,7 @@
 // Rule 10 asks about every pair of accesses that conflict. "Before" is transitive, so it is enough
 // to sweep a buffer's accesses in program order and to ask about neighbours: each read against the
 // latest write of the same bytes, each write against that and the reads since. A second sweep meets
-// what the first left behind: that is the next execution in the same copy.
+// what the first left behind: that is the next execution in the same copy. What runs once has none.
 #include "runtime/plan/prove/race.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ class BufferSweep {
     const Access* second = nullptr;
     bool next_execution = false;  // second works for the next execution in the same copy
   };
-  // True when all pairs are ordered; else `pair` is one that is not.
+  // True when all pairs are ordered; else `pair` is one that is not. `copies` 0: no other execution
+  // uses the same memory.
   bool Check(std::span<const Access> accesses, uint32_t copies, Pair& pair) {
     if (std::none_of(accesses.begin(), accesses.end(), [](const Access& a) { return a.write; })) {
       return true;
@@ -158,7 +159,8 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, co
   for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     const Arena& arena = graph.arenas[graph.buffers[buffer].arena()];
     BufferSweep::Pair pair;
-    if (sweep.Check(accesses.of(buffer), arena.copies(), pair)) continue;
+    const uint32_t copies = index.runs_once() ? 0 : arena.copies();
+    if (sweep.Check(accesses.of(buffer), copies, pair)) continue;
     if (sweep.exhausted()) {
       Verdict verdict;
       verdict.refusal = Refusal::kTooLarge;

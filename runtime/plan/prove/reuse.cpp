@@ -1,10 +1,14 @@
-// Rule 11. A buffer's accesses are one lifetime; of two buffers that share bytes there must be an
-// integer k such that the first (of execution e) is through before the second (of e + k * copies)
-// begins, and the second before the first of the execution that follows in the same copy.
+// Rule 11. A lifetime is a write of some bytes, and the reads of what it wrote. Of two lifetimes in
+// different buffers that share bytes there must be an integer k such that the first (of execution
+// e) is through before the second (of e + k * copies) begins, and the second before the first of
+// the execution that follows in the same copy.
 //
-// A lifetime is summed up by its first and last access in each lane. Where lifetimes follow one
+// A lifetime is summed up by its first and last access in each lane. Most buffers are written once
+// or live as one, so all accesses of a buffer are tried as one lifetime. Where lifetimes follow one
 // another, "is through before" is transitive, so a sweep over the arena in the order of a round
-// asks only about neighbours. Should a neighbour fail, all pairs of the arena are asked, for any k.
+// asks only about neighbours. Should a neighbour fail, all pairs of true lifetimes are asked, for
+// any k.
+// What runs once has one execution: there one buffer's accesses all come first.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -19,7 +23,7 @@ namespace {
 
 constexpr uint64_t kPairBudget = 50'000'000;
 
-// A buffer's earliest and latest access in one lane, along the lane's endless list.
+// A lifetime's earliest and latest access in one lane, along the lane's endless list.
 struct LaneSpan {
   uint32_t lane, first, last;
 };
@@ -50,29 +54,72 @@ class ArenaReuse {
     spans_.clear();
     for (uint32_t buffer : buffers) AddLifetime(buffer);
     if (!AnyOverlap() || SweepRound()) return Answer::kYes;
-    return CheckAllPairs(pair);
+    lifetimes_.clear();
+    spans_.clear();
+    spent_ = 0;
+    for (uint32_t buffer : buffers) AddTrueLifetimes(buffer);
+    return spent_ > kPairBudget ? Answer::kTooMany : CheckAllPairs(pair);
   }
 
  private:
+  // All that a buffer goes through, as one.
   void AddLifetime(uint32_t buffer) {
-    const Graph& graph = index_.graph();
+    const Buffer& at = index_.graph().buffers[buffer];
+    users_.clear();
+    for (const Access& access : accesses_.of(buffer)) users_.push_back(access.instruction);
+    Add(buffer, 0, at.bytes());
+  }
+
+  // Bytes between two neighbouring ends of accesses have the same users. A write whose size depends
+  // on extents may leave some of what was there, so it begins nothing.
+  void AddTrueLifetimes(uint32_t buffer) {
     const auto accesses = accesses_.of(buffer);
-    const Buffer& at = graph.buffers[buffer];
-    if (accesses.empty() || at.bytes() == 0) return;
+    std::vector<uint64_t> ends;
+    for (const Access& access : accesses) {
+      ends.push_back(access.begin);
+      ends.push_back(access.end);
+    }
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    for (size_t i = 0; i + 1 < ends.size() && spent_ <= kPairBudget; ++i) {
+      users_.clear();
+      spent_ += accesses.size();
+      for (const Access& access : accesses) {
+        if (access.begin > ends[i] || access.end <= ends[i]) continue;
+        if (access.write && !IsScaled(access)) {
+          Add(buffer, ends[i], ends[i + 1]);
+          users_.clear();
+        }
+        users_.push_back(access.instruction);
+      }
+      Add(buffer, ends[i], ends[i + 1]);
+    }
+  }
+
+  bool IsScaled(const Access& access) const {
+    const Graph& graph = index_.graph();
+    const Value& value = graph.values[access.value];
+    const auto dims = std::span(graph.dims).subspan(value.first_dim(), value.rank());
+    return std::any_of(dims.begin(), dims.end(),
+                       [](const Dim& dim) { return dim.symbol() != kNone; });
+  }
+
+  // A lifetime of bytes [begin, end) of the buffer, touched by `users_`.
+  void Add(uint32_t buffer, uint64_t begin, uint64_t end) {
+    const Graph& graph = index_.graph();
+    if (users_.empty() || begin == end) return;
     Lifetime lifetime;
     lifetime.buffer = buffer;
-    lifetime.begin = at.offset();
-    lifetime.end = at.offset() + at.bytes();
+    lifetime.begin = graph.buffers[buffer].offset() + begin;
+    lifetime.end = graph.buffers[buffer].offset() + end;
     lifetime.first_span = static_cast<uint32_t>(spans_.size());
     points_.clear();
     std::tuple<uint32_t, uint32_t> earliest(kNone, kNone);
-    for (const Access& access : accesses) {
-      const Instruction& instruction = graph.instructions[access.instruction];
-      const uint32_t lane = index_.lane(access.instruction);
+    for (uint32_t user : users_) {
+      const Instruction& instruction = graph.instructions[user];
+      const uint32_t lane = index_.lane(user);
       points_.emplace_back(
-          lane,
-          index_.position(access.instruction) + uint64_t{instruction.lag()} * index_.length(lane),
-          access.instruction);
+          lane, index_.position(user) + uint64_t{instruction.lag()} * index_.length(lane), user);
       earliest = std::min(earliest, std::tuple(uint32_t{instruction.lag()}, instruction.order()));
     }
     std::sort(points_.begin(), points_.end());
@@ -128,7 +175,8 @@ class ArenaReuse {
     });
     std::map<uint64_t, const Lifetime*> holders;  // from this byte on; null: nobody
     holders[0] = nullptr;
-    for (int64_t round : {0, 1}) {
+    const int64_t last_round = index_.runs_once() ? 0 : 1;
+    for (int64_t round = 0; round <= last_round; ++round) {
       for (const Lifetime& next : lifetimes_) {
         auto at = Split(holders, next.begin);
         const auto end = Split(holders, next.end);
@@ -150,16 +198,16 @@ class ArenaReuse {
     return holders.emplace_hint(after, byte, std::prev(after)->second);
   }
 
-  Answer CheckAllPairs(Pair& pair) const {
+  Answer CheckAllPairs(Pair& pair) {
     std::vector<const Lifetime*> by_begin;
     for (const Lifetime& lifetime : lifetimes_) by_begin.push_back(&lifetime);
     std::sort(by_begin.begin(), by_begin.end(),
               [](const Lifetime* a, const Lifetime* b) { return a->begin < b->begin; });
-    uint64_t spent = 0;
     for (size_t i = 0; i < by_begin.size(); ++i) {
       for (size_t j = i + 1; j < by_begin.size() && by_begin[j]->begin < by_begin[i]->end; ++j) {
-        spent += uint64_t{by_begin[i]->spans} * by_begin[j]->spans;
-        if (spent > kPairBudget) return Answer::kTooMany;
+        spent_ += 1 + uint64_t{by_begin[i]->spans} * by_begin[j]->spans;
+        if (spent_ > kPairBudget) return Answer::kTooMany;
+        if (by_begin[i]->buffer == by_begin[j]->buffer) continue;  // rule 10
         if (Alternate(*by_begin[i], *by_begin[j], pair)) continue;
         return Answer::kNo;
       }
@@ -171,7 +219,12 @@ class ArenaReuse {
     Pair there, back;
     const int64_t forth = LeastTurn(a, b, &there);
     const int64_t return_turn = LeastTurn(b, a, &back);
-    if (forth != kUnordered && return_turn != kUnordered && forth + return_turn <= 1) return true;
+    // What runs once meets only itself: one of the two comes first.
+    const bool meets = index_.runs_once()
+                           ? forth != kUnordered || return_turn != kUnordered
+                           : forth != kUnordered && return_turn != kUnordered &&
+                                 forth + return_turn <= 1;
+    if (meets) return true;
     // The direction that program order suggests is the one to show.
     const auto& instructions = index_.graph().instructions;
     const bool show_there = return_turn != kUnordered ||
@@ -187,7 +240,9 @@ class ArenaReuse {
   int64_t copies_ = 1;
   std::vector<Lifetime> lifetimes_;
   std::vector<LaneSpan> spans_;
-  std::vector<std::tuple<uint32_t, uint64_t, uint32_t>> points_;  // of one buffer
+  uint64_t spent_ = 0;
+  std::vector<uint32_t> users_;                                   // of one lifetime
+  std::vector<std::tuple<uint32_t, uint64_t, uint32_t>> points_;  // and where they are
 };
 
 std::string BufferText(const GraphIndex& index, uint32_t instruction, uint32_t buffer) {

@@ -1,0 +1,369 @@
+#include "tests/mutants/random_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/mutants/certify.h"
+#include "tests/support/plan_builder.h"
+
+namespace cgraph::mutants {
+namespace {
+
+using plan::DType;
+using plan::LaneKind;
+using plan::testing::Dims;
+using plan::testing::GraphBuilder;
+using plan::testing::PlanBuilder;
+
+const Dims kRow = {4};
+constexpr uint64_t kRowBytes = 16;
+
+class RandomPlanMaker {
+ public:
+  explicit RandomPlanMaker(Random& random)
+      : random_(random),
+        inflight_(1 + random.Below(3)),
+        copies_(random.OneIn(4) ? 1 + random.Below(3) : inflight_),
+        careless_(random.OneIn(2)),
+        g_(plan_.Graph("main", inflight_)) {}
+
+  std::unique_ptr<plan::Plan> Make() {
+    g_.Copies(static_cast<uint16_t>(copies_));
+    MakeDevices();
+    OpenRound();
+    if (takes_) Take();
+    for (uint32_t steps = 3 + random_.Below(7); steps > 0; --steps) {
+      first_written_.push_back(Written());
+      Step();
+    }
+    first_written_.push_back(Written());
+    if (takes_ || random_.OneIn(2)) Give();
+    CloseRound();
+    std::unique_ptr<plan::Plan> made = plan_.Build();
+    plan::Graph& graph = *made->graphs[0];
+    for (uint32_t segment = 1; segment <= 2 && random_.OneIn(3); ++segment) {
+      Capture(*made, graph, segment);
+    }
+    Certify(graph);
+    return made;
+  }
+
+ private:
+  struct Device {
+    uint32_t id = 0;
+    std::vector<uint32_t> lanes;     // that call
+    uint32_t comm = 0;               // that communicates; perhaps one of those
+    std::optional<uint32_t> state;   // its value
+    uint32_t state_lag = 0;          // of all that touches it
+  };
+  // A value, and how others learn that it is there.
+  struct Made {
+    uint32_t value, device, lane, event, lag;
+  };
+  struct LaneLags {
+    uint32_t least = UINT32_MAX, most = 0;
+  };
+  struct RoundWait {
+    uint32_t from, to, wait;
+  };
+
+  uint32_t Written() const { return g_.Last() + 1; }
+
+  void MakeDevices() {
+    takes_ = random_.OneIn(2);
+    take_ = plan_.Lane(PlanBuilder::kCaller, LaneKind::host);
+    give_ = plan_.Lane(PlanBuilder::kCaller, LaneKind::host);
+    kernel_ = plan_.Kernel("scale");
+    update_ = plan_.Kernel("update", {.inplace = {plan::Inplace(0, 0)}});
+    const uint32_t devices = 1 + random_.Below(3);
+    std::vector<uint32_t> comms;
+    for (uint32_t i = 0; i < devices; ++i) {
+      Device device;
+      device.id = plan_.Device(plan::DeviceKind::gpu, i);
+      device.lanes.push_back(plan_.Lane(device.id, LaneKind::compute));
+      if (random_.OneIn(4)) device.lanes.push_back(plan_.Lane(device.id, LaneKind::compute));
+      device.comm = random_.OneIn(2) ? plan_.Lane(device.id, LaneKind::comm) : device.lanes[0];
+      if (random_.OneIn(3)) {
+        const uint32_t actor = plan_.Actor("a" + std::to_string(i), device.id, {{"s", 4}});
+        device.state = g_.State(actor, 0);
+        device.state_lag = random_.Below(inflight_);
+      }
+      comms.push_back(device.comm);
+      devices_.push_back(device);
+    }
+    if (devices > 1) world_ = plan_.Communicator(comms);
+    lags_.resize(plan_.plan().lanes.size());
+  }
+
+  // In each round a lane first waits until the others are through with the execution that had the
+  // same memory; for how many rounds that is depends on their lags, which are not known yet.
+  void OpenRound() {
+    const auto lanes = static_cast<uint32_t>(plan_.plan().lanes.size());
+    for (uint32_t lane = 0; lane < lanes; ++lane) ends_.push_back(g_.Event());
+    for (uint32_t to = 0; to < lanes; ++to) {
+      GraphBuilder::Handle wait = plan::kNone;
+      for (uint32_t from = 0; from < lanes; ++from) {
+        if (from == to || (careless_ && random_.OneIn(12))) continue;
+        if (wait == plan::kNone) {
+          wait = g_.Wait(to, ends_[from], 1);
+        } else {
+          g_.graph().waits.emplace_back(ends_[from], 1);
+          g_.At(wait).mutate_inputs(static_cast<uint16_t>(g_.At(wait).inputs() + 1));
+        }
+        round_waits_.push_back({from, to, static_cast<uint32_t>(g_.graph().waits.size() - 1)});
+      }
+    }
+  }
+  void CloseRound() {
+    for (uint32_t lane = 0; lane < ends_.size(); ++lane) g_.Signal(lane, ends_[lane]);
+    for (const RoundWait& at : round_waits_) {
+      const LaneLags& from = lags_[at.from];
+      const LaneLags& to = lags_[at.to];
+      const int64_t least = to.least == UINT32_MAX ? 0 : to.least;
+      int64_t lag = int64_t{copies_} + least - from.most;
+      if (careless_ && random_.OneIn(12)) lag += random_.OneIn(2) ? 1 : -1;
+      g_.graph().waits[at.wait].mutate_lag(static_cast<uint16_t>(std::max<int64_t>(lag, 1)));
+    }
+  }
+
+  // The latest instruction works for an execution of `lag` rounds before.
+  void Lag(uint32_t lane, uint32_t lag) {
+    g_.Lag(static_cast<uint16_t>(lag));
+    lags_[lane].least = std::min(lags_[lane].least, lag);
+    lags_[lane].most = std::max(lags_[lane].most, lag);
+  }
+  void Reads(uint32_t lane, const Made& made, uint32_t lag) {
+    if (lane == made.lane || (careless_ && random_.OneIn(12))) return;
+    g_.Wait(lane, made.event, static_cast<uint16_t>(lag - made.lag));
+  }
+  void Wrote(uint32_t device, uint32_t lane, uint32_t value, uint32_t lag) {
+    values_.push_back({value, device, lane, g_.Event(), lag});
+    g_.Signal(lane, values_.back().event);
+  }
+  uint32_t NewValue(uint32_t device) {
+    const bool again = random_.OneIn(5);
+    for (uint32_t tries = 0; again && tries < 3 && !values_.empty(); ++tries) {
+      const Made& before = values_[random_.Below(values_.size())];
+      const uint32_t buffer = g_.graph().values[before.value].buffer();
+      if (before.device != device) continue;
+      const uint64_t offset = g_.graph().buffers[buffer].offset();
+      return g_.ValueAt("v", device, offset + (random_.OneIn(3) ? kRowBytes / 2 : 0), DType::f32,
+                        kRow);
+    }
+    return g_.Value("v", device, DType::f32, kRow);
+  }
+
+  // A value on the device; made for the purpose if there is none.
+  Made Pick(const Device& device) {
+    std::vector<Made> found;
+    for (const Made& made : values_) {
+      if (made.device == device.id) found.push_back(made);
+    }
+    if (!found.empty()) return found[random_.Below(found.size())];
+    Call(device, device.lanes[0], {});
+    return values_.back();
+  }
+  uint32_t LagBehind(const std::vector<Made>& inputs) {
+    uint32_t lag = 0;
+    for (const Made& made : inputs) lag = std::max(lag, made.lag);
+    return lag + 1 < inflight_ && random_.OneIn(5) ? lag + 1 : lag;
+  }
+
+  void Step() {
+    const Device& device = devices_[random_.Below(devices_.size())];
+    const uint32_t lane = device.lanes[random_.Below(device.lanes.size())];
+    switch (random_.Below(devices_.size() > 1 ? 8 : 4)) {
+      case 0: return CopyValue(device, lane);
+      case 1: return device.state ? Update(device, lane) : CallSome(device, lane);
+      case 2: case 3: return CallSome(device, lane);
+      case 4: case 5: return Group(1);
+      case 6: return Group(2 + random_.Below(2));
+      default: return Collective();
+    }
+  }
+
+  void CallSome(const Device& device, uint32_t lane) {
+    std::vector<Made> inputs;
+    for (uint32_t count = random_.Below(3); count > 0; --count) inputs.push_back(Pick(device));
+    Call(device, lane, inputs);
+  }
+  void Call(const Device& device, uint32_t lane, const std::vector<Made>& inputs) {
+    const uint32_t lag = LagBehind(inputs);
+    std::vector<uint32_t> read;
+    for (const Made& made : inputs) {
+      Reads(lane, made, lag);
+      read.push_back(made.value);
+    }
+    if (taken_ && random_.OneIn(3)) {
+      Reads(lane, *taken_, lag);
+      read.push_back(taken_->value);
+    }
+    const uint32_t value = NewValue(device.id);
+    g_.Call(lane, kernel_, read, {value});
+    Lag(lane, lag);
+    Wrote(device.id, lane, value, lag);
+  }
+  void CopyValue(const Device& device, uint32_t lane) {
+    const Made from = Pick(device);
+    const uint32_t lag = LagBehind({from});
+    Reads(lane, from, lag);
+    const uint32_t value = NewValue(device.id);
+    g_.Copy(lane, from.value, value);
+    Lag(lane, lag);
+    Wrote(device.id, lane, value, lag);
+  }
+  // State is touched on one lane and at one lag, if nobody is careless.
+  void Update(const Device& device, uint32_t lane) {
+    const bool here = careless_ && random_.OneIn(4);
+    const uint32_t at = here ? lane : device.lanes[0];
+    g_.Call(at, update_, {*device.state}, {*device.state});
+    Lag(at, device.state_lag);
+  }
+
+  // Some messages at once: each device does its ends of them as one instruction.
+  void Group(uint32_t messages) {
+    struct Part {
+      bool sends;
+      uint32_t channel, value, transfer;
+    };
+    std::map<uint32_t, std::vector<Part>> parts;  // by device
+    std::vector<std::pair<uint32_t, Made>> sent;  // by which device
+    std::vector<Made> made;
+    for (uint32_t m = 0; m < messages; ++m) {
+      const uint32_t from = random_.Below(devices_.size());
+      sent.emplace_back(from, Pick(devices_[from]));
+      made.push_back(sent.back().second);
+    }
+    const uint32_t lag = LagBehind(made);
+    for (const auto& [from, value] : sent) {
+      const auto devices = static_cast<uint32_t>(devices_.size());
+      const uint32_t to = (from + 1 + random_.Below(devices - 1)) % devices;
+      const uint32_t channel = ChannelOf(devices_[from].comm, devices_[to].comm);
+      Reads(devices_[from].comm, value, lag);
+      parts[from].push_back({true, channel, value.value, transfers_});
+      parts[to].push_back({false, channel, NewValue(devices_[to].id), transfers_++});
+    }
+    const uint32_t written = Written();
+    for (const auto& [device, own] : parts) {
+      const uint32_t comm = devices_[device].comm;
+      GraphBuilder::Handle handle = plan::kNone;
+      for (const Part& part : own) {
+        const std::vector<uint32_t> value = {part.value}, none;
+        if (handle != plan::kNone) {
+          g_.Group(handle, part.sends ? plan::Part::send : plan::Part::recv, part.channel,
+                   part.sends ? value : none, part.sends ? none : value, part.transfer);
+        } else {
+          handle = part.sends ? g_.Send(part.channel, value, part.transfer)
+                              : g_.Receive(part.channel, value, part.transfer);
+        }
+      }
+      g_.At(handle).mutate_written(written);
+      Lag(comm, lag);
+    }
+    for (const auto& [device, own] : parts) {
+      for (const Part& part : own) {
+        if (!part.sends) Wrote(devices_[device].id, devices_[device].comm, part.value, lag);
+      }
+    }
+  }
+  uint32_t ChannelOf(uint32_t from, uint32_t to) {
+    const auto [known, is_new] = channels_.emplace(std::pair(from, to), 0);
+    if (is_new) known->second = g_.Channel(from, to, random_.OneIn(2) ? 0 : random_.Below(3));
+    return known->second;
+  }
+
+  void Collective() {
+    const uint32_t kind = random_.Below(3);
+    const uint32_t root = random_.Below(devices_.size());
+    const uint32_t collective =
+        g_.Collective(kind == 0 ? "all_reduce" : kind == 1 ? "broadcast" : "reduce", world_,
+                      kind == 1 ? "" : "sum", kind == 0 ? 0 : static_cast<int32_t>(root));
+    std::vector<Made> given;
+    for (const Device& device : devices_) given.push_back(Pick(device));
+    const uint32_t lag = LagBehind(given);
+    std::vector<std::optional<uint32_t>> got;
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      const Device& device = devices_[i];
+      const bool gives = kind != 1 || i == root;
+      if (gives) Reads(device.comm, given[i], lag);
+      got.push_back(kind != 2 || i == root ? std::optional(NewValue(device.id)) : std::nullopt);
+    }
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      const bool gives = kind != 1 || i == root;
+      g_.Part(devices_[i].comm, collective,
+              gives ? std::vector{given[i].value} : std::vector<uint32_t>(),
+              got[i] ? std::vector{*got[i]} : std::vector<uint32_t>());
+      Lag(devices_[i].comm, lag);
+    }
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      if (got[i]) Wrote(devices_[i].id, devices_[i].comm, *got[i], lag);
+    }
+  }
+
+  void Take() {
+    const uint32_t x = g_.Input("x", DType::f32, kRow);
+    g_.Take(take_, x);
+    Lag(take_, 0);
+    Wrote(PlanBuilder::kCaller, take_, x, 0);
+    taken_ = values_.back();
+  }
+  void Give() {
+    const Device& device = devices_[random_.Below(devices_.size())];
+    const Made from = Pick(device);
+    const uint32_t lane = device.lanes[0];
+    const uint32_t y = g_.Output("y", DType::f32, kRow);
+    Reads(lane, from, from.lag);
+    g_.Call(lane, kernel_, {from.value}, {y});
+    Lag(lane, from.lag);
+    Wrote(PlanBuilder::kCaller, lane, y, from.lag);
+    const Made made = values_.back();
+    Reads(give_, made, made.lag);
+    g_.Give(give_, y);
+    Lag(give_, made.lag);
+  }
+
+  // What one device does in a few steps, on one of its lanes or on all.
+  void Capture(const plan::Plan& made, plan::Graph& graph, uint32_t segment) {
+    const Device& device = devices_[random_.Below(devices_.size())];
+    const uint32_t first = random_.Below(first_written_.size() - 1);
+    const auto last = static_cast<uint32_t>(
+        std::min<size_t>(first_written_.size() - 1, first + 1 + random_.Below(3)));
+    const bool all = random_.OneIn(2);
+    for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+      if (made.lanes[lane].device() != device.id || (!all && lane != device.lanes[0])) continue;
+      const plan::Range& program = graph.programs[lane];
+      for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+        plan::Instruction& instruction = graph.instructions[i];
+        const bool inside = instruction.written() >= first_written_[first] &&
+                            instruction.written() < first_written_[last];
+        if (inside && instruction.segment() == 0) instruction.mutate_segment(segment);
+      }
+    }
+  }
+
+  Random& random_;
+  const uint32_t inflight_, copies_;
+  const bool careless_;
+  PlanBuilder plan_;
+  GraphBuilder& g_;
+  bool takes_ = false;
+  uint32_t take_ = 0, give_ = 0, kernel_ = 0, update_ = 0, world_ = 0, transfers_ = 0;
+  std::vector<Device> devices_;
+  std::vector<Made> values_;
+  std::optional<Made> taken_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> channels_;  // by its lanes
+  std::vector<LaneLags> lags_;                                  // by lane
+  std::vector<uint32_t> ends_;                                  // events, by lane
+  std::vector<RoundWait> round_waits_;
+  std::vector<uint32_t> first_written_;  // by step, and of what follows the last
+};
+
+}  // namespace
+
+std::unique_ptr<plan::Plan> RandomPlan(Random& random) { return RandomPlanMaker(random).Make(); }
+
+}  // namespace cgraph::mutants
