@@ -53,18 +53,18 @@ TEST_CASE("the same value from another writer has the same hash of its value onl
 }
 
 TEST_CASE("who reads the right bytes by luck is wrong") {
-  PlanBuilder plan;
-  const uint32_t device = plan.Device(DeviceKind::cpu, 0);
-  const uint32_t lane = plan.Lane(device, LaneKind::compute);
-  GraphBuilder& g = plan.Graph("main");
-  const uint32_t v = g.Value("v", device, DType::f32, {4});
-  const uint32_t a = g.ValueAt("a", device, 16, DType::f32, {4});
-  const uint32_t b = g.ValueAt("b", device, 16, DType::f32, {4});
-  g.Call(lane, plan.Kernel("iota"), {}, {v});
+  PlanBuilder builder;
+  const uint32_t device = builder.Device(plan::DeviceKind::cpu, 0);
+  const uint32_t lane = builder.Lane(device, plan::LaneKind::compute);
+  GraphBuilder& g = builder.Graph("main");
+  const uint32_t v = g.Value("v", device, plan::DType::f32, {4});
+  const uint32_t a = g.ValueAt("a", device, 16, plan::DType::f32, {4});
+  const uint32_t b = g.ValueAt("b", device, 16, plan::DType::f32, {4});
+  g.Call(lane, builder.Kernel("iota"), {}, {v});
   g.Copy(lane, v, a);
   g.Copy(lane, v, b);
-  g.Call(lane, plan.Kernel("sum"), {a}, {g.Value("r", device, DType::f32, {})});
-  CHECK(Judge(*plan.Build()) == Outcome::kWrong);
+  g.Call(lane, builder.Kernel("sum"), {a}, {g.Value("r", device, plan::DType::f32, {})});
+  CHECK(Judge(*builder.Build()) == Outcome::kWrong);
 }
 
 TEST_CASE("nothing is wrong with the samples") {

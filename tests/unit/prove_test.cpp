@@ -276,6 +276,33 @@ struct Reuse {
   }
 };
 
+// In each round a value is made and used; another one in the same buffer, which program order puts
+// first, is made in the round after, when nobody needs the bytes any more. `used`: or somebody does.
+std::unique_ptr<Plan> LatePlan(bool used, bool in_time) {
+  PlanBuilder plan;
+  const uint32_t device = plan.Device(DeviceKind::cpu, 0);
+  const uint32_t lane = plan.Lane(device, LaneKind::compute);
+  GraphBuilder& g = plan.Graph("main", 2).Copies(2);
+  const uint32_t v = g.Value("v", device, DType::f32, {4});
+  const uint32_t r = g.Value("r", device, DType::f32, {});
+  const uint32_t make = plan.Kernel("iota"), use = plan.Kernel("sum");
+  g.Call(lane, make, {}, {v});
+  g.Lag(in_time ? 0 : 1);
+  if (used) {
+    g.Call(lane, use, {v}, {r});
+  }
+  g.Call(lane, make, {}, {v});
+  g.Call(lane, use, {v}, {r});
+  return plan.Build();
+}
+
+TEST_CASE("rule 10: what nobody reads may be written late, but not between a write and its reads") {
+  REQUIRE_PROVED(*LatePlan(false, true));
+  REQUIRE_PROVED(*LatePlan(false, false));
+  REQUIRE_PROVED(*LatePlan(true, true));
+  REQUIRE_REFUSED(*LatePlan(true, false), kRace);
+}
+
 TEST_CASE("rule 11: memory is reused when its first user is through") {
   REQUIRE_PROVED(*Reuse(false, false, 1).plan.Build());
   REQUIRE_PROVED(*Reuse(true, true, 1).plan.Build());
@@ -789,6 +816,7 @@ TEST_CASE("the start graph is proved for the one round that it runs") {
   REQUIRE_PROVED(*OneRound(true, true, 0, false).plan.Build());
   REQUIRE_REFUSED(*OneRound(false, true, 0, false).plan.Build(), kRace);
   REQUIRE_REFUSED(*OneRound(true, true, 1).plan.Build(), kRace);  // for a round that never was
+  REQUIRE_REFUSED(*OneRound(true, false).plan.Build(), kRace);
   const auto built = OneRound(true, false, 0, false).plan.Build();
   const Verdict verdict = Prove(*built);
   REQUIRE(verdict.refusal == Refusal::kRace);

@@ -86,7 +86,9 @@ int64_t Clocks::Distance(uint32_t x, uint32_t y) const {
   const int64_t clock = Row(constraints_.start(y))[column];
   if (clock == kNever) return kUnordered;
   const int64_t behind = constraints_.index().position(x) - clock;
-  return behind <= 0 ? 0 : (behind + lengths_[column] - 1) / lengths_[column];
+  if (behind <= 0) return 0;
+  if (constraints_.index().runs_once()) return kUnordered;  // there is no round before
+  return (behind + lengths_[column] - 1) / lengths_[column];
 }
 
 }  // namespace cgraph::plan::prove

@@ -167,6 +167,7 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, co
       verdict.message = graph_name + ", rule 10: too many overlapping accesses to decide";
       return verdict;
     }
+    if (LivesInTurn(index, accesses, clocks, buffer)) continue;
     std::string later;
     if (pair.next_execution) {
       later = arena.copies() == 1 ? " for the next execution"

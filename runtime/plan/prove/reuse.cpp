@@ -1,7 +1,7 @@
-// Rule 11. A lifetime is a write of some bytes, and the reads of what it wrote. Of two lifetimes in
-// different buffers that share bytes there must be an integer k such that the first (of execution
-// e) is through before the second (of e + k * copies) begins, and the second before the first of
-// the execution that follows in the same copy.
+// Rule 11. A lifetime is a write of some bytes, and the reads of what it wrote. Of two lifetimes
+// that share bytes there must be an integer k such that the first (of execution e) is through
+// before the second (of e + k * copies) begins, and the second before the first of the execution
+// that follows in the same copy.
 //
 // A lifetime is summed up by its first and last access in each lane. Most buffers are written once
 // or live as one, so all accesses of a buffer are tried as one lifetime. Where lifetimes follow one
@@ -58,7 +58,22 @@ class ArenaReuse {
     spans_.clear();
     spent_ = 0;
     for (uint32_t buffer : buffers) AddTrueLifetimes(buffer);
-    return spent_ > kPairBudget ? Answer::kTooMany : CheckAllPairs(pair);
+    return spent_ > kPairBudget ? Answer::kTooMany : CheckAllPairs(pair, false);
+  }
+
+  // Of one buffer: each write is before its reads, and none of its lifetimes falls into another,
+  // nor into itself in the execution that follows in the same copy.
+  bool InTurn(uint32_t buffer, uint32_t copies) {
+    copies_ = copies;
+    lifetimes_.clear();
+    spans_.clear();
+    spent_ = 0;
+    Pair pair;
+    if (!AddTrueLifetimes(buffer) || CheckAllPairs(pair, true) != Answer::kYes) return false;
+    return index_.runs_once() ||
+           std::all_of(lifetimes_.begin(), lifetimes_.end(), [&](const Lifetime& lifetime) {
+             return LeastTurn(lifetime, lifetime) <= 1;
+           });
   }
 
  private:
@@ -71,8 +86,9 @@ class ArenaReuse {
   }
 
   // Bytes between two neighbouring ends of accesses have the same users. A write whose size depends
-  // on extents may leave some of what was there, so it begins nothing.
-  void AddTrueLifetimes(uint32_t buffer) {
+  // on extents may leave some of what was there, so it begins nothing. False when writes are not
+  // before their reads, or program order does not say whose they are.
+  bool AddTrueLifetimes(uint32_t buffer) {
     const auto accesses = accesses_.of(buffer);
     std::vector<uint64_t> ends;
     for (const Access& access : accesses) {
@@ -81,19 +97,30 @@ class ArenaReuse {
     }
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    bool ordered = true;
     for (size_t i = 0; i + 1 < ends.size() && spent_ <= kPairBudget; ++i) {
       users_.clear();
       spent_ += accesses.size();
+      const Access* before = nullptr;
       for (const Access& access : accesses) {
         if (access.begin > ends[i] || access.end <= ends[i]) continue;
-        if (access.write && !IsScaled(access)) {
+        const bool begins = access.write && !IsScaled(access);
+        if (begins) {
           Add(buffer, ends[i], ends[i + 1]);
           users_.clear();
         }
         users_.push_back(access.instruction);
+        const bool same_place = before != nullptr && before->written == access.written &&
+                                before->instruction != access.instruction &&
+                                (before->write || access.write);
+        ordered = ordered && !same_place &&
+                  (begins || (!access.write &&
+                              clocks_.Before(users_.front(), access.instruction, 0)));
+        before = &access;
       }
       Add(buffer, ends[i], ends[i + 1]);
     }
+    return ordered && spent_ <= kPairBudget;
   }
 
   bool IsScaled(const Access& access) const {
@@ -153,7 +180,10 @@ class ArenaReuse {
     int64_t least = std::numeric_limits<int64_t>::min();
     for (uint32_t i = a.first_span; i < a.first_span + a.spans; ++i) {
       for (uint32_t j = b.first_span; j < b.first_span + b.spans; ++j) {
-        const int64_t shift = clocks_.LeastShift(spans_[i].last, spans_[j].first);
+        // What works in place ends one lifetime of its buffer and begins the next.
+        const bool in_place = spans_[i].last == spans_[j].first && a.buffer == b.buffer && &a < &b;
+        const int64_t shift =
+            in_place ? 0 : clocks_.LeastShift(spans_[i].last, spans_[j].first);
         const int64_t copies = copies_;
         const int64_t turn = shift == kUnordered ? kUnordered
                              : shift >= 0        ? (shift + copies - 1) / copies
@@ -198,7 +228,8 @@ class ArenaReuse {
     return holders.emplace_hint(after, byte, std::prev(after)->second);
   }
 
-  Answer CheckAllPairs(Pair& pair) {
+  // Of lifetimes in different buffers, or of those in one buffer.
+  Answer CheckAllPairs(Pair& pair, bool in_one_buffer) {
     std::vector<const Lifetime*> by_begin;
     for (const Lifetime& lifetime : lifetimes_) by_begin.push_back(&lifetime);
     std::sort(by_begin.begin(), by_begin.end(),
@@ -207,8 +238,8 @@ class ArenaReuse {
       for (size_t j = i + 1; j < by_begin.size() && by_begin[j]->begin < by_begin[i]->end; ++j) {
         spent_ += 1 + uint64_t{by_begin[i]->spans} * by_begin[j]->spans;
         if (spent_ > kPairBudget) return Answer::kTooMany;
-        if (by_begin[i]->buffer == by_begin[j]->buffer) continue;  // rule 10
-        if (Alternate(*by_begin[i], *by_begin[j], pair)) continue;
+        const bool is_one = by_begin[i]->buffer == by_begin[j]->buffer;
+        if (is_one != in_one_buffer || Alternate(*by_begin[i], *by_begin[j], pair)) continue;
         return Answer::kNo;
       }
     }
@@ -259,6 +290,13 @@ std::string BufferText(const GraphIndex& index, uint32_t instruction, uint32_t b
 }
 
 }  // namespace
+
+bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+                 uint32_t buffer) {
+  const Arena& arena = index.graph().arenas[index.graph().buffers[buffer].arena()];
+  const bool is_ours = arena.space() == Space::slot || arena.space() == Space::scratch;
+  return is_ours && ArenaReuse(index, accesses, clocks).InTurn(buffer, arena.copies());
+}
 
 Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
                    const std::string& graph_name) {
