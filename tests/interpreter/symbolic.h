@@ -1,8 +1,8 @@
 // Symbolic memory: every byte knows whose it is, and nothing is computed.
 //
 // A byte is (origin, position): byte `position` of what `origin` stands for, a hash of who made it,
-// for which execution, from what. So two contents have the same value exactly when the real bytes of
-// every possible run are the same, up to a collision of 64 bits. Origin 0: nobody wrote it.
+// for which execution, from what. So two contents have the same value exactly when the real bytes
+// of every possible run are the same, up to a collision of 64 bits. Origin 0: nobody wrote it.
 // Besides it knows who put it there, since a value can be copied: who reads the right bytes where
 // something else than the plan means has left them was lucky, and contents with different writers
 // are not equal.

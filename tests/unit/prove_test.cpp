@@ -277,7 +277,8 @@ struct Reuse {
 };
 
 // In each round a value is made and used; another one in the same buffer, which program order puts
-// first, is made in the round after, when nobody needs the bytes any more. `used`: or somebody does.
+// first, is made in the round after, when nobody needs the bytes any more. `used`: or somebody
+// does.
 std::unique_ptr<Plan> LatePlan(bool used, bool in_time) {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::cpu, 0);
@@ -329,7 +330,7 @@ TEST_CASE("rule 11 with a k other than 0: the second user lags") {
   }
 }
 
-TEST_CASE("rule 11: between one write's reads and the next write another buffer may have the bytes") {
+TEST_CASE("rule 11: between a write's reads and the next write others may have the bytes") {
   // Two buffers of 8 numbers in the same bytes, on one lane; `early`: the second is made before the
   // first one's value is used.
   const auto in_turn = [](bool early, bool half) {
@@ -710,6 +711,45 @@ TEST_CASE("rule 12: inflight is kept") {
     g.Give(gives, y);
     g.Signal(gives, given);
     CHECK(Prove(*plan.Build()).refusal == (rounds >= 2 ? Refusal::kNone : Refusal::kInflight));
+  }
+}
+
+TEST_CASE("rule 12 counts what a channel without room makes wait") {
+  // The take of a round waits for the sender's round before, that for its receiver, and that for
+  // the give of two rounds before.
+  const auto chain = [](uint32_t inflight, uint32_t capacity) {
+    PlanBuilder plan;
+    const uint32_t take = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
+    const uint32_t give = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
+    const uint32_t devices[2] = {plan.Device(DeviceKind::gpu, 0), plan.Device(DeviceKind::gpu, 1)};
+    const uint32_t from = plan.Lane(devices[0], LaneKind::compute);
+    const uint32_t to = plan.Lane(devices[1], LaneKind::compute);
+    GraphBuilder& g = plan.Graph("main", inflight).Copies(1);
+    const uint32_t x = g.Input("x", DType::f32, {4});
+    const uint32_t y = g.Output("y", DType::f32, {4});
+    const uint32_t v = g.Value("v", devices[0], DType::f32, {4});
+    const uint32_t w = g.Value("w", devices[1], DType::f32, {4});
+    const uint32_t channel = g.Channel(from, to, capacity);
+    const uint32_t sent = g.Event(), given = g.Event(), taken = g.Event(), made = g.Event();
+    const uint32_t kernel = plan.Kernel("scale");
+    g.Wait(take, sent, 1);
+    g.Take(take, x);
+    g.Signal(take, taken);
+    g.Wait(from, taken);
+    g.Call(from, kernel, {x}, {y});
+    g.Signal(from, made);
+    g.Call(from, kernel, {x}, {v});
+    g.Wait(to, given, 1);
+    g.Transfer(channel, v, w);
+    g.Signal(from, sent);
+    g.Wait(give, made);
+    g.Give(give, y);
+    g.Signal(give, given);
+    return plan.Build();
+  };
+  for (uint32_t capacity : {0, 1, 2}) {
+    REQUIRE_PROVED(*chain(2 + capacity, capacity));
+    REQUIRE_REFUSED(*chain(3 + capacity, capacity), kInflight);
   }
 }
 

@@ -68,6 +68,30 @@ void AddFirstWork(const ConstraintGraph& constraints, const std::vector<uint32_t
   }
 }
 
+// By node, the least distance of a path from there, through credit edges too; kUnordered for those
+// that no path of at most `longest` reaches.
+std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adjacency& out,
+                                   uint32_t node, int64_t longest) {
+  std::vector<int64_t> distances(constraints.nodes(), kUnordered);
+  std::vector<std::vector<uint32_t>> reached(longest + 1);  // by distance; perhaps by a longer way
+  distances[node] = 0;
+  reached[0].push_back(node);
+  for (int64_t distance = 0; distance <= longest; ++distance) {
+    for (size_t i = 0; i < reached[distance].size(); ++i) {
+      const uint32_t from = reached[distance][i];
+      if (distances[from] < distance) continue;
+      for (uint32_t id : out.of(from)) {
+        const Edge& edge = constraints.edges()[id];
+        const int64_t there = distance + edge.distance;
+        if (there > longest || there >= distances[edge.to]) continue;
+        distances[edge.to] = there;
+        reached[there].push_back(edge.to);
+      }
+    }
+  }
+  return distances;
+}
+
 // A segment's launch must stand after what it waits for: its own node's position is that of its
 // first instruction, and its end's that of its last.
 class Positions {
@@ -133,7 +157,7 @@ Verdict CheckLags(const GraphIndex& index, const std::string& graph_name) {
   return {};
 }
 
-Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
+Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
                       const std::vector<uint32_t>& order, const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const Graph& graph = index.graph();
@@ -145,9 +169,16 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Clocks& clocks,
   }
   if (gives.by_lane().empty()) return {};
   if (begins.by_lane().empty()) AddFirstWork(constraints, order, begins);
+  const auto lag = [&](uint32_t instruction) -> int64_t {
+    return graph.instructions[instruction].lag();
+  };
+  const int64_t most = index.runs_once() ? 0 : int64_t{graph.inflight} - 1;
   for (const auto& [give_lane, give] : gives.by_lane()) {
+    const std::vector<int64_t> distances =
+        DistancesFrom(constraints, out, constraints.done(give.second), 2 * most);
     for (const auto& [begin_lane, begin] : begins.by_lane()) {
-      if (!clocks.Before(give.second, begin.second, int64_t{graph.inflight} - 1)) continue;
+      const int64_t distance = distances[constraints.start(begin.second)];
+      if (distance > most + lag(begin.second) - lag(give.second)) continue;
       return Refuse(Refusal::kInflight,
                     fmt::format("{}, rule 12: {} executions cannot be in flight: the second waits "
                                 "for the first of {} executions before",

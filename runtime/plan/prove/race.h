@@ -12,9 +12,9 @@ namespace cgraph::plan::prove {
 // uses the same copy next.
 Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
                         const std::string& graph_name);
-// Whether a slot or scratch buffer is safe although its accesses do not stand in program order: each
-// write and its reads keep together, so that nobody misses what another write left. (State, and
-// what the caller has been given, must be right after the last access too.)
+// Whether a slot or scratch buffer is safe although its accesses do not stand in program order:
+// each write and its reads keep together, so that nobody misses what another write left. (State,
+// and what the caller has been given, must be right after the last access too.)
 bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
                  uint32_t buffer);
 // Rule 11: of two buffers that overlap in an arena one is through with the memory before the other
