@@ -95,6 +95,12 @@ def pipeline(bench):
         for schedule, peak in [("gpipe", microbatches), ("1f1b", stages)]:
             got = figures(schedule, stages, microbatches)
             check(got == (whole, whole, peak, bound), f"{schedule} {stages} {microbatches}: {got}")
+        # ZB-H1's bubble is (p - 1) (F + B - W), of the largest span; ZB-H2's (p - 1) (F + B - 2 W).
+        got = figures("zb_h1", stages, microbatches)
+        check(got == (bound, bound, stages, bound), f"zb_h1 {stages} {microbatches}: {got}")
+        got = figures("zb_h2", stages, microbatches)
+        check(got == (bound, 3 * microbatches, 2 * stages - 1, bound),
+              f"zb_h2 {stages} {microbatches}: {got}")
     # 1F1B with a backward of 2 ends after (m + p - 1) 3.
     for stages, microbatches in [(2, 2), (2, 8), (4, 8), (8, 16), (4, 32)]:
         got = figures("1f1b", stages, microbatches, "1,2,0,0")

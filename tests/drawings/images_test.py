@@ -3,7 +3,7 @@
 
 What Graphviz lays out looks a little different with every version of it, so such a picture carries
 the digest of the dot text that it was made of, and that is compared; pictures that are wholly ours
-are compared letter by letter. Every picture must be shown by docs/drawings.md.
+are compared letter by letter. Every picture must be shown by a page of docs.
 
   images_test.py --cgc build/release/cgc [--update]
 """
@@ -16,6 +16,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
+PIPELINES = ["gpipe", "one_f_one_b", "zb_h1", "zb_h2", "zb_v", "own"]
+WHOLE = ["gpipe", "one_f_one_b"]  # whose backward is one method
 # example, kind, and the graph where there are several
 PICTURES = [
     ("round_trip", "graph", None),
@@ -32,6 +34,7 @@ PICTURES = [
     ("pipeline_1f1b", "timeline", None),
     ("all_reduce_three_ways", "graph", None),
     ("ping_pong_devices", "transports", "through_host"),
+    *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
 LAID_OUT = ("graph", "schedule", "transports")
 DIGEST = re.compile(r"<!-- made of ([0-9a-f]{64}) -->")
@@ -42,6 +45,9 @@ def draw(cgc, example, what, graph, form):
                form]
     command += ["--graph", graph] if graph else []
     command += ["--no-rewrite"] if example == "all_reduce_three_ways" else []  # as it is written
+    if example.startswith("pipeline/"):
+        times = "times_whole" if example.removeprefix("pipeline/") in WHOLE else "times"
+        command += ["--profile", f"examples/pipeline/{times}.json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     if done.returncode != 0:
         sys.exit(f"FAILED: {' '.join(command)}\n{done.stderr}")
@@ -72,7 +78,7 @@ def main():
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
-    page = (ROOT / "docs" / "drawings.md").read_text()
+    pages = "".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))
     failures, wanted = [], set()
     IMAGES.mkdir(exist_ok=True)
     for picture in PICTURES:
@@ -85,8 +91,8 @@ def main():
             else:
                 failures.append(f"{path.relative_to(ROOT)}: not what cgc draws (--update rewrites "
                                 f"it)")
-        if f"images/{path.name}" not in page:
-            failures.append(f"{path.relative_to(ROOT)}: not shown by docs/drawings.md")
+        if f"images/{path.name}" not in pages:
+            failures.append(f"{path.relative_to(ROOT)}: not shown by any page of docs")
     failures += [f"{path.relative_to(ROOT)}: nobody makes it" for path in IMAGES.iterdir()
                  if path not in wanted]
     print("".join(failure + "\n" for failure in failures), end="")
