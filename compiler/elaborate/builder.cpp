@@ -36,7 +36,12 @@ ValueId GraphBuilder::AddView(ValueId base_id, int64_t offset, graph::Type type,
   value.base = base.base.valid() ? base.base : base_id;
   value.offset = base.offset + offset;
   value.range = range;
-  return graph_.values.Add(std::move(value));
+  std::vector<ValueId>& known = views_[{value.base, value.offset}];
+  for (ValueId view : known) {
+    if (graph_.values[view].type == value.type) return view;
+  }
+  known.push_back(graph_.values.Add(std::move(value)));
+  return known.back();
 }
 
 ValueId GraphBuilder::CurrentState(graph::StateId state_id) {

@@ -26,7 +26,8 @@ class GraphBuilder {
 
   graph::ValueId AddConstant(DType dtype, std::string bytes, std::string name);
   graph::ValueId AddInput(std::string name, graph::Type type, Range range);
-  // The part of `base` at `offset` bytes from where it begins.
+  // The part of `base` at `offset` bytes from where it begins. Asked for twice it is one value, so
+  // that it travels once.
   graph::ValueId AddView(graph::ValueId base, int64_t offset, graph::Type type, Range range);
   // What a state holds now: what the last commit in program order wrote, or what it held before.
   graph::ValueId CurrentState(graph::StateId state);
@@ -53,6 +54,7 @@ class GraphBuilder {
   graph::Graph& graph_;
   std::map<std::pair<DType, std::string>, graph::ValueId> constants_;
   std::map<graph::StateId, graph::ValueId> states_;
+  std::map<std::pair<graph::ValueId, int64_t>, std::vector<graph::ValueId>> views_;
   std::map<std::pair<graph::ValueId, int64_t>, graph::SymbolId> symbols_;
 };
 

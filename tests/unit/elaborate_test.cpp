@@ -512,8 +512,8 @@ graph g(x: f32[N, 2]) -> [f32[2]; N] {
 TEST_CASE("x[i] and x[a..b] are views") {
   auto result = Good(R"(
 import std.tensor
-graph g(x: f32[4, 3, 2]) -> (f32[3, 2], f32[2, 3, 2], f32[1, 2]) {
-  return (x[1], x[2..4], x[3][1..2])
+graph g(x: f32[4, 3, 2]) -> (f32[3, 2], f32[2, 3, 2], f32[1, 2], f32[3, 2], f32[1, 3, 2]) {
+  return (x[1], x[2..4], x[3][1..2], x[0..2][1], x[1..2])
 })");
   const graph::Graph& graph = result->Only();
   CHECK(graph.ops.size() == 0);
@@ -522,6 +522,10 @@ graph g(x: f32[4, 3, 2]) -> (f32[3, 2], f32[2, 3, 2], f32[1, 2]) {
   CHECK(offset(1) == 48);
   CHECK(offset(2) == 80);
   CHECK(graph.values[graph.outputs[2].use.value].base == graph.inputs[0].use.value);
+  // The same part is the same value, which travels once; of another shape it is another.
+  CHECK(graph.outputs[3].use.value == graph.outputs[0].use.value);
+  CHECK(offset(4) == 24);
+  CHECK(graph.outputs[4].use.value != graph.outputs[0].use.value);
 }
 
 TEST_CASE("matmul reads transposed operands, also along a bounded dimension") {
