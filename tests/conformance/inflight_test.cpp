@@ -1,0 +1,108 @@
+// Executions in flight overlap: by the order of events, not by the clock. The second stage prints,
+// and cannot while nobody reads: so no execution can end, and all that the first stage still does
+// it does for executions behind the one that is held.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "tests/support/run.h"
+
+namespace cgraph::tests {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Who writes to standard error waits until Release().
+class HeldStandardError {
+ public:
+  HeldStandardError() {
+    REQUIRE(pipe(pipe_) == 0);
+    const int flags = fcntl(pipe_[1], F_GETFL);
+    fcntl(pipe_[1], F_SETFL, flags | O_NONBLOCK);
+    const std::string junk(4096, '\n');
+    while (write(pipe_[1], junk.data(), junk.size()) > 0) {
+    }
+    while (write(pipe_[1], junk.data(), 1) > 0) {  // to the last byte
+    }
+    fcntl(pipe_[1], F_SETFL, flags);
+    saved_ = dup(STDERR_FILENO);
+    dup2(pipe_[1], STDERR_FILENO);
+  }
+  ~HeldStandardError() { Release(); }
+
+  // Until then nothing reads; what was written goes nowhere.
+  void Release() {
+    if (saved_ < 0) return;
+    dup2(saved_, STDERR_FILENO);
+    close(saved_);
+    saved_ = -1;
+    close(pipe_[1]);
+    reader_ = std::thread([from = pipe_[0]] {
+      char bytes[4096];
+      while (read(from, bytes, sizeof bytes) > 0) {
+      }
+      close(from);
+    });
+    reader_.detach();
+  }
+
+ private:
+  int pipe_[2] = {};
+  int saved_ = -1;
+  std::thread reader_;
+};
+
+uint64_t BusyNanoseconds(const Engine& engine, const std::string& lane) {
+  for (const Engine::Stats::Lane& one : engine.GetStats().lanes) {
+    if (one.name.find(lane) != std::string::npos) return one.busy_ns;
+  }
+  return 0;
+}
+
+TEST_CASE("D11 executions in flight overlap: the first stage is ahead of a second that is held") {
+  EngineOptions options;
+  options.workers = 3;  // the caller's, and one for each stage
+  options.profile = true;
+  Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/inflight.cgraph", {}, options);
+  for (const auto& [graph, inflight] : {std::pair("two", 2), std::pair("three", 3)}) {
+    const uint64_t before = BusyNanoseconds(run.engine(), "cpu[0]");
+    HeldStandardError held;
+    std::vector<Execution> executions;
+    for (int64_t x = 0; x < inflight; ++x) {
+      Result<Execution> execution = run.Start(graph, {x}, WhenFull::kError);
+      REQUIRE(execution.ok());
+      executions.push_back(std::move(*execution));
+    }
+    std::atomic<int> done{0};
+    std::vector<int64_t> results;
+    std::thread caller([&] {
+      for (Execution& execution : executions) {
+        Result<Outputs> outputs = execution.Get();
+        ++done;
+        if (outputs.ok()) results.push_back(Numbers(*outputs)[0]);
+      }
+    });
+    // Each call of the first stage takes a millisecond at least.
+    const uint64_t all = before + uint64_t{1'000'000} * inflight;
+    const auto deadline = steady_clock::now() + std::chrono::seconds(60);
+    while (BusyNanoseconds(run.engine(), "cpu[0]") < all && steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    const bool ahead = BusyNanoseconds(run.engine(), "cpu[0]") >= all;
+    const int done_by_then = done;
+    held.Release();
+    caller.join();
+    CHECK(ahead);
+    CHECK(done_by_then == 0);
+    REQUIRE(results.size() == static_cast<size_t>(inflight));
+    for (int64_t x = 0; x < inflight; ++x) CHECK(results[x] == x + 2);
+  }
+}
+
+}  // namespace
+}  // namespace cgraph::tests
