@@ -1,6 +1,7 @@
 #include "compiler/command/compile.h"
 
 #include <chrono>
+#include <set>
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
@@ -16,7 +17,8 @@
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -72,6 +74,14 @@ ScheduleOptions ScheduleOptionsOf(const CompileOptions& options) {
   made.topology = options.topology;
   made.memory = options.memory;
   return made;
+}
+
+RewriteOptions RewriteOptionsOf(const CompileOptions& options) {
+  return {.off = options.no_rewrite,
+          .topology = options.topology,
+          .profile = options.profile ? &*options.profile : nullptr,
+          .one_lane = options.lanes == CommLanes::kOne,
+          .memory_is_limited = options.memory.has_value()};
 }
 
 // Whether all that is wrong is what -D and --graph say: errors about no place of the program, or
@@ -143,8 +153,16 @@ void Pipeline::PrintRewrites(llvm::raw_ostream& out) const {
   for (const Rewritten& done : result_.rewritten) {
     const auto info = llvm::find_if(
         Rewrites(), [&](const RewriteInfo& one) { return one.name == done.rewrite; });
-    out << llvm::formatv("rewrite {0} in {1}: {2} ({3} and {4})\n", done.rewrite, done.graph,
-                         info->what, place(done.first), place(done.second));
+    out << llvm::formatv("rewrite {0} in {1}: {2}", done.rewrite, done.graph, info->what);
+    if (!done.way.empty()) out << ", " << done.way;
+    // Each place once, the first few of many.
+    constexpr size_t kShown = 4;
+    llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>> places;
+    for (const Range& range : done.places) places.insert(place(range));
+    const size_t shown = std::min(places.size(), kShown);
+    out << " (" << llvm::join(places.begin(), places.begin() + shown, " and ");
+    if (shown < places.size()) out << " and " << places.size() - shown << " more";
+    out << ")\n";
   }
 }
 
@@ -187,7 +205,7 @@ Compilation Pipeline::Run() {
   clock_.Done("elaborate");
   if (!diagnostics_.has_errors()) {
     Validate(module);
-    result_.rewritten = Rewrite(module, options_.no_rewrite);
+    result_.rewritten = Rewrite(module, RewriteOptionsOf(options_));
     clock_.Done("rewrite");
     Validate(module);
     Fuse(module);

@@ -173,6 +173,14 @@ struct Port {
   Use use;
 };
 
+// Values that go together, as one message, from the device where all of them live to another one
+// that reads all of them. `via` is the way of the message, and that of the uses it serves.
+struct Bucket {
+  DeviceId to;
+  Journey via;  // nccl or shm
+  std::vector<ValueId> values;
+};
+
 struct Graph {
   std::string name;
   Range range;
@@ -187,6 +195,7 @@ struct Graph {
   Table<CallId, Call> calls;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<Bucket> buckets;
 };
 
 struct Module {

@@ -50,6 +50,7 @@ class GraphPrinter {
       for (const graph::Use& operand : op.operands) Introduce(operand.value);
       PrintOp(op);
     }
+    for (const graph::Bucket& bucket : graph_.buckets) PrintBucket(bucket);
     for (const graph::Port& port : graph_.outputs) {
       Introduce(port.use.value);
       out_ << "  output " << port.name << ": " << Text(port.use) << " "
@@ -58,6 +59,14 @@ class GraphPrinter {
   }
 
  private:
+  void PrintBucket(const graph::Bucket& bucket) {
+    const graph::DeviceId from = graph_.values[bucket.values[0]].home;
+    out_ << "  bucket " << DeviceName(module_.devices[from]) << " -> "
+         << DeviceName(module_.devices[bucket.to]) << " via " << TransportName(bucket.via) << ":";
+    for (ValueId value : bucket.values) out_ << " " << Name(value);
+    out_ << "\n";
+  }
+
   void PrintRules(const graph::Rules& rules) {
     out_ << "  using " << rules.name << "\n";
     for (const graph::Kind& kind : rules.kinds) {

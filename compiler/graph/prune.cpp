@@ -76,6 +76,16 @@ class Pruner {
     return rules;
   }
 
+  // A bucket keeps nothing that is not read.
+  static std::vector<Bucket> Kept(std::vector<Bucket> buckets, const std::vector<ValueId>& values) {
+    for (Bucket& bucket : buckets) {
+      for (ValueId& value : bucket.values) value = values[value.index];
+      std::erase_if(bucket.values, [](ValueId value) { return !value.valid(); });
+    }
+    std::erase_if(buckets, [](const Bucket& bucket) { return bucket.values.size() < 2; });
+    return buckets;
+  }
+
   // Calls of which only what is removed reads: they go because of their readers.
   std::vector<bool> ReadByRemoved(const Graph& old) const {
     std::vector<bool> read(old.calls.size());
@@ -140,6 +150,7 @@ class Pruner {
     }
     for (Port& port : old.inputs) port.use.value = values[port.use.value.index];
     for (Port& port : old.outputs) port.use.value = values[port.use.value.index];
+    graph_.buckets = Kept(std::move(old.buckets), values);
     graph_.inputs = std::move(old.inputs);
     graph_.outputs = std::move(old.outputs);
     return removed;

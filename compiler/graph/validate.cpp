@@ -1,4 +1,5 @@
 // What every phase after elaboration relies on, checked once.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -34,6 +35,7 @@ class GraphValidator {
     for (graph::OpId id : graph_.ops.Ids()) CheckOp(id);
     for (const graph::Port& port : graph_.outputs) CheckRead(port.use.value, port.name);
     Expect(graph_.inflight >= 1, "inflight is not positive");
+    for (const graph::Bucket& bucket : graph_.buckets) CheckBucket(bucket);
     if (graph_.rules) CheckRules(*graph_.rules);
   }
 
@@ -64,6 +66,25 @@ class GraphValidator {
     }
     Expect(rules.memory.empty() || rules.memory.size() == module_.devices.size(),
            rules.name + ": memory and devices");
+  }
+
+  void CheckBucket(const graph::Bucket& bucket) {
+    Expect(module_.devices.Contains(bucket.to), "a bucket to no device");
+    Expect(bucket.values.size() >= 2, "a bucket of less than two values");
+    Expect(bucket.via == Transport::kNccl || bucket.via == Transport::kShm,
+           "a bucket that is no message");
+    for (ValueId id : bucket.values) {
+      const Value& value = Get(id);
+      Expect(value.home.valid() && value.home != bucket.to &&
+                 value.home == Get(bucket.values[0]).home,
+             id.str() + ": not on the way of its bucket");
+      Expect(value.storage != Value::kState && IsStatic(value.type),
+             id.str() + ": a state, or of unknown extents, in a bucket");
+    }
+  }
+  static bool IsStatic(const graph::Type& type) {
+    return std::none_of(type.dims.begin(), type.dims.end(),
+                        [](const graph::Dim& dim) { return dim.symbol.valid(); });
   }
 
   void CheckCall(const graph::Call& call) {

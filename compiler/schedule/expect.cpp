@@ -59,8 +59,9 @@ class Expectation {
   }
 
   uint64_t OfTransfer(const Step& step) const {
-    return cost::TransferPicoseconds(LinkOf(schedule_.channels[step.channel].transport),
-                                     Bytes(step.inputs[0]));
+    int64_t bytes = 0;
+    for (ReplicaId input : step.inputs) bytes += Bytes(input);
+    return cost::TransferPicoseconds(LinkOf(schedule_.channels[step.channel].transport), bytes);
   }
 
   uint64_t OfCollective(const Step& step) const {

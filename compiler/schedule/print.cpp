@@ -63,6 +63,12 @@ class SchedulePrinter {
     return ValueText(graph_, schedule_.replicas[id].value);
   }
 
+  std::string ValueNames(const std::vector<schedule::ReplicaId>& ids) const {
+    std::string text;
+    for (schedule::ReplicaId id : ids) text += (text.empty() ? "" : " ") + ValueName(id);
+    return text;
+  }
+
   std::string CallText(graph::CallId id) const {
     const graph::Call& call = graph_.calls[id];
     std::string text = call.instance.valid() ? module_.instances[call.instance].name + "." : "";
@@ -76,7 +82,7 @@ class SchedulePrinter {
   std::string CollectiveText(UnitId id, const Step& step) const {
     const Part& part = step.parts[id.index - schedule_.units[id].first_part.index];
     std::string text = CallText(step.call);
-    for (schedule::ReplicaId input : part.inputs) text += " " + ValueName(input);
+    if (!part.inputs.empty()) text += " " + ValueNames(part.inputs);
     text += " of";
     for (schedule::LaneId lane : schedule_.groups[step.group].lanes) {
       text += " " + DeviceName(module_.devices[schedule_.lanes[lane].device]);
@@ -96,7 +102,7 @@ class SchedulePrinter {
       case Step::kTransfer: {
         const bool receives = unit.sender.valid();
         return fmt::format("{} {} {} {} by {}", receives ? "receive" : "send",
-                           ValueName(step.inputs[0]), receives ? "from" : "to",
+                           ValueNames(step.inputs), receives ? "from" : "to",
                            LaneName(receives ? step.lane : step.to_lane),
                            TransportName(schedule_.channels[step.channel].transport).str());
       }

@@ -20,7 +20,7 @@ ARROWS = {
     "compiler/format": ["compiler/base", "compiler/syntax"],
     "compiler/program": ["compiler/base"],
     "compiler/check": ["compiler/base", "compiler/syntax", "compiler/program", "runtime/status"],
-    "compiler/graph": ["compiler/base"],
+    "compiler/graph": ["compiler/base", "compiler/cost"],
     "compiler/elaborate": ["compiler/base", "compiler/program", "compiler/graph",
                            "runtime/status"],
     "compiler/schedule": ["compiler/base", "compiler/cost", "compiler/graph"],

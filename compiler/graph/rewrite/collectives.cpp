@@ -1,7 +1,7 @@
 // The second of two collectives takes exactly what the first gives, between the same participants.
 // The first becomes the all_reduce and makes the second's results; the second, which then makes
 // nothing, is pruned.
-#include "compiler/graph/rewrite/collectives.h"
+#include "compiler/graph/rewrite/passes.h"
 
 #include <algorithm>
 #include <map>
@@ -34,7 +34,7 @@ class PairRewriter {
       if (!Is(op, second_) || op.operands.empty()) continue;
       const OpId producer = graph_.values[op.operands[0].value].producer;
       if (!producer.valid() || !Is(graph_.ops[producer], first_) || !Match(producer, id)) continue;
-      done.push_back({.first = graph_.ops[producer].range, .second = op.range});
+      done.push_back({.places = {graph_.ops[producer].range, op.range}});
       Join(producer, id);
       changed_ = true;
     }
@@ -135,11 +135,13 @@ void RewritePairs(Graph& graph, CollectiveKind first, CollectiveKind second,
 
 }  // namespace
 
-void RewriteReduceBroadcast(Graph& graph, std::vector<Rewritten>& done) {
+void RewriteReduceBroadcast(const Module&, const RewriteOptions&, Graph& graph,
+                            std::vector<Rewritten>& done) {
   RewritePairs(graph, CollectiveKind::kReduce, CollectiveKind::kBroadcast, done);
 }
 
-void RewriteScatterGather(Graph& graph, std::vector<Rewritten>& done) {
+void RewriteScatterGather(const Module&, const RewriteOptions&, Graph& graph,
+                          std::vector<Rewritten>& done) {
   RewritePairs(graph, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather, done);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/graph/rewrite/collectives.h"
+#include "compiler/graph/rewrite/passes.h"
 
 namespace cgraph {
 namespace {
@@ -16,16 +16,16 @@ constexpr RewriteInfo kRewrites[] = {
 
 std::span<const RewriteInfo> Rewrites() { return kRewrites; }
 
-std::vector<Rewritten> Rewrite(graph::Module& module, std::span<const std::string> off) {
+std::vector<Rewritten> Rewrite(graph::Module& module, const RewriteOptions& options) {
   const auto is_off = [&](const char* name) {
-    return std::find(off.begin(), off.end(), name) != off.end();
+    return std::find(options.off.begin(), options.off.end(), name) != options.off.end();
   };
   std::vector<Rewritten> done;
   if (is_off("all")) return done;
   for (graph::Graph& graph : module.graphs) {
     for (const RewriteInfo& info : Rewrites()) {
       const size_t before = done.size();
-      if (!is_off(info.name)) info.run(graph, done);
+      if (!is_off(info.name)) info.run(module, options, graph, done);
       for (size_t i = before; i < done.size(); ++i) {
         done[i].rewrite = info.name;
         done[i].graph = graph.name;

@@ -10,27 +10,41 @@
 #include <string>
 #include <vector>
 
+#include "compiler/cost/cost.h"
+#include "compiler/cost/profile.h"
 #include "compiler/graph/graph.h"
 
 namespace cgraph {
 
-// Where one was applied: the two ops that became one.
+// What the passes that weigh costs go by.
+struct RewriteOptions {
+  std::vector<std::string> off;  // names; "all" turns all off
+  const cost::Topology* topology = nullptr;  // null: the assumed one
+  const Profile* profile = nullptr;          // times of calls; null: estimates
+  // What a device exchanges with others goes through one lane, so one after another.
+  bool one_lane = true;
+  // A device's memory has a limit: nothing is done that needs more of it at once.
+  bool memory_is_limited = false;
+};
+
+// Where one was applied: what became one.
 struct Rewritten {
-  const char* rewrite;  // its name
+  const char* rewrite = "";  // its name
   std::string graph;
-  Range first, second;
+  std::vector<Range> places;
+  std::string way;  // of what travels: "gpu[0] to gpu[1]", or empty
 };
 
 // One row of rewrites.def.
 struct RewriteInfo {
   const char* name;
   const char* what;
-  void (*run)(graph::Graph& graph, std::vector<Rewritten>& done);
+  void (*run)(const graph::Module& module, const RewriteOptions& options, graph::Graph& graph,
+              std::vector<Rewritten>& done);
 };
 std::span<const RewriteInfo> Rewrites();
 
-// All but those named in `off`; "all" turns all off.
-std::vector<Rewritten> Rewrite(graph::Module& module, std::span<const std::string> off);
+std::vector<Rewritten> Rewrite(graph::Module& module, const RewriteOptions& options);
 
 }  // namespace cgraph
 

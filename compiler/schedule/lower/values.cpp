@@ -1,5 +1,7 @@
 #include "compiler/schedule/lower/values.h"
 
+#include <algorithm>
+
 #include "compiler/base/check.h"
 
 namespace cgraph::schedule {
@@ -8,6 +10,16 @@ using graph::DeviceId;
 using graph::SymbolId;
 using graph::Value;
 using graph::ValueId;
+
+Values::Values(const graph::Module& module, const graph::Graph& graph, const Facts& facts,
+               Tables& tables, Schedule& schedule)
+    : module_(module), graph_(graph), facts_(facts), tables_(tables), schedule_(schedule) {
+  for (const graph::Bucket& bucket : graph.buckets) {
+    for (ValueId id : bucket.values) {
+      buckets_[{id, bucket.to, bucket.via.transport, bucket.via.capacity}] = &bucket;
+    }
+  }
+}
 
 // ---- where they are made ------------------------------------------------------------------------
 
@@ -70,18 +82,35 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
   if (choice.transport == Transport::kLocal) return source;
   Journey via = use.via;
   via.transport = choice.transport;
-  const auto key = std::make_tuple(use.value, device, choice.transport, via.capacity);
-  const auto [it, is_new] = remote_.try_emplace(key);
-  if (!is_new) return it->second;
+  const Errand key(use.value, device, choice.transport, via.capacity);
+  if (const auto found = remote_.find(key); found != remote_.end()) return found->second;
   place.call = facts_.MadeAt(use.value);
   if (place.order != Step::Place::kExtents) place.order = Step::Place::kValues;
   place.hop = 1;
+  if (const auto found = buckets_.find(key); found != buckets_.end()) {
+    SendBucket(*found->second, place);
+    return remote_.at(key);
+  }
   const ReplicaId target =
       choice.transport == Transport::kHost
           ? CopyThroughHost(source, root.home, device, place, space)
-          : Send(source, root.home, device, place, via);
+          : Send({source}, root.home, device, place, via)[0];
   remote_[key] = target;
   return target;
+}
+
+// As soon as the last of them is made.
+void Values::SendBucket(const graph::Bucket& bucket, Step::Place place) {
+  const DeviceId from = graph_.values[bucket.values[0]].home;
+  std::vector<ReplicaId> sources;
+  for (ValueId id : bucket.values) {
+    sources.push_back(AtHome(id, from));
+    place.call = std::max(place.call, facts_.MadeAt(id));
+  }
+  const std::vector<ReplicaId> targets = Send(sources, from, bucket.to, place, bucket.via);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    remote_[{bucket.values[i], bucket.to, bucket.via.transport, bucket.via.capacity}] = targets[i];
+  }
 }
 
 void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to,
@@ -120,25 +149,27 @@ void Values::AddCopy(ReplicaId from, ReplicaId to, LaneId lane, Step::Place plac
   step.extents = std::move(extents);
 }
 
-ReplicaId Values::Send(ReplicaId source, DeviceId from, DeviceId to, Step::Place place,
-               const Journey& via) {
-  const ValueId value = schedule_.replicas[source].value;
-  const ReplicaId target = tables_.AddReplica(value, Space::kSlot, to);
-  std::vector<ReplicaId> extents = Extents({source}, from, place.consumer);
-  std::vector<ReplicaId> to_extents = Extents({source}, to, place.consumer);
+std::vector<ReplicaId> Values::Send(const std::vector<ReplicaId>& sources, DeviceId from,
+                                    DeviceId to, Step::Place place, const Journey& via) {
+  std::vector<ReplicaId> targets;
+  for (ReplicaId source : sources) {
+    const ValueId value = schedule_.replicas[source].value;
+    targets.push_back(tables_.AddReplica(value, Space::kSlot, to));
+  }
+  std::vector<ReplicaId> extents = Extents(sources, from, place.consumer);
+  std::vector<ReplicaId> to_extents = Extents(sources, to, place.consumer);
   const LaneId lane = tables_.CommLaneOf(from, to, /*sends=*/true);
   const LaneId to_lane = tables_.CommLaneOf(to, from, /*sends=*/false);
   Step& step = tables_.AddStep(Step::kTransfer, lane, place);
   step.to_lane = to_lane;
   step.channel = tables_.ChannelOf(via, lane, to_lane);
-  step.call = facts_.MadeBy(value);
-  step.inputs = {source};
-  step.outputs = {target};
+  step.call = facts_.MadeBy(schedule_.replicas[sources.back()].value);
+  step.inputs = sources;
+  step.outputs = targets;
   step.extents = std::move(extents);
   step.to_extents = std::move(to_extents);
-  return target;
+  return targets;
 }
-
 
 ReplicaId Values::ExtentAt(SymbolId symbol, DeviceId device, uint32_t consumer) {
   const auto key = std::make_pair(symbol, device);

@@ -17,8 +17,7 @@ namespace cgraph::schedule {
 class Values {
  public:
   Values(const graph::Module& module, const graph::Graph& graph, const Facts& facts,
-         Tables& tables, Schedule& schedule)
-      : module_(module), graph_(graph), facts_(facts), tables_(tables), schedule_(schedule) {}
+         Tables& tables, Schedule& schedule);
 
   // Where it was made. Constants are at home wherever they are used: on `device`.
   ReplicaId AtHome(graph::ValueId id, graph::DeviceId device);
@@ -39,8 +38,10 @@ class Values {
   ReplicaId Snapshot(graph::ValueId id);
   ReplicaId CopyThroughHost(ReplicaId source, graph::DeviceId from, graph::DeviceId to,
                             Step::Place place, Space space);
-  ReplicaId Send(ReplicaId source, graph::DeviceId from, graph::DeviceId to, Step::Place place,
-                 const Journey& via);
+  // One message with all of `sources`, which are in the memory of `from`.
+  std::vector<ReplicaId> Send(const std::vector<ReplicaId>& sources, graph::DeviceId from,
+                              graph::DeviceId to, Step::Place place, const Journey& via);
+  void SendBucket(const graph::Bucket& bucket, Step::Place place);
   ReplicaId ExtentAt(graph::SymbolId symbol, graph::DeviceId device, uint32_t consumer);
   void Remember(const graph::Use& use, graph::DeviceId from, graph::DeviceId to,
                 const TransportChoice& choice);
@@ -53,7 +54,10 @@ class Values {
   std::map<std::pair<graph::ValueId, graph::DeviceId>, ReplicaId> home_;
   std::map<graph::StateId, BufferId> states_;
   std::map<graph::ValueId, ReplicaId> snapshots_;
-  std::map<std::tuple<graph::ValueId, graph::DeviceId, Transport, uint32_t>, ReplicaId> remote_;
+  // A value, where it is wanted, and which way.
+  using Errand = std::tuple<graph::ValueId, graph::DeviceId, Transport, uint32_t>;
+  std::map<Errand, ReplicaId> remote_;
+  std::map<Errand, const graph::Bucket*> buckets_;
   std::map<std::pair<graph::SymbolId, graph::DeviceId>, ReplicaId> extents_;
   std::set<std::tuple<graph::ValueId, graph::DeviceId, Transport>> edges_;
 };

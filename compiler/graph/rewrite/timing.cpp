@@ -1,0 +1,179 @@
+#include "compiler/graph/rewrite/timing.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/base/transport_choice.h"
+
+namespace cgraph::graph {
+namespace {
+
+const cost::Topology& TopologyOf(const RewriteOptions& options) {
+  return options.topology != nullptr ? *options.topology : cost::AssumedTopology();
+}
+
+}  // namespace
+
+DeviceId ReaderOf(const Op& op, size_t at) {
+  if (!op.collective || TraitsOf(op.collective->kind).from != CollectiveTraits::kEach) {
+    return op.device;
+  }
+  const std::vector<DeviceId>& participants = op.collective->participants;
+  return participants[at / (op.operands.size() / participants.size())];
+}
+
+std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to,
+                                   Transport via) {
+  if (from == to) return std::nullopt;
+  if (via == Transport::kAuto) {
+    via = AutomaticTransport(module.devices[from].kind == DeviceKind::kGpu,
+                             module.devices[to].kind == DeviceKind::kGpu);
+  }
+  if (via != Transport::kNccl && via != Transport::kShm) return std::nullopt;
+  return via;
+}
+
+const cost::LinkRates& LinkOf(const RewriteOptions& options, Transport message) {
+  const cost::Topology& topology = TopologyOf(options);
+  return message == Transport::kNccl ? topology.nccl : topology.shm;
+}
+
+uint64_t BytesPerLatency(const cost::LinkRates& link) {
+  if (link.bytes_per_us == cost::kEndless) return std::numeric_limits<int64_t>::max();
+  constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
+  return static_cast<uint64_t>(std::min<unsigned __int128>(
+      static_cast<unsigned __int128>(link.latency_ps) * link.bytes_per_us /
+          kPicosecondsPerMicrosecond,
+      std::numeric_limits<int64_t>::max()));
+}
+
+Timing::Timing(const Module& module, const RewriteOptions& options, const Graph& graph)
+    : module_(module),
+      options_(options),
+      graph_(graph),
+      topology_(TopologyOf(options)),
+      times_(graph.calls.size()) {
+  FindOps();
+  Forward();
+  Backward();
+}
+
+uint64_t Timing::StartWithout(CallId call, CallId maker) const {
+  const Times& times = times_[call.index];
+  const Arrival& other = times.last.maker == maker ? times.next : times.last;
+  return std::max(times.free, other.time);
+}
+
+void Timing::FindOps() {
+  for (OpId id : graph_.ops.Ids()) {
+    Times& times = times_[graph_.ops[id].call.index];
+    if (times.ops++ == 0) times.first_op = id.index;
+  }
+}
+
+void Timing::Forward() {
+  std::vector<uint64_t> free(module_.devices.size(), 0);
+  for (CallId id : graph_.calls.Ids()) {
+    const Call& call = graph_.calls[id];
+    Times& times = times_[id.index];
+    bool collective = false;
+    for (uint32_t i = 0; i < times.ops; ++i) {
+      const Op& op = graph_.ops[OpId(times.first_op + i)];
+      collective |= op.collective.has_value();
+      for (size_t at = 0; at < op.operands.size(); ++at) {
+        const CallId maker = MakerOf(graph_, op.operands[at].value);
+        if (maker == id) continue;
+        const uint64_t made = maker.valid() ? times_[maker.index].end : 0;
+        Arrive(times, maker, made + EdgeTime(op.operands[at], ReaderOf(op, at)));
+      }
+    }
+    for (CallId before : call.after) Arrive(times, before, times_[before.index].end);
+    // A collective has a lane of its own.
+    times.free = collective ? 0 : free[call.device.index];
+    times.duration = Duration(call, times);
+    times.end = std::max(times.free, times.last.time) + times.duration;
+    if (!collective) free[call.device.index] = times.end;
+  }
+}
+
+void Timing::Arrive(Times& times, CallId maker, uint64_t time) const {
+  if (maker == times.last.maker) {
+    times.last.time = std::max(times.last.time, time);
+  } else if (time >= times.last.time) {
+    times.next = times.last;
+    times.last = {maker, time};
+  } else if (time > times.next.time) {
+    times.next = {maker, time};
+  }
+}
+
+void Timing::Backward() {
+  std::vector<uint64_t> following(module_.devices.size(), 0);  // what each device does then
+  for (size_t i = times_.size(); i-- > 0;) {
+    const CallId id(i);
+    const Call& call = graph_.calls[id];
+    Times& times = times_[i];
+    bool collective = false;
+    for (uint32_t k = 0; k < times.ops; ++k) {
+      collective |= graph_.ops[OpId(times.first_op + k)].collective.has_value();
+    }
+    uint64_t& next = following[call.device.index];
+    if (!collective) times.remaining = std::max(times.remaining, next);
+    times.remaining += times.duration;
+    if (!collective) next = times.remaining;
+    const auto follow = [&](CallId maker, uint64_t time) {
+      if (!maker.valid() || maker == id) return;
+      uint64_t& remaining = times_[maker.index].remaining;
+      remaining = std::max(remaining, time + times.remaining);
+    };
+    for (uint32_t k = 0; k < times.ops; ++k) {
+      const Op& op = graph_.ops[OpId(times.first_op + k)];
+      for (size_t at = 0; at < op.operands.size(); ++at) {
+        follow(MakerOf(graph_, op.operands[at].value), EdgeTime(op.operands[at], ReaderOf(op, at)));
+      }
+    }
+    for (CallId before : call.after) follow(before, 0);
+  }
+}
+
+uint64_t Timing::Duration(const Call& call, const Times& times) const {
+  const bool in_method = call.instance.valid();
+  if (options_.profile != nullptr) {
+    const std::string actor = in_method ? module_.instances[call.instance].actor : "";
+    if (const auto found = options_.profile->FindCall(actor, call.method)) return *found;
+    if (options_.profile->default_ps) return *options_.profile->default_ps;
+  }
+  uint64_t duration = 0;
+  for (uint32_t i = 0; i < times.ops; ++i) {
+    const Op& op = graph_.ops[OpId(times.first_op + i)];
+    const cost::DeviceRates& rates = IsGpu(op.device) ? topology_.gpu : topology_.cpu;
+    duration += op.collective ? CollectiveTime(op)
+                              : cost::KernelPicoseconds(rates, op.flops, op.bytes);
+  }
+  return duration;
+}
+
+uint64_t Timing::CollectiveTime(const Op& op) const {
+  int64_t bytes = 0;  // what one gives
+  for (size_t at = 0; at < op.operands.size(); ++at) {
+    if (ReaderOf(op, at) == op.device) bytes += graph_.values[op.operands[at].value].type.bytes();
+  }
+  const bool gpus = std::all_of(op.collective->participants.begin(),
+                                op.collective->participants.end(),
+                                [&](DeviceId id) { return IsGpu(id); });
+  return cost::CollectivePicoseconds(gpus ? topology_.nccl : topology_.shm, op.collective->kind,
+                                     op.collective->participants.size(), bytes);
+}
+
+uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
+  const DeviceId from = graph_.values[RootOf(graph_, use.value)].home;
+  if (!from.valid() || from == to) return 0;
+  const int64_t bytes = graph_.values[use.value].type.bytes();
+  if (const auto message = MessageOf(module_, from, to, use.via)) {
+    return cost::TransferPicoseconds(LinkOf(options_, *message), bytes);
+  }
+  const bool copied = use.via == Transport::kHost || IsGpu(from) || IsGpu(to);
+  return copied ? cost::TransferPicoseconds(topology_.host, bytes) : 0;
+}
+
+}  // namespace cgraph::graph

@@ -1,0 +1,75 @@
+// Timing: when calls would start and end, and what follows them, by the cost model, if every device
+// made its calls in program order and nothing waited for a lane.
+//
+// It is what a rewrite that weighs costs knows before there is a schedule: enough to tell what many
+// wait for from what nobody waits for yet. Found in one turn over the ops and one back.
+#ifndef CGRAPH_COMPILER_GRAPH_REWRITE_TIMING_H_
+#define CGRAPH_COMPILER_GRAPH_REWRITE_TIMING_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/graph/rewrite/rewrite.h"
+
+namespace cgraph::graph {
+
+// Whose bytes a value is: a view's base.
+inline ValueId RootOf(const Graph& graph, ValueId id) {
+  const Value& value = graph.values[id];
+  return value.base.valid() ? value.base : id;
+}
+// Which call made a value; invalid for what stands at the start.
+inline CallId MakerOf(const Graph& graph, ValueId id) {
+  const OpId producer = graph.values[RootOf(graph, id)].producer;
+  return producer.valid() ? graph.ops[producer].call : CallId();
+}
+// Where an op reads its operand `at`: a collective at the participant who gives it.
+DeviceId ReaderOf(const Op& op, size_t at);
+
+// What carries a use that is sent as a message, and nothing for one that is not.
+std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to, Transport via);
+const cost::LinkRates& LinkOf(const RewriteOptions& options, Transport message);
+// The bytes that such a link moves in its latency: what is less is small.
+uint64_t BytesPerLatency(const cost::LinkRates& link);
+
+class Timing {
+ public:
+  Timing(const Module& module, const RewriteOptions& options, const Graph& graph);
+
+  uint64_t End(CallId call) const { return times_[call.index].end; }
+  // When the call could start if what `maker` made were there at once.
+  uint64_t StartWithout(CallId call, CallId maker) const;
+  // From its start to the end of the longest chain of what follows.
+  uint64_t Remaining(CallId call) const { return times_[call.index].remaining; }
+
+ private:
+  struct Arrival {
+    CallId maker;
+    uint64_t time = 0;
+  };
+  struct Times {
+    uint32_t first_op = 0, ops = 0;
+    uint64_t free = 0;       // when its device has made the calls before
+    Arrival last, next;      // of what it reads: the last, and the last of another maker
+    uint64_t duration = 0, end = 0, remaining = 0;
+  };
+  void FindOps();
+  void Forward();
+  void Backward();
+  void Arrive(Times& times, CallId maker, uint64_t time) const;
+  uint64_t Duration(const Call& call, const Times& times) const;
+  uint64_t CollectiveTime(const Op& op) const;
+  uint64_t EdgeTime(const Use& use, DeviceId to) const;
+  bool IsGpu(DeviceId id) const { return module_.devices[id].kind == DeviceKind::kGpu; }
+
+  const Module& module_;
+  const RewriteOptions& options_;
+  const Graph& graph_;
+  const cost::Topology& topology_;
+  std::vector<Times> times_;  // by call
+};
+
+}  // namespace cgraph::graph
+
+#endif  // CGRAPH_COMPILER_GRAPH_REWRITE_TIMING_H_
