@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
       {"fmt", AddFmtCommand(cgc)},
       {"verify", AddVerifyCommand(cgc)},     {"plan", AddPlanCommand(cgc)},
       {"simulate", AddSimulateCommand(cgc)}, {"viz", AddVizCommand(cgc)},
+      {"import-schedule", AddImportCommand(cgc)},
       {"explain", AddExplainCommand(cgc)},
   };
   try {

@@ -21,6 +21,7 @@ Command AddVerifyCommand(CLI::App& cgc);    // the prover alone
 Command AddPlanCommand(CLI::App& cgc);      // a plan as text or JSON, and back
 Command AddSimulateCommand(CLI::App& cgc);  // predicted times
 Command AddVizCommand(CLI::App& cgc);       // drawings
+Command AddImportCommand(CLI::App& cgc);    // a pipeline's order from CSV, as a schedule
 Command AddExplainCommand(CLI::App& cgc);   // the long text of a diagnostic
 
 }  // namespace cgraph

@@ -11,6 +11,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/graph/fuse.h"
 #include "compiler/graph/print.h"
+#include "compiler/pipeline/order_of.h"
 #include "compiler/program/print.h"
 #include "compiler/schedule/print.h"
 #include "compiler/schedule/schedule.h"
@@ -93,6 +94,12 @@ bool OnlyOfFlags(const Diagnostics& diagnostics) {
   });
 }
 
+// Whether --emit asks for the order of a pipeline, in PyTorch's form: schedule=FILE.csv is what is
+// called, transports=FILE.csv what travels between, too.
+bool IsOrder(Phase phase, llvm::StringRef file) {
+  return (phase == Phase::kSchedule || phase == Phase::kTransports) && file.endswith(".csv");
+}
+
 // One compilation on its way through the phases.
 class Pipeline {
  public:
@@ -108,6 +115,7 @@ class Pipeline {
   template <typename PrintFunction>
   bool Finish(Phase phase, PrintFunction print);
   void PrintRewrites(llvm::raw_ostream& out) const;
+  bool WriteOrders(const graph::Module& module, const std::vector<schedule::Schedule>& schedules);
   void Prove();
 
   const CompileOptions& options_;
@@ -120,7 +128,7 @@ class Pipeline {
 template <typename PrintFunction>
 bool Pipeline::Finish(Phase phase, PrintFunction print) {
   for (const auto& [wanted, file] : options_.emit) {
-    if (wanted != phase) continue;
+    if (wanted != phase || IsOrder(wanted, file)) continue;
     if (file.empty() || file == "-") {
       print(llvm::outs());
       continue;
@@ -164,6 +172,35 @@ void Pipeline::PrintRewrites(llvm::raw_ostream& out) const {
     if (shown < places.size()) out << " and " << places.size() - shown << " more";
     out << ")\n";
   }
+}
+
+// False: some order that --emit asks for cannot be written.
+bool Pipeline::WriteOrders(const graph::Module& module,
+                           const std::vector<schedule::Schedule>& schedules) {
+  for (const auto& [phase, file] : options_.emit) {
+    if (!IsOrder(phase, file) || diagnostics_.has_errors()) continue;
+    Result<pipeline::Order> order =
+        module.graphs.size() == 1
+            ? pipeline::OrderOf(module, module.graphs[0], schedules[1], phase == Phase::kTransports)
+            : Status(StatusCode::kInvalid, "a CSV is of one graph: choose it with --graph");
+    std::error_code error;
+    if (order.ok()) {
+      llvm::raw_fd_ostream out(file, error);
+      if (!error) {
+        out << pipeline::WriteCsv(*order);
+        out.close();
+        error = out.error();
+        out.clear_error();
+      }
+      if (!error) continue;
+    }
+    llvm::errs() << "cgc: error: "
+                 << (order.ok() ? "cannot write " + file : file + ": " + order.status().message())
+                 << "\n";
+    result_.exit_code = order.ok() ? kEnvironment : kFailure;
+    return false;
+  }
+  return true;
 }
 
 void Pipeline::Prove() {
@@ -227,6 +264,7 @@ Compilation Pipeline::Run() {
     if (diagnostics_.has_errors()) result_.exit_code = kFailure;
     return std::move(result_);
   }
+  if (!WriteOrders(module, schedules)) return std::move(result_);
   if (!Finish(Phase::kTransports,
               [&](auto& out) { PrintTransports(module, schedules, out); }) ||
       !Finish(Phase::kSchedule, [&](auto& out) { PrintSchedule(module, schedules, out); })) {

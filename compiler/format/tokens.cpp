@@ -39,7 +39,8 @@ Roles::Roles(const syntax::File& file) {
       for (const syntax::Rule& rule : schedule->rules) {
         statements.insert(rule.range.begin);
         const auto* sort = std::get_if<syntax::SortBy>(&rule.node);
-        if (sort != nullptr) sorted.insert(sort->kind.range.begin);
+        if (sort == nullptr) continue;
+        for (const auto& sorting : sort->sortings) sorted.insert(sorting.kind.range.begin);
       }
     }
     const auto* actor = std::get_if<syntax::ActorDecl>(&item.node);

@@ -80,6 +80,7 @@ class TreeMaker {
   bool MayBreakBefore(const Line& line) const {
     if (line.pieces.empty()) return false;
     const Token& last = line.pieces.back().last();
+    if (last.Is(",")) return true;  // in a rule: elsewhere a comma ends the line's element
     if (IsModifier(now().text) && now().kind == WordKind::kKeyword) return last.EndsOperand();
     const bool uses = now().Is("using") || (now().Is("with") && now().kind == WordKind::kKeyword);
     if (uses) return last.EndsOperand();

@@ -70,8 +70,9 @@ class GraphPrinter {
   void PrintRules(const graph::Rules& rules) {
     out_ << "  using " << rules.name << "\n";
     for (const graph::Kind& kind : rules.kinds) {
-      out_ << "    " << kind.name << " rank " << kind.rank << (kind.ordered ? " ordered" : "")
-           << "\n";
+      out_ << "    " << kind.name << " rank " << kind.rank;
+      if (kind.order != graph::kNoOrder) out_ << " in order " << kind.order;
+      out_ << "\n";
     }
     for (const graph::Limit& limit : rules.limits) {
       out_ << "    limit " << rules.kinds[limit.minuend].name << " - "

@@ -16,22 +16,22 @@
 namespace cgraph::graph {
 
 inline constexpr uint32_t kNoKind = UINT32_MAX;
+inline constexpr uint32_t kNoOrder = UINT32_MAX;
 
 // What the rules say of one call.
 struct CallRule {
   uint32_t kind = kNoKind;        // into Rules::kinds; kNoKind: nothing
   std::vector<int64_t> ranking;   // `prefer K by (...)`: of those that are ready, the least first
   std::vector<int64_t> sequence;  // `order K by (...)`: on a device, the least first, strictly
-  // `fuse A B`: the call that runs right after this one, as one with it; an index into the graph's
-  // calls, kNoKind without one.
+  // The call that runs right after this one, as one with it, because of `fuse A B` or because both
+  // have the same place in an order: a later one of the graph's calls, kNoKind without one.
   uint32_t fused = kNoKind;
 };
 
 struct Kind {
   std::string name;
   uint32_t rank = 0;  // `prefer A > B`: the least first; kinds that no rule prefers have one rank
-  bool ordered = false;  // an `order` speaks of it
-  Range order;           // that rule
+  uint32_t order = kNoOrder;  // into Rules::orders: the one that speaks of it
 };
 
 // `limit A - B <= e` holds A back while starting it would break the inequality, `limit A - B >= e`
@@ -48,6 +48,7 @@ struct Rules {
   Range range;       // the `using`
   std::vector<Kind> kinds;
   std::vector<CallRule> calls;  // by CallId
+  std::vector<Range> orders;    // the `order` rules; calls of all kinds of one are in one sequence
   std::vector<Limit> limits;
   // By device of the module, in bytes: what its memory can hold, nothing for no limit.
   std::vector<std::optional<int64_t>> memory;

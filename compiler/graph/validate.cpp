@@ -59,6 +59,10 @@ class GraphValidator {
       Expect(graph_.calls[id].device == graph_.calls[graph::CallId(rule.fused)].device,
              id.str() + ": fused with a call of another device");
     }
+    for (const graph::Kind& kind : rules.kinds) {
+      Expect(kind.order == graph::kNoOrder || kind.order < rules.orders.size(),
+             kind.name + ": in no order");
+    }
     for (const graph::Limit& limit : rules.limits) {
       Expect(limit.minuend < rules.kinds.size() && limit.subtrahend < rules.kinds.size(),
              rules.name + ": a limit of no kind");

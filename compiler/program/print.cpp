@@ -183,14 +183,17 @@ class ProgramPrinter {
     for (const Kind& kind : schedule.kinds) {
       out_ << "  " << kind.name << " has rank " << kind.rank << "\n";
     }
-    for (const auto& [word, sorts] : {std::pair("prefer", &schedule.rankings),
-                                      std::pair("order", &schedule.orders)}) {
-      for (const SortRule& sort : *sorts) {
-        std::vector<std::string> keys;
-        for (ExprId key : sort.keys) keys.push_back(text.Text(key));
-        out_ << "  " << word << " " << name(sort.kind) << " by (" << llvm::join(keys, ", ")
-             << ")\n";
+    const auto sorting = [&](const SortRule& sort) {
+      std::vector<std::string> keys;
+      for (ExprId key : sort.keys) keys.push_back(text.Text(key));
+      return name(sort.kind) + " by (" + llvm::join(keys, ", ") + ")";
+    };
+    for (const SortRule& sort : schedule.rankings) out_ << "  prefer " << sorting(sort) << "\n";
+    for (const OrderRule& order : schedule.orders) {
+      for (const SortRule& sort : order.sorts) {
+        out_ << (&sort == &order.sorts.front() ? "  order " : ", ") << sorting(sort);
       }
+      out_ << "\n";
     }
     for (const LimitRule& limit : schedule.limits) {
       out_ << "  limit " << name(limit.minuend) << " - " << name(limit.subtrahend)

@@ -375,10 +375,14 @@ struct Kind {
   uint32_t rank = 0;  // by `prefer A > B`: the least first
   Range range;        // where it first stands
 };
-struct SortRule {  // prefer K by (...), order K by (...)
+struct SortRule {  // prefer K by (...), or what an `order` says of one kind
   KindId kind;
   std::vector<ExprId> keys;
   std::vector<LocalId> variables;  // that stand in them
+  Range range;
+};
+struct OrderRule {  // order K by (...), L by (...)
+  std::vector<SortRule> sorts;
   Range range;
 };
 struct LimitRule {  // limit A - B <= e, limit A - B >= e
@@ -402,7 +406,8 @@ struct Schedule {
   LocalId index;                   // the device's position among those that are covered
   std::vector<LocalId> variables;  // of the calls: in keys only
   Table<KindId, Kind> kinds;
-  std::vector<SortRule> rankings, orders;  // of each kind at most one
+  std::vector<SortRule> rankings;  // of each kind at most one
+  std::vector<OrderRule> orders;   // in which each kind stands at most once
   std::vector<LimitRule> limits;
   std::vector<FuseRule> fusions;
   std::optional<MemoryRule> memory;

@@ -113,13 +113,16 @@ class Validator {
     ValidateParameters(context, schedule.parameters);
     UseLocal(context, schedule.index);
     for (LocalId variable : schedule.variables) UseLocal(context, variable);
-    for (const auto* sorts : {&schedule.rankings, &schedule.orders}) {
-      for (const SortRule& sort : *sorts) {
-        UseKind(schedule, sort.kind);
-        PROGRAM_CHECK(!sort.keys.empty(), "calls sorted by nothing");
-        for (ExprId key : sort.keys) Walk(context, key);
-        for (LocalId variable : sort.variables) UseLocal(context, variable);
-      }
+    const auto validate = [&](const SortRule& sort) {
+      UseKind(schedule, sort.kind);
+      PROGRAM_CHECK(!sort.keys.empty(), "calls sorted by nothing");
+      for (ExprId key : sort.keys) Walk(context, key);
+      for (LocalId variable : sort.variables) UseLocal(context, variable);
+    };
+    for (const SortRule& sort : schedule.rankings) validate(sort);
+    for (const OrderRule& order : schedule.orders) {
+      PROGRAM_CHECK(!order.sorts.empty(), "an order of nothing");
+      for (const SortRule& sort : order.sorts) validate(sort);
     }
     for (const LimitRule& limit : schedule.limits) {
       UseKind(schedule, limit.minuend);

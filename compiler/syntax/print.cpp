@@ -153,8 +153,11 @@ class Printer {
   }
   void PrintRule(const Prefer& rule) { Line("prefer " + Names(rule.kinds, false)); }
   void PrintRule(const SortBy& rule) {
-    Line((rule.strict ? "order " : "prefer ") + rule.kind.text);
-    Part("by", rule.keys);
+    for (const SortBy::Sorting& sorting : rule.sortings) {
+      const bool first = &sorting == &rule.sortings.front();
+      Line((!first ? "and " : rule.strict ? "order " : "prefer ") + sorting.kind.text);
+      Part("by", sorting.keys);
+    }
   }
   void PrintRule(const Limit& rule) {
     Line("limit");

@@ -288,10 +288,13 @@ struct PlaceDecl {
 struct Prefer {  // prefer A > B > C
   std::vector<Name> kinds;
 };
-struct SortBy {  // prefer K by (...), order K by (...)
+struct SortBy {  // prefer K by (...), order K by (...), L by (...)
+  struct Sorting {
+    Name kind;
+    ExprId keys;  // a tuple, or one key
+  };
   bool strict;
-  Name kind;
-  ExprId keys;  // a tuple, or one key
+  std::vector<Sorting> sortings;  // of `prefer` one
 };
 struct Limit {  // limit A - B <= e
   ExprId inequality;

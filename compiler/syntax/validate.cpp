@@ -152,7 +152,9 @@ class Validator {
     for (const Rule& rule : node.rules) {
       CheckRange(rule.range, schedule);
       parent_ = rule.range;
-      if (const auto* sort = std::get_if<SortBy>(&rule.node)) (*this)(sort->keys);
+      if (const auto* sort = std::get_if<SortBy>(&rule.node)) {
+        for (const SortBy::Sorting& sorting : sort->sortings) (*this)(sorting.keys);
+      }
       if (const auto* limit = std::get_if<Limit>(&rule.node)) (*this)(limit->inequality);
       if (const auto* memory = std::get_if<MemoryRule>(&rule.node)) (*this)(memory->bytes);
     }

@@ -18,8 +18,9 @@ PIPELINES = ROOT / "examples" / "pipeline"
 SIZES = [(4, 8), (4, 10), (4, 16), (8, 24)]      # devices, micro-batches
 # Makespans where a forward and either half of a backward take 1, in chunks of a device's share.
 UNIT = {"gpipe": [33, 39, 57, 93], "one_f_one_b": [33, 39, 57, 93],
-        "zb_h1": [27, 33, 51, 79], "zb_h2": [27, 33, 51, 79], "zb_v": [25.5, 31.5, 49.5, 75.5]}
-CHUNKS = {"zb_v": 2, "interleaved": 2}
+        "zb_h1": [27, 33, 51, 79], "zb_h2": [27, 33, 51, 79], "zb_v": [25.5, 31.5, 49.5, 75.5],
+        "dualpipe_v": [25.5, 31.5, 49.5, 75.5]}
+CHUNKS = {"zb_v": 2, "interleaved": 2, "dualpipe_v": 2}
 
 
 def profile(folder, chunks, whole):

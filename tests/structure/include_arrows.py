@@ -24,6 +24,8 @@ ARROWS = {
     "compiler/elaborate": ["compiler/base", "compiler/program", "compiler/graph",
                            "runtime/status"],
     "compiler/schedule": ["compiler/base", "compiler/cost", "compiler/graph"],
+    "compiler/pipeline": ["compiler/base", "compiler/graph", "compiler/schedule",
+                          "runtime/status"],
     "compiler/emit": ["compiler/base", "compiler/cost", "compiler/graph", "compiler/schedule",
                       "runtime/plan", "runtime/status"],
     "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],

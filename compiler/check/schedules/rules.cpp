@@ -60,10 +60,13 @@ class RuleReader {
       if (const auto* prefer = std::get_if<syntax::Prefer>(&rule.node)) {
         names += prefer->kinds.size();
       }
+      if (const auto* sort = std::get_if<syntax::SortBy>(&rule.node)) {
+        names += sort->sortings.size();
+      }
     }
     if (decl_.rules.size() <= kMaxScheduleRules && names <= kMaxKinds) return true;
     Report(Code::kE0424, decl_.name.range,
-           fmt::format("a schedule has at most {} rules, and {} names to prefer",
+           fmt::format("a schedule has at most {} rules, and {} names to prefer and to order",
                        kMaxScheduleRules, kMaxKinds));
     return false;
   }
@@ -82,31 +85,45 @@ class RuleReader {
   }
 
   void Read(const syntax::SortBy& rule, Range range) {
-    std::vector<SortRule>& sorts = rule.strict ? schedule_.orders : schedule_.rankings;
-    SortRule sort{KindOf(rule.kind), {}, {}, range};
-    const auto before = std::find_if(sorts.begin(), sorts.end(), [&](const SortRule& other) {
-      return other.kind == sort.kind;
-    });
-    if (before != sorts.end()) {
-      Report(Code::kE0404, rule.kind.range,
-             fmt::format("`{}` is sorted twice; write all keys into one rule: by (a, b)",
-                         rule.kind.text))
-          .AddNote(before->range, "the first time here");
-      return;
+    std::map<KindId, Range>& sorted = rule.strict ? ordered_ : ranked_;
+    OrderRule order{{}, range};
+    for (const syntax::SortBy::Sorting& sorting : rule.sortings) {
+      const KindId kind = KindOf(sorting.kind);
+      const auto [before, added] = sorted.emplace(kind, sorting.kind.range);
+      if (!added) {
+        Report(Code::kE0404, sorting.kind.range,
+               fmt::format("`{}` is sorted twice; write all keys into one rule: by (a, b)",
+                           sorting.kind.text))
+            .AddNote(before->second, "the first time here");
+        return;
+      }
+      std::optional<SortRule> sort = SortOf(kind, sorting.keys, range);
+      if (!sort) return;
+      order.sorts.push_back(std::move(*sort));
     }
-    const auto* keys = std::get_if<syntax::TupleExpr>(&module_.file.exprs[rule.keys].node);
+    if (rule.strict) {
+      schedule_.orders.push_back(std::move(order));
+    } else {
+      schedule_.rankings.push_back(std::move(order.sorts[0]));
+    }
+  }
+
+  std::optional<SortRule> SortOf(KindId kind, syntax::ExprId written, Range range) {
+    SortRule sort{kind, {}, {}, range};
+    const syntax::Expr& expr = module_.file.exprs[written];
+    const auto* keys = std::get_if<syntax::TupleExpr>(&expr.node);
     if (keys == nullptr) {
-      sort.keys.push_back(ResolveInt(scope_, rule.keys, "a key").id);
+      sort.keys.push_back(ResolveInt(scope_, written, "a key").id);
     } else if (keys->fields.empty()) {
-      Report(Code::kE0401, module_.file.exprs[rule.keys].range, "`by` takes at least one key");
-      return;
+      Report(Code::kE0401, expr.range, "`by` takes at least one key");
+      return std::nullopt;
     } else {
       for (const syntax::Argument& key : keys->fields) {
         sort.keys.push_back(ResolveInt(scope_, key.value, "a key").id);
       }
     }
     sort.variables = scope_.names.TakeUsed(schedule_.variables);
-    sorts.push_back(std::move(sort));
+    return sort;
   }
 
   const syntax::Name* MethodName(syntax::ExprId id, syntax::Name& name) const {
@@ -232,6 +249,7 @@ class RuleReader {
   Schedule& schedule_;
   Scope scope_;
   std::map<std::string, KindId> kinds_;
+  std::map<KindId, Range> ranked_, ordered_;  // by `prefer K by`, by `order K by`
   std::vector<Preference> preferences_;
 };
 

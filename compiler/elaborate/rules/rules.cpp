@@ -45,9 +45,11 @@ class RuleMaker {
     Cover();
     for (const program::LimitRule& limit : schedule_.limits) AddLimit(limit);
     if (schedule_.memory) AddMemory(*schedule_.memory);
-    for (const program::SortRule& rule : schedule_.rankings) Sort(rule, /*strict=*/false);
-    for (const program::SortRule& rule : schedule_.orders) Sort(rule, /*strict=*/true);
+    for (const program::SortRule& rule : schedule_.rankings) {
+      Sort(rule, &graph::CallRule::ranking);
+    }
     for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
+    for (const program::OrderRule& rule : schedule_.orders) Order(rule);
     work_.trail.calls.pop_back();
     return std::move(rules_);
   }
@@ -133,12 +135,8 @@ class RuleMaker {
     }
   }
 
-  // The keys of all calls of one kind.
-  void Sort(const program::SortRule& rule, bool strict) {
-    if (strict) {
-      rules_.kinds[rule.kind.index].ordered = true;
-      rules_.kinds[rule.kind.index].order = rule.range;
-    }
+  // The keys of all calls of one kind. False: something was reported.
+  bool Sort(const program::SortRule& rule, std::vector<int64_t> graph::CallRule::*keys) {
     for (CallId id : graph_.calls.Ids()) {
       graph::CallRule& own = rules_.calls[id.index];
       const graph::Call& call = graph_.calls[id];
@@ -146,36 +144,68 @@ class RuleMaker {
       frame_.locals[schedule_.index.index] = Value(positions_[call.device]);
       for (program::LocalId variable : rule.variables) {
         const std::optional<int64_t> value = variables_.ValueOf(call, variable, rule.range);
-        if (!value) return;
+        if (!value) return false;
         frame_.locals[variable.index] = Value(*value);
       }
       for (program::ExprId key : rule.keys) {
         const std::optional<int64_t> value = EvaluateInt(work_, key, frame_, "a key");
-        if (!value) return;
-        (strict ? own.sequence : own.ranking).push_back(*value);
+        if (!value) return false;
+        (own.*keys).push_back(*value);
       }
     }
-    if (strict) CheckOrder(rule);
+    return true;
   }
 
-  // On a device no two calls have the same keys.
-  void CheckOrder(const program::SortRule& rule) {
-    std::map<std::pair<DeviceId, std::vector<int64_t>>, CallId> first;
+  // Calls of several kinds that have one place in the order of a device run as one, as the program
+  // has them; of one kind no two may.
+  void Order(const program::OrderRule& rule) {
+    for (const program::SortRule& sort : rule.sorts) {
+      rules_.kinds[sort.kind.index].order = static_cast<uint32_t>(rules_.orders.size());
+      if (!Sort(sort, &graph::CallRule::sequence)) return;
+    }
+    const auto order = static_cast<uint32_t>(rules_.orders.size());
+    rules_.orders.push_back(rule.range);
+    std::map<std::pair<DeviceId, std::vector<int64_t>>, std::vector<CallId>> places;
     for (CallId id : graph_.calls.Ids()) {
       const graph::CallRule& own = rules_.calls[id.index];
-      if (own.kind != rule.kind.index) continue;
-      const auto [known, added] =
-          first.emplace(std::pair(graph_.calls[id].device, own.sequence), id);
-      if (added) continue;
-      Report(work_, Code::kE0534, rule.range,
-             fmt::format("on {} two calls of `{}` have the same keys ({}): {} and {}",
-                         DeviceName(work_.module.devices[graph_.calls[id].device]),
-                         schedule_.kinds[rule.kind].name, fmt::join(own.sequence, ", "),
-                         variables_.CallText(graph_.calls[known->second]),
-                         variables_.CallText(graph_.calls[id])))
-          .AddNote(graph_.calls[id].site, "the second call");
-      return;
+      if (own.kind == graph::kNoKind || rules_.kinds[own.kind].order != order) continue;
+      std::vector<CallId>& here = places[{graph_.calls[id].device, own.sequence}];
+      for (CallId other : here) {
+        if (rules_.calls[other.index].kind == own.kind) return ReportTie(rule, other, id);
+      }
+      if (!here.empty() && !RunAsOne(rule, here.back(), id)) return;
+      here.push_back(id);
     }
+  }
+
+  void ReportTie(const program::OrderRule& rule, CallId first, CallId second) {
+    const graph::CallRule& own = rules_.calls[second.index];
+    const graph::Call& call = graph_.calls[second];
+    Report(work_, Code::kE0534, rule.range,
+           fmt::format("on {} two calls of `{}` have the same keys ({}): {} and {}",
+                       DeviceName(work_.module.devices[call.device]), rules_.kinds[own.kind].name,
+                       fmt::join(own.sequence, ", "), variables_.CallText(graph_.calls[first]),
+                       variables_.CallText(call)))
+        .AddNote(call.site, "the second call");
+  }
+
+  // False: one of them was fused with another call already, which was reported.
+  bool RunAsOne(const program::OrderRule& rule, CallId first, CallId second) {
+    uint32_t& fused = rules_.calls[first.index].fused;
+    if (fused == second.index) return true;
+    if (fused == graph::kNoKind && follows_.insert(second).second) {
+      fused = second.index;
+      return true;
+    }
+    Report(work_, Code::kE0534, rule.range,
+           fmt::format("on {} {} and {} have the same keys ({}), by which they would run as one, "
+                       "and `fuse` joins one of them to another call",
+                       DeviceName(work_.module.devices[graph_.calls[first].device]),
+                       variables_.CallText(graph_.calls[first]),
+                       variables_.CallText(graph_.calls[second]),
+                       fmt::join(rules_.calls[first.index].sequence, ", ")))
+        .AddNote(graph_.calls[second].site, "the second call");
+    return false;
   }
 
   // Pairs calls of one place in which the loop variables that all of them have are the same.
@@ -199,6 +229,7 @@ class RuleMaker {
       std::deque<CallId>& queue = seconds[key(graph_.calls[id])];
       if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
       rules_.calls[id.index].fused = queue.front().index;
+      follows_.insert(queue.front());
       queue.pop_front();
     }
   }
@@ -236,6 +267,7 @@ class RuleMaker {
   Frame frame_;
   CallVariables variables_;
   std::map<DeviceId, int64_t> positions_;  // of covered devices
+  std::set<CallId> follows_;               // calls that run right after another, as one with it
   graph::Rules rules_;
 };
 

@@ -97,7 +97,8 @@ class Blocked {
     if (next == sequence.end() || *next == task) return false;
     Range rule = graph_.rules->range;
     for (uint32_t kind : queue.kinds) {
-      if (graph_.rules->kinds[kind].ordered) rule = graph_.rules->kinds[kind].order;
+      const uint32_t order = graph_.rules->kinds[kind].order;
+      if (order != graph::kNoOrder) rule = graph_.rules->orders[order];
     }
     diagnostic.AddNote(rule, fmt::format("{} is held back until {} has started, which waits for "
                                          "something else",

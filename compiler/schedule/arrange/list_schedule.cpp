@@ -223,11 +223,19 @@ Timetable ListSchedule(const Tasks& tasks, const Policy& policy) {
 }
 
 std::vector<uint64_t> RemainingPaths(const Tasks& tasks) {
-  std::vector<uint64_t> paths(tasks.size());
-  for (uint32_t task = tasks.size(); task-- > 0;) {
-    uint64_t longest = 0;
-    for (uint32_t next : tasks.successors[task]) longest = std::max(longest, paths[next]);
-    paths[task] = tasks.durations[task] + longest;
+  std::vector<uint64_t> paths(tasks.durations);
+  std::vector<uint32_t> open(tasks.size()), ended;  // successors that are not done; done backwards
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    open[task] = static_cast<uint32_t>(tasks.successors[task].size());
+    if (open[task] == 0) ended.push_back(task);
+  }
+  while (!ended.empty()) {
+    const uint32_t task = ended.back();
+    ended.pop_back();
+    for (uint32_t before : tasks.predecessors[task]) {
+      paths[before] = std::max(paths[before], tasks.durations[before] + paths[task]);
+      if (--open[before] == 0) ended.push_back(before);
+    }
   }
   return paths;
 }

@@ -50,7 +50,7 @@ class TaskMaker {
     return rule.kind == graph::kNoKind ? nullptr : &rule;
   }
 
-  // A transfer's two units, a collective's parts, a call and the one fused to it.
+  // A transfer's two units, a collective's parts, a call and those fused to it.
   void GroupUnits() {
     task_of_.assign(schedule_.units.size(), kNone);
     std::map<CallId, UnitId> unit_of;
@@ -61,11 +61,12 @@ class TaskMaker {
       if (task_of_[id.index] != kNone) continue;  // fused to an earlier one
       if (IsFirst(schedule_.units[id], id)) list_.members.emplace_back();
       Join(id);
-      const std::optional<CallId> call = CallOf(id);
-      const uint32_t fused = call ? graph_.rules->calls[call->index].fused : graph::kNoKind;
-      if (fused == graph::kNoKind) continue;
-      const auto found = unit_of.find(CallId(fused));
-      if (found != unit_of.end()) Join(found->second);
+      std::optional<CallId> call = CallOf(id);
+      while (call && graph_.rules->calls[call->index].fused != graph::kNoKind) {
+        call = CallId(graph_.rules->calls[call->index].fused);
+        const auto found = unit_of.find(*call);
+        if (found != unit_of.end()) Join(found->second);
+      }
     }
   }
   void Join(UnitId unit) {
@@ -197,32 +198,42 @@ class TaskMaker {
     }
   }
 
-  // Without rules a compute lane keeps program order; `order` keeps that of its keys.
+  // Without rules a compute lane keeps program order; `order` keeps that of its keys, on a lane all
+  // its kinds together.
   void AddSequences() {
     Policy& policy = list_.policy;
     policy.sequence_of.assign(list_.tasks.queues.size(), kNone);
+    std::map<std::pair<LaneId, uint32_t>, uint32_t> known;  // by lane and order
     for (uint32_t task = 0; task < list_.tasks.size(); ++task) {
-      const UnitId unit = list_.members[task][0];
-      const graph::CallRule* rule = RuleOf(unit);
-      const bool compute = schedule_.lanes[schedule_.units[unit].lane].kind == LaneKind::kCompute;
-      const bool strict = rule != nullptr ? graph_.rules->kinds[rule->kind].ordered
-                                          : !graph_.rules && compute;
-      if (!strict) continue;
-      uint32_t& sequence = policy.sequence_of[list_.tasks.queue[task]];
-      if (sequence == kNone) {
-        sequence = static_cast<uint32_t>(policy.sequences.size());
-        policy.sequences.emplace_back();
-      }
-      policy.sequences[sequence].push_back(task);
+      const LaneId lane = schedule_.units[list_.members[task][0]].lane;
+      const graph::CallRule* rule = OrderedRuleOf(task);
+      const bool compute = schedule_.lanes[lane].kind == LaneKind::kCompute;
+      if (rule == nullptr && (graph_.rules || !compute)) continue;
+      const uint32_t order =
+          rule == nullptr ? graph::kNoOrder : graph_.rules->kinds[rule->kind].order;
+      const auto [sequence, is_new] =
+          known.try_emplace({lane, order}, static_cast<uint32_t>(policy.sequences.size()));
+      if (is_new) policy.sequences.emplace_back();
+      policy.sequence_of[list_.tasks.queue[task]] = sequence->second;
+      policy.sequences[sequence->second].push_back(task);
     }
     if (!graph_.rules) return;
     const auto keys = [&](uint32_t task) -> const std::vector<int64_t>& {
-      return RuleOf(list_.members[task][0])->sequence;
+      return OrderedRuleOf(task)->sequence;
     };
     for (std::vector<uint32_t>& sequence : policy.sequences) {
       std::stable_sort(sequence.begin(), sequence.end(),
                        [&](uint32_t a, uint32_t b) { return keys(a) < keys(b); });
     }
+  }
+
+  // Of the task's first call that an `order` speaks of.
+  const graph::CallRule* OrderedRuleOf(uint32_t task) const {
+    for (UnitId unit : list_.members[task]) {
+      const graph::CallRule* rule = RuleOf(unit);
+      if (rule != nullptr && graph_.rules->kinds[rule->kind].order != graph::kNoOrder) return rule;
+    }
+    return nullptr;
   }
 
   const graph::Module& module_;

@@ -44,7 +44,8 @@ struct Block {
 };
 
 struct Tasks {
-  // By task. Tasks stand in program order; predecessors and successors go forward in it.
+  // By task. Tasks stand in program order, one of fused calls where the first of them does; else
+  // predecessors and successors go forward in it.
   std::vector<uint64_t> durations;  // picoseconds
   std::vector<uint32_t> queue;
   Lists predecessors, successors;
@@ -87,7 +88,8 @@ struct Timetable {
 // better one. While only memory holds back some task of a lane, no `at_least` limit holds there.
 Timetable ListSchedule(const Tasks& tasks, const Policy& policy);
 
-// By task: the longest path from its start to the end of everything, in picoseconds.
+// By task: the longest path from its start to the end of everything, in picoseconds; of those that
+// wait for each other something less.
 std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
 
 }  // namespace cgraph::schedule

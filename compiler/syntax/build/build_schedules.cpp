@@ -27,9 +27,12 @@ Rule Builder::BuildRule(Grammar::ScheduleRuleContext* context) {
     default:
       break;
   }
-  if (context->operand() == nullptr) return {Prefer{std::move(names)}, range};
-  const bool strict = context->start->getType() == Lexer::ORDER;
-  return {SortBy{strict, std::move(names[0]), BuildOperand(context->operand())}, range};
+  if (context->sorting().empty()) return {Prefer{std::move(names)}, range};
+  SortBy node{context->start->getType() == Lexer::ORDER, {}};
+  for (Grammar::SortingContext* sorting : context->sorting()) {
+    node.sortings.push_back({BuildName(sorting->name()), BuildOperand(sorting->operand())});
+  }
+  return {std::move(node), range};
 }
 
 Using Builder::BuildUsing(Grammar::ScheduleContext* context) {

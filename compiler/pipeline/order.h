@@ -1,0 +1,69 @@
+// The order of a pipeline: what each rank does, one action after the other. The form that PyTorch's
+// pipelining reads and writes as CSV: a line for each rank, a cell for each action; an empty cell is
+// an idle time step.
+//
+//   0F0,0F1,,0B0,,0B1
+//   ,1F0,1B0,1F1,1B1,
+//
+// A cell is a stage, what it does, and with which micro-batch. `(0F7;7B3)OVERLAP_F_B` is a forward
+// and a backward that run as one.
+#ifndef CGRAPH_COMPILER_PIPELINE_ORDER_H_
+#define CGRAPH_COMPILER_PIPELINE_ORDER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/status/status.h"
+
+namespace cgraph::pipeline {
+
+enum class ActionKind : uint8_t {
+#define X(id, text) id,
+#include "compiler/pipeline/actions.def"
+#undef X
+};
+
+struct Action {
+  uint32_t stage = 0;
+  ActionKind kind = ActionKind::kForward;
+  uint32_t microbatch = 0;
+  auto operator<=>(const Action&) const = default;
+};
+std::string ActionText(const Action& action);  // "2F0"
+bool IsTransfer(ActionKind kind);
+
+// Of one rank at one time step; idle steps are no cells.
+struct Cell {
+  std::vector<Action> actions;  // one; or a forward and a backward that run as one
+  uint32_t step = 0;            // the cell's position in its line, from 0
+};
+
+struct Order {
+  std::vector<std::vector<Cell>> ranks;
+  uint32_t stages = 0, microbatches = 0;
+  bool split = false;      // some backward is in two halves
+  bool transfers = false;  // some cells are ends of transfers
+};
+
+// `name` stands before what is wrong: the file's. A status says line, cell and mend.
+Result<Order> ReadCsv(const std::string& name, const std::string& text);
+
+// Counts the stages and micro-batches of an order, and holds it to the rules: every stage is on one
+// rank and does everything once for each micro-batch, forward before backward; both ends of a
+// transfer are there; and the ranks, each in its order, come to their ends.
+Status Complete(const std::string& name, Order& order);
+
+// Gives every cell the first time step at which it can be, one action per rank and step, when
+// transfers take no time: then the lines of a CSV show who waits. `order` is complete.
+void Align(Order& order);
+
+std::string WriteCsv(const Order& order);
+
+// A schedule of the language that keeps the order: `using NAME` on a pipeline whose places have an
+// index `s`, the stage, and whose micro-batches are counted by `mb`.
+std::string WriteSchedule(const std::string& name, const Order& order);
+
+}  // namespace cgraph::pipeline
+
+#endif  // CGRAPH_COMPILER_PIPELINE_ORDER_H_

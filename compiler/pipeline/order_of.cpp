@@ -1,0 +1,286 @@
+#include "compiler/pipeline/order_of.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace cgraph::pipeline {
+namespace {
+
+using graph::CallId;
+using graph::DeviceId;
+using graph::InstanceId;
+using schedule::Step;
+using schedule::StepId;
+using Kind = ActionKind;
+
+std::optional<Kind> KindOf(const std::string& name) {
+  if (name == "forward") return Kind::kForward;
+  if (name == "backward") return Kind::kBackward;
+  if (name == "backward_input") return Kind::kBackwardInput;
+  if (name == "backward_weight") return Kind::kBackwardWeight;
+  return std::nullopt;
+}
+
+// Which of a graph's calls are actions of a pipeline, and which rank each device is.
+class Pipeline {
+ public:
+  Pipeline(const graph::Module& module, const graph::Graph& graph)
+      : module_(module), graph_(graph), actions_(graph.calls.size()) {}
+
+  Status Find() {
+    FindKinds();
+    if (stages_.empty()) {
+      return Wrong("it makes no calls named `forward`; the methods of a pipeline are `forward` and "
+                   "`backward`, or `backward_input` and `backward_weight`, and `with (forward = F)` "
+                   "says what they are called");
+    }
+    return FindMicrobatches();
+  }
+
+  const std::optional<Action>& ActionOf(CallId call) const { return actions_[call.index]; }
+  size_t ranks() const { return ranks_.size(); }
+  std::optional<uint32_t> RankOf(DeviceId device) const {
+    const auto rank = ranks_.find(device);
+    return rank == ranks_.end() ? std::nullopt : std::optional(rank->second);
+  }
+  Status Wrong(const std::string& message) const {
+    return {StatusCode::kInvalid,
+            fmt::format("graph `{}` is no pipeline as a CSV has it: {}", graph_.name, message)};
+  }
+  std::string CallText(CallId id) const {
+    const graph::Call& call = graph_.calls[id];
+    return "`" + module_.instances[call.instance].name + "." + call.method + "`";
+  }
+
+ private:
+  std::optional<Kind> KindOfCall(CallId id) const {
+    const graph::Call& call = graph_.calls[id];
+    if (!call.instance.valid()) return std::nullopt;
+    const uint32_t kind = graph_.rules ? graph_.rules->calls[id.index].kind : graph::kNoKind;
+    if (kind != graph::kNoKind) {
+      if (const auto named = KindOf(graph_.rules->kinds[kind].name)) return named;
+    }
+    return KindOf(call.method);
+  }
+
+  // Stages and ranks; micro-batches are still missing.
+  void FindKinds() {
+    std::map<InstanceId, DeviceId> homes;
+    for (CallId id : graph_.calls.Ids()) {
+      const std::optional<Kind> kind = KindOfCall(id);
+      if (!kind) continue;
+      const graph::Call& call = graph_.calls[id];
+      homes.emplace(call.instance, call.device);
+      if (*kind == Kind::kForward) {
+        stages_.emplace(call.instance, static_cast<uint32_t>(stages_.size()));
+      }
+    }
+    for (CallId id : graph_.calls.Ids()) {
+      const std::optional<Kind> kind = KindOfCall(id);
+      if (!kind) continue;
+      const auto stage = stages_.find(graph_.calls[id].instance);
+      if (stage == stages_.end()) continue;  // without a forward it is of no pipeline
+      actions_[id.index] = Action{stage->second, *kind, 0};
+    }
+    for (const auto& [instance, device] : homes) {
+      if (stages_.count(instance)) {
+        ranks_.emplace(device, static_cast<uint32_t>(ranks_.size()));
+      }
+    }
+  }
+
+  static std::optional<int64_t> VariableOf(const graph::Call& call, const std::string& name) {
+    for (size_t i = call.indices.size(); i-- > 0;) {
+      if (call.index_names[i] == name) return call.indices[i];
+    }
+    return std::nullopt;
+  }
+  bool AllHave(const std::string& name) const {
+    for (CallId id : graph_.calls.Ids()) {
+      if (actions_[id.index] && !VariableOf(graph_.calls[id], name)) return false;
+    }
+    return true;
+  }
+
+  // Counted from 0, as the values of the variable go up.
+  Status FindMicrobatches() {
+    const auto first = std::find_if(actions_.begin(), actions_.end(),
+                                    [](const auto& action) { return action.has_value(); });
+    const CallId one(first - actions_.begin());
+    std::vector<std::string> names = graph_.calls[one].index_names;
+    names.insert(names.begin(), "mb");
+    const auto name = std::find_if(names.begin(), names.end(),
+                                   [&](const std::string& word) { return AllHave(word); });
+    if (name == names.end()) {
+      return Wrong("its forwards and backwards stand in no loop that all of them have, whose "
+                   "variable would be the micro-batch");
+    }
+    std::map<int64_t, uint32_t> numbers;
+    for (CallId id : graph_.calls.Ids()) {
+      if (actions_[id.index]) numbers[*VariableOf(graph_.calls[id], *name)] = 0;
+    }
+    uint32_t next = 0;
+    for (auto& [value, number] : numbers) number = next++;
+    for (CallId id : graph_.calls.Ids()) {
+      if (!actions_[id.index]) continue;
+      actions_[id.index]->microbatch = numbers[*VariableOf(graph_.calls[id], *name)];
+    }
+    return Status::Ok();
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  std::vector<std::optional<Action>> actions_;  // by call
+  std::map<InstanceId, uint32_t> stages_;
+  std::map<DeviceId, uint32_t> ranks_;
+};
+
+// Walks through a schedule's steps, which stand in one order for all lanes.
+class OrderMaker {
+ public:
+  OrderMaker(const graph::Graph& graph, const schedule::Schedule& schedule,
+             const Pipeline& pipeline, bool transfers)
+      : graph_(graph), schedule_(schedule), pipeline_(pipeline), transfers_(transfers) {}
+
+  Result<Order> Run() {
+    order_.ranks.resize(pipeline_.ranks());
+    if (transfers_) CGRAPH_RETURN_IF_ERROR(FindEnds());
+    for (const schedule::Unit& unit : schedule_.units) {
+      if (unit.sender.valid()) continue;
+      CGRAPH_RETURN_IF_ERROR(AddCalls(unit));
+      for (const auto& [rank, action] : ends_[unit.first]) Add(rank, {action});
+    }
+    return std::move(order_);
+  }
+
+ private:
+  void Add(uint32_t rank, std::vector<Action> actions) {
+    const auto step = static_cast<uint32_t>(order_.ranks[rank].size());
+    order_.ranks[rank].push_back({std::move(actions), step});
+  }
+
+  // What a unit does that is of the pipeline: one cell, or none.
+  Status AddCalls(const schedule::Unit& unit) {
+    std::vector<CallId> calls;
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      const Step& step = schedule_.steps[StepId(unit.first.index + i)];
+      if (step.kind != Step::kCall || !step.call.valid() || !pipeline_.ActionOf(step.call)) continue;
+      if (calls.empty() || calls.back() != step.call) calls.push_back(step.call);
+    }
+    if (calls.empty()) return Status::Ok();
+    std::vector<Action> actions;
+    for (CallId call : calls) actions.push_back(*pipeline_.ActionOf(call));
+    std::sort(actions.begin(), actions.end(), [](const Action& a, const Action& b) {
+      return a.kind != b.kind ? a.kind < b.kind : a < b;
+    });
+    if (!JoinHalves(actions)) {
+      return pipeline_.Wrong(fmt::format(
+          "{} and {} run as one, and what can are a forward and a whole backward",
+          pipeline_.CallText(calls[0]), pipeline_.CallText(calls[1])));
+    }
+    Add(*pipeline_.RankOf(graph_.calls[calls[0]].device), std::move(actions));
+    return Status::Ok();
+  }
+
+  // Two halves of one backward are a whole one. False: there is no cell for these actions.
+  static bool JoinHalves(std::vector<Action>& actions) {
+    if (actions.size() >= 2) {
+      const Action last = actions.back();
+      Action& other = actions[actions.size() - 2];
+      const bool whole = other.kind == Kind::kBackwardInput && last.kind == Kind::kBackwardWeight &&
+                         other.stage == last.stage && other.microbatch == last.microbatch;
+      if (whole) {
+        other.kind = Kind::kBackward;
+        actions.pop_back();
+      }
+    }
+    return actions.size() == 1 || (actions.size() == 2 && actions[0].kind == Kind::kForward &&
+                                   actions[1].kind == Kind::kBackward);
+  }
+
+  // ---- transfers --------------------------------------------------------------------------------
+
+  // Where several values go from one call to another, the last one counts: then all are there.
+  Status FindEnds() {
+    std::map<std::pair<graph::ValueId, DeviceId>, std::vector<CallId>> readers;
+    for (const graph::Op& op : graph_.ops) {
+      if (!pipeline_.ActionOf(op.call)) continue;
+      for (const graph::Use& use : op.operands) {
+        readers[{use.value, graph_.calls[op.call].device}].push_back(op.call);
+      }
+    }
+    std::map<std::pair<uint32_t, Action>, StepId> last;
+    for (StepId id : schedule_.steps.Ids()) {
+      const Step& step = schedule_.steps[id];
+      const bool travels = step.kind == Step::kTransfer || step.kind == Step::kCopy;
+      if (!travels || !step.call.valid() || !pipeline_.ActionOf(step.call)) continue;
+      const graph::ValueId value = schedule_.replicas[step.inputs[0]].value;
+      const DeviceId home = graph_.calls[step.call].device;
+      for (auto at = readers.lower_bound({value, DeviceId(0)});
+           at != readers.end() && at->first.first == value; ++at) {
+        if (at->first.second == home) continue;
+        for (CallId reader : at->second) {
+          CGRAPH_RETURN_IF_ERROR(AddEnds(id, step, reader, last));
+        }
+      }
+    }
+    for (const auto& [end, step] : last) ends_[step].push_back(end);
+    return Status::Ok();
+  }
+
+  // The ends of what goes from the call that the step works for to `reader`, on another device.
+  Status AddEnds(StepId id, const Step& step, CallId reader,
+                 std::map<std::pair<uint32_t, Action>, StepId>& last) const {
+    const Action from = *pipeline_.ActionOf(step.call), to = *pipeline_.ActionOf(reader);
+    const bool forward = from.kind == Kind::kForward && to.kind == Kind::kForward &&
+                         to.stage == from.stage + 1;
+    const bool backward = from.kind != Kind::kForward && to.kind != Kind::kForward &&
+                          from.kind != Kind::kBackwardWeight && to.stage + 1 == from.stage;
+    if ((!forward && !backward) || from.microbatch != to.microbatch) {
+      return pipeline_.Wrong(fmt::format("{} uses what {} makes, and only neighbours exchange their "
+                                         "results in one with transfers",
+                                         pipeline_.CallText(reader),
+                                         pipeline_.CallText(step.call)));
+    }
+    const Action send{from.stage, forward ? Kind::kSendForward : Kind::kSendBackward,
+                      from.microbatch};
+    const Action receive{to.stage, forward ? Kind::kReceiveForward : Kind::kReceiveBackward,
+                         to.microbatch};
+    const DeviceId home = graph_.calls[step.call].device;
+    const DeviceId target = graph_.calls[reader].device;
+    if (DeviceOf(step.inputs[0]) == home) last[{*pipeline_.RankOf(home), send}] = id;
+    if (DeviceOf(step.outputs[0]) == target) last[{*pipeline_.RankOf(target), receive}] = id;
+    return Status::Ok();
+  }
+
+  DeviceId DeviceOf(schedule::ReplicaId id) const {
+    return schedule_.buffers[schedule_.replicas[id].buffer].device;
+  }
+
+  const graph::Graph& graph_;
+  const schedule::Schedule& schedule_;
+  const Pipeline& pipeline_;
+  const bool transfers_;
+  std::map<StepId, std::vector<std::pair<uint32_t, Action>>> ends_;  // rank and end, by step
+  Order order_;
+};
+
+}  // namespace
+
+Result<Order> OrderOf(const graph::Module& module, const graph::Graph& graph,
+                      const schedule::Schedule& schedule, bool transfers) {
+  Pipeline pipeline(module, graph);
+  CGRAPH_RETURN_IF_ERROR(pipeline.Find());
+  Result<Order> order = OrderMaker(graph, schedule, pipeline, transfers).Run();
+  if (!order.ok()) return order;
+  if (Status status = Complete("the CSV of graph `" + graph.name + "`", *order); !status.ok()) {
+    return status;
+  }
+  if (!transfers) Align(*order);
+  return order;
+}
+
+}  // namespace cgraph::pipeline
