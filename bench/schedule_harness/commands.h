@@ -15,6 +15,8 @@ void AddBuffersCommand(CLI::App& app, ExitCode& exit_code);
 void AddZeroBubbleCommand(CLI::App& app, ExitCode& exit_code);
 // -> makespan,largest_span,peak_activations,lower_bound
 void AddPipelineCommand(CLI::App& app, ExitCode& exit_code);
+// FILE.csv... -> instance,ranks,stages,microbatches,steps,given
+void AddStepsCommand(CLI::App& app, ExitCode& exit_code);
 // -> ops,seconds,peak_mib,prove_seconds
 void AddScaleCommand(CLI::App& app, ExitCode& exit_code);
 

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   ExitCode exit_code = kSuccess;
   bench::AddZeroBubbleCommand(app, exit_code);
   bench::AddPipelineCommand(app, exit_code);
+  bench::AddStepsCommand(app, exit_code);
   bench::AddBuffersCommand(app, exit_code);
   bench::AddScaleCommand(app, exit_code);
   try {

@@ -4,37 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
+#include "bench/schedule_harness/temporary_file.h"
 #include "compiler/command/compile.h"
 #include "compiler/inspect/simulate.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::bench {
 namespace {
-
-// A file that is gone with it.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text) {
-    std::string name = (std::filesystem::temp_directory_path() / "pipeline-XXXXXX.cgraph").string();
-    const int file = mkstemps(name.data(), 7);
-    if (file < 0) return;
-    path_ = name;
-    std::ofstream(path_) << text;
-    close(file);
-  }
-  ~TemporaryFile() {
-    if (!path_.empty()) std::remove(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The times of the three methods, of one chunk.
 Profile ProfileOf(const Pipeline& pipeline) {
@@ -197,7 +175,7 @@ graph step(x: u8[1]) using {} {{
 }
 
 Result<PipelineFigures> Measure(const Pipeline& pipeline) {
-  const TemporaryFile file(ProgramOf(pipeline));
+  const TemporaryFile file(ProgramOf(pipeline), ".cgraph");
   if (file.path().empty()) {
     return Status(StatusCode::kNotFound, "cannot write a temporary file");
   }

@@ -24,6 +24,7 @@ class Checker {
 
   Status Complete() {
     CGRAPH_RETURN_IF_ERROR(Place());
+    NameHalves();
     CGRAPH_RETURN_IF_ERROR(Count());
     if (order_.transfers) CGRAPH_RETURN_IF_ERROR(MatchTransfers());
     return Walk(/*align=*/false);
@@ -84,6 +85,24 @@ class Checker {
     order_.split |= action.kind == Kind::kBackwardInput || action.kind == Kind::kBackwardWeight;
     order_.transfers |= IsTransfer(action.kind);
     return Status::Ok();
+  }
+
+  // In older files B stands for the first half where there is a W for the second.
+  void NameHalves() {
+    for (uint32_t rank = 0; rank < order_.ranks.size(); ++rank) {
+      for (uint32_t cell = 0; cell < order_.ranks[rank].size(); ++cell) {
+        std::vector<Action>& actions = order_.ranks[rank][cell].actions;
+        Action half = actions[0];
+        if (actions.size() > 1 || half.kind != Kind::kBackward) continue;
+        half.kind = Kind::kBackwardWeight;
+        if (!Has(half)) continue;
+        half.kind = Kind::kBackwardInput;
+        if (Has(half)) continue;
+        where_.erase(actions[0]);
+        where_[half] = {rank, cell};
+        actions[0] = half;
+      }
+    }
   }
 
   // Every stage has a forward and a backward, whole or in two halves, of every micro-batch.

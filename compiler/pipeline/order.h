@@ -51,7 +51,8 @@ Result<Order> ReadCsv(const std::string& name, const std::string& text);
 
 // Counts the stages and micro-batches of an order, and holds it to the rules: every stage is on one
 // rank and does everything once for each micro-batch, forward before backward; both ends of a
-// transfer are there; and the ranks, each in its order, come to their ends.
+// transfer are there; and the ranks, each in its order, come to their ends. A backward B with a W
+// is an I, as older files have it.
 Status Complete(const std::string& name, Order& order);
 
 // Gives every cell the first time step at which it can be, one action per rank and step, when
