@@ -88,7 +88,9 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
       ->type_name("MAP");
   command.add_flag("--no-rewrite{all}", flags.no_rewrite,
                    "=NAME: without this rewrite, of " + RewriteNames() + "; alone: without any");
-  command.add_option("--emit", flags.emit, "print a phase's result: " + PhaseNames())
+  command.add_option("--emit", flags.emit,
+                     "print a phase's result: " + PhaseNames() +
+                         "; schedule=FILE.csv, transports=FILE.csv: a pipeline's order")
       ->type_name("PHASE[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
   command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");

@@ -230,13 +230,16 @@ class Checker {
     return needs;
   }
 
+  struct Need {
+    Action of, what;
+  };
   // The first need of the rank's next cell that is not met. `earliest`: when all are.
-  std::optional<Action> Missing(uint32_t rank, uint32_t& earliest) const {
+  std::optional<Need> Missing(uint32_t rank, uint32_t& earliest) const {
     const Cell& cell = order_.ranks[rank][next_[rank]];
     for (const Action& action : cell.actions) {
       for (const Action& need : Needs(action)) {
         const auto met = steps_.find(need);
-        if (met == steps_.end()) return need;
+        if (met == steps_.end()) return Need{action, need};
         // Both ends of a transfer can be at one time step.
         const bool together = IsTransfer(action.kind) && IsTransfer(need.kind);
         earliest = std::max(earliest, met->second + (together ? 0 : 1));
@@ -255,8 +258,8 @@ class Checker {
       ready.pop_back();
       while (next_[rank] < order_.ranks[rank].size()) {
         uint32_t step = free[rank];
-        if (const std::optional<Action> need = Missing(rank, step)) {
-          waiting[*need].insert(rank);
+        if (const std::optional<Need> need = Missing(rank, step)) {
+          waiting[need->what].insert(rank);
           break;
         }
         Cell& cell = order_.ranks[rank][next_[rank]++];
@@ -281,8 +284,7 @@ class Checker {
       if (next_[rank] == order_.ranks[rank].size()) continue;
       uint32_t step = 0;
       const Where here{rank, next_[rank]};
-      const Action need = *Missing(rank, step);
-      const Action& action = CellOf(here).actions[0];
+      const auto [action, need] = *Missing(rank, step);
       const auto at = where_.find(need);
       if (at->second.rank == rank) {
         return WrongAt(here, fmt::format("{} needs {}, which stands at cell {} of the same line",

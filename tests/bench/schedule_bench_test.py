@@ -168,12 +168,38 @@ def scale(bench):
     bench.refused(2, "", "scale", "--ops", 0)
 
 
+def steps(bench):
+    """What PyTorch's own tests say of orders with its transfers, and ours, which is no longer."""
+    known = {"one_f_one_b": (2, 2, 2, 10, 11), "v": (2, 4, 2, 21, 24),
+             "interleaved": (2, 4, 4, 42, 51), "zero_bubble_interleaved": (2, 4, 8, 97, 113)}
+    data = ROOT / "tests/data/pipelines"
+    files = [data / f"{name}{kind}.csv" for name in known for kind in ("", ".sent")]
+    rows = bench.rows("steps", *files)
+    check(list(rows[0]) == ["instance", "ranks", "stages", "microbatches", "steps", "given"], rows)
+    for row, file in zip(rows, files):
+        *shape, ours, given = known[file.name.split(".")[0]]
+        given = given if ".sent" in file.name else ""
+        check(list(row.values()) == [file.stem, *map(str, [*shape, ours, given])], row)
+    # One rank: its calls and nothing else. A pair is one call.
+    (row,) = bench.rows("steps", bench.file("one.csv", "0F0,0F1,0B0,0B1\n"))
+    check((row["steps"], row["given"]) == ("4", ""), row)
+    pair = "0F0,1F0,1B0,(0F1;0B0)OVERLAP_F_B,1F1,1B1,0B1\n"
+    (row,) = bench.rows("steps", bench.file("pair.csv", pair))
+    check(row["steps"] == "7", row)
+    # What is wrong is said as `cgc import-schedule` says it.
+    bench.refused(1, "bad.csv:1: cell 2: `0B0x`", "steps", bench.file("bad.csv", "0F0,0B0x\n"))
+    bench.refused(1, "wait for each other", "steps",
+                  bench.file("bad.csv", "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"))
+    bench.refused(3, "cannot read", "steps", bench.folder / "none.csv")
+    bench.refused(2, "", "steps")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(parser.parse_args().program, folder)
-        for part in (buffers, pipeline, zero_bubble, scale):
+        for part in (buffers, pipeline, zero_bubble, steps, scale):
             part(bench)
     print(f"bench/schedule: {checks} checks, 0 failed")
 
