@@ -118,7 +118,8 @@ Result<Order> Planned(const Order& order) {
   const cost::Topology topology = UnitTopology();
   CompileOptions options;
   options.path = program.path();
-  options.overlap = false;  // communication stands in the one lane of a device
+  options.overlap = false;       // communication stands in the one lane of a device
+  options.no_rewrite = {"all"};   // and every message is one
   options.topology = &topology;
   options.profile.emplace();
   for (const char* method : {"forward", "backward", "backward_input", "backward_weight"}) {
