@@ -203,27 +203,33 @@ class OrderMaker {
 
   // ---- transfers --------------------------------------------------------------------------------
 
+  // Something that a step takes to another device: a message has one value, or several.
+  struct Parcel {
+    StepId step;
+    schedule::ReplicaId from, to;
+    CallId maker;
+  };
+  using Ends = std::map<std::pair<uint32_t, Action>, StepId>;  // by rank and end
+
   // Where several values go from one call to another, the last one counts: then all are there.
   Status FindEnds() {
-    std::map<std::pair<graph::ValueId, DeviceId>, std::vector<CallId>> readers;
+    std::map<graph::ValueId, std::vector<CallId>> readers;
     for (const graph::Op& op : graph_.ops) {
       if (!pipeline_.ActionOf(op.call)) continue;
-      for (const graph::Use& use : op.operands) {
-        readers[{use.value, graph_.calls[op.call].device}].push_back(op.call);
-      }
+      for (const graph::Use& use : op.operands) readers[Root(use.value)].push_back(op.call);
     }
-    std::map<std::pair<uint32_t, Action>, StepId> last;
+    Ends last;
     for (StepId id : schedule_.steps.Ids()) {
       const Step& step = schedule_.steps[id];
-      const bool travels = step.kind == Step::kTransfer || step.kind == Step::kCopy;
-      if (!travels || !step.call.valid() || !pipeline_.ActionOf(step.call)) continue;
-      const graph::ValueId value = schedule_.replicas[step.inputs[0]].value;
-      const DeviceId home = graph_.calls[step.call].device;
-      for (auto at = readers.lower_bound({value, DeviceId(0)});
-           at != readers.end() && at->first.first == value; ++at) {
-        if (at->first.second == home) continue;
-        for (CallId reader : at->second) {
-          CGRAPH_RETURN_IF_ERROR(AddEnds(id, step, reader, last));
+      if (step.kind != Step::kTransfer && step.kind != Step::kCopy) continue;
+      for (size_t i = 0; i < step.inputs.size() && i < step.outputs.size(); ++i) {
+        const graph::ValueId value = Root(schedule_.replicas[step.inputs[i]].value);
+        const graph::OpId maker = graph_.values[value].producer;
+        if (!maker.valid() || !pipeline_.ActionOf(graph_.ops[maker].call)) continue;
+        const Parcel parcel{id, step.inputs[i], step.outputs[i], graph_.ops[maker].call};
+        for (CallId reader : readers[value]) {
+          const bool leaves = graph_.calls[reader].device != graph_.calls[parcel.maker].device;
+          if (leaves) CGRAPH_RETURN_IF_ERROR(AddEnds(parcel, reader, last));
         }
       }
     }
@@ -231,31 +237,34 @@ class OrderMaker {
     return Status::Ok();
   }
 
-  // The ends of what goes from the call that the step works for to `reader`, on another device.
-  Status AddEnds(StepId id, const Step& step, CallId reader,
-                 std::map<std::pair<uint32_t, Action>, StepId>& last) const {
-    const Action from = *pipeline_.ActionOf(step.call), to = *pipeline_.ActionOf(reader);
+  // The ends of what goes to `reader`, on another device than its maker's.
+  Status AddEnds(const Parcel& parcel, CallId reader, Ends& last) const {
+    const Action from = *pipeline_.ActionOf(parcel.maker), to = *pipeline_.ActionOf(reader);
     const bool forward = from.kind == Kind::kForward && to.kind == Kind::kForward &&
                          to.stage == from.stage + 1;
     const bool backward = from.kind != Kind::kForward && to.kind != Kind::kForward &&
                           from.kind != Kind::kBackwardWeight && to.stage + 1 == from.stage;
     if ((!forward && !backward) || from.microbatch != to.microbatch) {
-      return pipeline_.Wrong(fmt::format("{} uses what {} makes, and only neighbours exchange their "
-                                         "results in one with transfers",
+      return pipeline_.Wrong(fmt::format("{} uses what {} makes, and with transfers only stages next "
+                                         "to each other exchange their results",
                                          pipeline_.CallText(reader),
-                                         pipeline_.CallText(step.call)));
+                                         pipeline_.CallText(parcel.maker)));
     }
     const Action send{from.stage, forward ? Kind::kSendForward : Kind::kSendBackward,
                       from.microbatch};
     const Action receive{to.stage, forward ? Kind::kReceiveForward : Kind::kReceiveBackward,
                          to.microbatch};
-    const DeviceId home = graph_.calls[step.call].device;
+    const DeviceId home = graph_.calls[parcel.maker].device;
     const DeviceId target = graph_.calls[reader].device;
-    if (DeviceOf(step.inputs[0]) == home) last[{*pipeline_.RankOf(home), send}] = id;
-    if (DeviceOf(step.outputs[0]) == target) last[{*pipeline_.RankOf(target), receive}] = id;
+    if (DeviceOf(parcel.from) == home) last[{*pipeline_.RankOf(home), send}] = parcel.step;
+    if (DeviceOf(parcel.to) == target) last[{*pipeline_.RankOf(target), receive}] = parcel.step;
     return Status::Ok();
   }
 
+  graph::ValueId Root(graph::ValueId id) const {
+    while (graph_.values[id].base.valid()) id = graph_.values[id].base;
+    return id;
+  }
   DeviceId DeviceOf(schedule::ReplicaId id) const {
     return schedule_.buffers[schedule_.replicas[id].buffer].device;
   }

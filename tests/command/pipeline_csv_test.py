@@ -186,6 +186,43 @@ def round_trips(tools):
     expect(actions(tools.export(SIMPLE_SENT)) == actions(SIMPLE), "without transfers")
 
 
+def safe(tools):
+    """Plans that keep an order prove where a send waits for its receiver, with and without overlap."""
+    files = sorted((ROOT / "tests/data/pipelines").glob("*.csv"))
+    expect(len(files) == 8, files)
+    for file in files:
+        tools.export(file.read_text())
+        for overlap in ("--overlap", "--no-overlap"):
+            tools.run("compile", "p.cgraph", overlap, "-q", "-o", "p.cgplan")
+            says(tools.run("verify", "--capacity", 0, "p.cgplan"), "proved")
+
+
+def messages(tools):
+    """Two values of a call that go in one message, or in two, are one transfer."""
+    tools.write("m.cgraph", """import std.tensor
+actor A() {
+  method forward(x: f32[2], u: f32[2]) -> (f32[2], f32[2]) { return (x + u, x * u) }
+  method backward(x: f32[2], u: f32[2]) -> (f32[2], f32[2]) { return (x * x, u + u) }
+}
+place a[i in 0..2] = A() on gpu[i]
+graph g(x: f32[2]) -> [f32[2]; 3] {
+  var out = []
+  for m in 0..3 {
+    let (p, q) = a[0].forward(x, x)
+    let (r, s) = a[1].forward(p, q)
+    let (t, u) = a[1].backward(r, s)
+    let (v, w) = a[0].backward(t, u)
+    out += [v + w]
+  }
+  return out
+}
+""")
+    wanted = [[f"0F{m}", f"0SEND_F{m}", f"0RECV_B{m}", f"0B{m}"] for m in range(3)]
+    for flag in ("--overlap", "--no-rewrite"):
+        tools.run("compile", "m.cgraph", flag, "-q", "--emit", "transports=m.csv")
+        expect(actions(tools.read("m.csv"))[0] == sum(wanted, []), tools.read("m.csv"))
+
+
 def names(tools):
     tools.write("1f1b v2.csv", SIMPLE)
     says(tools.run("import-schedule", "1f1b v2.csv"), "schedule schedule_1f1b_v2() {",
@@ -354,7 +391,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tools = Tools(options.cgc, options.cgrun, folder)
-        for part in (round_trips, names, refused, no_pipeline, rules, trains, hostile):
+        for part in (round_trips, safe, messages, names, refused, no_pipeline, rules, trains, hostile):
             part(tools)
     print(f"pipeline CSV: {expectations.checks} checks, 0 failed")
     sys.exit(0 if expectations.checks else 1)
