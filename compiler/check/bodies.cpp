@@ -157,7 +157,7 @@ void PlaceBody(Checker& checker, PlaceId id) {
   Place& place = checker.program.places[id];
   Scope scope(checker, *module, Site::kPlace, nullptr, &place.locals);
   for (size_t i = 0; i < decl->indices.size(); ++i) {
-    const syntax::PlaceDecl::Index& written = decl->indices[i];
+    const syntax::Index& written = decl->indices[i];
     ExprId range = ResolveIndexRange(scope, written.range);
     LocalId local = DeclareLocal(scope, written.name, Static::Of(Static::kInt), false);
     place.indices[i] = {written.name.text, local, range};
@@ -183,12 +183,10 @@ void PlaceBody(Checker& checker, PlaceId id) {
 
 // 0 unless the value is a time that fits; reports what is wrong.
 uint64_t TimeoutOf(Checker& checker, const syntax::Expr& value) {
-  constexpr std::pair<const char*, double> kUnits[] = {
-      {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}};
   const auto* quantity = std::get_if<syntax::QuantityLiteral>(&value.node);
-  for (const auto& [unit, picoseconds] : kUnits) {
-    if (!quantity || quantity->unit != unit) continue;
-    double time = quantity->value * picoseconds;
+  const UnitTraits* unit = quantity ? FindUnit(quantity->unit) : nullptr;
+  if (unit != nullptr && unit->unit == PropertyUnit::kTime) {
+    const double time = quantity->value * unit->factor;
     if (time >= 1 && time < 9e18) return static_cast<uint64_t>(time);
   }
   checker.diagnostics.Report(Code::kE0419, value.range,

@@ -92,6 +92,7 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   ResolveSignatures(checker);
   ResolveBodies(checker);
   ResolveSchedules(checker);
+  ResolveTopologies(checker);
   CheckConstCycles(checker);
   if (!diagnostics.has_errors()) WarnOfGraphsNobodyRuns(checker);
   return std::move(checker.program);

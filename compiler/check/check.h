@@ -23,6 +23,8 @@ struct CheckOptions {
   // What stands behind `using` in every graph of the named file; "program": program order. Empty:
   // what the graphs say.
   std::string schedule;
+  // --topology: the name of one, with its arguments, or a file that declares one. Empty: none.
+  std::string topology;
 };
 
 program::Program Check(syntax::File main, Sources& sources, const CheckOptions& options,

@@ -14,14 +14,11 @@
 
 namespace cgraph::check {
 
-// Declared, but of a kind that is not in the language yet: reported at the declaration only.
-struct Refused {};
-
 // A top-level name of a file.
 struct Symbol {
-  std::variant<Refused, program::ConstId, program::TransportId, program::OpId, program::FnId,
+  std::variant<program::ConstId, program::TransportId, program::OpId, program::FnId,
                program::ActorId, program::PlaceId, program::GraphId,
-               program::ScheduleId>
+               program::ScheduleId, program::TopologyId>
       node;
   Range range;
 };
@@ -71,6 +68,13 @@ struct Checker {
     Module* module = nullptr;          // what its names are looked up in
   };
   ScheduleFlag flag;
+  // --topology: what the flag says, and the file in which its names are looked up.
+  struct TopologyFlag {
+    std::optional<syntax::Using> use;  // nothing: a whole file is named, or there is no flag
+    Module* module = nullptr;          // of its arguments
+    const Module* file = nullptr;      // that the flag names
+  };
+  TopologyFlag topology_flag;
   bool syntax_errors = false;  // then an unknown name may be one that could not be read
 
   Table<program::ConstId, Written<syntax::ConstDecl>> consts;
@@ -83,6 +87,7 @@ struct Checker {
   Table<program::PlaceId, Written<syntax::PlaceDecl>> places;
   Table<program::GraphId, Written<syntax::GraphDecl>> graphs;
   Table<program::ScheduleId, Written<syntax::ScheduleDecl>> schedules;
+  Table<program::TopologyId, Written<syntax::TopologyDecl>> topologies;
 
   // One per declaration that has a body: made with the signature, used again for the body.
   Table<program::OpId, std::unique_ptr<Scope>> op_scopes;
@@ -134,6 +139,9 @@ void ResolveBodies(Checker& checker);
 
 // The rules of schedules, and the graphs that use them.
 void ResolveSchedules(Checker& checker);
+
+// The parts of topologies, and the one that --topology names.
+void ResolveTopologies(Checker& checker);
 
 // A const may not stand in its own value, also not through others.
 void CheckConstCycles(Checker& checker);

@@ -100,10 +100,9 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
-  void Visit(const syntax::TopologyDecl& decl, Range range) {
-    checker_.diagnostics.Report(
-        Code::kE0714, range, "a topology is not in the language yet; `--profile` gives costs");
-    AddName(decl.name, {Refused(), decl.name.range});
+  void Visit(const syntax::TopologyDecl& decl, Range) {
+    const TopologyId id = AddRow(checker_.program.topologies, checker_.topologies, decl);
+    AddName(decl.name, {id, decl.name.range});
   }
 
   // A row with nothing but its name, and where it was written.
@@ -151,12 +150,13 @@ OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& 
 
 void Declare(Checker& checker) {
   for (auto& module : checker.modules) Declarer(checker, *module).Run();
-  if (checker.flag.module == nullptr) return;
-  // The flag is read as if it stood in the named file.
-  Module& flag = *checker.flag.module;
+  // Flags are read as if they stood in the named file.
   const Module& main = *checker.modules[0];
-  flag.names = main.names;
-  flag.imports.insert(flag.imports.end(), main.imports.begin(), main.imports.end());
+  for (Module* flag : {checker.flag.module, checker.topology_flag.module}) {
+    if (flag == nullptr) continue;
+    flag->names = main.names;
+    flag->imports.insert(flag->imports.end(), main.imports.begin(), main.imports.end());
+  }
 }
 
 void FindOperatorOps(Checker& checker) {

@@ -44,6 +44,7 @@ class Loader {
         Add(std::move(main), main_path.string(), main_path.parent_path());
     checker_.tensor = LoadTensor();
     ReadScheduleFlag();
+    ReadTopologyFlag();
     // Modules are added at the end while the loop runs.
     for (size_t i = 0; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
     FindCycles();
@@ -171,6 +172,25 @@ class Loader {
     const Range at{source, 0, 0};
     file.items.push_back({syntax::ImportDecl{{{"std", at}, {"schedules", at}}, {}}, at});
     checker_.flag.module = Add(std::move(file), "--schedule", "");
+  }
+
+  // A whole file, or a text that becomes a file, which imports the library's topologies.
+  void ReadTopologyFlag() {
+    const std::string& text = checker_.options.topology;
+    if (text.empty()) return;
+    Checker::TopologyFlag& flag = checker_.topology_flag;
+    if (llvm::StringRef(text).endswith(".cgraph")) {
+      flag.file = LoadFile(text, text, text, Range());
+      return;
+    }
+    syntax::File file;
+    const SourceId source = checker_.sources.Add("--topology", text);
+    const size_t errors = checker_.diagnostics.errors();
+    flag.use = ParseSchedule(source, file, checker_.diagnostics);
+    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    const Range at{source, 0, 0};
+    file.items.push_back({syntax::ImportDecl{{{"std", at}, {"topologies", at}}, {}}, at});
+    flag.module = Add(std::move(file), "--topology", "");
   }
 
   // Depth first with a stack of our own; an import of a file that is still open closes a circle.

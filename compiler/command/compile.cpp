@@ -66,13 +66,15 @@ bool HasRules(const graph::Module& module) {
   });
 }
 
-ScheduleOptions ScheduleOptionsOf(const CompileOptions& options) {
+ScheduleOptions ScheduleOptionsOf(const CompileOptions& options,
+                                  const std::optional<cost::Topology>& stated) {
   ScheduleOptions made{.overlap = options.overlap};
   if (options.profile) made.profile = &*options.profile;
   if (options.effort) made.search.effort = *options.effort;
   made.search.goal = options.goal;
   made.lanes = options.lanes;
   made.topology = options.topology;
+  if (made.topology == nullptr && stated) made.topology = &*stated;
   made.memory = options.memory;
   return made;
 }
@@ -229,12 +231,17 @@ Compilation Pipeline::Run() {
   const program::Program program = Check(
       std::move(file), sources_, {.import_dirs = options_.import_dirs,
        .library_dir = LibraryDir(),
-       .schedule = options_.schedule},
+       .schedule = options_.schedule,
+       .topology = options_.machine},
       diagnostics_);
   clock_.Done("check");
   if (!diagnostics_.has_errors()) Validate(program);
   if (!Finish(Phase::kProgram, [&](auto& out) { Print(program, out); })) return std::move(result_);
 
+  if (program.topology) {
+    result_.topology =
+        ElaborateTopology(program, {.defines = options_.defines}, diagnostics_);
+  }
   graph::Module module = Elaborate(
       program,
       {.defines = options_.defines, .graphs = options_.graphs, .inflight = options_.inflight},
@@ -255,10 +262,10 @@ Compilation Pipeline::Run() {
       })) {
     return std::move(result_);
   }
-  if (options_.check_only && !HasRules(module)) return std::move(result_);
+  if (options_.check_only && !HasRules(module) && !result_.topology) return std::move(result_);
 
   const std::vector<schedule::Schedule> schedules =
-      ScheduleModule(module, ScheduleOptionsOf(options_), diagnostics_);
+      ScheduleModule(module, ScheduleOptionsOf(options_, result_.topology), diagnostics_);
   clock_.Done("schedule");
   if (options_.check_only) {
     if (diagnostics_.has_errors()) result_.exit_code = kFailure;
@@ -271,7 +278,10 @@ Compilation Pipeline::Run() {
     return std::move(result_);
   }
 
-  result_.plan = Emit(module, schedules, {.sources = &sources_, .compiler = "cgc " CGRAPH_VERSION});
+  result_.plan = Emit(module, schedules,
+                      {.sources = &sources_,
+                       .compiler = "cgc " CGRAPH_VERSION,
+                       .topology = result_.topology ? result_.topology->name : ""});
   clock_.Done("emit");
   Prove();
   if (result_.exit_code == kSuccess) {

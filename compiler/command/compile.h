@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "compiler/graph/rewrite/rewrite.h"
 #include "compiler/schedule/schedule.h"
@@ -49,7 +50,8 @@ struct CompileOptions {
   std::optional<Profile> profile;                   // --profile
   CommLanes lanes = CommLanes::kOne;                // --lanes
   schedule::Goal goal = schedule::Goal::kMakespan;  // of `using auto`
-  const cost::Topology* topology = nullptr;         // null: the assumed one
+  const cost::Topology* topology = nullptr;         // null: what `machine` names
+  std::string machine;                              // --topology; empty: the assumed one
   std::optional<int64_t> memory;                    // of each computing device, in bytes
   std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
   std::optional<Phase> stop_after;
@@ -63,6 +65,7 @@ struct Compilation {
   ExitCode exit_code = kSuccess;
   std::unique_ptr<plan::Plan> plan;  // proved; null when stopped before or not reached
   std::vector<Rewritten> rewritten;  // what rewrites did
+  std::optional<cost::Topology> topology;  // that --topology names
 };
 
 // Diagnostics go to `diagnostics`; what is no diagnostic (an --emit file that cannot be written,

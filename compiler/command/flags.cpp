@@ -9,6 +9,7 @@
 #include "compiler/base/diagnostics/json.h"
 #include "compiler/base/limits.h"
 #include "compiler/base/read_file.h"
+#include "compiler/command/topology_flag.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -83,6 +84,10 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
       ->type_name("NAME(ARGS)");
   command.add_option("--effort", flags.effort, "how long `auto` looks for an order; default: 2000")
       ->type_name("N")->check(CLI::Range(1u, 1'000'000'000u));
+  command.add_option("--topology", flags.topology,
+                     "the machine to schedule for: one of the library or of FILE, with its "
+                     "arguments, or a file that declares one")
+      ->type_name("NAME|FILE");
   command.add_option("--device-map", flags.device_map,
                      "the core of each logical device: gpu[0]=cpu:0,gpu[1]=cpu:1")
       ->type_name("MAP");
@@ -112,6 +117,7 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.inflight = inflight;
   options.schedule = schedule;
   options.effort = effort;
+  options.machine = topology;
   options.time_phases = time_phases;
   options.device_map = device_map;
   if (overlap) options.overlap = true;
@@ -167,13 +173,18 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
 
 plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
                                const OutputFlags& output,
-                               const std::optional<Profile>& profile) {
+                               const std::optional<Profile>& profile,
+                               std::optional<cost::Topology>* topology) {
   if (llvm::StringRef(path).endswith(".cgplan")) {
     Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(path);
     if (!loaded.ok()) return {nullptr, ReportStatus(loaded.status())};
     if (Status status = plan::CheckPlan(**loaded); !status.ok()) {
       return {nullptr,
               ReportStatus({status.code(), fmt::format("{}: {}", path, status.message())})};
+    }
+    if (topology != nullptr && !flags.topology.empty()) {
+      const ExitCode exit_code = ReadTopology(flags, output, **loaded, *topology);
+      if (exit_code != kSuccess) return {nullptr, exit_code};
     }
     return {std::move(*loaded)};
   }
@@ -182,6 +193,7 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
   options->profile = profile;
   // --json belongs to the command's own result.
   Compilation done = CompileAndReport(*options, output, nullptr);
+  if (topology != nullptr) *topology = std::move(done.topology);
   return {std::move(done.plan), done.exit_code};
 }
 

@@ -37,7 +37,7 @@ struct CompileFlags {
   bool overlap = false, no_overlap = false, time_phases = false;
   int64_t inflight = 0;
   std::string stop_after;
-  std::string schedule;
+  std::string schedule, topology;
   std::optional<uint32_t> effort;
   std::vector<std::string> no_rewrite;
   std::string device_map;  // of the plan that is made; empty: a worker for each device
@@ -54,10 +54,12 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
                              llvm::json::OStream* json);
 
 // A plan from a .cgplan, or from anything else by compiling it. Without one, what went wrong has
-// been printed and `exit_code` says which kind it was. `profile` is what its schedule is made by.
+// been printed and `exit_code` says which kind it was. `profile` is what its schedule is made by;
+// `topology` gets the machine that --topology names, if it does.
 plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
                                const OutputFlags& output,
-                               const std::optional<Profile>& profile = std::nullopt);
+                               const std::optional<Profile>& profile = std::nullopt,
+                               std::optional<cost::Topology>* topology = nullptr);
 
 // What is no diagnostic, to standard error: "cgc: error: ...". Each returns its exit code.
 ExitCode ReportStatus(const Status& status);

@@ -45,7 +45,9 @@ Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
 ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
-  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output, *profile);
+  std::optional<cost::Topology> topology;
+  plan::LoadedPlan loaded =
+      LoadOrCompile(flags.file, flags.compile, flags.output, *profile, &topology);
   if (!loaded.plan) return loaded.exit_code;
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return UsageError(graphs.status().message());
@@ -56,7 +58,9 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   for (uint32_t graph : *graphs) {
     const Simulation simulation =
         Simulate(*loaded.plan, graph,
-                 {.profile = *profile ? &**profile : nullptr, .executions = flags.executions});
+                 {.profile = *profile ? &**profile : nullptr,
+                  .topology = topology ? &*topology : nullptr,
+                  .executions = flags.executions});
     if (simulation.hangs()) exit_code = kFailure;
     if (flags.output.json) {
       results.push_back(SimulationJson(*loaded.plan, graph, simulation));
@@ -113,7 +117,9 @@ ExitCode RunViz(const VizFlags& flags) {
   }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
-  plan::LoadedPlan loaded = LoadOrCompile(flags.file, flags.compile, flags.output, *profile);
+  std::optional<cost::Topology> topology;
+  plan::LoadedPlan loaded =
+      LoadOrCompile(flags.file, flags.compile, flags.output, *profile, &topology);
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
   Result<uint32_t> graph = FindGraph(*loaded.plan, name);
@@ -123,6 +129,7 @@ ExitCode RunViz(const VizFlags& flags) {
   DrawOptions options;
   options.what = *ParseDrawing(flags.what);
   options.profile = *profile ? &**profile : nullptr;
+  options.topology = topology ? &*topology : nullptr;
   options.executions = flags.executions;
   options.first_row = flags.from_row;
   options.format = *format;

@@ -9,7 +9,6 @@ namespace {
 
 constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
 
-// amount / rate in picoseconds, rounded up; the largest number where that overflows.
 uint64_t Picoseconds(uint64_t amount, uint64_t per_us) {
   if (per_us == kEndless) return 0;
   const unsigned __int128 ps =
@@ -41,6 +40,10 @@ const Topology& AssumedTopology() {
       .host = {.latency_ps = 10'000'000, .hop_ps = 0, .bytes_per_us = 50'000},
   };
   return kTopology;
+}
+
+uint64_t MovePicoseconds(uint64_t bytes, uint64_t bytes_per_us) {
+  return Picoseconds(bytes, bytes_per_us);
 }
 
 uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes) {

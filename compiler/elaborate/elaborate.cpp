@@ -1,6 +1,7 @@
 #include "compiler/elaborate/elaborate.h"
 
 #include "compiler/base/limits.h"
+#include "compiler/cost/cost.h"
 #include "compiler/elaborate/calls/call_body.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/calls/state.h"
@@ -11,6 +12,7 @@
 #include "compiler/elaborate/ports.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/rules.h"
+#include "compiler/elaborate/topologies/topologies.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/uncalled.h"
 #include "compiler/elaborate/work.h"
@@ -134,12 +136,21 @@ void ElaborateGraph(Work& work, program::GraphId id) {
   work.module.graphs.push_back(std::move(graph));
 }
 
+// Without reports of what -D says: those are made once, with the program.
+void MakeConsts(Work& work) { work.consts.resize(work.program.consts.size()); }
+
 void ElaborateProgram(Work& work) {
   MakePlaces(work);
   if (work.diagnostics.has_errors()) return;
   ElaborateStart(work);
   for (program::GraphId id : SelectGraphs(work)) {
     if (!work.budget.stopped) ElaborateGraph(work, id);
+  }
+  if (work.diagnostics.has_errors()) return;
+  {
+    Work apart(work.program, work.options, work.diagnostics);  // whose devices are no program's
+    MakeConsts(apart);
+    CheckTopologies(apart);
   }
   if (work.diagnostics.has_errors()) return;
   CheckUncalledMethods(work.program, work.options, work.called, work.diagnostics);
@@ -178,6 +189,22 @@ void MakePlaces(Work& work) {
 }
 
 }  // namespace elaboration
+
+std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
+                                                const ElaborateOptions& options,
+                                                Diagnostics& diagnostics) {
+  if (!program.topology) return cost::AssumedTopology();
+  std::optional<cost::Topology> made;
+  llvm::thread worker(llvm::Optional<unsigned>(elaboration::kStackBytes), [&] {
+    elaboration::Work work(program, options, diagnostics);
+    elaboration::MakeConsts(work);
+    const program::TopologyUse& use = *program.topology;
+    made = elaboration::MakeTopology(work, program.topologies[use.topology], use.arguments,
+                                     &use.locals, use.range);
+  });
+  worker.join();
+  return made;
+}
 
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
                         Diagnostics& diagnostics) {

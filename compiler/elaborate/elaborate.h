@@ -8,6 +8,7 @@
 #define CGRAPH_COMPILER_ELABORATE_ELABORATE_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,21 @@
 
 namespace cgraph {
 
+namespace cost {
+struct Topology;
+}
+
 struct ElaborateOptions {
   std::map<std::string, std::string> defines;  // -D NAME=VALUE: consts of the named file
   std::vector<std::string> graphs;             // --graph; empty: all of the named file
   int64_t inflight = 0;                        // --inflight; 0: what the graph says
 };
+
+// The topology that the program was checked with; the assumed one if with none. Nothing where
+// something was reported.
+std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
+                                                const ElaborateOptions& options,
+                                                Diagnostics& diagnostics);
 
 // To be used only when `diagnostics` has no errors afterwards.
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,

@@ -208,7 +208,8 @@ std::unique_ptr<plan::Plan> Emit(const graph::Module& module,
     plan->parameters.back()->name = name;
     plan->parameters.back()->value = value;
   }
-  plan->topology = cost::AssumedTopology().name;
+  plan->topology =
+      options.topology.empty() ? cost::AssumedTopology().name : options.topology;
   EmitDevices(module, *plan);
   EmitActors(module, *plan);
   std::vector<PlanNumbers> numbers = EmitLanes(schedules, *plan);

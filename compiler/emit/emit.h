@@ -20,6 +20,7 @@ namespace cgraph {
 struct EmitOptions {
   const Sources* sources = nullptr;  // sites and the digest speak of these; null: neither
   std::string compiler = "cgc";      // name and version
+  std::string topology;              // by whose costs it was scheduled; empty: the assumed ones
 };
 
 // `schedules` as ScheduleModule() made them: of module.start, then of each of module.graphs.

@@ -70,6 +70,11 @@ void Layout::PutStatement(const Line& line, int indent) {
   const Pieces pieces = line.pieces;
   const int continuation = indent + (line.is_clauses ? kIndent : kContinuation);
   if (!Breaks(pieces) && Fits(pieces, 0)) return PutFlat(pieces, continuation);
+  const Bracket* last = pieces.back().bracket.get();
+  if (last != nullptr && last->open->opens_properties) {
+    PutPieces(pieces.drop_back(), continuation, 2);
+    return PutBroken(*last, continuation);
+  }
   size_t begin = 0;
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (!IsBlock(pieces[i])) continue;

@@ -1,6 +1,5 @@
 #include "compiler/format/tokens.h"
 
-#include <map>
 #include <set>
 #include <utility>
 
@@ -18,8 +17,8 @@ struct Roles {
   std::set<uint32_t> if_exprs;
   std::set<uint32_t> types;       // where what stands in < > begins
   std::set<uint32_t> sorted;      // where the names of sorted calls begin: `by` follows
-  // Of items whose blocks Syntax does not look into: where they begin -> end.
-  std::map<uint32_t, uint32_t> opaque;
+  std::set<uint32_t> properties;  // where the braces of properties begin
+  std::set<uint32_t> indices;     // where the brackets behind a device begin
 
   explicit Roles(const syntax::File& file);
 };
@@ -32,8 +31,13 @@ Roles::Roles(const syntax::File& file) {
     statements.insert(item.range.begin);
     if (const auto* fn = std::get_if<syntax::FnDecl>(&item.node)) generics(fn->generics);
     if (const auto* op = std::get_if<syntax::OpDecl>(&item.node)) generics(op->generics);
-    if (std::holds_alternative<syntax::TopologyDecl>(item.node)) {
-      opaque[item.range.begin] = item.range.end;
+    if (const auto* topology = std::get_if<syntax::TopologyDecl>(&item.node)) {
+      for (const syntax::TopologyPart& part : topology->parts) {
+        statements.insert(part.range.begin);
+        properties.insert(part.properties_range.begin);
+        const bool named = std::holds_alternative<syntax::ResourcePart>(part.node);
+        if (part.indices_range.valid() && !named) indices.insert(part.indices_range.begin);
+      }
     }
     if (const auto* schedule = std::get_if<syntax::ScheduleDecl>(&item.node)) {
       for (const syntax::Rule& rule : schedule->rules) {
@@ -112,12 +116,7 @@ class Maker {
       uint32_t begin = i == 0 && StringRef(text_).startswith("\xef\xbb\xbf") ? 3 : end;
       TakeGap(ReadGap(text_.slice(begin, word.begin)));
       end = word.end;
-      StringRef text = text_.slice(word.begin, word.end);
-      if (text == "{" && open_.empty()) {
-        end = std::max(end, OpaqueEnd(word.begin));
-        text = text_.slice(word.begin, end);
-        while (words_[i + 1].begin < end) ++i;
-      }
+      const StringRef text = text_.slice(word.begin, word.end);
       if (text == ";" && (open_.empty() || open_.back() == "{")) continue;
       if (text == "," && IsSuperfluous(i)) continue;
       if (text == ",") CommentsBehindComma();
@@ -143,12 +142,6 @@ class Maker {
     blank_before_ = blank_before_ || gap.newlines > 1;
   }
 
-  // The end of the item that begins before `at`, when its block stays as it is written.
-  uint32_t OpaqueEnd(uint32_t at) const {
-    const auto next = roles_.opaque.upper_bound(at);
-    return next == roles_.opaque.begin() ? 0 : std::prev(next)->second;
-  }
-
   // A line begins with no comma: what stands before one goes behind it.
   void CommentsBehindComma() {
     std::vector<Comment> after = std::move(tokens_.back().after);
@@ -167,7 +160,7 @@ class Maker {
   // The comma after the last of several: `(a, b,)`. That of `(a,)` makes a tuple.
   bool IsSuperfluous(size_t at) const {
     const StringRef next = text_.slice(words_[at + 1].begin, words_[at + 1].end);
-    return next == "]" || (next == ")" && !commas_.empty() && commas_.back() > 0);
+    return next == "]" || next == "}" || (next == ")" && !commas_.empty() && commas_.back() > 0);
   }
 
   void Add(const syntax::Word& word, StringRef text) {
@@ -185,6 +178,8 @@ class Maker {
     last_begin_ = word.begin;
     const bool after_else = !tokens_.empty() && tokens_.back().Is("else");
     token.begins_statement = roles_.statements.count(word.begin) > 0 && !after_else;
+    token.opens_properties = roles_.properties.count(word.begin) > 0;
+    token.opens_indices = roles_.indices.count(word.begin) > 0;
     token.is_if_expr = text == "if" && roles_.if_exprs.count(word.begin) > 0;
     if (roles_.types.count(word.begin) > 0 && !tokens_.empty() && tokens_.back().Is("<")) {
       tokens_.back().opens_types = true;

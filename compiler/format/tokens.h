@@ -28,6 +28,8 @@ struct Token {
   bool blank_before = false;
   bool begins_statement = false;  // or a member, or an item
   bool is_if_expr = false;
+  bool opens_properties = false;  // a { that stands for no block
+  bool opens_indices = false;     // a [ behind a device, to which it does not belong
   bool is_sign = false;                            // - and * before an operand
   bool opens_types = false, closes_types = false;  // < and > as brackets
 
@@ -36,7 +38,7 @@ struct Token {
   bool EndsOperand() const;
 };
 
-// The block of an item that Syntax does not look into is one token. `;` between statements and
+// `;` between statements and
 // superfluous commas are left out. The last token is the text's end.
 std::vector<Token> MakeTokens(const syntax::File& file, const std::string& text,
                               const std::vector<syntax::Word>& words);

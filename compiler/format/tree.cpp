@@ -63,7 +63,8 @@ class TreeMaker {
     Piece piece;
     if (now().is_if_expr) branches += 2;
     piece.may_break_before = MayBreakBefore(line);
-    const bool opens = now().Is("(") || now().Is("[") || now().opens_types;
+    const bool opens =
+        now().Is("(") || now().Is("[") || now().opens_types || now().opens_properties;
     if (opens || (now().Is("{") && branches > 0)) {
       branches -= now().Is("{");
       piece.bracket = MakeBracket();
@@ -121,7 +122,7 @@ class TreeMaker {
     block->close = &tokens_[at_];
     at_ += !AtEnd();
     const std::vector<Line>& lines = block->elements;
-    const bool of_declarations = keyword == "actor" || keyword == "schedule";
+    const bool of_declarations = keyword == "actor" || keyword == "schedule" || keyword == "topology";
     block->stays_open = lines.size() > 1 || (of_declarations && !lines.empty());
     for (const Line& statement : lines) {
       for (const Piece& piece : statement.pieces) {
@@ -187,6 +188,7 @@ bool SpaceBetween(const Token& left, const Token& right) {
     return false;
   }
   if (left.Is("{") && right.Is("}")) return false;
+  if (right.opens_indices) return true;
   if (right.Is("(") || right.Is("[")) return SpaceBeforeBracket(left);
   if (right.Is(":")) return !left.EndsOperand();
   return true;

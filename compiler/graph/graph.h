@@ -104,6 +104,7 @@ struct Use {
   ValueId value;
   Journey via;
   Range range;
+  DeviceId relay;  // by which it goes; invalid: straight
 };
 
 struct Attribute {

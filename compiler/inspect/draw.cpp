@@ -22,6 +22,7 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
   const bool memory = options.what == Drawing::kMemory;
   const Simulation simulation = Simulate(plan, graph,
                                          {.profile = options.profile,
+                                          .topology = options.topology,
                                           .executions = memory ? 1 : options.executions,
                                           .instants = memory});
   if (simulation.hangs()) {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/plan/plan.h"
@@ -58,6 +59,7 @@ struct DrawOptions {
   Drawing what = Drawing::kSchedule;   // in the viewer: what it shows first
   DrawFormat format = DrawFormat::kSvg;
   const Profile* profile = nullptr;  // of times; null: those that the plan expects
+  const cost::Topology* topology = nullptr;  // as in SimulateOptions
   uint32_t executions = 1;           // in a timeline
   uint32_t first_row = 0;            // of a schedule that is too long for one picture
   SourceLines source;                // told when a reader points at an operation

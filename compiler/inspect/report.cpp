@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/inspect/draw/formats/text.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -43,6 +44,11 @@ std::string StuckText(const std::string& name, const Simulation& simulation) {
   return text;
 }
 
+std::string ResourceText(const Simulation& simulation) {
+  if (simulation.resource.empty()) return "";
+  return fmt::format(", {} {}", simulation.resource, TimeText(simulation.busiest_resource));
+}
+
 }  // namespace
 
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
@@ -51,21 +57,23 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
     return StuckText(name, simulation);
   }
   std::vector<std::vector<std::string>> rows = {
-      {"device", "busy", "transfer", "waiting", "bubble"}};
+      {"device", "busy", "transfer", "waiting", "bubble", "memory"}};
   for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
     const DeviceTimes& times = simulation.devices[device];
     rows.push_back({plan::DeviceName(plan, device), TimeText(times.busy), TimeText(times.transfer),
                     TimeText(times.waiting),
-                    times.busy == 0 ? "-" : Percent(simulation.bubble(device))});
+                    times.busy == 0 ? "-" : Percent(simulation.bubble(device)),
+                    BytesText(simulation.memory[device])});
   }
   return fmt::format("graph {}: {} execution{}\n", name, simulation.executions,
                      simulation.executions == 1 ? "" : "s") +
          Align(rows) +
          fmt::format("makespan     {} (bubble {})\n", TimeText(simulation.makespan),
                      Percent(simulation.bubble())) +
-         fmt::format("lower bound  {} (longest path {}, busiest lane {}): the gap is {}\n",
+         fmt::format("lower bound  {} (longest path {}, busiest lane {}{}): the gap is {}\n",
                      TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
-                     TimeText(simulation.busiest_lane), Percent(simulation.gap()));
+                     TimeText(simulation.busiest_lane), ResourceText(simulation),
+                     Percent(simulation.gap()));
 }
 
 llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
@@ -84,12 +92,17 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
                                          {"busy_ps", times.busy},
                                          {"transfer_ps", times.transfer},
                                          {"waiting_ps", times.waiting},
-                                         {"bubble", simulation.bubble(device)}});
+                                         {"bubble", simulation.bubble(device)},
+                                         {"memory_bytes", simulation.memory[device]}});
   }
   object["makespan_ps"] = simulation.makespan;
   object["lower_bound_ps"] = simulation.lower_bound();
   object["longest_path_ps"] = simulation.longest_path;
   object["busiest_lane_ps"] = simulation.busiest_lane;
+  if (!simulation.resource.empty()) {
+    object["busiest_resource"] = simulation.resource;
+    object["busiest_resource_ps"] = simulation.busiest_resource;
+  }
   object["gap"] = simulation.gap();
   object["bubble"] = simulation.bubble();
   object["devices"] = std::move(devices);

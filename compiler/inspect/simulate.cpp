@@ -5,6 +5,7 @@
 
 #include "compiler/inspect/meetings.h"
 #include "compiler/inspect/simulate/bounds.h"
+#include "compiler/inspect/simulate/contention.h"
 #include "compiler/inspect/simulate/durations.h"
 #include "compiler/inspect/simulate/lane_times.h"
 #include "runtime/plan/print.h"
@@ -82,7 +83,8 @@ uint64_t RoundsFor(const plan::Graph& graph, uint32_t executions) {
 }
 
 void Play(const plan::Graph& graph, const LaneTimes& lane_times,
-          const std::vector<uint64_t>& durations, bool instants, Simulation& simulation) {
+          const std::vector<uint64_t>& durations, const Contention& contention, bool instants,
+          Simulation& simulation) {
   const uint32_t executions = simulation.executions;
   const auto works = [&](uint32_t instruction, uint64_t round) {
     const uint32_t lag = graph.instructions[instruction].lag();
@@ -113,7 +115,60 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
       }
     }
   };
-  lane_times.moments.Play(RoundsFor(graph, executions), weight, see);
+  const uint64_t rounds = RoundsFor(graph, executions);
+  if (contention.holds.empty()) {
+    lane_times.moments.Play(rounds, weight, see);
+  } else {
+    PlayContended(lane_times.moments, contention, rounds, weight, see);
+  }
+}
+
+Contention ContentionOf(const LaneTimes& lane_times, const Movements& movements,
+                        const cost::Topology* topology) {
+  Contention contention;
+  if (topology == nullptr || !topology->machine) return contention;
+  for (const cost::Resource& resource : topology->machine->resources) {
+    contention.tokens.push_back(resource.capacity);
+  }
+  for (const auto& [moment, instruction] : lane_times.holders) {
+    const cost::Movement& movement = movements.at(instruction);
+    contention.holds[moment] = {movement.resources,
+                                std::min(movement.held_ps, lane_times.weights[moment])};
+  }
+  return contention;
+}
+
+// Whatever the order, what goes through a resource takes its time there.
+void BoundByResources(const Contention& contention, const cost::Topology* topology,
+                      Simulation& simulation) {
+  std::vector<uint64_t> held(contention.tokens.size(), 0);
+  for (const auto& [moment, hold] : contention.holds) {
+    for (uint32_t resource : hold.resources) {
+      held[resource] = AddTimes(held[resource], hold.time);
+    }
+  }
+  for (size_t i = 0; i < held.size(); ++i) {
+    const auto all = static_cast<unsigned __int128>(held[i]) * simulation.executions;
+    const auto bound = static_cast<uint64_t>(
+        std::min<unsigned __int128>(all / contention.tokens[i], UINT64_MAX));
+    if (bound <= simulation.busiest_resource) continue;
+    simulation.busiest_resource = bound;
+    simulation.resource = topology->machine->resources[i].name;
+  }
+}
+
+// Arenas of all copies, and the state of the actors there, which is one for all graphs.
+std::vector<uint64_t> MemoryOf(const plan::Plan& plan, const plan::Graph& graph) {
+  std::vector<uint64_t> bytes(plan.devices.size(), 0);
+  for (const plan::Arena& arena : graph.arenas) {
+    if (arena.space() == plan::Space::state) continue;
+    const uint64_t copies = std::max<uint64_t>(arena.copies(), 1);
+    bytes[arena.device()] = AddTimes(bytes[arena.device()], arena.bytes() * copies);
+  }
+  for (const auto& actor : plan.actors) {
+    bytes[actor->device] = AddTimes(bytes[actor->device], actor->state_bytes);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -121,8 +176,14 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
 Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const SimulateOptions& options) {
   const plan::Graph& graph =
       graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
-  const std::vector<uint64_t> durations = Durations(plan, graph, options.profile);
-  LaneTimes lane_times = TimeLanes(plan, graph, durations);
+  std::vector<uint64_t> expected = ExpectedTimes(graph);
+  Movements movements;
+  if (options.topology != nullptr) {
+    movements = ApplyTopology(plan, graph, *options.topology, expected);
+  }
+  const std::vector<uint64_t> durations =
+      Durations(plan, graph, options.profile, std::move(expected));
+  LaneTimes lane_times = TimeLanes(plan, graph, durations, movements);
 
   Simulation simulation;
   simulation.executions = options.executions;
@@ -131,11 +192,14 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
     simulation.stuck = DescribeStuck(plan, graph, stuck);
     return simulation;
   }
-  Play(graph, lane_times, durations, options.instants, simulation);
+  const Contention contention = ContentionOf(lane_times, movements, options.topology);
+  Play(graph, lane_times, durations, contention, options.instants, simulation);
   simulation.devices = TimesOfDevices(plan, graph, simulation);
   const LowerBounds bounds = BoundMakespan(plan, graph, durations, options.executions);
   simulation.longest_path = bounds.longest_path;
   simulation.busiest_lane = bounds.busiest_lane;
+  BoundByResources(contention, options.topology, simulation);
+  simulation.memory = MemoryOf(plan, graph);
   return simulation;
 }
 

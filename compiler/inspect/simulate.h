@@ -1,16 +1,18 @@
 // Simulate: what a plan takes, lane by lane in simulated time, without running it.
 //
 // Every lane runs its list round after round; waits, transfers, capacities, collectives and
-// captured segments hold it up exactly as docs/plan.md says. Beside the makespan stand two lower
-// bounds that no schedule of the same operations on the same lanes can beat, so that everyone sees
+// captured segments hold it up exactly as docs/plan.md says. Beside the makespan stand
+// lower bounds that no schedule of the same operations on the same lanes can beat, so that everyone sees
 // how far this one can be from the best possible. Times are whole picoseconds.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "runtime/plan/plan.h"
 
@@ -18,6 +20,9 @@ namespace cgraph {
 
 struct SimulateOptions {
   const Profile* profile = nullptr;  // null: the times that the plan expects
+  // The machine, where one is stated: its times are those of everything that the profile does not
+  // name, and what its links share is held. Null: what the plan expects.
+  const cost::Topology* topology = nullptr;
   uint32_t executions = 1;           // submitted back to back, all at time 0
   bool instants = false;             // events for instructions that take no time, too
 };
@@ -47,11 +52,16 @@ struct Simulation {
   uint64_t makespan = 0;
   uint64_t longest_path = 0;       // of data and state dependencies
   uint64_t busiest_lane = 0;       // its work, and the least before and after it
+  uint64_t busiest_resource = 0;   // how long what goes through it holds it, over its capacity
+  std::string resource;            // which that is; empty: nothing is shared
   std::vector<DeviceTimes> devices;    // by device of the plan
+  std::vector<uint64_t> memory;        // by device: bytes that the graph's arenas and states take
   std::vector<SimulatedEvent> events;  // by round, then lane, in the lane's order
 
   bool hangs() const { return !stuck.empty(); }
-  uint64_t lower_bound() const { return longest_path > busiest_lane ? longest_path : busiest_lane; }
+  uint64_t lower_bound() const {
+    return std::max({longest_path, busiest_lane, busiest_resource});
+  }
   // makespan / lower_bound - 1: 0 is provably the best; 0 when there is nothing to do.
   double gap() const;
   // Of the makespan, the share in which a device that computes at all does not; over all such

@@ -34,6 +34,7 @@ class ProgramPrinter {
     Collect(program_.actors, items, [this](const Actor& a) { PrintActor(a); });
     Collect(program_.places, items, [this](const Place& p) { PrintPlace(p); });
     Collect(program_.graphs, items, [this](const Graph& g) { PrintGraph(g); });
+    Collect(program_.topologies, items, [this](const Topology& t) { PrintTopology(t); });
     Collect(program_.schedules, items, [this](const Schedule& s) { PrintSchedule(s); });
     std::stable_sort(items.begin(), items.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -128,15 +129,19 @@ class ProgramPrinter {
     }
   }
 
+  std::string IndicesText(const TextPrinter& text, const std::vector<IndexRange>& indices) {
+    std::vector<std::string> texts;
+    for (const IndexRange& index : indices) {
+      texts.push_back(index.name + " in " + text.Text(index.range));
+    }
+    return texts.empty() ? "" : "[" + llvm::join(texts, ", ") + "]";
+  }
+
   void PrintPlace(const Place& place) {
     TextPrinter text(program_, nullptr, &place.locals);
-    std::vector<std::string> indices;
-    for (const Place::Index& index : place.indices) {
-      indices.push_back(index.name + " in " + text.Text(index.range));
-    }
     const std::string actor = place.actor.valid() ? program_.actors[place.actor].name : "<error>";
     out_ << "place " << place.name
-         << (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]") << " = " << actor << "("
+         << IndicesText(text, place.indices) << " = " << actor << "("
          << text.Text(place.arguments) << ") on " << text.Text(place.device) << "\n";
   }
 
@@ -203,6 +208,33 @@ class ProgramPrinter {
       out_ << "  fuse " << name(fusion.first) << " " << name(fusion.second) << "\n";
     }
     if (schedule.memory) out_ << "  memory <= " << text.Text(schedule.memory->bytes) << "\n";
+  }
+
+  void PrintTopology(const Topology& topology) {
+    const TextPrinter text(program_, nullptr, &topology.locals);
+    out_ << "topology " << topology.name << ParametersText(text, topology.parameters) << "\n";
+    for (const TopologyPart& part : topology.parts) {
+      const std::string indices = IndicesText(text, part.indices);
+      if (part.kind == kOfResource) {
+        out_ << "  resource " << part.name << indices;
+      } else {
+        out_ << (part.kind == kOfLink ? "  link " : "  device ") << text.Text(part.device)
+             << (part.to.valid() ? " -> " + text.Text(part.to) : "")
+             << (indices.empty() ? "" : " ") << indices;
+      }
+      if (part.condition.valid()) out_ << " if " << text.Text(part.condition);
+      out_ << "\n";
+      for (const TopologyPart::Property& property : part.properties) {
+        out_ << "    " << TraitsOf(property.property).name << " " << text.Text(property.value)
+             << "\n";
+      }
+      for (const TopologyPart::Hop& hop : part.through) {
+        std::vector<std::string> at;
+        for (ExprId index : hop.indices) at.push_back(text.Text(index));
+        out_ << "    through " << topology.parts[hop.resource].name
+             << (at.empty() ? "" : "[" + llvm::join(at, ", ") + "]") << "\n";
+      }
+    }
   }
 
   void PrintStatements(const TextPrinter& text, const std::vector<StatementId>& ids, int depth) {

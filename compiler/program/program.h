@@ -18,6 +18,7 @@
 #include "compiler/base/ids.h"
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
+#include "compiler/base/topology_property.h"
 #include "compiler/base/transport.h"
 
 namespace cgraph::program {
@@ -44,6 +45,7 @@ CGRAPH_PROGRAM_ID(PlaceId, "place")
 CGRAPH_PROGRAM_ID(GraphId, "graph")
 CGRAPH_PROGRAM_ID(ScheduleId, "schedule")
 CGRAPH_PROGRAM_ID(KindId, "kind")          // of one Schedule
+CGRAPH_PROGRAM_ID(TopologyId, "topology")
 #undef CGRAPH_PROGRAM_ID
 
 // ---- types --------------------------------------------------------------------------------------
@@ -352,14 +354,14 @@ struct Actor {
   std::vector<MethodId> methods;
   Range range;
 };
-struct Place {
-  struct Index {
-    std::string name;
-    LocalId local;
-    ExprId range;  // a..b
-  };
+struct IndexRange {  // i in a..b
   std::string name;
-  std::vector<Index> indices;
+  LocalId local;
+  ExprId range;
+};
+struct Place {
+  std::string name;
+  std::vector<IndexRange> indices;
   Table<LocalId, Local> locals;  // the indices, then what comprehensions bind
   ActorId actor;
   std::vector<Argument> arguments;
@@ -433,6 +435,46 @@ struct Using {
   Range range;
 };
 
+// ---- topologies ---------------------------------------------------------------------------------
+
+// Devices, resources or links: one for each combination of the indices, of links those for which
+// the condition holds.
+struct TopologyPart {
+  TopologyParts kind;
+  std::string name;        // of resources
+  ExprId device;           // of devices; of links: from
+  ExprId to;               // of links
+  std::vector<IndexRange> indices;
+  ExprId condition;        // of links; may be invalid
+  struct Property {
+    TopologyProperty property;
+    ExprId value;          // bytes, bytes in a second, picoseconds, operations in a second
+    Range range;
+  };
+  std::vector<Property> properties;  // each once; without `through`
+  struct Hop {             // through: root[i / 2]
+    size_t resource;       // into the topology's parts
+    std::vector<ExprId> indices;
+    Range range;
+  };
+  std::vector<Hop> through;
+  Range range;
+};
+struct Topology {
+  std::string name;
+  std::vector<Parameter> parameters;
+  Table<LocalId, Local> locals;  // the parameters, then each part's indices
+  std::vector<TopologyPart> parts;
+  Range range;
+};
+// --topology dgx1v, --topology "pod(4)"
+struct TopologyUse {
+  TopologyId topology;
+  std::vector<Argument> arguments;
+  Table<LocalId, Local> locals;  // of comprehensions in the arguments
+  Range range;
+};
+
 struct Graph {
   std::string name;
   Signature signature;
@@ -460,6 +502,8 @@ struct Program {
   Table<PlaceId, Place> places;
   Table<GraphId, Graph> graphs;
   Table<ScheduleId, Schedule> schedules;
+  Table<TopologyId, Topology> topologies;
+  std::optional<TopologyUse> topology;  // that a flag asks for
 
   // What operators mean on tensors: `+` is the op that std.tensor declares as `add`. Always there,
   // whether or not the file imports std.tensor.

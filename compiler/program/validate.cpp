@@ -53,6 +53,11 @@ class Validator {
       if (graph.use) ValidateUsing(*graph.use);
     }
     for (const Schedule& schedule : program_.schedules) ValidateSchedule(schedule);
+    for (const Topology& topology : program_.topologies) ValidateTopology(topology);
+    if (program_.topology) {
+      PROGRAM_CHECK(program_.topologies.Contains(program_.topology->topology), "no such topology");
+      Walk(Context{nullptr, &program_.topology->locals, ActorId()}, program_.topology->arguments);
+    }
     for (const auto& [op, id] : program_.operator_ops) {
       PROGRAM_CHECK(program_.ops.Contains(id), std::string("no op for operator ") + Spelling(op));
     }
@@ -100,7 +105,7 @@ class Validator {
   void ValidatePlace(const Place& place) {
     Context context{nullptr, &place.locals, ActorId()};
     PROGRAM_CHECK(program_.actors.Contains(place.actor), place.name + " is of no actor");
-    for (const Place::Index& index : place.indices) {
+    for (const IndexRange& index : place.indices) {
       UseLocal(context, index.local);
       Walk(context, index.range);
     }
@@ -134,6 +139,31 @@ class Validator {
       UseKind(schedule, fusion.second);
     }
     if (schedule.memory) Walk(context, schedule.memory->bytes);
+  }
+
+  void ValidateTopology(const Topology& topology) {
+    const Context context{nullptr, &topology.locals, ActorId()};
+    ValidateParameters(context, topology.parameters);
+    for (const TopologyPart& part : topology.parts) {
+      PROGRAM_CHECK((part.kind == kOfResource) == !part.device.valid(), "a part that is nothing");
+      PROGRAM_CHECK((part.kind == kOfLink) == part.to.valid(), "a link without an end");
+      for (const IndexRange& index : part.indices) {
+        UseLocal(context, index.local);
+        Walk(context, index.range);
+      }
+      OptionalExpr(context, part.device);
+      OptionalExpr(context, part.to);
+      OptionalExpr(context, part.condition);
+      for (const TopologyPart::Property& property : part.properties) {
+        Walk(context, property.value);
+      }
+      for (const TopologyPart::Hop& hop : part.through) {
+        PROGRAM_CHECK(hop.resource < topology.parts.size() &&
+                          topology.parts[hop.resource].kind == kOfResource,
+                      "a way through what is no resource");
+        for (ExprId index : hop.indices) Walk(context, index);
+      }
+    }
   }
 
   void UseKind(const Schedule& schedule, KindId kind) {

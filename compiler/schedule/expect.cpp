@@ -1,5 +1,5 @@
-// Expect: how long each step is expected to take, by the cost model.
-#include "compiler/cost/cost.h"
+// Expect: how long each step is expected to take, and what it holds meanwhile, by the cost model.
+#include "compiler/cost/costs.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
@@ -7,82 +7,91 @@ namespace {
 
 class Expectation {
  public:
-  Expectation(const graph::Module& module, const graph::Graph& graph,
-              const cost::Topology& topology, const Schedule& schedule)
-      : module_(module), graph_(graph), topology_(topology), schedule_(schedule) {}
+  Expectation(const graph::Module& module, const graph::Graph& graph, cost::Costs& costs,
+              Schedule& schedule)
+      : module_(module), graph_(graph), costs_(costs), schedule_(schedule) {}
 
-  uint64_t Of(const Step& step) const {
+  void Set(Step& step) {
     switch (step.kind) {
-      case Step::kCall: case Step::kLoad: return OfOp(step);
-      case Step::kCopy: return OfCopy(step);
-      case Step::kTransfer: return OfTransfer(step);
-      case Step::kCollective: return OfCollective(step);
-      case Step::kTake: case Step::kGive: return 0;
+      case Step::kCall: case Step::kLoad: step.expected_ps = OfOp(step); break;
+      case Step::kCopy: Set(step, OfCopy(step)); break;
+      case Step::kTransfer: Set(step, OfTransfer(step)); break;
+      case Step::kCollective: Set(step, OfCollective(step)); break;
+      case Step::kTake: case Step::kGive: break;
     }
-    return 0;
   }
 
  private:
-  bool IsGpu(LaneId lane) const {
-    return module_.devices[schedule_.lanes[lane].device].kind == graph::DeviceKind::kGpu;
+  static void Set(Step& step, cost::Movement movement) {
+    step.expected_ps = movement.ps;
+    step.held_ps = movement.held_ps;
+    step.holds = std::move(movement.resources);
+  }
+  cost::DeviceKey KeyOf(graph::DeviceId id) const { return DeviceKeyOf(module_.devices[id]); }
+  cost::DeviceKey KeyOf(LaneId lane) const { return KeyOf(schedule_.lanes[lane].device); }
+  cost::DeviceKey KeyOf(ReplicaId replica) const {
+    return KeyOf(schedule_.buffers[schedule_.replicas[replica].buffer].device);
   }
   int64_t Bytes(ReplicaId replica) const {
     return graph_.values[schedule_.replicas[replica].value].type.bytes();
-  }
-  graph::DeviceId DeviceOf(ReplicaId replica) const {
-    return schedule_.buffers[schedule_.replicas[replica].buffer].device;
-  }
-  const cost::LinkRates& LinkOf(Transport transport) const {
-    return transport == Transport::kNccl ? topology_.nccl : topology_.shm;
   }
 
   // A collective that the caller computes goes once over all that it reads and writes.
   uint64_t OfOp(const Step& step) const {
     const graph::Op& op = graph_.ops[step.op];
     if (!op.collective) {
-      return cost::KernelPicoseconds(IsGpu(step.lane) ? topology_.gpu : topology_.cpu, op.flops,
-                                     op.bytes);
+      const DType dtype =
+          op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
+      return costs_.Kernel(KeyOf(step.lane), op.flops, op.bytes, dtype);
     }
     int64_t bytes = 0;
     for (ReplicaId input : step.inputs) bytes += Bytes(input);
     for (ReplicaId output : step.outputs) bytes += Bytes(output);
-    return cost::KernelPicoseconds(topology_.cpu, 0, bytes);
+    return costs_.Kernel(cost::DeviceKey(), 0, bytes, DType::kF32);
   }
 
-  uint64_t OfCopy(const Step& step) const {
-    const int64_t bytes = Bytes(step.inputs[0]);
-    if (!IsGpu(step.lane)) return cost::TransferPicoseconds(topology_.local_copy, bytes);
-    if (DeviceOf(step.inputs[0]) == DeviceOf(step.outputs[0])) {
-      return cost::KernelPicoseconds(topology_.gpu, 0, 2 * bytes);
-    }
-    return cost::TransferPicoseconds(topology_.host, bytes);
+  cost::Movement OfCopy(const Step& step) const {
+    return costs_.Copy(KeyOf(step.lane), KeyOf(step.inputs[0]), KeyOf(step.outputs[0]),
+                       Bytes(step.inputs[0]));
   }
 
-  uint64_t OfTransfer(const Step& step) const {
+  cost::Movement OfTransfer(const Step& step) const {
+    const bool nccl = schedule_.channels[step.channel].transport == Transport::kNccl;
     int64_t bytes = 0;
     for (ReplicaId input : step.inputs) bytes += Bytes(input);
-    return cost::TransferPicoseconds(LinkOf(schedule_.channels[step.channel].transport), bytes);
+    return costs_.Message(KeyOf(step.lane), KeyOf(step.to_lane), nccl, bytes);
   }
 
-  uint64_t OfCollective(const Step& step) const {
+  cost::Movement OfCollective(const Step& step) const {
     const graph::Collective& collective = *graph_.ops[step.op].collective;
     int64_t bytes = 0;  // what one gives
     for (ReplicaId input : step.parts[collective.root].inputs) bytes += Bytes(input);
-    return cost::CollectivePicoseconds(LinkOf(step.by), collective.kind, step.parts.size(), bytes);
+    std::vector<cost::DeviceKey> participants;
+    for (graph::DeviceId device : collective.participants) participants.push_back(KeyOf(device));
+    return costs_.Collective(collective.kind, participants, step.by == Transport::kNccl, bytes);
   }
 
   const graph::Module& module_;
   const graph::Graph& graph_;
-  const cost::Topology& topology_;
-  const Schedule& schedule_;
+  cost::Costs& costs_;
+  Schedule& schedule_;
 };
 
 }  // namespace
 
-void Expect(const graph::Module& module, const graph::Graph& graph,
-            const cost::Topology& topology, Schedule& schedule) {
-  const Expectation expectation(module, graph, topology, schedule);
-  for (Step& step : schedule.steps) step.expected_ps = expectation.Of(step);
+cost::DeviceKey DeviceKeyOf(const graph::Device& device) {
+  switch (device.kind) {
+    case graph::DeviceKind::kCaller: return {};
+    case graph::DeviceKind::kCpu: return {cost::DeviceKey::kCpu, device.node, device.index};
+    case graph::DeviceKind::kGpu: return {cost::DeviceKey::kGpu, device.node, device.index};
+  }
+  return {};
+}
+
+void Expect(const graph::Module& module, const graph::Graph& graph, cost::Costs& costs,
+            Schedule& schedule) {
+  Expectation expectation(module, graph, costs, schedule);
+  for (Step& step : schedule.steps) expectation.Set(step);
 }
 
 }  // namespace cgraph::schedule

@@ -5,6 +5,7 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/cost/profile.h"
 #include "compiler/graph/graph.h"
+#include "compiler/cost/costs.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/arrange/search.h"
 
@@ -15,9 +16,15 @@ namespace cgraph::schedule {
 void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
            Schedule& schedule);
 
-// Says how long each step is expected to take.
-void Expect(const graph::Module& module, const graph::Graph& graph,
-            const cost::Topology& topology, Schedule& schedule);
+cost::DeviceKey DeviceKeyOf(const graph::Device& device);
+
+// Reports devices that a stated machine does not have, and those that it does not connect.
+void CheckMachine(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
+                  cost::Costs& costs, Diagnostics& diagnostics);
+
+// Says how long each step is expected to take, and which shared resources it holds.
+void Expect(const graph::Module& module, const graph::Graph& graph, cost::Costs& costs,
+            Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);

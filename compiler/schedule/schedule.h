@@ -114,6 +114,8 @@ struct Step {
   // Extents that it reads besides: on the device of `lane`; on that of `to_lane`.
   std::vector<ReplicaId> extents, to_extents;
   uint64_t expected_ps = 0;
+  uint64_t held_ps = 0;         // so long, from its start, it holds these resources of the machine
+  std::vector<uint32_t> holds;
 
   // Where program order puts it: after which call (0: at the start; i + 1: after call i), extents
   // before values before gives, in order of the first consumer, hop by hop.

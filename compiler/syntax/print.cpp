@@ -114,10 +114,7 @@ class Printer {
   void PrintItem(const PlaceDecl& node) {
     Line("place " + node.name.text);
     In([&] {
-      for (const PlaceDecl::Index& index : node.indices) {
-        Line("index " + index.name.text);
-        Part("", index.range);
-      }
+      Indices(node.indices);
     });
     Part("actor", node.actor);
     Part("on", node.device);
@@ -170,7 +167,38 @@ class Printer {
     Line("memory");
     Part("<=", rule.bytes);
   }
-  void PrintItem(const TopologyDecl& node) { Line("topology " + node.name.text); }
+  void PrintItem(const TopologyDecl& node) {
+    Line("topology " + node.name.text);
+    In([&] {
+      Parameters(node.parameters);
+      for (const TopologyPart& part : node.parts) {
+        std::visit([&](const auto& kind) { PrintPart(kind); }, part.node);
+        In([&] {
+          Indices(part.indices);
+          for (const Property& property : part.properties) {
+            Labelled(property.name.text + ":", property.value);
+          }
+        });
+      }
+    });
+  }
+  void PrintPart(const DevicePart& part) {
+    Line("device");
+    Part("", part.device);
+  }
+  void PrintPart(const ResourcePart& part) { Line("resource " + part.name.text); }
+  void PrintPart(const LinkPart& part) {
+    Line("link");
+    Part("", part.from);
+    Part("->", part.to);
+    Part("if", part.condition);
+  }
+  void Indices(const std::vector<Index>& indices) {
+    for (const Index& index : indices) {
+      Line("index " + index.name.text);
+      Part("", index.range);
+    }
+  }
 
   void Generics(const std::vector<Generic>& generics) {
     for (const Generic& generic : generics) {

@@ -274,11 +274,11 @@ struct ActorDecl {
   std::vector<StateDecl> states;
   std::vector<MethodDecl> methods;
 };
+struct Index {  // i in 0..8
+  Name name;
+  ExprId range;
+};
 struct PlaceDecl {
-  struct Index {
-    Name name;
-    ExprId range;
-  };
   Name name;
   std::vector<Index> indices;
   ExprId actor;   // a call: Stage(i)
@@ -337,9 +337,33 @@ struct GraphDecl {
   std::vector<Using> usings;  // at most one is right
   std::vector<StatementId> body;
 };
-// topology blocks are parsed so that they can be refused by name; their items come later.
+// The parts of a topology, each of which may be many, by its indices.
+struct DevicePart {  // device gpu[i] [i in 0..8] { ... }
+  ExprId device;
+};
+struct ResourcePart {  // resource root[i in 0..4] { ... }
+  Name name;
+};
+struct LinkPart {  // link gpu[i] -> gpu[j] [i in 0..8, j in 0..8] if linked(i, j) { ... }
+  ExprId from, to;
+  ExprId condition;  // may be invalid
+};
+struct Property {  // bandwidth: 12GB/s
+  Name name;
+  ExprId value;
+};
+struct TopologyPart {
+  std::variant<DevicePart, ResourcePart, LinkPart> node;
+  std::vector<Index> indices;
+  Range indices_range;        // of their brackets; invalid: none
+  std::vector<Property> properties;
+  Range properties_range;     // of their braces
+  Range range;
+};
 struct TopologyDecl {
   Name name;
+  std::vector<Parameter> parameters;
+  std::vector<TopologyPart> parts;
 };
 
 struct Item {

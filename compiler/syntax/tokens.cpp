@@ -176,6 +176,12 @@ bool StartsRule(const Lexemes& lexemes, size_t at) {
   }
 }
 
+bool StartsPart(const Lexemes& lexemes, size_t at) {
+  const size_t type = lexemes[at].type;
+  const bool word = type == Lexer::DEVICE || type == Lexer::RESOURCE || type == Lexer::LINK;
+  return word && at + 1 < lexemes.size() && IsName(lexemes[at + 1].type);
+}
+
 void TokenWindow::Forget() {
   made_.clear();
   base_ = index_ == 0 ? 0 : index_ - 1;

@@ -46,6 +46,7 @@ const char* FixedSpelling(size_t type);  // of a keyword or an operator; else nu
 bool StartsDeclaration(const Lexemes& lexemes, size_t at);
 bool StartsMember(const Lexemes& lexemes, size_t at);
 bool StartsRule(const Lexemes& lexemes, size_t at);
+bool StartsPart(const Lexemes& lexemes, size_t at);  // of a topology
 
 // The view that ANTLR's parser gets.
 class TokenWindow : public antlr4::TokenStream {

@@ -133,7 +133,7 @@ class Validator {
     parent_ = actor;
   }
   void Roots(const PlaceDecl& node) {
-    for (const PlaceDecl::Index& index : node.indices) (*this)(index.range);
+    for (const Index& index : node.indices) (*this)(index.range);
     (*this)(node.actor);
     (*this)(node.device);
   }
@@ -160,7 +160,24 @@ class Validator {
     }
     parent_ = schedule;
   }
-  void Roots(const TopologyDecl&) {}
+  void Roots(const TopologyDecl& node) {
+    Signature(node.parameters, {});
+    const Range topology = parent_;
+    for (const TopologyPart& part : node.parts) {
+      CheckRange(part.range, topology);
+      CheckRange(part.properties_range, part.range);
+      parent_ = part.range;
+      if (const auto* device = std::get_if<DevicePart>(&part.node)) (*this)(device->device);
+      if (const auto* link = std::get_if<LinkPart>(&part.node)) {
+        (*this)(link->from);
+        (*this)(link->to);
+        Maybe(link->condition);
+      }
+      for (const Index& index : part.indices) (*this)(index.range);
+      for (const Property& property : part.properties) (*this)(property.value);
+    }
+    parent_ = topology;
+  }
 
   const File& file_;
   std::vector<bool> seen_exprs_, seen_types_, seen_statements_;

@@ -24,7 +24,7 @@ WITHOUT_EXAMPLE = {
     "E0102": "a file of more than 64 MiB", "E0103": "a file that is not UTF-8",
     "E0104": "4 million tokens", "E0105": "200 brackets in each other", "E0106": "100 errors",
     "E0307": "two imported files", "E0317": "a damaged library",
-    **{f"E07{i}": "not in the language yet" for i in range(14, 16)},
+    **{f"E07{i}": "not in the language yet" for i in range(15, 16)},
 }
 
 

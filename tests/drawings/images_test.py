@@ -33,9 +33,15 @@ PICTURES = [
     ("pipeline_1f1b", "graph", None),
     ("pipeline_1f1b", "timeline", None),
     ("all_reduce_three_ways", "graph", None),
+    ("costs/copies", "timeline", "all"),
     ("ping_pong_devices", "transports", "through_host"),
     *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
+FLAGS = {
+    "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
+    "costs/copies": ["--topology", "examples/costs/box.cgraph", "--profile",
+                     "examples/costs/copies.json"],
+}
 LAID_OUT = ("graph", "schedule", "transports")
 DIGEST = re.compile(r"<!-- made of ([0-9a-f]{64}) -->")
 
@@ -44,7 +50,7 @@ def draw(cgc, example, what, graph, form):
     command = [str(cgc), "viz", "-q", f"examples/{example}.cgraph", "--what", what, "--format",
                form]
     command += ["--graph", graph] if graph else []
-    command += ["--no-rewrite"] if example == "all_reduce_three_ways" else []  # as it is written
+    command += FLAGS.get(example, [])
     if example.startswith("pipeline/"):
         times = "times_whole" if example.removeprefix("pipeline/") in WHOLE else "times"
         command += ["--profile", f"examples/pipeline/{times}.json"]

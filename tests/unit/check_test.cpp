@@ -496,8 +496,9 @@ graph g(x: f32) -> f32 {
   return x via nccl(lanes: "edge")
 //^ E0430 options of a transport
 }
-topology t() { }
-//^ E0714
+topology t() { device gpu[0] { memory: 3 } link gpu[0] -> gpu[1] { } }
+//^ E0432 `memory`
+//^ E0431 `bandwidth`
 fn f(x: bytes[<= 4], y: opaque) { }
 //^ E0715)",
     R"(transport fast = nccl(lanes: "edge")

@@ -338,11 +338,15 @@ TEST_CASE("graphs and their attributes") {
         "          y: name x\n");
 }
 
-TEST_CASE("a topology is kept by name, for the check to refuse") {
+TEST_CASE("a topology parses as it is written") {
   const Parsed parsed(test::ReadText(std::string(CGRAPH_SOURCE_DIR) +
                                      "/tests/syntax/topology_dgx1v.cgraph"));
   CHECK(parsed.diagnostics.errors() == 0);
   CHECK(parsed.dump().find("topology dgx1v") != std::string::npos);
+  CHECK(parsed.dump().find("    resource root\n"
+                           "      index i\n"
+                           "        chain\n") != std::string::npos);
+  CHECK(parsed.dump().find("bandwidth: quantity 12 GB/s") != std::string::npos);
 }
 
 TEST_CASE("traps.cgraph parses as its comments say") {

@@ -17,6 +17,7 @@ constexpr Example kExamples[] = {
 #include "compiler/base/diagnostics/examples/names.def"
 #include "compiler/base/diagnostics/examples/schedules.def"
 #include "compiler/base/diagnostics/examples/syntax.def"
+#include "compiler/base/diagnostics/examples/topologies.def"
 #undef EXAMPLE
 };
 

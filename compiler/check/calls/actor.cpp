@@ -25,7 +25,6 @@ std::optional<ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee) {
   }
   if (found.symbol) {
     if (const auto* actor = std::get_if<ActorId>(&found.symbol->node)) return *actor;
-    if (std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
   }
   if (found.reported || (!found.symbol && scope.checker.syntax_errors)) return std::nullopt;
   std::vector<std::string> actors;

@@ -90,10 +90,6 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
   if (const auto* graph = std::get_if<GraphId>(&symbol.node)) {
     return ResolveGraphCall(scope, node, *graph, name_range, range);
   }
-  if (std::holds_alternative<Refused>(symbol.node)) {
-    ResolveArguments(scope, node.arguments);
-    return scope.Poison(range);
-  }
   const char* what = "a const";
   std::string mend;
   if (std::holds_alternative<ActorId>(symbol.node)) {
@@ -105,6 +101,12 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
   } else if (std::holds_alternative<TransportId>(symbol.node)) {
     what = "a transport";
     mend = "; it stands after `via`";
+  } else if (std::holds_alternative<ScheduleId>(symbol.node)) {
+    what = "a schedule";
+    mend = "; it stands after `using`";
+  } else if (std::holds_alternative<TopologyId>(symbol.node)) {
+    what = "a topology";
+    mend = "; `--topology` names it";
   }
   scope
       .Report(Code::kE0306, name_range,

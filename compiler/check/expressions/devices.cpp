@@ -4,14 +4,30 @@
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
 
 using namespace program;
 
+namespace {
+
+// Whether the name is a value's, or a declaration's other than a topology's, which is no value.
+bool HasOtherMeaning(const Module& module, const std::string& name) {
+  const auto means = [&](const Module& in) {
+    const auto found = in.names.find(name);
+    return found != in.names.end() && !std::holds_alternative<TopologyId>(found->second.node);
+  };
+  return means(module) || llvm::any_of(module.imports, [&](const Import& import) {
+           return import.unqualified && means(*import.module);
+         });
+}
+
+}  // namespace
+
 bool IsDeviceWord(const Scope& scope, const std::string& name) {
   return (name == "cpu" || name == "gpu" || name == "node") && !IsOwnName(scope, name) &&
-         !HasName(scope.module, name);
+         !HasOtherMeaning(scope.module, name);
 }
 
 std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, Range range) {

@@ -24,10 +24,16 @@ Value Visit(Scope& scope, const syntax::NameExpr& node, Range range) {
   return ResolveName(scope, node.name, range);
 }
 
-Value Visit(Scope& scope, const syntax::QuantityLiteral&, Range range) {
-  scope.Report(Code::kE0425, range,
-               "a number with a unit can stand in a graph's `timeout` and in a schedule's "
-               "`memory <=` only");
+Value Visit(Scope& scope, const syntax::QuantityLiteral& node, Range range) {
+  const UnitTraits* unit = FindUnit(node.unit);
+  if (scope.unit && unit != nullptr && unit->unit == *scope.unit) {
+    return scope.Make(FloatLiteral{node.value * unit->factor}, range, Static::Of(Static::kFloat));
+  }
+  if (!scope.unit) {  // else said of the property as a whole
+    scope.Report(Code::kE0425, range,
+                 "a number with a unit can stand in a graph's `timeout`, in a schedule's "
+                 "`memory <=` and in the properties of a topology only");
+  }
   return scope.Poison(range);
 }
 

@@ -63,15 +63,13 @@ Value ResolveCondition(Scope& scope, syntax::ExprId id) {
 }
 
 Value ResolveBytes(Scope& scope, syntax::ExprId id, const char* what) {
-  constexpr std::pair<const char*, double> kUnits[] = {
-      {"B", 1},      {"KB", 1e3},           {"MB", 1e6},  {"GB", 1e9},
-      {"KiB", 1024}, {"MiB", 1024 * 1024}, {"GiB", 1024 * 1024 * 1024}};
   const syntax::Expr& expr = scope.Written(id);
   const auto* quantity = std::get_if<syntax::QuantityLiteral>(&expr.node);
   if (quantity == nullptr) return ResolveInt(scope, id, what);
-  for (const auto& [unit, bytes] : kUnits) {
-    if (quantity->unit != unit || quantity->value * bytes >= 9e18) continue;
-    const auto value = static_cast<int64_t>(quantity->value * bytes);
+  const UnitTraits* unit = FindUnit(quantity->unit);
+  const bool is_bytes = unit != nullptr && unit->unit == PropertyUnit::kBytes;
+  if (is_bytes && quantity->value * unit->factor < 9e18) {
+    const auto value = static_cast<int64_t>(quantity->value * unit->factor);
     return scope.Make(IntLiteral{value}, expr.range, Static::Of(Static::kInt));
   }
   scope.Report(Code::kE0425, expr.range,

@@ -36,7 +36,6 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
   if (found.symbol) {
     const auto* declared = std::get_if<TransportId>(&found.symbol->node);
     if (declared) return Route{scope.program.transports[*declared].base, *declared, expr.range};
-    if (std::holds_alternative<Refused>(found.symbol->node)) return std::nullopt;
   }
   for (const NamedTransport& transport : scope.program.transports)
     candidates.push_back(transport.name);

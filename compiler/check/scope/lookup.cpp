@@ -147,10 +147,10 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
     type.indices = static_cast<int>(place.indices.size());
     return scope.Make(PlaceRef{*id}, range, type);
   }
-  if (std::holds_alternative<Refused>(symbol.node)) return scope.Poison(range);
   const char* kind = std::holds_alternative<ActorId>(symbol.node)       ? "an actor"
                      : std::holds_alternative<GraphId>(symbol.node)     ? "a graph"
                      : std::holds_alternative<ScheduleId>(symbol.node)  ? "a schedule"
+                     : std::holds_alternative<TopologyId>(symbol.node)  ? "a topology"
                      : std::holds_alternative<OpId>(symbol.node)        ? "an op"
                      : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
                                                                         : "a fn";

@@ -20,7 +20,7 @@
 namespace cgraph::check {
 
 // Where an expression stands: this decides what it may do.
-enum class Site : uint8_t { kConst, kOp, kActor, kPlace, kFn, kMethod, kGraph, kSchedule };
+enum class Site : uint8_t { kConst, kOp, kActor, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology };
 
 // What a type is written for: this decides which names its dimensions may bring.
 enum class TypeRole : uint8_t { kParameter, kResult, kState, kHint, kArgument, kConst };
@@ -55,6 +55,7 @@ struct Scope {
   // Where names that nothing declares are variables of the calls that a schedule is about: each is
   // declared where it first stands, and added here.
   std::vector<program::LocalId>* call_variables = nullptr;
+  std::optional<PropertyUnit> unit;  // where numbers with a unit may stand, and of which kind
   const std::vector<syntax::StatementId>* body = nullptr;  // for names that stand further down
 
   const syntax::Expr& Written(syntax::ExprId id) const { return module.file.exprs[id]; }

@@ -102,7 +102,7 @@ void CreatePlace(Work& work, program::PlaceId id) {
   Frame frame(place.name, nullptr, &place.locals);
   PlaceTable& table = work.places.tables[id];
   int64_t count = 1;
-  for (const program::Place::Index& index : place.indices) {
+  for (const program::IndexRange& index : place.indices) {
     Range range = work.program.exprs[index.range].range;
     Value value = Evaluate(work, index.range, frame);
     IntRange bounds;

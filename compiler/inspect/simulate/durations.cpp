@@ -33,18 +33,25 @@ std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph
   return {names.begin(), names.end()};
 }
 
+std::vector<uint64_t> ExpectedTimes(const plan::Graph& graph) {
+  std::vector<uint64_t> expected;
+  for (const plan::Instruction& instruction : graph.instructions) {
+    const bool waits = instruction.kind() == plan::Kind::signal ||
+                       instruction.kind() == plan::Kind::wait;
+    expected.push_back(waits ? 0 : instruction.expected());
+  }
+  return expected;
+}
+
 std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
-                                const Profile* profile) {
-  std::vector<uint64_t> durations(graph.instructions.size(), 0);
+                                const Profile* profile, std::vector<uint64_t> expected) {
+  std::vector<uint64_t> durations = std::move(expected);
+  if (profile == nullptr) return durations;
   std::vector<bool> begun(graph.calls.size(), false);
   for (const plan::Range& program : graph.programs) {
     for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
       const plan::Instruction& instruction = graph.instructions[i];
       if (instruction.kind() == plan::Kind::signal || instruction.kind() == plan::Kind::wait) {
-        continue;
-      }
-      durations[i] = instruction.expected();
-      if (profile == nullptr) {
         continue;
       }
       if (profile->default_ps) {

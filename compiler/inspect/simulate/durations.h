@@ -15,9 +15,11 @@
 
 namespace cgraph {
 
-// In picoseconds, by instruction; signals and waits take none. `profile` may be null.
+// What the plan expects, in picoseconds, by instruction; signals and waits take none.
+std::vector<uint64_t> ExpectedTimes(const plan::Graph& graph);
+// `expected`, but for what a profile says more of; `profile` may be null.
 std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
-                                const Profile* profile);
+                                const Profile* profile, std::vector<uint64_t> expected);
 
 // The names under which a profile can give a time for a call of the graph.
 std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph& graph);

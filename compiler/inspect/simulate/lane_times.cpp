@@ -9,8 +9,9 @@ namespace {
 
 class Builder {
  public:
-  Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations)
-      : plan_(plan), graph_(graph), durations_(durations) {}
+  Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations,
+          const Movements& movements)
+      : plan_(plan), graph_(graph), durations_(durations), movements_(movements) {}
 
   LaneTimes Build() {
     AddInstructions();
@@ -39,12 +40,17 @@ class Builder {
     times_.moments.AddEdge(from, to, distance);
   }
 
+  void Hold(uint32_t moment, uint32_t instruction) {
+    if (movements_.count(instruction) != 0) times_.holders[moment] = instruction;
+  }
+
   void AddInstructions() {
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       const bool meets = graph_.instructions[i].kind() == plan::Kind::comm;
       AddMoment(0);
       AddMoment(meets ? 0 : durations_[i], i);
       AddEdge(Start(i), End(i));
+      if (!meets) Hold(End(i), i);
     }
   }
 
@@ -114,6 +120,7 @@ class Builder {
         taken[j] = AddMoment(durations_[receive]);
         AddEdge(put[j], taken[j]);
       }
+      Hold(put[j], send);
       AddEdge(Start(send), put[j]);
       AddEdge(Start(receive), taken[j]);
       AddEdge(put[j], End(send));
@@ -132,6 +139,7 @@ class Builder {
       longest = std::max(longest, durations_[part.instruction]);
     }
     const uint32_t meeting = AddMoment(longest);
+    Hold(meeting, parts[0].instruction);
     for (const PartRef& part : parts) {
       AddEdge(Start(part.instruction), meeting);
       AddEdge(meeting, End(part.instruction));
@@ -154,6 +162,7 @@ class Builder {
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const std::vector<uint64_t>& durations_;
+  const Movements& movements_;
   std::map<uint32_t, Segment> segments_;
   LaneTimes times_;
 };
@@ -161,8 +170,8 @@ class Builder {
 }  // namespace
 
 LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
-                    const std::vector<uint64_t>& durations) {
-  return Builder(plan, graph, durations).Build();
+                    const std::vector<uint64_t>& durations, const Movements& movements) {
+  return Builder(plan, graph, durations, movements).Build();
 }
 
 }  // namespace cgraph

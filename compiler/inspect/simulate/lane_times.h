@@ -6,8 +6,10 @@
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
+#include "compiler/inspect/simulate/movements.h"
 #include "compiler/inspect/simulate/periodic.h"
 #include "runtime/plan/plan.h"
 
@@ -20,13 +22,15 @@ struct LaneTimes {
   // it is to take any (kNone: it always does).
   std::vector<uint64_t> weights;
   std::vector<uint32_t> only_for;
+  // The moments that hold shared resources, with the instruction that says which.
+  std::map<uint32_t, uint32_t> holders;
 
   static uint32_t Start(uint32_t instruction) { return 2 * instruction; }
   static uint32_t End(uint32_t instruction) { return 2 * instruction + 1; }
 };
 
 LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
-                    const std::vector<uint64_t>& durations);
+                    const std::vector<uint64_t>& durations, const Movements& movements);
 
 }  // namespace cgraph
 

@@ -44,12 +44,14 @@ class PeriodicGraph {
   template <typename Weight, typename See>
   void Play(uint64_t rounds, Weight weight, See see) const;
 
- private:
   struct Edge {
     uint32_t from;
     uint32_t to;
     uint64_t distance;
   };
+  const std::vector<Edge>& edges() const { return edges_; }
+
+ private:
   struct Before {
     uint32_t from;
     uint64_t distance;

@@ -14,7 +14,7 @@ namespace cgraph::schedule {
 void Arrange(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
              Schedule& schedule, Diagnostics& diagnostics) {
   if (!schedule.overlap && !graph.rules) return;
-  const TaskList list = MakeTasks(module, graph, schedule, options.memory);
+  const TaskList list = MakeTasks(module, graph, schedule, options.memory, options.topology);
   const bool search = graph.rules && graph.rules->automatic;
   const Timetable table = search ? Search(list.tasks, options.search)
                                  : ListSchedule(list.tasks, list.policy);

@@ -32,6 +32,7 @@ class Walk {
         busy_(tasks.lanes, 0),
         touched_(tasks.lanes, 0),
         free_(tasks.memories),
+        tokens_(tasks.tokens),
         users_(tasks.blocks.size(), 0) {
     table_.starts.assign(tasks.size(), 0);
     table_.order.reserve(tasks.size());
@@ -53,6 +54,8 @@ class Walk {
     StartAll();
     while (!running_.empty()) {
       now_ = running_.top().time;
+      if (!releases_.empty()) now_ = std::min(now_, releases_.top().time);
+      Release();
       CompleteDue();
       StartAll();
     }
@@ -78,6 +81,20 @@ class Walk {
       running_.pop();
       Complete(task);
     }
+  }
+
+  // Whoever waits for what is shared may be on any lane.
+  void Release() {
+    for (; !releases_.empty() && releases_.top().time == now_; releases_.pop()) {
+      for (uint32_t resource : tasks_.holds[releases_.top().task]) ++tokens_[resource];
+      for (uint32_t lane : short_of_tokens_) Touch(lane);
+      short_of_tokens_.clear();
+    }
+  }
+  bool HasTokens(uint32_t task) const {
+    if (tokens_.empty()) return true;
+    const std::span<const uint32_t> holds = tasks_.holds[task];
+    return std::all_of(holds.begin(), holds.end(), [&](uint32_t one) { return tokens_[one] > 0; });
   }
 
   void BecomeReady(uint32_t task) {
@@ -140,6 +157,10 @@ class Walk {
     for (uint32_t queue : queues_of_[lane]) {
       const uint32_t task = Ready(queue);
       if (task == kNone || HeldBack(tasks_.queues[queue], is_short) || !Fits(task)) continue;
+      if (!HasTokens(task)) {
+        short_of_tokens_.push_back(lane);
+        continue;
+      }
       best = std::min(best, policy_.ranks[task]);
     }
     if (best == kNone || (instants && tasks_.durations[by_rank_[best]] > 0)) return;
@@ -193,6 +214,10 @@ class Walk {
     for (uint32_t block : tasks_.takes[task]) {
       free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
     }
+    if (!tokens_.empty() && !tasks_.holds[task].empty()) {
+      for (uint32_t resource : tasks_.holds[task]) --tokens_[resource];
+      releases_.push({now_ + tasks_.held[task], task});
+    }
     table_.starts[task] = now_;
     table_.order.push_back(task);
     running_.push({now_ + tasks_.durations[task], task});
@@ -207,10 +232,12 @@ class Walk {
   std::vector<size_t> next_;                      // by sequence: how many have started
   StartCounts counts_;
   std::vector<char> busy_, touched_;              // by lane
-  std::vector<uint32_t> touched_lanes_, short_of_memory_;
+  std::vector<uint32_t> touched_lanes_, short_of_memory_, short_of_tokens_;
   std::vector<int64_t> free_;     // by memory
+  std::vector<uint32_t> tokens_;  // by resource: how many are left
   std::vector<uint32_t> users_;   // by block: tasks that have not ended
   Heap<Completion> running_;
+  Heap<Completion> releases_;  // of what is held, which is no longer than the task runs
   uint64_t now_ = 0;
   bool has_instants_ = false;  // tasks that take no time
   Timetable table_;

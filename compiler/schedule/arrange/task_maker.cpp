@@ -21,14 +21,19 @@ bool IsFirst(const Unit& unit, UnitId id) {
 class TaskMaker {
  public:
   TaskMaker(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-            std::optional<int64_t> memory)
-      : module_(module), graph_(graph), schedule_(schedule), memory_(memory) {}
+            std::optional<int64_t> memory, const cost::Topology* topology)
+      : module_(module),
+        graph_(graph),
+        schedule_(schedule),
+        memory_(memory),
+        topology_(topology) {}
 
   TaskList Make() {
     GroupUnits();
     AddTasks();
     AddDependencies();
     AddMemory();
+    AddTokens();
     AddRanks();
     AddLimits();
     AddSequences();
@@ -172,6 +177,21 @@ class TaskMaker {
     }
   }
 
+  // Nothing on a machine without shared resources.
+  void AddTokens() {
+    Tasks& tasks = list_.tasks;
+    const auto* machine = topology_ != nullptr && topology_->machine ? &*topology_->machine : nullptr;
+    if (machine == nullptr || machine->resources.empty()) return;
+    for (const cost::Resource& resource : machine->resources) {
+      tasks.tokens.push_back(resource.capacity);
+    }
+    for (const std::vector<UnitId>& members : list_.members) {
+      const Step& step = StepOf(members[0]);
+      tasks.holds.Add(step.holds);
+      tasks.held.push_back(std::min(step.held_ps, tasks.durations[tasks.held.size()]));
+    }
+  }
+
   // What no rule names comes first.
   void AddRanks() {
     std::vector<uint32_t> classes;
@@ -240,6 +260,7 @@ class TaskMaker {
   const graph::Graph& graph_;
   const Schedule& schedule_;
   const std::optional<int64_t> memory_;
+  const cost::Topology* const topology_;
   std::vector<uint32_t> task_of_;  // by unit
   TaskList list_;
 };
@@ -247,8 +268,9 @@ class TaskMaker {
 }  // namespace
 
 TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule, std::optional<int64_t> memory) {
-  return TaskMaker(module, graph, schedule, memory).Make();
+                   const Schedule& schedule, std::optional<int64_t> memory,
+                   const cost::Topology* topology) {
+  return TaskMaker(module, graph, schedule, memory, topology).Make();
 }
 
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,

@@ -19,9 +19,10 @@ struct TaskList {
 };
 
 // The units stand in program order. `memory`: bytes of slots that each device may hold; of devices
-// of which rules say more, what they say.
+// of which rules say more, what they say. `topology`: whose shared resources are held; null: none.
 TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule, std::optional<int64_t> memory);
+                   const Schedule& schedule, std::optional<int64_t> memory,
+                   const cost::Topology* topology = nullptr);
 
 // Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest
 // remaining path, then by program order.

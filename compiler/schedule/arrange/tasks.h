@@ -50,10 +50,15 @@ struct Tasks {
   std::vector<uint32_t> queue;
   Lists predecessors, successors;
   Lists takes, touches;  // blocks
+  // Where there are shared resources: which a task holds, a token of each, and how long from its
+  // start.
+  Lists holds;
+  std::vector<uint64_t> held;
 
   std::vector<Queue> queues;
   std::vector<Block> blocks;
   std::vector<int64_t> memories;  // what each can hold
+  std::vector<uint32_t> tokens;   // of each shared resource; empty: there are none
   uint32_t lanes = 0, kinds = 0;
 
   uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
@@ -84,8 +89,8 @@ struct Timetable {
 };
 
 // In simulated time: whenever lanes are free, starts the task of least rank among those that are
-// ready and not held back, by the policy or because memory would not do; it never waits for a
-// better one. While only memory holds back some task of a lane, no `at_least` limit holds there.
+// ready and not held back, by the policy, because memory would not do or what it goes through is
+// in use; it never waits for a better one. While only memory holds back some task of a lane, no `at_least` limit holds there.
 Timetable ListSchedule(const Tasks& tasks, const Policy& policy);
 
 // By task: the longest path from its start to the end of everything, in picoseconds; of those that

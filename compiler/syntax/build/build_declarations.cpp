@@ -26,7 +26,7 @@ void Builder::BuildItem(Grammar::ItemContext* context) {
   } else if (auto* graph = context->graphDecl()) {
     add(BuildGraph(graph));
   } else if (auto* topology = context->topologyDecl()) {
-    add(TopologyDecl{BuildName(topology->name())});
+    add(BuildTopology(topology));
   } else if (auto* schedule = context->scheduleDecl()) {
     add(BuildSchedule(schedule));
   }
@@ -162,11 +162,7 @@ MethodDecl Builder::BuildMethod(Grammar::MethodDeclContext* context) {
 PlaceDecl Builder::BuildPlace(Grammar::PlaceDeclContext* context) {
   PlaceDecl node;
   node.name = BuildName(context->name());
-  if (context->indices() != nullptr) {
-    for (Grammar::IndexContext* index : context->indices()->index()) {
-      node.indices.push_back({BuildName(index->name()), BuildExpr(index->expr())});
-    }
-  }
+  node.indices = BuildIndices(context->indices());
   const std::vector<Grammar::OperandContext*> operands = context->operand();
   node.actor = BuildOperand(operands[0]);
   node.device = BuildOperand(operands[1]);
@@ -196,6 +192,15 @@ Attribute Builder::BuildAttribute(Grammar::AttributeContext* context) {
                    ? BuildLiteral(value->literal())
                    : Add(Expr{NameExpr{TextOf(value->start).str()}, RangeOf(value)});
   return node;
+}
+
+std::vector<Index> Builder::BuildIndices(Grammar::IndicesContext* context) {
+  std::vector<Index> indices;
+  if (context == nullptr) return indices;
+  for (Grammar::IndexContext* index : context->index()) {
+    indices.push_back({BuildName(index->name()), BuildExpr(index->expr())});
+  }
+  return indices;
 }
 
 std::vector<Generic> Builder::BuildGenerics(Grammar::GenericsContext* context) {

@@ -36,6 +36,7 @@ class Builder {
   PlaceDecl BuildPlace(Grammar::PlaceDeclContext* context);
   GraphDecl BuildGraph(Grammar::GraphDeclContext* context);
   Attribute BuildAttribute(Grammar::AttributeContext* context);
+  std::vector<Index> BuildIndices(Grammar::IndicesContext* context);
   std::vector<Generic> BuildGenerics(Grammar::GenericsContext* context);
   std::vector<Parameter> BuildParameters(Grammar::ParametersContext* context);
   Result BuildResult(Grammar::ResultContext* context);
@@ -44,6 +45,10 @@ class Builder {
   // build_schedules.cpp
   ScheduleDecl BuildSchedule(Grammar::ScheduleDeclContext* context);
   Rule BuildRule(Grammar::ScheduleRuleContext* context);
+
+  // build_topologies.cpp
+  TopologyDecl BuildTopology(Grammar::TopologyDeclContext* context);
+  TopologyPart BuildTopologyPart(Grammar::TopologyItemContext* context);
 
   // build_types.cpp
   TypeId BuildType(Grammar::TypeContext* context);

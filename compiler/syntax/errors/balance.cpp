@@ -36,7 +36,7 @@ class Balancer {
     out_.reserve(in_.size());
     for (at_ = 0; at_ + 1 < in_.size(); ++at_) {
       if (in_[at_].first_on_line) indent_ = in_[at_].column;
-      if (place() != Place::kSkipped) Structure();
+      Structure();
       Bracket();
       if (open_.size() > static_cast<size_t>(kMaxNesting)) {
         errors_.Report(Code::kE0105, in_[at_].begin, in_[at_].end,
@@ -96,7 +96,7 @@ class Balancer {
         body_ = Place::kSchedule;
         break;
       case Lexer::TOPOLOGY:
-        body_ = Place::kSkipped;
+        body_ = Place::kTopology;
         break;
       default:
         body_ = Place::kBlock;
@@ -147,7 +147,7 @@ class Balancer {
     const bool joins =
         type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::SUB;
     if (!joins || !now().first_on_line || open_.empty() || InBrackets()) return;
-    if (!EndsOperand(before())) return;
+    if (!EndsOperand(before()) || place() == Place::kTopology) return;
     Diagnostic* diagnostic = errors_.ReportStructure(
         Code::kE0205, now().begin, now().end,
         std::string("a line inside a block may not begin with `") + FixedSpelling(type) +
@@ -163,16 +163,14 @@ class Balancer {
     switch (now().type) {
       case Lexer::LPAREN:
       case Lexer::LBRACKET:
-        if (place() != Place::kSkipped) {
-          open_.push_back({now(), Place::kExpression, indent_, 0});
-        }
+        open_.push_back({now(), Place::kExpression, indent_, 0});
         break;
       case Lexer::LBRACE:
         OpenBrace();
         break;
       case Lexer::RPAREN:
       case Lexer::RBRACKET:
-        if (place() != Place::kSkipped && !CloseBracket()) return;
+        if (!CloseBracket()) return;
         break;
       case Lexer::RBRACE:
         if (!CloseBrace()) return;
@@ -187,10 +185,9 @@ class Balancer {
     Place inside = Place::kBlock;
     if (open_.empty()) {
       inside = body_;
-    } else if (place() == Place::kSkipped) {
-      inside = Place::kSkipped;
-    } else if (open_.back().ifs > 0) {
-      --open_.back().ifs;
+    } else {
+      if (place() == Place::kTopology) inside = Place::kExpression;  // of properties
+      if (open_.back().ifs > 0) --open_.back().ifs;
     }
     body_missing_ = false;
     open_.push_back({now(), inside, indent_, 0});

@@ -11,6 +11,7 @@ constexpr size_t kDeclarations[] = {Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPOR
 constexpr size_t kMembers[] = {Lexer::STATE, Lexer::METHOD};
 constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE,
                              Lexer::MEMORY};
+constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
 constexpr size_t kStatements[] = {Lexer::LET, Lexer::VAR, Lexer::FOR, Lexer::IF, Lexer::RETURN};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {
@@ -119,6 +120,7 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
   if (place == Place::kSchedule && (IsName(next.type) || next.type == Lexer::LE)) {
     keyword = Nearest(word, kRules);
   }
+  if (place == Place::kTopology && IsName(next.type)) keyword = Nearest(word, kParts);
   if (place == Place::kBlock && keyword == antlr4::Token::INVALID_TYPE &&
       (IsName(next.type) || IsLiteral(next.type))) {
     keyword = Nearest(word, kStatements);

@@ -6,9 +6,9 @@
 
 namespace cgraph::syntax {
 
-// What may stand at some point of a file: declarations, members, rules, statements; inside `(` and
-// `[` an expression; inside a block that is not in the language yet, anything.
-enum class Place : uint8_t { kFile, kActor, kSchedule, kBlock, kExpression, kSkipped };
+// What may stand at some point of a file: declarations, members, rules, statements; inside `(`,
+// `[` and the `{` of properties an expression.
+enum class Place : uint8_t { kFile, kActor, kSchedule, kBlock, kExpression, kTopology };
 
 // `lett x = 1`: a name at the beginning of a statement with another word after it is legal nowhere.
 // When it is close to a keyword of its place, reports it and makes it that keyword. `at_margin`: it

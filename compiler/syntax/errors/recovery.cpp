@@ -34,6 +34,16 @@ bool ResumesStatement(const Lexeme& lexeme) {
 
 size_t RuleOf(antlr4::Parser* parser) { return parser->getContext()->getRuleIndex(); }
 
+// What the elements of a body begin with, of bodies other than blocks.
+bool (*StartsOf(size_t rule))(const Lexemes&, size_t) {
+  switch (rule) {
+    case Grammar::RuleMembers: return StartsMember;
+    case Grammar::RuleScheduleBody: return StartsRule;
+    case Grammar::RuleTopologyBody: return StartsPart;
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 void Recovery::reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) {
@@ -59,6 +69,9 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
     case Grammar::RuleScheduleRule:
       SkipTo(StartsRule, begin);
       break;
+    case Grammar::RuleTopologyItem:
+      SkipTo(StartsPart, begin);
+      break;
     case Grammar::RuleItem:
       SkipToDeclaration();
       break;
@@ -68,12 +81,12 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
   in_error_ = false;
 }
 
-// Called at every loop; only those over statements, members and rules are ours to keep going.
+// Called at every loop; only those over statements, members, rules and parts are ours to keep going.
 void Recovery::sync(antlr4::Parser* parser) {
   const size_t rule = RuleOf(parser);
   const bool block = rule == Grammar::RuleBlock;
-  if (!block && rule != Grammar::RuleMembers && rule != Grammar::RuleScheduleBody) return;
-  const auto starts = rule == Grammar::RuleMembers ? StartsMember : StartsRule;
+  const auto starts = StartsOf(rule);
+  if (!block && starts == nullptr) return;
   while (true) {
     const size_t at = window_.index();
     const size_t type = window_.lexemes()[at].type;

@@ -109,6 +109,9 @@ class Unexpected {
       Say(Code::kE0201,
           "expected `prefer`, `order`, `limit`, `fuse` or `memory` inside a schedule, found " +
               found);
+    } else if (rule_ == Grammar::RuleTopologyBody) {
+      Say(Code::kE0201,
+          "expected `device`, `resource` or `link` inside a topology, found " + found);
     } else {
       Expected(found);
     }
@@ -135,7 +138,7 @@ class Unexpected {
   bool PointsBack() const {
     return at_ > 0 && (now().first_on_line || now().type == antlr4::Token::EOF) &&
            rule_ != Grammar::RuleBlock && rule_ != Grammar::RuleMembers &&
-           rule_ != Grammar::RuleScheduleBody;
+           rule_ != Grammar::RuleScheduleBody && rule_ != Grammar::RuleTopologyBody;
   }
 
   Diagnostic* Say(Code code, std::string message) {
@@ -230,8 +233,8 @@ class Unexpected {
     if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
     errors_.ReportStructure(
         Code::kE0201, now().begin, now().end,
-        "expected a declaration (import, const, transport, fn, op, actor, place, graph or "
-        "schedule), found " +
+        "expected a declaration (import, const, transport, fn, op, actor, place, graph, "
+        "schedule or topology), found " +
             Found());
     return true;
   }

@@ -1,0 +1,19 @@
+// `--topology` for a plan that is there already: there is no program whose names it could mean.
+#ifndef CGRAPH_COMPILER_COMMAND_TOPOLOGY_FLAG_H_
+#define CGRAPH_COMPILER_COMMAND_TOPOLOGY_FLAG_H_
+
+#include <optional>
+
+#include "compiler/command/flags.h"
+#include "compiler/cost/cost.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// What is wrong has been printed.
+ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, const plan::Plan& plan,
+                      std::optional<cost::Topology>& topology);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COMMAND_TOPOLOGY_FLAG_H_

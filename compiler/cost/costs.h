@@ -1,0 +1,56 @@
+// Costs: how long kernels, copies, messages and collectives take on the machine of one topology, and
+// which shared resources they hold meanwhile.
+//
+// One object answers for the scheduler (before there is a plan) and for the simulator (of a plan),
+// so that both speak of the same machine. What it looked up it remembers.
+#ifndef CGRAPH_COMPILER_COST_COSTS_H_
+#define CGRAPH_COMPILER_COST_COSTS_H_
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "compiler/base/collective.h"
+#include "compiler/base/dtype.h"
+#include "compiler/cost/cost.h"
+#include "compiler/cost/machine.h"
+
+namespace cgraph::cost {
+
+// What moves bytes takes `ps`. From its start on it holds `resources` for `held_ps`: its latency
+// delays it and occupies nothing. One that is staged holds what all its legs go through.
+struct Movement {
+  uint64_t ps = 0;
+  uint64_t held_ps = 0;
+  std::vector<uint32_t> resources;  // of the machine; each once
+};
+
+class Costs {
+ public:
+  explicit Costs(const Topology& topology) : topology_(topology) {}
+
+  const Topology& topology() const { return topology_; }
+  // Whether a value can come from one device to the other.
+  bool Reaches(const DeviceKey& from, const DeviceKey& to);
+
+  uint64_t Kernel(const DeviceKey& device, uint64_t flops, uint64_t bytes, DType dtype) const;
+  // By the lane of a device: into its memory, out of it, or within.
+  Movement Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to, uint64_t bytes);
+  Movement Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl, uint64_t bytes);
+  Movement Collective(CollectiveKind kind, const std::vector<DeviceKey>& participants, bool by_nccl,
+                      uint64_t bytes);
+
+ private:
+  const std::optional<Route>& RouteOf(const DeviceKey& from, const DeviceKey& to);
+  Movement Along(const Route& route, uint64_t bytes) const;
+  const MachineDevice* DeviceOf(const DeviceKey& key) const;
+  Movement NcclCollective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
+                          uint64_t bytes);
+
+  const Topology& topology_;
+  std::map<std::pair<DeviceKey, DeviceKey>, std::optional<Route>> routes_;
+};
+
+}  // namespace cgraph::cost
+
+#endif  // CGRAPH_COMPILER_COST_COSTS_H_

@@ -1,0 +1,176 @@
+#include "compiler/cost/machine.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/cost/cost.h"
+
+namespace cgraph::cost {
+namespace {
+
+// Of more cpus than these the first are looked at: no machine has a gpu next to more.
+constexpr size_t kMostStations = 16;
+// What ways are compared by.
+constexpr uint64_t kUsualBytes = 1 << 20;
+
+uint64_t TimeOf(const Route& route) {
+  uint64_t time = 0;
+  for (const Link& leg : route.legs) {
+    time += leg.latency_ps + MovePicoseconds(kUsualBytes, leg.bytes_per_us);
+  }
+  return time;
+}
+
+}  // namespace
+
+std::string NameOf(const DeviceKey& key) {
+  if (key.kind == DeviceKey::kCaller) return "caller";
+  const std::string node = key.node == 0 ? "" : "node[" + std::to_string(key.node) + "].";
+  return node + (key.kind == DeviceKey::kCpu ? "cpu[" : "gpu[") + std::to_string(key.index) + "]";
+}
+
+std::optional<Generation> ParseGeneration(const std::string& name) {
+  static constexpr std::pair<const char*, Generation> kNames[] = {
+      {"volta", Generation::kVolta},
+      {"ampere", Generation::kAmpere},
+      {"hopper", Generation::kHopper},
+      {"blackwell", Generation::kBlackwell}};
+  for (const auto& [text, generation] : kNames) {
+    if (name == text) return generation;
+  }
+  return std::nullopt;
+}
+
+DeviceRates MachineDevice::RatesOf(DType dtype) const {
+  DeviceRates of = rates;
+  const bool half = dtype == DType::kF16 || dtype == DType::kBF16;
+  if (half && f16_flops_per_us != 0) of.flops_per_us = f16_flops_per_us;
+  if (dtype == DType::kF64 && f64_flops_per_us != 0) of.flops_per_us = f64_flops_per_us;
+  return of;
+}
+
+bool Machine::AddDevice(MachineDevice device) {
+  const auto index = static_cast<uint32_t>(devices.size());
+  if (!by_key_.emplace(device.key, index).second) return false;
+  if (device.key.kind == DeviceKey::kCpu) cpus_.push_back(index);
+  devices.push_back(std::move(device));
+  return true;
+}
+
+bool Machine::AddLink(uint32_t from, uint32_t to, Link link) {
+  return links_.emplace(std::pair(from, to), std::move(link)).second;
+}
+
+std::optional<uint32_t> Machine::Find(const DeviceKey& key) const {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const Link* Machine::Between(uint32_t from, uint32_t to) const {
+  const auto found = links_.find({from, to});
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+Link Machine::Narrowed(Link link) const {
+  for (uint32_t resource : link.through) {
+    link.bytes_per_us = std::min(link.bytes_per_us, resources[resource].bytes_per_us);
+  }
+  return link;
+}
+
+std::vector<uint32_t> Machine::CpusFrom(uint32_t device) const {
+  std::vector<uint32_t> cpus;
+  for (auto link = links_.lower_bound({device, 0});
+       link != links_.end() && link->first.first == device && cpus.size() < kMostStations; ++link) {
+    const uint32_t to = link->first.second;
+    if (devices[to].key.kind == DeviceKey::kCpu) cpus.push_back(to);
+  }
+  return cpus;
+}
+
+std::vector<uint32_t> Machine::CpusTo(uint32_t device) const {
+  std::vector<uint32_t> cpus;
+  for (uint32_t cpu : cpus_) {
+    if (cpus.size() < kMostStations && Between(cpu, device) != nullptr) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// From station to station; two cpus without a link between them share their memory.
+std::optional<Route> Machine::Staged(const std::vector<uint32_t>& stations) const {
+  Route route;
+  for (size_t i = 0; i + 1 < stations.size(); ++i) {
+    const Link* link = Between(stations[i], stations[i + 1]);
+    const bool cpus = devices[stations[i]].key.kind == DeviceKey::kCpu &&
+                      devices[stations[i + 1]].key.kind == DeviceKey::kCpu;
+    if (link == nullptr && !cpus) return std::nullopt;
+    if (link != nullptr) route.legs.push_back(Narrowed(*link));
+  }
+  for (size_t i = 1; i + 1 < stations.size(); ++i) route.hosts.push_back(stations[i]);
+  return route;
+}
+
+std::optional<Route> Machine::FindRoute(const DeviceKey& from, const DeviceKey& to) const {
+  const std::optional<uint32_t> begin = Find(from), end = Find(to);
+  const bool gpu_begins = from.kind == DeviceKey::kGpu, gpu_ends = to.kind == DeviceKey::kGpu;
+  if ((gpu_begins && !begin) || (gpu_ends && !end)) return std::nullopt;
+  if (from == to) return Route();
+  if (begin && end && Between(*begin, *end) != nullptr) return Staged({*begin, *end});
+  if (!gpu_begins && !gpu_ends) return Route();
+  std::optional<Route> best;
+  const auto consider = [&](const std::vector<uint32_t>& stations) {
+    std::optional<Route> route = Staged(stations);
+    if (route && (!best || TimeOf(*route) < TimeOf(*best))) best = std::move(route);
+  };
+  const std::vector<uint32_t> first = gpu_begins ? CpusFrom(*begin) : std::vector<uint32_t>();
+  const std::vector<uint32_t> last = gpu_ends ? CpusTo(*end) : std::vector<uint32_t>();
+  for (uint32_t out : first) {
+    if (!gpu_ends) consider(end ? std::vector{*begin, out, *end} : std::vector{*begin, out});
+    for (uint32_t in : last) {
+      consider(out == in ? std::vector{*begin, out, *end} : std::vector{*begin, out, in, *end});
+    }
+  }
+  for (uint32_t in : last) {
+    if (!gpu_begins) consider(begin ? std::vector{*begin, in, *end} : std::vector{in, *end});
+  }
+  return best;
+}
+
+// Links through one resource share what it lets through.
+uint64_t Machine::Together(const std::vector<const Link*>& links) const {
+  std::set<uint32_t> shared;
+  uint64_t sum = 0;
+  for (const Link* link : links) {
+    if (link->through.empty()) {
+      sum += link->bytes_per_us;
+    } else if (shared.insert(link->through.front()).second) {
+      const Resource& resource = resources[link->through.front()];
+      sum += resource.bytes_per_us * resource.capacity;
+    }
+  }
+  return sum;
+}
+
+uint64_t Machine::Egress(uint32_t device, const std::vector<uint32_t>& others) const {
+  std::vector<const Link*> links;
+  for (uint32_t other : others) {
+    if (const Link* link = Between(device, other)) links.push_back(link);
+  }
+  return Together(links);
+}
+
+uint64_t Machine::Ingress(uint32_t device, const std::vector<uint32_t>& others) const {
+  // What comes in is shared where it arrives.
+  std::vector<Link> turned;
+  for (uint32_t other : others) {
+    if (const Link* link = Between(other, device)) {
+      turned.push_back(*link);
+      std::reverse(turned.back().through.begin(), turned.back().through.end());
+    }
+  }
+  std::vector<const Link*> links;
+  for (const Link& link : turned) links.push_back(&link);
+  return Together(links);
+}
+
+}  // namespace cgraph::cost

@@ -1,0 +1,37 @@
+// The time of a collective between gpus by NCCL's own form: latency x count + bytes / bandwidth, for
+// each algorithm and protocol, of which the least wins (NCCL 2.30.7, src/graph/tuning.cc).
+//
+// The constants are those of that file, for one node; they tune NCCL's choice, and are no
+// measurements. What is left out: NVLS, PAT, links between nodes, and the correction of a tree's
+// bandwidth by size.
+#ifndef CGRAPH_COMPILER_COST_NCCL_H_
+#define CGRAPH_COMPILER_COST_NCCL_H_
+
+#include <cstdint>
+
+#include "compiler/base/collective.h"
+#include "compiler/cost/machine.h"
+
+namespace cgraph::cost {
+
+struct NcclGroup {
+  uint64_t participants = 2;
+  bool nvlink = true;              // else over PCI
+  uint64_t bus_bytes_per_us = 0;   // what a ring through all of them carries
+  Generation generation = Generation::kHopper;
+};
+
+struct NcclTime {
+  uint64_t latency_ps = 0;
+  uint64_t moving_ps = 0;          // the bytes
+  const char* algorithm = "ring";
+  const char* protocol = "LL";
+  uint64_t total() const { return latency_ps + moving_ps; }
+};
+
+// `bytes` are what one participant gives; of broadcast and scatter: the root.
+NcclTime NcclPicoseconds(const NcclGroup& group, CollectiveKind kind, uint64_t bytes);
+
+}  // namespace cgraph::cost
+
+#endif  // CGRAPH_COMPILER_COST_NCCL_H_

@@ -1,0 +1,324 @@
+#include "compiler/elaborate/topologies/topologies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "compiler/base/limits.h"
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/elaborate.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/work.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "runtime/status/spelling.h"
+
+namespace cgraph::elaboration {
+namespace {
+
+// What a property may be, in the units of kUnits, and how many of those make one of the cost
+// model's: bytes and operations per microsecond.
+struct Bounds {
+  double least, most, scale;
+};
+Bounds BoundsOf(PropertyUnit unit) {
+  switch (unit) {
+    case PropertyUnit::kBytes: return {1, 1125899906842624.0, 1};
+    case PropertyUnit::kBandwidth: return {1e6, 1e15, 1e6};
+    case PropertyUnit::kFlops: return {1e6, 1e18, 1e6};
+    case PropertyUnit::kTime: return {0, 1e15, 1};
+    default: return {1, 65535, 1};
+  }
+}
+
+const char* RangeOf(PropertyUnit unit) {
+  switch (unit) {
+    case PropertyUnit::kBytes: return "between 1B and 2^50 bytes";
+    case PropertyUnit::kBandwidth: return "between 1MB/s and 1000000GB/s";
+    case PropertyUnit::kFlops: return "between 1 MFLOPS and 1000000TFLOPS";
+    case PropertyUnit::kTime: return "between 0ns and 1000s";
+    default: return "between 1 and 65535";
+  }
+}
+
+class TopologyMaker {
+ public:
+  TopologyMaker(Work& work, const program::Topology& topology)
+      : work_(work),
+        topology_(topology),
+        frame_(topology.name, nullptr, &topology.locals),
+        resources_(topology.parts.size()) {}
+
+  std::optional<cost::Topology> Run(const std::vector<program::Argument>& arguments,
+                                    const Table<program::LocalId, program::Local>* locals,
+                                    Range site) {
+    const size_t errors = work_.diagnostics.errors();
+    Frame outside(topology_.name, nullptr, locals);
+    const std::vector<Actual> actuals =
+        EvaluateArguments(work_, arguments, &topology_.parameters, frame_, outside);
+    if (!BindParameters(work_, topology_.parameters, actuals, frame_, site)) return std::nullopt;
+    made_ = cost::AssumedTopology();
+    made_.machine.emplace();
+    made_.name = NameOf(actuals);
+    for (TopologyParts kind : {kOfDevice, kOfResource, kOfLink}) {
+      for (size_t i = 0; i < topology_.parts.size(); ++i) {
+        if (topology_.parts[i].kind == kind && !work_.budget.stopped) MakePart(i);
+      }
+    }
+    if (work_.diagnostics.errors() > errors || work_.budget.stopped) return std::nullopt;
+    return std::move(made_);
+  }
+
+ private:
+  cost::Machine& machine() { return *made_.machine; }
+
+  // "dgx1v", "pod(4, 2)"
+  std::string NameOf(const std::vector<Actual>& actuals) const {
+    std::vector<std::string> values;
+    for (const Actual& actual : actuals) values.push_back(ScalarText(actual.value));
+    return topology_.name + (values.empty() ? "" : fmt::format("({})", fmt::join(values, ", ")));
+  }
+
+  void MakePart(size_t position) {
+    const program::TopologyPart& part = topology_.parts[position];
+    std::vector<IntRange> ranges;
+    int64_t count = 1;
+    for (const program::IndexRange& index : part.indices) {
+      const Range range = work_.program.exprs[index.range].range;
+      const Value value = Evaluate(work_, index.range, frame_);
+      IntRange bounds;
+      if (const IntRange* given = value.As<IntRange>()) {
+        bounds = {given->begin, std::max(given->begin, given->end)};
+      } else if (!value.poisoned()) {
+        Report(work_, Code::kE0406, range,
+               fmt::format("an index goes over a range a..b, not {}", Describe(work_, value)));
+      }
+      int64_t length = 0;
+      const bool too_many = __builtin_sub_overflow(bounds.end, bounds.begin, &length) ||
+                            __builtin_mul_overflow(count, length, &count);
+      if (too_many || !CheckListLength(work_, count, range) || !Step(work_, range, count)) return;
+      ranges.push_back(bounds);
+    }
+    resources_[position] = {ranges, machine().resources.size()};
+    std::vector<int64_t> at;
+    for (const IntRange& bounds : ranges) at.push_back(bounds.begin);
+    for (int64_t i = 0; i < count && !work_.budget.stopped; ++i) {
+      MakeOne(part, at);
+      for (size_t k = at.size(); k-- > 0;) {  // the last index runs fastest
+        if (++at[k] < ranges[k].end) break;
+        at[k] = ranges[k].begin;
+      }
+    }
+  }
+
+  void MakeOne(const program::TopologyPart& part, const std::vector<int64_t>& at) {
+    for (size_t i = 0; i < at.size(); ++i) {
+      frame_.locals[part.indices[i].local.index] = Value(at[i]);
+      work_.trail.loops.push_back({&part.indices[i].name, &frame_, part.indices[i].local});
+    }
+    switch (part.kind) {
+      case kOfDevice: MakeDevice(part); break;
+      case kOfResource: MakeResource(part, at); break;
+      case kOfLink: MakeLink(part); break;
+    }
+    work_.trail.loops.resize(work_.trail.loops.size() - at.size());
+  }
+
+  bool Fits(size_t count, int64_t most, const char* what, Range range) {
+    if (static_cast<int64_t>(count) < most) return true;
+    work_.budget.stopped = true;
+    Report(work_, Code::kE0521, range, fmt::format("a topology has at most {} {}", most, what));
+    return false;
+  }
+
+  std::optional<cost::DeviceKey> KeyOf(program::ExprId id) {
+    const program::Expr& expr = work_.program.exprs[id];
+    const Value value = Evaluate(work_, id, frame_);
+    const graph::DeviceId* device = value.As<graph::DeviceId>();
+    if (device == nullptr) {
+      if (!value.poisoned()) {
+        Report(work_, Code::kE0603, expr.range,
+               fmt::format("a device such as gpu[0], not {}", Describe(work_, value)));
+      }
+      return std::nullopt;
+    }
+    const graph::Device& row = work_.module.devices[*device];
+    const bool is_gpu = row.kind == graph::DeviceKind::kGpu;
+    return cost::DeviceKey{is_gpu ? cost::DeviceKey::kGpu : cost::DeviceKey::kCpu, row.node,
+                           row.index};
+  }
+
+  void MakeDevice(const program::TopologyPart& part) {
+    const std::optional<cost::DeviceKey> key = KeyOf(part.device);
+    if (!key || !Fits(machine().devices.size(), kMaxDevices, "devices", part.range)) return;
+    const bool is_gpu = key->kind == cost::DeviceKey::kGpu;
+    cost::MachineDevice device{.key = *key, .rates = is_gpu ? made_.gpu : made_.cpu};
+    for (const program::TopologyPart::Property& property : part.properties) {
+      if (property.property == TopologyProperty::kGeneration) {
+        SetGeneration(property, device);
+        continue;
+      }
+      const std::optional<uint64_t> value = Number(property);
+      if (!value) continue;
+      switch (property.property) {
+        case TopologyProperty::kMemory: device.memory = static_cast<int64_t>(*value); break;
+        case TopologyProperty::kRateF32: device.rates.flops_per_us = *value; break;
+        case TopologyProperty::kRateF16: device.f16_flops_per_us = *value; break;
+        case TopologyProperty::kRateF64: device.f64_flops_per_us = *value; break;
+        case TopologyProperty::kLaunch: device.rates.overhead_ps = *value; break;
+        default: device.rates.memory_bytes_per_us = *value;
+      }
+    }
+    if (machine().AddDevice(std::move(device))) return;
+    Report(work_, Code::kE0541, part.range,
+           fmt::format("{} is stated twice", cost::NameOf(*key)));
+  }
+
+  void SetGeneration(const program::TopologyPart::Property& property,
+                     cost::MachineDevice& device) {
+    const Value value = Evaluate(work_, property.value, frame_);
+    const std::string* name = value.As<std::string>();
+    const auto known = name != nullptr ? cost::ParseGeneration(*name) : std::nullopt;
+    if (known) {
+      device.generation = *known;
+    } else if (!value.poisoned()) {
+      Report(work_, Code::kE0543, property.range,
+             "a generation is \"volta\", \"ampere\", \"hopper\" or \"blackwell\"");
+    }
+  }
+
+  void MakeResource(const program::TopologyPart& part, const std::vector<int64_t>& at) {
+    if (!Fits(machine().resources.size(), kMaxResources, "resources", part.range)) return;
+    cost::Resource resource;
+    resource.name =
+        part.name + (at.empty() ? "" : fmt::format("[{}]", fmt::join(at, ", ")));
+    for (const program::TopologyPart::Property& property : part.properties) {
+      const std::optional<uint64_t> value = Number(property);
+      if (!value) continue;
+      if (property.property == TopologyProperty::kCapacity) {
+        resource.capacity = static_cast<uint32_t>(*value);
+      } else {
+        resource.bytes_per_us = *value;
+      }
+    }
+    machine().resources.push_back(std::move(resource));
+  }
+
+  void MakeLink(const program::TopologyPart& part) {
+    if (part.condition.valid()) {
+      const std::optional<bool> holds = EvaluateCondition(work_, part.condition, frame_);
+      if (!holds || !*holds) return;
+    }
+    const std::optional<cost::DeviceKey> from = KeyOf(part.device), to = KeyOf(part.to);
+    if (!from || !to || !Fits(machine().links(), kMaxLinks, "links", part.range)) return;
+    if (*from == *to) {
+      Report(work_, Code::kE0542, part.range,
+             fmt::format("a link leads from one device to another, and this from {} to itself; "
+                         "`if i != j` leaves it out",
+                         cost::NameOf(*from)));
+      return;
+    }
+    const std::optional<uint32_t> begin = Station(*from, part.device);
+    const std::optional<uint32_t> end = Station(*to, part.to);
+    cost::Link link;
+    for (const program::TopologyPart::Property& property : part.properties) {
+      const std::optional<uint64_t> value = Number(property);
+      if (!value) continue;
+      (property.property == TopologyProperty::kLatency ? link.latency_ps : link.bytes_per_us) =
+          *value;
+    }
+    for (const program::TopologyPart::Hop& hop : part.through) {
+      if (const std::optional<uint32_t> resource = ResourceOf(hop)) {
+        link.through.push_back(*resource);
+      }
+    }
+    if (!begin || !end || machine().AddLink(*begin, *end, std::move(link))) return;
+    Report(work_, Code::kE0541, part.range,
+           fmt::format("the link {} -> {} is stated twice", cost::NameOf(*from),
+                       cost::NameOf(*to)));
+  }
+
+  std::optional<uint32_t> Station(const cost::DeviceKey& key, program::ExprId at) {
+    const std::optional<uint32_t> found = machine().Find(key);
+    if (!found) {
+      Report(work_, Code::kE0542, work_.program.exprs[at].range,
+             fmt::format("the topology has no device {}", cost::NameOf(key)));
+    }
+    return found;
+  }
+
+  std::optional<uint32_t> ResourceOf(const program::TopologyPart::Hop& hop) {
+    const auto& [ranges, first] = resources_[hop.resource];
+    int64_t position = 0;
+    for (size_t i = 0; i < hop.indices.size(); ++i) {
+      const std::optional<int64_t> index = EvaluateInt(work_, hop.indices[i], frame_, "an index");
+      if (!index || ranges.size() != hop.indices.size()) return std::nullopt;
+      if (*index < ranges[i].begin || *index >= ranges[i].end) {
+        Report(work_, Code::kE0542, hop.range,
+               fmt::format("index {} of `{}` is in {}..{}, not {}", i,
+                           topology_.parts[hop.resource].name, ranges[i].begin, ranges[i].end,
+                           *index));
+        return std::nullopt;
+      }
+      position = position * (ranges[i].end - ranges[i].begin) + (*index - ranges[i].begin);
+    }
+    return static_cast<uint32_t>(first + position);
+  }
+
+  // In the cost model's unit, rounded to the nearest whole number.
+  std::optional<uint64_t> Number(const program::TopologyPart::Property& property) {
+    const PropertyTraits& traits = TraitsOf(property.property);
+    const Value value = Evaluate(work_, property.value, frame_);
+    if (value.poisoned()) return std::nullopt;
+    const int64_t* whole = value.As<int64_t>();
+    const double* real = value.As<double>();
+    const double number = whole != nullptr ? static_cast<double>(*whole)
+                          : real != nullptr ? *real
+                                            : -1;
+    const Bounds bounds = BoundsOf(traits.unit);
+    if (number >= bounds.least && number <= bounds.most) {
+      return static_cast<uint64_t>(std::nearbyint(number / bounds.scale));
+    }
+    Report(work_, Code::kE0543, property.range,
+           fmt::format("`{}` is {}", traits.name, RangeOf(traits.unit)));
+    return std::nullopt;
+  }
+
+  struct Array {
+    std::vector<IntRange> ranges;
+    size_t first = 0;  // of the machine's resources
+  };
+
+  Work& work_;
+  const program::Topology& topology_;
+  Frame frame_;
+  std::vector<Array> resources_;  // by part
+  cost::Topology made_;
+};
+
+}  // namespace
+
+std::optional<cost::Topology> MakeTopology(Work& work, const program::Topology& topology,
+                                           const std::vector<program::Argument>& arguments,
+                                           const Table<program::LocalId, program::Local>* locals,
+                                           Range site) {
+  return TopologyMaker(work, topology).Run(arguments, locals, site);
+}
+
+void CheckTopologies(Work& work) {
+  for (program::TopologyId id : work.program.topologies.Ids()) {
+    const program::Topology& topology = work.program.topologies[id];
+    const bool chosen = work.program.topology && work.program.topology->topology == id;
+    const bool needs = llvm::any_of(topology.parameters, [](const program::Parameter& parameter) {
+      return !parameter.default_value.valid();
+    });
+    if (topology.range.source != work.program.main || chosen || needs) continue;
+    MakeTopology(work, topology, {}, &topology.locals, topology.range);
+  }
+}
+
+}  // namespace cgraph::elaboration

@@ -1,0 +1,37 @@
+// Contention: the same play where moments need a token of what they share.
+//
+// With shared resources something does choose: who comes first goes first, and of two that come at
+// once the one of the earlier round, then of the earlier moment. So the play goes event by event
+// instead of round by round. A moment takes a token of all its resources at once, keeps them for
+// its own stated time, and waits for none while it holds some: nothing can hang by it.
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "compiler/inspect/simulate/periodic.h"
+
+namespace cgraph {
+
+struct Hold {
+  std::vector<uint32_t> resources;
+  uint64_t time = 0;
+};
+
+struct Contention {
+  std::map<uint32_t, Hold> holds;   // by moment
+  std::vector<uint32_t> tokens;     // by resource
+};
+
+// As PeriodicGraph::Play; `graph` has been sorted. A moment whose weight is 0 holds nothing.
+void PlayContended(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,
+                   const std::function<uint64_t(uint32_t, uint64_t)>& weight,
+                   const std::function<void(uint64_t, std::span<const uint64_t>)>& see);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_

@@ -1,0 +1,124 @@
+#include "compiler/inspect/simulate/movements.h"
+
+#include <algorithm>
+
+#include "compiler/inspect/meetings.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace cgraph {
+namespace {
+
+class Applier {
+ public:
+  Applier(const plan::Plan& plan, const plan::Graph& graph, const cost::Topology& topology,
+          std::vector<uint64_t>& durations)
+      : plan_(plan), graph_(graph), costs_(topology), durations_(durations) {}
+
+  Movements Run() {
+    lanes_ = LanesOf(graph_);
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      if (graph_.instructions[i].kind() == plan::Kind::call) OfCall(i);
+      if (graph_.instructions[i].kind() == plan::Kind::copy) OfCopy(i);
+    }
+    const Meetings meetings = FindMeetings(plan_, graph_);
+    for (uint32_t channel = 0; channel < meetings.channels.size(); ++channel) {
+      OfChannel(graph_.channels[channel], meetings.channels[channel]);
+    }
+    for (const std::vector<PartRef>& parts : meetings.collectives) OfCollective(parts);
+    return std::move(movements_);
+  }
+
+ private:
+  cost::DeviceKey DeviceOfLane(uint32_t lane) const {
+    return DeviceKeyOf(*plan_.devices[plan_.lanes[lane].device()]);
+  }
+  cost::DeviceKey DeviceOfValue(uint32_t value) const {
+    const plan::Buffer& buffer = graph_.buffers[graph_.values[value].buffer()];
+    return DeviceKeyOf(*plan_.devices[graph_.arenas[buffer.arena()].device()]);
+  }
+  uint64_t Bytes(const plan::CommPart& part, bool received) const {
+    const uint32_t count = received ? part.outputs() : part.inputs();
+    const uint32_t first = part.first() + (received ? part.inputs() : 0);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      bytes += graph_.values[graph_.operands[first + i]].bytes();
+    }
+    return bytes;
+  }
+
+  // A kernel of which the plan says no work keeps its time.
+  void OfCall(uint32_t i) {
+    const plan::Instruction& instruction = graph_.instructions[i];
+    const plan::Kernel& kernel = *plan_.kernels[instruction.subject()];
+    if (kernel.flops == 0 && kernel.bytes == 0) return;
+    const Operands operands = OperandsOf(graph_, i);
+    const auto dtype =
+        operands.outputs.empty()
+            ? DType::kF32
+            : static_cast<DType>(graph_.values[operands.outputs[0]].dtype());
+    durations_[i] = costs_.Kernel(DeviceOfLane(lanes_[i]), kernel.flops, kernel.bytes, dtype);
+  }
+
+  void OfCopy(uint32_t i) {
+    const Operands operands = OperandsOf(graph_, i);
+    if (operands.inputs.empty() || operands.outputs.empty()) return;
+    Set(i, costs_.Copy(DeviceOfLane(lanes_[i]), DeviceOfValue(operands.inputs[0]),
+                       DeviceOfValue(operands.outputs[0]),
+                       graph_.values[operands.inputs[0]].bytes()));
+  }
+
+  void OfChannel(const plan::Channel& channel, const ChannelEnds& ends) {
+    const bool nccl = channel.carrier() == plan::Carrier::nccl;
+    for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
+      const cost::Movement movement =
+          costs_.Message(DeviceOfLane(channel.from_lane()), DeviceOfLane(channel.to_lane()), nccl,
+                         Bytes(graph_.parts[ends.sends[j].part], /*received=*/false));
+      durations_[ends.receives[j].instruction] = movement.ps;
+      Set(ends.sends[j].instruction, movement);
+    }
+  }
+
+  void OfCollective(const std::vector<PartRef>& parts) {
+    const plan::CommPart& first = graph_.parts[parts[0].part];
+    const plan::Collective& collective = *graph_.collectives[first.subject()];
+    const std::optional<CollectiveKind> kind = ParseCollective(collective.kind);
+    if (!kind) return;
+    std::vector<cost::DeviceKey> participants;
+    for (const PartRef& part : parts) participants.push_back(DeviceOfLane(lanes_[part.instruction]));
+    const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
+    const bool nccl = collective.carrier == plan::Carrier::nccl;
+    const cost::Movement movement = costs_.Collective(
+        *kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false));
+    for (const PartRef& part : parts) durations_[part.instruction] = movement.ps;
+    Set(parts[0].instruction, movement);
+  }
+
+  void Set(uint32_t i, const cost::Movement& movement) {
+    durations_[i] = movement.ps;
+    if (!movement.resources.empty()) movements_[i] = movement;
+  }
+
+  const plan::Plan& plan_;
+  const plan::Graph& graph_;
+  cost::Costs costs_;
+  std::vector<uint64_t>& durations_;
+  std::vector<uint32_t> lanes_;
+  Movements movements_;
+};
+
+}  // namespace
+
+cost::DeviceKey DeviceKeyOf(const plan::Device& device) {
+  switch (device.kind) {
+    case plan::DeviceKind::cpu: return {cost::DeviceKey::kCpu, device.node, device.index};
+    case plan::DeviceKind::gpu: return {cost::DeviceKey::kGpu, device.node, device.index};
+    default: return {};
+  }
+}
+
+Movements ApplyTopology(const plan::Plan& plan, const plan::Graph& graph,
+                        const cost::Topology& topology, std::vector<uint64_t>& durations) {
+  return Applier(plan, graph, topology, durations).Run();
+}
+
+}  // namespace cgraph
