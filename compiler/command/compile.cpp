@@ -67,21 +67,20 @@ bool HasRules(const graph::Module& module) {
 }
 
 ScheduleOptions ScheduleOptionsOf(const CompileOptions& options,
-                                  const std::optional<cost::Topology>& stated) {
+                                  const cost::Topology* topology) {
   ScheduleOptions made{.overlap = options.overlap};
   if (options.profile) made.profile = &*options.profile;
   if (options.effort) made.search.effort = *options.effort;
   made.search.goal = options.goal;
   made.lanes = options.lanes;
-  made.topology = options.topology;
-  if (made.topology == nullptr && stated) made.topology = &*stated;
+  made.topology = topology;
   made.memory = options.memory;
   return made;
 }
 
-RewriteOptions RewriteOptionsOf(const CompileOptions& options) {
+RewriteOptions RewriteOptionsOf(const CompileOptions& options, const cost::Topology* topology) {
   return {.off = options.no_rewrite,
-          .topology = options.topology,
+          .topology = topology,
           .profile = options.profile ? &*options.profile : nullptr,
           .one_lane = options.lanes == CommLanes::kOne,
           .memory_is_limited = options.memory.has_value()};
@@ -118,6 +117,11 @@ class Pipeline {
   bool Finish(Phase phase, PrintFunction print);
   void PrintRewrites(llvm::raw_ostream& out) const;
   bool WriteOrders(const graph::Module& module, const std::vector<schedule::Schedule>& schedules);
+  // By which the program is rewritten and scheduled; null: the assumed one.
+  const cost::Topology* TopologyOf() const {
+    if (options_.topology != nullptr) return options_.topology;
+    return result_.topology ? &*result_.topology : nullptr;
+  }
   void Prove();
 
   const CompileOptions& options_;
@@ -223,6 +227,12 @@ Compilation Pipeline::Run() {
     result_.exit_code = kEnvironment;
     return std::move(result_);
   }
+  if (llvm::StringRef(options_.machine).endswith(".cgraph") &&
+      !llvm::sys::fs::exists(options_.machine)) {
+    diagnostics_.Report(Code::kE0101, {}, "cannot find the topology's file " + options_.machine);
+    result_.exit_code = kEnvironment;
+    return std::move(result_);
+  }
   syntax::File file = Parse(*main, diagnostics_);
   clock_.Done("parse");
   Validate(file);
@@ -249,7 +259,7 @@ Compilation Pipeline::Run() {
   clock_.Done("elaborate");
   if (!diagnostics_.has_errors()) {
     Validate(module);
-    result_.rewritten = Rewrite(module, RewriteOptionsOf(options_));
+    result_.rewritten = Rewrite(module, RewriteOptionsOf(options_, TopologyOf()));
     clock_.Done("rewrite");
     Validate(module);
     Fuse(module);
@@ -265,7 +275,7 @@ Compilation Pipeline::Run() {
   if (options_.check_only && !HasRules(module) && !result_.topology) return std::move(result_);
 
   const std::vector<schedule::Schedule> schedules =
-      ScheduleModule(module, ScheduleOptionsOf(options_, result_.topology), diagnostics_);
+      ScheduleModule(module, ScheduleOptionsOf(options_, TopologyOf()), diagnostics_);
   clock_.Done("schedule");
   if (options_.check_only) {
     if (diagnostics_.has_errors()) result_.exit_code = kFailure;

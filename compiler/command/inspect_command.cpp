@@ -7,6 +7,7 @@
 
 #include "compiler/command/commands.h"
 #include "compiler/command/profile_flag.h"
+#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/report.h"

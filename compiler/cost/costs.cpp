@@ -29,13 +29,13 @@ const MachineDevice* Costs::DeviceOf(const DeviceKey& key) const {
   return found ? &topology_.machine->devices[*found] : nullptr;
 }
 
-const std::optional<Route>& Costs::RouteOf(const DeviceKey& from, const DeviceKey& to) {
+const std::optional<Route>& Costs::RouteOf(const DeviceKey& from, const DeviceKey& to) const {
   const auto [known, is_new] = routes_.try_emplace({from, to});
   if (is_new) known->second = topology_.machine->FindRoute(from, to);
   return known->second;
 }
 
-bool Costs::Reaches(const DeviceKey& from, const DeviceKey& to) {
+bool Costs::Reaches(const DeviceKey& from, const DeviceKey& to) const {
   return !topology_.machine || RouteOf(from, to).has_value();
 }
 
@@ -60,7 +60,7 @@ Movement Costs::Along(const Route& route, uint64_t bytes) const {
 }
 
 Movement Costs::Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to,
-                     uint64_t bytes) {
+                     uint64_t bytes) const {
   if (from == to && IsGpu(lane)) return Plain(Kernel(lane, 0, 2 * bytes, DType::kU8));
   if (topology_.machine) {
     const std::optional<Route>& route = RouteOf(from, to);
@@ -72,7 +72,8 @@ Movement Costs::Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceK
   return Plain(TransferPicoseconds(IsGpu(lane) ? topology_.host : topology_.local_copy, bytes));
 }
 
-Movement Costs::Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl, uint64_t bytes) {
+Movement Costs::Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl,
+                        uint64_t bytes) const {
   if (topology_.machine) {
     const std::optional<Route>& route = RouteOf(from, to);
     if (route && !route->legs.empty()) return Along(*route, bytes);
@@ -80,9 +81,28 @@ Movement Costs::Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl
   return Plain(TransferPicoseconds(by_nccl ? topology_.nccl : topology_.shm, bytes));
 }
 
+LinkRates Costs::Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl) const {
+  LinkRates rates = by_nccl ? topology_.nccl : topology_.shm;
+  if (!topology_.machine) return rates;
+  const std::optional<Route>& route = RouteOf(from, to);
+  if (!route || route->legs.empty()) return rates;
+  constexpr uint64_t kBytes = uint64_t{1} << 40;
+  constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
+  unsigned __int128 time = 0;
+  rates.latency_ps = 0;
+  for (const Link& leg : route->legs) {
+    rates.latency_ps += leg.latency_ps;
+    time += MovePicoseconds(kBytes, leg.bytes_per_us);
+  }
+  const unsigned __int128 per_us =
+      static_cast<unsigned __int128>(kBytes) * kPicosecondsPerMicrosecond / time;
+  rates.bytes_per_us = std::max<uint64_t>(static_cast<uint64_t>(per_us), 1);
+  return rates;
+}
+
 // A ring in the order of the ranks says what is held, all links together how much it carries.
 Movement Costs::NcclCollective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
-                               uint64_t bytes) {
+                               uint64_t bytes) const {
   const Machine& machine = *topology_.machine;
   std::vector<uint32_t> members;
   for (const DeviceKey& key : participants) members.push_back(machine.Find(key).value_or(0));
@@ -113,7 +133,7 @@ Movement Costs::NcclCollective(CollectiveKind kind, const std::vector<DeviceKey>
 }
 
 Movement Costs::Collective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
-                           bool by_nccl, uint64_t bytes) {
+                           bool by_nccl, uint64_t bytes) const {
   const bool gpus = std::all_of(participants.begin(), participants.end(), IsGpu);
   if (topology_.machine && by_nccl && gpus && participants.size() > 1) {
     return NcclCollective(kind, participants, bytes);

@@ -1,5 +1,5 @@
-// Costs: how long kernels, copies, messages and collectives take on the machine of one topology, and
-// which shared resources they hold meanwhile.
+// Costs: how long kernels, copies, messages and collectives take on the machine of one topology,
+// and which shared resources they hold meanwhile.
 //
 // One object answers for the scheduler (before there is a plan) and for the simulator (of a plan),
 // so that both speak of the same machine. What it looked up it remembers.
@@ -31,24 +31,27 @@ class Costs {
 
   const Topology& topology() const { return topology_; }
   // Whether a value can come from one device to the other.
-  bool Reaches(const DeviceKey& from, const DeviceKey& to);
+  bool Reaches(const DeviceKey& from, const DeviceKey& to) const;
 
   uint64_t Kernel(const DeviceKey& device, uint64_t flops, uint64_t bytes, DType dtype) const;
   // By the lane of a device: into its memory, out of it, or within.
-  Movement Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to, uint64_t bytes);
-  Movement Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl, uint64_t bytes);
+  Movement Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to,
+                uint64_t bytes) const;
+  Movement Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl, uint64_t bytes) const;
+  // What a message between the two costs, as rates: of one that is staged, all legs together.
+  LinkRates Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl) const;
   Movement Collective(CollectiveKind kind, const std::vector<DeviceKey>& participants, bool by_nccl,
-                      uint64_t bytes);
+                      uint64_t bytes) const;
 
  private:
-  const std::optional<Route>& RouteOf(const DeviceKey& from, const DeviceKey& to);
+  const std::optional<Route>& RouteOf(const DeviceKey& from, const DeviceKey& to) const;
   Movement Along(const Route& route, uint64_t bytes) const;
   const MachineDevice* DeviceOf(const DeviceKey& key) const;
   Movement NcclCollective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
-                          uint64_t bytes);
+                          uint64_t bytes) const;
 
   const Topology& topology_;
-  std::map<std::pair<DeviceKey, DeviceKey>, std::optional<Route>> routes_;
+  mutable std::map<std::pair<DeviceKey, DeviceKey>, std::optional<Route>> routes_;
 };
 
 }  // namespace cgraph::cost

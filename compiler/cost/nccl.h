@@ -1,5 +1,5 @@
-// The time of a collective between gpus by NCCL's own form: latency x count + bytes / bandwidth, for
-// each algorithm and protocol, of which the least wins (NCCL 2.30.7, src/graph/tuning.cc).
+// The time of a collective between gpus by NCCL's own form: latency x count + bytes / bandwidth,
+// for each algorithm and protocol, of which the least wins (NCCL 2.30.7, src/graph/tuning.cc).
 //
 // The constants are those of that file, for one node; they tune NCCL's choice, and are no
 // measurements. What is left out: NVLS, PAT, links between nodes, and the correction of a tree's

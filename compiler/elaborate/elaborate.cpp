@@ -136,9 +136,6 @@ void ElaborateGraph(Work& work, program::GraphId id) {
   work.module.graphs.push_back(std::move(graph));
 }
 
-// Without reports of what -D says: those are made once, with the program.
-void MakeConsts(Work& work) { work.consts.resize(work.program.consts.size()); }
-
 void ElaborateProgram(Work& work) {
   MakePlaces(work);
   if (work.diagnostics.has_errors()) return;
@@ -147,11 +144,7 @@ void ElaborateProgram(Work& work) {
     if (!work.budget.stopped) ElaborateGraph(work, id);
   }
   if (work.diagnostics.has_errors()) return;
-  {
-    Work apart(work.program, work.options, work.diagnostics);  // whose devices are no program's
-    MakeConsts(apart);
-    CheckTopologies(apart);
-  }
+  CheckTopologies(work.program, work.options, work.diagnostics);
   if (work.diagnostics.has_errors()) return;
   CheckUncalledMethods(work.program, work.options, work.called, work.diagnostics);
 }
@@ -197,7 +190,7 @@ std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
   std::optional<cost::Topology> made;
   llvm::thread worker(llvm::Optional<unsigned>(elaboration::kStackBytes), [&] {
     elaboration::Work work(program, options, diagnostics);
-    elaboration::MakeConsts(work);
+    work.consts.resize(program.consts.size());  // what -D says wrongly is said of the program
     const program::TopologyUse& use = *program.topology;
     made = elaboration::MakeTopology(work, program.topologies[use.topology], use.arguments,
                                      &use.locals, use.range);

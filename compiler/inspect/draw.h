@@ -18,13 +18,16 @@
 #include <optional>
 #include <string>
 
-#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph {
+
+namespace cost {
+struct Topology;
+}
 
 // The kinds, once: enumerator, name.
 #define CGRAPH_DRAWINGS(X)       \

@@ -2,8 +2,8 @@
 //
 // Every lane runs its list round after round; waits, transfers, capacities, collectives and
 // captured segments hold it up exactly as docs/plan.md says. Beside the makespan stand
-// lower bounds that no schedule of the same operations on the same lanes can beat, so that everyone sees
-// how far this one can be from the best possible. Times are whole picoseconds.
+// lower bounds that no schedule of the same operations on the same lanes can beat, so that everyone
+// sees how far this one can be from the best possible. Times are whole picoseconds.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 
@@ -12,11 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {
+
+namespace cost {
+struct Topology;
+}
 
 struct SimulateOptions {
   const Profile* profile = nullptr;  // null: the times that the plan expects

@@ -11,7 +11,7 @@ namespace cgraph::pipeline {
 namespace {
 
 using Kind = ActionKind;
-constexpr size_t kShownRanks = 16;
+constexpr size_t kNamedRanks = 16;
 
 // By stage and micro-batch.
 using Places = std::vector<std::vector<uint32_t>>;
@@ -47,7 +47,7 @@ std::vector<Method> MethodsOf(const Order& order) {
 
 std::string RankText(const Order& order) {
   std::string text;
-  for (size_t rank = 0; rank < order.ranks.size() && rank < kShownRanks; ++rank) {
+  for (size_t rank = 0; rank < order.ranks.size() && rank < kNamedRanks; ++rank) {
     std::set<uint32_t> stages;
     for (const Cell& cell : order.ranks[rank]) {
       for (const Action& action : cell.actions) stages.insert(action.stage);
@@ -55,7 +55,7 @@ std::string RankText(const Order& order) {
     text += fmt::format("// Rank {} has stage{} {}.\n", rank, stages.size() == 1 ? "" : "s",
                         fmt::join(stages, ", "));
   }
-  return order.ranks.size() > kShownRanks ? text + "// And so on.\n" : text;
+  return order.ranks.size() > kNamedRanks ? text + "// And so on.\n" : text;
 }
 
 }  // namespace

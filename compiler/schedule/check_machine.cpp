@@ -2,6 +2,7 @@
 #include <set>
 
 #include "compiler/cost/costs.h"
+#include "compiler/graph/device_key.h"
 #include "compiler/schedule/passes.h"
 #include "fmt/format.h"
 
@@ -22,22 +23,23 @@ Range PlaceOn(const graph::Module& module, const graph::Graph& graph, graph::Dev
 }  // namespace
 
 void CheckMachine(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-                  cost::Costs& costs, Diagnostics& diagnostics) {
+                  const cost::Costs& costs, Diagnostics& diagnostics) {
   const std::optional<cost::Machine>& machine = costs.topology().machine;
   if (!machine) return;
   const std::string& name = costs.topology().name;
   std::set<graph::DeviceId> missing;
   for (const Lane& lane : schedule.lanes) {
-    const cost::DeviceKey key = DeviceKeyOf(module.devices[lane.device]);
+    const cost::DeviceKey key = graph::DeviceKeyOf(module.devices[lane.device]);
     if (machine->Has(key) || !missing.insert(lane.device).second) continue;
     diagnostics.Report(Code::kE0614, PlaceOn(module, graph, lane.device),
                        fmt::format("the topology `{}` has no {}", name, cost::NameOf(key)));
   }
   std::set<std::pair<graph::DeviceId, graph::DeviceId>> seen;
   for (const Edge& edge : schedule.edges) {
-    const cost::DeviceKey from = DeviceKeyOf(module.devices[edge.from]);
-    const cost::DeviceKey to = DeviceKeyOf(module.devices[edge.to]);
-    if (!machine->Has(from) || !machine->Has(to) || costs.Reaches(from, to)) continue;
+    const cost::DeviceKey from = graph::DeviceKeyOf(module.devices[edge.from]);
+    const cost::DeviceKey to = graph::DeviceKeyOf(module.devices[edge.to]);
+    const bool reaches = edge.relay.valid() || costs.Reaches(from, to);
+    if (!machine->Has(from) || !machine->Has(to) || reaches) continue;
     if (!seen.emplace(edge.from, edge.to).second) continue;
     diagnostics.Report(
         Code::kE0615, graph.values[edge.value].range,

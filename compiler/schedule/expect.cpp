@@ -1,5 +1,6 @@
 // Expect: how long each step is expected to take, and what it holds meanwhile, by the cost model.
 #include "compiler/cost/costs.h"
+#include "compiler/graph/device_key.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
@@ -7,7 +8,7 @@ namespace {
 
 class Expectation {
  public:
-  Expectation(const graph::Module& module, const graph::Graph& graph, cost::Costs& costs,
+  Expectation(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
               Schedule& schedule)
       : module_(module), graph_(graph), costs_(costs), schedule_(schedule) {}
 
@@ -27,7 +28,9 @@ class Expectation {
     step.held_ps = movement.held_ps;
     step.holds = std::move(movement.resources);
   }
-  cost::DeviceKey KeyOf(graph::DeviceId id) const { return DeviceKeyOf(module_.devices[id]); }
+  cost::DeviceKey KeyOf(graph::DeviceId id) const {
+    return graph::DeviceKeyOf(module_.devices[id]);
+  }
   cost::DeviceKey KeyOf(LaneId lane) const { return KeyOf(schedule_.lanes[lane].device); }
   cost::DeviceKey KeyOf(ReplicaId replica) const {
     return KeyOf(schedule_.buffers[schedule_.replicas[replica].buffer].device);
@@ -73,22 +76,13 @@ class Expectation {
 
   const graph::Module& module_;
   const graph::Graph& graph_;
-  cost::Costs& costs_;
+  const cost::Costs& costs_;
   Schedule& schedule_;
 };
 
 }  // namespace
 
-cost::DeviceKey DeviceKeyOf(const graph::Device& device) {
-  switch (device.kind) {
-    case graph::DeviceKind::kCaller: return {};
-    case graph::DeviceKind::kCpu: return {cost::DeviceKey::kCpu, device.node, device.index};
-    case graph::DeviceKind::kGpu: return {cost::DeviceKey::kGpu, device.node, device.index};
-  }
-  return {};
-}
-
-void Expect(const graph::Module& module, const graph::Graph& graph, cost::Costs& costs,
+void Expect(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
             Schedule& schedule) {
   Expectation expectation(module, graph, costs, schedule);
   for (Step& step : schedule.steps) expectation.Set(step);

@@ -16,14 +16,12 @@ namespace cgraph::schedule {
 void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
            Schedule& schedule);
 
-cost::DeviceKey DeviceKeyOf(const graph::Device& device);
-
 // Reports devices that a stated machine does not have, and those that it does not connect.
 void CheckMachine(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-                  cost::Costs& costs, Diagnostics& diagnostics);
+                  const cost::Costs& costs, Diagnostics& diagnostics);
 
 // Says how long each step is expected to take, and which shared resources it holds.
-void Expect(const graph::Module& module, const graph::Graph& graph, cost::Costs& costs,
+void Expect(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
             Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.

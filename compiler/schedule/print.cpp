@@ -154,9 +154,11 @@ void PrintTransports(const graph::Module& module, const std::vector<Schedule>& s
     const graph::Graph& graph = GraphOf(module, i);
     out << "transports " << graph.name << "\n";
     for (const schedule::Edge& edge : schedules[i].edges) {
-      out << fmt::format("  {}: {} -> {} by {} ({})\n", ValueText(graph, edge.value),
+      const std::string relay =
+          edge.relay.valid() ? " through " + DeviceName(module.devices[edge.relay]) : "";
+      out << fmt::format("  {}: {} -> {} by {}{} ({})\n", ValueText(graph, edge.value),
                          DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
-                         TransportName(edge.chosen).str(), edge.why);
+                         TransportName(edge.chosen).str(), relay, edge.why);
     }
     for (const schedule::Meeting& meeting : schedules[i].meetings) {
       const graph::Op& op = graph.ops[meeting.op];

@@ -7,7 +7,7 @@ namespace cgraph {
 namespace {
 
 schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph& graph,
-                                const ScheduleOptions& options, cost::Costs& costs,
+                                const ScheduleOptions& options, const cost::Costs& costs,
                                 Diagnostics& diagnostics) {
   schedule::Schedule result;
   result.overlap = options.overlap.value_or(graph.overlap.value_or(true));
@@ -30,7 +30,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
 std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
                                                const ScheduleOptions& options,
                                                Diagnostics& diagnostics) {
-  cost::Costs costs(options.topology ? *options.topology : cost::AssumedTopology());
+  const cost::Costs costs(options.topology ? *options.topology : cost::AssumedTopology());
   std::vector<schedule::Schedule> schedules;
   schedules.push_back(MakeSchedule(module, module.start, options, costs, diagnostics));
   for (const graph::Graph& graph : module.graphs) {

@@ -159,6 +159,7 @@ struct Edge {
   graph::DeviceId from, to;
   Transport asked, chosen;
   std::string why;
+  graph::DeviceId relay;  // by which it goes; invalid: straight
 };
 
 // How one collective goes: for `--emit transports` too.

@@ -179,7 +179,9 @@ bool StartsRule(const Lexemes& lexemes, size_t at) {
 bool StartsPart(const Lexemes& lexemes, size_t at) {
   const size_t type = lexemes[at].type;
   const bool word = type == Lexer::DEVICE || type == Lexer::RESOURCE || type == Lexer::LINK;
-  return word && at + 1 < lexemes.size() && IsName(lexemes[at + 1].type);
+  if (!word || at + 1 >= lexemes.size()) return false;
+  const size_t next = lexemes[at + 1].type;
+  return IsName(next) || IsLiteral(next) || next == Lexer::LPAREN;
 }
 
 void TokenWindow::Forget() {

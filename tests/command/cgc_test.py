@@ -334,6 +334,47 @@ def compile_flags(cgc):
     says(cgc("compile", "g.cgraph")[1], "1 graph, ", " instructions, proved")
 
 
+def topologies(cgc):
+    """Of a program its file's own, the library's, a file; of a plan the last two."""
+    cgc.write("box.cgraph", "topology box(lanes: int = 1) {\n  device gpu[i] [i in 0..2] { }\n"
+              "  device cpu[0] { }\n"
+              "  link gpu[0] -> gpu[1] { bandwidth: 1GB/s * lanes, latency: 1us }\n"
+              "  link gpu[i] -> cpu[0] [i in 0..2] { bandwidth: 1GB/s }\n"
+              "  link cpu[0] -> gpu[i] [i in 0..2] { bandwidth: 1GB/s }\n}\n")
+    program = ("import std.tensor\n"
+               "actor A() { method twice(x: f32[1000]) -> f32[1000] { return x + x } }\n"
+               "place a[i in 0..2] = A() on gpu[i]\n"
+               "graph g(x: f32[1000]) -> f32[1000] { return a[1].twice(a[0].twice(x)) }\n")
+    cgc.write("g.cgraph", "import box\n" + program)
+
+    def moved(*flags):
+        """Picoseconds in which bytes come into gpu[1], or leave it."""
+        graph = json.loads(cgc("simulate", *flags, "--json")[0])["graphs"][0]
+        return next(d["transfer_ps"] for d in graph["devices"] if d["name"] == "gpu[1]")
+
+    # 4000 bytes in: 1 us + 4 us, and out to the host in 4 us.
+    expect(moved("g.cgraph", "--topology", "box") == 9_000_000, "a name that is imported")
+    expect(moved("g.cgraph", "--topology", "box(4)") == 6_000_000, "an argument")
+    expect(moved("g.cgraph", "--topology", "box.cgraph") == 9_000_000, "a file")
+    expect(moved("g.cgraph", "--topology", "dgx1v") < 6_000_000, "the library's")
+    cgc("compile", "g.cgraph", "--topology", "box(4)")
+    says(cgc("plan", "g.cgplan")[0], "topology box(4)")
+    expect(moved("g.cgplan") == 6_000_000, "as it was compiled")
+    expect(moved("g.cgplan", "--topology", "box.cgraph") == 9_000_000, "a plan on another machine")
+    says(cgc("simulate", "g.cgplan", "--topology", "dgx1w", status=2)[1],
+         "there is no such topology (did you mean `dgx1v`?)")
+    says(cgc("simulate", "g.cgplan", "--topology", "cpu", status=1)[1],
+         "the topology `cpu` has no gpu[0], on which the plan runs")
+    says(cgc("check", "g.cgraph", "--topology", "dgx1w", status=1)[1],
+         "there is no topology `dgx1w` (did you mean `dgx1v`?)")
+    says(cgc("check", "g.cgraph", "--topology", "none.cgraph", status=3)[1], "none.cgraph")
+    says(cgc("simulate", "g.cgplan", "--topology", "none.cgraph", status=3)[1], "none.cgraph")
+    says(cgc("check", "g.cgraph", "--topology", "g.cgraph", status=1)[1], "declares no topology")
+    says(cgc("check", "g.cgraph", "--topology", "box(4, 5)", status=1)[1], "E04")
+    says(cgc("check", "g.cgraph", "--topology", "box with (a = b)", status=1)[1], "E0323")
+    says(cgc("check", "g.cgraph", "--topology", "box(", status=1)[1], "E02")
+
+
 def usage(cgc):
     """Exit code 2 is for the command line: flags, their values, and names that the file lacks."""
     cgc.write("g.cgraph", "const N = 2\ngraph g(x: f32[N]) -> f32[N] { return x }\n")
@@ -373,7 +414,7 @@ def layout(cgc):
     expect(cgc("fmt", "comments.cgraph")[0] == text, cgc("fmt", "comments.cgraph")[0])
 
 
-TESTS = [usage, layout, explain, examples, mistakes, spelling, compile_flags, viz]
+TESTS = [topologies, usage, layout, explain, examples, mistakes, spelling, compile_flags, viz]
 
 
 def main():

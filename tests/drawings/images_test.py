@@ -39,7 +39,7 @@ PICTURES = [
 ]
 FLAGS = {
     "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
-    "costs/copies": ["--topology", "examples/costs/box.cgraph", "--profile",
+    "costs/copies": ["--no-rewrite", "--topology", "examples/costs/box.cgraph", "--profile",
                      "examples/costs/copies.json"],
 }
 LAID_OUT = ("graph", "schedule", "transports")

@@ -547,8 +547,8 @@ std::set<std::string> ExpectedCodes(const std::string& text) {
 }
 
 TEST_CASE("every diagnostic of check has a program that draws it, in place and in words") {
-  // Of several files: below. Of a file without declarations: tests/golden.
-  std::set<std::string> drawn = {"E0307", "E0308", "E0317", "W0302"};
+  // Of several files: below. Of a file without declarations, of --topology: tests/golden.
+  std::set<std::string> drawn = {"E0307", "E0308", "E0317", "E0325", "W0302"};
   for (const std::string& text : kRefused) {
     INFO(text);
     CHECK(Checked(text).Surprises() == "");

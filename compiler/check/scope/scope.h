@@ -20,7 +20,9 @@
 namespace cgraph::check {
 
 // Where an expression stands: this decides what it may do.
-enum class Site : uint8_t { kConst, kOp, kActor, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology };
+enum class Site : uint8_t {
+  kConst, kOp, kActor, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology
+};
 
 // What a type is written for: this decides which names its dimensions may bring.
 enum class TypeRole : uint8_t { kParameter, kResult, kState, kHint, kArgument, kConst };

@@ -309,14 +309,17 @@ std::optional<cost::Topology> MakeTopology(Work& work, const program::Topology& 
   return TopologyMaker(work, topology).Run(arguments, locals, site);
 }
 
-void CheckTopologies(Work& work) {
-  for (program::TopologyId id : work.program.topologies.Ids()) {
-    const program::Topology& topology = work.program.topologies[id];
-    const bool chosen = work.program.topology && work.program.topology->topology == id;
+void CheckTopologies(const program::Program& program, const ElaborateOptions& options,
+                     Diagnostics& diagnostics) {
+  for (program::TopologyId id : program.topologies.Ids()) {
+    const program::Topology& topology = program.topologies[id];
+    const bool chosen = program.topology && program.topology->topology == id;
     const bool needs = llvm::any_of(topology.parameters, [](const program::Parameter& parameter) {
       return !parameter.default_value.valid();
     });
-    if (topology.range.source != work.program.main || chosen || needs) continue;
+    if (topology.range.source != program.main || chosen || needs) continue;
+    Work work(program, options, diagnostics);  // its devices are not the program's
+    work.consts.resize(program.consts.size());
     MakeTopology(work, topology, {}, &topology.locals, topology.range);
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/cost/cost.h"
+#include "compiler/elaborate/elaborate.h"
 #include "compiler/program/program.h"
 
 namespace cgraph::elaboration {
@@ -20,7 +21,8 @@ std::optional<cost::Topology> MakeTopology(Work& work, const program::Topology& 
                                            Range site);
 
 // Tries those of the named file that need no arguments, for what is wrong with them.
-void CheckTopologies(Work& work);
+void CheckTopologies(const program::Program& program, const ElaborateOptions& options,
+                     Diagnostics& diagnostics);
 
 }  // namespace cgraph::elaboration
 

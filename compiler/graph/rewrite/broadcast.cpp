@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "compiler/base/limits.h"
+#include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/insert.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
@@ -25,7 +26,7 @@ constexpr size_t kFewestReaders = 3;
 class Broadcaster {
  public:
   Broadcaster(const Module& module, const RewriteOptions& options, Graph& graph)
-      : module_(module), options_(options), graph_(graph) {}
+      : module_(module), options_(options), costs_(CostsOf(options)), graph_(graph) {}
 
   void Run(std::vector<Rewritten>& done) {
     FindReaders();
@@ -116,21 +117,25 @@ class Broadcaster {
   bool Gains(const Timing& timing, const Key& key, const std::vector<ValueId>& values) const {
     uint64_t bytes = 0;
     for (ValueId value : values) bytes += graph_.values[value].type.bytes();
-    const cost::LinkRates& link = LinkOf(options_, key.transport);
-    const uint64_t message = cost::TransferPicoseconds(link, bytes);
     const uint64_t made = timing.End(key.maker);
-    const uint64_t together =
-        made + cost::CollectivePicoseconds(link, CollectiveKind::kBroadcast, key.to.size() + 1,
-                                           bytes);
+    const uint64_t together = made + BroadcastTime(key, bytes);
     uint64_t arrival = made, by_messages = 0, by_broadcast = 0;
     for (const Reader& reader : readers_.at({values[0], key.transport})) {
-      arrival += message;
+      arrival += cost::TransferPicoseconds(
+          LinkOf(module_, costs_, key.from, reader.device, key.transport), bytes);
       const uint64_t ready = timing.StartWithout(reader.call, key.maker);
       const uint64_t remaining = timing.Remaining(reader.call);
       by_messages = std::max(by_messages, std::max(arrival, ready) + remaining);
       by_broadcast = std::max(by_broadcast, std::max(together, ready) + remaining);
     }
     return by_broadcast < by_messages;
+  }
+
+  uint64_t BroadcastTime(const Key& key, uint64_t bytes) const {
+    std::vector<cost::DeviceKey> participants = {DeviceKeyOf(module_.devices[key.from])};
+    for (DeviceId to : key.to) participants.push_back(DeviceKeyOf(module_.devices[to]));
+    return costs_.Collective(CollectiveKind::kBroadcast, participants,
+                             key.transport == Transport::kNccl, bytes).ps;
   }
 
   Insertion MakeBroadcast(const Key& key, const std::vector<ValueId>& values) {
@@ -178,6 +183,7 @@ class Broadcaster {
 
   const Module& module_;
   const RewriteOptions& options_;
+  const cost::Costs costs_;
   Graph& graph_;
   std::map<std::pair<ValueId, Transport>, Readers> readers_;
   std::map<Key, std::vector<ValueId>> groups_;

@@ -21,7 +21,7 @@ namespace {
 class Bucketer {
  public:
   Bucketer(const Module& module, const RewriteOptions& options, Graph& graph)
-      : module_(module), options_(options), graph_(graph) {}
+      : module_(module), options_(options), costs_(CostsOf(options)), graph_(graph) {}
 
   void Run(std::vector<Rewritten>& done) {
     FindEdges();
@@ -79,8 +79,8 @@ class Bucketer {
       if (dim.symbol.valid()) return;
     }
     const auto bytes = static_cast<uint64_t>(type.bytes());
-    if (bytes > BytesPerLatency(LinkOf(options_, *message))) return;
     const Way way{owner.home, to, *message, use.via.capacity};
+    if (bytes > BytesPerLatency(LinkOf(way))) return;
     const auto [it, is_new] = found_.try_emplace({use.value, way}, edges_.size());
     if (is_new) {
       edges_.push_back({use.value, way, MakerOf(graph_, root), reader, use.range, bytes});
@@ -89,13 +89,16 @@ class Bucketer {
     }
   }
 
-  uint64_t Latency(const Way& way) const { return LinkOf(options_, way.transport).latency_ps; }
+  cost::LinkRates LinkOf(const Way& way) const {
+    return graph::LinkOf(module_, costs_, way.from, way.to, way.transport);
+  }
+  uint64_t Latency(const Way& way) const { return LinkOf(way).latency_ps; }
   uint64_t Time(const Way& way, uint64_t bytes) const {
-    return cost::TransferPicoseconds(LinkOf(options_, way.transport), bytes);
+    return cost::TransferPicoseconds(LinkOf(way), bytes);
   }
   // Whether they fit into one message that is small too.
   bool Fits(const Message& a, uint64_t bytes, size_t values) const {
-    return a.bytes + bytes <= BytesPerLatency(LinkOf(options_, a.way.transport)) &&
+    return a.bytes + bytes <= BytesPerLatency(LinkOf(a.way)) &&
            a.values.size() + values <= kMaxOperands;
   }
 
@@ -175,6 +178,7 @@ class Bucketer {
 
   const Module& module_;
   const RewriteOptions& options_;
+  const cost::Costs costs_;
   Graph& graph_;
   std::set<ValueId> extents_;  // travel ahead of what they are extents of
   std::map<std::tuple<ValueId, Way>, size_t> found_;

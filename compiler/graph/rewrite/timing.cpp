@@ -4,15 +4,12 @@
 #include <limits>
 
 #include "compiler/base/transport_choice.h"
+#include "compiler/graph/device_key.h"
 
 namespace cgraph::graph {
-namespace {
-
-const cost::Topology& TopologyOf(const RewriteOptions& options) {
-  return options.topology != nullptr ? *options.topology : cost::AssumedTopology();
+cost::Costs CostsOf(const RewriteOptions& options) {
+  return cost::Costs(options.topology != nullptr ? *options.topology : cost::AssumedTopology());
 }
-
-}  // namespace
 
 DeviceId ReaderOf(const Op& op, size_t at) {
   if (!op.collective || TraitsOf(op.collective->kind).from != CollectiveTraits::kEach) {
@@ -33,9 +30,10 @@ std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId
   return via;
 }
 
-const cost::LinkRates& LinkOf(const RewriteOptions& options, Transport message) {
-  const cost::Topology& topology = TopologyOf(options);
-  return message == Transport::kNccl ? topology.nccl : topology.shm;
+cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
+                       Transport message) {
+  return costs.Rates(DeviceKeyOf(module.devices[from]), DeviceKeyOf(module.devices[to]),
+                     message == Transport::kNccl);
 }
 
 uint64_t BytesPerLatency(const cost::LinkRates& link) {
@@ -51,7 +49,7 @@ Timing::Timing(const Module& module, const RewriteOptions& options, const Graph&
     : module_(module),
       options_(options),
       graph_(graph),
-      topology_(TopologyOf(options)),
+      costs_(CostsOf(options)),
       times_(graph.calls.size()) {
   FindOps();
   Forward();
@@ -146,9 +144,11 @@ uint64_t Timing::Duration(const Call& call, const Times& times) const {
   uint64_t duration = 0;
   for (uint32_t i = 0; i < times.ops; ++i) {
     const Op& op = graph_.ops[OpId(times.first_op + i)];
-    const cost::DeviceRates& rates = IsGpu(op.device) ? topology_.gpu : topology_.cpu;
+    const DType dtype =
+        op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
     duration += op.collective ? CollectiveTime(op)
-                              : cost::KernelPicoseconds(rates, op.flops, op.bytes);
+                              : costs_.Kernel(DeviceKeyOf(module_.devices[op.device]), op.flops,
+                                              op.bytes, dtype);
   }
   return duration;
 }
@@ -161,8 +161,11 @@ uint64_t Timing::CollectiveTime(const Op& op) const {
   const bool gpus = std::all_of(op.collective->participants.begin(),
                                 op.collective->participants.end(),
                                 [&](DeviceId id) { return IsGpu(id); });
-  return cost::CollectivePicoseconds(gpus ? topology_.nccl : topology_.shm, op.collective->kind,
-                                     op.collective->participants.size(), bytes);
+  std::vector<cost::DeviceKey> participants;
+  for (DeviceId id : op.collective->participants) {
+    participants.push_back(DeviceKeyOf(module_.devices[id]));
+  }
+  return costs_.Collective(op.collective->kind, participants, gpus, bytes).ps;
 }
 
 uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
@@ -170,10 +173,14 @@ uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
   if (!from.valid() || from == to) return 0;
   const int64_t bytes = graph_.values[use.value].type.bytes();
   if (const auto message = MessageOf(module_, from, to, use.via)) {
-    return cost::TransferPicoseconds(LinkOf(options_, *message), bytes);
+    return cost::TransferPicoseconds(LinkOf(module_, costs_, from, to, *message), bytes);
   }
   const bool copied = use.via == Transport::kHost || IsGpu(from) || IsGpu(to);
-  return copied ? cost::TransferPicoseconds(topology_.host, bytes) : 0;
+  if (!copied) return 0;
+  const DeviceId lane = IsGpu(from) || !IsGpu(to) ? from : to;
+  if (!IsGpu(lane)) return cost::TransferPicoseconds(costs_.topology().host, bytes);
+  return costs_.Copy(DeviceKeyOf(module_.devices[lane]), DeviceKeyOf(module_.devices[from]),
+                     DeviceKeyOf(module_.devices[to]), bytes).ps;
 }
 
 }  // namespace cgraph::graph

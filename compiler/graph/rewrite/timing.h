@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/cost/costs.h"
 #include "compiler/graph/rewrite/rewrite.h"
 
 namespace cgraph::graph {
@@ -29,7 +30,9 @@ DeviceId ReaderOf(const Op& op, size_t at);
 
 // What carries a use that is sent as a message, and nothing for one that is not.
 std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to, Transport via);
-const cost::LinkRates& LinkOf(const RewriteOptions& options, Transport message);
+cost::Costs CostsOf(const RewriteOptions& options);
+cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
+                       Transport message);
 // The bytes that such a link moves in its latency: what is less is small.
 uint64_t BytesPerLatency(const cost::LinkRates& link);
 
@@ -66,7 +69,7 @@ class Timing {
   const Module& module_;
   const RewriteOptions& options_;
   const Graph& graph_;
-  const cost::Topology& topology_;
+  const cost::Costs costs_;
   std::vector<Times> times_;  // by call
 };
 

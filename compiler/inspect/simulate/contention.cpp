@@ -18,9 +18,9 @@ struct Event {
   auto operator<=>(const Event&) const = default;
 };
 
-class Play {
+class ContendedPlay {
  public:
-  Play(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,
+  ContendedPlay(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,
        const std::function<uint64_t(uint32_t, uint64_t)>& weight,
        const std::function<void(uint64_t, std::span<const uint64_t>)>& see)
       : graph_(graph),
@@ -67,7 +67,9 @@ class Play {
     rows_.push_back({std::vector<uint64_t>(graph_.size(), 0),
                      std::vector<uint32_t>(graph_.size(), 0), graph_.size()});
     Round& row = rows_.back();
-    for (const PeriodicGraph::Edge& edge : graph_.edges()) row.open[edge.to] += edge.distance <= round;
+    for (const PeriodicGraph::Edge& edge : graph_.edges()) {
+      row.open[edge.to] += edge.distance <= round;
+    }
     std::vector<uint32_t> free;
     for (uint32_t moment = 0; moment < graph_.size(); ++moment) {
       if (row.open[moment] == 0) free.push_back(moment);
@@ -154,7 +156,7 @@ class Play {
 void PlayContended(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,
                    const std::function<uint64_t(uint32_t, uint64_t)>& weight,
                    const std::function<void(uint64_t, std::span<const uint64_t>)>& see) {
-  Play(graph, contention, rounds, weight, see).Run();
+  ContendedPlay(graph, contention, rounds, weight, see).Run();
 }
 
 }  // namespace cgraph

@@ -13,9 +13,9 @@ struct Writer {
   uint32_t execution;
 };
 
-class Finder {
+class DependencyFinder {
  public:
-  Finder(const plan::Graph& graph, const Units& units)
+  DependencyFinder(const plan::Graph& graph, const Units& units)
       : graph_(graph), units_(units), writers_(graph.buffers.size()) {}
 
   // Two executions in program order: the second one's readers have seen all that a writer of the
@@ -112,7 +112,7 @@ Units FindUnits(const plan::Graph& graph) {
 }
 
 std::vector<Dependency> FindDependencies(const plan::Graph& graph, const Units& units) {
-  return Finder(graph, units).Find();
+  return DependencyFinder(graph, units).Find();
 }
 
 }  // namespace cgraph

@@ -84,7 +84,9 @@ class Applier {
     const std::optional<CollectiveKind> kind = ParseCollective(collective.kind);
     if (!kind) return;
     std::vector<cost::DeviceKey> participants;
-    for (const PartRef& part : parts) participants.push_back(DeviceOfLane(lanes_[part.instruction]));
+    for (const PartRef& part : parts) {
+      participants.push_back(DeviceOfLane(lanes_[part.instruction]));
+    }
     const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
     const bool nccl = collective.carrier == plan::Carrier::nccl;
     const cost::Movement movement = costs_.Collective(

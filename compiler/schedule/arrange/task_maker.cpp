@@ -180,9 +180,10 @@ class TaskMaker {
   // Nothing on a machine without shared resources.
   void AddTokens() {
     Tasks& tasks = list_.tasks;
-    const auto* machine = topology_ != nullptr && topology_->machine ? &*topology_->machine : nullptr;
-    if (machine == nullptr || machine->resources.empty()) return;
-    for (const cost::Resource& resource : machine->resources) {
+    if (topology_ == nullptr || !topology_->machine) return;
+    const std::vector<cost::Resource>& resources = topology_->machine->resources;
+    if (resources.empty()) return;
+    for (const cost::Resource& resource : resources) {
       tasks.tokens.push_back(resource.capacity);
     }
     for (const std::vector<UnitId>& members : list_.members) {

@@ -90,7 +90,8 @@ struct Timetable {
 
 // In simulated time: whenever lanes are free, starts the task of least rank among those that are
 // ready and not held back, by the policy, because memory would not do or what it goes through is
-// in use; it never waits for a better one. While only memory holds back some task of a lane, no `at_least` limit holds there.
+// in use; it never waits for a better one. While only memory holds back some task of a lane, no
+// `at_least` limit holds there.
 Timetable ListSchedule(const Tasks& tasks, const Policy& policy);
 
 // By task: the longest path from its start to the end of everything, in picoseconds; of those that

@@ -94,9 +94,18 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
   const ReplicaId target =
       choice.transport == Transport::kHost
           ? CopyThroughHost(source, root.home, device, place, space)
-          : Send({source}, root.home, device, place, via)[0];
+          : SendBy(use.relay, source, root.home, device, place, via);
   remote_[key] = target;
   return target;
+}
+
+// Straight, or by way of another gpu, whose communication takes it in and passes it on.
+ReplicaId Values::SendBy(DeviceId relay, ReplicaId source, DeviceId from, DeviceId to,
+                         Step::Place place, const Journey& via) {
+  if (!relay.valid()) return Send({source}, from, to, place, via)[0];
+  const ReplicaId between = Send({source}, from, relay, place, via)[0];
+  ++place.hop;
+  return Send({between}, relay, to, place, via)[0];
 }
 
 // As soon as the last of them is made.
@@ -116,7 +125,8 @@ void Values::SendBucket(const graph::Bucket& bucket, Step::Place place) {
 void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to,
                       const TransportChoice& choice) {
   if (!edges_.insert({use.value, to, use.via}).second) return;
-  schedule_.edges.push_back({use.value, from, to, use.via, choice.transport, choice.reason});
+  schedule_.edges.push_back(
+      {use.value, from, to, use.via, choice.transport, choice.reason, use.relay});
 }
 
 // The device that copies is the one that has memory of its own; between two of them the value is

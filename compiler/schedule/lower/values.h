@@ -41,6 +41,8 @@ class Values {
   // One message with all of `sources`, which are in the memory of `from`.
   std::vector<ReplicaId> Send(const std::vector<ReplicaId>& sources, graph::DeviceId from,
                               graph::DeviceId to, Step::Place place, const Journey& via);
+  ReplicaId SendBy(graph::DeviceId relay, ReplicaId source, graph::DeviceId from,
+                   graph::DeviceId to, Step::Place place, const Journey& via);
   void SendBucket(const graph::Bucket& bucket, Step::Place place);
   ReplicaId ExtentAt(graph::SymbolId symbol, graph::DeviceId device, uint32_t consumer);
   void Remember(const graph::Use& use, graph::DeviceId from, graph::DeviceId to,

@@ -81,7 +81,8 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
   in_error_ = false;
 }
 
-// Called at every loop; only those over statements, members, rules and parts are ours to keep going.
+// Called at every loop; only those over statements, members, rules and parts are ours to keep
+// going.
 void Recovery::sync(antlr4::Parser* parser) {
   const size_t rule = RuleOf(parser);
   const bool block = rule == Grammar::RuleBlock;

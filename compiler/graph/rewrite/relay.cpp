@@ -1,0 +1,101 @@
+// A value goes by way of a third gpu where the topology says that the direct way is slower: on a
+// machine in which some pairs of gpus have no link, bytes would be staged in a host's memory. Only
+// gpus on which the program has something anyway, and only if a tenth is gained.
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "compiler/graph/device_key.h"
+#include "compiler/graph/rewrite/passes.h"
+#include "compiler/graph/rewrite/timing.h"
+#include "fmt/format.h"
+
+namespace cgraph::graph {
+namespace {
+
+// So many gpus are tried as relays, so that a program on thousands takes no longer than one on few.
+constexpr size_t kMostRelays = 64;
+
+class Relayer {
+ public:
+  Relayer(const Module& module, const cost::Costs& costs, Graph& graph)
+      : module_(module), costs_(costs), graph_(graph) {
+    for (DeviceId device : module.devices.Ids()) {
+      if (IsGpu(device) && gpus_.size() < kMostRelays) gpus_.push_back(device);
+    }
+    for (const Bucket& bucket : graph.buckets) {
+      for (ValueId value : bucket.values) bucketed_.emplace(value, bucket.to);
+    }
+  }
+
+  void Run(std::vector<Rewritten>& done) {
+    for (Op& op : graph_.ops) {
+      if (op.collective) continue;
+      for (Use& use : op.operands) {
+        if (!Travels(use, op.device)) continue;
+        const DeviceId from = graph_.values[RootOf(graph_, use.value)].home;
+        use.relay = Best(from, op.device, graph_.values[use.value].type.bytes());
+        if (!use.relay.valid() || !reported_.emplace(use.value, op.device).second) continue;
+        done.push_back({.places = {graph_.values[use.value].range, use.range},
+                        .way = fmt::format("{} to {} through {}",
+                                           DeviceName(module_.devices[from]),
+                                           DeviceName(module_.devices[op.device]),
+                                           DeviceName(module_.devices[use.relay]))});
+      }
+    }
+  }
+
+ private:
+  bool IsGpu(DeviceId device) const { return module_.devices[device].kind == DeviceKind::kGpu; }
+
+  // From gpu to gpu, alone, and nobody said how.
+  bool Travels(const Use& use, DeviceId to) const {
+    const Value& root = graph_.values[RootOf(graph_, use.value)];
+    return root.storage != Value::kConstant && root.home.valid() && root.home != to &&
+           IsGpu(root.home) && IsGpu(to) && use.via.transport == Transport::kAuto &&
+           bucketed_.count({use.value, to}) == 0;
+  }
+
+  // Of ways that take as long the first; invalid: straight.
+  DeviceId Best(DeviceId from, DeviceId to, int64_t bytes) {
+    const auto [known, is_new] = best_.try_emplace({from, to, bytes});
+    if (!is_new) return known->second;
+    const std::optional<uint64_t> direct = Price(from, to, bytes);
+    uint64_t least = direct ? *direct - *direct / 10 : UINT64_MAX;
+    for (DeviceId relay : gpus_) {
+      if (relay == from || relay == to) continue;
+      const std::optional<uint64_t> first = Price(from, relay, bytes);
+      const std::optional<uint64_t> second = Price(relay, to, bytes);
+      if (!first || !second || *first + *second >= least) continue;
+      least = *first + *second;
+      known->second = relay;
+    }
+    return known->second;
+  }
+  // Nothing where no way leads there.
+  std::optional<uint64_t> Price(DeviceId from, DeviceId to, int64_t bytes) const {
+    const cost::DeviceKey source = DeviceKeyOf(module_.devices[from]);
+    const cost::DeviceKey target = DeviceKeyOf(module_.devices[to]);
+    if (!costs_.Reaches(source, target)) return std::nullopt;
+    return costs_.Message(source, target, /*by_nccl=*/true, bytes).ps;
+  }
+
+  const Module& module_;
+  const cost::Costs& costs_;
+  Graph& graph_;
+  std::vector<DeviceId> gpus_;
+  std::set<std::pair<ValueId, DeviceId>> bucketed_, reported_;
+  std::map<std::tuple<DeviceId, DeviceId, int64_t>, DeviceId> best_;
+};
+
+}  // namespace
+
+void RewriteRelay(const Module& module, const RewriteOptions& options, Graph& graph,
+                  std::vector<Rewritten>& done) {
+  const cost::Costs costs = CostsOf(options);
+  if (costs.topology().machine && !options.memory_is_limited) {
+    Relayer(module, costs, graph).Run(done);
+  }
+}
+
+}  // namespace cgraph::graph
