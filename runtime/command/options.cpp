@@ -22,7 +22,7 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 // The flags as text, before they are understood.
 struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs;
-  std::string schedule;
+  std::string schedule, topology;
   double timeout = 600;
   bool overlap = false, no_overlap = false;
 };
@@ -91,6 +91,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->take_all()->allow_extra_args(false);
   app.add_option("--schedule", raw.schedule,
                  "the .cgraph's schedule: program, auto, or NAME(ARGS)");
+  app.add_option("--topology", raw.topology,
+                 "the machine by which the .cgraph is scheduled: NAME(ARGS), or a FILE");
   app.add_flag("--overlap", raw.overlap,
                "communication in lanes of its own (the .cgraph's default)");
   app.add_flag("--no-overlap", raw.no_overlap, "communication in the lanes of the computation");
@@ -108,6 +110,7 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   for (const std::string& define : raw.defines) flags.insert(flags.end(), {"-D", define});
   for (const std::string& folder : raw.import_dirs) flags.insert(flags.end(), {"-I", folder});
   if (!raw.schedule.empty()) flags.insert(flags.end(), {"--schedule", raw.schedule});
+  if (!raw.topology.empty()) flags.insert(flags.end(), {"--topology", raw.topology});
   if (raw.overlap) flags.push_back("--overlap");
   if (raw.no_overlap) flags.push_back("--no-overlap");
   if (options.inflight > 0) {

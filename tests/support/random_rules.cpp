@@ -43,14 +43,18 @@ class RandomRulesMaker {
   // Keys that now and then ask for another order than the program's, which may block.
   void Sort(uint32_t kind) {
     const uint32_t keys = Below(3);
-    rules_.kinds[kind].ordered = Below(4) == 0;
+    const bool ordered = Below(4) == 0;
+    if (ordered) {
+      rules_.kinds[kind].order = static_cast<uint32_t>(rules_.orders.size());
+      rules_.orders.emplace_back();
+    }
     const bool backwards = Below(3) == 0;
     for (CallId call : graph_.calls.Ids()) {
       CallRule& rule = rules_.calls[call.index];
       if (rule.kind != kind) continue;
       for (uint32_t key = 0; key < keys; ++key) rule.ranking.push_back(int64_t{Below(4)} - 2);
       const int64_t place = call.index;
-      if (rules_.kinds[kind].ordered) rule.sequence = {backwards ? -place : place};
+      if (ordered) rule.sequence = {backwards ? -place : place};
     }
   }
 
