@@ -48,7 +48,7 @@ struct CompileOptions {
   std::optional<uint32_t> effort;                   // --effort; absent: the usual one
   std::string schedule;                             // --schedule; empty: what the graphs say
   std::optional<Profile> profile;                   // --profile
-  CommLanes lanes = CommLanes::kOne;                // --lanes
+  std::optional<CommLanes> lanes;                   // --lanes; absent: the fewest that cost nothing
   schedule::Goal goal = schedule::Goal::kMakespan;  // of `using auto`
   const cost::Topology* topology = nullptr;         // null: what `machine` names
   std::string machine;                              // --topology; empty: the assumed one

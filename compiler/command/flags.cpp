@@ -76,6 +76,10 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
                                    "communication has lanes of its own (the default)");
   command.add_flag("--no-overlap", flags.no_overlap, "communication stands in the compute lane")
       ->excludes(overlap);
+  command.add_option("--lanes", flags.lanes,
+                     "lanes in which a device exchanges values: one, one for each peer, or one for "
+                     "each edge; default: the fewest that make nothing later")
+      ->type_name("one|peer|edge")->check(CLI::IsMember({"one", "peer", "edge"}));
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
   command.add_option("--schedule", flags.schedule,
@@ -116,6 +120,9 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.import_dirs = import_dirs;
   options.inflight = inflight;
   options.schedule = schedule;
+  for (const CommLanes each : {CommLanes::kOne, CommLanes::kPeer, CommLanes::kEdge}) {
+    if (lanes == CommLanesName(each)) options.lanes = each;
+  }
   options.effort = effort;
   options.machine = topology;
   options.time_phases = time_phases;

@@ -37,7 +37,7 @@ struct CompileFlags {
   bool overlap = false, no_overlap = false, time_phases = false;
   int64_t inflight = 0;
   std::string stop_after;
-  std::string schedule, topology;
+  std::string schedule, topology, lanes;
   std::optional<uint32_t> effort;
   std::vector<std::string> no_rewrite;
   std::string device_map;  // of the plan that is made; empty: a worker for each device

@@ -146,6 +146,7 @@ void ElaborateProgram(Work& work) {
   if (work.diagnostics.has_errors()) return;
   CheckTopologies(work.program, work.options, work.diagnostics);
   if (work.diagnostics.has_errors()) return;
+  CheckSchedules(work);
   CheckUncalledMethods(work.program, work.options, work.called, work.diagnostics);
 }
 

@@ -48,6 +48,14 @@ struct Trail {
   std::vector<Call> calls;
 };
 
+// Of a schedule, over all graphs that use it: which of its kinds are called.
+struct CalledKinds {
+  int64_t graphs = 0;
+  const program::Using* use = nullptr;  // the last one
+  std::vector<bool> kinds;              // by KindId
+  std::set<std::string> methods;        // that are called at all
+};
+
 struct Work {
   Work(const program::Program& program, const ElaborateOptions& options, Diagnostics& diagnostics)
       : program(program), options(options), diagnostics(diagnostics) {}
@@ -63,6 +71,7 @@ struct Work {
   Places places;
   std::map<std::tuple<graph::DeviceKind, uint32_t, uint32_t>, graph::DeviceId> devices;
   std::set<program::MethodId> called;
+  std::map<program::ScheduleId, CalledKinds> called_kinds;
 
   // Where ops go: none while consts and places are evaluated.
   GraphBuilder* builder = nullptr;

@@ -5,6 +5,8 @@
 // A value is named by its id; what is not made by an op is listed where it is first read.
 #include "compiler/graph/print.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 
 namespace cgraph {
@@ -70,6 +72,7 @@ class GraphPrinter {
   void PrintRules(const graph::Rules& rules) {
     out_ << "  using " << rules.name << "\n";
     for (const graph::Kind& kind : rules.kinds) {
+      if (kind.partial) continue;
       out_ << "    " << kind.name << " rank " << kind.rank;
       if (kind.order != graph::kNoOrder) out_ << " in order " << kind.order;
       out_ << "\n";
@@ -77,7 +80,11 @@ class GraphPrinter {
     for (const graph::Limit& limit : rules.limits) {
       out_ << "    limit " << rules.kinds[limit.minuend].name << " - "
            << rules.kinds[limit.subtrahend].name << (limit.at_most ? " <=" : " >=")
-           << PerDevice(limit.bounds) << "\n";
+           << PerDevice(limit.bounds);
+      if (rules.kinds[limit.minuend].partial) {
+        out_ << " of" << Counted(rules, limit.minuend) << " -" << Counted(rules, limit.subtrahend);
+      }
+      out_ << "\n";
     }
     if (!rules.memory.empty()) out_ << "    memory <=" << PerDevice(rules.memory) << "\n";
     for (graph::CallId id : graph_.calls.Ids()) {
@@ -95,6 +102,15 @@ class GraphPrinter {
       }
       out_ << "\n";
     }
+  }
+
+  // How many calls stand for a kind of which not all count.
+  std::string Counted(const graph::Rules& rules, uint32_t kind) const {
+    const auto count = std::count_if(
+        rules.calls.begin(), rules.calls.end(), [&](const graph::CallRule& rule) {
+          return std::find(rule.counted.begin(), rule.counted.end(), kind) != rule.counted.end();
+        });
+    return fmt::format(" {} of these calls", count);
   }
 
   std::string PerDevice(const std::vector<std::optional<int64_t>>& values) const {
@@ -220,6 +236,15 @@ class GraphPrinter {
 };
 
 }  // namespace
+
+std::string CallText(const graph::Module& module, const graph::Call& call) {
+  std::string text = call.method;
+  if (call.instance.valid()) text = module.instances[call.instance].name + "." + text;
+  for (size_t i = 0; i < call.indices.size(); ++i) {
+    text += fmt::format("{}{} = {}", i == 0 ? " (" : ", ", call.index_names[i], call.indices[i]);
+  }
+  return "`" + text + (call.indices.empty() ? "`" : ")`");
+}
 
 void Print(const graph::Module& module, llvm::raw_ostream& out) {
   for (const auto& [name, value] : module.parameters) {

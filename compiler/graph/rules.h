@@ -23,6 +23,8 @@ struct CallRule {
   uint32_t kind = kNoKind;        // into Rules::kinds; kNoKind: nothing
   std::vector<int64_t> ranking;   // `prefer K by (...)`: of those that are ready, the least first
   std::vector<int64_t> sequence;  // `order K by (...)`: on a device, the least first, strictly
+  // Of limits with a condition that it meets: the kinds under which they count it.
+  std::vector<uint32_t> counted;
   // The call that runs right after this one, as one with it, because of `fuse A B` or because both
   // have the same place in an order: a later one of the graph's calls, kNoKind without one.
   uint32_t fused = kNoKind;
@@ -32,6 +34,7 @@ struct Kind {
   std::string name;
   uint32_t rank = 0;  // `prefer A > B`: the least first; kinds that no rule prefers have one rank
   uint32_t order = kNoOrder;  // into Rules::orders: the one that speaks of it
+  bool partial = false;       // some calls of another kind, of which a limit has a condition
 };
 
 // `limit A - B <= e` holds A back while starting it would break the inequality, `limit A - B >= e`

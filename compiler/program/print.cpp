@@ -202,7 +202,9 @@ class ProgramPrinter {
     }
     for (const LimitRule& limit : schedule.limits) {
       out_ << "  limit " << name(limit.minuend) << " - " << name(limit.subtrahend)
-           << (limit.at_most ? " <= " : " >= ") << text.Text(limit.bound) << "\n";
+           << (limit.at_most ? " <= " : " >= ") << text.Text(limit.bound);
+      if (limit.condition.valid()) out_ << " if " << text.Text(limit.condition);
+      out_ << "\n";
     }
     for (const FuseRule& fusion : schedule.fusions) {
       out_ << "  fuse " << name(fusion.first) << " " << name(fusion.second) << "\n";

@@ -387,11 +387,13 @@ struct OrderRule {  // order K by (...), L by (...)
   std::vector<SortRule> sorts;
   Range range;
 };
-struct LimitRule {  // limit A - B <= e, limit A - B >= e
+struct LimitRule {  // limit A - B <= e, limit A - B >= e; if condition
   KindId minuend, subtrahend;
   bool at_most;
   ExprId bound;
   Range range;
+  ExprId condition = {};                 // of the calls that count; invalid: all do
+  std::vector<LocalId> variables = {};   // that stand in it
 };
 struct FuseRule {
   KindId first, second;
@@ -406,7 +408,7 @@ struct Schedule {
   std::vector<Parameter> parameters;
   Table<LocalId, Local> locals;    // the parameters, `index`, what comprehensions bind, variables
   LocalId index;                   // the device's position among those that are covered
-  std::vector<LocalId> variables;  // of the calls: in keys only
+  std::vector<LocalId> variables;  // of the calls: in keys and conditions only
   Table<KindId, Kind> kinds;
   std::vector<SortRule> rankings;  // of each kind at most one
   std::vector<OrderRule> orders;   // in which each kind stands at most once

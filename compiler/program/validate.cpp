@@ -133,6 +133,8 @@ class Validator {
       UseKind(schedule, limit.minuend);
       UseKind(schedule, limit.subtrahend);
       Walk(context, limit.bound);
+      if (limit.condition.valid()) Walk(context, limit.condition);
+      for (LocalId variable : limit.variables) UseLocal(context, variable);
     }
     for (const FuseRule& fusion : schedule.fusions) {
       UseKind(schedule, fusion.first);

@@ -19,12 +19,9 @@
 namespace cgraph::schedule {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // a cache line, and what vector loads like
-
-// For a packing lower than first fit's: about 10 us, and 1 us a buffer.
-constexpr int64_t kEffort = 10'000, kEffortPerBuffer = 1'000;
-
-int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+// For a packing lower than first fit's: about 10 us, and 1 us a buffer; where a limit must be kept
+// a hundred times as much.
+constexpr int64_t kEffort = 10'000, kEffortPerBuffer = 1'000, kLimitedEffort = 100;
 
 // A buffer's first and last access in one lane.
 struct Span {
@@ -159,7 +156,8 @@ std::vector<BufferId> TakeOver(const Schedule& schedule, const graph::Graph& gra
 
 // Offsets for the slot buffers of one device.
 void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
-               const std::vector<BufferId>& buffers, const std::vector<Lifetime>& lifetimes) {
+               const std::vector<BufferId>& buffers, const std::vector<Lifetime>& lifetimes,
+               const std::optional<int64_t>& limit) {
   PackingProblem problem;
   std::set<LaneId> lanes;
   for (BufferId id : buffers) {
@@ -179,14 +177,15 @@ void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
       return !AllBefore(clocks, earlier, later, 0) || !AllBefore(clocks, later, earlier, copies);
     };
   }
-  const int64_t effort = kEffort + kEffortPerBuffer * static_cast<int64_t>(buffers.size());
-  const Packing packing = Pack(problem, {.effort = effort});
+  int64_t effort = kEffort + kEffortPerBuffer * static_cast<int64_t>(buffers.size());
+  if (limit) effort *= kLimitedEffort;
+  const Packing packing = Pack(problem, {.capacity = limit.value_or(0), .effort = effort});
   for (size_t i = 0; i < buffers.size(); ++i) {
     schedule.buffers[buffers[i]].offset = packing.offsets[i];
   }
 }
 
-void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
+void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits& limits) {
   const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
   const int64_t copies = Copies(Space::kSlot, graph);
   Clocks clocks(graph, schedule, copies);
@@ -208,7 +207,9 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph) {
     if (owners[id.index] == id) devices[schedule.buffers[id].device].push_back(id);
   }
   for (const auto& [device, buffers] : devices) {
-    PackSlots(schedule, clocks, copies, buffers, lifetimes);
+    const std::optional<int64_t> limit =
+        limits.empty() ? std::nullopt : limits[device.index];
+    PackSlots(schedule, clocks, copies, buffers, lifetimes, limit);
   }
   Merge(schedule, owners);
 }
@@ -245,8 +246,9 @@ StateLayout LayOutState(const graph::Module& module, graph::InstanceId instance)
   return layout;
 }
 
-void PlanMemory(const graph::Module& module, const graph::Graph& graph, Schedule& schedule) {
-  PlaceSlots(schedule, graph);
+void PlanMemory(const graph::Module& module, const graph::Graph& graph, const SlotLimits& limits,
+                Schedule& schedule) {
+  PlaceSlots(schedule, graph, limits);
   PlaceOthers(module, schedule);
 }
 

@@ -7,9 +7,13 @@
 #include "compiler/graph/graph.h"
 #include "compiler/cost/costs.h"
 #include "compiler/schedule/schedule.h"
-#include "compiler/schedule/arrange/search.h"
 
 namespace cgraph::schedule {
+
+constexpr int64_t kAlignment = 64;  // a cache line, and what vector loads like
+inline int64_t Aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 // Makes lanes, buffers, replicas, channels and steps, in no order that means anything but
 // Step::place. Every step's operands lie where its lane can reach them.
@@ -34,18 +38,41 @@ void MakeUnits(const graph::Rules* rules, Schedule& schedule);
 void ApplyProfile(const graph::Module& module, const graph::Graph& graph, const Profile& profile,
                   Schedule& schedule);
 
-// Changes the order where the program leaves a choice. Rules that can never be kept are reported;
-// the order stays as it was.
-void Arrange(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-             Schedule& schedule, Diagnostics& diagnostics);
+// By device: the bytes that one copy of its slots may take; nothing: as many as it likes.
+using SlotLimits = std::vector<std::optional<int64_t>>;
+
+// What Arrange did.
+struct Arranged {
+  bool done = true;    // false: something waits for ever, and the order stays as it was
+  bool fixed = false;  // there was nothing to choose
+  uint64_t makespan = 0;
+  // By device that has a limit: what the slots need in an order that needs little, 0 for the
+  // others. Empty: none was found that the rules let end.
+  std::vector<int64_t> needs;
+};
+
+// Changes the order where the program leaves a choice, so that the slots' bytes alive at one moment
+// keep within limits. Rules that can never be kept are reported to `diagnostics`, if it is not null.
+Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
+                 const ScheduleOptions& options, const SlotLimits& limits, Schedule& schedule,
+                 Diagnostics* diagnostics);
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
-// program means them, in one execution and over the executions that share its memory.
-void Synchronise(const graph::Graph& graph, Schedule& schedule);
+// program means them, in one execution and over the executions that share its memory. On devices
+// that are `tight` (by device; empty: none) what is written into a new buffer waits, besides, for
+// all that has ended by then, so that its bytes can be used again.
+void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Schedule& schedule);
 
 // Gives every buffer its offset. Two slot buffers lie on the same bytes only where all accesses are
-// ordered already: memory never adds a wait.
-void PlanMemory(const graph::Module& module, const graph::Graph& graph, Schedule& schedule);
+// ordered already: memory never adds a wait. Where first fit exceeds a limit, the packing that keeps
+// it is looked for.
+void PlanMemory(const graph::Module& module, const graph::Graph& graph, const SlotLimits& limits,
+                Schedule& schedule);
+
+// Arrange, Synchronise and PlanMemory, so that no device holds more than its memory allows, or the
+// diagnostics say what is in the way.
+void Fit(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
+         Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace cgraph::schedule
 

@@ -1,5 +1,7 @@
 #include "compiler/schedule/print.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 
 namespace cgraph {
@@ -38,7 +40,13 @@ class SchedulePrinter {
       : module_(module), graph_(graph), schedule_(schedule), out_(out) {}
 
   void Run() {
-    out_ << "schedule " << graph_.name << (schedule_.overlap ? "" : " overlap off") << "\n";
+    out_ << "schedule " << graph_.name << (schedule_.overlap ? "" : " overlap off");
+    const bool communicates = std::any_of(
+        schedule_.lanes.begin(), schedule_.lanes.end(), [](const schedule::Lane& lane) {
+          return lane.kind >= schedule::LaneKind::kComm && lane.kind <= schedule::LaneKind::kReceive;
+        });
+    if (communicates) out_ << ", lanes " << CommLanesName(schedule_.comm_lanes);
+    out_ << "\n";
     for (schedule::LaneId lane : schedule_.lanes.Ids()) {
       out_ << "  " << LaneName(lane) << "\n";
       for (UnitId unit : schedule_.lanes[lane].units) PrintUnit(unit);

@@ -10,6 +10,7 @@
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
 //   PlanMemory (memory.cpp) lifetimes from the order; packing (packing/) gives offsets
+// Where memory is limited, Fit (fit/) tries the last three until what they make keeps the limits.
 // The result is an order of the graph's own ids, not a representation of its own.
 //
 // Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
@@ -32,6 +33,16 @@
 #include "compiler/cost/cost.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/arrange/search.h"
+
+namespace cgraph {
+
+// How many lanes a device has for what it exchanges with others: one, one for each other device,
+// or for each of them one out and one in. More lanes hold less back, and are more for a machine to
+// keep going.
+enum class CommLanes : uint8_t { kOne, kPeer, kEdge };
+const char* CommLanesName(CommLanes lanes);  // "one"
+
+}  // namespace cgraph
 
 namespace cgraph::schedule {
 
@@ -114,6 +125,7 @@ struct Step {
   // Extents that it reads besides: on the device of `lane`; on that of `to_lane`.
   std::vector<ReplicaId> extents, to_extents;
   uint64_t expected_ps = 0;
+  uint64_t start_ps = 0;  // of its unit, in the timetable by which it was arranged; else 0
   uint64_t held_ps = 0;         // so long, from its start, it holds these resources of the machine
   std::vector<uint32_t> holds;
 
@@ -174,6 +186,7 @@ bool FlowsTo(const graph::Collective& collective, size_t from, size_t to);
 
 struct Schedule {
   bool overlap = true;
+  CommLanes comm_lanes = CommLanes::kOne;
   Table<LaneId, Lane> lanes;
   Table<BufferId, Buffer> buffers;
   Table<ReplicaId, Replica> replicas;
@@ -211,17 +224,14 @@ inline int64_t Copies(Space space, const graph::Graph& graph) {
 
 namespace cgraph {
 
-// How many lanes a device has for what it exchanges with others. More lanes hold less back, and
-// are more for a machine to keep going.
-enum class CommLanes : uint8_t { kOne, kPeer, kEdge };
-
 struct ScheduleOptions {
   std::optional<bool> overlap;  // --overlap, --no-overlap; absent: what the graph says, else yes
-  CommLanes lanes = CommLanes::kOne;
+  std::optional<CommLanes> lanes;  // absent: the fewest that make nothing later
   schedule::SearchOptions search;  // of `using auto`
   const Profile* profile = nullptr;  // times of calls; null: estimates
   const cost::Topology* topology = nullptr;  // null: the assumed one
-  std::optional<int64_t> memory;  // bytes of slots that each computing device may hold, and no more
+  // What each device but the caller may hold, in bytes, where rules do not say; nothing: no limit.
+  std::optional<int64_t> memory;
 };
 
 // The schedules of module.start, then of each of module.graphs. Without errors in `diagnostics`,

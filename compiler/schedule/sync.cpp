@@ -6,6 +6,7 @@
 
 #include "compiler/schedule/clocks.h"
 #include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/fit/reuse.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
@@ -32,8 +33,9 @@ void AddWaits(Schedule& schedule, Clocks& clocks, UnitId unit, std::vector<Wait>
 
 }  // namespace
 
-void Synchronise(const graph::Graph& graph, Schedule& schedule) {
-  const Dependencies dependencies = FindDependencies(graph, schedule);
+void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Schedule& schedule) {
+  Dependencies dependencies = FindDependencies(graph, schedule);
+  AddReuse(graph, schedule, tight, dependencies);
   Clocks clocks(graph, schedule, graph.inflight);
   const auto other_lane = [&](UnitId a, UnitId b) {
     return schedule.units[a].lane != schedule.units[b].lane;

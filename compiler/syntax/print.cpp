@@ -159,6 +159,7 @@ class Printer {
   void PrintRule(const Limit& rule) {
     Line("limit");
     Part("", rule.inequality);
+    Part("if", rule.condition);
   }
   void PrintRule(const FuseRule& rule) {
     Line("fuse " + rule.first.text + ", " + rule.second.text);

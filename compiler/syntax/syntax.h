@@ -296,8 +296,9 @@ struct SortBy {  // prefer K by (...), order K by (...), L by (...)
   bool strict;
   std::vector<Sorting> sortings;  // of `prefer` one
 };
-struct Limit {  // limit A - B <= e
+struct Limit {  // limit A - B <= e if condition
   ExprId inequality;
+  ExprId condition;  // invalid: of all calls
 };
 struct FuseRule {  // fuse A B
   Name first, second;

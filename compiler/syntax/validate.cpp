@@ -155,7 +155,10 @@ class Validator {
       if (const auto* sort = std::get_if<SortBy>(&rule.node)) {
         for (const SortBy::Sorting& sorting : sort->sortings) (*this)(sorting.keys);
       }
-      if (const auto* limit = std::get_if<Limit>(&rule.node)) (*this)(limit->inequality);
+      if (const auto* limit = std::get_if<Limit>(&rule.node)) {
+        (*this)(limit->inequality);
+        if (limit->condition.valid()) (*this)(limit->condition);
+      }
       if (const auto* memory = std::get_if<MemoryRule>(&rule.node)) (*this)(memory->bytes);
     }
     parent_ = schedule;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "compiler/schedule/arrange/fallback.h"
 #include "compiler/schedule/arrange/search.h"
 #include "compiler/schedule/arrange/tasks.h"
 
@@ -163,6 +164,75 @@ TEST_CASE("memory is taken at the start and given back when the last user ends")
   CHECK(table.starts == std::vector<uint64_t>{0, 6, 1, 7});
 }
 
+// The most bytes of each memory alive at one time.
+std::vector<int64_t> MostAlive(const Tasks& tasks, const Timetable& table) {
+  std::vector<int64_t> ends(tasks.blocks.size(), 0), most(tasks.memories.size(), 0);
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> changes(most.size());  // what ends is first
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    for (uint32_t block : tasks.touches[task]) {
+      ends[block] = std::max(ends[block],
+                             static_cast<int64_t>(table.starts[task] + tasks.durations[task]));
+    }
+  }
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    for (uint32_t block : tasks.takes[task]) {
+      const auto& [memory, bytes] = tasks.blocks[block];
+      changes[memory].emplace_back(table.starts[task], bytes);
+      changes[memory].emplace_back(ends[block], -bytes);
+    }
+  }
+  for (size_t memory = 0; memory < most.size(); ++memory) {
+    std::sort(changes[memory].begin(), changes[memory].end());
+    int64_t alive = 0;
+    for (const auto& [time, change] : changes[memory]) {
+      most[memory] = std::max(most[memory], alive += change);
+    }
+  }
+  return most;
+}
+
+TEST_CASE("what is started leaves room for what must follow") {
+  // Two chains, each with two results of 6 bytes alive at once: on 12 bytes one after the other.
+  TaskBuilder b;
+  const uint32_t lane = b.Queue({0}), other = b.Queue({1}), memory = b.Memory(12);
+  for (int chain = 0; chain < 2; ++chain) {
+    const uint32_t queue = chain == 0 ? lane : other;
+    const uint32_t first = b.Task(queue, 2), second = b.Task(queue, 3, {first});
+    const uint32_t last = b.Task(queue, 1, {first, second});
+    b.Block(memory, 6, first, {second, last});
+    b.Block(memory, 6, second, {last});
+  }
+  Tasks tasks = b.Build();
+  const Policy policy = ProgramOrder(tasks);
+  CHECK(ListSchedule(tasks, policy).order.size() == 2);  // whatever fits now: both begin
+  const Fallback fallback = FindFallback(tasks, policy);
+  CHECK(fallback.needs == std::vector<int64_t>{12});
+  tasks.fallback = fallback.order;
+  const Timetable table = ListSchedule(tasks, policy);
+  CheckTimetable(tasks, table);
+  CHECK(table.makespan == 12);
+  CHECK(MostAlive(tasks, table) == std::vector<int64_t>{12});
+}
+
+TEST_CASE("where memory is all that holds back, lower limits give way") {
+  // `w` is kept back until another `f` has started, which needs what comes by another lane, which
+  // has no room before `w` is done.
+  TaskBuilder b;
+  const uint32_t f = b.Queue({0}, {0}), w = b.Queue({0}, {1}), wire = b.Queue({1});
+  const uint32_t memory = b.Memory(1);
+  const uint32_t first = b.Task(f, 1), use = b.Task(w, 1, {first});
+  const uint32_t arrive = b.Task(wire, 1), second = b.Task(f, 1, {arrive});
+  b.Block(memory, 1, first, {use});
+  b.Block(memory, 1, arrive, {second});
+  Tasks tasks = b.Build();
+  Policy policy = ProgramOrder(tasks);
+  policy.limits = {{{.minuend = 0, .subtrahend = 1, .at_most = false, .bound = 1}}, {}};
+  tasks.fallback = FindFallback(tasks, policy).order;
+  const Timetable table = ListSchedule(tasks, policy);
+  CheckTimetable(tasks, table);
+  CHECK(table.order == std::vector<uint32_t>{first, use, arrive, second});
+}
+
 // Up to three devices with a compute lane each and, for each pair, a wire.
 Tasks RandomTasks(uint32_t seed, uint32_t calls) {
   std::mt19937 random(seed);
@@ -223,6 +293,93 @@ uint64_t LeastMakespan(const Tasks& tasks) {
   };
   place(0, 0);
   return best;
+}
+
+// A few calls on one or two lanes, with what they make in one or two memories.
+Tasks RandomTasksInMemory(uint32_t seed, uint32_t calls) {
+  std::mt19937 random(seed);
+  const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  TaskBuilder b;
+  std::vector<uint32_t> lanes, memories;
+  for (uint32_t i = 0; i <= below(3); ++i) lanes.push_back(b.Queue({i}, {0}));
+  for (uint32_t i = 0; i <= below(2); ++i) memories.push_back(b.Memory(8 + below(10)));
+  std::vector<uint32_t> made;
+  std::vector<std::vector<uint32_t>> users(calls);
+  for (uint32_t i = 0; i < calls; ++i) {
+    std::vector<uint32_t> after;
+    for (uint32_t j = 0; j < i; ++j) {
+      if (below(3) == 0) after.push_back(j), users[j].push_back(i);
+    }
+    b.Task(lanes[below(static_cast<uint32_t>(lanes.size()))], below(4), after);
+  }
+  for (uint32_t i = 0; i < calls; ++i) {
+    b.Block(memories[below(static_cast<uint32_t>(memories.size()))], 1 + below(6), i, users[i]);
+  }
+  return b.Build();
+}
+
+// Whether some order of all tasks, one after the other, fits: by trying all sets that can be done.
+bool SomeOrderFits(const Tasks& tasks) {
+  const uint32_t all = (1u << tasks.size()) - 1;
+  std::vector<bool> reached(all + 1, false);
+  reached[0] = true;
+  for (uint32_t done = 0; done < all; ++done) {
+    if (!reached[done]) continue;
+    for (uint32_t task = 0; task < tasks.size(); ++task) {
+      const auto& before = tasks.predecessors[task];
+      const bool ready = std::all_of(before.begin(), before.end(),
+                                     [&](uint32_t one) { return (done >> one & 1) != 0; });
+      if ((done >> task & 1) != 0 || !ready) continue;
+      std::vector<int64_t> alive(tasks.memories.size(), 0);
+      for (uint32_t maker = 0; maker < tasks.size(); ++maker) {
+        if (maker != task && (done >> maker & 1) == 0) continue;
+        for (uint32_t block : tasks.takes[maker]) {
+          bool used = maker == task;
+          for (uint32_t user = 0; user < tasks.size(); ++user) {
+            const auto& touched = tasks.touches[user];
+            used = used || ((done >> user & 1) == 0 && std::find(touched.begin(), touched.end(),
+                                                                 block) != touched.end());
+          }
+          if (used) alive[tasks.blocks[block].memory] += tasks.blocks[block].bytes;
+        }
+      }
+      bool fits = true;
+      for (size_t i = 0; i < alive.size(); ++i) fits = fits && alive[i] <= tasks.memories[i];
+      if (fits) reached[done | 1u << task] = true;
+    }
+  }
+  return reached[all];
+}
+
+TEST_CASE("random tasks fit into memories exactly when some order does, and never hold more") {
+  int possible = 0, greedy = 0;
+  constexpr int kGraphs = 600;
+  for (uint32_t seed = 0; seed < kGraphs; ++seed) {
+    Tasks tasks = RandomTasksInMemory(seed, 3 + seed % 7);
+    INFO("seed " << seed);
+    const Policy policy = ProgramOrder(tasks);
+    greedy += ListSchedule(tasks, policy).order.size() == tasks.size();
+    const Fallback fallback = FindFallback(tasks, policy);
+    REQUIRE(fallback.order.size() == tasks.size());
+    bool fits = true;
+    for (size_t i = 0; i < fallback.needs.size(); ++i) {
+      fits = fits && fallback.needs[i] <= tasks.memories[i];
+    }
+    REQUIRE(fits == SomeOrderFits(tasks));
+    if (!fits) continue;
+    ++possible;
+    tasks.fallback = fallback.order;
+    for (const bool search : {false, true}) {
+      const Timetable table =
+          search ? Search(tasks, {.effort = 1}) : ListSchedule(tasks, policy);
+      CheckTimetable(tasks, table);
+      const std::vector<int64_t> most = MostAlive(tasks, table);
+      for (size_t i = 0; i < most.size(); ++i) CHECK(most[i] <= tasks.memories[i]);
+    }
+  }
+  CHECK(possible > kGraphs / 3);
+  CHECK(possible < kGraphs);
+  CHECK(greedy < possible);  // else the fallback would not be needed
 }
 
 TEST_CASE("the search finds the least makespan of small random graphs") {

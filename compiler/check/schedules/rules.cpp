@@ -33,13 +33,17 @@ class RuleReader {
     schedule_.index =
         DeclareLocal(scope_, {"index", decl_.name.range}, Static::Of(Static::kInt), false);
     if (!Fits()) return;
-    // Keys last: the names that they bring are none of bounds.
+    // Keys and conditions last: the names that they bring are none of bounds.
     for (bool keys : {false, true}) {
       if (keys) scope_.call_variables = &schedule_.variables;
       for (const syntax::Rule& rule : decl_.rules) {
         if (std::holds_alternative<syntax::SortBy>(rule.node) != keys) continue;
         std::visit([&](const auto& node) { Read(node, rule.range); }, rule.node);
       }
+    }
+    for (const auto& [limit, condition] : conditions_) {
+      schedule_.limits[limit].condition = ResolveCondition(scope_, condition).id;
+      schedule_.limits[limit].variables = scope_.names.TakeUsed(schedule_.variables);
     }
     Rank();
   }
@@ -156,6 +160,7 @@ class RuleReader {
              fmt::format("`{0}` - `{0}` is always 0; a limit compares two methods", minuend.text));
       return;
     }
+    if (rule.condition.valid()) conditions_.emplace_back(schedule_.limits.size(), rule.condition);
     const KindId first = KindOf(minuend);
     schedule_.limits.push_back({first, KindOf(subtrahend), op == BinaryOperator::kLessEqual,
                                 ResolveInt(scope_, compared->operands[1], "a limit").id, range});
@@ -251,6 +256,7 @@ class RuleReader {
   std::map<std::string, KindId> kinds_;
   std::map<KindId, Range> ranked_, ordered_;  // by `prefer K by`, by `order K by`
   std::vector<Preference> preferences_;
+  std::vector<std::pair<size_t, syntax::ExprId>> conditions_;  // of limits
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
+#include "compiler/graph/print.h"
 #include "fmt/format.h"
 
 namespace cgraph::elaboration {
@@ -28,11 +29,7 @@ std::optional<int64_t> CallVariables::ValueOf(const graph::Call& call, program::
 }
 
 std::string CallVariables::CallText(const graph::Call& call) const {
-  std::string text = work_.module.instances[call.instance].name + "." + call.method;
-  for (size_t i = 0; i < call.indices.size(); ++i) {
-    text += fmt::format("{}{} = {}", i == 0 ? " (" : ", ", call.index_names[i], call.indices[i]);
-  }
-  return "`" + text + (call.indices.empty() ? "`" : ")`");
+  return cgraph::CallText(work_.module, call);
 }
 
 std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::string& name,

@@ -42,6 +42,7 @@ class RuleMaker {
     }
     work_.trail.calls.push_back({&frame_, use_.range});
     NameKinds();
+    NoteCalled();
     Cover();
     for (const program::LimitRule& limit : schedule_.limits) AddLimit(limit);
     if (schedule_.memory) AddMemory(*schedule_.memory);
@@ -73,6 +74,19 @@ class RuleMaker {
       if (found == kinds.end()) found = kinds.find({program::ActorId(), call.method});
       if (found == kinds.end()) continue;
       rules_.calls[id.index].kind = found->second;
+    }
+  }
+
+  // What CheckSchedules wants to know when all graphs are there.
+  void NoteCalled() {
+    CalledKinds& called = work_.called_kinds[use_.schedule];
+    ++called.graphs;
+    called.use = &use_;
+    called.kinds.resize(schedule_.kinds.size(), false);
+    for (CallId id : graph_.calls.Ids()) {
+      const uint32_t kind = rules_.calls[id.index].kind;
+      if (kind != graph::kNoKind) called.kinds[kind] = true;
+      if (graph_.calls[id].instance.valid()) called.methods.insert(graph_.calls[id].method);
     }
   }
 
@@ -120,8 +134,40 @@ class RuleMaker {
   }
 
   void AddLimit(const program::LimitRule& limit) {
-    rules_.limits.push_back({limit.minuend.index, limit.subtrahend.index, limit.at_most,
-                             PerDevice(limit.bound, "a limit"), limit.range});
+    graph::Limit made{limit.minuend.index, limit.subtrahend.index, limit.at_most,
+                      PerDevice(limit.bound, "a limit"), limit.range};
+    if (limit.condition.valid()) {
+      made.minuend = Part(limit, limit.minuend);
+      made.subtrahend = Part(limit, limit.subtrahend);
+    }
+    rules_.limits.push_back(std::move(made));
+  }
+
+  // Those calls of a kind that meet the limit's condition, as a kind of their own.
+  uint32_t Part(const program::LimitRule& limit, program::KindId kind) {
+    const auto part = static_cast<uint32_t>(rules_.kinds.size());
+    rules_.kinds.push_back({.name = schedule_.kinds[kind].name, .partial = true});
+    for (CallId id : graph_.calls.Ids()) {
+      graph::CallRule& own = rules_.calls[id.index];
+      if (own.kind != kind.index) continue;
+      if (!BindVariables(graph_.calls[id], limit.variables, limit.range)) break;
+      const std::optional<bool> counts = EvaluateCondition(work_, limit.condition, frame_);
+      if (!counts) break;
+      if (*counts) own.counted.push_back(part);
+    }
+    return part;
+  }
+
+  // What `index` and variables are for a call.
+  bool BindVariables(const graph::Call& call, const std::vector<program::LocalId>& variables,
+                     Range rule) {
+    frame_.locals[schedule_.index.index] = Value(positions_[call.device]);
+    for (program::LocalId variable : variables) {
+      const std::optional<int64_t> value = variables_.ValueOf(call, variable, rule);
+      if (!value) return false;
+      frame_.locals[variable.index] = Value(*value);
+    }
+    return true;
   }
 
   void AddMemory(const program::MemoryRule& rule) {
@@ -141,12 +187,7 @@ class RuleMaker {
       graph::CallRule& own = rules_.calls[id.index];
       const graph::Call& call = graph_.calls[id];
       if (own.kind != rule.kind.index) continue;
-      frame_.locals[schedule_.index.index] = Value(positions_[call.device]);
-      for (program::LocalId variable : rule.variables) {
-        const std::optional<int64_t> value = variables_.ValueOf(call, variable, rule.range);
-        if (!value) return false;
-        frame_.locals[variable.index] = Value(*value);
-      }
+      if (!BindVariables(call, rule.variables, rule.range)) return false;
       for (program::ExprId key : rule.keys) {
         const std::optional<int64_t> value = EvaluateInt(work_, key, frame_, "a key");
         if (!value) return false;
@@ -296,6 +337,27 @@ graph::Rules Automatic(const Work& work, const program::Using& use, const graph:
 graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::Graph& graph) {
   if (!use.schedule.valid()) return Automatic(work, use, graph);
   return RuleMaker(work, use, work.program.schedules[use.schedule], graph).Run();
+}
+
+void CheckSchedules(Work& work) {
+  for (const auto& [id, called] : work.called_kinds) {
+    const auto users = std::count_if(
+        work.program.graphs.begin(), work.program.graphs.end(),
+        [id = id](const program::Graph& graph) { return graph.use && graph.use->schedule == id; });
+    if (users != called.graphs) continue;  // those that are not elaborated may call it
+    const program::Schedule& schedule = work.program.schedules[id];
+    const std::vector<std::string> methods(called.methods.begin(), called.methods.end());
+    for (program::KindId kind : schedule.kinds.Ids()) {
+      if (called.kinds[kind.index]) continue;
+      const program::Using::Method& method = called.use->methods[kind];
+      const std::string near = DidYouMean(method.name, methods);
+      Report(work, Code::kW0502, method.range,
+             fmt::format("`{}` has rules about `{}`, which no graph that uses it calls{}",
+                         schedule.name, method.name,
+                         near.empty() ? "" : fmt::format(" (did you mean `{}`?)", near)))
+          .AddNote(schedule.kinds[kind].range, "the rule");
+    }
+  }
 }
 
 }  // namespace cgraph::elaboration

@@ -12,6 +12,9 @@ struct Work;
 // `graph` has all its calls, and no others.
 graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::Graph& graph);
 
+// Warns of rules about methods that no graph calls: after all graphs.
+void CheckSchedules(Work& work);
+
 }  // namespace cgraph::elaboration
 
 #endif  // CGRAPH_COMPILER_ELABORATE_RULES_RULES_H_

@@ -5,24 +5,58 @@
 // collective start as one task, so every order found here is one in which nothing waits for ever.
 #include "compiler/base/check.h"
 #include "compiler/schedule/arrange/blocked.h"
+#include "compiler/schedule/arrange/fallback.h"
 #include "compiler/schedule/arrange/search.h"
 #include "compiler/schedule/arrange/task_maker.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
 
-void Arrange(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-             Schedule& schedule, Diagnostics& diagnostics) {
-  if (!schedule.overlap && !graph.rules) return;
-  const TaskList list = MakeTasks(module, graph, schedule, options.memory, options.topology);
+namespace {
+
+// What the slots need in the fallback, by device.
+std::vector<int64_t> Needs(const SlotLimits& limits, const Fallback& fallback) {
+  std::vector<int64_t> needs;
+  if (fallback.order.empty()) return needs;
+  size_t memory = 0;
+  for (const std::optional<int64_t>& limit : limits) {
+    needs.push_back(limit ? fallback.needs[memory++] : 0);
+  }
+  return needs;
+}
+
+}  // namespace
+
+Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
+                 const ScheduleOptions& options, const SlotLimits& limits, Schedule& schedule,
+                 Diagnostics* diagnostics) {
+  Arranged result;
+  if (!schedule.overlap && !graph.rules) {
+    result.fixed = true;
+    return result;
+  }
+  TaskList list = MakeTasks(graph, limits, schedule, options.topology);
+  if (!list.tasks.memories.empty()) {
+    Fallback fallback = FindFallback(list.tasks, list.policy);
+    result.needs = Needs(limits, fallback);
+    bool fits = !fallback.order.empty();
+    for (size_t i = 0; fits && i < fallback.needs.size(); ++i) {
+      fits = fallback.needs[i] <= list.tasks.memories[i];
+    }
+    if (fits) list.tasks.fallback = std::move(fallback.order);
+  }
   const bool search = graph.rules && graph.rules->automatic;
   const Timetable table = search ? Search(list.tasks, options.search)
                                  : ListSchedule(list.tasks, list.policy);
-  if (table.order.size() < list.tasks.size()) {
+  result.makespan = table.makespan;
+  result.done = table.order.size() == list.tasks.size();
+  if (result.done) {
+    Reorder(graph, list.members, table, schedule);
+  } else if (diagnostics != nullptr) {
     CGRAPH_CHECK(graph.rules.has_value(), "schedule", "program order cannot go on");
-    return ReportBlocked(module, graph, schedule, list, table, diagnostics);
+    ReportBlocked(module, graph, schedule, list, table, *diagnostics);
   }
-  Reorder(graph, list.members, table.order, schedule);
+  return result;
 }
 
 }  // namespace cgraph::schedule

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/graph/print.h"
 #include "compiler/schedule/arrange/start_counts.h"
 #include "fmt/format.h"
 
@@ -68,20 +69,11 @@ class Blocked {
   std::string CallText(uint32_t task) const {
     const graph::Call* call = CallOf(task);
     if (call == nullptr) return "a transfer";
-    std::string text = call->method;
-    if (call->instance.valid()) text = module_.instances[call->instance].name + "." + text;
-    for (size_t i = 0; i < call->indices.size(); ++i) {
-      text += fmt::format("{}{} = {}", i == 0 ? " (" : ", ", call->index_names[i],
-                          call->indices[i]);
-    }
-    return "`" + text + (call->indices.empty() ? "`" : ")`") + " on " +
-           DeviceName(module_.devices[call->device]);
+    return cgraph::CallText(module_, *call) + " on " + DeviceName(module_.devices[call->device]);
   }
 
   void Explain(uint32_t task, Diagnostic& diagnostic) const {
-    if (BySequence(task, diagnostic) || ByLimit(task, diagnostic)) return;
-    diagnostic.AddNote(graph_.rules->memory_range,
-                       CallText(task) + " is held back: its memory does not fit");
+    if (!BySequence(task, diagnostic)) ByLimit(task, diagnostic);
   }
 
   // The first of a sequence that has not started is another one.
@@ -106,14 +98,14 @@ class Blocked {
     return true;
   }
 
-  bool ByLimit(uint32_t task, Diagnostic& diagnostic) const {
+  void ByLimit(uint32_t task, Diagnostic& diagnostic) const {
     const Queue& queue = QueueOf(task);
-    if (queue.kinds.empty()) return false;
+    if (queue.kinds.empty()) return;
     const std::vector<LaneLimit>& limits = list_.policy.limits[queue.lanes[0]];
     const auto limit = std::find_if(limits.begin(), limits.end(), [&](const LaneLimit& one) {
       return counts_.HoldsBack(one, queue);
     });
-    if (limit == limits.end()) return false;
+    if (limit == limits.end()) return;
     diagnostic.AddNote(
         graph_.rules->limits[limit->rule].range,
         fmt::format("{} is held back: it would make {} - {} here {}, and that is at {} {}",
@@ -121,7 +113,6 @@ class Blocked {
                     graph_.rules->kinds[limit->subtrahend].name,
                     counts_.DifferenceWith(queue, *limit), limit->at_most ? "most" : "least",
                     limit->bound));
-    return true;
   }
 
   const graph::Module& module_;

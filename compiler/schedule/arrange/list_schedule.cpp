@@ -2,11 +2,15 @@
 #include <functional>
 #include <queue>
 
+#include "compiler/schedule/arrange/room.h"
 #include "compiler/schedule/arrange/start_counts.h"
 #include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
 namespace {
+
+// Of a queue whose first has no room, so many others are tried.
+constexpr size_t kMostTried = 16;
 
 // The least at the top.
 template <typename T>
@@ -31,16 +35,15 @@ class Walk {
         counts_(tasks),
         busy_(tasks.lanes, 0),
         touched_(tasks.lanes, 0),
-        free_(tasks.memories),
+        room_(tasks),
         tokens_(tasks.tokens),
-        users_(tasks.blocks.size(), 0) {
+        started_(room_.limited() ? tasks.size() : 0, false) {
     table_.starts.assign(tasks.size(), 0);
     table_.order.reserve(tasks.size());
     for (uint32_t task = 0; task < tasks.size(); ++task) {
       by_rank_[policy.ranks[task]] = task;
       waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
       has_instants_ |= tasks.durations[task] == 0;
-      for (uint32_t block : tasks.touches[task]) ++users_[block];
     }
     for (uint32_t i = 0; i < tasks.queues.size(); ++i) {
       for (uint32_t lane : tasks.queues[i].lanes) queues_of_[lane].push_back(i);
@@ -52,7 +55,8 @@ class Walk {
       if (waiting_for_[task] == 0) BecomeReady(task);
     }
     StartAll();
-    while (!running_.empty()) {
+    while (!running_.empty() || StartShort()) {
+      if (running_.empty()) continue;
       now_ = running_.top().time;
       if (!releases_.empty()) now_ = std::min(now_, releases_.top().time);
       Release();
@@ -111,14 +115,8 @@ class Walk {
     for (uint32_t next : tasks_.successors[task]) {
       if (--waiting_for_[next] == 0) BecomeReady(next);
     }
-    for (uint32_t block : tasks_.touches[task]) {
-      if (--users_[block] == 0) GiveBack(tasks_.blocks[block]);
-    }
-  }
-
-  // Whoever waits for memory may be on any lane.
-  void GiveBack(const Block& block) {
-    free_[block.memory] += block.bytes;
+    room_.End(task);
+    // Whoever waits for memory may be on any lane.
     for (uint32_t lane : short_of_memory_) Touch(lane);
     short_of_memory_.clear();
   }
@@ -136,6 +134,18 @@ class Walk {
     touched_lanes_.clear();
   }
 
+  // When nothing is left to wait for but memory, lower limits give way. Whether that helped.
+  bool StartShort() {
+    if (short_of_memory_.empty()) return false;
+    const size_t started = table_.order.size();
+    gives_way_ = true;
+    for (uint32_t lane = 0; lane < tasks_.lanes; ++lane) Touch(lane);
+    short_of_memory_.clear();
+    StartAll();
+    gives_way_ = false;
+    return table_.order.size() > started;
+  }
+
   // Whether something that takes no time has started.
   bool StartInstants() {
     const size_t started = table_.order.size();
@@ -147,16 +157,19 @@ class Walk {
   }
 
   void StartOn(uint32_t lane, bool instants = false) {
-    const bool is_short = std::any_of(
-        queues_of_[lane].begin(), queues_of_[lane].end(), [&](uint32_t queue) {
-          const uint32_t task = Ready(queue);
-          return task != kNone && !Fits(task) && !HeldBack(tasks_.queues[queue], false);
-        });
-    if (is_short) short_of_memory_.push_back(lane);
+    bool is_short = false;
+    if (room_.limited()) {
+      is_short = std::any_of(queues_of_[lane].begin(), queues_of_[lane].end(), [&](uint32_t queue) {
+        return IsReady(queue) && !HeldBack(tasks_.queues[queue], gives_way_) &&
+               First(queue) == kNone;
+      });
+      if (is_short) short_of_memory_.push_back(lane);
+    }
     uint32_t best = kNone;  // rank
     for (uint32_t queue : queues_of_[lane]) {
-      const uint32_t task = Ready(queue);
-      if (task == kNone || HeldBack(tasks_.queues[queue], is_short) || !Fits(task)) continue;
+      if (!IsReady(queue) || HeldBack(tasks_.queues[queue], is_short || gives_way_)) continue;
+      const uint32_t task = First(queue);
+      if (task == kNone) continue;
       if (!HasTokens(task)) {
         short_of_tokens_.push_back(lane);
         continue;
@@ -167,31 +180,46 @@ class Walk {
     Start(by_rank_[best]);
   }
 
-  // The task of the queue that may be next, whose lanes are free.
-  uint32_t Ready(uint32_t index) const {
+  // Whether the lanes of a queue are free and some task of it is ready.
+  bool IsReady(uint32_t index) {
     for (uint32_t lane : tasks_.queues[index].lanes) {
-      if (busy_[lane]) return kNone;
+      if (busy_[lane]) return false;
     }
     const uint32_t sequence = SequenceOf(index);
-    if (sequence == kNone) return ready_[index].empty() ? kNone : by_rank_[ready_[index].top()];
+    if (sequence == kNone) {
+      Heap<uint32_t>& ready = ready_[index];
+      while (!ready.empty() && HasStarted(by_rank_[ready.top()])) ready.pop();
+      return !ready.empty();
+    }
     const std::vector<uint32_t>& list = policy_.sequences[sequence];
-    if (next_[sequence] == list.size()) return kNone;
-    const uint32_t task = list[next_[sequence]];
-    return tasks_.queue[task] == index && waiting_for_[task] == 0 ? task : kNone;
+    return next_[sequence] < list.size() && tasks_.queue[list[next_[sequence]]] == index &&
+           waiting_for_[list[next_[sequence]]] == 0;
   }
 
-  // A task takes few blocks, so that what it needs of each memory is summed up again for each.
-  bool Fits(uint32_t task) const {
-    const std::span<const uint32_t> takes = tasks_.takes[task];
-    return std::all_of(takes.begin(), takes.end(), [&](uint32_t one) {
-      const uint32_t memory = tasks_.blocks[one].memory;
-      int64_t needed = 0;
-      for (uint32_t block : takes) {
-        if (tasks_.blocks[block].memory == memory) needed += tasks_.blocks[block].bytes;
-      }
-      return needed <= free_[memory];
-    });
+  // Of a queue that is ready the first that has room. Of those that stand behind, a few are tried,
+  // and the one with which what is left could go on in any case.
+  uint32_t First(uint32_t index) {
+    if (SequenceOf(index) != kNone) {
+      const uint32_t task = policy_.sequences[SequenceOf(index)][next_[SequenceOf(index)]];
+      return room_.Has(task) ? task : kNone;
+    }
+    Heap<uint32_t>& ready = ready_[index];
+    const uint32_t top = by_rank_[ready.top()];
+    if (room_.Has(top)) return top;
+    std::vector<uint32_t> tried;
+    uint32_t found = kNone;
+    while (!ready.empty() && found == kNone && tried.size() < kMostTried) {
+      const uint32_t task = by_rank_[ready.top()];
+      tried.push_back(ready.top());
+      ready.pop();
+      if (!HasStarted(task) && room_.Has(task)) found = task;
+    }
+    for (uint32_t rank : tried) ready.push(rank);
+    const uint32_t next = room_.next();
+    if (found != kNone || next == kNone || tasks_.queue[next] != index) return found;
+    return waiting_for_[next] == 0 && room_.Has(next) ? next : kNone;
   }
+  bool HasStarted(uint32_t task) const { return room_.limited() && started_[task]; }
 
   bool HeldBack(const Queue& queue, bool short_of_memory) const {
     if (queue.kinds.empty() || policy_.limits.empty()) return false;
@@ -204,16 +232,16 @@ class Walk {
   void Start(uint32_t task) {
     const uint32_t index = tasks_.queue[task];
     const Queue& queue = tasks_.queues[index];
-    if (SequenceOf(index) == kNone) {
+    if (SequenceOf(index) != kNone) {
+      ++next_[SequenceOf(index)];
+    } else if (!room_.limited()) {
       ready_[index].pop();
     } else {
-      ++next_[SequenceOf(index)];
+      started_[task] = true;  // and leaves the queue once it stands first
     }
+    room_.Start(task);
     for (uint32_t lane : queue.lanes) busy_[lane] = true;
     counts_.Start(queue);
-    for (uint32_t block : tasks_.takes[task]) {
-      free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
-    }
     if (!tokens_.empty() && !tasks_.holds[task].empty()) {
       for (uint32_t resource : tasks_.holds[task]) --tokens_[resource];
       releases_.push({now_ + tasks_.held[task], task});
@@ -233,9 +261,10 @@ class Walk {
   StartCounts counts_;
   std::vector<char> busy_, touched_;              // by lane
   std::vector<uint32_t> touched_lanes_, short_of_memory_, short_of_tokens_;
-  std::vector<int64_t> free_;     // by memory
+  Room room_;
   std::vector<uint32_t> tokens_;  // by resource: how many are left
-  std::vector<uint32_t> users_;   // by block: tasks that have not ended
+  std::vector<char> started_;     // by task, with memories only
+  bool gives_way_ = false;        // lower limits do
   Heap<Completion> running_;
   Heap<Completion> releases_;  // of what is held, which is no longer than the task runs
   uint64_t now_ = 0;

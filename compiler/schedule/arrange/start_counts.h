@@ -25,6 +25,12 @@ class StartCounts {
       --remaining_[At(queue, kind)];
     }
   }
+  void TakeBack(const Queue& queue) {
+    for (uint32_t kind : queue.kinds) {
+      --started_[At(queue, kind)];
+      ++remaining_[At(queue, kind)];
+    }
+  }
 
   // The limit's difference when a task of the queue, which has one lane, has started, too.
   int64_t DifferenceWith(const Queue& queue, const LaneLimit& limit) const {

@@ -20,13 +20,9 @@ bool IsFirst(const Unit& unit, UnitId id) {
 
 class TaskMaker {
  public:
-  TaskMaker(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-            std::optional<int64_t> memory, const cost::Topology* topology)
-      : module_(module),
-        graph_(graph),
-        schedule_(schedule),
-        memory_(memory),
-        topology_(topology) {}
+  TaskMaker(const graph::Graph& graph, const SlotLimits& limits, const Schedule& schedule,
+            const cost::Topology* topology)
+      : graph_(graph), limits_(limits), schedule_(schedule), topology_(topology) {}
 
   TaskList Make() {
     GroupUnits();
@@ -89,7 +85,10 @@ class TaskMaker {
       uint64_t duration = 0;
       for (UnitId id : members) {
         queue.lanes.push_back(schedule_.units[id].lane.index);
-        if (const graph::CallRule* rule = RuleOf(id)) queue.kinds.push_back(rule->kind);
+        if (const graph::CallRule* rule = RuleOf(id)) {
+          queue.kinds.push_back(rule->kind);
+          queue.kinds.insert(queue.kinds.end(), rule->counted.begin(), rule->counted.end());
+        }
         // Fused calls run one after the other, the ends of what travels at once.
         duration = CallOf(id) ? duration + Duration(id) : Duration(id);
       }
@@ -130,11 +129,11 @@ class TaskMaker {
     for (const std::vector<uint32_t>& later : after) list_.tasks.successors.Add(later);
   }
 
-  // Slot memory of the devices that have a limit. What is not a slot is there from the start.
+  // Slot memory of the devices that have a limit.
   void AddMemory() {
     Tasks& tasks = list_.tasks;
     std::vector<std::vector<uint32_t>> takes(tasks.size()), touches(tasks.size());
-    if (memory_ || (graph_.rules && !graph_.rules->memory.empty())) FindBlocks(takes, touches);
+    if (!limits_.empty()) FindBlocks(takes, touches);
     for (uint32_t task = 0; task < tasks.size(); ++task) {
       tasks.takes.Add(takes[task]);
       tasks.touches.Add(touches[task]);
@@ -143,37 +142,59 @@ class TaskMaker {
   void FindBlocks(std::vector<std::vector<uint32_t>>& takes,
                   std::vector<std::vector<uint32_t>>& touches) {
     Tasks& tasks = list_.tasks;
-    std::map<graph::DeviceId, uint32_t> memories;
-    for (graph::DeviceId device : module_.devices.Ids()) {
-      const bool stated = graph_.rules && !graph_.rules->memory.empty();
-      const bool computes = module_.devices[device].kind != graph::DeviceKind::kCaller;
-      std::optional<int64_t> limit = stated ? graph_.rules->memory[device.index] : std::nullopt;
-      if (!limit && computes) limit = memory_;
-      if (!limit) continue;
+    std::vector<uint32_t> memories(limits_.size(), kNone);  // by device
+    for (size_t device = 0; device < limits_.size(); ++device) {
+      if (!limits_[device]) continue;
       memories[device] = static_cast<uint32_t>(tasks.memories.size());
-      tasks.memories.push_back(*limit / graph_.inflight);
+      tasks.memories.push_back(*limits_[device]);
     }
+    std::vector<std::vector<Own>> own(tasks.size());
     const std::vector<std::vector<Access>> accesses = FindAccesses(graph_, schedule_);
     for (BufferId id : schedule_.buffers.Ids()) {
       const Buffer& buffer = schedule_.buffers[id];
-      const auto memory = memories.find(buffer.device);
-      if (memory == memories.end()) continue;
-      if (buffer.space != Space::kSlot) {
-        if (buffer.space == Space::kConstant) tasks.memories[memory->second] -= buffer.bytes;
-        continue;
-      }
-      const auto block = static_cast<uint32_t>(tasks.blocks.size());
-      tasks.blocks.push_back({memory->second, buffer.bytes});
+      const uint32_t memory = memories[buffer.device.index];
+      const std::vector<Access>& all = accesses[id.index];
+      if (memory == kNone || buffer.space != Space::kSlot || all.empty()) continue;
       std::vector<uint32_t> users;
-      for (const Access& access : accesses[id.index]) users.push_back(task_of_[access.unit.index]);
-      takes[users[0]].push_back(block);
+      for (const Access& access : all) users.push_back(task_of_[access.unit.index]);
+      const uint32_t maker = users[0];
       std::sort(users.begin(), users.end());
       users.erase(std::unique(users.begin(), users.end()), users.end());
-      for (uint32_t user : users) touches[user].push_back(block);
+      if (users.size() == 1) {
+        own[maker].push_back({memory, all.front().step, all.back().step, Aligned(buffer.bytes)});
+        continue;
+      }
+      takes[maker].push_back(static_cast<uint32_t>(tasks.blocks.size()));
+      for (uint32_t user : users) {
+        touches[user].push_back(static_cast<uint32_t>(tasks.blocks.size()));
+      }
+      tasks.blocks.push_back({memory, Aligned(buffer.bytes)});
     }
-    for (const graph::State& state : module_.states) {
-      const auto memory = memories.find(module_.instances[state.instance].device);
-      if (memory != memories.end()) tasks.memories[memory->second] -= state.type.bytes();
+    for (uint32_t task = 0; task < tasks.size(); ++task) {
+      AddOwn(own[task], takes[task], touches[task]);
+    }
+  }
+
+  // A buffer that one task alone touches, from one of its steps to another.
+  struct Own {
+    uint32_t memory;
+    StepId first, last;
+    int64_t bytes;
+  };
+  // They are one block, as large as the most of them alive at one step.
+  void AddOwn(const std::vector<Own>& own, std::vector<uint32_t>& takes,
+              std::vector<uint32_t>& touches) {
+    std::map<uint32_t, std::map<StepId, int64_t>> changes;  // by memory
+    for (const Own& one : own) {
+      changes[one.memory][one.first] += one.bytes;
+      changes[one.memory][StepId(one.last.index + 1)] -= one.bytes;
+    }
+    for (const auto& [memory, steps] : changes) {
+      int64_t alive = 0, most = 0;
+      for (const auto& [step, change] : steps) most = std::max(most, alive += change);
+      takes.push_back(static_cast<uint32_t>(list_.tasks.blocks.size()));
+      touches.push_back(takes.back());
+      list_.tasks.blocks.push_back({memory, most});
     }
   }
 
@@ -257,10 +278,9 @@ class TaskMaker {
     return nullptr;
   }
 
-  const graph::Module& module_;
   const graph::Graph& graph_;
+  const SlotLimits& limits_;
   const Schedule& schedule_;
-  const std::optional<int64_t> memory_;
   const cost::Topology* const topology_;
   std::vector<uint32_t> task_of_;  // by unit
   TaskList list_;
@@ -268,10 +288,9 @@ class TaskMaker {
 
 }  // namespace
 
-TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule, std::optional<int64_t> memory,
-                   const cost::Topology* topology) {
-  return TaskMaker(module, graph, schedule, memory, topology).Make();
+TaskList MakeTasks(const graph::Graph& graph, const SlotLimits& limits,
+                   const Schedule& schedule, const cost::Topology* topology) {
+  return TaskMaker(graph, limits, schedule, topology).Make();
 }
 
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
@@ -295,13 +314,15 @@ std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> cl
 }
 
 void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,
-             std::span<const uint32_t> order, Schedule& schedule) {
+             const Timetable& table, Schedule& schedule) {
   Table<StepId, Step> steps;
-  for (uint32_t task : order) {
+  for (uint32_t task : table.order) {
     for (UnitId id : members[task]) {
       const Unit& unit = schedule.units[id];
       for (uint32_t i = 0; IsFirst(unit, id) && i < unit.count; ++i) {
-        steps.Add(std::move(schedule.steps[StepId(unit.first.index + i)]));
+        Step& step = schedule.steps[StepId(unit.first.index + i)];
+        step.start_ps = table.starts[task];
+        steps.Add(std::move(step));
       }
     }
   }

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/passes.h"
 #include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
@@ -18,20 +18,18 @@ struct TaskList {
   Policy policy;                             // as the graph's rules say, else program order
 };
 
-// The units stand in program order. `memory`: bytes of slots that each device may hold; of devices
-// of which rules say more, what they say. `topology`: whose shared resources are held; null: none.
-TaskList MakeTasks(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule, std::optional<int64_t> memory,
-                   const cost::Topology* topology = nullptr);
+// The units stand in program order. `topology`: whose shared resources are held; null: none.
+TaskList MakeTasks(const graph::Graph& graph, const SlotLimits& limits,
+                   const Schedule& schedule, const cost::Topology* topology = nullptr);
 
 // Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest
 // remaining path, then by program order.
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
                                 const std::vector<std::vector<int64_t>>& keys);
 
-// Puts the steps, hence the units, into this order of the tasks.
+// Puts the steps, hence the units, into the order of the tasks.
 void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,
-             std::span<const uint32_t> order, Schedule& schedule);
+             const Timetable& table, Schedule& schedule);
 
 }  // namespace cgraph::schedule
 

@@ -33,7 +33,7 @@ class Lists {
 
 struct Queue {
   std::vector<uint32_t> lanes;  // sorted
-  std::vector<uint32_t> kinds;  // of calls that rules name: one, or of fused calls two
+  std::vector<uint32_t> kinds;  // of calls that rules name: its own, then others that count it
 };
 
 // Memory that is taken when the task that writes it first starts, and given back when the last
@@ -59,6 +59,8 @@ struct Tasks {
   std::vector<Block> blocks;
   std::vector<int64_t> memories;  // what each can hold
   std::vector<uint32_t> tokens;   // of each shared resource; empty: there are none
+  // With memories: all tasks in an order in which one after the other fits; empty: none is known.
+  std::vector<uint32_t> fallback;
   uint32_t lanes = 0, kinds = 0;
 
   uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
@@ -89,9 +91,10 @@ struct Timetable {
 };
 
 // In simulated time: whenever lanes are free, starts the task of least rank among those that are
-// ready and not held back, by the policy, because memory would not do or what it goes through is
-// in use; it never waits for a better one. While only memory holds back some task of a lane, no
-// `at_least` limit holds there.
+// ready and not held back, by the policy, because memory would not do, now or for what is left, or
+// because what it goes through is in use; it never waits for a better one. While only memory holds
+// back some task of a lane, no `at_least` limit holds there; and nowhere while nothing else can
+// start.
 Timetable ListSchedule(const Tasks& tasks, const Policy& policy);
 
 // By task: the longest path from its start to the end of everything, in picoseconds; of those that

@@ -19,9 +19,11 @@ Rule Builder::BuildRule(Grammar::ScheduleRuleContext* context) {
   const Range range = RangeOf(context);
   switch (context->start->getType()) {
     case Lexer::LIMIT:
-      return {Limit{BuildExpr(context->expr())}, range};
+      return {Limit{BuildExpr(context->expr(0)),
+                    context->expr().size() > 1 ? BuildExpr(context->expr(1)) : ExprId()},
+              range};
     case Lexer::MEMORY:
-      return {MemoryRule{BuildExpr(context->expr())}, range};
+      return {MemoryRule{BuildExpr(context->expr(0))}, range};
     case Lexer::FUSE:
       return {FuseRule{std::move(names[0]), std::move(names[1])}, range};
     default:

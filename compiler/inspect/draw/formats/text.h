@@ -4,9 +4,10 @@
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_TEXT_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_TEXT_H_
 
-#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "compiler/base/bytes_text.h"
 
 namespace cgraph {
 
@@ -14,8 +15,6 @@ std::string Printable(std::string_view text);  // keeps line ends
 // Inside a double-quoted string of the dot language; line ends are centred.
 std::string DotText(std::string_view text);
 std::string XmlText(std::string_view text);
-
-std::string BytesText(uint64_t bytes);  // "24.1 KiB"
 
 }  // namespace cgraph
 

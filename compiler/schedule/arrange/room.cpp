@@ -1,0 +1,130 @@
+#include "compiler/schedule/arrange/room.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cgraph::schedule {
+
+Levels::Levels(uint32_t size) : leaves_(std::bit_ceil(std::max(size, 1u))) {
+  most_.assign(size_t{leaves_} * 2, 0);
+  added_.assign(size_t{leaves_} * 2, 0);
+}
+
+void Levels::Add(uint32_t node, uint32_t from, uint32_t to, uint32_t begin, uint32_t end,
+                  int64_t value) {
+  if (begin >= to || end <= from) return;
+  if (begin <= from && to <= end) {
+    most_[node] += value;
+    added_[node] += value;
+    return;
+  }
+  const uint32_t middle = from + (to - from) / 2;
+  Add(2 * node, from, middle, begin, end, value);
+  Add(2 * node + 1, middle, to, begin, end, value);
+  most_[node] = added_[node] + std::max(most_[2 * node], most_[2 * node + 1]);
+}
+
+Room::Room(const Tasks& tasks)
+    : tasks_(tasks), free_(tasks.memories), users_(tasks.blocks.size(), 0) {
+  if (!limited()) return;
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    for (uint32_t block : tasks.touches[task]) ++users_[block];
+  }
+  if (tasks.fallback.empty()) return;
+  places_.resize(tasks.size());
+  started_.assign(tasks.size(), false);
+  user_places_.resize(tasks.blocks.size());
+  levels_.assign(tasks.memories.size(), Levels(tasks.size()));
+  for (uint32_t place = 0; place < tasks.size(); ++place) {
+    places_[tasks.fallback[place]] = place;
+    for (uint32_t block : tasks.touches[tasks.fallback[place]]) {
+      user_places_[block].push_back(place);
+    }
+  }
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    for (uint32_t block : tasks.takes[task]) {
+      levels_[tasks.blocks[block].memory].Add(places_[task], user_places_[block].back() + 1,
+                                              tasks.blocks[block].bytes);
+    }
+  }
+}
+
+bool Room::Has(uint32_t task) {
+  if (!limited() || tasks_.takes[task].empty()) return true;
+  return FitsNow(task) && (places_.empty() || task == next() || FitsLater(task));
+}
+
+// A task takes few blocks, so that what it needs of each memory is summed up again for each.
+bool Room::FitsNow(uint32_t task) const {
+  const std::span<const uint32_t> takes = tasks_.takes[task];
+  return std::all_of(takes.begin(), takes.end(), [&](uint32_t one) {
+    const uint32_t memory = tasks_.blocks[one].memory;
+    int64_t needed = 0;
+    for (uint32_t block : takes) {
+      if (tasks_.blocks[block].memory == memory) needed += tasks_.blocks[block].bytes;
+    }
+    return needed <= free_[memory];
+  });
+}
+
+bool Room::FitsLater(uint32_t task) {
+  Change(task, 1);
+  bool fits = true;
+  for (uint32_t block : tasks_.takes[task]) {
+    const uint32_t memory = tasks_.blocks[block].memory;
+    fits = fits && levels_[memory].Most() <= tasks_.memories[memory];
+  }
+  Change(task, -1);
+  return fits;
+}
+
+// What the fallback's places hold differently once the task has started, or no longer (-1).
+void Room::Change(uint32_t task, int sign) {
+  const uint32_t place = places_[task];
+  for (uint32_t block : tasks_.takes[task]) {
+    const auto& [memory, bytes] = tasks_.blocks[block];
+    levels_[memory].Add(0, place, sign * bytes);
+  }
+  for (uint32_t block : tasks_.touches[task]) {
+    const auto& [memory, bytes] = tasks_.blocks[block];
+    if (user_places_[block].empty() || user_places_[block].back() != place) continue;
+    levels_[memory].Add(LastUser(block, place), place + 1, -sign * bytes);
+  }
+}
+
+// One behind the last place of a user that has not started, but for the one at `but`: 0 when there
+// is none.
+uint32_t Room::LastUser(uint32_t block, uint32_t but) const {
+  const std::vector<uint32_t>& places = user_places_[block];
+  for (size_t i = places.size(); i-- > 0;) {
+    if (places[i] != but && !started_[tasks_.fallback[places[i]]]) return places[i] + 1;
+  }
+  return 0;
+}
+
+void Room::Start(uint32_t task) {
+  if (!limited()) return;
+  for (uint32_t block : tasks_.takes[task]) {
+    free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
+  }
+  if (places_.empty()) return;
+  Change(task, 1);
+  started_[task] = true;
+  for (uint32_t block : tasks_.touches[task]) {
+    std::vector<uint32_t>& places = user_places_[block];
+    while (!places.empty() && started_[tasks_.fallback[places.back()]]) places.pop_back();
+  }
+  // Its own place holds nothing any more.
+  constexpr int64_t kNothing = INT64_MIN / 4;
+  for (Levels& levels : levels_) levels.Add(places_[task], places_[task] + 1, kNothing);
+  while (next_ < tasks_.fallback.size() && started_[tasks_.fallback[next_]]) ++next_;
+}
+
+void Room::End(uint32_t task) {
+  if (!limited()) return;
+  for (uint32_t block : tasks_.touches[task]) {
+    if (--users_[block] == 0) free_[tasks_.blocks[block].memory] += tasks_.blocks[block].bytes;
+  }
+}
+
+}  // namespace cgraph::schedule

@@ -1,0 +1,74 @@
+#include "compiler/schedule/choose_lanes.h"
+
+#include <algorithm>
+
+#include "compiler/schedule/arrange/task_maker.h"
+
+namespace cgraph::schedule {
+namespace {
+
+constexpr uint32_t kMostTasks = 30'000;  // of larger graphs one lane is taken
+
+// What a graph costs with some lanes.
+struct Trial {
+  Schedule schedule;
+  uint64_t makespan = 0, busiest = 0;
+  bool waits = false;  // something that travels waits for its lane
+};
+
+bool IsComm(const Lane& lane) {
+  return lane.kind == LaneKind::kComm || lane.kind == LaneKind::kSend ||
+         lane.kind == LaneKind::kReceive;
+}
+
+// Whether the task starts later than what it needs would let it, on a lane for what travels.
+bool WaitsForLane(const Schedule& schedule, const Tasks& tasks, const Timetable& table,
+                  uint32_t task) {
+  uint64_t ready = 0;
+  for (uint32_t before : tasks.predecessors[task]) {
+    ready = std::max(ready, table.starts[before] + tasks.durations[before]);
+  }
+  const std::vector<uint32_t>& lanes = tasks.queues[tasks.queue[task]].lanes;
+  return table.starts[task] > ready && std::any_of(lanes.begin(), lanes.end(), [&](uint32_t lane) {
+           return IsComm(schedule.lanes[LaneId(lane)]);
+         });
+}
+
+Trial Try(const graph::Graph& graph, const cost::Topology* topology, Schedule schedule) {
+  Trial trial;
+  const TaskList list = MakeTasks(graph, /*limits=*/{}, schedule, topology);
+  const Timetable table = ListSchedule(list.tasks, list.policy);
+  trial.makespan = table.order.size() == list.tasks.size() ? table.makespan : UINT64_MAX;
+  std::vector<uint64_t> busy(schedule.lanes.size(), 0);
+  for (uint32_t task : table.order) {
+    trial.waits = trial.waits || WaitsForLane(schedule, list.tasks, table, task);
+    for (uint32_t lane : list.tasks.queues[list.tasks.queue[task]].lanes) {
+      busy[lane] += list.tasks.durations[task];
+    }
+  }
+  for (uint64_t time : busy) trial.busiest = std::max(trial.busiest, time);
+  // The busiest says how long each of many executions takes, and is no matter of one.
+  if (graph.inflight == 1) trial.busiest = 0;
+  trial.schedule = std::move(schedule);
+  return trial;
+}
+
+}  // namespace
+
+Schedule ChooseLanes(const graph::Graph& graph, const cost::Topology* topology,
+                     const std::function<Schedule(CommLanes)>& prepare) {
+  Schedule one = prepare(CommLanes::kOne);
+  const bool communicates = std::any_of(one.lanes.begin(), one.lanes.end(), IsComm);
+  if (!communicates || one.units.size() > kMostTasks) return one;
+  Trial best = Try(graph, topology, std::move(one));
+  if (!best.waits) return std::move(best.schedule);
+  for (const CommLanes lanes : {CommLanes::kPeer, CommLanes::kEdge}) {
+    Trial trial = Try(graph, topology, prepare(lanes));
+    const bool better = trial.makespan < best.makespan ||
+                        (trial.makespan == best.makespan && trial.busiest < best.busiest);
+    if (better) best = std::move(trial);
+  }
+  return std::move(best.schedule);
+}
+
+}  // namespace cgraph::schedule

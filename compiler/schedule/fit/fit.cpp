@@ -1,0 +1,151 @@
+// Fit: an order whose memory fits.
+//
+// The list scheduler counts bytes that are alive by its timetable. What a device really needs is
+// known only once lanes are synchronised and buffers packed: more, where lanes drift apart or gaps
+// are left between buffers; less, where results take over their operands' bytes. So the real arenas
+// are looked at, and while one is too large, in this order: the lanes of its device are tied
+// together; fewer bytes are allowed to be alive; and when the list scheduler finds nothing with so
+// few, as many as some order is known to need.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/base/check.h"
+#include "compiler/schedule/fit/limits.h"
+#include "compiler/schedule/fit/report.h"
+#include "compiler/schedule/passes.h"
+
+namespace cgraph::schedule {
+namespace {
+
+constexpr int kMostTries = 12;
+
+class Fitter {
+ public:
+  Fitter(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
+         Schedule& schedule, Diagnostics& diagnostics)
+      : module_(module),
+        graph_(graph),
+        options_(options),
+        schedule_(schedule),
+        diagnostics_(diagnostics),
+        limits_(MemoryLimits(module, graph, options)),
+        slots_(SlotLimitsOf(limits_, MemoryUses(module, graph, schedule), graph)) {}
+
+  void Run() {
+    const bool limited = std::any_of(limits_.begin(), limits_.end(),
+                                     [](const auto& limit) { return limit.has_value(); });
+    if (!limited) {
+      (void)Arrange(module_, graph_, options_, {}, schedule_, &diagnostics_);
+      Synchronise(graph_, {}, schedule_);
+      PlanMemory(module_, graph_, {}, schedule_);
+      return;
+    }
+    SlotLimits alive = slots_;
+    bool relaxed = false;
+    for (int i = 0; i < kMostTries && !alive.empty(); ++i) {
+      const Arranged arranged = Try(alive);
+      if (!arranged.done) {
+        // Not even as many bytes as some order needs will do: then it is the rules.
+        if (relaxed || arranged.needs.empty()) return TryWithout();
+        relaxed = true;
+        alive = AtLeast(alive, arranged.needs);
+      } else if (excess_ == 0) {
+        return;
+      } else {
+        alive = relaxed || arranged.fixed ? SlotLimits() : Fewer(alive, arranged.needs);
+      }
+    }
+    Give();
+  }
+
+ private:
+  // Arranges with so many bytes alive, and keeps what comes out if it is the best so far.
+  Arranged Try(const SlotLimits& alive) {
+    Schedule arranged = schedule_;
+    const Arranged result =
+        Arrange(module_, graph_, options_, alive, arranged, /*diagnostics=*/nullptr);
+    if (!result.done) return result;
+    std::vector<bool> tight(limits_.size(), false);
+    for (int round = 0; round < 2; ++round) {
+      Schedule planned = arranged;
+      Synchronise(graph_, tight, planned);
+      PlanMemory(module_, graph_, slots_, planned);
+      last_ = ExcessOf(planned);
+      const int64_t excess = std::accumulate(last_.begin(), last_.end(), int64_t{0});
+      if (excess < excess_) {
+        excess_ = excess;
+        best_ = std::move(planned);
+      }
+      if (excess == 0) {
+        schedule_ = std::move(best_);
+        break;
+      }
+      for (size_t i = 0; i < last_.size(); ++i) tight[i] = last_[i] > 0;
+    }
+    return result;
+  }
+
+  // By device: how far what its slots need exceeds what they may.
+  std::vector<int64_t> ExcessOf(const Schedule& schedule) const {
+    const std::vector<MemoryUse> uses = MemoryUses(module_, graph_, schedule);
+    std::vector<int64_t> excess(limits_.size(), 0);
+    for (size_t i = 0; i < limits_.size(); ++i) {
+      if (limits_[i]) excess[i] = std::max<int64_t>(0, uses[i].total() - *limits_[i]);
+    }
+    return excess;
+  }
+
+  static SlotLimits AtLeast(const SlotLimits& alive, const std::vector<int64_t>& needs) {
+    SlotLimits more = alive;
+    for (size_t i = 0; i < more.size(); ++i) {
+      if (more[i]) more[i] = std::max(*more[i], needs[i]);
+    }
+    return more;
+  }
+
+  // Where it was too much, as much less; but not less than some order needs. Empty: no less.
+  SlotLimits Fewer(const SlotLimits& alive, const std::vector<int64_t>& needs) const {
+    SlotLimits fewer = alive;
+    for (size_t i = 0; i < fewer.size(); ++i) {
+      if (last_[i] == 0) continue;
+      const int64_t least = needs.empty() ? 0 : std::min(needs[i], *alive[i]);
+      fewer[i] = std::max(least, *alive[i] - last_[i] / graph_.inflight);
+    }
+    return fewer == alive ? SlotLimits() : fewer;
+  }
+
+  // No memory that lets the rules go on was found: what do they need without one?
+  void TryWithout() {
+    Schedule arranged = schedule_;
+    const Arranged result = Arrange(module_, graph_, options_, {}, arranged, &diagnostics_);
+    if (!result.done) return;
+    (void)Try(SlotLimits(limits_.size()));
+    if (excess_ > 0) Give();
+  }
+
+  void Give() {
+    CGRAPH_CHECK(excess_ > 0 && excess_ < INT64_MAX, "schedule", "nothing to report");
+    schedule_ = std::move(best_);
+    ReportMemory(module_, graph_, limits_, schedule_, diagnostics_);
+  }
+
+  const graph::Module& module_;
+  const graph::Graph& graph_;
+  const ScheduleOptions& options_;
+  Schedule& schedule_;  // in program order, until one fits
+  Diagnostics& diagnostics_;
+  const std::vector<std::optional<int64_t>> limits_;  // by device
+  const SlotLimits slots_;
+  Schedule best_;
+  int64_t excess_ = INT64_MAX;  // of `best_`, all devices together
+  std::vector<int64_t> last_;   // by device, of the last that was planned
+};
+
+}  // namespace
+
+void Fit(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
+         Schedule& schedule, Diagnostics& diagnostics) {
+  Fitter(module, graph, options, schedule, diagnostics).Run();
+}
+
+}  // namespace cgraph::schedule
