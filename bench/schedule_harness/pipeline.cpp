@@ -188,8 +188,8 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   options.goal = pipeline.goal;
   if (pipeline.effort > 0) options.effort = pipeline.effort;
   if (pipeline.most_activations > 0) {
-    // Besides the activations a device holds a byte or two per message.
-    const int64_t messages = 8 * pipeline.microbatches * pipeline.chunks;
+    // Besides the activations a device holds messages, each on a cache line of its own.
+    const int64_t messages = 8 * 64 * pipeline.microbatches * pipeline.chunks;
     options.memory = pipeline.most_activations * pipeline.activation_bytes + messages;
   }
   Sources sources;

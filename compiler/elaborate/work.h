@@ -51,7 +51,7 @@ struct Trail {
 // Of a schedule, over all graphs that use it: which of its kinds are called.
 struct CalledKinds {
   int64_t graphs = 0;
-  const program::Using* use = nullptr;  // the last one
+  const program::Using* use = nullptr;  // the first one
   std::vector<bool> kinds;              // by KindId
   std::set<std::string> methods;        // that are called at all
 };

@@ -82,7 +82,8 @@ class GraphPrinter {
            << rules.kinds[limit.subtrahend].name << (limit.at_most ? " <=" : " >=")
            << PerDevice(limit.bounds);
       if (rules.kinds[limit.minuend].partial) {
-        out_ << " of" << Counted(rules, limit.minuend) << " -" << Counted(rules, limit.subtrahend);
+        out_ << fmt::format(" counting {} - {} calls", Counted(rules, limit.minuend),
+                            Counted(rules, limit.subtrahend));
       }
       out_ << "\n";
     }
@@ -105,12 +106,11 @@ class GraphPrinter {
   }
 
   // How many calls stand for a kind of which not all count.
-  std::string Counted(const graph::Rules& rules, uint32_t kind) const {
-    const auto count = std::count_if(
+  static int64_t Counted(const graph::Rules& rules, uint32_t kind) {
+    return std::count_if(
         rules.calls.begin(), rules.calls.end(), [&](const graph::CallRule& rule) {
           return std::find(rule.counted.begin(), rule.counted.end(), kind) != rule.counted.end();
         });
-    return fmt::format(" {} of these calls", count);
   }
 
   std::string PerDevice(const std::vector<std::optional<int64_t>>& values) const {

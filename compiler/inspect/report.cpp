@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "compiler/inspect/draw/formats/text.h"
@@ -49,6 +50,23 @@ std::string ResourceText(const Simulation& simulation) {
   return fmt::format(", {} {}", simulation.resource, TimeText(simulation.busiest_resource));
 }
 
+// How many lanes devices have for what they exchange with others: as --lanes has it; empty: nothing
+// is exchanged.
+std::string LanesOf(const plan::Plan& plan, uint32_t graph) {
+  const plan::Graph& of = graph == plan::kNone ? *plan.start : *plan.graphs[graph];
+  std::string name;
+  std::set<std::pair<uint32_t, uint32_t>> peers;  // device, peer
+  for (uint32_t lane = 0; lane < of.programs.size(); ++lane) {
+    const plan::LaneInfo& info = plan.lanes[lane];
+    if (of.programs[lane].count() == 0 || info.kind() != plan::LaneKind::comm) continue;
+    if (name.empty()) name = "one";
+    if (info.peer() == plan::kNone) continue;
+    const bool is_first = peers.emplace(info.device(), info.peer()).second;
+    if (name == "one" || !is_first) name = is_first ? "peer" : "edge";
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
@@ -73,7 +91,8 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
          fmt::format("lower bound  {} (longest path {}, busiest lane {}{}): the gap is {}\n",
                      TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
                      TimeText(simulation.busiest_lane), ResourceText(simulation),
-                     Percent(simulation.gap()));
+                     Percent(simulation.gap())) +
+         (LanesOf(plan, graph).empty() ? "" : "comm lanes   " + LanesOf(plan, graph) + "\n");
 }
 
 llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
@@ -105,6 +124,7 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
   }
   object["gap"] = simulation.gap();
   object["bubble"] = simulation.bubble();
+  object["lanes"] = LanesOf(plan, graph);
   object["devices"] = std::move(devices);
   return object;
 }

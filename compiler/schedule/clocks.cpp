@@ -82,8 +82,14 @@ void Clocks::Settle() {
 
 bool Clocks::Before(UnitId before, UnitId after, int64_t distance) const {
   const Unit& unit = schedule_.units[before];
-  const int64_t known = Row(after)[unit.lane.index];
-  return known != kNothing && known >= unit.index - distance * sizes_[unit.lane.index];
+  const std::optional<int64_t> latest = Latest(after, unit.lane, distance);
+  return latest && *latest >= unit.index;
+}
+
+std::optional<int64_t> Clocks::Latest(UnitId after, LaneId lane, int64_t distance) const {
+  const int64_t known = Row(after)[lane.index];
+  if (known == kNothing) return std::nullopt;
+  return known + distance * sizes_[lane.index];
 }
 
 }  // namespace cgraph::schedule

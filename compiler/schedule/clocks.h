@@ -9,6 +9,7 @@
 #define CGRAPH_COMPILER_SCHEDULE_CLOCKS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/schedule/schedule.h"
@@ -28,6 +29,10 @@ class Clocks {
   // Whether, for every e, `before` of execution e is done when `after` of execution e + distance
   // starts.
   bool Before(UnitId before, UnitId after, int64_t distance) const;
+  // The latest unit of `lane`, by its number there, that is done when `after` of the execution
+  // `distance` later starts: negative ones are of executions before, those from the lane's size on
+  // of later ones. Nothing: none of those about which questions go.
+  std::optional<int64_t> Latest(UnitId after, LaneId lane, int64_t distance) const;
 
  private:
   int64_t* Row(UnitId unit) { return &known_[unit.index * lanes_]; }

@@ -154,6 +154,53 @@ std::vector<BufferId> TakeOver(const Schedule& schedule, const graph::Graph& gra
   return owners;
 }
 
+// Who may take over whose bytes, in numbers: the sources are lanes, a moment is a step.
+class Handovers {
+ public:
+  Handovers(const Schedule& schedule, const Clocks& clocks, int64_t copies,
+            const std::set<LaneId>& lanes)
+      : schedule_(schedule), clocks_(clocks), copies_(copies), lanes_(lanes.begin(), lanes.end()) {
+    handover_.sources = static_cast<uint32_t>(lanes_.size());
+  }
+
+  void Add(const Lifetime& lifetime) {
+    for (LaneId lane : lanes_) {
+      int32_t done = Handover::kNothing;
+      int32_t known = Handover::kAll, known_again = Handover::kAll;
+      for (const Span& span : lifetime) {
+        if (span.lane == lane) {
+          done = static_cast<int32_t>(span.last.step.index);
+          known = std::min(known, static_cast<int32_t>(span.first.step.index) - 1);
+        } else {
+          known = std::min(known, Known(span.first.unit, lane, 0));
+          known_again = std::min(known_again, Known(span.first.unit, lane, copies_));
+        }
+      }
+      handover_.done.push_back(done);
+      handover_.known.push_back(known);
+      handover_.known_again.push_back(known_again);
+    }
+  }
+  Handover Take() { return std::move(handover_); }
+
+ private:
+  // The last step of the lane of which `unit`, so many rounds later, knows that it is done.
+  int32_t Known(UnitId unit, LaneId lane, int64_t distance) const {
+    const std::vector<UnitId>& units = schedule_.lanes[lane].units;
+    const std::optional<int64_t> latest = clocks_.Latest(unit, lane, distance);
+    if (!latest || *latest < 0) return -1;
+    if (*latest >= static_cast<int64_t>(units.size())) return Handover::kAll;
+    const Unit& known = schedule_.units[units[*latest]];
+    return static_cast<int32_t>(known.first.index + known.count - 1);
+  }
+
+  const Schedule& schedule_;
+  const Clocks& clocks_;
+  const int64_t copies_;
+  const std::vector<LaneId> lanes_;
+  Handover handover_;
+};
+
 // Offsets for the slot buffers of one device.
 void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
                const std::vector<BufferId>& buffers, const std::vector<Lifetime>& lifetimes,
@@ -171,11 +218,9 @@ void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
   }
   // One lane is in order, and done with one execution before the next.
   if (lanes.size() > 1) {
-    problem.apart = [&](uint32_t a, uint32_t b) {
-      const Lifetime& earlier = lifetimes[buffers[a].index];
-      const Lifetime& later = lifetimes[buffers[b].index];
-      return !AllBefore(clocks, earlier, later, 0) || !AllBefore(clocks, later, earlier, copies);
-    };
+    Handovers handovers(schedule, clocks, copies, lanes);
+    for (BufferId id : buffers) handovers.Add(lifetimes[id.index]);
+    problem.handover = handovers.Take();
   }
   int64_t effort = kEffort + kEffortPerBuffer * static_cast<int64_t>(buffers.size());
   if (limit) effort *= kLimitedEffort;

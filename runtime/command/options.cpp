@@ -22,7 +22,7 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 // The flags as text, before they are understood.
 struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs;
-  std::string schedule, topology;
+  std::string schedule, topology, lanes;
   double timeout = 600;
   bool overlap = false, no_overlap = false;
 };
@@ -96,6 +96,10 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--overlap", raw.overlap,
                "communication in lanes of its own (the .cgraph's default)");
   app.add_flag("--no-overlap", raw.no_overlap, "communication in the lanes of the computation");
+  app.add_option("--lanes", raw.lanes,
+                 "the .cgraph's lanes of communication on a device: one, one for each peer, or one "
+                 "for each edge")
+      ->check(CLI::IsMember({"one", "peer", "edge"}));
   app.add_flag("--json", options.json, "results and measurements as JSON on standard output");
   app.add_flag("-q,--quiet", options.quiet, "errors only");
   app.add_flag("-v,--verbose", options.verbose, "say more on standard error");
@@ -111,6 +115,7 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   for (const std::string& folder : raw.import_dirs) flags.insert(flags.end(), {"-I", folder});
   if (!raw.schedule.empty()) flags.insert(flags.end(), {"--schedule", raw.schedule});
   if (!raw.topology.empty()) flags.insert(flags.end(), {"--topology", raw.topology});
+  if (!raw.lanes.empty()) flags.insert(flags.end(), {"--lanes", raw.lanes});
   if (raw.overlap) flags.push_back("--overlap");
   if (raw.no_overlap) flags.push_back("--no-overlap");
   if (options.inflight > 0) {
@@ -143,9 +148,10 @@ void Understand(Options& options, const Raw& raw) {
   }
   if (options.graphs.size() > 1) throw Mistake{"--graph: one graph is run at a time"};
   const bool compiles = !raw.defines.empty() || !raw.import_dirs.empty() || raw.overlap ||
-                        raw.no_overlap;
+                        raw.no_overlap || !raw.lanes.empty();
   if (compiles && !options.is_source()) {
-    throw Mistake{"-D, -I, --overlap and --no-overlap need a .cgraph: a plan is already compiled"};
+    throw Mistake{"-D, -I, --lanes, --overlap and --no-overlap need a .cgraph: a plan is already "
+                  "compiled"};
   }
   if (options.json && options.verbose) throw Mistake{"--json and -v exclude each other"};
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);

@@ -225,6 +225,21 @@ TEST_CASE("the schedule shows what moved in red, and only that") {
   CHECK(Count(moved, "[color=\"#997700\"") == 6);
 }
 
+TEST_CASE("what only slid because something else moved is not red") {
+  const auto plan = PipelinePlan({.stages = 1, .micro_batches = 6});
+  const DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
+  plan::Graph& graph = *plan->graphs[0];
+  std::vector<uint32_t> calls;
+  for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+    if (graph.instructions[i].kind() == plan::Kind::call) calls.push_back(i);
+  }
+  REQUIRE(calls.size() == 12);
+  for (size_t i = 0; i + 1 < calls.size(); ++i) {  // the first goes to the end
+    std::swap(graph.instructions[calls[i]], graph.instructions[calls[i + 1]]);
+  }
+  CHECK(Count(MustDraw(*plan, options), "peripheries=2]") == 2);  // it, and the legend
+}
+
 TEST_CASE("names cannot break out of a drawing") {
   const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
   plan->graphs[0]->name = "<script>\"];}";

@@ -21,8 +21,8 @@ namespace {
 bool MustLieApart(const PackingProblem& problem, uint32_t a, uint32_t b) {
   const Item &x = problem.items[a], &y = problem.items[b];
   if (x.begin < y.end && y.begin < x.end) return true;
-  if (!problem.apart) return false;
-  return x.begin < y.begin ? problem.apart(a, b) : problem.apart(b, a);
+  if (problem.by_lifetimes()) return false;
+  return x.begin < y.begin ? problem.Apart(a, b) : problem.Apart(b, a);
 }
 
 // Pairs of items that share bytes and may not, or lie below 0 or above the height.
@@ -107,11 +107,18 @@ PackingProblem Random(uint32_t seed, uint32_t most, int64_t times, int64_t sizes
     problem.items.push_back({below(sizes + 1), begin, begin + 1 + below(times - begin)});
     lane.push_back(below(3));
   }
-  if (lanes) {
-    problem.apart = [lane, meeting, items = problem.items](uint32_t a, uint32_t b) {
-      REQUIRE(items[a].end <= items[b].begin);
-      return lane[a] != lane[b] && !(items[a].end <= meeting && meeting <= items[b].begin);
-    };
+  if (!lanes) return problem;
+  // Whoever begins after the meeting knows what everybody had done by then.
+  problem.handover.sources = 3;
+  for (uint32_t i = 0; i < problem.items.size(); ++i) {
+    const Item& item = problem.items[i];
+    for (uint32_t source = 0; source < 3; ++source) {
+      const bool own = source == lane[i];
+      const int64_t known = meeting <= item.begin ? meeting : 0;
+      problem.handover.done.push_back(own ? static_cast<int32_t>(item.end) : Handover::kNothing);
+      problem.handover.known.push_back(own ? Handover::kAll : static_cast<int32_t>(known));
+      problem.handover.known_again.push_back(Handover::kAll);
+    }
   }
   return problem;
 }

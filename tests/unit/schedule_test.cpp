@@ -65,7 +65,7 @@ TEST_CASE("between gpus a value is sent once per destination, and a slot waits f
   g.Call(b, "again");
   g.Op("relu", {x}, Floats({D(4)}));
   CHECK(Text(module.Build()) ==
-        "schedule main\n"
+        "schedule main, lanes one\n"
         "  gpu[0] compute\n"
         "    0: a.make  after gpu[0] comm.0 of 2 before\n"
         "  gpu[0] comm\n"

@@ -81,7 +81,7 @@ class RuleMaker {
   void NoteCalled() {
     CalledKinds& called = work_.called_kinds[use_.schedule];
     ++called.graphs;
-    called.use = &use_;
+    if (called.use == nullptr) called.use = &use_;
     called.kinds.resize(schedule_.kinds.size(), false);
     for (CallId id : graph_.calls.Ids()) {
       const uint32_t kind = rules_.calls[id.index].kind;

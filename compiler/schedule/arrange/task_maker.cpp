@@ -164,6 +164,14 @@ class TaskMaker {
         own[maker].push_back({memory, all.front().step, all.back().step, Aligned(buffer.bytes)});
         continue;
       }
+      // Nothing waits for a give, so what it reads is there to the end.
+      const bool is_given = std::any_of(all.begin(), all.end(), [&](const Access& access) {
+        return schedule_.lanes[schedule_.units[access.unit].lane].kind == LaneKind::kGive;
+      });
+      if (is_given) {
+        tasks.memories[memory] -= Aligned(buffer.bytes);
+        continue;
+      }
       takes[maker].push_back(static_cast<uint32_t>(tasks.blocks.size()));
       for (uint32_t user : users) {
         touches[user].push_back(static_cast<uint32_t>(tasks.blocks.size()));

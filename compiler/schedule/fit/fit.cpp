@@ -3,9 +3,9 @@
 // The list scheduler counts bytes that are alive by its timetable. What a device really needs is
 // known only once lanes are synchronised and buffers packed: more, where lanes drift apart or gaps
 // are left between buffers; less, where results take over their operands' bytes. So the real arenas
-// are looked at, and while one is too large, in this order: the lanes of its device are tied
-// together; fewer bytes are allowed to be alive; and when the list scheduler finds nothing with so
-// few, as many as some order is known to need.
+// are looked at. The order that nobody holds back comes first: mostly it fits. While an arena is too
+// large, the lanes of its device are tied together; then fewer bytes may be alive; and when the list
+// scheduler finds nothing with so few, as many as some order is known to need.
 #include <algorithm>
 #include <numeric>
 
@@ -40,25 +40,41 @@ class Fitter {
       PlanMemory(module_, graph_, {}, schedule_);
       return;
     }
+    const SlotLimits none(limits_.size());
+    const bool searches = graph_.rules && graph_.rules->automatic;
+    if (!searches) {  // what nothing holds back may fit already; and rules may block by themselves
+      const Arranged arranged = Try(none);
+      if (!arranged.done) {
+        (void)Arrange(module_, graph_, options_, none, schedule_, &diagnostics_);
+        return;
+      }
+      if (excess_ == 0) return;
+      if (arranged.fixed) return Give();
+    }
+    TryLimited();
+    if (excess_ == INT64_MAX) (void)Try(none);  // for the report
+    if (excess_ > 0) Give();
+  }
+
+ private:
+  void TryLimited() {
     SlotLimits alive = slots_;
     bool relaxed = false;
     for (int i = 0; i < kMostTries && !alive.empty(); ++i) {
       const Arranged arranged = Try(alive);
       if (!arranged.done) {
-        // Not even as many bytes as some order needs will do: then it is the rules.
-        if (relaxed || arranged.needs.empty()) return TryWithout();
+        // Not even as many bytes as some order needs will do.
+        if (relaxed || arranged.needs.empty()) return;
         relaxed = true;
         alive = AtLeast(alive, arranged.needs);
       } else if (excess_ == 0) {
         return;
       } else {
-        alive = relaxed || arranged.fixed ? SlotLimits() : Fewer(alive, arranged.needs);
+        alive = relaxed ? SlotLimits() : Fewer(alive, arranged.needs);
       }
     }
-    Give();
   }
 
- private:
   // Arranges with so many bytes alive, and keeps what comes out if it is the best so far.
   Arranged Try(const SlotLimits& alive) {
     Schedule arranged = schedule_;
@@ -112,15 +128,6 @@ class Fitter {
       fewer[i] = std::max(least, *alive[i] - last_[i] / graph_.inflight);
     }
     return fewer == alive ? SlotLimits() : fewer;
-  }
-
-  // No memory that lets the rules go on was found: what do they need without one?
-  void TryWithout() {
-    Schedule arranged = schedule_;
-    const Arranged result = Arrange(module_, graph_, options_, {}, arranged, &diagnostics_);
-    if (!result.done) return;
-    (void)Try(SlotLimits(limits_.size()));
-    if (excess_ > 0) Give();
   }
 
   void Give() {

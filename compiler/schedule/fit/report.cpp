@@ -39,7 +39,8 @@ class Report {
         use.total() - limit());
     if (others_ > 0) message += fmt::format("; so it is on {} more", others_);
     Diagnostic& diagnostic = diagnostics.Report(
-        Code::kE0802, stated ? graph_.rules->memory_range : graph_.range, std::move(message));
+        Code::kE0802, graph_.rules ? graph_.rules->range : graph_.range, std::move(message));
+    if (stated) diagnostic.AddNote(graph_.rules->memory_range, "the rule");
     if (use.slots > 0) NotePeak(diagnostic);
     diagnostic.AddNote({}, PartsText(use));
     diagnostic.AddNote({}, MendText(use));

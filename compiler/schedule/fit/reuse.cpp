@@ -26,7 +26,9 @@ class Reuse {
     }
     for (UnitId maker : users.makers) {
       for (const auto& [lane, units] : users.lanes) {
-        if (lane != schedule_.units[maker].lane) AddEnded(maker, units);
+        const bool waits = lane != schedule_.units[maker].lane && !IsHost(lane) &&
+                           !IsHost(schedule_.units[maker].lane);
+        if (waits) AddEnded(maker, units);
       }
     }
     const auto copies = static_cast<uint32_t>(Copies(Space::kSlot, graph_));
@@ -39,6 +41,12 @@ class Reuse {
   }
 
  private:
+  // To wait for a give, or in a take, would hold back the next execution.
+  bool IsHost(LaneId lane) const {
+    const LaneKind kind = schedule_.lanes[lane].kind;
+    return kind == LaneKind::kTake || kind == LaneKind::kGive;
+  }
+
   // The last of a lane that has ended when `maker` starts. A lane's units end one after the other.
   void AddEnded(UnitId maker, const std::vector<UnitId>& units) {
     const uint64_t start = StepOf(maker).start_ps;

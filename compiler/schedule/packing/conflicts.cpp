@@ -71,7 +71,7 @@ int64_t CliqueBound(const PackingProblem& problem, const Conflicts& conflicts) {
     int64_t bytes = 0;
     for (const uint32_t item : section) bytes += problem.items[item].bytes;
     // Lifetimes alone: whoever is alive with all of a section is one of it.
-    if (problem.apart) bytes += BytesBeside(problem, conflicts, section, met);
+    if (!problem.by_lifetimes()) bytes += BytesBeside(problem, conflicts, section, met);
     bound = std::max(bound, bytes);
   }
   return bound;
@@ -92,8 +92,8 @@ Conflicts FindConflicts(const PackingProblem& problem) {
     for (size_t b = a + 1; b < order.size(); ++b) {
       const uint32_t later = order[b];
       if (problem.items[later].begin >= problem.items[earlier].end) {
-        if (!problem.apart) break;
-        if (!problem.apart(earlier, later)) continue;
+        if (problem.by_lifetimes()) break;
+        if (!problem.Apart(earlier, later)) continue;
       }
       conflicts.with[earlier].push_back(later);
       conflicts.with[later].push_back(earlier);

@@ -10,6 +10,8 @@
 #include <set>
 #include <tuple>
 
+#include "compiler/schedule/packing/users.h"
+
 namespace cgraph::schedule {
 namespace {
 
@@ -82,82 +84,15 @@ class Gaps {
   std::array<std::set<int64_t>, 64> by_class_;
 };
 
-// Who used which bytes. All who used a byte stand in one order, so whoever may follow the last of
-// them, and be followed by the first, may use it too.
-class Users {
- public:
-  explicit Users(const PackingProblem& problem) : problem_(problem) {}
-
-  // The lowest offset in the gap where `item` fits and may be; kTop if there is none.
-  int64_t Lowest(Gaps::Gap gap, uint32_t item) const {
-    const int64_t bytes = problem_.items[item].bytes;
-    int64_t offset = gap.begin;
-    auto at = ranges_.upper_bound(offset);
-    if (at != ranges_.begin()) --at;
-    for (; at != ranges_.end() && at->first < offset + bytes && offset + bytes <= gap.end; ++at) {
-      const Range& range = at->second;
-      if (range.end <= offset) continue;
-      if (Apart(range.last, item) || (range.first != range.last && Apart(range.first, item))) {
-        offset = range.end;
-      }
-    }
-    return offset <= gap.end - bytes ? offset : kTop;
-  }
-
-  void Add(int64_t begin, int64_t end, uint32_t item) {
-    SplitAt(begin);
-    SplitAt(end);
-    int64_t known = begin;
-    auto at = ranges_.lower_bound(begin);
-    auto before = ranges_.end();  // whose range may reach on over the next
-    while (at != ranges_.end() && at->first < end) {
-      if (known < at->first) ranges_.emplace(known, Range{at->first, item, item});
-      known = at->second.end;
-      at->second.last = item;
-      if (before != ranges_.end() && before->second.end == at->first &&
-          before->second.first == at->second.first) {
-        before->second.end = at->second.end;
-        at = ranges_.erase(at);
-      } else {
-        before = at++;
-      }
-    }
-    if (known < end) ranges_.emplace(known, Range{end, item, item});
-  }
-
- private:
-  struct Range {
-    int64_t end;
-    uint32_t first, last;
-  };
-
-  bool Apart(uint32_t a, uint32_t b) const {
-    return problem_.items[a].begin < problem_.items[b].begin ? problem_.apart(a, b)
-                                                             : problem_.apart(b, a);
-  }
-  void SplitAt(int64_t offset) {
-    auto at = ranges_.upper_bound(offset);
-    if (at == ranges_.begin()) return;
-    --at;
-    if (at->first == offset || at->second.end <= offset) return;
-    const Range upper = at->second;
-    at->second.end = offset;
-    ranges_.emplace(offset, upper);
-  }
-
-  const PackingProblem& problem_;
-  std::map<int64_t, Range> ranges_;  // by their begin
-};
-
 int64_t Lowest(const Gaps& gaps, const Users& users, uint32_t item, int64_t bytes) {
   int64_t from = 0;
   for (int i = 0; i < kTries; ++i) {
     const Gaps::Gap gap = gaps.Lowest(bytes, from);
-    const int64_t offset = users.Lowest(gap, item);
-    if (offset != kTop) return offset;
+    const int64_t offset = users.Lowest(gap.begin, gap.end, item);
+    if (offset != Users::kNowhere) return offset;
     from = gap.begin + 1;
   }
-  return users.Lowest(gaps.Last(), item);
+  return users.Lowest(gaps.Last().begin, kTop, item);
 }
 
 }  // namespace
@@ -181,7 +116,7 @@ std::vector<int64_t> FirstFit(const PackingProblem& problem, Time time) {
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alive;
   std::vector<int64_t> offsets(problem.items.size());
   Gaps gaps;
-  Users users(problem);
+  Users users(problem, time);
   for (uint32_t i : order) {
     for (; !alive.empty() && alive.top().first <= begin(i); alive.pop()) {
       const uint32_t done = alive.top().second;
@@ -189,9 +124,10 @@ std::vector<int64_t> FirstFit(const PackingProblem& problem, Time time) {
     }
     const int64_t bytes = problem.items[i].bytes;
     int64_t& offset = offsets[i];
-    offset = problem.apart ? Lowest(gaps, users, i, bytes) : gaps.Lowest(bytes, 0).begin;
+    offset = problem.by_lifetimes() ? gaps.Lowest(bytes, 0).begin
+                                    : Lowest(gaps, users, i, bytes);
     gaps.Take(offset, offset + bytes);
-    if (problem.apart) users.Add(offset, offset + bytes, i);
+    if (!problem.by_lifetimes()) users.Add(offset, offset + bytes, i);
     alive.emplace(end(i), i);
   }
   return offsets;

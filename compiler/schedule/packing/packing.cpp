@@ -50,7 +50,7 @@ std::vector<std::vector<uint32_t>> Parts(const PackingProblem& problem) {
   for (const uint32_t i : order) {
     const Item& item = problem.items[i];
     // What must lie apart for other reasons than its lifetime is not cut.
-    if (parts.empty() || (!problem.apart && item.begin >= end)) {
+    if (parts.empty() || (problem.by_lifetimes() && item.begin >= end)) {
       parts.emplace_back();
       end = item.end;
     }
@@ -63,7 +63,7 @@ std::vector<std::vector<uint32_t>> Parts(const PackingProblem& problem) {
 // How many pairs FindConflicts would look at; `part` is sorted by begin.
 int64_t CountPairs(const PackingProblem& problem, const std::vector<uint32_t>& part) {
   const auto count = static_cast<int64_t>(part.size());
-  if (problem.apart) return count * (count - 1) / 2;
+  if (!problem.by_lifetimes()) return count * (count - 1) / 2;
   std::vector<int64_t> ends;
   for (const uint32_t i : part) ends.push_back(problem.items[i].end);
   std::sort(ends.begin(), ends.end());
@@ -75,15 +75,28 @@ int64_t CountPairs(const PackingProblem& problem, const std::vector<uint32_t>& p
   return pairs;
 }
 
+PackingProblem PartOf(const PackingProblem& problem, const std::vector<uint32_t>& part) {
+  PackingProblem sub;
+  const Handover& from = problem.handover;
+  sub.handover.sources = from.sources;
+  for (const uint32_t i : part) {
+    sub.items.push_back(problem.items[i]);
+    const size_t begin = size_t{i} * from.sources, end = begin + from.sources;
+    const auto copy = [&](const std::vector<int32_t>& rows, std::vector<int32_t>& to) {
+      to.insert(to.end(), rows.begin() + begin, rows.begin() + end);
+    };
+    copy(from.done, sub.handover.done);
+    copy(from.known, sub.handover.known);
+    copy(from.known_again, sub.handover.known_again);
+  }
+  return sub;
+}
+
 // Looks for a packing of `part` that is lower than `height`, and as low as `goal` if it can be.
 // Returns the height that it has then.
 int64_t Improve(const PackingProblem& problem, const std::vector<uint32_t>& part, int64_t height,
                 int64_t goal, int64_t& effort, std::vector<int64_t>& offsets) {
-  PackingProblem sub;
-  for (const uint32_t i : part) sub.items.push_back(problem.items[i]);
-  if (problem.apart) {
-    sub.apart = [&](uint32_t a, uint32_t b) { return problem.apart(part[a], part[b]); };
-  }
+  const PackingProblem sub = PartOf(problem, part);
   const Conflicts conflicts = FindConflicts(sub);
   goal = std::max(goal, CliqueBound(sub, conflicts));
   PackingSearch search(sub, conflicts);

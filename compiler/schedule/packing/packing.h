@@ -11,8 +11,8 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_PACKING_PACKING_H_
 #define CGRAPH_COMPILER_SCHEDULE_PACKING_PACKING_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace cgraph::schedule {
@@ -23,12 +23,34 @@ struct Item {
   int64_t begin, end;
 };
 
+// Whoever takes over bytes must know that those who had them are done with them. What is known is a
+// number for each source, such as a lane: its latest moment that is over. An item that is over when
+// another begins must all the same lie apart from it unless the other knows what it has `done`, and
+// itself, when it comes again, what the other has. This must be an order: a before b before c, and c
+// before the next a, makes a before c.
+struct Handover {
+  uint32_t sources = 0;  // 0: lifetimes say everything
+  // By item and source.
+  std::vector<int32_t> done;         // the moment to know of; kNothing: none
+  std::vector<int32_t> known;        // when the item begins
+  std::vector<int32_t> known_again;  // when it begins the next time, of this time's moments
+  static constexpr int32_t kNothing = INT32_MIN, kAll = INT32_MAX;
+};
+
 struct PackingProblem {
   std::vector<Item> items;
-  // Whether two items must lie apart though the lifetime of `earlier` ends before that of `later`
-  // begins. What it does not keep apart must be an order: a before b before c, and c before the
-  // next a, makes a before c. Empty: lifetimes say everything.
-  std::function<bool(uint32_t earlier, uint32_t later)> apart = {};
+  Handover handover = {};
+
+  bool by_lifetimes() const { return handover.sources == 0; }
+  // Of two of which `earlier` is over when `later` begins.
+  bool Apart(uint32_t earlier, uint32_t later) const {
+    const size_t sources = handover.sources, a = earlier * sources, b = later * sources;
+    for (size_t i = 0; i < sources; ++i) {
+      if (handover.done[a + i] > handover.known[b + i]) return true;
+      if (handover.done[b + i] > handover.known_again[a + i]) return true;
+    }
+    return false;
+  }
 };
 
 struct PackingOptions {
