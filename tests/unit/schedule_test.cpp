@@ -185,6 +185,45 @@ TEST_CASE("what is read in another lane is not written over before it is read") 
   CHECK(offsets[0] != offsets[1]);
 }
 
+// Of three gpus the first makes something for each other one; `back`: and gets something from the
+// second.
+graph::Module Exchange(bool both, bool back) {
+  ModuleBuilder module;
+  std::vector<graph::InstanceId> actors;
+  for (uint32_t i = 0; i < 3; ++i) {
+    actors.push_back(module.Actor("a" + std::to_string(i), module.Device(DeviceKind::kGpu, i)));
+  }
+  GraphMaker& g = module.Graph("main");
+  const auto make = [&](size_t on) {
+    g.Call(actors[on], "make");
+    return g.Op("zeros", std::vector<ValueId>{}, Floats({D(4)}));
+  };
+  const auto use = [&](size_t on, ValueId value) {
+    g.Call(actors[on], "use");
+    g.Op("relu", {value}, Floats({D(4)}));
+    g.last_op().effect = true;
+  };
+  const ValueId value = make(0);
+  const ValueId other = back ? make(1) : ValueId();
+  use(1, value);
+  if (both) use(2, value);
+  if (back) use(0, other);
+  return module.Build();
+}
+
+TEST_CASE("there are as few lanes for what travels as make nothing later") {
+  const auto lanes = [](const graph::Module& module, const ScheduleOptions& options = {}) {
+    const std::string text = Text(module, options);
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(lanes(Exchange(false, false)) == "schedule main, lanes one");
+  CHECK(lanes(Exchange(true, false)) == "schedule main, lanes peer");
+  CHECK(lanes(Exchange(false, true)) == "schedule main, lanes edge");
+  CHECK(lanes(Exchange(true, true)) == "schedule main, lanes edge");
+  CHECK(lanes(Exchange(true, true), {.lanes = CommLanes::kOne}) == "schedule main, lanes one");
+  CHECK(lanes(Exchange(true, true), {.overlap = false}) == "schedule main overlap off");
+}
+
 TEST_CASE("profiles") {
   const auto profile = [](const char* text) { return llvm::cantFail(ParseProfile(text)); };
   const Profile p = profile(
