@@ -230,7 +230,8 @@ struct ScheduleOptions {
   schedule::SearchOptions search;  // of `using auto`
   const Profile* profile = nullptr;  // times of calls; null: estimates
   const cost::Topology* topology = nullptr;  // null: the assumed one
-  // What each device but the caller may hold, in bytes, where rules do not say; nothing: no limit.
+  // What each device but the caller may hold, in bytes, if that is less than what rules or the
+  // topology say; nothing: no limit.
   std::optional<int64_t> memory;
 };
 

@@ -28,7 +28,7 @@ class Fitter {
         options_(options),
         schedule_(schedule),
         diagnostics_(diagnostics),
-        limits_(MemoryLimits(module, graph, options)),
+        limits_(MemoryLimits(module, graph, options, schedule)),
         slots_(SlotLimitsOf(limits_, MemoryUses(module, graph, schedule), graph)) {}
 
   void Run() {

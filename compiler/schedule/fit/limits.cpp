@@ -2,18 +2,50 @@
 
 #include <algorithm>
 
+#include "compiler/graph/device_key.h"
+
 namespace cgraph::schedule {
+
+namespace {
+
+// Of a device of the machine that a topology states; nothing: it does not say.
+std::optional<int64_t> MemoryOf(const cost::Topology* topology, const graph::Device& device) {
+  if (topology == nullptr || !topology->machine) return std::nullopt;
+  const cost::DeviceKey key = DeviceKeyOf(device);
+  for (const cost::MachineDevice& known : topology->machine->devices) {
+    if (known.key == key && known.memory > 0) return known.memory;
+  }
+  return std::nullopt;
+}
+
+// The smaller of two limits, each of which may be none.
+std::optional<int64_t> Least(std::optional<int64_t> a, std::optional<int64_t> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
 
 std::vector<std::optional<int64_t>> MemoryLimits(const graph::Module& module,
                                                  const graph::Graph& graph,
-                                                 const ScheduleOptions& options) {
+                                                 const ScheduleOptions& options,
+                                                 const Schedule& schedule) {
   std::vector<std::optional<int64_t>> limits(module.devices.size());
   for (graph::DeviceId device : module.devices.Ids()) {
     const bool computes = module.devices[device].kind != graph::DeviceKind::kCaller;
-    if (computes) limits[device.index] = options.memory;
+    std::optional<int64_t>& limit = limits[device.index];
+    if (computes) limit = Least(options.memory, MemoryOf(options.topology, module.devices[device]));
     if (!graph.rules || graph.rules->memory.empty()) continue;
-    const std::optional<int64_t>& stated = graph.rules->memory[device.index];
-    if (stated) limits[device.index] = stated;
+    limit = Least(limit, graph.rules->memory[device.index]);
+  }
+  std::vector<MemoryUse> most = MemoryUses(module, graph, schedule);
+  for (MemoryUse& use : most) use.slots = 0;
+  for (const Buffer& buffer : schedule.buffers) {
+    if (buffer.space != Space::kSlot) continue;
+    most[buffer.device.index].slots += Aligned(buffer.bytes) * graph.inflight;
+  }
+  for (size_t i = 0; i < limits.size(); ++i) {
+    if (limits[i] && most[i].total() <= *limits[i]) limits[i].reset();
   }
   return limits;
 }

@@ -14,10 +14,12 @@ struct MemoryUse {
   int64_t total() const { return fixed() + slots; }
 };
 
-// By device: as rules say, else as the options do; nothing: no limit.
+// By device: the least of what rules, the topology and the options say; nothing: no limit, or one
+// that no order exceeds.
 std::vector<std::optional<int64_t>> MemoryLimits(const graph::Module& module,
                                                  const graph::Graph& graph,
-                                                 const ScheduleOptions& options);
+                                                 const ScheduleOptions& options,
+                                                 const Schedule& schedule);
 
 // By device. Slots count from PlanMemory on.
 std::vector<MemoryUse> MemoryUses(const graph::Module& module, const graph::Graph& graph,
