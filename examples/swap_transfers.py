@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Spoils a plan: in the JSON of two_way's plan gpu[1] does its two transfers in the other order.
 
+  cgc compile --lanes one two_way.cgraph
   cgc plan --json two_way.cgplan > two_way.json
   swap_transfers.py two_way.json
 """

@@ -38,9 +38,10 @@ PICTURES = [
     *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
 FLAGS = {
+    "two_way": ["--lanes", "one"],
     "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
-    "costs/copies": ["--no-rewrite", "--topology", "examples/costs/box.cgraph", "--profile",
-                     "examples/costs/copies.json"],
+    "costs/copies": ["--lanes", "one", "--no-rewrite", "--topology", "examples/costs/box.cgraph",
+                     "--profile", "examples/costs/copies.json"],
 }
 LAID_OUT = ("graph", "schedule", "transports")
 DIGEST = re.compile(r"<!-- made of ([0-9a-f]{64}) -->")

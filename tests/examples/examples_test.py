@@ -74,7 +74,7 @@ def chain(r):
 def two_way(r):
     """Proves and runs; one side's order swapped is refused with the cycle; unproved it hangs."""
     x = np.array([1, 2, 3, 4], np.float32)
-    plan = r.compile("two_way.cgraph")
+    plan = r.compile("two_way.cgraph", "--lanes", "one")
     command([r.cgc, "verify", str(plan)])
     # After n executions a has seen n times b's 3 x, and b n times a's 2 x.
     a, b = r.run(plan, {"x": x}, ["result[0]", "result[1]"], "-n", "3")

@@ -230,10 +230,11 @@ TEST_CASE("what only slid because something else moved is not red") {
   const DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
   plan::Graph& graph = *plan->graphs[0];
   std::vector<uint32_t> calls;
-  for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+  const plan::Range& lane = graph.programs[2];
+  for (uint32_t i = lane.first(); i < lane.first() + lane.count(); ++i) {
     if (graph.instructions[i].kind() == plan::Kind::call) calls.push_back(i);
   }
-  REQUIRE(calls.size() == 12);
+  REQUIRE(calls.size() >= 12);
   for (size_t i = 0; i + 1 < calls.size(); ++i) {  // the first goes to the end
     std::swap(graph.instructions[calls[i]], graph.instructions[calls[i + 1]]);
   }
