@@ -1,8 +1,8 @@
 // Every plan that the compiler makes of a random graph proves, with nothing buffered, and means
 // what the graph means: over devices, actors, state, all transports and collectives, bounded
-// extents, overlap on and off, one to four executions in flight, one lane for what a device
-// exchanges, one per peer or one per edge, and rules of every kind. Rules that cannot be kept are
-// refused, and nothing else is.
+// extents, machines that share links, overlap on and off, one to four executions in flight, one
+// lane for what a device exchanges, one per peer or one per edge, and rules of every kind. Rules
+// that cannot be kept are refused, and nothing else is.
 //
 //   plans_test [--count N] [--seed S]      N random modules of one to three graphs each
 #include <fmt/format.h>
@@ -14,7 +14,9 @@
 #include <string>
 
 #include "compiler/emit/emit.h"
+#include "compiler/graph/rewrite/rewrite.h"
 #include "runtime/plan/prove.h"
+#include "tests/support/random_machine.h"
 #include "tests/support/random_modules.h"
 #include "tests/support/random_rules.h"
 #include "tests/support/same_meaning.h"
@@ -25,7 +27,8 @@ namespace {
 // What was seen, so that the test cannot pass on nothing.
 struct Seen {
   uint64_t modules = 0, refused = 0, graphs = 0, with_rules = 0, searched = 0, instructions = 0,
-           transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, reusing = 0;
+           transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, reusing = 0,
+           on_machines = 0, rewritten = 0;
 
   void Add(const plan::Graph& graph) {
     ++graphs;
@@ -55,15 +58,17 @@ struct Seen {
     const uint64_t least = modules / 20;
     return modules > 0 && refused < modules / 2 && with_rules > least && searched > least / 4 &&
            transfers > least && collectives > least && copies > least && waits > least &&
-           in_flight > least && reusing > least / 4;
+           in_flight > least && reusing > least / 4 && on_machines > least &&
+           rewritten > least / 4;
   }
   std::string Text() const {
     return fmt::format(
         "{} random modules: {} with rules that cannot be kept, and of the others {} graphs ({} "
         "with rules, {} by search, {} with executions in flight), {} instructions, {} transfers, "
-        "{} collectives, {} copies, {} waits, {} graphs that reuse memory",
+        "{} collectives, {} copies, {} waits, {} graphs that reuse memory; {} modules on machines "
+        "with links of their own, with {} rewrites",
         modules, refused, graphs, with_rules, searched, in_flight, instructions, transfers,
-        collectives, copies, waits, reusing);
+        collectives, copies, waits, reusing, on_machines, rewritten);
   }
 };
 
@@ -102,6 +107,14 @@ std::string Try(uint32_t seed, Seen& seen) {
   options.lanes = static_cast<CommLanes>(random() % 3);
   options.search.goal = static_cast<schedule::Goal>(random() % 2);
   options.search.effort = random() % 3;
+  cost::Topology machine;
+  if (random() % 3 == 0) {
+    machine = graph::testing::RandomMachine(module, random());
+    options.topology = &machine;
+    const bool one_lane = options.lanes == CommLanes::kOne;
+    seen.rewritten += Rewrite(module, {.topology = &machine, .one_lane = one_lane}).size();
+    ++seen.on_machines;
+  }
   const Sources sources;
   Diagnostics diagnostics(sources);
   const auto schedules = ScheduleModule(module, options, diagnostics);

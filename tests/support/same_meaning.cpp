@@ -244,11 +244,12 @@ class PlanRun {
     }
   }
   void RunPart(const plan::CommPart& part) {
-    const uint32_t value = graph_.operands[part.first()];
-    if (part.part() == plan::Part::send) {
-      sent_[part.transfer()] = Read(value);
-    } else {
-      Write(value, sent_[part.transfer()]);
+    std::vector<Tag>& message = sent_[part.transfer()];
+    for (uint32_t i = 0; i < part.inputs(); ++i) {
+      message.push_back(Read(graph_.operands[part.first() + i]));
+    }
+    for (uint32_t i = 0; i < part.outputs(); ++i) {
+      Write(graph_.operands[part.first() + i], message[i]);
     }
   }
   // The parts of a collective stand at one place of program order: the last one to come makes all
@@ -332,7 +333,7 @@ class PlanRun {
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   std::vector<Memory> buffers_;
-  std::map<uint32_t, Tag> sent_;
+  std::map<uint32_t, std::vector<Tag>> sent_;
   std::map<uint32_t, std::vector<const plan::CommPart*>> met_;  // by collective, then member
   Result result_;
 };

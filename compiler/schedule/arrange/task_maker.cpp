@@ -217,8 +217,10 @@ class TaskMaker {
     }
     for (const std::vector<UnitId>& members : list_.members) {
       const Step& step = StepOf(members[0]);
-      tasks.holds.Add(step.holds);
-      tasks.held.push_back(std::min(step.held_ps, tasks.durations[tasks.held.size()]));
+      const uint64_t held = std::min(step.held_ps, tasks.durations[tasks.held.size()]);
+      tasks.holds.Add(held > 0 ? std::span<const uint32_t>(step.holds)
+                               : std::span<const uint32_t>());
+      tasks.held.push_back(held);
     }
   }
 
