@@ -52,7 +52,7 @@ std::string ResourceText(const Simulation& simulation) {
 
 // How many lanes devices have for what they exchange with others: as --lanes has it; empty: nothing
 // is exchanged.
-std::string LanesOf(const plan::Plan& plan, uint32_t graph) {
+std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
   const plan::Graph& of = graph == plan::kNone ? *plan.start : *plan.graphs[graph];
   std::string name;
   std::set<std::pair<uint32_t, uint32_t>> peers;  // device, peer
@@ -83,6 +83,7 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
                     times.busy == 0 ? "-" : Percent(simulation.bubble(device)),
                     BytesText(simulation.memory[device])});
   }
+  const std::string lanes = CommLanesText(plan, graph);
   return fmt::format("graph {}: {} execution{}\n", name, simulation.executions,
                      simulation.executions == 1 ? "" : "s") +
          Align(rows) +
@@ -92,7 +93,7 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
                      TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
                      TimeText(simulation.busiest_lane), ResourceText(simulation),
                      Percent(simulation.gap())) +
-         (LanesOf(plan, graph).empty() ? "" : "comm lanes   " + LanesOf(plan, graph) + "\n");
+         (lanes.empty() ? "" : "comm lanes   " + lanes + "\n");
 }
 
 llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
@@ -124,7 +125,7 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
   }
   object["gap"] = simulation.gap();
   object["bubble"] = simulation.bubble();
-  object["lanes"] = LanesOf(plan, graph);
+  object["lanes"] = CommLanesText(plan, graph);
   object["devices"] = std::move(devices);
   return object;
 }

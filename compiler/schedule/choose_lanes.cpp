@@ -7,10 +7,10 @@
 namespace cgraph::schedule {
 namespace {
 
-constexpr uint32_t kMostTasks = 30'000;  // of larger graphs one lane is taken
+constexpr uint32_t kMostUnits = 30'000;  // of larger graphs one lane is taken
 
 // What a graph costs with some lanes.
-struct Trial {
+struct LaneTrial {
   Schedule schedule;
   uint64_t makespan = 0, busiest = 0;
   bool waits = false;  // something that travels waits for its lane
@@ -34,8 +34,8 @@ bool WaitsForLane(const Schedule& schedule, const Tasks& tasks, const Timetable&
          });
 }
 
-Trial Try(const graph::Graph& graph, const cost::Topology* topology, Schedule schedule) {
-  Trial trial;
+LaneTrial Try(const graph::Graph& graph, const cost::Topology* topology, Schedule schedule) {
+  LaneTrial trial;
   const TaskList list = MakeTasks(graph, /*limits=*/{}, schedule, topology);
   const Timetable table = ListSchedule(list.tasks, list.policy);
   trial.makespan = table.order.size() == list.tasks.size() ? table.makespan : UINT64_MAX;
@@ -59,11 +59,11 @@ Schedule ChooseLanes(const graph::Graph& graph, const cost::Topology* topology,
                      const std::function<Schedule(CommLanes)>& prepare) {
   Schedule one = prepare(CommLanes::kOne);
   const bool communicates = std::any_of(one.lanes.begin(), one.lanes.end(), IsComm);
-  if (!communicates || one.units.size() > kMostTasks) return one;
-  Trial best = Try(graph, topology, std::move(one));
+  if (!communicates || one.units.size() > kMostUnits) return one;
+  LaneTrial best = Try(graph, topology, std::move(one));
   if (!best.waits) return std::move(best.schedule);
   for (const CommLanes lanes : {CommLanes::kPeer, CommLanes::kEdge}) {
-    Trial trial = Try(graph, topology, prepare(lanes));
+    LaneTrial trial = Try(graph, topology, prepare(lanes));
     const bool better = trial.makespan < best.makespan ||
                         (trial.makespan == best.makespan && trial.busiest < best.busiest);
     if (better) best = std::move(trial);

@@ -128,7 +128,7 @@ std::string Try(uint32_t seed, Seen& seen) {
   if (!what.empty()) {
     return fmt::format("overlap {}, lanes {}, rules {}: {}",
                        !options.overlap ? "as stated" : *options.overlap ? "on" : "off",
-                       static_cast<int>(options.lanes), rules, what);
+                       static_cast<int>(*options.lanes), rules, what);
   }
   for (size_t i = 0; i < module.graphs.size(); ++i) {
     seen.Add(*plan->graphs[i]);
