@@ -1,5 +1,5 @@
-// Random machines for property tests: some pairs of gpus have a link and others none, and what links
-// go through is shared.
+// Random machines for property tests: some pairs of gpus have a link and others none, and what
+// links go through is shared.
 #ifndef CGRAPH_TESTS_SUPPORT_RANDOM_MACHINE_H_
 #define CGRAPH_TESTS_SUPPORT_RANDOM_MACHINE_H_
 
