@@ -1,6 +1,8 @@
 #include "tests/support/random_rules.h"
 
+#include <map>
 #include <random>
+#include <set>
 
 namespace cgraph::graph::testing {
 namespace {
@@ -15,7 +17,9 @@ class RandomRulesMaker {
     rules_.automatic = Below(4) == 0;
     NameKinds();
     if (rules_.automatic) return rules_;
-    for (uint32_t kind = 0; kind < rules_.kinds.size(); ++kind) Sort(kind);
+    for (uint32_t kind = 0; kind < rules_.kinds.size(); ++kind) Rank(kind);
+    AddOrders();
+    if (Below(3) == 0) FuseOrdered();
     if (rules_.kinds.size() > 1) {
       for (uint32_t limits = Below(3); limits > 0; --limits) AddLimit();
       if (Below(4) == 0) Fuse();
@@ -40,21 +44,52 @@ class RandomRulesMaker {
     }
   }
 
-  // Keys that now and then ask for another order than the program's, which may block.
-  void Sort(uint32_t kind) {
+  void Rank(uint32_t kind) {
     const uint32_t keys = Below(3);
-    const bool ordered = Below(4) == 0;
-    if (ordered) {
-      rules_.kinds[kind].order = static_cast<uint32_t>(rules_.orders.size());
-      rules_.orders.emplace_back();
-    }
-    const bool backwards = Below(3) == 0;
     for (CallId call : graph_.calls.Ids()) {
       CallRule& rule = rules_.calls[call.index];
       if (rule.kind != kind) continue;
       for (uint32_t key = 0; key < keys; ++key) rule.ranking.push_back(int64_t{Below(4)} - 2);
-      const int64_t place = call.index;
-      if (ordered) rule.sequence = {backwards ? -place : place};
+    }
+  }
+
+  uint32_t OrderOf(CallId call) const {
+    const uint32_t kind = rules_.calls[call.index].kind;
+    return kind == kNoKind ? kNoOrder : rules_.kinds[kind].order;
+  }
+
+  // Of one kind or of several; now and then another order than the program's, which may block.
+  void AddOrders() {
+    const uint32_t orders = Below(3);
+    rules_.orders.resize(orders);
+    for (Kind& kind : rules_.kinds) {
+      if (orders > 0 && Below(3) > 0) kind.order = Below(orders);
+    }
+    for (uint32_t order = 0; order < orders; ++order) {
+      const bool backwards = Below(4) == 0;
+      for (CallId call : graph_.calls.Ids()) {
+        const int64_t place = call.index;
+        if (OrderOf(call) == order) rules_.calls[call.index].sequence = {backwards ? -place : place};
+      }
+    }
+  }
+
+  // Calls of two kinds of one order, on one device, that have one place in it run as one.
+  void FuseOrdered() {
+    std::map<std::pair<DeviceId, uint32_t>, CallId> last;
+    for (CallId call : graph_.calls.Ids()) {
+      if (OrderOf(call) == kNoOrder) continue;
+      CallRule& own = rules_.calls[call.index];
+      const auto [before, is_first] =
+          last.try_emplace({graph_.calls[call].device, OrderOf(call)}, call);
+      CallRule& other = rules_.calls[before->second.index];
+      if (!is_first && other.kind != own.kind && !follows_.count(before->second.index) &&
+          Below(4) == 0) {
+        other.fused = call.index;
+        own.sequence = other.sequence;
+        follows_.insert(call.index);
+      }
+      before->second = call;
     }
   }
 
@@ -74,14 +109,13 @@ class RandomRulesMaker {
 
   // Each call of one kind with a later one of another at the same place.
   void Fuse() {
-    std::vector<bool> taken(rules_.calls.size(), false);
     for (CallId first : graph_.calls.Ids()) {
-      if (rules_.calls[first.index].kind != 0) continue;
+      if (rules_.calls[first.index].kind != 0 || rules_.calls[first.index].fused != kNoKind) continue;
       for (uint32_t second = first.index + 1; second < rules_.calls.size(); ++second) {
-        const bool fits = rules_.calls[second].kind == 1 && !taken[second] &&
+        const bool fits = rules_.calls[second].kind == 1 && !follows_.count(second) &&
                           graph_.calls[CallId(second)].instance == graph_.calls[first].instance;
         if (!fits) continue;
-        taken[second] = true;
+        follows_.insert(second);
         rules_.calls[first.index].fused = second;
         break;
       }
@@ -99,6 +133,7 @@ class RandomRulesMaker {
   const Graph& graph_;
   std::mt19937 random_;
   Rules rules_;
+  std::set<uint32_t> follows_;  // calls that run as one with an earlier one
 };
 
 }  // namespace
