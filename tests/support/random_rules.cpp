@@ -68,8 +68,9 @@ class RandomRulesMaker {
     for (uint32_t order = 0; order < orders; ++order) {
       const bool backwards = Below(4) == 0;
       for (CallId call : graph_.calls.Ids()) {
+        if (OrderOf(call) != order) continue;
         const int64_t place = call.index;
-        if (OrderOf(call) == order) rules_.calls[call.index].sequence = {backwards ? -place : place};
+        rules_.calls[call.index].sequence = {backwards ? -place : place};
       }
     }
   }
@@ -110,7 +111,8 @@ class RandomRulesMaker {
   // Each call of one kind with a later one of another at the same place.
   void Fuse() {
     for (CallId first : graph_.calls.Ids()) {
-      if (rules_.calls[first.index].kind != 0 || rules_.calls[first.index].fused != kNoKind) continue;
+      const CallRule& own = rules_.calls[first.index];
+      if (own.kind != 0 || own.fused != kNoKind) continue;
       for (uint32_t second = first.index + 1; second < rules_.calls.size(); ++second) {
         const bool fits = rules_.calls[second].kind == 1 && !follows_.count(second) &&
                           graph_.calls[CallId(second)].instance == graph_.calls[first].instance;
