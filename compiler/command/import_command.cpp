@@ -1,5 +1,5 @@
-// `cgc import-schedule FILE.csv`: the order of a pipeline, in the form of PyTorch's pipelining, as a
-// schedule of the language.
+// `cgc import-schedule FILE.csv`: the order of a pipeline, in the form of PyTorch's pipelining, as
+// a schedule of the language.
 #include <memory>
 
 #include "compiler/base/check.h"
@@ -53,8 +53,8 @@ std::string LaidOut(const std::string& text) {
 
 ExitCode RunImport(const ImportFlags& flags) {
   if (!flags.name.empty() && !IsName(flags.name)) {
-    return UsageError(fmt::format("--name {}: a schedule cannot have this name; take letters, digits "
-                                  "and _, and no word of the language",
+    return UsageError(fmt::format("--name {}: a schedule cannot have this name; take letters, "
+                                  "digits and _, and no word of the language",
                                   flags.name));
   }
   if (WritesOver(flags.output, flags.file)) return kUsage;

@@ -1,8 +1,8 @@
 // Whether an order is one of a pipeline, and when each action can be.
 //
-// What an action needs follows from its stage and micro-batch alone: a forward what the stage before
-// made of the micro-batch, a backward what the stage behind made of it. The ranks are walked through
-// together, each in its order; where none can go on, the order is wrong.
+// What an action needs follows from its stage and micro-batch alone: a forward what the stage
+// before made of the micro-batch, a backward what the stage behind made of it. The ranks are walked
+// through together, each in its order; where none can go on, the order is wrong.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,8 +76,8 @@ class Checker {
     }
     const auto [home, is_new] = home_.emplace(action.stage, at);
     if (!is_new && home->second.rank != at.rank) {
-      return WrongAt(at, fmt::format("stage {} is on this rank and on that of {}; a stage is on one "
-                                     "rank",
+      return WrongAt(at, fmt::format("stage {} is on this rank and on that of {}; a stage is on "
+                                     "one rank",
                                      action.stage, PlaceText(home->second)));
     }
     order_.stages = std::max(order_.stages, action.stage + 1);
@@ -114,8 +114,8 @@ class Checker {
     }
     for (uint32_t stage = 0; stage < order_.stages; ++stage) {
       if (!home_.count(stage)) {
-        return Wrong(fmt::format("no rank has stage {}, and there is a stage {}; stages are counted "
-                                 "from 0",
+        return Wrong(fmt::format("no rank has stage {}, and there is a stage {}; stages are "
+                                 "counted from 0",
                                  stage, order_.stages - 1));
       }
       for (uint32_t microbatch = 0; microbatch < order_.microbatches; ++microbatch) {
@@ -131,8 +131,8 @@ class Checker {
     const Action weight{stage, Kind::kBackwardWeight, microbatch};
     const auto lacks = [&](const Action& missing, const Action& reason) {
       const auto at = where_.find(reason);
-      const std::string text = fmt::format("{} is missing: every stage has a forward and a backward "
-                                           "of every micro-batch",
+      const std::string text = fmt::format("{} is missing: every stage has a forward and a "
+                                           "backward of every micro-batch",
                                            Text(missing));
       return at == where_.end() ? Wrong(text) : WrongAt(at->second, text + ", and here it has " +
                                                                         Text(reason));
@@ -142,8 +142,8 @@ class Checker {
       for (const Action& half : {input, weight}) {
         if (!Has(half)) continue;
         return WrongAt(where_.at(half),
-                       fmt::format("{} is a part of {}, which stands at {}; a backward is whole, or "
-                                   "in two halves",
+                       fmt::format("{} is a part of {}, which stands at {}; a backward is whole, "
+                                   "or in two halves",
                                    Text(half), Text(whole), PlaceText(where_.at(whole))));
       }
       return Status::Ok();
@@ -180,8 +180,9 @@ class Checker {
         return WrongAt(at, fmt::format("{} goes to no other rank", Text(action)));
       }
       if (!Has(*other)) {
-        return WrongAt(at, fmt::format("{} has no other end: {} is missing on line {}", Text(action),
-                                       Text(*other), home_.at(other->stage).rank + 1));
+        return WrongAt(at, fmt::format("{} has no other end: {} is missing on line {}",
+                                       Text(action), Text(*other),
+                                       home_.at(other->stage).rank + 1));
       }
     }
     for (uint32_t stage = 0; stage + 1 < order_.stages; ++stage) {

@@ -99,7 +99,8 @@ Result<Action> ReadAction(std::string_view text) {
   Result<std::optional<uint32_t>> microbatch = TakeNumber(text, "micro-batch");
   if (!microbatch.ok()) return microbatch.status();
   if (!*microbatch) {
-    return Wrong(fmt::format("{}: which micro-batch? Write {}0", shown, shown.substr(1, shown.size() - 2)));
+    return Wrong(fmt::format("{}: which micro-batch? Write {}0", shown,
+                             shown.substr(1, shown.size() - 2)));
   }
   if (!text.empty()) {
     return Wrong(fmt::format("{}: {} stands after the micro-batch; a comma ends a cell", shown,

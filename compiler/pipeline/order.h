@@ -1,6 +1,6 @@
-// The order of a pipeline: what each rank does, one action after the other. The form that PyTorch's
-// pipelining reads and writes as CSV: a line for each rank, a cell for each action; an empty cell is
-// an idle time step.
+// The order of a pipeline: what each rank does, one action after the other. PyTorch's pipelining
+// reads and writes it as CSV: a line for each rank, a cell for each action; an empty cell is an
+// idle time step.
 //
 //   0F0,0F1,,0B0,,0B1
 //   ,1F0,1B0,1F1,1B1,

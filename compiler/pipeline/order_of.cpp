@@ -34,8 +34,8 @@ class Pipeline {
     FindKinds();
     if (stages_.empty()) {
       return Wrong("it makes no calls named `forward`; the methods of a pipeline are `forward` and "
-                   "`backward`, or `backward_input` and `backward_weight`, and `with (forward = F)` "
-                   "says what they are called");
+                   "`backward`, or `backward_input` and `backward_weight`, and `with (forward = F)`"
+                   " says what they are called");
     }
     return FindMicrobatches();
   }
@@ -167,7 +167,8 @@ class OrderMaker {
     std::vector<CallId> calls;
     for (uint32_t i = 0; i < unit.count; ++i) {
       const Step& step = schedule_.steps[StepId(unit.first.index + i)];
-      if (step.kind != Step::kCall || !step.call.valid() || !pipeline_.ActionOf(step.call)) continue;
+      if (step.kind != Step::kCall || !step.call.valid()) continue;
+      if (!pipeline_.ActionOf(step.call)) continue;
       if (calls.empty() || calls.back() != step.call) calls.push_back(step.call);
     }
     if (calls.empty()) return Status::Ok();
@@ -245,8 +246,8 @@ class OrderMaker {
     const bool backward = from.kind != Kind::kForward && to.kind != Kind::kForward &&
                           from.kind != Kind::kBackwardWeight && to.stage + 1 == from.stage;
     if ((!forward && !backward) || from.microbatch != to.microbatch) {
-      return pipeline_.Wrong(fmt::format("{} uses what {} makes, and with transfers only stages next "
-                                         "to each other exchange their results",
+      return pipeline_.Wrong(fmt::format("{} uses what {} makes, and with transfers only stages "
+                                         "next to each other exchange their results",
                                          pipeline_.CallText(reader),
                                          pipeline_.CallText(parcel.maker)));
     }

@@ -63,8 +63,8 @@ std::string RankText(const Order& order) {
 std::string WriteSchedule(const std::string& name, const Order& order) {
   std::string text = fmt::format(
       "// The order of a pipeline: {} ranks, {} stages, {} micro-batches. `s` is the stage of a "
-      "call,\n// `mb` the micro-batch; a table has a row for each stage, and says where in the order "
-      "of its\n// rank each micro-batch comes. What has one place runs as one.\n{}",
+      "call,\n// `mb` the micro-batch; a table has a row for each stage, and says where in the "
+      "order of its\n// rank each micro-batch comes. What has one place runs as one.\n{}",
       order.ranks.size(), order.stages, order.microbatches, RankText(order));
   std::string rule;
   for (const Method& method : MethodsOf(order)) {
