@@ -31,22 +31,41 @@ Room::Room(const Tasks& tasks)
     for (uint32_t block : tasks.touches[task]) ++users_[block];
   }
   if (tasks.fallback.empty()) return;
-  places_.resize(tasks.size());
-  started_.assign(tasks.size(), false);
-  user_places_.resize(tasks.blocks.size());
-  levels_.assign(tasks.memories.size(), Levels(tasks.size()));
-  for (uint32_t place = 0; place < tasks.size(); ++place) {
-    places_[tasks.fallback[place]] = place;
-    for (uint32_t block : tasks.touches[tasks.fallback[place]]) {
-      user_places_[block].push_back(place);
-    }
-  }
+  FindPlaces();
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     for (uint32_t block : tasks.takes[task]) {
-      levels_[tasks.blocks[block].memory].Add(places_[task], user_places_[block].back() + 1,
-                                              tasks.blocks[block].bytes);
+      const auto& [memory, bytes] = tasks.blocks[block];
+      levels_[memory].Add(PlaceOf(task, memory), user_places_[block].back() + 1, bytes);
     }
   }
+}
+
+void Room::FindPlaces() {
+  places_.resize(tasks_.size());
+  order_.resize(tasks_.memories.size());
+  started_.assign(tasks_.size(), false);
+  user_places_.resize(tasks_.blocks.size());
+  for (uint32_t task : tasks_.fallback) {
+    for (uint32_t block : tasks_.touches[task]) {
+      const uint32_t memory = tasks_.blocks[block].memory;
+      std::vector<uint32_t>& order = order_[memory];
+      if (order.empty() || order.back() != task) {
+        places_[task].push_back({memory, static_cast<uint32_t>(order.size())});
+        order.push_back(task);
+      }
+      user_places_[block].push_back(static_cast<uint32_t>(order.size() - 1));
+    }
+  }
+  for (const std::vector<uint32_t>& order : order_) {
+    levels_.emplace_back(static_cast<uint32_t>(order.size()));
+  }
+}
+
+// Of a task that touches the memory.
+uint32_t Room::PlaceOf(uint32_t task, uint32_t memory) const {
+  return std::find_if(places_[task].begin(), places_[task].end(),
+                      [&](const Place& place) { return place.memory == memory; })
+      ->place;
 }
 
 bool Room::Has(uint32_t task) {
@@ -80,13 +99,13 @@ bool Room::FitsLater(uint32_t task) {
 
 // What the fallback's places hold differently once the task has started, or no longer (-1).
 void Room::Change(uint32_t task, int sign) {
-  const uint32_t place = places_[task];
   for (uint32_t block : tasks_.takes[task]) {
     const auto& [memory, bytes] = tasks_.blocks[block];
-    levels_[memory].Add(0, place, sign * bytes);
+    levels_[memory].Add(0, PlaceOf(task, memory), sign * bytes);
   }
   for (uint32_t block : tasks_.touches[task]) {
     const auto& [memory, bytes] = tasks_.blocks[block];
+    const uint32_t place = PlaceOf(task, memory);
     if (user_places_[block].empty() || user_places_[block].back() != place) continue;
     levels_[memory].Add(LastUser(block, place), place + 1, -sign * bytes);
   }
@@ -96,8 +115,9 @@ void Room::Change(uint32_t task, int sign) {
 // is none.
 uint32_t Room::LastUser(uint32_t block, uint32_t but) const {
   const std::vector<uint32_t>& places = user_places_[block];
+  const std::vector<uint32_t>& order = order_[tasks_.blocks[block].memory];
   for (size_t i = places.size(); i-- > 0;) {
-    if (places[i] != but && !started_[tasks_.fallback[places[i]]]) return places[i] + 1;
+    if (places[i] != but && !started_[order[places[i]]]) return places[i] + 1;
   }
   return 0;
 }
@@ -112,11 +132,12 @@ void Room::Start(uint32_t task) {
   started_[task] = true;
   for (uint32_t block : tasks_.touches[task]) {
     std::vector<uint32_t>& places = user_places_[block];
-    while (!places.empty() && started_[tasks_.fallback[places.back()]]) places.pop_back();
+    const std::vector<uint32_t>& order = order_[tasks_.blocks[block].memory];
+    while (!places.empty() && started_[order[places.back()]]) places.pop_back();
   }
-  // Its own place holds nothing any more.
+  // Its own places hold nothing any more.
   constexpr int64_t kNothing = INT64_MIN / 4;
-  for (Levels& levels : levels_) levels.Add(places_[task], places_[task] + 1, kNothing);
+  for (const Place& at : places_[task]) levels_[at.memory].Add(at.place, at.place + 1, kNothing);
   while (next_ < tasks_.fallback.size() && started_[tasks_.fallback[next_]]) ++next_;
 }
 

@@ -48,15 +48,21 @@ class Room {
  private:
   bool FitsNow(uint32_t task) const;
   bool FitsLater(uint32_t task);
+  void FindPlaces();
+  uint32_t PlaceOf(uint32_t task, uint32_t memory) const;
   void Change(uint32_t task, int sign);
   uint32_t LastUser(uint32_t block, uint32_t but) const;
 
   const Tasks& tasks_;
   std::vector<int64_t> free_;          // by memory
   std::vector<uint32_t> users_;        // by block: tasks that have not ended
-  // With a fallback only:
-  std::vector<uint32_t> places_;       // by task: in the fallback
-  std::vector<Levels> levels_;          // by memory, over the fallback's places
+  // With a fallback only. The places of a memory are those of the fallback's tasks that touch it.
+  struct Place {
+    uint32_t memory, place;
+  };
+  std::vector<std::vector<Place>> places_;          // by task: of each memory that it touches
+  std::vector<std::vector<uint32_t>> order_;        // by memory: the task of each place
+  std::vector<Levels> levels_;                      // by memory, over its places
   std::vector<std::vector<uint32_t>> user_places_;  // by block, ascending: of those not started
   std::vector<char> started_;          // by task
   uint32_t next_ = 0;                  // in the fallback
