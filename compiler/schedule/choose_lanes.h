@@ -3,9 +3,9 @@
 //
 // More lanes cost a machine more to keep going, and each of NCCL's needs a communicator, so one is
 // taken unless something in the graph's timetable waits for that lane. If so, and the graph is not
-// so large that looking would take long, it is list-scheduled with each, and the one that ends first
-// wins; of equal ones that with fewer lanes. Of several executions in flight the busiest lane counts
-// too, since it says how many of them end in a second.
+// so large that looking would take long, it is list-scheduled with each, and the one that ends
+// first wins; of equal ones that with fewer lanes. Of several executions in flight the busiest lane
+// counts too, since it says how many of them end in a second.
 #ifndef CGRAPH_COMPILER_SCHEDULE_CHOOSE_LANES_H_
 #define CGRAPH_COMPILER_SCHEDULE_CHOOSE_LANES_H_
 
@@ -15,8 +15,8 @@
 
 namespace cgraph::schedule {
 
-// `topology`: as MakeTasks takes it. `prepare` gives the schedule in program order with these lanes.
-// Returns the one with the lanes that are chosen.
+// `topology`: as MakeTasks takes it. `prepare` gives the schedule in program order with these
+// lanes. Returns the one with the lanes that are chosen.
 Schedule ChooseLanes(const graph::Graph& graph, const cost::Topology* topology,
                      const std::function<Schedule(CommLanes)>& prepare);
 

@@ -52,7 +52,8 @@ struct Arranged {
 };
 
 // Changes the order where the program leaves a choice, so that the slots' bytes alive at one moment
-// keep within limits. Rules that can never be kept are reported to `diagnostics`, if it is not null.
+// keep within limits. Rules that can never be kept are reported to `diagnostics`, if it is not
+// null.
 Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
                  const ScheduleOptions& options, const SlotLimits& limits, Schedule& schedule,
                  Diagnostics* diagnostics);
@@ -64,8 +65,8 @@ Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
 void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Schedule& schedule);
 
 // Gives every buffer its offset. Two slot buffers lie on the same bytes only where all accesses are
-// ordered already: memory never adds a wait. Where first fit exceeds a limit, the packing that keeps
-// it is looked for.
+// ordered already: memory never adds a wait. Where first fit exceeds a limit, the packing that
+// keeps it is looked for.
 void PlanMemory(const graph::Module& module, const graph::Graph& graph, const SlotLimits& limits,
                 Schedule& schedule);
 

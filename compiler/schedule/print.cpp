@@ -43,7 +43,8 @@ class SchedulePrinter {
     out_ << "schedule " << graph_.name << (schedule_.overlap ? "" : " overlap off");
     const bool communicates = std::any_of(
         schedule_.lanes.begin(), schedule_.lanes.end(), [](const schedule::Lane& lane) {
-          return lane.kind >= schedule::LaneKind::kComm && lane.kind <= schedule::LaneKind::kReceive;
+          using enum schedule::LaneKind;
+          return lane.kind == kComm || lane.kind == kSend || lane.kind == kReceive;
         });
     if (communicates) out_ << ", lanes " << CommLanesName(schedule_.comm_lanes);
     out_ << "\n";

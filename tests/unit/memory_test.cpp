@@ -1,5 +1,5 @@
-// Memory limits: no plan holds more on a device than it may, whatever the graph; and what is refused
-// says by how much.
+// Memory limits: no plan holds more on a device than it may, whatever the graph; and what is
+// refused says by how much.
 #include <catch2/catch.hpp>
 
 #include "compiler/emit/emit.h"

@@ -53,8 +53,8 @@ void CallVariables::ReportMissing(const graph::Call& call, const std::string& na
       names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
   const std::string near = DidYouMean(name, names);
   Report(work_, Code::kE0533, use_.range,
-         fmt::format("{} has no variable `{}`, which the rules of `{}` name: {}{}", CallText(call), name,
-                     schedule_.name, has,
+         fmt::format("{} has no variable `{}`, which the rules of `{}` name: {}{}", CallText(call),
+                     name, schedule_.name, has,
                      near.empty() ? "; `with` says what a variable is called here"
                                   : fmt::format(" (did you mean `{}`?)", near)))
       .AddNote(rule, "the rule")

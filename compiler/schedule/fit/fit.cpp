@@ -3,9 +3,9 @@
 // The list scheduler counts bytes that are alive by its timetable. What a device really needs is
 // known only once lanes are synchronised and buffers packed: more, where lanes drift apart or gaps
 // are left between buffers; less, where results take over their operands' bytes. So the real arenas
-// are looked at. The order that nobody holds back comes first: mostly it fits. While an arena is too
-// large, the lanes of its device are tied together; then fewer bytes may be alive; and when the list
-// scheduler finds nothing with so few, as many as some order is known to need.
+// are looked at. The order that nobody holds back comes first: mostly it fits. While an arena is
+// too large, the lanes of its device are tied together; then fewer bytes may be alive; and when the
+// list scheduler finds nothing with so few, as many as some order is known to need.
 #include <algorithm>
 #include <numeric>
 

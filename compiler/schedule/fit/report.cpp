@@ -86,8 +86,8 @@ class Report {
     if (graph_.inflight > 1 && room >= each) {
       return fmt::format("`inflight {}` would fit", room / each);
     }
-    return "fewer or smaller values alive at once would fit: a `limit` on how many calls run ahead, "
-           "a smaller bound, or its calls on more devices";
+    return "fewer or smaller values alive at once would fit: a `limit` on how many calls run "
+           "ahead, a smaller bound, or its calls on more devices";
   }
 
   // ---- where the most is alive ------------------------------------------------------------------

@@ -26,8 +26,8 @@ struct Item {
 // Whoever takes over bytes must know that those who had them are done with them. What is known is a
 // number for each source, such as a lane: its latest moment that is over. An item that is over when
 // another begins must all the same lie apart from it unless the other knows what it has `done`, and
-// itself, when it comes again, what the other has. This must be an order: a before b before c, and c
-// before the next a, makes a before c.
+// itself, when it comes again, what the other has. This must be an order: a before b before c, and
+// c before the next a, makes a before c.
 struct Handover {
   uint32_t sources = 0;  // 0: lifetimes say everything
   // By item and source.

@@ -1,10 +1,10 @@
 // Who used which bytes, for first fit of items that hand over to each other.
 //
-// All who used a byte stand in one order, so whoever may follow the last of them, and be followed by
-// the first, may use it too. Bytes are used from 0 upwards without a gap, so ranges of them tile what
-// has been used. Neighbouring ranges are held in blocks; of a block it is known what one would have
-// to know at least to follow anybody there, so that where it is hopeless it is passed over in one
-// step.
+// All who used a byte stand in one order, so whoever may follow the last of them, and be followed
+// by the first, may use it too. Bytes are used from 0 upwards without a gap, so ranges of them tile
+// what has been used. Neighbouring ranges are held in blocks; of a block it is known what one would
+// have to know at least to follow anybody there, so that where it is hopeless it is passed over in
+// one step.
 #ifndef CGRAPH_COMPILER_SCHEDULE_PACKING_USERS_H_
 #define CGRAPH_COMPILER_SCHEDULE_PACKING_USERS_H_
 
