@@ -15,7 +15,10 @@ class Page {
  public:
   // Begins a line, unless one was just begun; the next text stands `indent` columns in.
   void NewLine(int indent);
-  void BlankLine() { blank_ = !lines_.empty(); }
+  // Before the line that begins; not within one, where a comment stands already.
+  void BlankLine() {
+    if (at_begin_) blank_ = !lines_.empty();
+  }
   // The token with its comments; `left` is what stands before it, or null.
   void Put(const Token& token, const Token* left, int continuation);
   // Its comments before it, or of these only those that stand in lines of their own.
