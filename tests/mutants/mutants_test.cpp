@@ -86,8 +86,37 @@ void ReportFault(const Options& options, const Original& original, const Mutant&
              interpreter::OutcomeName(trial.finding.outcome), trial.finding.text);
 }
 
+// What was tried: without some of everything the test says little.
+struct Contents {
+  uint64_t groups = 0, collectives = 0, buffered = 0, lags = 0, segments = 0, in_flight = 0;
+
+  void Count(const plan::Graph& graph) {
+    const auto any = [&](auto is) {
+      return std::any_of(graph.instructions.begin(), graph.instructions.end(), is);
+    };
+    groups += any([](const plan::Instruction& instruction) {
+      return instruction.kind() == plan::Kind::comm && instruction.inputs() > 1;
+    });
+    lags += any([](const plan::Instruction& instruction) { return instruction.lag() > 0; });
+    segments += any([](const plan::Instruction& instruction) { return instruction.segment() > 0; });
+    collectives += !graph.collectives.empty();
+    buffered += std::any_of(graph.channels.begin(), graph.channels.end(),
+                            [](const plan::Channel& channel) { return channel.capacity() > 0; });
+    in_flight += graph.inflight > 1;
+  }
+  bool Enough(uint64_t trials) const {
+    return std::min({groups, collectives, buffered, lags, segments, in_flight}) * 50 >= trials;
+  }
+  std::string Text() const {
+    return fmt::format(
+        "{} with groups of several parts, {} with collectives, {} with buffered channels, {} with "
+        "lags, {} with segments, {} with several executions in flight",
+        groups, collectives, buffered, lags, segments, in_flight);
+  }
+};
+
 Matrix TryMutants(const Options& options, const std::vector<Original>& originals,
-                  const Prover& prover, bool report) {
+                  const Prover& prover, bool report, Contents& contents) {
   Matrix matrix;
   const Chooser chooser(originals);
   for (uint64_t number = 0; number < options.count; ++number) {
@@ -99,6 +128,8 @@ Matrix TryMutants(const Options& options, const std::vector<Original>& originals
     const Mutant mutant = unchanged ? Unchanged(original) : MakeMutant(original, random);
     const Trial trial = Judge(*mutant.plan, original.graph, mutant.suspects, prover, random);
     matrix.Count(*mutant.kind, trial);
+    contents.Count(original.graph == plan::kNone ? *mutant.plan->start
+                                                 : *mutant.plan->graphs[original.graph]);
     if (report && (trial.false_accept() || trial.false_reject()) &&
         matrix.false_accepts() + matrix.false_rejects() <= options.reports) {
       ReportFault(options, original, mutant, trial, number);
@@ -112,12 +143,13 @@ bool CheckHarness(const Options& options, const std::vector<Original>& originals
   bool good = true;
   const auto require_seen = [&](const std::string& what, const Prover& prover) {
     Options few = options;
+    Contents contents;
     few.count = 400;
-    Matrix matrix = TryMutants(few, originals, prover, false);
+    Matrix matrix = TryMutants(few, originals, prover, false, contents);
     // Some refusals are rare: few mutants break nothing but that rule.
     while (matrix.false_accepts() == 0 && few.count < 20'000) {
       few.count *= 4;
-      matrix = TryMutants(few, originals, prover, false);
+      matrix = TryMutants(few, originals, prover, false, contents);
     }
     fmt::print("self-test: a prover {} has {} false accepts in {} mutants\n", what,
                matrix.false_accepts(), matrix.trials());
@@ -199,14 +231,16 @@ int Main(int argc, char** argv) {
   if (originals.empty() || !CheckOriginals(originals) || !CheckHarness(options, originals)) {
     return 1;
   }
-  const Matrix matrix = TryMutants(options, originals, RealProver, true);
+  Contents contents;
+  const Matrix matrix = TryMutants(options, originals, RealProver, true, contents);
   fmt::print("\n{}\n{} random plans, mutants of them and of {} graphs checked, {} proved, {} false "
              "accepts, {} false rejects\n",
              matrix.Text(), matrix.trials(), originals.size(), matrix.proved(),
              matrix.false_accepts(), matrix.false_rejects());
+  fmt::print("{}\n", contents.Text());
   MeasureSpeed(options, originals);
   return matrix.trials() == 0 || matrix.proved() == 0 || matrix.false_accepts() > 0 ||
-                 matrix.false_rejects() > 0
+                 matrix.false_rejects() > 0 || !contents.Enough(matrix.trials())
              ? 1
              : 0;
 }
