@@ -2,15 +2,13 @@
 //
 // Neither a diagnostic (the user's program is wrong) nor a Status (a file or a device is): a failed
 // check prints the phase and the message, asks for a report, and ends the process with exit code
-// 70. `message` is evaluated only when the check fails, so it may build a string.
+// kBug. `message` is evaluated only when the check fails, so it may build a string.
 #ifndef CGRAPH_COMPILER_BASE_CHECK_H_
 #define CGRAPH_COMPILER_BASE_CHECK_H_
 
 #include "llvm/ADT/StringRef.h"
 
 namespace cgraph {
-
-inline constexpr int kExitBug = 70;
 
 [[noreturn]] void CheckFailed(llvm::StringRef phase, llvm::StringRef message, const char* file,
                               int line);

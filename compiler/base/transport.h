@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "compiler/base/source.h"
 #include "llvm/ADT/StringRef.h"
@@ -34,12 +35,23 @@ inline std::optional<Transport> ParseTransport(llvm::StringRef text) {
 struct Journey {
   Transport transport = Transport::kAuto;
   uint32_t capacity = 0;  // of shm: messages that may be under way; 0: the usual number
-  Range range;            // of the `via`'s operand; invalid: nothing was asked
+  Range range = {};       // of the `via`'s operand; invalid: nothing was asked
 
-  Journey() = default;
-  Journey(Transport transport) : transport(transport) {}  // NOLINT: a transport without options
-  operator Transport() const { return transport; }    // NOLINT
+  // Two are one that go the same way, wherever they were asked for.
+  friend bool operator==(const Journey& a, const Journey& b) {
+    return a.transport == b.transport && a.capacity == b.capacity;
+  }
+  friend bool operator<(const Journey& a, const Journey& b) {
+    return a.transport != b.transport ? a.transport < b.transport : a.capacity < b.capacity;
+  }
 };
+
+// "shm", "shm(capacity: 4)"
+inline std::string JourneyText(const Journey& journey) {
+  std::string text = TransportName(journey.transport).str();
+  if (journey.capacity > 0) text += "(capacity: " + std::to_string(journey.capacity) + ")";
+  return text;
+}
 
 }  // namespace cgraph
 

@@ -10,6 +10,7 @@
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/statements/body.h"
 #include "compiler/check/types/expect.h"
+#include "compiler/check/types/kernel.h"
 #include "compiler/check/types/signature.h"
 
 namespace cgraph::check {
@@ -95,15 +96,19 @@ void OpElementwise(Checker& checker, OpId id) {
   op.elementwise = decl.elementwise.has_value();
   if (!op.elementwise || !op.signature.result.valid()) return;
   bool shaped = !op.fails && op.effect.empty() && IsOneRun(checker, op.signature.result);
+  bool takes_tensor = false;
   for (const Parameter& parameter : op.signature.parameters) {
     const auto& type = checker.program.types[parameter.type].node;
-    shaped &= std::holds_alternative<CompileTimeType>(type) || IsOneRun(checker, parameter.type);
+    const bool compile_time = std::holds_alternative<CompileTimeType>(type);
+    shaped &= compile_time || IsOneRun(checker, parameter.type);
+    takes_tensor |= !compile_time;
   }
-  if (shaped) return;
+  if (shaped && takes_tensor) return;
   checker.diagnostics
       .Report(Code::kE0424, *decl.elementwise,
               "an `elementwise` op makes each element of its result of its operands' elements "
-              "there: tensors are written T[*s], it cannot fail, and it has no effect")
+              "there: it takes tensors, all are written T[*s], and it neither fails nor has an "
+              "effect")
       .AddNote(op.range, "the op is declared here");
 }
 
@@ -118,6 +123,7 @@ void OpBody(Checker& checker, OpId id) {
   op.effect = decl->effect ? decl->effect->text : "";
   op.fails = decl->fails;
   OpElementwise(checker, id);
+  CheckKernel(checker, id);
   if (!decl->inplace) return;
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const Parameter& parameter = op.signature.parameters[i];
@@ -194,33 +200,43 @@ uint64_t TimeoutOf(Checker& checker, const syntax::Expr& value) {
   return 0;
 }
 
-void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attribute) {
-  const Module& module = *checker.graphs[id].module;
-  Graph& graph = checker.program.graphs[id];
-  const syntax::Expr& value = module.file.exprs[attribute.value];
-  const std::string& name = attribute.name.text;
-  if (name == "inflight") {
-    Scope& scope = *checker.graph_scopes[id];
-    scope.names.Hide(true);
-    graph.inflight = ResolveInt(scope, attribute.value, "`inflight`").id;
-    scope.names.Hide(false);
-  } else if (name == "overlap") {
-    const auto* word = std::get_if<syntax::NameExpr>(&value.node);
-    if (word && (word->name == "on" || word->name == "off")) {
-      graph.overlap = word->name == "on";
-    } else {
-      checker.diagnostics.Report(Code::kE0419, value.range, "`overlap` is `on` or `off`");
-    }
-  } else if (name == "timeout") {
-    graph.timeout_ps = TimeoutOf(checker, value);
+void Inflight(Checker& checker, GraphId id, syntax::ExprId value) {
+  Scope& scope = *checker.graph_scopes[id];
+  scope.names.Hide(true);
+  checker.program.graphs[id].inflight = ResolveInt(scope, value, "`inflight`").id;
+  scope.names.Hide(false);
+}
+
+void Overlap(Checker& checker, GraphId id, syntax::ExprId value) {
+  const syntax::Expr& expr = checker.graphs[id].module->file.exprs[value];
+  const auto* word = std::get_if<syntax::NameExpr>(&expr.node);
+  if (word && (word->name == "on" || word->name == "off")) {
+    checker.program.graphs[id].overlap = word->name == "on";
   } else {
-    const Range at = attribute.name.range;
-    Diagnostic& diagnostic = checker.diagnostics.Report(
-        Code::kE0315, at,
-        fmt::format("a graph has no attribute `{}`; there are inflight, overlap and timeout",
-                    name));
-    checker.Suggest(diagnostic, at, name, {"inflight", "overlap", "timeout"});
+    checker.diagnostics.Report(Code::kE0419, expr.range, "`overlap` is `on` or `off`");
   }
+}
+
+void Timeout(Checker& checker, GraphId id, syntax::ExprId value) {
+  const syntax::Expr& expr = checker.graphs[id].module->file.exprs[value];
+  checker.program.graphs[id].timeout_ps = TimeoutOf(checker, expr);
+}
+
+constexpr std::pair<const char*, void (*)(Checker&, GraphId, syntax::ExprId)> kAttributes[] = {
+    {"inflight", Inflight}, {"overlap", Overlap}, {"timeout", Timeout}};
+
+void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attribute) {
+  std::vector<std::string> names;
+  for (const auto& [name, resolve] : kAttributes) {
+    if (attribute.name.text == name) return resolve(checker, id, attribute.value);
+    names.push_back(name);
+  }
+  const Range at = attribute.name.range;
+  Diagnostic& diagnostic = checker.diagnostics.Report(
+      Code::kE0315, at,
+      fmt::format("a graph has no attribute `{}`; there are {}", attribute.name.text,
+                  fmt::join(names, ", ")));
+  checker.Suggest(diagnostic, at, attribute.name.text, names);
 }
 
 void GraphBody(Checker& checker, GraphId id) {

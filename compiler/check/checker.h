@@ -112,18 +112,18 @@ struct Checker {
   std::optional<std::map<std::string, std::string>> library_names;  // see LibraryFileOf
 };
 
-// ---- the steps, in order ------------------------------------------------------------------------
-
-// Parses the named file, std.tensor and all that they import. False when std.tensor is missing:
-// nothing else would make sense then.
-bool LoadModules(Checker& checker, syntax::File main);
-
 // "nn" when std/nn.cgraph of the library declares an op or fn of that name, else nothing: for
 // programs that lack an import.
 std::string LibraryFileOf(Checker& checker, const std::string& name);
 
 // Whether the library has a schedule of that name, in schedules/NAME.cgraph.
 bool LibraryScheduleExists(const Checker& checker, const std::string& name);
+
+// ---- the steps, in order ------------------------------------------------------------------------
+
+// Parses the named file, std.tensor and all that they import. False when std.tensor is missing:
+// nothing else would make sense then.
+bool LoadModules(Checker& checker, syntax::File main);
 
 // Gives every declaration its row and its name.
 void Declare(Checker& checker);

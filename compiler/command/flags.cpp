@@ -65,6 +65,7 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
 }
 
 void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
+  const size_t others = command.get_options().size();
   // Each takes one value at a time, so that FILE may follow.
   command.add_option("--graph", flags.graphs, "graph to use (repeatable); default: all")
       ->type_name("NAME")->allow_extra_args(false);
@@ -103,6 +104,9 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
       ->type_name("PHASE[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
   command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");
+  const std::vector<CLI::Option*> all = command.get_options();
+  std::copy_if(all.begin() + others, all.end(), std::back_inserter(flags.of_sources),
+               [](const CLI::Option* option) { return !option->check_name("--graph"); });
 }
 
 Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
@@ -183,6 +187,12 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
                                const std::optional<Profile>& profile,
                                std::optional<cost::Topology>* topology) {
   if (llvm::StringRef(path).endswith(".cgplan")) {
+    const auto given = llvm::find_if(flags.of_sources,
+                                     [](const CLI::Option* option) { return option->count() > 0; });
+    if (given != flags.of_sources.end()) {
+      return {nullptr, UsageError(fmt::format("{} needs a .cgraph: a plan is already compiled",
+                                              (*given)->get_name()))};
+    }
     Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(path);
     if (!loaded.ok()) return {nullptr, ReportStatus(loaded.status())};
     if (Status status = plan::CheckPlan(**loaded); !status.ok()) {
@@ -205,8 +215,10 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
 }
 
 ExitCode ReportStatus(const Status& status) {
-  llvm::errs() << "cgc: error: " << status.message() << "\n";
-  return status.code() == StatusCode::kNotFound ? kEnvironment : kFailure;
+  const bool bug = status.code() == StatusCode::kInternal;
+  llvm::errs() << (bug ? "cgc: internal error: " : "cgc: error: ") << status.message() << "\n";
+  if (bug) llvm::errs() << kReportBug;
+  return ExitCodeOf(status.code());
 }
 
 ExitCode UsageError(const std::string& message) {

@@ -9,7 +9,7 @@
 
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/compile.h"
-#include "runtime/plan/load.h"
+#include "runtime/plan/loaded_plan.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
@@ -41,6 +41,9 @@ struct CompileFlags {
   std::optional<uint32_t> effort;
   std::vector<std::string> no_rewrite;
   std::string device_map;  // of the plan that is made; empty: a worker for each device
+
+  // All but --graph: a plan is already compiled.
+  std::vector<const CLI::Option*> of_sources;
 
   // kInvalid names the flag that is wrong: a usage error.
   Result<CompileOptions> Options(const std::string& path) const;

@@ -1,5 +1,7 @@
 #include "compiler/elaborate/builder.h"
 
+#include "compiler/base/kernels.h"
+
 namespace cgraph::elaboration {
 
 using graph::ValueId;
@@ -95,7 +97,7 @@ graph::OpId GraphBuilder::AddCollective(graph::Op op, std::vector<graph::Type> r
 
 graph::OpId GraphBuilder::AddCopyOp(graph::CallId call, graph::Use source, Range range) {
   graph::Op op;
-  op.name = op.kernel = graph::kCopyKernel;
+  op.name = op.kernel = kCopyKernel;
   op.elementwise = true;
   op.call = call;
   op.device = graph_.calls[call].device;

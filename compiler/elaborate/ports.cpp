@@ -45,7 +45,7 @@ Value AddInput(Work& work, program::TypeId type_id, const std::string& name, Fra
     std::optional<graph::Type> concrete = ConcreteType(work, *tensor, frame, type.range);
     if (!concrete) return Value();
     graph::ValueId value = work.builder->AddInput(name, std::move(*concrete), range);
-    work.builder->graph().inputs.push_back({name, {value, Transport::kAuto, range}});
+    work.builder->graph().inputs.push_back({name, {.value = value, .range = range}});
     return Value(Tensor{value});
   }
   if (auto* list = std::get_if<program::ListType>(&type.node)) {

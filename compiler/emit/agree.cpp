@@ -1,20 +1,51 @@
 // What stands in both halves, since the runtime knows nothing of the compiler, is the same in both.
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <string_view>
 
 #include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
+#include "compiler/base/limits.h"
+#include "compiler/graph/fuse.h"
 #include "runtime/plan/collective.h"
+#include "runtime/plan/dtype.h"
+#include "runtime/plan/fused.h"
+#include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::emit {
 namespace {
 
-// One list of dtypes in the compiler, one in the plan: in the same order.
-static_assert(static_cast<int>(DType::kBool) == static_cast<int>(plan::DType::MIN));
-static_assert(static_cast<int>(DType::kF16) == static_cast<int>(plan::DType::f16));
-static_assert(static_cast<int>(DType::kI64) == static_cast<int>(plan::DType::i64));
-static_assert(static_cast<int>(DType::kF64) == static_cast<int>(plan::DType::MAX));
+// ---- dtypes: the same ones in the same order, so that a cast translates -------------------------
+
+constexpr bool SameDType(DType ours, std::string_view name, int64_t bytes, DTypeClass of) {
+  const auto plans = static_cast<plan::DType>(ours);
+  return plan::DTypeName(plans) == name && plan::DTypeBytes(plans) == bytes &&
+         plan::IsFloat(plans) == (of == DTypeClass::kFloating);
+}
+#define DTYPE(id, name, bytes, class) \
+  static_assert(SameDType(DType::id, name, bytes, DTypeClass::class));
+#include "compiler/base/dtypes.def"
+
+#define DTYPE(id, name, bytes, class) +1
+static_assert(
+#include "compiler/base/dtypes.def"
+    == plan::kDTypes);
+static_assert(plan::kDTypes == static_cast<int>(plan::DType::MAX) + 1);
+
+// ---- limits: what the compiler lets through, a plan may be --------------------------------------
+
+static_assert(kMaxRank == plan::kMaxRank);
+static_assert(kMaxTensorBytes <= static_cast<int64_t>(plan::kMaxArenaBytes));
+static_assert(kMaxInflight <= plan::kMaxInflight);
+static_assert(kMaxOperands <= std::numeric_limits<decltype(plan::Instruction().inputs())>::max());
+static_assert(kMaxFusedSteps == plan::kMaxFusedSteps);
+static_assert(kMaxFusedOperands == plan::kMaxFusedOperands);
+static_assert(kMaxFusedSteps <= plan::kMaxTemporaries);
+static_assert(kMaxFusedOperands <= plan::kMaxInplace);
+
+// ---- collectives --------------------------------------------------------------------------------
 
 constexpr bool SameWho(CollectiveTraits::Who ours, plan::CollectiveKind::Who plans) {
   switch (ours) {

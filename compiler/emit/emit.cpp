@@ -11,6 +11,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/emit/emit_graph.h"
 #include "compiler/emit/pools.h"
+#include "compiler/schedule/memory.h"
 #include "fmt/format.h"
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"

@@ -12,6 +12,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/emit/value_names.h"
+#include "compiler/schedule/memory.h"
 
 namespace cgraph::emit {
 namespace {
@@ -104,10 +105,9 @@ class DataEmitter {
   }
 
   void EmitBuffers() {
-    constexpr int64_t kAlignment = 64;
     for (const Buffer& buffer : schedule_.buffers) {
       const uint32_t arena = ArenaOf(buffer);
-      const int64_t end = (buffer.offset + buffer.bytes + kAlignment - 1) / kAlignment * kAlignment;
+      const int64_t end = schedule::Aligned(buffer.offset + buffer.bytes);
       plan::Arena& record = out_.arenas[arena];
       record.mutate_bytes(std::max<uint64_t>(record.bytes(), end));
       if (buffer.space == Space::kConstant) {
@@ -116,8 +116,8 @@ class DataEmitter {
                                     out_.constant_data.size());
         out_.constant_data.insert(out_.constant_data.end(), bytes.begin(), bytes.end());
       }
-      out_.buffers.emplace_back(arena, record.owner(), buffer.offset, buffer.bytes, kAlignment,
-                                plan::kNone);
+      out_.buffers.emplace_back(arena, record.owner(), buffer.offset, buffer.bytes,
+                                schedule::kAlignment, plan::kNone);
     }
   }
 

@@ -3,17 +3,12 @@
 #include <bit>
 
 #include "compiler/base/check.h"
-#include "compiler/graph/fuse.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "llvm/Support/JSON.h"
-#include "runtime/plan/fused.h"
 
 namespace cgraph::emit {
 namespace {
-
-static_assert(kMaxFusedSteps == plan::kMaxFusedSteps &&
-              kMaxFusedOperands == plan::kMaxFusedOperands);
 
 struct AttributeWriter {
   plan::Attribute& to;

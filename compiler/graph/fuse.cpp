@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/base/kernels.h"
+#include "compiler/graph/overwrite.h"
 #include "compiler/graph/prune.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -117,7 +119,7 @@ class Fuser {
 
   void Replace(const Group& group) {
     std::map<ValueId, int> made;  // by which step
-    std::map<std::pair<ValueId, Transport>, int> operands;
+    std::map<std::pair<ValueId, Journey>, int> operands;
     Op& root = graph_.ops[group.root];
     Op fused;
     fused.elementwise = true;
@@ -127,7 +129,7 @@ class Fuser {
     fused.results = root.results;
     for (size_t i = group.members.size(); i-- > 0;) {
       const Op& op = graph_.ops[group.members[i]];
-      if (i == 0 && op.kernel == graph::kCopyKernel) break;  // the step before makes it in place
+      if (i == 0 && op.kernel == kCopyKernel) break;  // the step before makes it in place
       FusedStep step{op.kernel, op.attributes, {}, graph_.values[op.results[0]].type.dtype};
       for (const Use& use : op.operands) {
         const auto inner = made.find(use.value);
@@ -155,7 +157,8 @@ class Fuser {
       fused.bytes += graph_.values[operand.value].type.bytes();
     }
     for (size_t i = 0; i < fused.operands.size(); ++i) {
-      if (MayOverwrite(fused, i)) fused.inplace.push_back({static_cast<int>(i), 0});
+      if (!MayOverwrite(graph_, fused.operands, i, result)) continue;
+      fused.inplace.push_back({static_cast<int>(i), 0});
     }
     std::vector<std::string> kernels;
     for (const FusedStep& step : fused.steps) kernels.push_back(step.kernel);
@@ -164,20 +167,6 @@ class Fuser {
     // An op that commits its result itself.
     fused.attributes = std::move(fused.steps[0].attributes);
     fused.steps.clear();
-  }
-
-  // The result may lie where an operand of its type lies, if the op reads no view of that besides.
-  bool MayOverwrite(const Op& fused, size_t at) const {
-    const ValueId id = fused.operands[at].value;
-    const Value& operand = graph_.values[id];
-    const Value& result = graph_.values[fused.results[0]];
-    const bool same_state = operand.storage == Value::kState && result.storage == Value::kState &&
-                            operand.state == result.state;
-    if (operand.storage != Value::kTemporary && !same_state) return false;
-    return !operand.base.valid() && operand.type == result.type &&
-           std::none_of(fused.operands.begin(), fused.operands.end(), [&](const Use& use) {
-             return graph_.values[use.value].base == id;
-           });
   }
 
   Graph& graph_;

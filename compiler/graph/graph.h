@@ -124,13 +124,6 @@ struct Collective {
   Transport via = Transport::kAuto;    // asked for
 };
 
-// The kernels that the compiler knows by name.
-inline constexpr const char* kCopyKernel = "copy";  // commits a value to state, or makes a snapshot
-inline constexpr const char* kLoadKernel = "load";  // reads weights, in a state's initialiser only
-inline constexpr const char* kSameKernel = "same";  // finds out whether two extents are equal
-inline constexpr const char* kSquareRootKernel = "sqrt";       // of a number it is a number
-inline constexpr const char* kCollectiveKernel = "collective";  // of an op with `collective` set
-
 // What one kernel that Fuse made of several does in turn. Operand i is the op's; -1 - k is what
 // step k made, of which only the last step's leaves the kernel.
 struct FusedStep {

@@ -64,7 +64,7 @@ class GraphPrinter {
   void PrintBucket(const graph::Bucket& bucket) {
     const graph::DeviceId from = graph_.values[bucket.values[0]].home;
     out_ << "  bucket " << DeviceName(module_.devices[from]) << " -> "
-         << DeviceName(module_.devices[bucket.to]) << " via " << TransportName(bucket.via) << ":";
+         << DeviceName(module_.devices[bucket.to]) << " via " << JourneyText(bucket.via) << ":";
     for (ValueId value : bucket.values) out_ << " " << Name(value);
     out_ << "\n";
   }
@@ -130,8 +130,8 @@ class GraphPrinter {
     return "%" + std::to_string(id.index);
   }
   std::string Text(const graph::Use& use) const {
-    if (use.via == Transport::kAuto) return Name(use.value);
-    return Name(use.value) + " via " + TransportName(use.via).str();
+    if (use.via == Journey()) return Name(use.value);
+    return Name(use.value) + " via " + JourneyText(use.via);
   }
   std::string Declared(ValueId id) const {
     return Name(id) + " " + TypeText(graph_, graph_.values[id].type);

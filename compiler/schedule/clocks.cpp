@@ -8,13 +8,14 @@ namespace {
 
 constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
 
-}  // namespace
-
+// Whether what `from` does in a collective flows into what `to` does: ranks.
 bool FlowsTo(const graph::Collective& collective, size_t from, size_t to) {
   const CollectiveTraits& traits = TraitsOf(collective.kind);
   if (traits.from == CollectiveTraits::kRoot) return from == collective.root;
   return traits.to != CollectiveTraits::kRoot || to == collective.root;
 }
+
+}  // namespace
 
 Clocks::Clocks(const graph::Graph& graph, const Schedule& schedule, int64_t reach)
     : graph_(graph),

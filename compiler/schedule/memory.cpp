@@ -6,6 +6,8 @@
 // it overwrites, when nobody reads that any more: the two become one buffer, which is how a plan
 // says that they share their bytes. What is not a slot lies side by side: inputs, outputs and
 // constants live as long as the execution or longer, state as its actor's layout says.
+#include "compiler/schedule/memory.h"
+
 #include <algorithm>
 #include <map>
 #include <set>

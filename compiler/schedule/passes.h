@@ -10,11 +10,6 @@
 
 namespace cgraph::schedule {
 
-constexpr int64_t kAlignment = 64;  // a cache line, and what vector loads like
-inline int64_t Aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 // Makes lanes, buffers, replicas, channels and steps, in no order that means anything but
 // Step::place. Every step's operands lie where its lane can reach them.
 void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,

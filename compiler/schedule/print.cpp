@@ -167,7 +167,7 @@ void PrintTransports(const graph::Module& module, const std::vector<Schedule>& s
           edge.relay.valid() ? " through " + DeviceName(module.devices[edge.relay]) : "";
       out << fmt::format("  {}: {} -> {} by {}{} ({})\n", ValueText(graph, edge.value),
                          DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
-                         TransportName(edge.chosen).str(), relay, edge.why);
+                         JourneyText(edge.chosen), relay, edge.why);
     }
     for (const schedule::Meeting& meeting : schedules[i].meetings) {
       const graph::Op& op = graph.ops[meeting.op];

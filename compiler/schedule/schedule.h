@@ -5,6 +5,7 @@
 //   Expect  (expect.cpp)  how long each step takes, by the cost model
 //   Order   (order.cpp)   program order of all steps, both ends of a transfer and all parts of a
 //                         collective as one step
+//   ApplyProfile (profile.cpp) what was measured, instead of what was estimated
 //   Arrange (arrange/)    another order where the program leaves a choice, by list scheduling in
 //                         simulated time, as rules say, or as a search finds
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
@@ -169,7 +170,7 @@ struct Extent {
 struct Edge {
   graph::ValueId value;
   graph::DeviceId from, to;
-  Transport asked, chosen;
+  Journey chosen;
   std::string why;
   graph::DeviceId relay;  // by which it goes; invalid: straight
 };
@@ -180,9 +181,6 @@ struct Meeting {
   Transport chosen;
   std::string why;
 };
-
-// Whether what `from` does in a collective flows into what `to` does: ranks.
-bool FlowsTo(const graph::Collective& collective, size_t from, size_t to);
 
 struct Schedule {
   bool overlap = true;
@@ -199,16 +197,6 @@ struct Schedule {
   std::vector<Edge> edges;
   std::vector<Meeting> meetings;
 };
-
-// How an actor's state lies in its block, the same in every graph.
-struct StateLayout {
-  std::vector<graph::StateId> states;
-  std::vector<int64_t> offsets;  // by index in `states`
-  int64_t bytes = 0;
-
-  int64_t Offset(graph::StateId state) const;
-};
-StateLayout LayOutState(const graph::Module& module, graph::InstanceId instance);
 
 // Executions e and e + copies share memory; 0: every execution has its own.
 inline int64_t Copies(Space space, const graph::Graph& graph) {

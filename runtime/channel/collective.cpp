@@ -25,7 +25,7 @@ void Copy(void* to, const void* from, uint64_t bytes) {
 
 }  // namespace
 
-Status CanMake(const plan::Plan&, const plan::Graph& graph, uint32_t id) {
+Status CanMake(const plan::Graph& graph, uint32_t id) {
   const plan::Collective& collective = *graph.collectives[id];
   switch (collective.carrier) {
     case plan::Carrier::local:

@@ -28,7 +28,7 @@
 namespace cgraph::channel {
 
 // Whether this engine can make the collective; otherwise the reason.
-Status CanMake(const plan::Plan& plan, const plan::Graph& graph, uint32_t collective);
+Status CanMake(const plan::Graph& graph, uint32_t collective);
 
 struct CollectiveShape {
   std::string_view kind, reduction;  // CanMake

@@ -6,7 +6,7 @@
 
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
-#include "runtime/plan/load.h"
+#include "runtime/plan/loaded_plan.h"
 
 namespace cgraph::command {
 

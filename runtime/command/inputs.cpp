@@ -72,7 +72,7 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
   const plan::Value& type = graph.values[port.value];
   Result<files::Array> read = ReadValue(value, type.dtype());
   if (!read.ok()) {
-    return {IsFile(value) ? ExitCodeOf(read.status()) : kUsage,
+    return {IsFile(value) ? ExitCodeOf(read.status().code()) : kUsage,
             fmt::format("input {}: {}", PortText(plan, graph, port), read.status().message())};
   }
   if (read->dtype != type.dtype()) {

@@ -9,25 +9,16 @@ namespace cgraph::command {
 
 void Say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
-ExitCode ExitCodeOf(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kOk: return kSuccess;
-    case StatusCode::kNotFound: return kEnvironment;
-    case StatusCode::kInternal: return kBug;
-    default: return kFailure;
-  }
-}
-
 ExitCode Report(const Options& options, ExitCode code, const std::string& message) {
   const char* label = code == kBug ? "internal error: " : "error: ";
   Say(fmt::format("cgrun: {}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
                   options.use_color() ? "\033[0m" : "", message));
-  if (code == kBug) Say("this is a bug of cgraph; please report it with the program\n");
+  if (code == kBug) Say(kReportBug);
   return code;
 }
 
 ExitCode Report(const Options& options, const Status& status) {
-  return Report(options, ExitCodeOf(status), status.message());
+  return Report(options, ExitCodeOf(status.code()), status.message());
 }
 
 void PrintJson(const nlohmann::ordered_json& json) {
@@ -40,7 +31,7 @@ ExitCode Fail(const Options& options, ExitCode code, const std::string& message)
 }
 
 ExitCode Fail(const Options& options, const Status& status) {
-  return Fail(options, ExitCodeOf(status), status.message());
+  return Fail(options, ExitCodeOf(status.code()), status.message());
 }
 
 }  // namespace cgraph::command

@@ -6,14 +6,13 @@
 #include <string>
 
 #include "runtime/command/options.h"
+#include "runtime/status/exit_code.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::command {
 
 // To standard error as it is. Where that cannot be written nobody listens, which is no error.
 void Say(const std::string& text);
-
-ExitCode ExitCodeOf(const Status& status);
 
 // "cgrun: error: ...", in red when the options want colour. Returns the code, to be returned on.
 ExitCode Report(const Options& options, ExitCode code, const std::string& message);

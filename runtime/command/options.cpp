@@ -147,11 +147,18 @@ void Understand(Options& options, const Raw& raw) {
     throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};
   }
   if (options.graphs.size() > 1) throw Mistake{"--graph: one graph is run at a time"};
-  const bool compiles = !raw.defines.empty() || !raw.import_dirs.empty() || raw.overlap ||
-                        raw.no_overlap || !raw.lanes.empty();
-  if (compiles && !options.is_source()) {
-    throw Mistake{"-D, -I, --lanes, --overlap and --no-overlap need a .cgraph: a plan is already "
-                  "compiled"};
+  if (!options.is_source()) {
+    const std::pair<const char*, bool> of_sources[] = {{"-D", !raw.defines.empty()},
+                                                       {"-I", !raw.import_dirs.empty()},
+                                                       {"--schedule", !raw.schedule.empty()},
+                                                       {"--lanes", !raw.lanes.empty()},
+                                                       {"--overlap", raw.overlap},
+                                                       {"--no-overlap", raw.no_overlap}};
+    for (const auto& [flag, given] : of_sources) {
+      if (given) {
+        throw Mistake{fmt::format("{} needs a .cgraph: a plan is already compiled", flag)};
+      }
+    }
   }
   if (options.json && options.verbose) throw Mistake{"--json and -v exclude each other"};
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);

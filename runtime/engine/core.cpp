@@ -251,6 +251,8 @@ void Core::Release() {
     graph->frames.clear();
     graph->programs.clear();
     graph->channels.clear();
+    graph->collectives.clear();
+    graph->events.reset();
   }
   kernels_.reset();
   arenas_.reset();

@@ -1,7 +1,7 @@
 // A plan in memory or in a file: read, verified as FlatBuffers, unpacked, and written.
 //
-// A plan is untrusted input. Load() gives a Plan whose vectors are what the file says; CheckPlan()
-// (check.h) must accept it before anything else indexes with its numbers.
+// A plan is untrusted input. ReadFile() and FromBytes() give a Plan whose vectors are what the file
+// says; CheckPlan() (check.h) must accept it before anything else indexes with its numbers.
 #ifndef CGRAPH_RUNTIME_PLAN_LOAD_H_
 #define CGRAPH_RUNTIME_PLAN_LOAD_H_
 
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "runtime/plan/plan.h"
-#include "runtime/status/exit_code.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::plan {
@@ -24,12 +23,6 @@ std::vector<uint8_t> ToBytes(const Plan& plan);
 Result<std::unique_ptr<Plan>> ReadFile(const std::string& path);
 // To a temporary file beside `path`, then renamed over it.
 Status WriteFile(const Plan& plan, const std::string& path);
-
-// What a command that wants a plan gets: the plan, or why there is none, which has been printed.
-struct LoadedPlan {
-  std::unique_ptr<Plan> plan;
-  ExitCode exit_code = kSuccess;
-};
 
 // JSON both ways without loss, by the schema that is compiled in.
 std::string ToJson(const Plan& plan);

@@ -2,6 +2,8 @@
 #ifndef CGRAPH_RUNTIME_STATUS_EXIT_CODE_H_
 #define CGRAPH_RUNTIME_STATUS_EXIT_CODE_H_
 
+#include "runtime/status/status.h"
+
 namespace cgraph {
 
 enum ExitCode {
@@ -12,6 +14,26 @@ enum ExitCode {
   kBug = 70,
   kInterrupted = 130,
 };
+
+// With which a command ends that cannot go on.
+constexpr ExitCode ExitCodeOf(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk: return kSuccess;
+    case StatusCode::kNotFound: return kEnvironment;
+    case StatusCode::kInternal: return kBug;
+    case StatusCode::kInvalid:
+    case StatusCode::kUnsupported:
+    case StatusCode::kFailed:
+    case StatusCode::kTimeout:
+    case StatusCode::kCapacity:
+    case StatusCode::kClosed: break;
+  }
+  return kFailure;
+}
+
+// What a command says besides when it ends with kBug.
+inline constexpr const char* kReportBug =
+    "this is a bug of cgraph; please report it with the program that caused it\n";
 
 }  // namespace cgraph
 

@@ -143,7 +143,7 @@ def usage(run):
     for arguments, words in {
             (): "FILE", ("--inptu", "x=3"): "did you mean `--input`?", ("more.cgplan",): "one FILE",
             ("--isolate", "actor"): "unknown flag `--isolate`", ("--timeout", "-1"): "--timeout",
-            ("-D", "N=3"): "need a .cgraph", ("--input", "x"): "expected NAME=",
+            ("-D", "N=3"): "needs a .cgraph", ("--input", "x"): "expected NAME=",
             ("--input", "x=1", "--input", "x=2"): "--input x is there twice",
             ("-n", "0"): "--repeat",
             ("--json", "-v"): "exclude each other",
@@ -278,6 +278,10 @@ def repeats(run):
 def sources(run):
     out, _ = run("program.cgraph", "--graph", "add", "--input", "x=[1]")
     expect(out == "result: i64[1] = [11]\n", out)
+    for flags in (["-D", "K=5"], ["-I", "."], ["--schedule", "program"], ["--lanes", "peer"],
+                  ["--overlap"], ["--no-overlap"]):
+        says(run.graph("add", "--input", "x=[1]", *flags, status=2)[1],
+             f"{flags[0]} needs a .cgraph: a plan is already compiled")
     (run.folder / "const.cgraph").write_text(
         "import std.tensor\nconst K = 1\ngraph g(x: i64) -> i64 { return x + K }\n")
     out, error = run("const.cgraph", "--input", "x=1", "-D", "K=5", "--no-overlap", "--inflight",

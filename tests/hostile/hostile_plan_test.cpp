@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/plan/census.h"
 #include "tests/support/plan_fields.h"
 #include "tests/support/plan_trial.h"
 #include "tests/support/run.h"
@@ -97,6 +98,31 @@ TEST_CASE("every field of the schema at its limits: an error, or a proof and a r
     if (types.count(type) == 0) missing.push_back(type);
   }
   CHECK(missing == std::vector<std::string>());
+}
+
+// A vector or text that the census does not see could be shared by any number of tables.
+TEST_CASE("every vector and text of the schema is counted before it is unpacked") {
+  std::unique_ptr<Plan> plan = Everything();
+  plan->kernels.at(0)->temporaries = {DType::f32};
+  const std::vector<uint8_t> bytes = AllFieldsToBytes(*plan);
+  const auto count = [](const std::vector<uint8_t>& of) {
+    return TakeCensus(*wire::GetPlan(of.data()), ~uint64_t{0} / 2).bytes;
+  };
+  const uint64_t all = count(bytes);
+  CHECK(all <= bytes.size());
+  std::set<std::string> counted, uncounted;
+  for (const PlanField& field : PlanFields(bytes)) {
+    const uint64_t length = ReadField(bytes, field);
+    if (!field.is_length || length == 0) continue;
+    std::vector<uint8_t> shorter = bytes;
+    WriteField(shorter, field, length - 1);
+    (count(shorter) < all ? counted : uncounted).insert(field.type);
+  }
+  CHECK(uncounted == std::set<std::string>());
+  for (const std::string& type : SchemaLengths()) {
+    INFO(type);
+    CHECK(counted.count(type) == 1);
+  }
 }
 
 }  // namespace

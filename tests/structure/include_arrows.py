@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Who may include whom, from one table, checked against every #include of ours.
 
-An arrow that is not in the table is an error; a table row that no include uses is not. The check
-counts what it looked at and fails on nothing, and `--self-test` plants a wrong include and sees it
+An arrow that is not in the table is an error, and so is one of the table that no include uses. The
+check counts what it looked at and fails on nothing, and first plants wrong includes and sees them
 found.
 """
 import pathlib
@@ -27,16 +27,16 @@ ARROWS = {
     "compiler/pipeline": ["compiler/base", "compiler/graph", "compiler/schedule",
                           "runtime/status"],
     "compiler/emit": ["compiler/base", "compiler/cost", "compiler/graph", "compiler/schedule",
-                      "runtime/plan", "runtime/status"],
+                      "runtime/plan"],
     "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],
     "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
-    "compiler/cgc.cpp": ["compiler", "runtime/plan", "runtime/status"],
+    "compiler/cgc.cpp": ["compiler", "runtime/status"],
     "runtime/status": [],
     "runtime/plan": ["runtime/status"],
     # The prover judges the scheduler's work by the plan alone.
-    "runtime/plan/prove": ["runtime/plan", "runtime/status"],
+    "runtime/plan/prove": ["runtime/plan"],
     "runtime/files": ["runtime/plan", "runtime/status"],
-    "runtime/device": ["runtime/files", "runtime/plan", "runtime/status"],
+    "runtime/device": ["runtime/plan", "runtime/status"],
     "runtime/channel": ["runtime/device", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
                        "runtime/status"],
@@ -62,8 +62,8 @@ def rule_for(path):
 
 
 def check(files):
-    """`files`: path -> text. Returns (number of includes checked, list of errors)."""
-    errors, checked = [], 0
+    """`files`: path -> text. Returns (number of includes checked, arrows used, list of errors)."""
+    errors, checked, used = [], 0, set()
     for path, text in sorted(files.items()):
         rule = rule_for(path)
         if rule is None:
@@ -78,11 +78,18 @@ def check(files):
             if not included.startswith(("compiler/", "runtime/", "tests/", "bench/")):
                 continue
             own = included.startswith(rule + "/") and not rule.endswith((".cpp", ".h"))
-            allowed = any(included == a or included.startswith(a + "/") for a in ARROWS[rule])
+            allowed = {(rule, to) for to in ARROWS[rule]
+                       if included == to or included.startswith(to + "/")}
+            used |= allowed
             if not own and not allowed:
                 errors.append(f"{path}: includes {included}; {rule} may include "
                               f"{', '.join(ARROWS[rule]) or 'nothing of ours'}")
-    return checked, errors
+    return checked, used, errors
+
+
+def unused(used):
+    return [f"the table lets {rule} include {to}, and no file does"
+            for rule, allowed in ARROWS.items() for to in allowed if (rule, to) not in used]
 
 
 def read_tree():
@@ -106,17 +113,22 @@ def self_test():
         "nowhere/x.cpp": "",
     }
     for path, text in planted.items():
-        if not check({path: text})[1]:
+        if not check({path: text})[2]:
             sys.exit(f"self-test: a wrong include in {path} was not found")
     good = {"runtime/engine/x.cpp": '#include "runtime/plan/plan.h"\n#include <vector>\n'}
-    if check(good)[1]:
+    _, used, errors = check(good)
+    if errors:
         sys.exit("self-test: a right include was refused")
-    return len(planted) + 1
+    arrows = sum(len(allowed) for allowed in ARROWS.values())
+    if used != {("runtime/engine", "runtime/plan")} or len(unused(used)) != arrows - 1:
+        sys.exit("self-test: arrows that nothing uses were not found")
+    return len(planted) + 2
 
 
 def main():
     planted = self_test()
-    checked, errors = check(read_tree())
+    checked, used, errors = check(read_tree())
+    errors += unused(used)
     for error in errors:
         print(error)
     print(f"include arrows: {checked} includes checked, {len(errors)} wrong; {planted} planted "

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The shape of sources: lines of at most 100 columns, files of at most 600 lines.
+"""The shape of sources: lines of at most 100 columns, files of at most 600 lines; diagnostics in
+the order of their codes.
 
 What stands inside a raw string of C++ is a text of another language, and not measured. The check
 counts what it looked at and fails on nothing; it plants what must be found first.
@@ -34,8 +35,18 @@ def faults(path, text):
     return found
 
 
+def misplaced(path, text):
+    """Entries of a catalogue of diagnostics that stand behind one with a greater code."""
+    codes = re.findall(r"^(?:DIAGNOSTIC|EXAMPLE)\((\w+),", text, re.M)
+    return [f"{path}: {second} stands behind {first}; diagnostics are in the order of their codes"
+            for first, second in zip(codes, codes[1:]) if first >= second]
+
+
 def self_test():
     """Plants what is wrong, and what is not; returns how many."""
+    catalogue = 'DIAGNOSTIC(E0101, kError, "a", "b")\nDIAGNOSTIC(E0302, kError, "a",\n  "b")\n'
+    if misplaced("a.def", catalogue) or len(misplaced("a.def", catalogue + catalogue)) != 1:
+        sys.exit("self-test: a diagnostic out of order was not found, or one in order was")
     long = "x" * (MOST_COLUMNS + 1)
     wrong = {"compiler/a.cpp": long, "tests/a.py": f"a\n# {long}", "runtime/a.h": "\n" * 601,
              "tests/b.cpp": f'R"(a\n)" {long}'}
@@ -47,7 +58,7 @@ def self_test():
     for path, text in right.items():
         if faults(path, text):
             sys.exit(f"self-test: {path} was refused, and nothing is wrong in it")
-    return len(wrong) + len(right)
+    return len(wrong) + len(right) + 2
 
 
 def sources():
@@ -66,9 +77,12 @@ def main():
     planted = self_test()
     files = sources()
     found = [fault for path in files for fault in faults(path, (ROOT / path).read_text())]
+    catalogues = sorted((ROOT / "compiler/base/diagnostics").rglob("*.def"))
+    for path in catalogues:
+        found += misplaced(path.relative_to(ROOT), path.read_text())
     print("\n".join(found) + "\n" if found else "", end="")
     print(f"shape: {len(files)} files, {len(found)} faults; {planted} planted cases")
-    sys.exit(1 if found or not files else 0)
+    sys.exit(1 if found or not files or not catalogues else 0)
 
 
 if __name__ == "__main__":

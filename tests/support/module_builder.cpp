@@ -123,7 +123,7 @@ std::vector<ValueId> GraphMaker::Collective(graph::Collective collective,
 }
 
 void GraphMaker::Output(const std::string& name, ValueId value, Transport via) {
-  graph_.outputs.push_back({.name = name, .use = {.value = value, .via = via}});
+  graph_.outputs.push_back({.name = name, .use = {.value = value, .via = {.transport = via}}});
 }
 
 ModuleBuilder::ModuleBuilder() { module_.devices.Add({.kind = DeviceKind::kCaller}); }

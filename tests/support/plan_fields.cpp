@@ -132,6 +132,19 @@ std::vector<std::string> SchemaFields() {
   return types;
 }
 
+std::vector<std::string> SchemaLengths() {
+  std::vector<std::string> types;
+  for (const reflection::Object* object : *Schema().objects()) {
+    for (const reflection::Field* field : *object->fields()) {
+      const reflection::BaseType type = field->type()->base_type();
+      if (type == reflection::Vector || type == reflection::String) {
+        types.push_back(FieldName(*object, *field));
+      }
+    }
+  }
+  return types;
+}
+
 std::vector<uint8_t> AllFieldsToBytes(const Plan& plan) {
   flatbuffers::FlatBufferBuilder builder(4096);
   builder.ForceDefaults(true);

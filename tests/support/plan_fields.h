@@ -29,6 +29,8 @@ void WriteField(std::span<uint8_t> bytes, const PlanField& field, uint64_t numbe
 // The types of all fields that a plan can have: what a walk over a plan with one of everything
 // finds.
 std::vector<std::string> SchemaFields();
+// Those of them that are vectors and texts.
+std::vector<std::string> SchemaLengths();
 
 // A plan's bytes with fields that have their default written as well, so that the walk finds them.
 std::vector<uint8_t> AllFieldsToBytes(const Plan& plan);

@@ -64,7 +64,9 @@ class RandomGraph {
     return ChooseTransport(module_.module(), value.home, to, via).possible ? via : Transport::kAuto;
   }
 
-  Use UseOf(ValueId value) { return {.value = value, .via = Via(value, graph_.device())}; }
+  Use UseOf(ValueId value) {
+    return {.value = value, .via = {.transport = Via(value, graph_.device())}};
+  }
 
   void Call() {
     const bool method = !module_.module().instances.empty() && Below(5) > 0;

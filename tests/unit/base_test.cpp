@@ -9,6 +9,7 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/diagnostics/json.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/status/exit_code.h"
 
 namespace cgraph {
 namespace {
@@ -132,6 +133,7 @@ TEST_CASE("every code has a name of its own, a title and an explanation") {
     CHECK(name[0] == (CodeSeverity(code) == Severity::kError ? 'E' : 'W'));
     CHECK(!CodeTitle(code).empty());
     CHECK(CodeExplanation(code).size() > 20);
+    CHECK(CodeExplanation(code).find("{kMax") == std::string::npos);
     CHECK(ParseCode(name) == code);
   }
   CHECK(names.size() >= 20);
@@ -173,7 +175,7 @@ TEST_CASE("a failed CHECK ends the process with the code of a bug of ours") {
   int status = 0;
   waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == kExitBug);
+  CHECK(WEXITSTATUS(status) == kBug);
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST_CASE("two_way: four calls, state committed by a copy") {
   CHECK(Ops(graph) == "multiply multiply add copy add copy");
   CHECK(Ops(result->module.start) == "zeros copy zeros copy");
   CHECK(graph.outputs[1].name == "result[1]");
-  CHECK(graph.ops[graph::OpId(2)].operands[1].via == Transport::kNccl);
+  CHECK(graph.ops[graph::OpId(2)].operands[1].via.transport == Transport::kNccl);
 }
 
 TEST_CASE("round_trip: a method that returns its argument copies it home") {
@@ -380,7 +380,7 @@ graph g(x: i64) -> i64 {
 })");
   std::string via;
   for (const graph::Op& op : result->Only().ops) {
-    for (const graph::Use& use : op.operands) via += TransportName(use.via).str() + " ";
+    for (const graph::Use& use : op.operands) via += TransportName(use.via.transport).str() + " ";
   }
   CHECK(via == "auto auto auto auto shm auto auto nccl auto auto auto ");
 }

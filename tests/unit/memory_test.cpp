@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/emit/emit.h"
+#include "compiler/schedule/memory.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/module_builder.h"
 #include "tests/support/random_modules.h"

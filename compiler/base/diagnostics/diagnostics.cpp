@@ -1,4 +1,4 @@
-// The collection of diagnostics and their catalogue; how they look stands in print_diagnostics.cpp.
+// The collection of diagnostics and their catalogue; how they look stands in print.cpp.
 #include "compiler/base/diagnostics/diagnostics.h"
 
 namespace cgraph {
@@ -23,7 +23,7 @@ const CatalogueEntry& Entry(Code code) { return kCatalogue[static_cast<size_t>(c
 
 llvm::StringRef CodeName(Code code) { return Entry(code).name; }
 llvm::StringRef CodeTitle(Code code) { return Entry(code).title; }
-llvm::StringRef CodeExplanation(Code code) { return Entry(code).explanation; }
+const char* WrittenExplanation(Code code) { return Entry(code).explanation; }
 Severity CodeSeverity(Code code) { return Entry(code).severity; }
 
 std::optional<Code> ParseCode(llvm::StringRef text) {

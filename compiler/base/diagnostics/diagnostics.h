@@ -30,7 +30,8 @@ enum class Code {
 
 llvm::StringRef CodeName(Code code);         // "E0101"
 llvm::StringRef CodeTitle(Code code);        // a few words
-llvm::StringRef CodeExplanation(Code code);  // what `cgc explain` prints
+std::string CodeExplanation(Code code);      // what `cgc explain` prints
+const char* WrittenExplanation(Code code);   // with the names of limits where their numbers stand
 Severity CodeSeverity(Code code);
 std::optional<Code> ParseCode(llvm::StringRef text);  // "E0101" or "e0101"
 std::vector<Code> AllCodes();                         // in catalogue order

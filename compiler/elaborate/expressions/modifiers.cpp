@@ -22,7 +22,7 @@ Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& f
   const program::Expr& expr = work.program.exprs[base];
   if (const auto* collective = std::get_if<program::CallCollective>(&expr.node)) {
     return Step(work, expr.range)
-               ? CallCollective(work, *collective, via, {frame, expr.range, expected})
+               ? CallCollective(work, *collective, via.transport, {frame, expr.range, expected})
                : Value();
   }
   return WithVia(Evaluate(work, base, frame, expected), via);

@@ -1,5 +1,6 @@
 #include "compiler/elaborate/ops/call_op.h"
 
+#include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -113,7 +114,7 @@ bool TakeExpectedType(Work& work, const OpCall& call, Frame& op_frame) {
 
 Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
   const program::Op& op = work.program.ops[call.op];
-  if (op.kernel == graph::kSquareRootKernel && call.actuals.size() == 1) {
+  if (op.kernel == kSquareRootKernel && call.actuals.size() == 1) {
     Folded folded = FoldSquareRoot(call.actuals[0].value);
     if (!folded.problem.empty()) Report(work, Code::kE0503, call.range, folded.problem);
     if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
@@ -124,7 +125,7 @@ Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
                        op.name));
     return Value();
   }
-  if (op.kernel == graph::kLoadKernel && !work.in_start) {
+  if (op.kernel == kLoadKernel && !work.in_start) {
     Report(work, Code::kE0518, call.range,
            fmt::format("`{}` reads weights once, before anything runs: only in a state's initial "
                        "value",
@@ -137,7 +138,7 @@ Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
   bool typed =
       BindParameters(work, op.signature.parameters, call.actuals, op_frame, call.range, op.where) &&
       TakeExpectedType(work, call, op_frame) && ApplyWhere(work, call, op_frame) &&
-      (op.kernel != graph::kSameKernel || CheckSame(work, call, op_frame));
+      (op.kernel != kSameKernel || CheckSame(work, call, op_frame));
   return typed ? EmitOp(work, call, op_frame) : Value();
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/elaborate/ops/collectives.h"
 
+#include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -123,7 +124,7 @@ void TakeOperands(Work& work, const Participants& found, graph::Op& op) {
   for (const std::vector<Tensor>& tensors : found.tensors) {
     for (const Tensor& tensor : tensors) {
       const bool there = each || work.builder->value(tensor.value).home == op.device;
-      if (there && collective.via == Transport::kAuto) collective.via = tensor.via;
+      if (there && collective.via == Transport::kAuto) collective.via = tensor.via.transport;
       op.operands.push_back({tensor.value, there ? Journey() : tensor.via, op.range});
       if (!there) CheckTransport(work, op.operands.back(), op.device);
     }
@@ -166,7 +167,7 @@ Value CallCollective(Work& work, const program::CallCollective& e, Transport via
   if (!root) return Value();
   graph::Op op;
   op.name = traits.name;
-  op.kernel = graph::kCollectiveKernel;
+  op.kernel = kCollectiveKernel;
   op.device = found.devices[*root];
   op.effect = traits.from == Traits::kNobody;
   op.range = context.range;

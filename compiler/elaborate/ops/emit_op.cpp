@@ -10,6 +10,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/work.h"
+#include "compiler/graph/overwrite.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -70,21 +71,6 @@ void AddParameters(Work& work, const OpCall& call, Frame& op_frame, graph::Op& o
       });
     }
   }
-}
-
-// Overwriting is for values that this graph made, whose type the result has, and of which the op
-// reads nothing else.
-bool MayOverwrite(const Work& work, const std::vector<graph::Use>& operands, size_t at,
-                  const graph::Type& result) {
-  if (at >= operands.size()) return false;
-  const graph::Value& operand = work.builder->value(operands[at].value);
-  if (operand.storage != graph::Value::kTemporary || operand.base.valid()) return false;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    graph::ValueId root = work.builder->value(operands[i].value).base;
-    if (!root.valid()) root = operands[i].value;
-    if (i != at && root == operands[at].value) return false;
-  }
-  return operand.type == result;
 }
 
 bool ResultTypes(Work& work, program::TypeId type_id, Frame& op_frame,
@@ -170,7 +156,11 @@ Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
   AddParameters(work, call, op_frame, out);
   if (!CheckOperands(work, op.name, out.operands.size(), types.size(), call.range)) return Value();
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
-    return types.empty() || !MayOverwrite(work, out.operands, pair.first, types[0]);
+    const size_t at = pair.first;
+    if (types.empty() || at >= out.operands.size()) return true;
+    graph::Value result;
+    result.type = types[0];
+    return !MayOverwrite(work.builder->graph(), out.operands, at, result);
   });
   out.device = DeviceOfOp(work, out.operands);
   for (const graph::Use& operand : out.operands) CheckTransport(work, operand, out.device);

@@ -1,5 +1,7 @@
 #include "compiler/elaborate/ops/where.h"
 
+#include <algorithm>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/ops/call_op.h"
 #include "compiler/elaborate/report.h"
@@ -136,12 +138,22 @@ bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame) {
 
 bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
   const program::Op& op = work.program.ops[call.op];
-  const int64_t dim = *op_frame.locals[op.signature.parameters[2].local.index]->As<int64_t>();
-  auto dim_of = [&](size_t parameter) {
-    const Value& value = *op_frame.locals[op.signature.parameters[parameter].local.index];
-    return work.builder->type(value.As<Tensor>()->value).dims[dim];
+  auto argument = [&](size_t parameter) -> const Value& {
+    return *op_frame.locals[op.signature.parameters[parameter].local.index];
   };
-  const graph::Dim x = dim_of(0), y = dim_of(1);
+  auto dims_of = [&](size_t parameter) -> const std::vector<graph::Dim>& {
+    return work.builder->type(argument(parameter).As<Tensor>()->value).dims;
+  };
+  const int64_t dim = *argument(2).As<int64_t>();
+  const int64_t ranks[] = {static_cast<int64_t>(dims_of(0).size()),
+                           static_cast<int64_t>(dims_of(1).size())};
+  if (dim < 0 || dim >= std::min(ranks[0], ranks[1])) {
+    Report(work, Code::kE0507, call.range,
+           fmt::format("`{}`: two tensors with {} and {} dimensions have no dimension {} both",
+                       op.name, ranks[0], ranks[1], dim));
+    return false;
+  }
+  const graph::Dim x = dims_of(0)[dim], y = dims_of(1)[dim];
   const bool possible =
       (x.symbol.valid() || x.extent <= y.extent) && (y.symbol.valid() || y.extent <= x.extent);
   if (possible || work.trial) return true;
@@ -149,8 +161,8 @@ bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
     return d.symbol.valid() ? fmt::format("at most {}", d.extent) : std::to_string(d.extent);
   };
   Report(work, Code::kE0507, call.range,
-         fmt::format("`same`: dimension {} is {} and {}, which are never equal", dim, text(x),
-                     text(y)));
+         fmt::format("`{}`: dimension {} is {} and {}, which are never equal", op.name, dim,
+                     text(x), text(y)));
   return false;
 }
 

@@ -28,7 +28,7 @@ void EvaluateTransports(Work& work) {
 }
 
 Journey JourneyOf(const Work& work, const program::Route& route) {
-  Journey via(route.transport);
+  Journey via{.transport = route.transport};
   if (route.declared.valid()) via.capacity = work.capacities[route.declared.index];
   via.range = route.range;
   return via;
@@ -37,7 +37,7 @@ Journey JourneyOf(const Work& work, const program::Route& route) {
 void CheckTransport(Work& work, const graph::Use& use, graph::DeviceId to) {
   const graph::Value& value = work.builder->value(use.value);
   if (!value.home.valid()) return;  // a constant is wherever it is used
-  TransportChoice choice = ChooseTransport(work.module, value.home, to, use.via);
+  TransportChoice choice = ChooseTransport(work.module, value.home, to, use.via.transport);
   if (choice.possible) return;
   std::string could = choice.could_serve.empty()
                           ? "nothing else reaches it"
@@ -45,7 +45,8 @@ void CheckTransport(Work& work, const graph::Use& use, graph::DeviceId to) {
   const Range asked = use.via.range.valid() ? use.via.range : use.range;
   Diagnostic& diagnostic =
       Report(work, Code::kE0601, asked,
-             fmt::format("{} cannot carry this from {} to {}: {}; {}", TransportName(use.via).str(),
+             fmt::format("{} cannot carry this from {} to {}: {}; {}",
+                         TransportName(use.via.transport).str(),
                          DeviceName(work.module.devices[value.home]),
                          DeviceName(work.module.devices[to]), choice.reason, could));
   const bool here = asked.source == use.range.source && asked.begin >= use.range.begin &&

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "compiler/base/kernels.h"
 #include "compiler/base/limits.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/insert.h"
@@ -70,7 +71,7 @@ class Broadcaster {
   std::optional<Transport> MessageTo(const Op& op, const Use& use) const {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     if (op.collective || !root.home.valid() || use.via.capacity != 0) return std::nullopt;
-    return MessageOf(module_, root.home, op.device, use.via);
+    return MessageOf(module_, root.home, op.device, use.via.transport);
   }
 
   void FindReaders() {

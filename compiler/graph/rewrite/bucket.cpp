@@ -72,7 +72,7 @@ class Bucketer {
     const ValueId root = RootOf(graph_, use.value);
     const Value& owner = graph_.values[root];
     if (!owner.home.valid() || owner.storage == Value::kState || extents_.count(root) > 0) return;
-    const auto message = MessageOf(module_, owner.home, to, use.via);
+    const auto message = MessageOf(module_, owner.home, to, use.via.transport);
     if (!message) return;
     const Type& type = graph_.values[use.value].type;
     for (const Dim& dim : type.dims) {
@@ -168,8 +168,7 @@ class Bucketer {
 
   void AddBucket(const Message& message, std::vector<Rewritten>& done) {
     const Way& way = message.way;
-    Journey via(way.transport);
-    via.capacity = way.capacity;
+    const Journey via{.transport = way.transport, .capacity = way.capacity};
     graph_.buckets.push_back({way.to, via, message.values});
     done.push_back({.places = message.ranges,
                     .way = fmt::format("{} to {}", DeviceName(module_.devices[way.from]),

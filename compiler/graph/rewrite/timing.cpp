@@ -172,10 +172,10 @@ uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
   const DeviceId from = graph_.values[RootOf(graph_, use.value)].home;
   if (!from.valid() || from == to) return 0;
   const int64_t bytes = graph_.values[use.value].type.bytes();
-  if (const auto message = MessageOf(module_, from, to, use.via)) {
+  if (const auto message = MessageOf(module_, from, to, use.via.transport)) {
     return cost::TransferPicoseconds(LinkOf(module_, costs_, from, to, *message), bytes);
   }
-  const bool copied = use.via == Transport::kHost || IsGpu(from) || IsGpu(to);
+  const bool copied = use.via.transport == Transport::kHost || IsGpu(from) || IsGpu(to);
   if (!copied) return 0;
   const DeviceId lane = IsGpu(from) || !IsGpu(to) ? from : to;
   if (!IsGpu(lane)) return cost::TransferPicoseconds(costs_.topology().host, bytes);

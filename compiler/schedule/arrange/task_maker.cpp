@@ -6,6 +6,7 @@
 
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/memory.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/graph/device_key.h"
+#include "compiler/schedule/memory.h"
 
 namespace cgraph::schedule {
 

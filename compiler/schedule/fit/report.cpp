@@ -7,6 +7,7 @@
 #include "compiler/graph/print.h"
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/fit/limits.h"
+#include "compiler/schedule/memory.h"
 #include "fmt/format.h"
 
 namespace cgraph::schedule {

@@ -16,7 +16,7 @@ void AddAtCaller(Work& work, OpId id) {
   std::vector<ReplicaId> inputs, staged;
   for (const graph::Use& use : op.operands) {
     inputs.push_back(
-        work.values.Reach({.value = use.value, .via = Transport::kAuto}, kCaller, place));
+        work.values.Reach({.value = use.value}, kCaller, place));
   }
   for (ValueId result : op.results) {
     staged.push_back(work.tables.AddReplica(result, Space::kSlot, kCaller));

@@ -47,7 +47,8 @@ void Facts::FindDirectOutputs() {
     const Value& value = graph_.values[id];
     if (value.base.valid() || value.storage != Value::kTemporary) continue;
     if (graph_.ops[value.producer].collective) continue;  // these write slots only
-    const TransportChoice choice = ChooseTransport(module_, value.home, kCaller, port.use.via);
+    const TransportChoice choice =
+        ChooseTransport(module_, value.home, kCaller, port.use.via.transport);
     const bool local = choice.possible && choice.transport == Transport::kLocal;
     if (local && !read_elsewhere[id.index]) direct_[id.index] = true;
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/base/kernels.h"
 #include "compiler/schedule/lower/collectives.h"
 #include "compiler/schedule/lower/work.h"
 #include "compiler/schedule/passes.h"
@@ -52,7 +53,7 @@ void AddOp(Work& work, OpId id) {
   std::vector<ReplicaId> touched = inputs;
   touched.insert(touched.end(), outputs.begin(), outputs.end());
   std::vector<ReplicaId> extents = work.values.Extents(touched, op.device, id.index);
-  const bool load = op.kernel == graph::kLoadKernel;
+  const bool load = op.kernel == kLoadKernel;
   const LaneId lane = work.tables.LaneOf(op.device, LaneKind::kCompute);
   Step& step = work.tables.AddStep(load ? Step::kLoad : Step::kCall, lane, place);
   step.op = id;

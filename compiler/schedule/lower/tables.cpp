@@ -25,9 +25,9 @@ LaneId Tables::CommLaneOf(DeviceId device, DeviceId peer, bool sends) {
 }
 
 ChannelId Tables::ChannelOf(const Journey& via, LaneId from, LaneId to) {
-  const auto [it, is_new] = channels_.try_emplace({via, via.capacity, from, to});
+  const auto [it, is_new] = channels_.try_emplace({via, from, to});
   const uint32_t capacity = std::max(via.capacity, 1u);
-  if (is_new) it->second = schedule_.channels.Add({via, from, to, capacity});
+  if (is_new) it->second = schedule_.channels.Add({via.transport, from, to, capacity});
   return it->second;
 }
 

@@ -36,7 +36,7 @@ class Tables {
   const CommLanes comm_lanes_;
   Schedule& schedule_;
   std::map<std::tuple<graph::DeviceId, LaneKind, graph::DeviceId>, LaneId> lanes_;
-  std::map<std::tuple<Transport, uint32_t, LaneId, LaneId>, ChannelId> channels_;
+  std::map<std::tuple<Journey, LaneId, LaneId>, ChannelId> channels_;
   std::map<std::vector<LaneId>, GroupId> groups_;
 };
 

@@ -15,9 +15,7 @@ Values::Values(const graph::Module& module, const graph::Graph& graph, const Fac
                Tables& tables, Schedule& schedule)
     : module_(module), graph_(graph), facts_(facts), tables_(tables), schedule_(schedule) {
   for (const graph::Bucket& bucket : graph.buckets) {
-    for (ValueId id : bucket.values) {
-      buckets_[{id, bucket.to, bucket.via.transport, bucket.via.capacity}] = &bucket;
-    }
+    for (ValueId id : bucket.values) buckets_[{id, bucket.to, bucket.via}] = &bucket;
   }
 }
 
@@ -72,7 +70,7 @@ ReplicaId Values::Snapshot(ValueId id) {
 ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place place, Space space) {
   const Value& root = graph_.values[facts_.Root(use.value)];
   if (root.storage == Value::kConstant) return AtHome(use.value, device);
-  const TransportChoice choice = ChooseTransport(module_, root.home, device, use.via);
+  const TransportChoice choice = ChooseTransport(module_, root.home, device, use.via.transport);
   CGRAPH_CHECK(choice.possible, "schedule", "an edge that no transport serves: " + choice.reason);
   if (root.home != device) Remember(use, root.home, device, choice);
 
@@ -82,7 +80,7 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
   if (choice.transport == Transport::kLocal) return source;
   Journey via = use.via;
   via.transport = choice.transport;
-  const Errand key(use.value, device, choice.transport, via.capacity);
+  const Errand key(use.value, device, via);
   if (const auto found = remote_.find(key); found != remote_.end()) return found->second;
   place.call = facts_.MadeAt(use.value);
   if (place.order != Step::Place::kExtents) place.order = Step::Place::kValues;
@@ -118,15 +116,15 @@ void Values::SendBucket(const graph::Bucket& bucket, Step::Place place) {
   }
   const std::vector<ReplicaId> targets = Send(sources, from, bucket.to, place, bucket.via);
   for (size_t i = 0; i < targets.size(); ++i) {
-    remote_[{bucket.values[i], bucket.to, bucket.via.transport, bucket.via.capacity}] = targets[i];
+    remote_[{bucket.values[i], bucket.to, bucket.via}] = targets[i];
   }
 }
 
 void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to,
                       const TransportChoice& choice) {
   if (!edges_.insert({use.value, to, use.via}).second) return;
-  schedule_.edges.push_back(
-      {use.value, from, to, use.via, choice.transport, choice.reason, use.relay});
+  const Journey chosen{.transport = choice.transport, .capacity = use.via.capacity};
+  schedule_.edges.push_back({use.value, from, to, chosen, choice.reason, use.relay});
 }
 
 // The device that copies is the one that has memory of its own; between two of them the value is

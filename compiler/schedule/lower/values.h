@@ -57,11 +57,11 @@ class Values {
   std::map<graph::StateId, BufferId> states_;
   std::map<graph::ValueId, ReplicaId> snapshots_;
   // A value, where it is wanted, and which way.
-  using Errand = std::tuple<graph::ValueId, graph::DeviceId, Transport, uint32_t>;
+  using Errand = std::tuple<graph::ValueId, graph::DeviceId, Journey>;
   std::map<Errand, ReplicaId> remote_;
   std::map<Errand, const graph::Bucket*> buckets_;
   std::map<std::pair<graph::SymbolId, graph::DeviceId>, ReplicaId> extents_;
-  std::set<std::tuple<graph::ValueId, graph::DeviceId, Transport>> edges_;
+  std::set<std::tuple<graph::ValueId, graph::DeviceId, Journey>> edges_;
 };
 
 }  // namespace cgraph::schedule

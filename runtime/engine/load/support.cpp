@@ -20,7 +20,7 @@ Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
     }
   }
   for (uint32_t collective = 0; collective < graph.collectives.size(); ++collective) {
-    CGRAPH_RETURN_IF_ERROR(channel::CanMake(plan, graph, collective));
+    CGRAPH_RETURN_IF_ERROR(channel::CanMake(graph, collective));
   }
   for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
     CGRAPH_RETURN_IF_ERROR(channel::CanServe(plan, graph, channel));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/plan/collective.h"
+
 namespace cgraph::plan::prove {
 
 ConstraintGraph::ConstraintGraph(const GraphIndex& index, std::optional<uint32_t> capacity)
@@ -132,8 +134,9 @@ void ConstraintGraph::AddCollectives() {
 void ConstraintGraph::AddCollective(std::span<const CollectivePart> parts) {
   if (parts.size() < 2) return;
   const Collective& collective = *graph_.collectives[graph_.parts[parts[0].part].subject()];
-  const bool from_root = collective.kind == "broadcast" || collective.kind == "scatter";
-  const bool to_root = collective.kind == "reduce" || collective.kind == "gather";
+  const CollectiveKind& kind = *FindCollective(collective.kind);
+  const bool from_root = kind.in == CollectiveKind::kRoot;
+  const bool to_root = kind.out == CollectiveKind::kRoot;
   const bool rooted = from_root || to_root;
   const uint32_t hub = AddNode(kNone);
   for (const CollectivePart& part : parts) {

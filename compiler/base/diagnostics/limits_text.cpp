@@ -1,0 +1,40 @@
+// The limits that explanations name, as people write them.
+#include <string>
+#include <utility>
+
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/base/limits.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace cgraph {
+namespace {
+
+std::string Mebibytes(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+std::string PowerOfTwo(int64_t bytes) {
+  return "2^" + std::to_string(llvm::Log2_64(bytes)) + " bytes";
+}
+
+}  // namespace
+
+std::string CodeExplanation(Code code) {
+  static const std::pair<const char*, std::string> kLimits[] = {
+      {"{kMaxSourceBytes}", Mebibytes(kMaxSourceBytes)},
+      {"{kMaxTokens}", std::to_string(kMaxTokens)},
+      {"{kMaxNesting}", std::to_string(kMaxNesting)},
+      {"{kMaxTreeDepth}", std::to_string(kMaxTreeDepth)},
+      {"{kMaxSyntaxErrors}", std::to_string(kMaxSyntaxErrors)},
+      {"{kMaxRank}", std::to_string(kMaxRank)},
+      {"{kMaxTensorBytes}", PowerOfTwo(kMaxTensorBytes)},
+      {"{kMaxDeviceIndex}", std::to_string(kMaxDeviceIndex)},
+      {"{kMaxDevices}", std::to_string(kMaxDevices)},
+  };
+  std::string text = WrittenExplanation(code);
+  for (const auto& [name, limit] : kLimits) {
+    for (size_t at; (at = text.find(name)) != std::string::npos;) {
+      text.replace(at, std::char_traits<char>::length(name), limit);
+    }
+  }
+  return text;
+}
+
+}  // namespace cgraph

@@ -1,0 +1,23 @@
+// The kernels that mean something to the compiler. It finds an op's operands and attributes by what
+// such a kernel takes, so an op that names one is declared in just that way; `Check` sees to it.
+#ifndef CGRAPH_COMPILER_BASE_KERNELS_H_
+#define CGRAPH_COMPILER_BASE_KERNELS_H_
+
+namespace cgraph {
+
+#define KERNEL(constant, name, declaration) inline constexpr const char* constant = name;
+#include "compiler/base/kernels.def"
+
+struct KnownKernel {
+  const char* name;
+  const char* declaration;
+};
+
+inline constexpr KnownKernel kKnownKernels[] = {
+#define KERNEL(constant, name, declaration) {name, declaration},
+#include "compiler/base/kernels.def"
+};
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_BASE_KERNELS_H_
