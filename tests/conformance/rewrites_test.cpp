@@ -10,6 +10,7 @@ namespace cgraph::tests {
 namespace {
 
 const std::string kFile = CGRAPH_SOURCE_DIR "/tests/conformance/rewrites.cgraph";
+const std::string kRelay = CGRAPH_SOURCE_DIR "/tests/conformance/rewrites_relay.cgraph";
 const std::string kMessages = CGRAPH_SOURCE_DIR "/tests/conformance/rewrites_messages.cgraph";
 
 std::vector<std::string> Collectives(const plan::Graph& graph) {
@@ -159,6 +160,27 @@ TEST_CASE("what is small is so by the machine's links") {
   CHECK(TravelOf(*CompileFile(kMessages, options)->graphs[0]) == apart);
   narrow.nccl.bytes_per_us = 10;  // 66: both
   CHECK(TravelOf(*CompileFile(kMessages, options)->graphs[0]).messages == std::vector<int>{2});
+}
+
+TEST_CASE("what goes through a third gpu goes there once, and gives the same bits") {
+  const std::map<std::string, Expected> travels = {
+      {"across", {{{1, 1}}, {{1}}}},
+      {"read_between", {{{1, 1}}, {{1, 1}}}},
+      {"together_between", {{{1, 1, 2}}, {{1, 2}}}},
+      {"with_little_memory", {{{1}}, {{1}}}},
+  };
+  for (const auto& [graph, expected] : travels) {
+    INFO(graph);
+    CompileOptions options;
+    options.graphs = {graph};
+    options.machine = "chain";
+    std::unique_ptr<plan::Plan> rewritten = CompileFile(kRelay, options);
+    CHECK(TravelOf(*rewritten->graphs[0]) == expected.rewritten);
+    options.no_rewrite = {"relay"};
+    std::unique_ptr<plan::Plan> plain = CompileFile(kRelay, options);
+    CHECK(TravelOf(*plain->graphs[0]) == expected.plain);
+    CHECK(Run(std::move(rewritten)) == Run(std::move(plain)));
+  }
 }
 
 TEST_CASE("a profile says what is made slowly") {

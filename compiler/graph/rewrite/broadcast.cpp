@@ -196,7 +196,6 @@ class Broadcaster {
 void RewriteBroadcast(const Module& module, const RewriteOptions& options, Graph& graph,
                       std::vector<Rewritten>& done) {
   if (options.memory_is_limited || !options.one_lane) return;
-  if (graph.rules && !graph.rules->memory.empty()) return;
   Broadcaster(module, options, graph).Run(done);
 }
 

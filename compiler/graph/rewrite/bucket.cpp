@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "compiler/base/limits.h"
+#include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
 #include "fmt/format.h"
@@ -80,7 +81,7 @@ class Bucketer {
     }
     const auto bytes = static_cast<uint64_t>(type.bytes());
     const Way way{owner.home, to, *message, use.via.capacity};
-    if (bytes > BytesPerLatency(LinkOf(way))) return;
+    if (bytes > BytesPerLatency(LinkOf(way)) || !Reaches(way)) return;
     const auto [it, is_new] = found_.try_emplace({use.value, way}, edges_.size());
     if (is_new) {
       edges_.push_back({use.value, way, MakerOf(graph_, root), reader, use.range, bytes});
@@ -91,6 +92,11 @@ class Bucketer {
 
   cost::LinkRates LinkOf(const Way& way) const {
     return graph::LinkOf(module_, costs_, way.from, way.to, way.transport);
+  }
+  // What has no straight way may still go through a third device.
+  bool Reaches(const Way& way) const {
+    return costs_.Reaches(DeviceKeyOf(module_.devices[way.from]),
+                          DeviceKeyOf(module_.devices[way.to]));
   }
   uint64_t Latency(const Way& way) const { return LinkOf(way).latency_ps; }
   uint64_t Time(const Way& way, uint64_t bytes) const {
@@ -189,9 +195,7 @@ class Bucketer {
 
 void RewriteBucket(const Module& module, const RewriteOptions& options, Graph& graph,
                    std::vector<Rewritten>& done) {
-  if (!options.memory_is_limited && (!graph.rules || graph.rules->memory.empty())) {
-    Bucketer(module, options, graph).Run(done);
-  }
+  if (!options.memory_is_limited) Bucketer(module, options, graph).Run(done);
 }
 
 }  // namespace cgraph::graph

@@ -23,9 +23,11 @@ std::vector<Rewritten> Rewrite(graph::Module& module, const RewriteOptions& opti
   std::vector<Rewritten> done;
   if (is_off("all")) return done;
   for (graph::Graph& graph : module.graphs) {
+    RewriteOptions here = options;
+    here.memory_is_limited |= graph.rules && !graph.rules->memory.empty();
     for (const RewriteInfo& info : Rewrites()) {
       const size_t before = done.size();
-      if (!is_off(info.name)) info.run(module, options, graph, done);
+      if (!is_off(info.name)) info.run(module, here, graph, done);
       for (size_t i = before; i < done.size(); ++i) {
         done[i].rewrite = info.name;
         done[i].graph = graph.name;

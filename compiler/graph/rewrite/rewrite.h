@@ -23,7 +23,8 @@ struct RewriteOptions {
   const Profile* profile = nullptr;          // times of calls; null: estimates
   // What a device exchanges with others goes through one lane, so one after another.
   bool one_lane = true;
-  // A device's memory has a limit: nothing is done that needs more of it at once.
+  // A device's memory has a limit, by a flag or a rule: nothing is done that needs more of it at
+  // once.
   bool memory_is_limited = false;
 };
 

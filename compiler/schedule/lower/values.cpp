@@ -97,11 +97,20 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
   return target;
 }
 
-// Straight, or by way of another gpu, whose communication takes it in and passes it on.
+// Straight, or by way of another gpu, whose communication takes it in and passes it on. What that
+// gpu reads itself it has once, unless that travels with others, perhaps later.
 ReplicaId Values::SendBy(DeviceId relay, ReplicaId source, DeviceId from, DeviceId to,
                          Step::Place place, const Journey& via) {
   if (!relay.valid()) return Send({source}, from, to, place, via)[0];
-  const ReplicaId between = Send({source}, from, relay, place, via)[0];
+  const Errand errand(schedule_.replicas[source].value, relay, via.transport, via.capacity);
+  ReplicaId between;
+  if (const auto found = remote_.find(errand);
+      found != remote_.end() && buckets_.count(errand) == 0) {
+    between = found->second;
+  } else {
+    between = Send({source}, from, relay, place, via)[0];
+    if (buckets_.count(errand) == 0) remote_[errand] = between;
+  }
   ++place.hop;
   return Send({between}, relay, to, place, via)[0];
 }
