@@ -82,7 +82,7 @@ RewriteOptions RewriteOptionsOf(const CompileOptions& options, const cost::Topol
   return {.off = options.no_rewrite,
           .topology = topology,
           .profile = options.profile ? &*options.profile : nullptr,
-          .one_lane = options.lanes == CommLanes::kOne,
+          .one_lane = options.lanes.value_or(CommLanes::kOne) == CommLanes::kOne,
           .memory_is_limited = options.memory.has_value()};
 }
 

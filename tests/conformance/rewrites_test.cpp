@@ -166,7 +166,7 @@ TEST_CASE("what goes through a third gpu goes there once, and gives the same bit
   const std::map<std::string, Expected> travels = {
       {"across", {{{1, 1}}, {{1}}}},
       {"read_between", {{{1, 1}}, {{1, 1}}}},
-      {"together_between", {{{1, 1, 2}}, {{1, 2}}}},
+      {"together_between", {{{1, 2, 1}}, {{1, 2}}}},
       {"with_little_memory", {{{1}}, {{1}}}},
   };
   for (const auto& [graph, expected] : travels) {
