@@ -22,11 +22,29 @@ Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal) {
   return goal == Goal::kMakespan ? Cost{makespan, span} : Cost{span, makespan};
 }
 
+namespace {
+
+void SearchAll(const Tasks& tasks, Goal goal, uint32_t effort, Found& best) {
+  Budget budget(effort);
+  SearchRules(tasks, goal, budget, best);
+  SearchOrders(tasks, goal, budget, best);
+}
+
+}  // namespace
+
 Timetable Search(const Tasks& tasks, const SearchOptions& options) {
-  Budget budget(options.effort);
   Found best;
-  SearchRules(tasks, options.goal, budget, best);
-  SearchOrders(tasks, options.goal, budget, best);
+  if (tasks.fallback.empty()) {
+    SearchAll(tasks, options.goal, options.effort, best);
+    return std::move(best.table);
+  }
+  // To keep a completion in mind takes several times as long as to place a task. So walks first go
+  // on without, and are given up when they get stuck; then fewer are done with care.
+  Tasks careless = tasks;
+  careless.fallback.clear();
+  SearchAll(careless, options.goal, options.effort, best);
+  constexpr uint32_t kTimesAsLong = 8;
+  SearchAll(tasks, options.goal, std::max(1u, options.effort / kTimesAsLong), best);
   return std::move(best.table);
 }
 

@@ -19,6 +19,10 @@ namespace {
 constexpr uint32_t kMostKinds = 4;     // 24 orders of preference
 constexpr int64_t kUnbounded = 1 << 30;
 
+// Calls of which kinds come in the order of their remaining paths, the short ones first: with
+// several stages on a device, those that are nearer to the end.
+enum class Deep : uint8_t { kNone, kFirstKind, kAll };
+
 // One member of the family. Slopes are in hundredths of a call per lane.
 struct Knobs {
   uint32_t preference = 0;       // which permutation of the kinds
@@ -26,7 +30,7 @@ struct Knobs {
   bool flat = false;             // the same on all lanes
   uint32_t against = 1;          // into the kinds
   int64_t behind_slope = 0;      // the last but one minus the last
-  bool deep = false;             // short remaining paths first
+  Deep deep = Deep::kNone;
   friend bool operator==(const Knobs&, const Knobs&) = default;
 };
 
@@ -108,7 +112,9 @@ class RuleSearch {
         if (queue.kinds[0] == kinds_[preferred[i]]) rank = i + 1;
       }
       classes.push_back(rank);
-      if (knobs.deep) keys[task] = {static_cast<int64_t>(paths_[task])};
+      const bool first = !queue.kinds.empty() && !kinds_.empty() && queue.kinds[0] == kinds_[0];
+      const bool deep = knobs.deep == Deep::kAll || (knobs.deep == Deep::kFirstKind && first);
+      if (deep) keys[task] = {static_cast<int64_t>(paths_[task])};
     }
     return RankTasks(tasks_, classes, keys);
   }
@@ -160,7 +166,7 @@ class RuleSearch {
 
   std::vector<Trial> TryRoughly() {
     std::vector<Trial> trials;
-    for (const bool deep : {false, true}) {
+    for (const Deep deep : {Deep::kNone, Deep::kFirstKind, Deep::kAll}) {
       for (uint32_t preference = 0; preference < permutations_.size(); ++preference) {
         for (const int64_t ahead : {kUnbounded, int64_t{100}, int64_t{200}}) {
           for (const int64_t behind : {int64_t{0}, int64_t{150}, kUnbounded}) {
@@ -172,6 +178,16 @@ class RuleSearch {
                                   .behind_slope = behind,
                                   .deep = deep}));
           }
+        }
+        // What a forward keeps until the last of its backwards, alike on all devices: the way to
+        // live within a memory that holds no more.
+        for (const int64_t ahead : {50, 100, 200}) {
+          if (budget_.over() || kinds_.size() < 2) continue;
+          trials.push_back(Try({.preference = preference,
+                                .ahead_slope = ahead,
+                                .flat = true,
+                                .against = static_cast<uint32_t>(kinds_.size()) - 1,
+                                .deep = deep}));
         }
       }
     }

@@ -102,7 +102,7 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
 ReplicaId Values::SendBy(DeviceId relay, ReplicaId source, DeviceId from, DeviceId to,
                          Step::Place place, const Journey& via) {
   if (!relay.valid()) return Send({source}, from, to, place, via)[0];
-  const Errand errand(schedule_.replicas[source].value, relay, via.transport, via.capacity);
+  const Errand errand(schedule_.replicas[source].value, relay, via);
   ReplicaId between;
   if (const auto found = remote_.find(errand);
       found != remote_.end() && buckets_.count(errand) == 0) {
