@@ -53,12 +53,14 @@ class HalfProduct {
   void operator()(const Shape& shape, const T* a, const T* b, T* c) {
     const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
     const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
+    // What is used but a few times should not leave the first cache in between.
+    const int64_t depth = shape.m < kFewRows ? kShallow : kEdge;
     for (int64_t i = 0; i < shape.m; i += kEdge) {
       for (int64_t j = 0; j < shape.n; j += kEdge) {
         Shape block = shape;
         block.m = std::min(kEdge, shape.m - i), block.n = std::min(kEdge, shape.n - j);
-        for (int64_t l = 0; l < shape.k; l += kEdge) {
-          block.k = std::min(kEdge, shape.k - l);
+        for (int64_t l = 0; l < shape.k; l += depth) {
+          block.k = std::min(depth, shape.k - l);
           Widen(a, a_width, shape.transpose_a ? Box{l, i, block.k, block.m}
                                               : Box{i, l, block.m, block.k}, a_.data());
           Widen(b, b_width, shape.transpose_b ? Box{j, l, block.n, block.k}
@@ -73,7 +75,7 @@ class HalfProduct {
   }
 
  private:
-  static constexpr int64_t kEdge = 512;
+  static constexpr int64_t kEdge = 512, kFewRows = 4, kShallow = 32;
   struct Box { int64_t row, column, rows, columns; };
 
   void Widen(const T* matrix, int64_t width, const Box& box, float* to) const {

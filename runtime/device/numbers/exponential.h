@@ -33,9 +33,10 @@ struct Exponential<double> {
                                   0.166666666666667,      0.5000000000000012};
 };
 
-// exp(x + low); `low` is a number less than a unit in the last place of x, or nothing. 1 ulp.
+// exp(x + low) of numbers x not far outside kLeast <= x <= kMost; `low` is a number less than a unit
+// in the last place of x, or nothing.
 template <typename T, typename... Low>
-CGRAPH_INLINE T ExpOf(T x, Low... low) {
+CGRAPH_INLINE T ExpWithin(T x, Low... low) {
   using Format = BinaryFormat<T>;
   using Constants = Exponential<T>;
   // The low bits of `shifted` are n + 2 bias.
@@ -48,7 +49,14 @@ CGRAPH_INLINE T ExpOf(T x, Low... low) {
   const auto bits = BitsOf(shifted);
   const T down = FromBits<T>((bits << (Format::kMantissaBits - 1)) & Format::kExponentAndSign);
   const T up = FromBits<T>(((bits + 1) << (Format::kMantissaBits - 1)) & Format::kExponentAndSign);
-  const T y = p * down * up;
+  return p * down * up;
+}
+
+// 1 ulp.
+template <typename T>
+CGRAPH_INLINE T ExpOf(T x) {
+  using Constants = Exponential<T>;
+  const T y = ExpWithin(x);
   const T bounded = x > Constants::kMost ? std::numeric_limits<T>::infinity() : y;
   return x < Constants::kLeast ? T(0) : bounded;
 }

@@ -1,11 +1,11 @@
 // erf, and the distribution function and the density of the standard normal distribution, in f32
 // and f64.
 //
-// The lower tail has no cancellation: (1 + 2a) exp(a^2) erfc(a), a function between 1 and 1.3, is a
-// polynomial in (a - K) / (a + K) (Shepherd and Laframboise, "Chebyshev approximation of
-// (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", Mathematics of Computation 36, 1981). The
-// coefficients of f32 are Juffa's (2016); those of f64, of the tail and of erf, were found by
-// Remez's algorithm, to 2^-56.
+// The lower tail has no cancellation: it is the bell exp(-z^2 / 2) times exp(z^2 / 2) times the
+// distribution function of -z, which falls slowly from 1/2 and is nearly a rational function with
+// positive coefficients, whose parts are as exact as their terms. Those were found by weighted least
+// squares (Lawson's iteration), relative errors 2^-27 and 2^-54; of erf by Remez's algorithm,
+// to 2^-56.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 
@@ -17,46 +17,37 @@ template <typename T>
 struct NormalTail;
 template <>
 struct NormalTail<float> {
-  static constexpr float kCenter = 2, kFar = 30;
-  static constexpr float kBellIsZero = 208;  // at this square
-  static constexpr float kP[] = {5.92470169e-5f,  1.61224554e-4f,  -3.46481771e-4f,
-                                 -1.39681227e-3f, 1.20588380e-3f,  8.69014394e-3f,
-                                 -8.01387429e-3f, -5.42122945e-2f, 1.64048523e-1f,
-                                 -1.66031078e-1f, -9.27637145e-2f, 2.76978403e-1f};
+  static constexpr float kFar = 14.5f;  // from here on, bell times tail is 0
+  static constexpr float kP[] = {4.1240313e-3f, 4.0685231e-2f, 0.18338927f, 0.43850274f, 0.5f};
+  static constexpr float kQ[] = {1.03372955e-2f, 0.10198913f, 0.46987754f,
+                                 1.203143f,      1.674890458f, 1};
 };
 template <>
 struct NormalTail<double> {
-  static constexpr double kCenter = 4, kFar = 28;
-  static constexpr double kBellIsZero = 1492;
+  static constexpr double kFar = 39;
   static constexpr double kP[] = {
-      -1.7176194933564778e-09, -1.3386263773469488e-08, -7.778921184146107e-09,
-      1.145613140109557e-07,   6.238915280996884e-08,   -8.34240409532116e-07,
-      3.0195637239169965e-07,  5.717295250773151e-06,   -1.122528304667576e-05,
-      -2.4402941507974165e-05, 0.00015062247158433698,  -0.00019925556126392955,
-      -0.0007577734048666354,  0.00503196976356954,     -0.016197734048423645,
-      0.037167515561852396,    -0.06633036581256395,    0.09373283499682385,
-      -0.10103906603630115,    0.0680970542547366,      0.015379652102619764,
-      -0.1396211168405629,     0.2329951186255525};
+      1.3870488964435756913e-06, 3.7284543932142267376e-05, 0.00049075238706442894136,
+      0.0040916305202896323486,  0.023633326463012941566,   0.097734986121413605961,
+      0.28941189749827551685,    0.59415701344095597051,    0.77495016558051901858,
+      0.49999999999999997531};
+  static constexpr double kQ[] = {
+      3.4768159821314251617e-06, 9.3458492024909461932e-05, 0.0012336106254385358697,
+      0.010349655232401953621,   0.060463144936469488496,   0.25505454773146899283,
+      0.78226275338022376629,    1.7147342878017136162,     2.5615753442664445555,
+      2.3477848919638935054,     1};
 };
 
-// exp(a * a) erfc(a) of a >= 0, with one division.
+// exp(z * z / 2) times the distribution function of -z, of 0 <= z <= kFar.
 template <typename T>
-CGRAPH_INLINE T ScaledErfc(T a) {
-  using Tail = NormalTail<T>;
-  const T near = AtMost(a, Tail::kFar);
-  const T above = near + Tail::kCenter, twice = Fma(T(2), near, T(1));
-  const T inverse = T(1) / (above * twice);
-  const T from_center = near - Tail::kCenter, one_above = twice * inverse;
-  const T nearly = from_center * one_above;
-  const T q = Fma(Fma(-nearly, above, from_center), one_above, nearly);
-  return (T(1) + Polynomial(Tail::kP, q)) * (above * inverse);
+CGRAPH_INLINE T ScaledTail(T z) {
+  return Polynomial(NormalTail<T>::kP, z) / Polynomial(NormalTail<T>::kQ, z);
 }
 
-// exp(-scale * z * z), where z * z is not rounded.
+// exp(-scale * z * z), where z * z is not rounded, if that is no less than at kFar with 1/2.
 template <typename T>
 CGRAPH_INLINE T Bell(T z, T scale) {
   const T square = z * z, rest = Fma(z, z, -square);
-  return ExpOf(-scale * square, square < NormalTail<T>::kBellIsZero ? -scale * rest : T(0));
+  return ExpWithin(-scale * square, -scale * rest);
 }
 
 // The distribution function (5 ulp, also in the lower tail as long as it is a normal number) and
@@ -65,9 +56,9 @@ template <typename T>
 struct Normal { T cdf, density; };
 template <typename T>
 CGRAPH_INLINE Normal<T> NormalOf(T z) {
-  const T x = z * T(0.70710678118654752440), bell = Bell(z, T(0.5));
-  const T tail = T(0.5) * bell * ScaledErfc(std::fabs(x));
-  return {x < 0 ? tail : T(1) - tail, T(0.39894228040143267794) * bell};
+  const T a = AtMost(std::fabs(z), NormalTail<T>::kFar), bell = Bell(a, T(0.5));
+  const T tail = bell * ScaledTail(a);
+  return {z < 0 ? tail : T(1) - tail, T(0.39894228040143267794) * bell};
 }
 
 // 1.1 ulp.
@@ -85,7 +76,9 @@ CGRAPH_INLINE float ErfOf(float x) {
 }
 CGRAPH_INLINE double ErfOf(double x) {
   const double t = std::fabs(x);
-  const double outer = CopySign(1.0 - Bell(t, 1.0) * ScaledErfc(t), x);
+  const double a = AtMost(t, 7.0);  // where erf is 1 in f64
+  const double outer =
+      CopySign(1.0 - 2 * Bell(a, 1.0) * ScaledTail(a * 1.4142135623730951), x);
   constexpr double kP[] = {-7.77947147084308e-10, 1.3710981784571833e-08, -1.6206314020901686e-07,
                            1.6447131596542416e-06, -1.4924712303200864e-05, 0.0001205529357691112,
                            -0.0008548325929312908, 0.005223977606118397, -0.02686617064311145,

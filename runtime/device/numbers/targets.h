@@ -8,6 +8,12 @@ namespace cgraph::device {
 
 #define CGRAPH_INLINE [[gnu::always_inline]] inline
 
+#define CGRAPH_AVX2 [[gnu::target("avx2,fma,f16c")]]
+#define CGRAPH_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]]
+
+// A loop over the lanes of a vector, which must not be unrolled before it is vectorised.
+#define CGRAPH_FOR_LANES(j, lanes) _Pragma("GCC unroll 1") for (int j = 0; j < (lanes); ++j)
+
 // Of `Loop::Run`, a static function that must be [[gnu::always_inline]], with all that it calls.
 template <typename Loop, typename = decltype(&Loop::Run)>
 struct Versions;
@@ -15,18 +21,27 @@ template <typename Loop, typename Returned, typename... Args>
 struct Versions<Loop, Returned (*)(Args...)> {
   static Returned Baseline(Args... args) { return Loop::Run(args...); }
 #if defined(__x86_64__)
-  [[gnu::target("avx2,fma")]] static Returned Avx2(Args... args) { return Loop::Run(args...); }
-  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma")]] static Returned Avx512(Args... args) {
-    return Loop::Run(args...);
-  }
+  CGRAPH_AVX2 static Returned Avx2(Args... args) { return Loop::Run(args...); }
+  CGRAPH_AVX512 static Returned Avx512(Args... args) { return Loop::Run(args...); }
 #endif
 };
+
+#if defined(__x86_64__)
+inline bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+inline bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
 
 // For loops that move more than they compute.
 template <typename Loop>
 auto BestOf() -> decltype(&Loop::Run) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Versions<Loop>::Avx2;
+  if (HasAvx2()) return Versions<Loop>::Avx2;
 #endif
   return Versions<Loop>::Baseline;
 }
@@ -35,11 +50,7 @@ auto BestOf() -> decltype(&Loop::Run) {
 template <typename Loop>
 auto WidestOf() -> decltype(&Loop::Run) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("fma")) {
-    return Versions<Loop>::Avx512;
-  }
+  if (HasAvx512()) return Versions<Loop>::Avx512;
 #endif
   return BestOf<Loop>();
 }

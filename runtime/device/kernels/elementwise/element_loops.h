@@ -3,6 +3,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENT_LOOPS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENT_LOOPS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -21,12 +22,23 @@ struct ElementOp {
   int operands = 0;
   bool gives_bool = false;   // else the dtype of its operands
   bool takes_bool = false;   // the first operand is bool, the others have the result's dtype
+  bool widens = false;       // its loops take and give f32 for f16 and bf16 (HalfLoops)
   ElementLoop all = nullptr;                        // every operand moves along
   ElementLoop only_a = nullptr, only_b = nullptr;   // of two operands, this one moves; may be null
+
+  // The loop over `count` elements as they lie in memory, where these operands move along; null
+  // when they must be brought into tiles.
+  ElementLoop LoopFor(const bool* moves, int64_t count) const {
+    if (widens) return nullptr;
+    if (count == 1 || std::all_of(moves, moves + operands, [](bool m) { return m; })) return all;
+    if (operands == 2 && moves[0]) return only_a;
+    if (operands == 2 && moves[1]) return only_b;
+    return nullptr;
+  }
 };
 
-// Nothing when there is no such operation, or not for the dtype. f16 and bf16 have no loops of
-// their own: they are widened to f32, tile by tile (HalfLoops).
+// Nothing when there is no such operation, or not for the dtype. Of f16 and bf16 it is computed in
+// f32 and rounded, in loops of their own or, where the processor has none, tile by tile.
 std::optional<ElementOp> FindElementOp(std::string_view name, plan::DType dtype);
 
 // Between f16 or bf16 and f32.

@@ -3,7 +3,7 @@
 // Operands of equal size and single elements take one loop; other broadcasts merge adjacent
 // dimensions that the operands walk alike, and run the loop once per remaining row. What has no
 // loop of its own goes through tiles in the first-level cache: f16 and bf16 are widened to f32
-// there, and an operand that stands still is spread.
+// there where the processor has no loops for them, and an operand that stands still is spread.
 //
 // A result may be the memory of an operand of its type: element i is read before it is written.
 #include <algorithm>
@@ -22,6 +22,9 @@ void Spread(const void* element, int64_t bytes, void* to, int64_t count) {
     case 1:
       std::fill_n(static_cast<uint8_t*>(to), count, *static_cast<const uint8_t*>(element));
       break;
+    case 2:
+      std::fill_n(static_cast<uint16_t*>(to), count, *static_cast<const uint16_t*>(element));
+      break;
     case 4:
       std::fill_n(static_cast<uint32_t*>(to), count, *static_cast<const uint32_t*>(element));
       break;
@@ -35,13 +38,12 @@ class ElementwiseKernel final : public Kernel {
     for (int o = 0; o < op.operands; ++o) {
       const DType dtype = request.inputs[o].dtype;
       bytes_[o] = plan::DTypeBytes(dtype);
-      tile_bytes_[o] = plan::DTypeBytes(ComputeDType(dtype));
-      if (IsHalf(dtype)) widen_[o] = HalfLoopsOf(dtype).widen;
-      tiled_ |= IsHalf(dtype);
+      tile_bytes_[o] = op.widens ? plan::DTypeBytes(ComputeDType(dtype)) : bytes_[o];
+      if (op.widens) widen_[o] = HalfLoopsOf(dtype).widen;
     }
     const DType result = request.outputs[0].dtype;
     out_bytes_ = plan::DTypeBytes(result);
-    if (IsHalf(result)) narrow_ = HalfLoopsOf(result).narrow;
+    if (op.widens && IsHalf(result)) narrow_ = HalfLoopsOf(result).narrow;
   }
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
@@ -75,20 +77,11 @@ class ElementwiseKernel final : public Kernel {
   void RunRow(const char* const* in, const bool* moves, char* out, int64_t count) const {
     const void* at[kMostOperands];
     std::copy(in, in + op_.operands, at);
-    if (ElementLoop loop = tiled_ ? nullptr : LoopFor(moves, count)) {
+    if (ElementLoop loop = op_.LoopFor(moves, count)) {
       loop(at, out, count);
     } else {
       RunTiles(in, moves, out, count);
     }
-  }
-  // Nothing when the operands must be brought into tiles.
-  ElementLoop LoopFor(const bool* moves, int64_t count) const {
-    if (count == 1 || std::all_of(moves, moves + op_.operands, [](bool m) { return m; })) {
-      return op_.all;
-    }
-    if (op_.operands == 2 && moves[0]) return op_.only_a;
-    if (op_.operands == 2 && moves[1]) return op_.only_b;
-    return nullptr;
   }
   void RunTiles(const char* const* in, const bool* moves, char* out, int64_t count) const {
     alignas(64) uint64_t tiles[kMostOperands][kTile];
@@ -118,7 +111,6 @@ class ElementwiseKernel final : public Kernel {
   }
 
   ElementOp op_;
-  bool tiled_ = false;
   int64_t bytes_[kMostOperands] = {}, tile_bytes_[kMostOperands] = {}, out_bytes_ = 0;
   void (*widen_[kMostOperands])(const void*, void*, int64_t) = {};
   void (*narrow_)(const void*, void*, int64_t) = nullptr;

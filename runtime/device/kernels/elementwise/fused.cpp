@@ -1,10 +1,12 @@
 // A fused kernel: a chain of elementwise primitives over one pass of memory.
 //
 // The result is made tile by tile, each small enough that what one primitive makes is still in the
-// first-level cache when the next one reads it. Each primitive is run by the kernel that it has
-// when it stands alone, so a fused chain gives the same bits as the chain itself.
+// first-level cache when the next one reads it. Each primitive is run by the loop, or the kernel,
+// that it has when it stands alone, so a fused chain gives the same bits as the chain itself.
 //
 // The result may be the memory of an operand of its type: a tile is read before it is written.
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"
@@ -26,6 +28,8 @@ struct Place {
 
 struct Step {
   std::unique_ptr<Kernel> kernel;
+  std::optional<ElementOp> op;  // what the kernel computes, if it is of the table of loops
+  ElementLoop loop = nullptr;   // over the tiles of a row; null where the kernel must run
   std::vector<Place> inputs;
   Place output;
   std::vector<Tensor> tiles;  // of the inputs, then of the output, while it runs
@@ -85,14 +89,22 @@ class FusedKernel final : public Kernel {
       if (length - first < tile_) Shorten(length - first);
       for (size_t i = 0; i < steps_.size(); ++i) {
         if (length >= kFarElements) FetchAhead(i);
-        const Step& step = steps_[i];
-        const std::span<const Tensor> tiles = step.tiles;
-        if (!step.kernel->Run(tiles.first(step.inputs.size()), tiles.last(1), nullptr, error)) {
-          return false;
-        }
+        if (!RunStep(steps_[i], error)) return false;
       }
       for (const Moving& m : moving_) m.tile->data = m.tile->as<char>() + m.bytes;
     }
+    return true;
+  }
+
+  static bool RunStep(const Step& step, std::string& error) {
+    const std::span<const Tensor> tiles = step.tiles;
+    const size_t inputs = step.inputs.size();
+    if (step.loop == nullptr) {
+      return step.kernel->Run(tiles.first(inputs), tiles.last(1), nullptr, error);
+    }
+    const void* in[kMostOperands];
+    for (size_t i = 0; i < inputs; ++i) in[i] = tiles[i].data;
+    step.loop(in, tiles[inputs].data, tiles[inputs].dims[0]);
     return true;
   }
 
@@ -102,9 +114,11 @@ class FusedKernel final : public Kernel {
     moving_.clear();
     const int64_t count = std::min(tile_, walk.extents[0]);
     for (Step& step : steps_) {
+      bool moves[kMostOperands + 1];
       for (size_t i = 0; i < step.tiles.size(); ++i) {
         const Place& place = i < step.inputs.size() ? step.inputs[i] : step.output;
         Tensor& tile = step.tiles[i];
+        moves[i] = true;
         if (place.kind == Place::kTemporary) {
           tile = Tile(temporaries[place.index], temporaries_[place.index], count);
         } else if (place.kind == Place::kOutput) {
@@ -113,10 +127,12 @@ class FusedKernel final : public Kernel {
         } else {
           const int64_t stride = walk.strides[place.index][0];
           const bool stands = stride == 0 && step.inputs.size() > 1;
+          moves[i] = !stands;
           tile = Tile(in[place.index], in_dtypes_[place.index], stands ? 1 : count);
           Move(tile, tile_ * stride * in_bytes_[place.index]);
         }
       }
+      if (step.op) step.loop = step.op->LoopFor(moves, count);
     }
   }
 
@@ -230,6 +246,7 @@ class Maker {
     KernelResult kernel = MakePrimitive(primitive, inputs, {&output, 1});
     CGRAPH_RETURN_IF_ERROR(kernel.status());
     step.kernel = std::move(*kernel);
+    step.op = FindElementOp(primitive.op, inputs.back().dtype);
     return step;
   }
 

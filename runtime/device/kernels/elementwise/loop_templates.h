@@ -1,11 +1,13 @@
 // From an operation on elements (elementwise_ops.h) to loops of it.
 //
-// What is memory bound is compiled up to AVX2; functions of floats up to AVX-512.
+// Loops of integers are compiled up to AVX2, of floats, which chains run in the first-level cache, up
+// to AVX-512.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 
 #include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/kernels/elementwise/half_loops.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
 
@@ -57,17 +59,39 @@ inline constexpr bool kComputes = dtypes == DTypes::kFloat  ? std::is_floating_p
                                   : dtypes == DTypes::kBool ? std::is_same_v<T, uint8_t>
                                                             : true;
 
+template <typename T, typename Loop>
+ElementLoop LoopOf() {
+  if constexpr (std::is_floating_point_v<T>) return WidestOf<Loop>();
+  else return BestOf<Loop>();
+}
+
+// Calls `use` with a value of F16 or BF16 where the dtype is one of them.
+template <typename Use>
+void WithHalf(DType dtype, Use&& use) {
+  if (dtype == DType::f16) use(F16{});
+  if (dtype == DType::bf16) use(BF16{});
+}
+
 template <typename Operation, DTypes dtypes, bool compares>
 std::optional<ElementOp> BinaryOp(DType dtype) {
   if (!Contains(dtypes, dtype)) return std::nullopt;
   ElementOp op{.operands = 2, .gives_bool = compares};
+  WithHalf(dtype, [&](auto half) {
+    using Half = decltype(half);
+    using Block = BinaryBlock<Operation, std::conditional_t<compares, uint8_t, float>>;
+    op.all = HalfLoopOf<Half, Block>();
+    op.only_a = HalfLoopOf<Half, Block, 2>();
+    op.only_b = HalfLoopOf<Half, Block, 1>();
+  });
+  if (op.all != nullptr) return op;
+  op.widens = IsHalf(dtype);
   WithComputeType(dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (kComputes<dtypes, T>) {
       using Out = std::conditional_t<compares, uint8_t, T>;
-      op.all = BestOf<BinaryLoop<Operation, T, Out, Walking::kBoth>>();
-      op.only_a = BestOf<BinaryLoop<Operation, T, Out, Walking::kOnlyA>>();
-      op.only_b = BestOf<BinaryLoop<Operation, T, Out, Walking::kOnlyB>>();
+      op.all = LoopOf<T, BinaryLoop<Operation, T, Out, Walking::kBoth>>();
+      op.only_a = LoopOf<T, BinaryLoop<Operation, T, Out, Walking::kOnlyA>>();
+      op.only_b = LoopOf<T, BinaryLoop<Operation, T, Out, Walking::kOnlyB>>();
     }
   });
   return op;
@@ -77,21 +101,29 @@ template <typename Operation, DTypes dtypes>
 std::optional<ElementOp> UnaryOp(DType dtype) {
   if (!Contains(dtypes, dtype)) return std::nullopt;
   ElementOp op{.operands = 1};
+  WithHalf(dtype, [&](auto half) {
+    op.all = HalfLoopOf<decltype(half), UnaryBlock<Operation>>();
+  });
+  if (op.all != nullptr) return op;
+  op.widens = IsHalf(dtype);
   WithComputeType(dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (kComputes<dtypes, T>) {
-      using Loop = UnaryLoop<Operation, T>;
-      if constexpr (std::is_floating_point_v<T>) op.all = WidestOf<Loop>();
-      else op.all = BestOf<Loop>();
+      op.all = LoopOf<T, UnaryLoop<Operation, T>>();
     }
   });
   return op;
 }
 
+// Elements are moved as they are, whatever they stand for.
 template <typename Operation, DTypes dtypes>
 std::optional<ElementOp> SelectOp(DType dtype) {
   if (!Contains(dtypes, dtype)) return std::nullopt;
   ElementOp op{.operands = 3, .takes_bool = true};
+  if (IsHalf(dtype)) {
+    op.all = BestOf<SelectLoop<Operation, uint16_t>>();
+    return op;
+  }
   WithComputeType(dtype, [&](auto zero) {
     op.all = BestOf<SelectLoop<Operation, decltype(zero)>>();
   });

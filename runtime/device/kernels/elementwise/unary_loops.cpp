@@ -1,8 +1,4 @@
 // Loops of the operations of one operand and of the conversions of f16 and bf16; the whole table.
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "runtime/device/kernels/elementwise/loop_templates.h"
 
 namespace cgraph::device {
@@ -29,27 +25,33 @@ struct NarrowLoop {
 };
 
 #if defined(__x86_64__)
-// Between f16 and f32 by the processor's own instructions, eight at a time.
-[[gnu::target("avx,f16c")]] void WidenF16(const void* half, void* f32, int64_t count) {
-  const uint16_t* from = static_cast<const uint16_t*>(half);
-  float* to = static_cast<float*>(f32);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
-    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(eight));
+// Between f16 and f32 by the processor's own instructions.
+template <typename Halves>
+struct WidenF16 {
+  CGRAPH_INLINE static void Run(const void* half, void* f32, int64_t count) {
+    constexpr int kLanes = Halves::kLanes;
+    const F16* from = static_cast<const F16*>(half);
+    float* to = static_cast<float*>(f32);
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      Halves::Widen(from + i, *reinterpret_cast<float(*)[1][kLanes]>(to + i));
+    }
+    WidenLoop<F16>::Run(from + i, to + i, count - i);
   }
-  WidenLoop<F16>::Run(from + i, to + i, count - i);
-}
-[[gnu::target("avx,f16c")]] void NarrowF16(const void* f32, void* half, int64_t count) {
-  const float* from = static_cast<const float*>(f32);
-  uint16_t* to = static_cast<uint16_t*>(half);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m128i eight = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), eight);
+};
+template <typename Halves>
+struct NarrowF16 {
+  CGRAPH_INLINE static void Run(const void* f32, void* half, int64_t count) {
+    constexpr int kLanes = Halves::kLanes;
+    const float* from = static_cast<const float*>(f32);
+    F16* to = static_cast<F16*>(half);
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      Halves::Narrow(*reinterpret_cast<const float(*)[1][kLanes]>(from + i), to + i);
+    }
+    NarrowLoop<F16>::Run(from + i, to + i, count - i);
   }
-  NarrowLoop<F16>::Run(from + i, to + i, count - i);
-}
+};
 #endif
 
 }  // namespace
@@ -70,7 +72,12 @@ std::optional<ElementOp> FindElementOp(std::string_view name, DType dtype) {
 
 HalfLoops HalfLoopsOf(DType dtype) {
 #if defined(__x86_64__)
-  if (dtype == DType::f16 && __builtin_cpu_supports("f16c")) return {WidenF16, NarrowF16};
+  if (dtype == DType::f16 && HasAvx512()) {
+    return {Versions<WidenF16<Avx512Halves>>::Avx512, Versions<NarrowF16<Avx512Halves>>::Avx512};
+  }
+  if (dtype == DType::f16 && HasAvx2()) {
+    return {Versions<WidenF16<Avx2Halves>>::Avx2, Versions<NarrowF16<Avx2Halves>>::Avx2};
+  }
 #endif
   if (dtype == DType::f16) return {WidestOf<WidenLoop<F16>>(), WidestOf<NarrowLoop<F16>>()};
   return {WidestOf<WidenLoop<BF16>>(), WidestOf<NarrowLoop<BF16>>()};

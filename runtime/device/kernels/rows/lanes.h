@@ -13,9 +13,6 @@ namespace cgraph::device {
 template <typename C>
 inline constexpr int kLanes = 64 / sizeof(C);
 
-// A loop over the lanes, which must not be unrolled before it is vectorised.
-#define CGRAPH_FOR_LANES(j, lanes) _Pragma("GCC unroll 1") for (int j = 0; j < (lanes); ++j)
-
 template <int lanes, typename C, typename Join>
 CGRAPH_INLINE C Fold(const C* lane, Join join) {
   if constexpr (lanes == 1) {
