@@ -33,7 +33,7 @@ struct Exponential<double> {
                                   0.166666666666667,      0.5000000000000012};
 };
 
-// exp(x + low) of numbers x not far outside kLeast <= x <= kMost; `low` is a number less than a unit
+// exp(x + low) of x not far outside kLeast <= x <= kMost; `low` is a number less than a unit
 // in the last place of x, or nothing.
 template <typename T, typename... Low>
 CGRAPH_INLINE T ExpWithin(T x, Low... low) {

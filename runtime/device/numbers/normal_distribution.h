@@ -3,7 +3,7 @@
 //
 // The lower tail has no cancellation: it is the bell exp(-z^2 / 2) times exp(z^2 / 2) times the
 // distribution function of -z, which falls slowly from 1/2 and is nearly a rational function with
-// positive coefficients, whose parts are as exact as their terms. Those were found by weighted least
+// positive coefficients, whose sums are as exact as their terms. They were found by weighted least
 // squares (Lawson's iteration), relative errors 2^-27 and 2^-54; of erf by Remez's algorithm,
 // to 2^-56.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_

@@ -1,6 +1,6 @@
 // From an operation on elements (elementwise_ops.h) to loops of it.
 //
-// Loops of integers are compiled up to AVX2, of floats, which chains run in the first-level cache, up
+// Loops of integers are compiled up to AVX2; of floats, which chains run in the first cache, up
 // to AVX-512.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
