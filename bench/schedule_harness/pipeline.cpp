@@ -207,8 +207,11 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   figures.seconds = took.count();
   const Simulation simulation = Simulate(*compiled.plan, 0);
   Reading(*compiled.plan, pipeline).Read(simulation, figures);
+  // The last device starts when the first micro-batch has come through one chunk of each other one.
   const auto others = static_cast<uint64_t>(pipeline.stages) - 1;
-  figures.lower_bound = others * (pipeline.forward + pipeline.comm) + pipeline.work();
+  figures.lower_bound =
+      others * (pipeline.forward / static_cast<uint64_t>(pipeline.chunks) + pipeline.comm) +
+      pipeline.work();
   return figures;
 }
 

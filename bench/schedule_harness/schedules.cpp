@@ -24,7 +24,7 @@ constexpr Known kKnown[] = {
     {"zb_v", "zb_v", true, 2, true},
     {"zb_1p", "auto", true, 1, false, 1},
     {"zb_2p", "auto", true, 1, false, 2},
-    {"auto", "auto", true, 1, true, 1},
+    {"auto", "auto", true, 2, true, 1},
 };
 
 }  // namespace

@@ -44,6 +44,8 @@ struct Arranged {
   // By device that has a limit: what the slots need in an order that needs little, 0 for the
   // others. Empty: none was found that the rules let end.
   std::vector<int64_t> needs;
+  // Within limits, after a search: other orders that are about as good, the best first.
+  std::vector<Schedule> others;
 };
 
 // Changes the order where the program leaves a choice, so that the slots' bytes alive at one moment

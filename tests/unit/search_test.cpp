@@ -7,6 +7,7 @@
 #include <random>
 
 #include "compiler/schedule/arrange/fallback.h"
+#include "compiler/schedule/arrange/in_order.h"
 #include "compiler/schedule/arrange/search.h"
 #include "compiler/schedule/arrange/tasks.h"
 
@@ -28,6 +29,7 @@ class TaskBuilder {
   }
   uint32_t Task(uint32_t queue, uint64_t duration, std::vector<uint32_t> after = {}) {
     tasks_.queue.push_back(queue);
+    tasks_.actor.push_back(kNone);
     tasks_.durations.push_back(duration);
     before_.push_back(std::move(after));
     takes_.emplace_back();
@@ -371,7 +373,7 @@ TEST_CASE("random tasks fit into memories exactly when some order does, and neve
     tasks.fallback = fallback.order;
     for (const bool search : {false, true}) {
       const Timetable table =
-          search ? Search(tasks, {.effort = 1}) : ListSchedule(tasks, policy);
+          search ? Search(tasks, {.effort = 1})[0] : ListSchedule(tasks, policy);
       CheckTimetable(tasks, table);
       const std::vector<int64_t> most = MostAlive(tasks, table);
       for (size_t i = 0; i < most.size(); ++i) CHECK(most[i] <= tasks.memories[i]);
@@ -387,7 +389,7 @@ TEST_CASE("the search finds the least makespan of small random graphs") {
   int optimal = 0;
   for (uint32_t seed = 0; seed < kGraphs; ++seed) {
     const Tasks tasks = RandomTasks(seed, 5);
-    const Timetable table = Search(tasks, {.effort = 20});
+    const Timetable table = Search(tasks, {.effort = 20})[0];
     INFO("seed " << seed << ", " << tasks.size() << " tasks");
     CheckTimetable(tasks, table);
     const uint64_t least = LeastMakespan(tasks);
@@ -397,14 +399,53 @@ TEST_CASE("the search finds the least makespan of small random graphs") {
   CHECK(optimal >= kGraphs * 95 / 100);
 }
 
+TEST_CASE("the search finds the least makespan within memories") {
+  constexpr int kGraphs = 200;
+  int possible = 0, optimal = 0;
+  for (uint32_t seed = 1000; seed < 1000 + kGraphs; ++seed) {
+    Tasks tasks = RandomTasksInMemory(seed, 6);
+    uint64_t least = UINT64_MAX;
+    InOrder in_order(tasks);
+    std::vector<uint32_t> order(tasks.size());
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      std::vector<uint32_t> places(tasks.size());
+      for (uint32_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+      bool keeps = true;
+      for (uint32_t task = 0; task < tasks.size(); ++task) {
+        for (uint32_t before : tasks.predecessors[task]) keeps &= places[before] < places[task];
+      }
+      if (!keeps || !in_order.Place(order)) continue;
+      Timetable table{in_order.starts(), order, 0};
+      table.makespan = CostOf(tasks, table.starts, Goal::kMakespan).goal;
+      CheckTimetable(tasks, table);
+      const std::vector<int64_t> most = MostAlive(tasks, table);
+      for (size_t i = 0; i < most.size(); ++i) REQUIRE(most[i] <= tasks.memories[i]);
+      least = std::min(least, table.makespan);
+    } while (std::next_permutation(order.begin(), order.end()));
+    if (least == UINT64_MAX) continue;
+    INFO("seed " << seed);
+    ++possible;
+    tasks.fallback = FindFallback(tasks, ProgramOrder(tasks)).order;
+    REQUIRE(!tasks.fallback.empty());
+    CHECK(ListSchedule(tasks, ProgramOrder(tasks)).makespan >= least);
+    const Timetable table = Search(tasks, {.effort = 20})[0];
+    CheckTimetable(tasks, table);
+    REQUIRE(table.makespan >= least);
+    optimal += table.makespan == least;
+  }
+  CHECK(possible > kGraphs / 3);
+  CHECK(optimal >= possible * 95 / 100);
+}
+
 TEST_CASE("the search keeps everything that a timetable keeps, and gives the same twice") {
   for (uint32_t seed = 100; seed < 120; ++seed) {
     const Tasks tasks = RandomTasks(seed, 20);
-    const Timetable table = Search(tasks, {.effort = 30});
+    const Timetable table = Search(tasks, {.effort = 30})[0];
     INFO("seed " << seed);
     CheckTimetable(tasks, table);
     CHECK(table.makespan <= ListSchedule(tasks, ProgramOrder(tasks)).makespan);
-    CHECK(Search(tasks, {.effort = 30}).order == table.order);
+    CHECK(Search(tasks, {.effort = 30})[0].order == table.order);
   }
 }
 

@@ -46,11 +46,17 @@ Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
     if (fits) list.tasks.fallback = std::move(fallback.order);
   }
   const bool search = graph.rules && graph.rules->automatic;
-  const Timetable table = search ? Search(list.tasks, options.search)
-                                 : ListSchedule(list.tasks, list.policy);
+  std::vector<Timetable> tables;
+  if (search) tables = Search(list.tasks, options.search);
+  if (tables.empty()) tables.push_back(ListSchedule(list.tasks, list.policy));
+  const Timetable& table = tables[0];
   result.makespan = table.makespan;
   result.done = table.order.size() == list.tasks.size();
   if (result.done) {
+    for (size_t i = 1; i < tables.size() && !limits.empty(); ++i) {
+      result.others.push_back(schedule);
+      Reorder(graph, list.members, tables[i], result.others.back());
+    }
     Reorder(graph, list.members, table, schedule);
   } else if (diagnostics != nullptr) {
     CGRAPH_CHECK(graph.rules.has_value(), "schedule", "program order cannot go on");

@@ -22,6 +22,33 @@ Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal) {
   return goal == Goal::kMakespan ? Cost{makespan, span} : Cost{span, makespan};
 }
 
+bool Found::Offer(Timetable table, Cost cost) {
+  constexpr size_t kMost = 8;
+  if (costs_.size() == kMost && !(cost < costs_.back())) return false;
+  const auto same = std::find_if(tables_.begin(), tables_.end(), [&](const Timetable& other) {
+    return other.starts == table.starts;
+  });
+  if (same != tables_.end()) return false;
+  const auto place = std::upper_bound(costs_.begin(), costs_.end(), cost) - costs_.begin();
+  costs_.insert(costs_.begin() + place, cost);
+  tables_.insert(tables_.begin() + place, std::move(table));
+  if (costs_.size() > kMost) {
+    costs_.pop_back();
+    tables_.pop_back();
+  }
+  return place == 0;
+}
+
+std::vector<Timetable> Found::Take() {
+  constexpr uint64_t kHundredths = 1;  // worse
+  while (costs_.size() > 1 &&
+         costs_.back().goal > costs_.front().goal + costs_.front().goal / 100 * kHundredths) {
+    costs_.pop_back();
+    tables_.pop_back();
+  }
+  return std::move(tables_);
+}
+
 namespace {
 
 void SearchAll(const Tasks& tasks, Goal goal, uint32_t effort, Found& best) {
@@ -32,11 +59,11 @@ void SearchAll(const Tasks& tasks, Goal goal, uint32_t effort, Found& best) {
 
 }  // namespace
 
-Timetable Search(const Tasks& tasks, const SearchOptions& options) {
+std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options) {
   Found best;
   if (tasks.fallback.empty()) {
     SearchAll(tasks, options.goal, options.effort, best);
-    return std::move(best.table);
+    return best.Take();
   }
   // To keep a completion in mind takes several times as long as to place a task. So walks first go
   // on without, and are given up when they get stuck; then fewer are done with care.
@@ -45,7 +72,7 @@ Timetable Search(const Tasks& tasks, const SearchOptions& options) {
   SearchAll(careless, options.goal, options.effort, best);
   constexpr uint32_t kTimesAsLong = 8;
   SearchAll(tasks, options.goal, std::max(1u, options.effort / kTimesAsLong), best);
-  return std::move(best.table);
+  return best.Take();
 }
 
 }  // namespace cgraph::schedule

@@ -45,13 +45,26 @@ struct Cost {
 // `starts`: by task.
 Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal);
 
-struct Found {
-  Timetable table;
-  Cost cost;
+// The best timetables so far, all different, the best first.
+class Found {
+ public:
+  // Whether it is now the best.
+  bool Offer(Timetable table, Cost cost);
+
+  bool empty() const { return tables_.empty(); }
+  const Timetable& table() const { return tables_.front(); }
+  Cost cost() const { return costs_.empty() ? Cost{} : costs_.front(); }
+  // Those whose goal is hardly worse than that of the best.
+  std::vector<Timetable> Take();
+
+ private:
+  std::vector<Timetable> tables_;
+  std::vector<Cost> costs_;
 };
 
-// Of no order within the memories: `order` is shorter than the tasks.
-Timetable Search(const Tasks& tasks, const SearchOptions& options);
+// The best timetables found, the best first: several, since which of them fits into a memory is
+// known only when its buffers have places. Empty: nothing was found that keeps the memories.
+std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options);
 
 // The parts. Each is given what was found so far, and makes it better if it can.
 void SearchRules(const Tasks& tasks, Goal goal, Budget& budget, Found& best);

@@ -1,14 +1,14 @@
 // Orders: simulated annealing on the total order itself.
 //
-// An order that keeps the dependencies gives a timetable: task by task, each as early as what it
-// needs and its lanes allow. Some such order gives the best timetable there is, so nothing is
-// excluded here. A move takes one task to another place between its last predecessor and its first
-// successor.
+// An order that keeps the dependencies gives a timetable (in_order.h). Some such order gives the
+// best timetable there is, so nothing is excluded here. A move takes one task to another place
+// between its last predecessor and its first successor.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "compiler/schedule/arrange/counter_random.h"
+#include "compiler/schedule/arrange/in_order.h"
 #include "compiler/schedule/arrange/search.h"
 
 namespace cgraph::schedule {
@@ -19,7 +19,7 @@ constexpr size_t kMostTasks = 20'000;  // of larger graphs too few orders can be
 class OrderSearch {
  public:
   OrderSearch(const Tasks& tasks, Goal goal, Budget& budget, Found& best)
-      : tasks_(tasks), goal_(goal), budget_(budget), best_(best) {}
+      : tasks_(tasks), goal_(goal), budget_(budget), best_(best), in_order_(tasks) {}
 
   void Run() {
     constexpr int kRounds = 8;  // each from the best so far
@@ -30,12 +30,12 @@ class OrderSearch {
 
  private:
   void Anneal(int64_t budget) {
-    order_ = best_.table.order;
+    order_ = best_.table().order;
     places_.resize(order_.size());
     for (uint32_t place = 0; place < order_.size(); ++place) places_[order_[place]] = place;
-    Cost now = best_.cost;
+    Cost now = best_.cost();
     const double all = static_cast<double>(budget);
-    const double heat = static_cast<double>(best_.cost.goal) / 50;
+    const double heat = static_cast<double>(best_.cost().goal) / 50;
     const int64_t before = budget_.left();
     while (before - budget_.left() < budget) {
       const auto task = static_cast<uint32_t>(random_.Below(order_.size()));
@@ -51,9 +51,9 @@ class OrderSearch {
       const auto slack = static_cast<uint64_t>(std::max(
           0.0, -heat * rest * rest *
                    std::log((static_cast<double>(random_.Below(1 << 20)) + 1) / (1 << 20))));
-      if (cost < now || cost.goal <= now.goal + slack) {
+      if (cost < now || (cost.goal != UINT64_MAX && cost.goal <= now.goal + slack)) {
         now = cost;
-        if (cost < best_.cost) Keep(cost);
+        if (cost < best_.cost()) Keep(cost);
       } else {
         Move(to, from);
       }
@@ -80,31 +80,20 @@ class OrderSearch {
     }
   }
 
+  // The greatest when the order cannot go on.
   Cost Evaluate() {
     budget_.Spend(tasks_.size());
-    free_.assign(tasks_.lanes, 0);
-    starts_.resize(tasks_.size());
-    for (uint32_t task : order_) {
-      uint64_t start = 0;
-      const Queue& queue = tasks_.queues[tasks_.queue[task]];
-      for (uint32_t before : tasks_.predecessors[task]) {
-        start = std::max(start, starts_[before] + tasks_.durations[before]);
-      }
-      for (uint32_t lane : queue.lanes) start = std::max(start, free_[lane]);
-      for (uint32_t lane : queue.lanes) free_[lane] = start + tasks_.durations[task];
-      starts_[task] = start;
-    }
-    return CostOf(tasks_, starts_, goal_);
+    return in_order_.Place(order_) ? CostOf(tasks_, in_order_.starts(), goal_) : Cost{};
   }
 
   // What starts first stands first; at one moment as the order has it.
   void Keep(const Cost& cost) {
-    best_.cost = cost;
-    best_.table.makespan = goal_ == Goal::kMakespan ? cost.goal : cost.other;
-    best_.table.starts = starts_;
-    best_.table.order = order_;
-    std::stable_sort(best_.table.order.begin(), best_.table.order.end(),
-                     [&](uint32_t a, uint32_t b) { return starts_[a] < starts_[b]; });
+    Timetable table{in_order_.starts(), order_,
+                    goal_ == Goal::kMakespan ? cost.goal : cost.other};
+    std::stable_sort(table.order.begin(), table.order.end(), [&](uint32_t a, uint32_t b) {
+      return table.starts[a] < table.starts[b];
+    });
+    best_.Offer(std::move(table), cost);
   }
 
   const Tasks& tasks_;
@@ -113,14 +102,13 @@ class OrderSearch {
   Found& best_;
   CounterRandom random_;
   std::vector<uint32_t> order_, places_;  // tasks by place, places by task
-  std::vector<uint64_t> starts_, free_;
+  InOrder in_order_;
 };
 
 }  // namespace
 
 void SearchOrders(const Tasks& tasks, Goal goal, Budget& budget, Found& best) {
-  const bool complete = best.table.order.size() == tasks.size();
-  if (!complete || !tasks.memories.empty() || tasks.size() > kMostTasks || tasks.size() < 2) return;
+  if (best.empty() || tasks.size() > kMostTasks || tasks.size() < 2) return;
   OrderSearch(tasks, goal, budget, best).Run();
 }
 

@@ -6,7 +6,7 @@
 // weight gradients to fill later gaps. The numbers are found by trying, first roughly over all
 // combinations, then one at a time from the best few, then lane by lane.
 #include <algorithm>
-#include <array>
+#include <map>
 #include <numeric>
 
 #include "compiler/schedule/arrange/counter_random.h"
@@ -19,9 +19,14 @@ namespace {
 constexpr uint32_t kMostKinds = 4;     // 24 orders of preference
 constexpr int64_t kUnbounded = 1 << 30;
 
-// Calls of which kinds come in the order of their remaining paths, the short ones first: with
-// several stages on a device, those that are nearer to the end.
-enum class Deep : uint8_t { kNone, kFirstKind, kAll };
+// Where several actors of a pipeline share a device: which of them comes first. One is as deep as the
+// longest path to its first call of a kind.
+enum class Depth : uint8_t {
+  kAny,      // whoever makes the call from which the longest path goes on
+  kForward,  // of the first kind the deepest, of others any
+  kOutAndBack,  // of the first kind the deepest, of others the least deep
+  kDeepest,
+};
 
 // One member of the family. Slopes are in hundredths of a call per lane.
 struct Knobs {
@@ -30,7 +35,7 @@ struct Knobs {
   bool flat = false;             // the same on all lanes
   uint32_t against = 1;          // into the kinds
   int64_t behind_slope = 0;      // the last but one minus the last
-  Deep deep = Deep::kNone;
+  Depth depth = Depth::kAny;
   friend bool operator==(const Knobs&, const Knobs&) = default;
 };
 
@@ -50,7 +55,7 @@ class RuleSearch {
       : tasks_(tasks), goal_(goal), budget_(budget), best_(best) {
     FindKinds();
     FindPermutations();
-    paths_ = RemainingPaths(tasks);
+    FindDepths();
   }
 
   void Run() {
@@ -100,6 +105,19 @@ class RuleSearch {
     } while (std::next_permutation(order.begin(), order.end()));
   }
 
+  void FindDepths() {
+    const std::vector<uint64_t> paths = ElapsedPaths(tasks_);
+    std::map<std::pair<uint32_t, uint32_t>, int64_t> least;  // by actor and queue
+    for (uint32_t task = 0; task < tasks_.size(); ++task) {
+      const auto path = static_cast<int64_t>(paths[task]);
+      const auto [it, is_new] = least.try_emplace({tasks_.actor[task], tasks_.queue[task]}, path);
+      it->second = std::min(it->second, path);
+    }
+    for (uint32_t task = 0; task < tasks_.size(); ++task) {
+      depths_.push_back(least.at({tasks_.actor[task], tasks_.queue[task]}));
+    }
+  }
+
   // What is not of these kinds comes first.
   std::vector<uint32_t> Ranks(const Knobs& knobs) const {
     std::vector<uint32_t> classes;
@@ -112,11 +130,16 @@ class RuleSearch {
         if (queue.kinds[0] == kinds_[preferred[i]]) rank = i + 1;
       }
       classes.push_back(rank);
-      const bool first = !queue.kinds.empty() && !kinds_.empty() && queue.kinds[0] == kinds_[0];
-      const bool deep = knobs.deep == Deep::kAll || (knobs.deep == Deep::kFirstKind && first);
-      if (deep) keys[task] = {static_cast<int64_t>(paths_[task])};
+      if (rank > 0) keys[task] = DepthKey(knobs.depth, task, queue.kinds[0] == kinds_[0]);
     }
     return RankTasks(tasks_, classes, keys);
+  }
+
+  std::vector<int64_t> DepthKey(Depth depth, uint32_t task, bool is_first_kind) const {
+    const bool deep = depth == Depth::kDeepest || (depth != Depth::kAny && is_first_kind);
+    if (deep) return {-depths_[task]};
+    if (depth == Depth::kOutAndBack) return {depths_[task]};
+    return {};
   }
 
   Bounds BoundsOf(const Knobs& knobs) const {
@@ -150,11 +173,11 @@ class RuleSearch {
 
   Cost Try(const Policy& policy) {
     budget_.Spend(tasks_.size());
-    Found found{ListSchedule(tasks_, policy), {}};
-    if (found.table.order.size() < tasks_.size()) return found.cost;  // something waits for ever
-    found.cost = CostOf(tasks_, found.table.starts, goal_);
-    if (found.cost < best_.cost) best_ = std::move(found);
-    return best_.cost < found.cost ? found.cost : best_.cost;
+    Timetable table = ListSchedule(tasks_, policy);
+    if (table.order.size() < tasks_.size()) return Cost{};  // something waits for ever
+    const Cost cost = CostOf(tasks_, table.starts, goal_);
+    best_.Offer(std::move(table), cost);
+    return cost;
   }
 
   Trial Try(const Knobs& knobs) {
@@ -166,7 +189,7 @@ class RuleSearch {
 
   std::vector<Trial> TryRoughly() {
     std::vector<Trial> trials;
-    for (const Deep deep : {Deep::kNone, Deep::kFirstKind, Deep::kAll}) {
+    for (const Depth depth : {Depth::kAny, Depth::kForward, Depth::kOutAndBack, Depth::kDeepest}) {
       for (uint32_t preference = 0; preference < permutations_.size(); ++preference) {
         for (const int64_t ahead : {kUnbounded, int64_t{100}, int64_t{200}}) {
           for (const int64_t behind : {int64_t{0}, int64_t{150}, kUnbounded}) {
@@ -176,7 +199,7 @@ class RuleSearch {
             trials.push_back(Try({.preference = preference,
                                   .ahead_slope = ahead,
                                   .behind_slope = behind,
-                                  .deep = deep}));
+                                  .depth = depth}));
           }
         }
         // What a forward keeps until the last of its backwards, alike on all devices: the way to
@@ -187,7 +210,7 @@ class RuleSearch {
                                 .ahead_slope = ahead,
                                 .flat = true,
                                 .against = static_cast<uint32_t>(kinds_.size()) - 1,
-                                .deep = deep}));
+                                .depth = depth}));
         }
       }
     }
@@ -279,7 +302,7 @@ class RuleSearch {
   std::vector<uint32_t> kinds_;
   std::vector<uint32_t> positions_;  // lanes that make calls of these kinds
   std::vector<std::vector<uint32_t>> permutations_;
-  std::vector<uint64_t> paths_;
+  std::vector<int64_t> depths_;  // by task: of its actor, picoseconds
 };
 
 }  // namespace

@@ -100,6 +100,8 @@ class TaskMaker {
       if (is_new) tasks.queues.push_back(std::move(queue));
       tasks.durations.push_back(duration);
       tasks.queue.push_back(it->second);
+      const std::optional<CallId> call = CallOf(members[0]);
+      tasks.actor.push_back(call ? graph_.calls[*call].instance.index : kNone);
     }
   }
   uint64_t Duration(UnitId id) const {

@@ -48,6 +48,7 @@ struct Tasks {
   // predecessors and successors go forward in it.
   std::vector<uint64_t> durations;  // picoseconds
   std::vector<uint32_t> queue;
+  std::vector<uint32_t> actor;  // whose call it is; kNone: nobody's that rules may speak of
   Lists predecessors, successors;
   Lists takes, touches;  // blocks
   // Where there are shared resources: which a task holds, a token of each, and how long from its
@@ -100,6 +101,8 @@ Timetable ListSchedule(const Tasks& tasks, const Policy& policy);
 // By task: the longest path from its start to the end of everything, in picoseconds; of those that
 // wait for each other something less.
 std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
+// By task: the longest path from the start of everything to its end, likewise.
+std::vector<uint64_t> ElapsedPaths(const Tasks& tasks);
 
 }  // namespace cgraph::schedule
 

@@ -78,27 +78,35 @@ class Fitter {
   // Arranges with so many bytes alive, and keeps what comes out if it is the best so far.
   Arranged Try(const SlotLimits& alive) {
     Schedule arranged = schedule_;
-    const Arranged result =
-        Arrange(module_, graph_, options_, alive, arranged, /*diagnostics=*/nullptr);
+    Arranged result = Arrange(module_, graph_, options_, alive, arranged, /*diagnostics=*/nullptr);
     if (!result.done) return result;
+    const std::vector<int64_t> excess = TryOrder(arranged);
+    for (Schedule& other : result.others) {
+      if (excess_ > 0) (void)TryOrder(other);
+    }
+    last_ = excess;
+    if (excess_ == 0) schedule_ = std::move(best_);
+    return result;
+  }
+
+  // By how much each device exceeds what it may.
+  std::vector<int64_t> TryOrder(const Schedule& arranged) {
     std::vector<bool> tight(limits_.size(), false);
+    std::vector<int64_t> excess;
     for (int round = 0; round < 2; ++round) {
       Schedule planned = arranged;
       Synchronise(graph_, tight, planned);
       PlanMemory(module_, graph_, slots_, planned);
-      last_ = ExcessOf(planned);
-      const int64_t excess = std::accumulate(last_.begin(), last_.end(), int64_t{0});
-      if (excess < excess_) {
-        excess_ = excess;
+      excess = ExcessOf(planned);
+      const int64_t sum = std::accumulate(excess.begin(), excess.end(), int64_t{0});
+      if (sum < excess_) {
+        excess_ = sum;
         best_ = std::move(planned);
       }
-      if (excess == 0) {
-        schedule_ = std::move(best_);
-        break;
-      }
-      for (size_t i = 0; i < last_.size(); ++i) tight[i] = last_[i] > 0;
+      if (sum == 0) break;
+      for (size_t i = 0; i < excess.size(); ++i) tight[i] = excess[i] > 0;
     }
-    return result;
+    return excess;
   }
 
   // By device: how far what its slots need exceeds what they may.
@@ -145,7 +153,7 @@ class Fitter {
   const SlotLimits slots_;
   Schedule best_;
   int64_t excess_ = INT64_MAX;  // of `best_`, all devices together
-  std::vector<int64_t> last_;   // by device, of the last that was planned
+  std::vector<int64_t> last_;   // by device, of the best order of the last try
 };
 
 }  // namespace
