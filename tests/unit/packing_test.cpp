@@ -196,6 +196,28 @@ TEST_CASE("a capacity that first fit keeps is searched no further") {
   CHECK(Pack(problem, {.capacity = 1000, .effort = 100'000}).height <= 1000);
 }
 
+TEST_CASE("messages between large results leave no gaps, with no search at all") {
+  // At every moment some large results and some messages are alive, and each begins where another
+  // of its size ends.
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    PackingProblem problem;
+    for (int track = 0; track < 20; ++track) {
+      const int64_t bytes = track % 2 == 0 ? 1 << 20 : 64;
+      for (int64_t begin = 0; begin < 300;) {
+        const int64_t end = begin + 1 + static_cast<int64_t>(random() % 40);
+        problem.items.push_back({bytes, begin, end});
+        begin = end;
+      }
+    }
+    std::shuffle(problem.items.begin(), problem.items.end(), random);
+    const Packing packing = Pack(problem, {});
+    INFO("round " << round);
+    CHECK(Faults(problem, packing) == 0);
+    CHECK(packing.height == 10 * (1 << 20) + 10 * 64);
+  }
+}
+
 TEST_CASE("the checker sees what overlaps") {
   const PackingProblem problem{{{2, 0, 2}, {2, 1, 3}}};
   CHECK(Faults(problem, {{0, 1}, 3, 0}) == 1);

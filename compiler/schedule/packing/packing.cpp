@@ -36,6 +36,54 @@ int64_t MostAlive(const PackingProblem& problem) {
   return most;
 }
 
+struct Tried {
+  std::vector<int64_t> offsets;
+  int64_t height;
+};
+
+// First fit, in the direction that gives the lower packing.
+Tried EitherWay(const PackingProblem& problem, int64_t goal) {
+  Tried best{FirstFit(problem, Time::kForwards), 0};
+  best.height = HeightOf(problem, best.offsets);
+  if (best.height <= goal) return best;
+  Tried other{FirstFit(problem, Time::kBackwards), 0};
+  other.height = HeightOf(problem, other.offsets);
+  return other.height < best.height ? other : best;
+}
+
+// The size from which on items count as large: where sizes are furthest apart. 0: nowhere far.
+int64_t LeastLarge(const PackingProblem& problem) {
+  constexpr int64_t kFar = 16;  // times as large as the next smaller one
+  std::vector<int64_t> sizes;
+  for (const Item& item : problem.items) {
+    if (item.bytes > 0) sizes.push_back(item.bytes);
+  }
+  std::sort(sizes.begin(), sizes.end());
+  int64_t least = 0, ratio = kFar - 1;
+  for (size_t i = 1; i < sizes.size(); ++i) {
+    if (sizes[i] / sizes[i - 1] <= ratio) continue;
+    ratio = sizes[i] / sizes[i - 1];
+    least = sizes[i];
+  }
+  return least;
+}
+
+// The large ones below, the small ones above: a small one between large ones leaves gaps that no
+// large one fills, such as messages between the activations of a pipeline.
+Tried InLayers(const PackingProblem& problem, int64_t least_large, int64_t goal) {
+  PackingProblem large = problem, small = problem;
+  for (size_t i = 0; i < problem.items.size(); ++i) {
+    (problem.items[i].bytes < least_large ? large : small).items[i].bytes = 0;
+  }
+  Tried below = EitherWay(large, goal);
+  const Tried above = EitherWay(small, goal - below.height);
+  for (size_t i = 0; i < problem.items.size(); ++i) {
+    if (small.items[i].bytes > 0) below.offsets[i] = below.height + above.offsets[i];
+  }
+  below.height += above.height;
+  return below;
+}
+
 // Items in the order in which they begin, cut where nobody is alive.
 std::vector<std::vector<uint32_t>> Parts(const PackingProblem& problem) {
   std::vector<uint32_t> order;
@@ -120,16 +168,15 @@ int64_t Improve(const PackingProblem& problem, const std::vector<uint32_t>& part
 Packing Pack(const PackingProblem& problem, const PackingOptions& options) {
   Packing packing;
   packing.bound = MostAlive(problem);
-  packing.offsets = FirstFit(problem, Time::kForwards);
-  packing.height = HeightOf(problem, packing.offsets);
   int64_t goal = std::max(packing.bound, options.capacity);
-  if (packing.height <= goal) return packing;
-  std::vector<int64_t> backwards = FirstFit(problem, Time::kBackwards);
-  const int64_t height = HeightOf(problem, backwards);
-  if (height < packing.height) {
-    packing.offsets = std::move(backwards);
-    packing.height = height;
+  Tried tried = EitherWay(problem, goal);
+  if (const int64_t least = LeastLarge(problem); tried.height > goal && least > 0) {
+    Tried layers = InLayers(problem, least, goal);
+    if (layers.height < tried.height) tried = std::move(layers);
   }
+  packing.offsets = std::move(tried.offsets);
+  packing.height = tried.height;
+  if (packing.height <= goal) return packing;
   int64_t effort = options.effort, highest = 0;
   for (const std::vector<uint32_t>& part : Parts(problem)) {
     int64_t height = 0;

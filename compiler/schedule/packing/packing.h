@@ -2,8 +2,8 @@
 // name for it is dynamic storage allocation: rectangles of given width (lifetime) that may slide up
 // and down, and none may meet another; the height that they reach together should be least.
 //
-// First fit through time gives a packing in n log n (first_fit.h). Where it is higher than it must
-// be, a search over canonical packings (search.h) tries the most bytes alive at once, which no
+// First fit through time gives a packing in n log n (first_fit.h), also of large and small items
+// apart. Where it is higher than it must be, a search over canonical packings (search.h) tries the most bytes alive at once, which no
 // packing can go below, then heights between. Effort is counted, never timed: the same problem has
 // the same packing on every machine.
 //
