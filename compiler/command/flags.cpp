@@ -106,7 +106,9 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");
   const std::vector<CLI::Option*> all = command.get_options();
   std::copy_if(all.begin() + others, all.end(), std::back_inserter(flags.of_sources),
-               [](const CLI::Option* option) { return !option->check_name("--graph"); });
+               [](const CLI::Option* option) {
+                 return !option->check_name("--graph") && !option->check_name("--topology");
+               });
 }
 
 Result<CompileOptions> CompileFlags::Options(const std::string& path) const {

@@ -42,7 +42,7 @@ struct CompileFlags {
   std::vector<std::string> no_rewrite;
   std::string device_map;  // of the plan that is made; empty: a worker for each device
 
-  // All but --graph: a plan is already compiled.
+  // All but --graph and --topology, which what reads a plan knows too: a plan is already compiled.
   std::vector<const CLI::Option*> of_sources;
 
   // kInvalid names the flag that is wrong: a usage error.

@@ -17,6 +17,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/plan/prove.h"
 
 namespace cgraph {
 namespace {
@@ -25,8 +26,27 @@ struct SimulateFlags {
   OutputFlags output;
   CompileFlags compile;
   std::string file, profile;
-  uint32_t executions = 1;
+  uint32_t executions = 1, workers = 0;
 };
+
+void AddWorkersFlag(CLI::App& command, uint32_t& workers) {
+  command
+      .add_option("--workers", workers,
+                  "simulate as many threads as cgrun --workers has, each with a core of its own: "
+                  "with fewer cores a run takes longer. Default: each lane runs by itself")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1024u));
+}
+
+// Workers follow the certificate, which only a proof makes true.
+Status CheckForWorkers(const plan::Plan& plan, const std::string& path, uint32_t workers) {
+  if (workers == 0 || !llvm::StringRef(path).endswith(".cgplan")) return Status::Ok();
+  const plan::Verdict verdict = plan::Prove(plan);
+  if (verdict.proved()) return Status::Ok();
+  return {StatusCode::kInvalid,
+          fmt::format("{}: --workers needs a proved plan, and this one is refused ({}): {}", path,
+                      plan::RefusalName(verdict.refusal), verdict.message)};
+}
 
 // The graphs that --graph names, or all of them.
 Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
@@ -53,6 +73,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return UsageError(graphs.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
+  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.workers);
+  if (!status.ok()) return ReportStatus(status);
 
   llvm::json::Array results;
   ExitCode exit_code = kSuccess;
@@ -61,7 +83,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
         Simulate(*loaded.plan, graph,
                  {.profile = *profile ? &**profile : nullptr,
                   .topology = topology ? &*topology : nullptr,
-                  .executions = flags.executions});
+                  .executions = flags.executions,
+                  .workers = flags.workers});
     if (simulation.hangs()) exit_code = kFailure;
     if (flags.output.json) {
       results.push_back(SimulationJson(*loaded.plan, graph, simulation));
@@ -80,7 +103,7 @@ struct VizFlags {
   OutputFlags output;
   CompileFlags compile;
   std::string file, profile, what = "schedule", format, out;
-  uint32_t executions = 1, from_row = 0;
+  uint32_t executions = 1, workers = 0, from_row = 0;
 };
 
 // Lines of the program that is being compiled. A plan's own files are not looked for: it may come
@@ -126,12 +149,15 @@ ExitCode RunViz(const VizFlags& flags) {
   Result<uint32_t> graph = FindGraph(*loaded.plan, name);
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
+  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.workers);
+  if (!status.ok()) return ReportStatus(status);
 
   DrawOptions options;
   options.what = *ParseDrawing(flags.what);
   options.profile = *profile ? &**profile : nullptr;
   options.topology = topology ? &*topology : nullptr;
   options.executions = flags.executions;
+  options.workers = flags.workers;
   options.first_row = flags.from_row;
   options.format = *format;
   if (!llvm::StringRef(flags.file).endswith(".cgplan")) options.source = SourceOf(flags.file);
@@ -140,8 +166,8 @@ ExitCode RunViz(const VizFlags& flags) {
     return UsageError(drawing.status().message());
   }
   if (!drawing.ok()) return ReportStatus(drawing.status());
-  if (Status status = WriteText(flags.out, *drawing); !status.ok()) return ReportStatus(status);
-  return kSuccess;
+  status = WriteText(flags.out, *drawing);
+  return status.ok() ? kSuccess : ReportStatus(status);
 }
 
 std::vector<std::string> Names(llvm::ArrayRef<const char*> names) {
@@ -156,6 +182,7 @@ Command AddSimulateCommand(CLI::App& cgc) {
   command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
   command->add_option("--executions", flags->executions, "executions submitted back to back")
       ->check(CLI::Range(1u, 100'000u))->capture_default_str();
+  AddWorkersFlag(*command, flags->workers);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
@@ -175,6 +202,7 @@ Command AddVizCommand(CLI::App& cgc) {
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
   command->add_option("--from-row", flags->from_row,
                       "first row of a schedule too long for one picture");
+  AddWorkersFlag(*command, flags->workers);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);

@@ -45,9 +45,26 @@ std::string StuckText(const std::string& name, const Simulation& simulation) {
   return text;
 }
 
-std::string ResourceText(const Simulation& simulation) {
-  if (simulation.resource.empty()) return "";
-  return fmt::format(", {} {}", simulation.resource, TimeText(simulation.busiest_resource));
+// What else bounds the makespan.
+std::string SharedText(const Simulation& simulation) {
+  std::string text;
+  if (!simulation.workers.empty()) {
+    text += ", busiest worker " + TimeText(simulation.busiest_worker);
+  }
+  if (!simulation.resource.empty()) {
+    text += fmt::format(", {} {}", simulation.resource, TimeText(simulation.busiest_resource));
+  }
+  return text;
+}
+
+std::string WorkersTable(const Simulation& simulation) {
+  if (simulation.workers.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {{"worker", "busy", "waiting"}};
+  for (size_t worker = 0; worker < simulation.workers.size(); ++worker) {
+    rows.push_back({std::to_string(worker), TimeText(simulation.workers[worker]),
+                    TimeText(simulation.makespan - simulation.workers[worker])});
+  }
+  return Align(rows);
 }
 
 // How many lanes devices have for what they exchange with others: as --lanes has it; empty: nothing
@@ -86,12 +103,12 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
   const std::string lanes = CommLanesText(plan, graph);
   return fmt::format("graph {}: {} execution{}\n", name, simulation.executions,
                      simulation.executions == 1 ? "" : "s") +
-         Align(rows) +
+         Align(rows) + WorkersTable(simulation) +
          fmt::format("makespan     {} (bubble {})\n", TimeText(simulation.makespan),
                      Percent(simulation.bubble())) +
          fmt::format("lower bound  {} (longest path {}, busiest lane {}{}): the gap is {}\n",
                      TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
-                     TimeText(simulation.busiest_lane), ResourceText(simulation),
+                     TimeText(simulation.busiest_lane), SharedText(simulation),
                      Percent(simulation.gap())) +
          (lanes.empty() ? "" : "comm lanes   " + lanes + "\n");
 }
@@ -122,6 +139,15 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
   if (!simulation.resource.empty()) {
     object["busiest_resource"] = simulation.resource;
     object["busiest_resource_ps"] = simulation.busiest_resource;
+  }
+  if (!simulation.workers.empty()) {
+    llvm::json::Array workers;
+    for (uint64_t busy : simulation.workers) {
+      workers.push_back(
+          llvm::json::Object{{"busy_ps", busy}, {"waiting_ps", simulation.makespan - busy}});
+    }
+    object["workers"] = std::move(workers);
+    object["busiest_worker_ps"] = simulation.busiest_worker;
   }
   object["gap"] = simulation.gap();
   object["bubble"] = simulation.bubble();

@@ -1,6 +1,7 @@
 #include "compiler/inspect/simulate.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "compiler/inspect/meetings.h"
@@ -8,6 +9,7 @@
 #include "compiler/inspect/simulate/contention.h"
 #include "compiler/inspect/simulate/durations.h"
 #include "compiler/inspect/simulate/lane_times.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -70,6 +72,19 @@ std::vector<DeviceTimes> TimesOfDevices(const plan::Plan& plan, const plan::Grap
     times[device].transfer = at_work - times[device].busy;
     times[device].waiting = simulation.makespan - at_work;
   }
+  return times;
+}
+
+// A worker's time for all that it works at, whatever it is.
+std::vector<uint64_t> TimesOfWorkers(const plan::Placement& placement,
+                                     const Simulation& simulation) {
+  std::vector<std::vector<Interval>> work(placement.workers);
+  for (const SimulatedEvent& event : simulation.events) {
+    const uint32_t strand = placement.strand_of_lane[event.lane];
+    work[placement.worker_of_strand[strand]].push_back({event.active, event.end});
+  }
+  std::vector<uint64_t> times;
+  for (std::vector<Interval>& intervals : work) times.push_back(UnionLength(std::move(intervals)));
   return times;
 }
 
@@ -157,6 +172,21 @@ void BoundByResources(const Contention& contention, const cost::Topology* topolo
   }
 }
 
+// What lanes do alone one worker does one after the other; in a meeting several take part at once.
+void BoundByWorkers(const plan::Graph& graph, const plan::Placement& placement,
+                    const std::vector<uint64_t>& durations, Simulation& simulation) {
+  for (const std::vector<uint32_t>& strand : plan::StrandsOf(placement, graph)) {
+    uint64_t work = 0;
+    for (uint32_t i : strand) {
+      if (graph.instructions[i].kind() != plan::Kind::comm) work = AddTimes(work, durations[i]);
+    }
+    const auto all = static_cast<unsigned __int128>(work) * simulation.executions;
+    simulation.busiest_worker =
+        std::max(simulation.busiest_worker,
+                 static_cast<uint64_t>(std::min<unsigned __int128>(all, UINT64_MAX)));
+  }
+}
+
 // Arenas of all copies, and the state of the actors there, which is one for all graphs.
 std::vector<uint64_t> MemoryOf(const plan::Plan& plan, const plan::Graph& graph) {
   std::vector<uint64_t> bytes(plan.devices.size(), 0);
@@ -183,7 +213,10 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   }
   const std::vector<uint64_t> durations =
       Durations(plan, graph, options.profile, std::move(expected));
-  LaneTimes lane_times = TimeLanes(plan, graph, durations, movements);
+  std::optional<plan::Placement> placement;
+  if (options.workers > 0) placement = plan::Place(plan, options.workers, /*merged=*/true);
+  LaneTimes lane_times =
+      TimeLanes(plan, graph, durations, movements, placement ? &*placement : nullptr);
 
   Simulation simulation;
   simulation.executions = options.executions;
@@ -199,6 +232,10 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   simulation.longest_path = bounds.longest_path;
   simulation.busiest_lane = bounds.busiest_lane;
   BoundByResources(contention, options.topology, simulation);
+  if (placement) {
+    simulation.workers = TimesOfWorkers(*placement, simulation);
+    BoundByWorkers(graph, *placement, durations, simulation);
+  }
   simulation.memory = MemoryOf(plan, graph);
   return simulation;
 }

@@ -1,7 +1,8 @@
 // Simulate: what a plan takes, lane by lane in simulated time, without running it.
 //
 // Every lane runs its list round after round; waits, transfers, capacities, collectives and
-// captured segments hold it up exactly as docs/plan.md says. Beside the makespan stand
+// captured segments hold it up exactly as docs/plan.md says. Where workers are given, these run the
+// lanes as the engine's do: each its own lanes' instructions one at a time. Beside the makespan stand
 // lower bounds that no schedule of the same operations on the same lanes can beat, so that everyone
 // sees how far this one can be from the best possible. Times are whole picoseconds.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_H_
@@ -27,6 +28,9 @@ struct SimulateOptions {
   // name, and what its links share is held. Null: what the plan expects.
   const cost::Topology* topology = nullptr;
   uint32_t executions = 1;           // submitted back to back, all at time 0
+  // Threads that run the lanes, as plan::Place() shares them out; 0: each lane runs by itself. The
+  // plan is a proved one then: workers follow its certificate.
+  uint32_t workers = 0;
   bool instants = false;             // events for instructions that take no time, too
 };
 
@@ -57,13 +61,16 @@ struct Simulation {
   uint64_t busiest_lane = 0;       // its work, and the least before and after it
   uint64_t busiest_resource = 0;   // how long what goes through it holds it, over its capacity
   std::string resource;            // which that is; empty: nothing is shared
+  // What a worker computes in all, of that which has most to do; 0 without workers.
+  uint64_t busiest_worker = 0;
   std::vector<DeviceTimes> devices;    // by device of the plan
+  std::vector<uint64_t> workers;       // by worker: how long it works
   std::vector<uint64_t> memory;        // by device: bytes that the graph's arenas and states take
   std::vector<SimulatedEvent> events;  // by round, then lane, in the lane's order
 
   bool hangs() const { return !stuck.empty(); }
   uint64_t lower_bound() const {
-    return std::max({longest_path, busiest_lane, busiest_resource});
+    return std::max({longest_path, busiest_lane, busiest_resource, busiest_worker});
   }
   // makespan / lower_bound - 1: 0 is provably the best; 0 when there is nothing to do.
   double gap() const;

@@ -61,7 +61,9 @@ Status Core::LoadPlan() {
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
-  const Placement placement = Place(*plan_, options_.workers, options_.proved);
+  const uint32_t planned = std::min(std::max(1u, plan_->workers), device::Cores());
+  const plan::Placement placement = plan::Place(
+      *plan_, options_.workers == 0 ? planned : options_.workers, options_.proved);
   CGRAPH_RETURN_IF_ERROR(MakeStrands(placement));
   FindConflicts(placement);
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
@@ -101,7 +103,7 @@ Status Core::MakeGraphs() {
   return Status::Ok();
 }
 
-Status Core::MakeStrands(const Placement& placement) {
+Status Core::MakeStrands(const plan::Placement& placement) {
   for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
   Preparation preparation{plan_.get(), &placement,       arenas_.get(),   kernels_.get(),
@@ -133,7 +135,7 @@ Status Core::MakeStrands(const Placement& placement) {
 
 // Two graphs need no wait between them when every state that one writes and the other touches is
 // touched by one strand only, in all graphs: that strand runs them in the order of submission.
-void Core::FindConflicts(const Placement& placement) {
+void Core::FindConflicts(const plan::Placement& placement) {
   const uint32_t graphs = static_cast<uint32_t>(plan_->graphs.size());
   const size_t actors = plan_->actors.size();
   std::vector<std::vector<bool>> touches(graphs, std::vector<bool>(actors, false));

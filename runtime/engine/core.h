@@ -80,8 +80,8 @@ class Core {
   // core.cpp
   Status LoadPlan();
   Status MakeGraphs();
-  Status MakeStrands(const Placement& placement);
-  void FindConflicts(const Placement& placement);
+  Status MakeStrands(const plan::Placement& placement);
+  void FindConflicts(const plan::Placement& placement);
   void StartThreads();
   Status RunStartGraph();
   Status ReserveRuns();

@@ -385,6 +385,11 @@ def usage(cgc):
             (2, "name a FILE", "check"), (2, "name one FILE", "compile g.cgraph g.cgraph"),
             (2, "there is no flag `--inflght`", "check g.cgraph --inflght 2"),
             (2, "--inflight 0: expected a number from 1 to 1024", "check g.cgraph --inflight 0"),
+            (2, "--workers 0: expected a number from 1 to 1024", "simulate g.cgraph --workers 0"),
+            (2, "--workers -1: expected a number from 1 to", "simulate g.cgraph --workers -1"),
+            (2, "--workers 1e9: expected a number from 1", "simulate g.cgraph --workers 1e9"),
+            (2, "--workers 99999999999999999999: expected a number",
+             "viz g.cgraph --workers 99999999999999999999"),
             (2, "--max-errors -1: expected a number from 0 on", "check g.cgraph --max-errors -1"),
             (2, "--color re: there is no `re`; it is one of auto, always",
              "check g.cgraph --color re"),
@@ -407,6 +412,39 @@ def usage(cgc):
         says(cgc(*line.split(), status=status)[1], "error: ", words)
 
 
+def workers(cgc):
+    """Lanes that share a worker take turns, in the table, in JSON and in a drawing."""
+    cgc.write("two.cgraph", "import std.tensor\nactor A() { method f(x: f32) -> f32 { return x + x } }\n"
+              "place a[i in 0..2] = A() on cpu[i]\n"
+              "graph g(x: f32) -> [f32; 2] { return [each.f(x) for each in a] }\n")
+    cgc.write("ms.json", '{"unit": "ms", "default": 0, "calls": {"A.f": 3}}')
+    cgc("compile", "two.cgraph", "-q")
+    for source in ("two.cgraph", "two.cgplan"):
+        for flags, makespan, busy in (([], 3, None), (["--workers", "1"], 6, [6]),
+                                      (["--workers", "2"], 3, [3, 3])):
+            (graph,) = json.loads(cgc("simulate", source, "--profile", "ms.json", *flags,
+                                      "--json")[0])["graphs"]
+            expect(graph["makespan_ps"] == makespan * 10**9, f"{flags}: {graph}")
+            told = graph.get("workers")
+            expect((told and [each["busy_ps"] for each in told])
+                   == (busy and [each * 10**9 for each in busy]), f"{flags}: {told}")
+    says(cgc("simulate", "two.cgplan", "--profile", "ms.json", "--workers", "1")[0],
+         "worker  busy  waiting\n0       6 ms     0 ps\n", "busiest worker 6 ms")
+    drawn = [cgc("viz", "two.cgplan", "--what", "timeline", "--profile", "ms.json", *flags)[0]
+             for flags in ([], ["--workers", "1"])]
+    expect("6 ms" not in drawn[0] and "6 ms" in drawn[1], "the timeline of one worker")
+    # The order of a plan that does not prove is nobody's.
+    text = json.loads(cgc("plan", "two.cgplan", "--json")[0])
+    for instruction in text["graphs"][0]["instructions"]:
+        instruction["order"] = 0
+    cgc.write("wrong.json", json.dumps(text))
+    cgc("plan", "--from-json", "wrong.json", "-o", "wrong.cgplan")
+    cgc("simulate", "wrong.cgplan")
+    says(cgc("simulate", "wrong.cgplan", "--workers", "1", status=1)[1],
+         "wrong.cgplan: --workers needs a proved plan")
+    says(cgc("viz", "wrong.cgplan", "--workers", "1", status=1)[1], "--workers needs a proved plan")
+
+
 def layout(cgc):
     """Nothing stands between a comment and the comma or bracket behind it."""
     text = "graph g(x: f32[4] /* in */, _y: f32 /* out */) -> f32[4] { return x }\n"
@@ -414,7 +452,7 @@ def layout(cgc):
     expect(cgc("fmt", "comments.cgraph")[0] == text, cgc("fmt", "comments.cgraph")[0])
 
 
-TESTS = [topologies, usage, layout, explain, examples, mistakes, spelling, compile_flags, viz]
+TESTS = [topologies, usage, workers, layout, explain, examples, mistakes, spelling, compile_flags, viz]
 
 
 def main():

@@ -1,5 +1,6 @@
 #include "compiler/inspect/simulate/lane_times.h"
 
+#include <algorithm>
 #include <map>
 
 #include "compiler/inspect/meetings.h"
@@ -10,12 +11,20 @@ namespace {
 class Builder {
  public:
   Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations,
-          const Movements& movements)
-      : plan_(plan), graph_(graph), durations_(durations), movements_(movements) {}
+          const Movements& movements, const plan::Placement* placement)
+      : plan_(plan),
+        graph_(graph),
+        durations_(durations),
+        movements_(movements),
+        placement_(placement) {}
 
   LaneTimes Build() {
     AddInstructions();
-    AddLanes();
+    if (placement_ == nullptr) {
+      AddLanes();
+    } else {
+      AddWorkers();
+    }
     AddEvents();
     const Meetings meetings = FindMeetings(plan_, graph_);
     for (uint32_t channel = 0; channel < meetings.channels.size(); ++channel) {
@@ -78,6 +87,28 @@ class Builder {
     }
   }
 
+  // Of steps one after the other; all instructions of a step start together.
+  void AddWorkers() {
+    const uint32_t begin = AddMoment(0), over = AddMoment(0);
+    AddEdge(over, begin, std::max<uint64_t>(graph_.inflight, 1));
+    for (const std::vector<uint32_t>& strand : plan::StrandsOf(*placement_, graph_)) {
+      uint32_t before = AddMoment(0);
+      const uint32_t first = before;
+      AddEdge(begin, first);
+      for (size_t i = 0; i < strand.size();) {
+        const size_t end = plan::StepEnd(*placement_, graph_, strand, i);
+        const uint32_t after = end == i + 1 ? End(strand[i]) : AddMoment(0);
+        for (; i < end; ++i) {
+          AddEdge(before, Start(strand[i]));
+          if (after != End(strand[i])) AddEdge(End(strand[i]), after);
+        }
+        before = after;
+      }
+      AddEdge(before, over);
+      AddEdge(before, first, 1);
+    }
+  }
+
   void AddEvents() {
     std::vector<uint32_t> signals(graph_.events, plan::kNone);
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
@@ -95,7 +126,8 @@ class Builder {
         const uint32_t signal = signals[wait.event()];
         const uint32_t segment = instruction.segment();
         AddEdge(End(signal), End(i), wait.lag());
-        if (segment != 0 && graph_.instructions[signal].segment() != segment) {
+        if (placement_ == nullptr && segment != 0 &&
+            graph_.instructions[signal].segment() != segment) {
           AddEdge(End(signal), SegmentOf(segment).start, wait.lag());
         }
       }
@@ -163,6 +195,7 @@ class Builder {
   const plan::Graph& graph_;
   const std::vector<uint64_t>& durations_;
   const Movements& movements_;
+  const plan::Placement* placement_;
   std::map<uint32_t, Segment> segments_;
   LaneTimes times_;
 };
@@ -170,8 +203,9 @@ class Builder {
 }  // namespace
 
 LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
-                    const std::vector<uint64_t>& durations, const Movements& movements) {
-  return Builder(plan, graph, durations, movements).Build();
+                    const std::vector<uint64_t>& durations, const Movements& movements,
+                    const plan::Placement* placement) {
+  return Builder(plan, graph, durations, movements, placement).Build();
 }
 
 }  // namespace cgraph

@@ -1,7 +1,10 @@
 // A plan's lanes as a periodic graph: a start and an end for each instruction, and what holds them.
 //
 // The edges are those of docs/plan.md, with times on them: an instruction's own, or, where lanes
-// meet, that of the meeting, which begins when all that it needs are there.
+// meet, that of the meeting, which begins when all that it needs are there. Where workers are
+// given, a lane's order is its worker's: one instruction at a time, in the order of the certificate,
+// so that whatever a worker waits for holds up all its lanes. (It runs captured segments step by
+// step.) A round begins when the one that is `inflight` rounds before it is over everywhere.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 
@@ -11,6 +14,7 @@
 
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/inspect/simulate/periodic.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {
@@ -29,8 +33,10 @@ struct LaneTimes {
   static uint32_t End(uint32_t instruction) { return 2 * instruction + 1; }
 };
 
+// `placement`: null where each lane runs by itself.
 LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
-                    const std::vector<uint64_t>& durations, const Movements& movements);
+                    const std::vector<uint64_t>& durations, const Movements& movements,
+                    const plan::Placement* placement);
 
 }  // namespace cgraph
 

@@ -49,23 +49,11 @@ class Preparer {
   }
 
  private:
-  // What each strand runs: of a proved plan by the certificate, otherwise lane by lane.
   void OrderStrands() {
-    strands_.resize(p_.placement->worker_of_strand.size());
+    strands_ = plan::StrandsOf(*p_.placement, graph_);
     strand_of_.resize(graph_.instructions.size());
-    for (uint32_t lane = 0; lane < graph_.programs.size(); ++lane) {
-      const uint32_t strand = p_.placement->strand_of_lane[lane];
-      const plan::Range& range = graph_.programs[lane];
-      for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
-        strands_[strand].push_back(i);
-        strand_of_[i] = strand;
-      }
-    }
-    if (!p_.proved) return;
-    for (std::vector<uint32_t>& strand : strands_) {
-      std::stable_sort(strand.begin(), strand.end(), [&](uint32_t a, uint32_t b) {
-        return graph_.instructions[a].order() < graph_.instructions[b].order();
-      });
+    for (uint32_t strand = 0; strand < strands_.size(); ++strand) {
+      for (uint32_t instruction : strands_[strand]) strand_of_[instruction] = strand;
     }
   }
 
@@ -173,12 +161,7 @@ class Preparer {
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
-        size_t end = i + 1;  // what shares a position is one group
-        while (p_.proved && end < list.size() &&
-               graph_.instructions[list[end]].kind() == Kind::comm &&
-               graph_.instructions[list[end]].order() == at.order()) {
-          ++end;
-        }
+        const size_t end = plan::StepEnd(*p_.placement, graph_, list, i);
         AddComm(program, {list.begin() + i, list.begin() + end});
         i = end - 1;
       } else if (at.kind() == Kind::wait) {

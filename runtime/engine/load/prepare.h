@@ -14,9 +14,9 @@
 
 #include "runtime/device/device.h"
 #include "runtime/engine/load/arenas.h"
-#include "runtime/engine/load/placement.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
@@ -57,7 +57,7 @@ device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value);
 
 struct Preparation {
   const plan::Plan* plan = nullptr;
-  const Placement* placement = nullptr;
+  const plan::Placement* placement = nullptr;
   const Arenas* arenas = nullptr;
   Kernels* kernels = nullptr;
   std::vector<device::Bell*> bells;  // per strand: its worker's
