@@ -414,7 +414,8 @@ def usage(cgc):
 
 def workers(cgc):
     """Lanes that share a worker take turns, in the table, in JSON and in a drawing."""
-    cgc.write("two.cgraph", "import std.tensor\nactor A() { method f(x: f32) -> f32 { return x + x } }\n"
+    cgc.write("two.cgraph", "import std.tensor\n"
+              "actor A() { method f(x: f32) -> f32 { return x + x } }\n"
               "place a[i in 0..2] = A() on cpu[i]\n"
               "graph g(x: f32) -> [f32; 2] { return [each.f(x) for each in a] }\n")
     cgc.write("ms.json", '{"unit": "ms", "default": 0, "calls": {"A.f": 3}}')
@@ -452,7 +453,8 @@ def layout(cgc):
     expect(cgc("fmt", "comments.cgraph")[0] == text, cgc("fmt", "comments.cgraph")[0])
 
 
-TESTS = [topologies, usage, workers, layout, explain, examples, mistakes, spelling, compile_flags, viz]
+TESTS = [topologies, usage, workers, layout, explain, examples, mistakes, spelling, compile_flags,
+         viz]
 
 
 def main():

@@ -144,10 +144,8 @@ TEST_CASE("a worker runs the lanes that it has one at a time") {
         std::string::npos);
   CHECK(SimulationTable(*plan, 0, Simulate(*plan, 0)).find("worker") == std::string::npos);
   const llvm::json::Value json = SimulationJson(*plan, 0, two);
-  const llvm::json::Value wanted =
-      llvm::json::Array{llvm::json::Object{{"busy_ps", 5}, {"waiting_ps", 2}},
-                        llvm::json::Object{{"busy_ps", 7}, {"waiting_ps", 0}}};
-  CHECK(*json.getAsObject()->get("workers") == wanted);
+  CHECK(llvm::formatv("{0}", *json.getAsObject()->get("workers")).str() ==
+        R"([{"busy_ps":5,"waiting_ps":2},{"busy_ps":7,"waiting_ps":0}])");
 }
 
 TEST_CASE("a worker follows the certificate, and what it waits for holds up all its lanes") {

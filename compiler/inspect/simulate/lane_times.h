@@ -2,9 +2,9 @@
 //
 // The edges are those of docs/plan.md, with times on them: an instruction's own, or, where lanes
 // meet, that of the meeting, which begins when all that it needs are there. Where workers are
-// given, a lane's order is its worker's: one instruction at a time, in the order of the certificate,
-// so that whatever a worker waits for holds up all its lanes. (It runs captured segments step by
-// step.) A round begins when the one that is `inflight` rounds before it is over everywhere.
+// given, a lane's order is its worker's: one instruction at a time, in the order of the
+// certificate, so that whatever a worker waits for holds up all its lanes. (It runs captured
+// segments step by step.) A round begins when the one `inflight` before it is over everywhere.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 
