@@ -157,27 +157,38 @@ class Walk {
   }
 
   void StartOn(uint32_t lane, bool instants = false) {
+    // Where some task has no room, lower limits hold nothing back.
     bool is_short = false;
-    if (room_.limited()) {
-      is_short = std::any_of(queues_of_[lane].begin(), queues_of_[lane].end(), [&](uint32_t queue) {
-        return IsReady(queue) && !HeldBack(tasks_.queues[queue], gives_way_) &&
-               First(queue) == kNone;
-      });
-      if (is_short) short_of_memory_.push_back(lane);
-    }
+    std::vector<uint32_t>& held = held_queues_;
+    held.clear();
     uint32_t best = kNone;  // rank
     for (uint32_t queue : queues_of_[lane]) {
-      if (!IsReady(queue) || HeldBack(tasks_.queues[queue], is_short || gives_way_)) continue;
-      const uint32_t task = First(queue);
-      if (task == kNone) continue;
-      if (!HasTokens(task)) {
-        short_of_tokens_.push_back(lane);
-        continue;
+      if (!IsReady(queue)) continue;
+      if (HeldBack(tasks_.queues[queue], gives_way_)) {
+        held.push_back(queue);
+      } else if (const uint32_t task = First(queue); task == kNone) {
+        is_short = true;
+      } else {
+        best = std::min(best, RankNow(task, lane));
       }
-      best = std::min(best, policy_.ranks[task]);
+    }
+    if (is_short) {
+      short_of_memory_.push_back(lane);
+      for (uint32_t queue : held) {
+        if (HeldBack(tasks_.queues[queue], /*short_of_memory=*/true)) continue;
+        if (const uint32_t task = First(queue); task != kNone) {
+          best = std::min(best, RankNow(task, lane));
+        }
+      }
     }
     if (best == kNone || (instants && tasks_.durations[by_rank_[best]] > 0)) return;
     Start(by_rank_[best]);
+  }
+  // kNone while what it goes through is in use.
+  uint32_t RankNow(uint32_t task, uint32_t lane) {
+    if (HasTokens(task)) return policy_.ranks[task];
+    short_of_tokens_.push_back(lane);
+    return kNone;
   }
 
   // Whether the lanes of a queue are free and some task of it is ready.
@@ -261,6 +272,7 @@ class Walk {
   StartCounts counts_;
   std::vector<char> busy_, touched_;              // by lane
   std::vector<uint32_t> touched_lanes_, short_of_memory_, short_of_tokens_;
+  std::vector<uint32_t> held_queues_;             // of the lane that is looked at
   Room room_;
   std::vector<uint32_t> tokens_;  // by resource: how many are left
   std::vector<char> started_;     // by task, with memories only

@@ -8,8 +8,10 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_SEARCH_H_
 #define CGRAPH_COMPILER_SCHEDULE_ARRANGE_SEARCH_H_
 
+#include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <span>
+#include <vector>
 
 #include "compiler/schedule/arrange/tasks.h"
 
@@ -28,13 +30,17 @@ struct SearchOptions {
 // What is left of the effort.
 class Budget {
  public:
-  explicit Budget(uint32_t effort) : left_(int64_t{effort} * 10'000) {}
+  explicit Budget(uint32_t effort) : left_(int64_t{effort} * 10'000), few_(left_ / 20) {}
   void Spend(int64_t tasks) { left_ -= tasks; }
   int64_t left() const { return left_; }
   bool over() const { return left_ <= 0; }
+  // A little is left, to find more that are as good as the best.
+  void LeaveFew() { left_ = std::min(left_, few_); }
+  void End() { left_ = 0; }
 
  private:
   int64_t left_;
+  const int64_t few_;
 };
 
 // Less is better: by the goal, ties by the other figure.
@@ -45,19 +51,33 @@ struct Cost {
 // `starts`: by task.
 Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal);
 
+// No timetable costs less: no lane is done before its first task can come, all its tasks have run
+// and what follows its last one has; nor is anything before the longest path.
+Cost LeastCost(const Tasks& tasks, Goal goal);
+
 // The best timetables so far, all different, the best first.
 class Found {
  public:
+  // Of `wanted` that cost the least there is, no more are looked for.
+  Found(Cost least, size_t wanted) : least_(least), wanted_(wanted) {}
+
   // Whether it is now the best.
   bool Offer(Timetable table, Cost cost);
 
   bool empty() const { return tables_.empty(); }
   const Timetable& table() const { return tables_.front(); }
   Cost cost() const { return costs_.empty() ? Cost{} : costs_.front(); }
+  // Whether none can be better; and whether there are as many such as are wanted.
+  bool perfect() const { return cost() == least_; }
+  bool done() const { return costs_.size() >= wanted_ && costs_[wanted_ - 1] == least_; }
   // Those whose goal is hardly worse than that of the best.
   std::vector<Timetable> Take();
 
+  static constexpr size_t kMost = 8;
+
  private:
+  const Cost least_;
+  const size_t wanted_;
   std::vector<Timetable> tables_;
   std::vector<Cost> costs_;
 };

@@ -94,6 +94,7 @@ class OrderSearch {
       return table.starts[a] < table.starts[b];
     });
     best_.Offer(std::move(table), cost);
+    if (best_.perfect()) budget_.End();
   }
 
   const Tasks& tasks_;

@@ -177,6 +177,8 @@ class RuleSearch {
     if (table.order.size() < tasks_.size()) return Cost{};  // something waits for ever
     const Cost cost = CostOf(tasks_, table.starts, goal_);
     best_.Offer(std::move(table), cost);
+    if (best_.perfect()) budget_.LeaveFew();
+    if (best_.done()) budget_.End();
     return cost;
   }
 
