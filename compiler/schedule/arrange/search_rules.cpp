@@ -19,8 +19,8 @@ namespace {
 constexpr uint32_t kMostKinds = 4;     // 24 orders of preference
 constexpr int64_t kUnbounded = 1 << 30;
 
-// Where several actors of a pipeline share a device: which of them comes first. One is as deep as the
-// longest path to its first call of a kind.
+// Where several actors of a pipeline share a device: which of them comes first. One is as deep as
+// the longest path to its first call of a kind.
 enum class Depth : uint8_t {
   kAny,      // whoever makes the call from which the longest path goes on
   kForward,  // of the first kind the deepest, of others any
