@@ -3,8 +3,8 @@
 // Every lane runs its list round after round; waits, transfers, capacities, collectives and
 // captured segments hold it up exactly as docs/plan.md says. Where workers are given, they run the
 // lanes as the engine's do: each its own lanes' instructions one at a time. Beside the makespan
-// stand lower bounds that no schedule of the same operations on the same lanes can beat, so that everyone
-// sees how far this one can be from the best possible. Times are whole picoseconds.
+// stand lower bounds that no schedule of the same operations on the same lanes can beat, so that
+// everyone sees how far this one can be from the best possible. Times are whole picoseconds.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 
