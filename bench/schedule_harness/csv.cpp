@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 
 namespace cgraph::bench {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "bench/schedule_harness/commands.h"
 #include "bench/schedule_harness/temporary_file.h"
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 #include "compiler/command/compile.h"
 #include "compiler/pipeline/order.h"
 

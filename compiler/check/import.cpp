@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 #include "compiler/check/checker.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/ADT/StringExtras.h"

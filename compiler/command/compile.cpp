@@ -5,7 +5,7 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 #include "compiler/check/check.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/emit/emit.h"

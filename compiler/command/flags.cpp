@@ -8,7 +8,7 @@
 
 #include "compiler/base/diagnostics/json.h"
 #include "compiler/base/limits.h"
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 #include "compiler/command/topology_flag.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -2,14 +2,15 @@
 // a schedule of the language.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 #include "compiler/command/commands.h"
 #include "compiler/format/format.h"
 #include "compiler/pipeline/order.h"
 #include "compiler/syntax/parse.h"
-#include "fmt/format.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "compiler/base/read_file.h"
+#include "runtime/status/read_file.h"
 #include "compiler/check/check.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/inspect/simulate/movements.h"

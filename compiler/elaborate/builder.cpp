@@ -2,7 +2,7 @@
 
 #include "compiler/base/kernels.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 using graph::ValueId;
 
@@ -124,4 +124,4 @@ void GraphBuilder::Commit(graph::CallId call, graph::StateId state, graph::Use s
   states_[state] = written;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -12,7 +12,7 @@
 
 #include "compiler/graph/graph.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 inline constexpr graph::DeviceId kCaller = graph::DeviceId(0);
 
@@ -58,6 +58,6 @@ class GraphBuilder {
   std::map<std::pair<graph::ValueId, int64_t>, graph::SymbolId> symbols_;
 };
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_BUILDER_H_

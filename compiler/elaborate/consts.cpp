@@ -2,16 +2,17 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "runtime/status/spelling.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // `-D NAME=text` in a message: a text may be long, and be a mistake as a whole.
@@ -82,4 +83,4 @@ Value ConstValue(Work& work, program::ConstId id) {
   return value;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -5,7 +5,7 @@
 #include "compiler/elaborate/values/value.h"
 #include "compiler/program/program.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -14,6 +14,6 @@ void EvaluateConsts(Work& work);
 
 Value ConstValue(Work& work, program::ConstId id);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_CONSTS_H_

@@ -1,5 +1,8 @@
 #include "compiler/elaborate/elaborate.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/cost/cost.h"
 #include "compiler/elaborate/calls/call_body.h"
@@ -17,15 +20,13 @@
 #include "compiler/elaborate/uncalled.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/prune.h"
-#include "fmt/format.h"
-#include "fmt/ranges.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/thread.h"
 #include "runtime/status/spelling.h"
 
 namespace cgraph {
-namespace elaboration {
+namespace elaborate {
 namespace {
 
 // Reserved, not used, unless a program nests as deep as the limits allow.
@@ -182,18 +183,18 @@ void MakePlaces(Work& work) {
   CreatePlaces(work);
 }
 
-}  // namespace elaboration
+}  // namespace elaborate
 
 std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
                                                 const ElaborateOptions& options,
                                                 Diagnostics& diagnostics) {
   if (!program.topology) return cost::AssumedTopology();
   std::optional<cost::Topology> made;
-  llvm::thread worker(llvm::Optional<unsigned>(elaboration::kStackBytes), [&] {
-    elaboration::Work work(program, options, diagnostics);
+  llvm::thread worker(llvm::Optional<unsigned>(elaborate::kStackBytes), [&] {
+    elaborate::Work work(program, options, diagnostics);
     work.consts.resize(program.consts.size());  // what -D says wrongly is said of the program
     const program::TopologyUse& use = *program.topology;
-    made = elaboration::MakeTopology(work, program.topologies[use.topology], use.arguments,
+    made = elaborate::MakeTopology(work, program.topologies[use.topology], use.arguments,
                                      &use.locals, use.range);
   });
   worker.join();
@@ -203,11 +204,11 @@ std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
                         Diagnostics& diagnostics) {
   graph::Module module;
-  llvm::thread worker(llvm::Optional<unsigned>(elaboration::kStackBytes), [&] {
-    elaboration::Work work(program, options, diagnostics);
-    elaboration::ElaborateProgram(work);
+  llvm::thread worker(llvm::Optional<unsigned>(elaborate::kStackBytes), [&] {
+    elaborate::Work work(program, options, diagnostics);
+    elaborate::ElaborateProgram(work);
     module = std::move(work.module);
-    elaboration::BlameDefines(program, options, diagnostics);
+    elaborate::BlameDefines(program, options, diagnostics);
   });
   worker.join();
   return module;

@@ -10,7 +10,7 @@
 #include "compiler/elaborate/values/value.h"
 #include "llvm/ADT/SmallVector.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 // Said where two extents are compared that are known only while running.
 inline constexpr char kOneValue[] =
@@ -81,6 +81,6 @@ struct Expected {
   bool valid() const { return type.valid() && frame != nullptr; }
 };
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_FRAME_H_

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 bool Step(Work& work, Range range, int64_t count) {
   if (work.budget.stopped) return false;
@@ -65,4 +66,4 @@ bool CheckOperands(Work& work, const std::string& name, size_t taken, size_t mad
   return false;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -10,7 +10,7 @@
 #include "compiler/base/source.h"
 #include "compiler/graph/graph.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -31,6 +31,6 @@ bool CheckTensorLimits(Work& work, const graph::Type& type, Range range);
 // Of an op, which takes and makes so many tensors. Only lists can be that many.
 bool CheckOperands(Work& work, const std::string& name, size_t taken, size_t made, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_LIMITS_H_

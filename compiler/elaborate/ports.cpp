@@ -1,13 +1,14 @@
 #include "compiler/elaborate/ports.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 void BindInputSymbols(Work& work, program::TypeId type_id, Frame& frame) {
   const program::Type& type = work.program.types[type_id];
@@ -103,4 +104,4 @@ void AddOutputs(Work& work, const Value& value, const std::string& name, Range r
   }
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

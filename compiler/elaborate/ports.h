@@ -6,7 +6,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -20,6 +20,6 @@ Value AddInput(Work& work, program::TypeId type_id, const std::string& name, Fra
 // `name` is empty for the result as a whole: its fields are ports by their own names.
 void AddOutputs(Work& work, const Value& value, const std::string& name, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_PORTS_H_

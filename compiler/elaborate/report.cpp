@@ -1,12 +1,13 @@
 #include "compiler/elaborate/report.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/print.h"
 #include "compiler/program/text.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 constexpr size_t kNotedLoops = 3;
@@ -95,4 +96,4 @@ std::string Describe(const Work&, const Subject& subject, const Frame& frame) {
   return text;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -9,7 +9,7 @@
 #include "compiler/elaborate/frame.h"
 #include "compiler/elaborate/values/value.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -32,6 +32,6 @@ std::string Declared(const Work& work, program::ExprId dim, const Frame& frame);
 // "parameter `x` of `matmul`".
 std::string Describe(const Work& work, const Subject& subject, const Frame& frame);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_REPORT_H_

@@ -1,5 +1,7 @@
 #include "compiler/elaborate/uncalled.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/call_body.h"
 #include "compiler/elaborate/calls/call_method.h"
 #include "compiler/elaborate/calls/method_scope.h"
@@ -7,11 +9,10 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/ports.h"
 #include "compiler/elaborate/types/adapt.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 constexpr size_t kMostPlaces = 8;      // of one actor that are tried
@@ -149,4 +150,4 @@ void CheckUncalledMethods(const program::Program& program, const ElaborateOption
   }
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

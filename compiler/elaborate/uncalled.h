@@ -10,11 +10,11 @@
 
 #include "compiler/elaborate/work.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 void CheckUncalledMethods(const program::Program& program, const ElaborateOptions& options,
                           const std::set<program::MethodId>& called, Diagnostics& diagnostics);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_UNCALLED_H_

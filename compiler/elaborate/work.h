@@ -21,7 +21,7 @@
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/places.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct MethodScope;
 
@@ -91,6 +91,6 @@ struct Work {
 // What graphs and methods stand on: devices, consts, transports, places.
 void MakePlaces(Work& work);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_WORK_H_

@@ -7,12 +7,13 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "compiler/base/check.h"
 #include "compiler/cost/cost.h"
 #include "compiler/emit/emit_graph.h"
 #include "compiler/emit/pools.h"
 #include "compiler/schedule/memory.h"
-#include "fmt/format.h"
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"
 
@@ -113,8 +114,7 @@ void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanN
     const auto communicator = static_cast<uint32_t>(plan.communicators.size());
     communicators[circle] = communicator;
     plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
-                                    static_cast<uint32_t>(lanes.size()),
-                                    /*created=*/communicator);
+                                    static_cast<uint32_t>(lanes.size()));
     plan.members.insert(plan.members.end(), lanes.begin(), lanes.end());
   }
   for (size_t i = 0; i < schedules.size(); ++i) {
@@ -140,7 +140,7 @@ void EmitGroups(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>
       numbers[i].groups.push_back(it->second);
       if (!is_new) continue;
       plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
-                                      static_cast<uint32_t>(members.size()), /*created=*/next);
+                                      static_cast<uint32_t>(members.size()));
       plan.members.insert(plan.members.end(), members.begin(), members.end());
     }
   }

@@ -116,8 +116,8 @@ class DataEmitter {
                                     out_.constant_data.size());
         out_.constant_data.insert(out_.constant_data.end(), bytes.begin(), bytes.end());
       }
-      out_.buffers.emplace_back(arena, record.owner(), buffer.offset, buffer.bytes,
-                                schedule::kAlignment, plan::kNone);
+      out_.buffers.emplace_back(arena, /*group=*/plan::kNone, buffer.offset, buffer.bytes,
+                                schedule::kAlignment);
     }
   }
 
@@ -130,8 +130,8 @@ class DataEmitter {
       }
       out_.values.emplace_back(pools_.Name(ValueName(graph_, value, pools_.sources())),
                                PlanDType(value.type.dtype),
-                               static_cast<uint8_t>(value.type.dims.size()), /*flags=*/0,
-                               first_dim, replica.buffer.index, replica.offset,
+                               static_cast<uint8_t>(value.type.dims.size()), first_dim,
+                               replica.buffer.index, replica.offset,
                                value.type.bytes());
     }
   }
@@ -156,7 +156,6 @@ class DataEmitter {
         out.push_back(std::make_unique<plan::Port>());
         out.back()->name = ports[i].name;
         out.back()->value = values[i].index;
-        out.back()->place = plan::kNone;
       }
     };
     emit(graph_.inputs, schedule_.inputs, out_.inputs);

@@ -2,9 +2,10 @@
 
 #include <bit>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "compiler/base/check.h"
-#include "fmt/format.h"
-#include "fmt/ranges.h"
 #include "llvm/Support/JSON.h"
 
 namespace cgraph::emit {

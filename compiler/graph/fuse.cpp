@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "compiler/base/kernels.h"
 #include "compiler/graph/overwrite.h"
 #include "compiler/graph/prune.h"
-#include "fmt/format.h"
-#include "fmt/ranges.h"
 
 namespace cgraph {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "compiler/graph/print.h"
-#include "fmt/format.h"
 
 namespace cgraph {
 namespace graph {

@@ -7,7 +7,8 @@
 
 #include <algorithm>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
+
 
 namespace cgraph {
 namespace {

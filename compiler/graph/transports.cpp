@@ -4,8 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "compiler/base/transport_choice.h"
-#include "fmt/format.h"
 
 namespace cgraph {
 namespace {

@@ -3,9 +3,10 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "compiler/base/check.h"
 #include "compiler/graph/print.h"
-#include "fmt/format.h"
 
 namespace cgraph {
 namespace {

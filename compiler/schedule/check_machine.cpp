@@ -1,10 +1,11 @@
 // CheckMachine: whether the program can stand on the machine that a topology states.
 #include <set>
 
+#include <fmt/format.h>
+
 #include "compiler/cost/costs.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/schedule/passes.h"
-#include "fmt/format.h"
 
 namespace cgraph::schedule {
 namespace {

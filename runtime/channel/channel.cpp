@@ -26,9 +26,6 @@ Status CanServe(const plan::Plan& plan, const plan::Graph& graph, uint32_t chann
     case plan::Carrier::host: return refuse("is carried by host, which is a copy and no channel; "
                                             "compile with via shm or nccl");
   }
-  if (c.protocol() == plan::Protocol::local) {
-    return refuse("has the protocol local, which needs no channel; use rendezvous or buffered");
-  }
   return Status::Ok();
 }
 

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/dtype.h"
 
 namespace cgraph::files {
 namespace {
@@ -73,17 +72,6 @@ Status File::ReadAt(uint64_t offset, std::span<uint8_t> out) const {
     done += static_cast<size_t>(count);
   }
   return Status::Ok();
-}
-
-std::optional<uint64_t> TensorBytes(plan::DType dtype, std::span<const int64_t> dims) {
-  int64_t bytes = plan::DTypeBytes(dtype);
-  bool empty = false;
-  for (const int64_t dim : dims) {
-    if (dim < 0) return std::nullopt;
-    if (dim == 0) empty = true;
-    else if (__builtin_mul_overflow(bytes, dim, &bytes)) return std::nullopt;
-  }
-  return empty ? 0 : static_cast<uint64_t>(bytes);
 }
 
 bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes) {

@@ -36,10 +36,6 @@ class File {
   std::optional<uint64_t> size_;
 };
 
-// The bytes of a tensor, or nothing when they do not fit in 63 bits or a dimension is negative.
-// Dimensions are multiplied even where one of them is 0, so that strides never overflow either.
-std::optional<uint64_t> TensorBytes(plan::DType dtype, std::span<const int64_t> dims);
-
 // False when bytes that should be booleans are neither 0 nor 1.
 bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes);
 

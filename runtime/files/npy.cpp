@@ -177,7 +177,7 @@ Result<Header> ParseHeader(std::span<const uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + header.offset, length);
   CGRAPH_RETURN_IF_ERROR(DictionaryParser(text).Parse(header));
   header.offset += length;
-  const std::optional<uint64_t> data = TensorBytes(header.dtype, header.dims);
+  const std::optional<uint64_t> data = plan::TensorBytes(header.dtype, header.dims);
   if (!data) return Bad("its `shape` has more elements than any memory");
   header.bytes = *data;
   return header;

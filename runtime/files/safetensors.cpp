@@ -203,7 +203,7 @@ Status Safetensors::ReadHeader() {
     }
     const auto begin = static_cast<uint64_t>(tensor.offsets[0]);
     const uint64_t bytes = static_cast<uint64_t>(tensor.offsets[1]) - begin;
-    if (TensorBytes(*dtype, tensor.shape) != bytes) {
+    if (plan::TensorBytes(*dtype, tensor.shape) != bytes) {
       return {StatusCode::kInvalid,
               fmt::format("tensor `{}` has {} bytes, which its shape and dtype do not make",
                           tensor.name, bytes)};
@@ -282,10 +282,10 @@ Status Safetensors::Read(const std::string& tensor, std::span<const int64_t> fir
                                               fmt::join(entry.dims, ", "), fmt::join(first, ", "),
                                               fmt::join(count, ", "))};
   }
-  if (TensorBytes(entry.dtype, count) != out.size()) {
+  if (plan::TensorBytes(entry.dtype, count) != out.size()) {
     return {StatusCode::kInvalid, fmt::format("{}: tensor `{}` has {} bytes there, {} are wanted",
                                               file_.path(), tensor,
-                                              *TensorBytes(entry.dtype, count), out.size())};
+                                              *plan::TensorBytes(entry.dtype, count), out.size())};
   }
   const Runs runs = RunsOf(entry, count);
   std::vector<int64_t> index(static_cast<size_t>(runs.rank), 0);

@@ -1,8 +1,11 @@
-// The element types as the runtime needs them: how wide, and what they are called.
+// The element types as the runtime needs them: how wide, what they are called, and the bytes that
+// a tensor of them takes.
 #ifndef CGRAPH_RUNTIME_PLAN_DTYPE_H_
 #define CGRAPH_RUNTIME_PLAN_DTYPE_H_
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "runtime/plan/plan.h"
@@ -31,6 +34,23 @@ constexpr std::string_view DTypeName(DType dtype) {
 
 constexpr bool IsFloat(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
+
+// The bytes of a tensor; nothing when a dimension is negative or they are more than `most`.
+// Dimensions are multiplied even where one of them is 0, so that strides never overflow either.
+constexpr std::optional<uint64_t> TensorBytes(DType dtype, std::span<const int64_t> dims,
+                                              uint64_t most = INT64_MAX) {
+  auto bytes = static_cast<uint64_t>(DTypeBytes(dtype));
+  bool empty = false;
+  for (const int64_t dim : dims) {
+    if (dim < 0) return std::nullopt;
+    empty |= dim == 0;
+    if (dim > 0 && __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) {
+      return std::nullopt;
+    }
+    if (bytes > most) return std::nullopt;
+  }
+  return empty ? 0 : bytes;
 }
 
 }  // namespace cgraph::plan

@@ -51,7 +51,7 @@ using wire::Symbol;
 using wire::Value;
 using wire::Wait;
 
-inline constexpr uint32_t kFormat = 1;         // raised whenever an old reader would misread
+inline constexpr uint32_t kFormat = 2;         // raised whenever an old reader would misread
 inline constexpr uint32_t kNone = 0xffffffff;  // an absent index
 
 inline constexpr uint8_t kMayFail = 1;

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       first.push_back(std::min<int64_t>(dim, 1));
       count.push_back(std::max<int64_t>(dim - 2, 0));
     }
-    bytes.resize(files::TensorBytes(entry.dtype, count).value());
+    bytes.resize(plan::TensorBytes(entry.dtype, count).value());
     (void)(*opened)->Read(name, first, count, bytes);
   }
   return 0;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan/census.h"
+#include "runtime/plan/load/census.h"
 #include "tests/support/plan_fields.h"
 #include "tests/support/plan_trial.h"
 #include "tests/support/run.h"

@@ -38,7 +38,7 @@ uint32_t GraphBuilder::FindArena(uint32_t device, Space space, uint32_t owner) {
 uint32_t GraphBuilder::AddBuffer(uint32_t arena, uint64_t offset, uint64_t bytes) {
   Arena& in = graph_->arenas[arena];
   in.mutate_bytes(std::max(in.bytes(), RoundUp(offset + bytes)));
-  graph_->buffers.emplace_back(arena, kNone, offset, bytes, 1, kNone);
+  graph_->buffers.emplace_back(arena, /*group=*/kNone, offset, bytes, /*align=*/1);
   return static_cast<uint32_t>(graph_->buffers.size() - 1);
 }
 
@@ -46,7 +46,7 @@ uint32_t GraphBuilder::AddValue(const std::string& name, DType dtype, const Dims
                                 uint32_t buffer, uint64_t offset) {
   const uint32_t first = static_cast<uint32_t>(graph_->dims.size());
   for (const DimSpec& dim : dims) graph_->dims.emplace_back(dim.extent, dim.symbol);
-  graph_->values.emplace_back(plan_->Name(name), dtype, static_cast<uint8_t>(dims.size()), 0, first,
+  graph_->values.emplace_back(plan_->Name(name), dtype, static_cast<uint8_t>(dims.size()), first,
                               buffer, offset, Bytes(dtype, dims));
   return static_cast<uint32_t>(graph_->values.size() - 1);
 }
@@ -73,7 +73,6 @@ uint32_t GraphBuilder::Input(const std::string& name, DType dtype, const Dims& d
   auto port = std::make_unique<Port>();
   port->name = name;
   port->value = value;
-  port->place = kNone;
   graph_->inputs.push_back(std::move(port));
   return value;
 }
@@ -83,7 +82,6 @@ uint32_t GraphBuilder::Output(const std::string& name, DType dtype, const Dims& 
   auto port = std::make_unique<Port>();
   port->name = name;
   port->value = value;
-  port->place = kNone;
   graph_->outputs.push_back(std::move(port));
   return value;
 }
@@ -462,10 +460,10 @@ uint32_t PlanBuilder::Actor(const std::string& name, uint32_t device,
 
 uint32_t PlanBuilder::Communicator(const std::vector<uint32_t>& lanes) {
   const uint32_t first = static_cast<uint32_t>(plan_->members.size());
-  const uint32_t created = static_cast<uint32_t>(plan_->communicators.size());
+  const uint32_t communicator = static_cast<uint32_t>(plan_->communicators.size());
   plan_->members.insert(plan_->members.end(), lanes.begin(), lanes.end());
-  plan_->communicators.emplace_back(first, static_cast<uint32_t>(lanes.size()), created);
-  return created;
+  plan_->communicators.emplace_back(first, static_cast<uint32_t>(lanes.size()));
+  return communicator;
 }
 
 uint32_t PlanBuilder::Weight(const std::string& file, const std::string& tensor) {

@@ -146,7 +146,7 @@ class PlanRun {
       const plan::Buffer& buffer = graph_.buffers[id];
       if (graph_.arenas[buffer.arena()].space() != plan::Space::state) continue;
       if (!buffers_[id].written) continue;
-      result_.tags[fmt::format("state {} of actor {}", StateAt(buffer), buffer.owner())] =
+      result_.tags[fmt::format("state {} of actor {}", StateAt(buffer), OwnerOf(buffer))] =
           buffers_[id].tag;
     }
     return result_;
@@ -159,8 +159,11 @@ class PlanRun {
     uint64_t bytes = 0;
   };
 
+  uint32_t OwnerOf(const plan::Buffer& state) const {
+    return graph_.arenas[state.arena()].owner();
+  }
   size_t StateAt(const plan::Buffer& buffer) const {
-    const auto& states = plan_.actors[buffer.owner()]->states;
+    const auto& states = plan_.actors[OwnerOf(buffer)]->states;
     size_t i = 0;
     while (states[i]->offset != buffer.offset()) ++i;
     return i;
@@ -185,7 +188,7 @@ class PlanRun {
     }
     if (space == plan::Space::state && !memory.written) {
       uint64_t number = StateAt(buffer);
-      for (uint32_t a = 0; a < buffer.owner(); ++a) number += plan_.actors[a]->states.size();
+      for (uint32_t a = 0; a < OwnerOf(buffer); ++a) number += plan_.actors[a]->states.size();
       return Mix(kStateBefore, number);
     }
     return PartOf(memory.tag, value.offset(), value.bytes(), memory.bytes);

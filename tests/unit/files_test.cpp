@@ -177,7 +177,7 @@ TEST_CASE("npy: whatever byte is changed", "[npy]") {
       bad[at] = static_cast<char>(bad[at] ^ change);
       Result<Array> array = ParseNpy(AsBytes(bad));
       ++(array.ok() ? read : refused);
-      if (array.ok()) CHECK(TensorBytes(array->dtype, array->dims) == array->bytes.size());
+      if (array.ok()) CHECK(plan::TensorBytes(array->dtype, array->dims) == array->bytes.size());
     }
     const Result<Array> cut = ParseNpy(AsBytes(good.substr(0, at)));
     CHECK(!cut.ok());
@@ -231,7 +231,7 @@ TEST_CASE("npy is written as NumPy does", "[npy]") {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {3}, {2, 3}, {0, 7}}) {
     for (const DType dtype : {DType::bool_, DType::i8, DType::u8, DType::i32, DType::i64,
                               DType::f16, DType::f32, DType::f64}) {
-      const std::vector<uint8_t> bytes(*TensorBytes(dtype, dims), 1);
+      const std::vector<uint8_t> bytes(*plan::TensorBytes(dtype, dims), 1);
       const std::string path = folder / "x.npy";
       REQUIRE(WriteNpy(path, dtype, dims, bytes).ok());
       Result<Array> back = ReadNpy(path);
@@ -379,7 +379,7 @@ TEST_CASE("safetensors: whatever byte is changed", "[safetensors]") {
       if (!file.ok()) continue;
       for (const auto& [name, entry] : (*file)->entries()) {
         std::vector<uint8_t> out(entry.bytes);
-        CHECK(TensorBytes(entry.dtype, entry.dims) == entry.bytes);
+        CHECK(plan::TensorBytes(entry.dtype, entry.dims) == entry.bytes);
         CHECK((*file)->Read(name, {}, {}, out).code() != StatusCode::kNotFound);
       }
     }

@@ -6,6 +6,8 @@
 #include <functional>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
@@ -148,7 +150,7 @@ TEST_CASE("JSON is read strictly") {
   CHECK(FromJson(edited("\"lag\": 0", "\"lag\": 70000")).ok() == false);
   CHECK(FromJson(edited("\"lag\": 0", "\"lag\": -1")).ok() == false);
   CHECK(FromJson(edited("\"lag\": 0,", "")).ok() == false);  // a struct has all its fields
-  CHECK(FromJson(edited("\"format\": 1", "\"format\": 2")).ok() == false);
+  CHECK(FromJson(edited(fmt::format("\"format\": {}", kFormat), "\"format\": 0")).ok() == false);
   CHECK(FromJson("").ok() == false);
   CHECK(FromJson("{}").ok() == false);
   CHECK(FromJson("table T { x: int; } root_type T; {}").ok() == false);
@@ -245,8 +247,8 @@ const std::vector<Break>& Breaks() {
          part.mutate_part(Part::collective);
          part.mutate_subject(0);
        }},
-      {"a local channel", "rule 2",
-       [](auto&, auto&, auto& g) { g.channels[0].mutate_protocol(Protocol::local); }},
+      {"a buffer without room", "rule 2",
+       [](auto&, auto&, auto& g) { g.channels[0].mutate_protocol(Protocol::buffered); }},
       {"a rendezvous with room", "rule 2",
        [](auto&, auto&, auto& g) { g.channels[0].mutate_capacity(1); }},
       {"a collective of one member", "rule 3",

@@ -1,15 +1,16 @@
 #include "compiler/elaborate/calls/arguments.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // Argument `at` has no parameter: there are too many, or its label is none.
@@ -151,4 +152,4 @@ bool BindParameters(Work& work, const std::vector<program::Parameter>& parameter
   return true;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

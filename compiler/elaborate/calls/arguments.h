@@ -8,7 +8,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -30,6 +30,6 @@ bool BindParameters(Work& work, const std::vector<program::Parameter>& parameter
                     const std::vector<Actual>& actuals, Frame& callee, Range site,
                     program::ExprId where = {});
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_CALLS_ARGUMENTS_H_

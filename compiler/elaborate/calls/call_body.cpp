@@ -1,5 +1,7 @@
 #include "compiler/elaborate/calls/call_body.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
@@ -10,11 +12,10 @@
 #include "compiler/elaborate/statements/execute.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // A call takes as long as this many expressions: fns that call themselves twice end soon.
@@ -76,4 +77,4 @@ Value Eval(Work& work, const program::CallGraph& e, const Context& context) {
   return RunBody(work, graph.signature, graph.body, callee, context.range);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -4,7 +4,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -16,6 +16,6 @@ Value CallBody(Work& work, const program::Signature& signature, const program::B
 Value RunBody(Work& work, const program::Signature& signature, const program::Body& body,
               Frame& callee, Range site);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_CALLS_CALL_BODY_H_

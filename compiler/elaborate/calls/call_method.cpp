@@ -1,5 +1,7 @@
 #include "compiler/elaborate/calls/call_method.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/call_body.h"
 #include "compiler/elaborate/calls/method_scope.h"
@@ -9,10 +11,9 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // Invalid (reported) where the instance's actor has no method of that name.
@@ -92,4 +93,4 @@ Value Eval(Work& work, const program::CallMethod& e, const Context& context) {
   return method.signature.via ? WithVia(result, JourneyOf(work, *method.signature.via)) : result;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -4,13 +4,13 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
 // What the method's body sees before its parameters are bound: those of its actor.
 Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_CALLS_CALL_METHOD_H_

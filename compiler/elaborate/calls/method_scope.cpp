@@ -1,12 +1,13 @@
 #include "compiler/elaborate/calls/method_scope.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 Tensor Snapshot(Work& work, MethodScope& scope, const Tensor& tensor) {
@@ -80,4 +81,4 @@ void CommitStates(Work& work, MethodScope& scope) {
   }
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -13,7 +13,7 @@
 #include "compiler/graph/graph.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -38,6 +38,6 @@ Value LeaveMethod(Work& work, MethodScope& scope, const Value& result);
 
 void CommitStates(Work& work, MethodScope& scope);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_

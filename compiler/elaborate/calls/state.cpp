@@ -9,7 +9,7 @@
 #include "compiler/elaborate/work.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 const Value& LayoutOf(const Work& work, program::StateId state, const Frame& frame) {
   const InstanceDetails& details = work.places.instances[frame.instance.index];
@@ -55,4 +55,4 @@ Value Eval(Work& work, const program::StateRef& e, const Context& context) {
   return ReadStates(work, layout);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

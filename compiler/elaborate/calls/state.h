@@ -4,7 +4,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -18,6 +18,6 @@ Value ReadStates(Work& work, const Value& layout);
 // `value` has the shape of `layout`: Adapt has seen to it.
 void StoreState(Work& work, const Value& layout, const Value& value);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_CALLS_STATE_H_

@@ -4,7 +4,7 @@
 
 #include "compiler/elaborate/expressions/evaluate.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -62,6 +62,6 @@ Value Eval(Work& work, const program::Cast& e, const Context& context);
 // ops/collectives.cpp
 Value Eval(Work& work, const program::CallCollective& e, const Context& context);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVAL_H_

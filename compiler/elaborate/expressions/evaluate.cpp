@@ -1,14 +1,15 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 Value Evaluate(Work& work, program::ExprId id, Frame& frame, Expected expected) {
   const program::Expr& expr = work.program.exprs[id];
@@ -46,4 +47,4 @@ std::optional<bool> EvaluateCondition(Work& work, program::ExprId id, Frame& fra
   return std::nullopt;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -6,7 +6,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -24,6 +24,6 @@ std::optional<int64_t> EvaluateInt(Work& work, program::ExprId id, Frame& frame,
 
 std::optional<bool> EvaluateCondition(Work& work, program::ExprId id, Frame& frame);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVALUATE_H_

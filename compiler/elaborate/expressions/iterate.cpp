@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -9,9 +11,8 @@
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // A turn costs as much as this many expressions, so that a loop without end ends soon.
@@ -104,4 +105,4 @@ Value Eval(Work& work, const program::Comprehension& e, const Context& context) 
   return MakeList(std::move(items));
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

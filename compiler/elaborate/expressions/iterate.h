@@ -7,7 +7,7 @@
 #include "compiler/elaborate/frame.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -18,6 +18,6 @@ bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tupl
 bool BindPattern(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
                  const Value& value, Frame& frame, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_ITERATE_H_

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
@@ -11,9 +13,8 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 Value Zip(Work& work, const std::vector<Actual>& actuals, Range range) {
@@ -89,4 +90,4 @@ Value Eval(Work& work, const program::CallBuiltin& e, const Context& context) {
   return items ? Value(static_cast<int64_t>(items->size())) : Value();
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -7,13 +7,13 @@
 
 #include "compiler/elaborate/calls/arguments.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
 // The elements of whatever can be gone through, written out.
 std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_LISTS_H_

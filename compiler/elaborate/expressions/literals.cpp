@@ -1,13 +1,14 @@
 // Literals, tuples and lists as they are written.
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 Value Eval(Work&, const program::IntLiteral& e, const Context&) { return Value(e.value); }
 
@@ -75,4 +76,4 @@ Value Eval(Work& work, const program::List& e, const Context& context) {
   return MakeList(std::move(items));
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -11,11 +13,10 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& frame,
                   Expected expected) {
@@ -77,4 +78,4 @@ Value Eval(Work& work, const program::After& e, const Context& context) {
   return Value();
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -5,7 +5,7 @@
 #include "compiler/base/transport.h"
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -13,6 +13,6 @@ struct Work;
 Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& frame,
                   Expected expected);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_MODIFIERS_H_

@@ -1,4 +1,6 @@
 // Names: locals, consts, places, dimensions, devices.
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/consts.h"
 #include "compiler/elaborate/expressions/eval.h"
@@ -7,9 +9,8 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 Value Eval(Work&, const program::LocalRef& e, const Context& context) {
   const std::optional<Value>& value = context.frame.locals[e.local.index];
@@ -81,4 +82,4 @@ Value Eval(Work& work, const program::DeviceRef& e, const Context& context) {
   return Value();
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

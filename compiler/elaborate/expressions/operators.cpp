@@ -1,5 +1,7 @@
 #include "compiler/elaborate/expressions/operators.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -9,9 +11,8 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 Value ApplyOperator(Work& work, BinaryOperator op, const Actual& a, const Actual& b,
                     const Context& context) {
@@ -109,4 +110,4 @@ Value Eval(Work& work, const program::If& e, const Context& context) {
   return Evaluate(work, *condition ? e.then_value : e.else_value, context.frame, context.expected);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -1,4 +1,6 @@
 // Parts of values: fields, and subscripts of lists, places and tensors.
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/state.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -8,9 +10,8 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 Value IndexList(Work& work, const std::vector<Value>& items, llvm::ArrayRef<Value> subscripts,
@@ -147,4 +148,4 @@ Value Eval(Work& work, const program::Index& e, const Context& context) {
   return ReadStates(work, IndexOf(work, EvaluateLazily(work, e.base, context.frame), e, context));
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -1,10 +1,11 @@
 #include "compiler/elaborate/expressions/views.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscripts, Range range) {
   graph::Type type = work.builder->type(tensor.value);
@@ -51,4 +52,4 @@ Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscr
   return Value(view);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

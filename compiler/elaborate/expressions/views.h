@@ -9,12 +9,12 @@
 #include "compiler/elaborate/values/value.h"
 #include "llvm/ADT/ArrayRef.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
 Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscripts, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_VIEWS_H_

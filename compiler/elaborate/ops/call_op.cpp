@@ -1,5 +1,7 @@
 #include "compiler/elaborate/ops/call_op.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
@@ -13,11 +15,10 @@
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // An op takes about as much memory and time as this many expressions.
@@ -184,4 +185,4 @@ Value Eval(Work& work, const program::Cast& e, const Context& context) {
   return CallOperation(work, call);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -7,7 +7,7 @@
 
 #include "compiler/elaborate/calls/arguments.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -22,6 +22,6 @@ struct OpCall {
 
 Value CallOperation(Work& work, const OpCall& call);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_OPS_CALL_OP_H_

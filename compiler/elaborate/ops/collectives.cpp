@@ -1,5 +1,7 @@
 #include "compiler/elaborate/ops/collectives.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
@@ -10,10 +12,9 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/transports.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 using Traits = CollectiveTraits;
@@ -187,4 +188,4 @@ Value Eval(Work& work, const program::CallCollective& e, const Context& context)
   return CallCollective(work, e, Transport::kAuto, context);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -4,13 +4,13 @@
 
 #include "compiler/elaborate/expressions/evaluate.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
 Value CallCollective(Work& work, const program::CallCollective& e, Transport via,
                      const Context& context);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_OPS_COLLECTIVES_H_

@@ -14,7 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // A list of compile-time ints, which is one attribute.
@@ -176,4 +176,4 @@ Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
   return TakeResults(work, op.signature.result, op_frame, rest);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -4,12 +4,12 @@
 
 #include "compiler/elaborate/ops/call_op.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
 Value EmitOp(Work& work, const OpCall& call, Frame& op_frame);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_OPS_EMIT_OP_H_

@@ -2,15 +2,16 @@
 
 #include <map>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 using Traits = CollectiveTraits;
@@ -161,4 +162,4 @@ bool CheckParticipants(Work& work, const Participants& found, const char* name) 
   return true;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

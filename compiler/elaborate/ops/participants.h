@@ -10,7 +10,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -29,6 +29,6 @@ bool FindPlaces(Work& work, const program::CallCollective& e, Frame& frame, Part
 
 bool CheckParticipants(Work& work, const Participants& found, const char* name);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_OPS_PARTICIPANTS_H_

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/ops/call_op.h"
 #include "compiler/elaborate/report.h"
@@ -9,12 +11,11 @@
 #include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/program/text.h"
-#include "fmt/format.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 bool AnyUnknown(llvm::ArrayRef<graph::Dim> dims) {
@@ -166,4 +167,4 @@ bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
   return false;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

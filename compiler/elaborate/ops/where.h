@@ -4,7 +4,7 @@
 
 #include "compiler/elaborate/ops/call_op.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -13,6 +13,6 @@ bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame);
 // What `same` would find out in vain: extents that cannot be equal.
 bool CheckSame(Work& work, const OpCall& call, Frame& op_frame);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_OPS_WHERE_H_

@@ -1,10 +1,11 @@
 #include "compiler/elaborate/places/devices.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 graph::DeviceId InternDevice(Work& work, const graph::Device& device) {
   auto [known, is_new] = work.devices.try_emplace({device.kind, device.node, device.index});
@@ -24,4 +25,4 @@ std::optional<graph::DeviceId> DeviceOf(Work& work, const Value& value, Range ra
   return std::nullopt;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -6,7 +6,7 @@
 
 #include "compiler/elaborate/values/value.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -15,6 +15,6 @@ graph::DeviceId InternDevice(Work& work, const graph::Device& device);
 // The device that `on` names by a place or by itself.
 std::optional<graph::DeviceId> DeviceOf(Work& work, const Value& value, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_PLACES_DEVICES_H_

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/limits.h"
@@ -9,9 +11,8 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // One state per tensor of the declared type: "w", "xs[3]", "pair.x".
@@ -175,4 +176,4 @@ Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& sub
   return collect(collect, 0, 0);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

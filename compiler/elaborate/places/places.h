@@ -7,7 +7,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -36,6 +36,6 @@ void CreatePlaces(Work& work);
 Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& subscripts,
                   Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_PLACES_PLACES_H_

@@ -1,13 +1,14 @@
 #include "compiler/elaborate/places/routes.h"
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/transports.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 void EvaluateTransports(Work& work) {
   for (const program::NamedTransport& transport : work.program.transports) {
@@ -57,4 +58,4 @@ void CheckTransport(Work& work, const graph::Use& use, graph::DeviceId to) {
   }
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -5,7 +5,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/program/program.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -17,6 +17,6 @@ Journey JourneyOf(const Work& work, const program::Route& route);
 // Reports a use at `to` that the value's transport does not reach.
 void CheckTransport(Work& work, const graph::Use& use, graph::DeviceId to);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_PLACES_ROUTES_H_

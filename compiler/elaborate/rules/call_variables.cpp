@@ -1,12 +1,13 @@
 #include "compiler/elaborate/rules/call_variables.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 #include "compiler/graph/print.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 CallVariables::CallVariables(Work& work, const program::Using& use,
                              const program::Schedule& schedule)
@@ -61,4 +62,4 @@ void CallVariables::ReportMissing(const graph::Call& call, const std::string& na
       .AddNote(call.site, "the call");
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

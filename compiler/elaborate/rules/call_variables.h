@@ -9,7 +9,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -35,6 +35,6 @@ class CallVariables {
   std::map<program::LocalId, const program::Using::Variable*> renamed_;
 };
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_RULES_CALL_VARIABLES_H_

@@ -5,15 +5,16 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 using graph::CallId;
@@ -360,4 +361,4 @@ void CheckSchedules(Work& work) {
   }
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -5,7 +5,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/program/program.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -15,6 +15,6 @@ graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::
 // Warns of rules about methods that no graph calls: after all graphs.
 void CheckSchedules(Work& work);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_RULES_RULES_H_

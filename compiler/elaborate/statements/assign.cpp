@@ -1,5 +1,7 @@
 #include "compiler/elaborate/statements/assign.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/state.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -9,9 +11,8 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // The element to be assigned; a list that others see too is copied first.
@@ -103,4 +104,4 @@ void AssignState(Work& work, const program::Assign& s, Frame& frame, Range range
   if (!value.poisoned()) StoreState(work, *target, value);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

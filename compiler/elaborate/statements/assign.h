@@ -4,7 +4,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -12,6 +12,6 @@ void AssignLocal(Work& work, const program::Assign& s, Frame& frame, Range range
 
 void AssignState(Work& work, const program::Assign& s, Frame& frame, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_STATEMENTS_ASSIGN_H_

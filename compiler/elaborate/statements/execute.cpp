@@ -9,7 +9,7 @@
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/work.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 bool Execute(Work& work, const program::Bind& s, Frame& frame, Range) {
@@ -86,4 +86,4 @@ bool ExecuteBlock(Work& work, const std::vector<program::StatementId>& statement
   return true;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

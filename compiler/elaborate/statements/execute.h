@@ -7,12 +7,12 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
 bool ExecuteBlock(Work& work, const std::vector<program::StatementId>& statements, Frame& frame);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_STATEMENTS_EXECUTE_H_

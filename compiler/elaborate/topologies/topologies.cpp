@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/elaborate.h"
@@ -11,13 +14,11 @@
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
-#include "fmt/ranges.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "runtime/status/spelling.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // What a property may be, in the units of kUnits, and how many of those make one of the cost
@@ -324,4 +325,4 @@ void CheckTopologies(const program::Program& program, const ElaborateOptions& op
   }
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

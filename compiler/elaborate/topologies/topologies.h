@@ -10,7 +10,7 @@
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/program/program.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -24,6 +24,6 @@ std::optional<cost::Topology> MakeTopology(Work& work, const program::Topology& 
 void CheckTopologies(const program::Program& program, const ElaborateOptions& options,
                      Diagnostics& diagnostics);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_TOPOLOGIES_TOPOLOGIES_H_

@@ -1,14 +1,15 @@
 #include "compiler/elaborate/types/adapt.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 Value AdaptCompileTime(Work& work, const Value& value, program::CompileTimeKind kind, Frame& frame,
@@ -234,4 +235,4 @@ bool BindDType(Work& work, const program::TensorType& type, DType dtype, Frame& 
   return true;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -9,7 +9,7 @@
 #include "compiler/elaborate/frame.h"
 #include "compiler/elaborate/values/value.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -25,6 +25,6 @@ Value AdaptHint(Work& work, const Value& value, program::TypeId type, Frame& fra
 bool BindDType(Work& work, const program::TensorType& type, DType dtype, Frame& frame,
                const Subject& subject, Range range);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_TYPES_ADAPT_H_

@@ -1,16 +1,17 @@
 #include "compiler/elaborate/types/dims.h"
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // `length <= n` in an op's result: the extent is what the i64 argument says. Known while compiling
@@ -177,4 +178,4 @@ const program::Type* ExpectedTensor(const Work& work, const Expected& expected) 
   return tensor && IsKnown(work, *tensor, *expected.frame) ? &type : nullptr;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

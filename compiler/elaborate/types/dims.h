@@ -9,7 +9,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -32,6 +32,6 @@ std::optional<graph::Type> ConcreteType(Work& work, const program::TensorType& t
 // The tensor type that is expected, when everything in it has a value.
 const program::Type* ExpectedTensor(const Work& work, const Expected& expected);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_TYPES_DIMS_H_

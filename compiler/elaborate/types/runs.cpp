@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 // The ints of a list parameter.
@@ -170,4 +171,4 @@ Value DimFunction(Work& work, const program::CallBuiltin& e, const Context& cont
   return Value();
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -8,7 +8,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -20,6 +20,6 @@ std::optional<Dims> EvaluateRun(Work& work, program::ExprId id, Frame& frame);
 // size, rank and width: dimensions as numbers.
 Value DimFunction(Work& work, const program::CallBuiltin& e, const Context& context);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_TYPES_RUNS_H_

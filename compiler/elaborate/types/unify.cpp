@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/work.h"
-#include "fmt/format.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 std::string DimText(const graph::Graph* graph, const graph::Dim& dim) {
@@ -194,4 +195,4 @@ bool CheckDeferred(Work& work, Frame& frame) {
   return true;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

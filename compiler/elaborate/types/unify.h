@@ -8,7 +8,7 @@
 
 #include "compiler/elaborate/frame.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Work;
 
@@ -25,6 +25,6 @@ bool MatchDims(Work& work, const Match& match);
 // What waited for all parameters to be bound.
 bool CheckDeferred(Work& work, Frame& frame);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_TYPES_UNIFY_H_

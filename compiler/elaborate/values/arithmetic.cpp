@@ -4,10 +4,11 @@
 #include <cstring>
 #include <limits>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
+
 #include "llvm/ADT/APFloat.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 namespace {
 
 constexpr const char* kOverflow = "the result does not fit 64 bits";
@@ -200,4 +201,4 @@ DType NaturalDType(const Value& number) {
   return number.As<double>() ? DType::kF32 : DType::kI64;
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

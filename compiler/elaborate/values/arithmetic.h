@@ -9,7 +9,7 @@
 #include "compiler/base/dtype.h"
 #include "compiler/elaborate/values/value.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 // What came out; else `problem` says why not, and an empty one that the operator is not for these.
 struct Folded {
@@ -32,6 +32,6 @@ int64_t DecodeI64(const std::string& bytes);
 // What a number is when nothing else decides: i64, f32, bool.
 DType NaturalDType(const Value& number);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_VALUES_ARITHMETIC_H_

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 
-namespace cgraph::elaboration {
+
+namespace cgraph::elaborate {
 
 bool IsNumber(const Value& value) {
   return value.As<int64_t>() || value.As<double>() || value.As<bool>();
@@ -70,4 +71,4 @@ std::string FromTheEnd(int64_t index, int64_t length) {
   return fmt::format("; indices do not count from the end, where [{}] is that one", index + length);
 }
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate

@@ -18,7 +18,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/program/program.h"
 
-namespace cgraph::elaboration {
+namespace cgraph::elaborate {
 
 struct Value;
 
@@ -109,6 +109,6 @@ Value WithVia(const Value& value, const Journey& via);
 // The mend of an index that counts from the end; empty for others.
 std::string FromTheEnd(int64_t index, int64_t length);
 
-}  // namespace cgraph::elaboration
+}  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_

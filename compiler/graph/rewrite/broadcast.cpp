@@ -10,13 +10,14 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "compiler/base/kernels.h"
 #include "compiler/base/limits.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/insert.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
-#include "fmt/format.h"
 
 namespace cgraph::graph {
 namespace {

@@ -10,11 +10,12 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "compiler/base/limits.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
-#include "fmt/format.h"
 
 namespace cgraph::graph {
 namespace {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "compiler/graph/print.h"
 #include "compiler/schedule/arrange/start_counts.h"
-#include "fmt/format.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "compiler/base/bytes_text.h"
 #include "compiler/graph/print.h"
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/fit/limits.h"
 #include "compiler/schedule/memory.h"
-#include "fmt/format.h"
 
 namespace cgraph::schedule {
 namespace {

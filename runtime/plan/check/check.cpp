@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/plan/check/check_internal.h"
-#include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::plan {
@@ -30,19 +29,6 @@ std::string ValueText(const Context& context, uint32_t value) {
     name = context.plan.names[graph.values[value].name()];
   }
   return fmt::format("`%{}#{}` {}", name, value, TypeText(context.plan, graph, value));
-}
-
-bool TensorBytes(DType dtype, std::span<const int64_t> extents, uint64_t* bytes) {
-  unsigned __int128 product = static_cast<uint64_t>(DTypeBytes(dtype));
-  bool empty = false;
-  for (int64_t extent : extents) {
-    if (extent < 0) return false;
-    empty = empty || extent == 0;
-    if (extent > 0) product *= static_cast<uint64_t>(extent);
-    if (product > kMaxArenaBytes) return false;
-  }
-  *bytes = empty ? 0 : static_cast<uint64_t>(product);
-  return true;
 }
 
 bool SameType(const Graph& graph, uint32_t a, uint32_t b) {

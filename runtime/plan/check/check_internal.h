@@ -45,10 +45,6 @@ bool Known(E value) {
   return value <= E::MAX;
 }
 
-// width * the product of the extents; false when an extent is negative or the product is beyond any
-// arena.
-bool TensorBytes(DType dtype, std::span<const int64_t> extents, uint64_t* bytes);
-
 bool SameType(const Graph& graph, uint32_t a, uint32_t b);
 
 // The module's own tables: devices, lanes, actors, kernels, communicators, names, sites.

@@ -47,9 +47,8 @@ Status CheckPorts(const Context& context) {
   }
   for (const auto* ports : {&graph.inputs, &graph.outputs}) {
     for (const auto& port : *ports) {
-      if (port == nullptr || port->value >= graph.values.size() ||
-          !NoneOrIn(port->place, context.plan.actors.size())) {
-        return Refuse(context, fmt::format("port `{}` has a value or place that does not exist",
+      if (port == nullptr || port->value >= graph.values.size()) {
+        return Refuse(context, fmt::format("port `{}` has a value that does not exist",
                                            port == nullptr ? "?" : port->name));
       }
     }

@@ -130,10 +130,8 @@ Status CheckBuffers(const Context& context) {
   const Graph& graph = context.graph;
   for (size_t id = 0; id < graph.buffers.size(); ++id) {
     const Buffer& buffer = graph.buffers[id];
-    if (buffer.arena() >= graph.arenas.size() ||
-        !NoneOrIn(buffer.owner(), context.plan.actors.size())) {
-      return Refuse(context,
-                    fmt::format("buffer {} has an arena or owner that does not exist", id));
+    if (buffer.arena() >= graph.arenas.size()) {
+      return Refuse(context, fmt::format("buffer {} has an arena that does not exist", id));
     }
     const Arena& arena = graph.arenas[buffer.arena()];
     if (!InRange(buffer.offset(), buffer.bytes(), arena.bytes())) {
@@ -177,8 +175,7 @@ Status CheckValue(const Context& context, uint32_t id) {
                                 ValueText(context, id)));
     }
   }
-  uint64_t bytes = 0;
-  if (!TensorBytes(value.dtype(), {extents, value.rank()}, &bytes) || bytes != value.bytes()) {
+  if (TensorBytes(value.dtype(), {extents, value.rank()}, kMaxArenaBytes) != value.bytes()) {
     return Refuse(context, fmt::format("{} has {} bytes, which its type at the bound has not",
                                        ValueText(context, id), value.bytes()));
   }

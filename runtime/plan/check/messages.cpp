@@ -21,11 +21,11 @@ Status CheckProtocol(const Context& context, uint32_t id) {
   const Channel& channel = context.graph.channels[id];
   const bool good = channel.protocol() == Protocol::rendezvous
                         ? channel.capacity() == 0
-                        : channel.protocol() == Protocol::buffered && channel.capacity() >= 1;
+                        : Known(channel.protocol()) && channel.capacity() >= 1;
   if (!good) {
     return Refuse(context, 2,
                   fmt::format("channel {} is {} with capacity {}: a rendezvous has 0, a "
-                              "buffered channel at least 1, a local edge is no channel",
+                              "buffered channel at least 1",
                               id, EnumNameProtocol(channel.protocol()), channel.capacity()));
   }
   if (channel.communicator() != kNone &&

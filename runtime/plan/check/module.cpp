@@ -3,6 +3,7 @@
 #include <set>
 
 #include "runtime/plan/check/check_internal.h"
+#include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::plan::check {
@@ -38,9 +39,8 @@ Status CheckActor(const Plan& plan, size_t id) {
                    kMaxArenaBytes);
   }
   for (const auto& state : actor->states) {
-    uint64_t bytes = 0;
     if (state == nullptr || !Known(state->dtype) || state->dims.size() > kMaxRank ||
-        !TensorBytes(state->dtype, state->dims, &bytes) || bytes != state->bytes) {
+        TensorBytes(state->dtype, state->dims, kMaxArenaBytes) != state->bytes) {
       return Invalid("actor `{}` has a state whose type and bytes do not agree", actor->name);
     }
     if (!InRange(state->offset, state->bytes, actor->state_bytes)) {

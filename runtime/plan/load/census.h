@@ -4,8 +4,8 @@
 // aligned to 8, nor sharing: a small file may point a million times at one table, and unpacking
 // would copy it a million times. Our own writer shares nothing, so an honest plan's bytes hold all
 // that is counted here. Text is UTF-8, since it is printed and becomes JSON.
-#ifndef CGRAPH_RUNTIME_PLAN_CENSUS_H_
-#define CGRAPH_RUNTIME_PLAN_CENSUS_H_
+#ifndef CGRAPH_RUNTIME_PLAN_LOAD_CENSUS_H_
+#define CGRAPH_RUNTIME_PLAN_LOAD_CENSUS_H_
 
 #include <cstdint>
 
@@ -24,4 +24,4 @@ Census TakeCensus(const wire::Plan& plan, uint64_t limit);
 
 }  // namespace cgraph::plan
 
-#endif  // CGRAPH_RUNTIME_PLAN_CENSUS_H_
+#endif  // CGRAPH_RUNTIME_PLAN_LOAD_CENSUS_H_

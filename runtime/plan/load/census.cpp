@@ -1,5 +1,5 @@
 // The walk over the schema; hostile_plan_test holds it against the schema's reflection.
-#include "runtime/plan/census.h"
+#include "runtime/plan/load/census.h"
 
 #include <cstddef>
 #include <type_traits>

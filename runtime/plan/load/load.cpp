@@ -15,7 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/census.h"
+#include "runtime/plan/load/census.h"
+#include "runtime/status/read_file.h"
 
 namespace cgraph::plan {
 namespace {
@@ -84,24 +85,14 @@ std::vector<uint8_t> ToBytes(const Plan& plan) {
 }
 
 Result<std::unique_ptr<Plan>> ReadFile(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  // In pieces: a size that the file system reports may be a lie (a pipe, /proc). What does not
-  // begin as a plan is not read to its end, which it may not have.
   std::vector<uint8_t> bytes;
-  uint8_t piece[1 << 16];
-  size_t got;
-  while ((got = std::fread(piece, 1, sizeof piece, file)) > 0 && bytes.size() <= kMaxPlanBytes) {
-    bytes.insert(bytes.end(), piece, piece + got);
-    if (!BeginsAsPlan(bytes)) break;
-  }
-  const bool failed = std::ferror(file) != 0;
-  const int error = errno;
-  std::fclose(file);
-  if (failed) {
-    return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(error)));
+  // What does not begin as a plan is not read to its end, which it may not have.
+  const auto take = [&](std::span<const char> piece) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    return BeginsAsPlan(bytes) && bytes.size() <= kMaxPlanBytes;
+  };
+  if (const std::error_code error = ReadPieces(path, take)) {
+    return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, error.message()));
   }
   auto plan = FromBytes(bytes);
   if (!plan.ok()) return Invalid(fmt::format("{}: {}", path, plan.status().message()));
