@@ -24,8 +24,8 @@ def makespan(cgc, folder, calls, effort):
     source.write_text(graphs.program(calls))
     profile.write_text(json.dumps(graphs.profile(calls)))
     done = subprocess.run(
-        [cgc, "simulate", source, "--profile", profile, "--effort", str(effort), "--lanes", "one", "--no-rewrite",
-         "--json"],
+        [cgc, "simulate", source, "--profile", profile, "--effort", str(effort), "--lanes", "one",
+         "--no-rewrite", "--json"],
         capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
         raise SystemExit(f"FAILED: {done.stderr}{source.read_text()}")

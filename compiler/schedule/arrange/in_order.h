@@ -1,9 +1,10 @@
 // InOrder: when tasks start if they are taken in a given order, each as early as it can.
 //
-// A task waits for what it needs and for its lanes. Where nothing else is limited it may still start
-// before one that stands before it on other lanes. Where memories or shared resources are limited it
-// does not: then the order is that of the starts, so that what is free at a moment is known when its
-// turn comes, and still every timetable in which nothing waits without need is that of some order.
+// A task waits for what it needs and for its lanes. Where nothing else is limited it may still
+// start before one that stands before it on other lanes. Where memories or shared resources are
+// limited it does not: then the order is that of the starts, so that what is free at a moment is
+// known when its turn comes, and still every timetable in which nothing waits without need is that
+// of some order.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_IN_ORDER_H_
 #define CGRAPH_COMPILER_SCHEDULE_ARRANGE_IN_ORDER_H_
 

@@ -116,6 +116,13 @@ class RuleSearch {
     for (uint32_t task = 0; task < tasks_.size(); ++task) {
       depths_.push_back(least.at({tasks_.actor[task], tasks_.queue[task]}));
     }
+    std::map<uint32_t, int64_t> seen;  // by queue
+    const bool differ = std::any_of(least.begin(), least.end(), [&](const auto& entry) {
+      const auto& [of, depth] = entry;
+      return of.first != kNone && seen.try_emplace(of.second, depth).first->second != depth;
+    });
+    depth_orders_ = {Depth::kAny};
+    if (differ) depth_orders_ = {Depth::kAny, Depth::kForward, Depth::kOutAndBack, Depth::kDeepest};
   }
 
   // What is not of these kinds comes first.
@@ -191,7 +198,7 @@ class RuleSearch {
 
   std::vector<Trial> TryRoughly() {
     std::vector<Trial> trials;
-    for (const Depth depth : {Depth::kAny, Depth::kForward, Depth::kOutAndBack, Depth::kDeepest}) {
+    for (const Depth depth : depth_orders_) {
       for (uint32_t preference = 0; preference < permutations_.size(); ++preference) {
         for (const int64_t ahead : {kUnbounded, int64_t{100}, int64_t{200}}) {
           for (const int64_t behind : {int64_t{0}, int64_t{150}, kUnbounded}) {
@@ -260,6 +267,7 @@ class RuleSearch {
     add([&](Knobs& k) { k.flat = !k.flat; });
     for (uint32_t i = 1; i < kinds_.size(); ++i) add([&](Knobs& k) { k.against = i; });
     for (uint32_t i = 0; i < permutations_.size(); ++i) add([&](Knobs& k) { k.preference = i; });
+    for (const Depth depth : depth_orders_) add([&](Knobs& k) { k.depth = depth; });
     return found;
   }
 
@@ -304,7 +312,8 @@ class RuleSearch {
   std::vector<uint32_t> kinds_;
   std::vector<uint32_t> positions_;  // lanes that make calls of these kinds
   std::vector<std::vector<uint32_t>> permutations_;
-  std::vector<int64_t> depths_;  // by task: of its actor, picoseconds
+  std::vector<int64_t> depths_;      // by task: of its actor, picoseconds
+  std::vector<Depth> depth_orders_;  // one where no device has actors of several depths
 };
 
 }  // namespace
