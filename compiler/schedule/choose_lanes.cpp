@@ -12,7 +12,7 @@ constexpr uint32_t kMostUnits = 30'000;  // of larger graphs one lane is taken
 // What a graph costs with some lanes.
 struct LaneTrial {
   Schedule schedule;
-  uint64_t makespan = 0, busiest = 0;
+  uint64_t end = 0;    // of the last execution
   bool waits = false;  // something that travels waits for its lane
 };
 
@@ -34,21 +34,41 @@ bool WaitsForLane(const Schedule& schedule, const Tasks& tasks, const Timetable&
          });
 }
 
+// When the last of many executions ends, one after the other on lanes that keep their order, and
+// only so many in flight. What carries over from one to the next stays on its device's own lane.
+uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight) {
+  const size_t executions = std::min(4 * inflight, size_t{64});
+  std::vector<uint64_t> free_at(tasks.lanes, 0), ends(tasks.size()), last(executions, 0);
+  for (size_t i = 0; i < executions; ++i) {
+    const uint64_t begin = i < inflight ? 0 : last[i - inflight];
+    for (uint32_t task : table.order) {
+      const std::vector<uint32_t>& lanes = tasks.queues[tasks.queue[task]].lanes;
+      uint64_t start = begin;
+      for (uint32_t before : tasks.predecessors[task]) start = std::max(start, ends[before]);
+      for (uint32_t lane : lanes) start = std::max(start, free_at[lane]);
+      ends[task] = start + tasks.durations[task];
+      for (uint32_t lane : lanes) free_at[lane] = ends[task];
+      last[i] = std::max(last[i], ends[task]);
+    }
+  }
+  return last.back();
+}
+
 LaneTrial Try(const graph::Graph& graph, const cost::Topology* topology, Schedule schedule) {
   LaneTrial trial;
   const TaskList list = MakeTasks(graph, /*limits=*/{}, schedule, topology);
   const Timetable table = ListSchedule(list.tasks, list.policy);
-  trial.makespan = table.order.size() == list.tasks.size() ? table.makespan : UINT64_MAX;
-  std::vector<uint64_t> busy(schedule.lanes.size(), 0);
+  const auto inflight = static_cast<size_t>(graph.inflight);
+  if (table.order.size() < list.tasks.size()) {
+    trial.end = UINT64_MAX;
+  } else {
+    trial.end = inflight == 1 ? table.makespan : EndOfMany(list.tasks, table, inflight);
+  }
+  // What does not wait in one execution may still wait for what belongs to another one.
+  trial.waits = inflight > 1;
   for (uint32_t task : table.order) {
     trial.waits = trial.waits || WaitsForLane(schedule, list.tasks, table, task);
-    for (uint32_t lane : list.tasks.queues[list.tasks.queue[task]].lanes) {
-      busy[lane] += list.tasks.durations[task];
-    }
   }
-  for (uint64_t time : busy) trial.busiest = std::max(trial.busiest, time);
-  // The busiest says how long each of many executions takes, and is no matter of one.
-  if (graph.inflight == 1) trial.busiest = 0;
   trial.schedule = std::move(schedule);
   return trial;
 }
@@ -64,9 +84,7 @@ Schedule ChooseLanes(const graph::Graph& graph, const cost::Topology* topology,
   if (!best.waits) return std::move(best.schedule);
   for (const CommLanes lanes : {CommLanes::kPeer, CommLanes::kEdge}) {
     LaneTrial trial = Try(graph, topology, prepare(lanes));
-    const bool better = trial.makespan < best.makespan ||
-                        (trial.makespan == best.makespan && trial.busiest < best.busiest);
-    if (better) best = std::move(trial);
+    if (trial.end < best.end) best = std::move(trial);
   }
   return std::move(best.schedule);
 }

@@ -4,8 +4,9 @@
 // More lanes cost a machine more to keep going, and each of NCCL's needs a communicator, so one is
 // taken unless something in the graph's timetable waits for that lane. If so, and the graph is not
 // so large that looking would take long, it is list-scheduled with each, and the one that ends
-// first wins; of equal ones that with fewer lanes. Of several executions in flight the busiest lane
-// counts too, since it says how many of them end in a second.
+// first wins; of equal ones that with fewer lanes. Of several executions in flight what counts is
+// when the last of many ends: one lane for all lets no device receive for the next execution before
+// it has sent what belongs to this one.
 #ifndef CGRAPH_COMPILER_SCHEDULE_CHOOSE_LANES_H_
 #define CGRAPH_COMPILER_SCHEDULE_CHOOSE_LANES_H_
 

@@ -222,6 +222,22 @@ TEST_CASE("there are as few lanes for what travels as make nothing later") {
   CHECK(lanes(Exchange(true, true)) == "schedule main, lanes edge");
   CHECK(lanes(Exchange(true, true), {.lanes = CommLanes::kOne}) == "schedule main, lanes one");
   CHECK(lanes(Exchange(true, true), {.overlap = false}) == "schedule main overlap off");
+
+  // A chain over three gpus: of one execution nothing waits; of several the middle one can receive
+  // what belongs to the next before it has sent what belongs to this one.
+  ModuleBuilder chain;
+  GraphMaker& g = chain.Graph("main");
+  ValueId value;
+  for (uint32_t i = 0; i < 3; ++i) {
+    g.Call(chain.Actor("a" + std::to_string(i), chain.Device(DeviceKind::kGpu, i)), "make");
+    value = i == 0 ? g.Op("zeros", std::vector<ValueId>{}, Floats({D(4)}))
+                   : g.Op("relu", {value}, Floats({D(4)}));
+  }
+  g.last_op().effect = true;
+  graph::Module module = chain.Build();
+  CHECK(lanes(module) == "schedule main, lanes one");
+  module.graphs[0].inflight = 3;
+  CHECK(lanes(module) == "schedule main, lanes peer");
 }
 
 TEST_CASE("profiles") {
