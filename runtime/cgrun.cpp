@@ -89,7 +89,9 @@ Problem CheckWeights(const Options& options) {
 Problem CheckWritable(const Options& options) {
   std::vector<std::string> paths;
   for (const auto& [name, path] : options.outputs) paths.push_back(path);
-  if (!options.profile.empty()) paths.push_back(options.profile);
+  for (const std::string& path : {options.profile, options.trace}) {
+    if (!path.empty()) paths.push_back(path);
+  }
   for (const std::string& path : paths) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
     const bool there = access(path.c_str(), F_OK) == 0;
@@ -114,15 +116,28 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
                               options.inflight)};
 }
 
-Status WriteProfile(const Engine& engine, const std::string& path) {
+std::string ProfileText(const Engine& engine) {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
   for (const auto& [name, ns] : engine.Profile()) calls[name] = ns;
   const nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
+  return profile.dump(2) + '\n';
+}
+
+Status WriteText(const std::string& text, const std::string& path) {
   std::ofstream file(path);
-  file << profile.dump(2) << '\n';
+  file << text;
   file.close();
   if (file) return Status::Ok();
   return {StatusCode::kNotFound, fmt::format("cannot write {}", path)};
+}
+
+// The files about the run that were asked for.
+Status WriteMeasurements(const Engine& engine, uint32_t graph, const Options& options) {
+  if (!options.profile.empty()) {
+    CGRAPH_RETURN_IF_ERROR(WriteText(ProfileText(engine), options.profile));
+  }
+  if (options.trace.empty()) return Status::Ok();
+  return WriteText(plan::TraceJson(engine.plan(), {engine.Trace(graph)}), options.trace);
 }
 
 void SayStats(const Engine& engine, const Options& options) {
@@ -192,6 +207,7 @@ EngineOptions MakeEngineOptions(const Options& options, Outcome& outcome) {
   engine.proved = !options.unproved;
   engine.stall_timeout = options.timeout;
   engine.profile = !options.profile.empty();
+  engine.trace = !options.trace.empty();
   engine.timed_out = [&](const Status& status) { EndTimedOut(options, outcome, status); };
   return engine;
 }
@@ -238,8 +254,8 @@ ExitCode Execute(const Options& options, Signals& signals) {
     std::fflush(nullptr);
     std::_Exit(code);
   }
-  if (code == kSuccess && !options.profile.empty()) {
-    const Status written = WriteProfile(engine, options.profile);
+  if (code == kSuccess) {
+    const Status written = WriteMeasurements(engine, graph, options);
     if (!written.ok()) code = Report(options, written);
   }
   return code;

@@ -18,6 +18,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/prove.h"
+#include "runtime/plan/trace.h"
 
 namespace cgraph {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 struct SimulateFlags {
   OutputFlags output;
   CompileFlags compile;
-  std::string file, profile;
+  std::string file, profile, trace;
   uint32_t executions = 1, workers = 0;
 };
 
@@ -63,7 +64,17 @@ Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
   return chosen;
 }
 
+plan::GraphTrace TraceOf(uint32_t graph, const Simulation& simulation) {
+  plan::GraphTrace trace{graph, {}};
+  for (const SimulatedEvent& event : simulation.events) {
+    trace.events.push_back({event.lane, event.instruction, event.execution, event.start,
+                            event.active, event.end});
+  }
+  return trace;
+}
+
 ExitCode RunSimulate(const SimulateFlags& flags) {
+  if (WritesOver(flags.trace, flags.file)) return kUsage;
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   std::optional<cost::Topology> topology;
@@ -77,6 +88,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   if (!status.ok()) return ReportStatus(status);
 
   llvm::json::Array results;
+  std::vector<plan::GraphTrace> traces;
   ExitCode exit_code = kSuccess;
   for (uint32_t graph : *graphs) {
     const Simulation simulation =
@@ -86,6 +98,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
                   .executions = flags.executions,
                   .workers = flags.workers});
     if (simulation.hangs()) exit_code = kFailure;
+    if (!flags.trace.empty()) traces.push_back(TraceOf(graph, simulation));
     if (flags.output.json) {
       results.push_back(SimulationJson(*loaded.plan, graph, simulation));
     } else {
@@ -96,7 +109,9 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
     llvm::json::Value all = llvm::json::Object{{"graphs", std::move(results)}};
     llvm::outs() << llvm::formatv("{0:2}\n", all);
   }
-  return exit_code;
+  if (flags.trace.empty()) return exit_code;
+  status = WriteText(flags.trace, plan::TraceJson(*loaded.plan, traces));
+  return status.ok() ? exit_code : ReportStatus(status);
 }
 
 struct VizFlags {
@@ -182,6 +197,10 @@ Command AddSimulateCommand(CLI::App& cgc) {
   command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
   command->add_option("--executions", flags->executions, "executions submitted back to back")
       ->check(CLI::Range(1u, 100'000u))->capture_default_str();
+  command
+      ->add_option("--trace", flags->trace,
+                   "write the timetable for chrome://tracing or Perfetto")
+      ->type_name("FILE");
   AddWorkersFlag(*command, flags->workers);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);

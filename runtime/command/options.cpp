@@ -84,7 +84,9 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--unproved", options.unproved, "run without proving the plan first: it may hang");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
   app.add_option("--profile", options.profile,
-                 "write mean times of method calls, for cgc --profile");
+                 "write mean times of method calls, for cgc --profile; without those of --warmup");
+  app.add_option("--trace", options.trace,
+                 "write what lanes do and when, for chrome://tracing or Perfetto");
   app.add_option("-D", raw.defines, "NAME=VALUE: a const of the .cgraph")
       ->take_all()->allow_extra_args(false);
   app.add_option("-I", raw.import_dirs, "where the .cgraph's imports are")

@@ -27,7 +27,7 @@ struct Options {
   bool unproved = false;
   std::string device_map;              // LOGICAL=PHYSICAL,...; empty: the plan's workers
   std::string weights;                 // empty: the folder of `file`
-  std::string profile;
+  std::string profile, trace;          // files to write; empty: none
   std::vector<std::string> compile_flags;  // for cgc, in the form that it reads
   bool json = false, quiet = false, verbose = false;
   std::string color = "auto";

@@ -65,7 +65,10 @@ class Runner {
     Status status = Pass(options_.warmup, false);
     const Clock::time_point start = Clock::now();
     const bool warm = status.ok();
-    if (warm) status = Pass(total_, true);
+    if (warm) {
+      if (options_.warmup > 0) engine_.ForgetMeasurements();
+      status = Pass(total_, true);
+    }
     std::lock_guard lock(outcome_.mutex);
     if (warm) outcome_.measurements.wall_ns = NsSince(start);
     outcome_.status = std::move(status);

@@ -107,7 +107,7 @@ Status Core::MakeStrands(const plan::Placement& placement) {
   for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
   Preparation preparation{plan_.get(), &placement,       arenas_.get(),   kernels_.get(),
-                          {},          options_.proved, options_.profile};
+                          {},          options_.proved, options_.profile || options_.trace};
   for (uint32_t worker : placement.worker_of_strand) {
     preparation.bells.push_back(&workers_[worker]->bell);
   }
@@ -126,7 +126,7 @@ Status Core::MakeStrands(const plan::Placement& placement) {
     strands_.push_back(std::make_unique<Strand>(plan_.get(), s, &graphs_, entries,
                                                 worker.scratch.data(), &worker.bell,
                                                 &workers_[0]->bell));
-    if (options_.profile) strands_.back()->set_profile();
+    strands_.back()->Measure(options_.profile, options_.trace);
     worker.strands.push_back(strands_.back().get());
   }
   spins_ = device::SpinBudget(static_cast<uint32_t>(workers_.size()));

@@ -59,6 +59,8 @@ class Core {
   std::string WaitReportDot() const;
   Engine::Stats GetStats();
   std::vector<std::pair<std::string, double>> Profile() const;
+  plan::GraphTrace Trace(uint32_t graph) const;
+  void ForgetMeasurements();
 
  private:
   // What the watchdog remembers from one look to the next.
@@ -118,6 +120,7 @@ class Core {
   std::vector<std::unique_ptr<Strand>> strands_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::string>> output_names_;
+  uint64_t measured_from_ = 0;  // steady clock: what began before is forgotten
   uint32_t spins_ = 0;
   bool has_start_ = false;
 

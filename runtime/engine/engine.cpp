@@ -121,4 +121,8 @@ std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }
 Engine::Stats Engine::GetStats() const { return core_->GetStats(); }
 std::vector<std::pair<std::string, double>> Engine::Profile() const { return core_->Profile(); }
 
+plan::GraphTrace Engine::Trace(uint32_t graph) const { return core_->Trace(graph); }
+
+void Engine::ForgetMeasurements() { core_->ForgetMeasurements(); }
+
 }  // namespace cgraph

@@ -31,6 +31,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/trace.h"
 #include "runtime/status/status.h"
 
 namespace cgraph {
@@ -53,6 +54,7 @@ struct EngineOptions {
                                                                        // none) ends the run; 0:
                                                                        // never
   bool profile = false;            // measure calls: see Engine::Profile()
+  bool trace = false;              // remember what lanes do and when: see Engine::Trace()
   // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. Who
   // is inside Get() learns of it there, unless that is inside a kernel that never returns.
   std::function<void(const Status&)> timed_out;
@@ -164,6 +166,11 @@ class Engine {
   Stats GetStats() const;
   // Mean nanoseconds per method call, by "Actor.method": what `cgc --profile` reads.
   std::vector<std::pair<std::string, double>> Profile() const;
+  // What lanes did in executions of a graph, by their own clocks; of each worker as much as there is
+  // room for.
+  plan::GraphTrace Trace(uint32_t graph) const;
+  // Nothing that was measured up to now counts: it was for warming up. No execution is in flight.
+  void ForgetMeasurements();
 
  private:
   explicit Engine(engine::Core* core) : core_(core) {}

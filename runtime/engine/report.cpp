@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "runtime/engine/core.h"
@@ -212,6 +213,56 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
     if (sum.calls != 0) profile.emplace_back(name, sum.ns / sum.calls);
   }
   return profile;
+}
+
+// Instructions of a group were at work together. Time begins with the first of them all.
+plan::GraphTrace Core::Trace(uint32_t graph) const {
+  plan::GraphTrace trace{graph, {}};
+  const LoadedGraph& loaded = *graphs_[graph];
+  const plan::GraphIndex index(*plan_, *loaded.plan);
+  for (size_t s = 0; s < strands_.size(); ++s) {
+    const Program& program = loaded.programs[s];
+    for (const TracedStep& traced : strands_[s]->traced()) {
+      if (traced.graph != graph || traced.start_ns < measured_from_) continue;
+      const Step& step = program.steps[traced.step];
+      const auto add = [&](uint32_t instruction, uint16_t lag) {
+        trace.events.push_back({index.lane(instruction), instruction, traced.round - lag,
+                                traced.start_ns, traced.start_ns, traced.end_ns});
+      };
+      if (step.op != Op::kComm) {
+        add(step.instruction, step.lag);
+        continue;
+      }
+      for (uint32_t i = 0; i < step.operands.count; ++i) {
+        const Part& part = program.parts[step.operands.first + i];
+        const bool is_new =
+            i == 0 || part.instruction != program.parts[step.operands.first + i - 1].instruction;
+        if (is_new) add(part.instruction, part.lag);
+      }
+    }
+  }
+  uint64_t origin = UINT64_MAX;
+  for (const plan::TraceEvent& event : trace.events) origin = std::min(origin, event.start);
+  constexpr uint64_t kPicoseconds = 1000;
+  for (plan::TraceEvent& event : trace.events) {
+    for (uint64_t* time : {&event.start, &event.active, &event.end}) {
+      *time = (*time - origin) * kPicoseconds;
+    }
+  }
+  return trace;
+}
+
+void Core::ForgetMeasurements() {
+  measured_from_ =
+      static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  for (const auto& graph : graphs_) {
+    for (const Program& program : graph->programs) {
+      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+        program.timings[i].ns.store(0, std::memory_order_relaxed);
+        program.timings[i].count.store(0, std::memory_order_relaxed);
+      }
+    }
+  }
 }
 
 }  // namespace cgraph::engine

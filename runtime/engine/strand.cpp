@@ -6,6 +6,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
@@ -20,6 +21,8 @@ uint64_t Bytes(const Tensor& tensor) {
 uint64_t Now() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
+
+constexpr size_t kMaxTraced = size_t{1} << 20;
 
 enum PartState : uint8_t { kNew, kShown, kShared, kDone };
 
@@ -98,6 +101,16 @@ Position Strand::Where() const {
   return position;
 }
 
+void Strand::Trace(const Step& step) {
+  const uint64_t start = std::exchange(begun_ns_, 0);
+  if (!traces_ || step.op == Op::kWait || step.op == Op::kSignal) return;
+  const bool comm = step.op == Op::kComm;
+  const uint16_t lag = comm ? track_->program->parts[step.operands.first].lag : step.lag;
+  const Run* run = FrameOf(lag).run;
+  if (run == nullptr || run->empty) return;  // before the first execution, or between two
+  if (traced_.size() < kMaxTraced) traced_.push_back({graph_, step_, track_->round, start, Now()});
+}
+
 template <bool kProfile>
 bool Strand::Advance() {
   if (track_ == nullptr && !Begin()) return false;
@@ -106,6 +119,7 @@ bool Strand::Advance() {
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
   for (; step_ != count; ++step_) {
     const Step& step = program.steps[step_];
+    if (kProfile && begun_ns_ == 0) begun_ns_ = Now();
     bool well = true;
     switch (step.op) {
       case Op::kCall: well = RunCall<kProfile>(step, FrameOf(step.lag)); break;
@@ -122,6 +136,7 @@ bool Strand::Advance() {
         Publish(step_, false);
         return step_ != begun;
     }
+    if constexpr (kProfile) Trace(step);
     if (!well) {
       ++step_;  // the driver looks up: its caller may want to know at once
       return true;

@@ -3,6 +3,8 @@
 // Of a proved plan a worker has one strand, its lanes merged by the certificate. Of an unproved one
 // every lane is a strand of its own and the worker goes round: so a wrong order really hangs.
 //
+// What it measures, if it is asked to, is its own: nobody reads that while it runs.
+//
 // The inbox holds the graphs to run next, one entry per round, numbered in the slot itself; the
 // submitter writes it, the worker reads it. `done` counts finished entries: that is how everybody
 // else learns of progress.
@@ -22,6 +24,15 @@
 
 namespace cgraph::engine {
 
+// A step that was at work, by the steady clock.
+struct TracedStep {
+  uint32_t graph;
+  uint32_t step;
+  uint64_t round;
+  uint64_t start_ns;
+  uint64_t end_ns;
+};
+
 // Where a strand is, as others see it.
 struct Position {
   bool idle = true;
@@ -39,7 +50,7 @@ class alignas(128) Strand {
 
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
   // failed. True when anything was done. One thread at a time.
-  bool Advance() { return profile_ ? Advance<true>() : Advance<false>(); }
+  bool Advance() { return measures_ ? Advance<true>() : Advance<false>(); }
 
   // Under the submission lock.
   void Push(uint32_t graph);
@@ -48,7 +59,12 @@ class alignas(128) Strand {
   uint64_t done() const { return done_.load(std::memory_order_acquire); }
   const std::atomic<uint64_t>& finished_counter() const { return done_; }
   Position Where() const;
-  void set_profile() { profile_ = true; }
+  // Before it runs.
+  void Measure(bool profile, bool trace) {
+    measures_ = profile || trace;
+    traces_ = trace;
+  }
+  const std::vector<TracedStep>& traced() const { return traced_; }
 
  private:
   static constexpr uint64_t kIdle = ~0ull;
@@ -82,6 +98,7 @@ class alignas(128) Strand {
   std::span<const channel::Piece> Pieces(const Slice& tensors, const Frame& frame);
   void Fail(uint32_t instruction, uint32_t cell, Frame& frame);
   void Publish(uint64_t step, bool running);
+  void Trace(const Step& step);
 
   const plan::Plan* plan_;
   std::vector<Track> tracks_;  // per graph
@@ -90,7 +107,7 @@ class alignas(128) Strand {
   void* scratch_;
   device::Bell* own_;
   device::Bell* driver_;  // worker 0's: rung when an entry is finished or something failed
-  bool profile_ = false;
+  bool measures_ = false, traces_ = false;
 
   // The driver's.
   Track* track_ = nullptr;  // of the entry in progress
@@ -101,6 +118,8 @@ class alignas(128) Strand {
   std::vector<uint8_t> states_;           // of the parts of the comm in progress
   std::vector<channel::Piece> pieces_;
   std::string error_;
+  uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
+  std::vector<TracedStep> traced_;
 
   alignas(128) std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> at_{kIdle};       // graph, running, step; for reports
