@@ -14,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import expectations  # noqa: E402
+import traces  # noqa: E402
 from expectations import expect, says  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -434,6 +435,17 @@ def workers(cgc):
     drawn = [cgc("viz", "two.cgplan", "--what", "timeline", "--profile", "ms.json", *flags)[0]
              for flags in ([], ["--workers", "1"])]
     expect("6 ms" not in drawn[0] and "6 ms" in drawn[1], "the timeline of one worker")
+    # The timetable, for other viewers: lanes as threads, both workers' executions.
+    cgc("simulate", "two.cgplan", "--profile", "ms.json", "--workers", "1", "--executions", "3",
+        "--trace", "t.json")
+    text = (cgc.folder / "t.json").read_text()
+    expect(traces.faults(text) == [] and traces.self_test() > 5, traces.faults(text))
+    events = [e for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
+    expect(sorted((e["ts"], e["dur"]) for e in events) == [(3000 * i, 3000) for i in range(6)],
+           f"six calls of 3 ms one after the other: {events}")
+    expect({e["args"]["execution"] for e in events} == {0, 1, 2}, events)
+    says(cgc("simulate", "two.cgraph", "--trace", "two.cgraph", status=2)[1], "two.cgraph")
+    says(cgc("simulate", "two.cgraph", "--trace", "no/t.json", status=3)[1], "no/t.json")
     # The order of a plan that does not prove is nobody's.
     text = json.loads(cgc("plan", "two.cgplan", "--json")[0])
     for instruction in text["graphs"][0]["instructions"]:

@@ -18,6 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import expectations  # noqa: E402
+import traces as traces_support  # noqa: E402
 from expectations import expect, says  # noqa: E402
 
 PROGRAM = """import std.tensor
@@ -275,6 +276,31 @@ def repeats(run):
     says(error, "1 execution, 0 errors")
 
 
+def traces(run):
+    """What lanes did: each a thread, one thing at a time, in every execution that counts."""
+    assert traces_support.self_test() > 5
+    for flags, executions in (([], {0}), (["-n", "5", "--warmup", "2"], {2, 3, 4, 5, 6}),
+                              (["-n", "4", "--workers", "1", "--inflight", "1"], {0, 1, 2, 3}),
+                              (["-n", "4", "--workers", "3"], {0, 1, 2, 3})):
+        run.graph("count", "--input", "x=1", *flags, "--trace", "t.json")
+        text = (run.folder / "t.json").read_text()
+        expect(traces_support.faults(text) == [], f"{flags}: {traces_support.faults(text)}")
+        events = [e for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
+        expect({e["args"]["execution"] for e in events} == executions, f"{flags}: executions")
+        for kernel in ("a.count", "b.count"):
+            of = [e for e in events if e["cat"] == "method" and e["name"] == kernel]
+            of = of or [e for e in events if e["cat"] == "call" and f"of {kernel}" in e["name"]]
+            expect(len(of) >= len(executions), f"{flags}: {len(of)} events of {kernel}")
+    run.graph("nap", "--input", "ms=60", "--trace", "t.json", "--profile", "p.json")
+    events = json.loads((run.folder / "t.json").read_text())["traceEvents"]
+    slept = [e["dur"] for e in events if e["ph"] == "X" and "nap" in e["name"]]
+    expect(max(slept) >= 60000, f"a nap of 60 ms in microseconds: {slept}")
+    # A profile says the same of it; one of a warm run leaves the first executions out.
+    profile = json.loads((run.folder / "p.json").read_text())
+    expect(profile["calls"]["A.nap"] >= 60e6, str(profile))
+    says(run.graph("nap", "--input", "ms=1", "--trace", "no/t.json", status=3)[1], "cannot write")
+
+
 def sources(run):
     out, _ = run("program.cgraph", "--graph", "add", "--input", "x=[1]")
     expect(out == "result: i64[1] = [11]\n", out)
@@ -433,8 +459,8 @@ def inflight(run):
     says(error, "graph add is compiled for 1 execution in flight")
 
 
-TESTS = [literals_and_text, files, usage, failures_as_json, batches, repeats, sources, interrupts,
-         deadlines, device_maps, lost_output, inflight]
+TESTS = [literals_and_text, files, usage, failures_as_json, batches, repeats, traces, sources,
+         interrupts, deadlines, device_maps, lost_output, inflight]
 
 
 def main():
