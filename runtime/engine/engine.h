@@ -166,8 +166,7 @@ class Engine {
   Stats GetStats() const;
   // Mean nanoseconds per method call, by "Actor.method": what `cgc --profile` reads.
   std::vector<std::pair<std::string, double>> Profile() const;
-  // What lanes did in executions of a graph, by their own clocks; of each worker as much as there is
-  // room for.
+  // What lanes did in executions of a graph; of each worker as much as there is room for.
   plan::GraphTrace Trace(uint32_t graph) const;
   // Nothing that was measured up to now counts: it was for warming up. No execution is in flight.
   void ForgetMeasurements();
