@@ -43,9 +43,12 @@ double Microseconds(const Action& action, int times) {
   return (now() - start) / times;
 }
 
-// A tensor of small numbers.
+constexpr int64_t kLine = 64;
+struct alignas(kLine) Line { char bytes[kLine]; };
+
+// A tensor of small numbers that begins with a cache line, as the buffers of plans do.
 struct Operand {
-  std::vector<uint64_t> memory;  // moving it keeps where it lies
+  std::vector<Line> memory;  // moving it keeps where it lies
   Tensor tensor;
   OperandType type;
 
@@ -57,7 +60,7 @@ struct Operand {
     std::copy(dims.begin(), dims.end(), tensor.dims);
     std::copy(dims.begin(), dims.end(), type.dims);
     const int64_t count = tensor.elements();
-    memory.resize(static_cast<size_t>(count * plan::DTypeBytes(dtype)) / 8 + 1);
+    memory.resize(static_cast<size_t>(count * plan::DTypeBytes(dtype)) / kLine + 1);
     tensor.data = memory.data();
     for (int64_t i = 0; i < count; ++i) {
       const float value = static_cast<float>(i * 7 % 31) * 0.1f - 1.5f;
@@ -268,8 +271,8 @@ void Rows(Dnnl& dnnl) {
 
 // A copy of `moved` bytes; it reads and writes as many.
 Action Copy(size_t moved) {
-  auto from = std::make_shared<std::vector<char>>(moved, 1);
-  auto to = std::make_shared<std::vector<char>>(moved);
+  auto from = std::make_shared<std::vector<Line>>(moved / kLine + 1, Line{{1}});
+  auto to = std::make_shared<std::vector<Line>>(moved / kLine + 1);
   return [=] { std::memcpy(to->data(), from->data(), moved); };
 }
 

@@ -11,6 +11,7 @@
 
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/elementwise/walk.h"
+#include "runtime/device/numbers/targets.h"
 #include "runtime/plan/fused.h"
 
 namespace cgraph::device {
@@ -18,7 +19,8 @@ namespace {
 
 constexpr int kMostSteps = plan::kMaxFusedSteps;
 constexpr int kMostInputs = plan::kMaxFusedOperands;
-constexpr int64_t kTileBytes = 2048;  // small, so that little memory is fetched ahead at once
+constexpr int64_t kTileBytes = 4096;
+constexpr int64_t kFarTileBytes = 1024;  // of memory that lies beyond the caches
 
 // One operand of a step: an input or the output of the whole kernel, or a temporary.
 struct Place {
@@ -39,17 +41,16 @@ class FusedKernel final : public Kernel {
  public:
   FusedKernel(std::vector<Step> steps, const Request& request, std::span<const DType> temporaries)
       : steps_(std::move(steps)), out_dtype_(request.outputs[0].dtype) {
-    int64_t widest = plan::DTypeBytes(out_dtype_);
+    widest_ = plan::DTypeBytes(out_dtype_);
     for (const OperandType& type : request.inputs) {
       in_dtypes_.push_back(type.dtype);
       in_bytes_.push_back(plan::DTypeBytes(type.dtype));
-      widest = std::max(widest, in_bytes_.back());
+      widest_ = std::max(widest_, in_bytes_.back());
     }
     for (DType dtype : temporaries) {
       temporaries_.push_back(dtype);
-      widest = std::max<int64_t>(widest, plan::DTypeBytes(dtype));
+      widest_ = std::max<int64_t>(widest_, plan::DTypeBytes(dtype));
     }
-    tile_ = kTileBytes / widest;
     size_t tiles = 0;
     for (Step& step : steps_) {
       step.tiles.resize(step.inputs.size() + 1);
@@ -84,11 +85,13 @@ class FusedKernel final : public Kernel {
   bool RunRow(const Walk<kMostInputs>& walk, const char* const* in, char* out, std::string& error) {
     alignas(64) char temporaries[kMostSteps][kTileBytes];
     const int64_t length = walk.extents[0];
+    const bool far = length >= kFarElements;
+    tile_ = (far ? kFarTileBytes : kTileBytes) / widest_;
     PlaceTiles(walk, in, out, temporaries);
     for (int64_t first = 0; first < length; first += tile_) {
       if (length - first < tile_) Shorten(length - first);
       for (size_t i = 0; i < steps_.size(); ++i) {
-        if (length >= kFarElements) FetchAhead(i);
+        if (far) FetchAhead(i);
         if (!RunStep(steps_[i], error)) return false;
       }
       for (const Moving& m : moving_) m.tile->data = m.tile->as<char>() + m.bytes;
@@ -150,13 +153,14 @@ class FusedKernel final : public Kernel {
   }
 
   // Memory that comes from afar should come while steps compute: before each step, its share of
-  // what the next pass reads and writes. (A prefetch past the end does nothing.)
-  void FetchAhead(size_t step) const {
-    constexpr int64_t kLine = 64;
+  // what the pass after the next reads and writes. (A prefetch past the end does nothing; GCC
+  // drops calls of a function that only prefetches.)
+  CGRAPH_INLINE void FetchAhead(size_t step) const {
+    constexpr int64_t kLine = 64, kPasses = 2;
     const auto steps = static_cast<int64_t>(steps_.size()), s = static_cast<int64_t>(step);
     for (const Moving& moving : moving_) {
       if (!moving.first) continue;
-      const char* next = moving.tile->as<char>() + moving.bytes;
+      const char* next = moving.tile->as<char>() + kPasses * moving.bytes;
       for (int64_t at = moving.bytes * s / steps; at < moving.bytes * (s + 1) / steps;
            at += kLine) {
         __builtin_prefetch(next + at);
@@ -179,7 +183,8 @@ class FusedKernel final : public Kernel {
   std::vector<DType> in_dtypes_, temporaries_;
   std::vector<int64_t> in_bytes_;
   DType out_dtype_;
-  int64_t tile_ = 0;  // elements
+  int64_t widest_ = 0;  // bytes of an element
+  int64_t tile_ = 0;    // elements of a tile of the row at hand
 };
 
 // The plan's primitives, each with the kernel of a tile; every temporary is made before it is read.
