@@ -1,6 +1,7 @@
 // The loops over f16 and bf16 give what half.h gives element by element: every value through the
 // functions, and sums that have to be rounded, in vectors of each width that this machine has.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -111,6 +112,33 @@ TEST_CASE("loops over f16 and bf16 round as single elements do") {
   CheckWidths<F16, BinaryBlock<Sum, float>, Sum, F16>();
   CheckWidths<BF16, BinaryBlock<Sum, float>, Sum, BF16>();
 }
+
+// Of f32 of every kind, ties among them.
+template <typename Half>
+void CheckNarrowing(void (*narrow)(const void*, void*, int64_t)) {
+  for (uint32_t start : {0u, 977u, 0x800u, 0x7fffu}) {
+    std::vector<float> from(kValues + 5);
+    std::vector<Half> to(from.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      from[i] = std::bit_cast<float>(static_cast<uint32_t>(i) * 0x10800 + start);
+    }
+    narrow(from.data() + 3, to.data() + 3, kValues + 2);
+    int wrong = 0;
+    for (size_t i = 3; i < from.size(); ++i) wrong += !Same(to[i], Half(from[i]));
+    CHECK(wrong == 0);
+  }
+}
+TEST_CASE("rows are narrowed as single elements are") {
+  if (HasAvx2()) {
+    CheckNarrowing<F16>(Versions<NarrowRow<Avx2Halves, F16>>::Avx2);
+    CheckNarrowing<BF16>(Versions<NarrowRow<Avx2Halves, BF16>>::Avx2);
+  }
+  if (HasAvx512()) {
+    CheckNarrowing<F16>(Versions<NarrowRow<Avx512Halves, F16>>::Avx512);
+    CheckNarrowing<BF16>(Versions<NarrowRow<Avx512Halves, BF16>>::Avx512);
+  }
+}
+
 TEST_CASE("loops over f16 and bf16 compare as single elements do") {
   CheckWidths<F16, BinaryBlock<Below, uint8_t>, Below, uint8_t>();
   CheckWidths<BF16, BinaryBlock<Below, uint8_t>, Below, uint8_t>();

@@ -94,10 +94,15 @@ void CheckFunctions() {
   const T smallest = std::log(std::numeric_limits<T>::min());
   CHECK(Error<T>([](T x) { return SigmoidOf(x); },
                  [](long double x) { return 1 / (1 + std::exp(-x)); }, smallest, kInfinity) < 2.3);
+  CHECK(Error<T>([](T x) { return SiluOf(x); },
+                 [](long double x) { return x / (1 + std::exp(-x)); }, smallest, kInfinity) < 2.3);
   const T lowest = -std::sqrt(-2 * smallest) + T(0.3);
   CHECK(Error<T>([](T x) { return NormalOf(x).cdf; },
                  [](long double x) { return std::erfc(x * -0.707106781186547524401L) / 2; }, lowest,
                  kInfinity) < 5);
+  CHECK(Error<T>([](T x) { return GeluOf(x); },
+                 [](long double x) { return x * std::erfc(x * -0.707106781186547524401L) / 2; },
+                 lowest, kInfinity) < 5.5);
   CHECK(Error<T>([](T x) { return NormalOf(x).density; },
                  [](long double x) { return std::exp(-x * x / 2) * 0.398942280401432677940L; },
                  lowest, -lowest) < 2);
@@ -107,7 +112,7 @@ void CheckFunctions() {
   CHECK(LogOf(std::numeric_limits<T>::denorm_min()) < LogOf(std::numeric_limits<T>::min()));
   const T nan = std::numeric_limits<T>::quiet_NaN();
   for (T got : {ExpOf(nan), LogOf(nan), TanhOf(nan), ErfOf(nan), SigmoidOf(nan),
-                NormalOf(nan).cdf, LogOf(T(-1))}) {
+                NormalOf(nan).cdf, SiluOf(nan), GeluOf(nan), LogOf(T(-1))}) {
     CHECK(got != got);
   }
 }

@@ -54,7 +54,8 @@ class HalfProduct {
     const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
     const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
     // What is used but a few times should not leave the first cache in between.
-    const int64_t depth = shape.m < kFewRows ? kShallow : kEdge;
+    const int64_t width = std::min(kEdge, shape.n);
+    const int64_t depth = shape.m < kFewRows ? std::min(kEdge, kNear / width) : kEdge;
     for (int64_t i = 0; i < shape.m; i += kEdge) {
       for (int64_t j = 0; j < shape.n; j += kEdge) {
         Shape block = shape;
@@ -75,7 +76,7 @@ class HalfProduct {
   }
 
  private:
-  static constexpr int64_t kEdge = 512, kFewRows = 4, kShallow = 32;
+  static constexpr int64_t kEdge = 512, kFewRows = 4, kNear = 32 * kEdge;  // kNear: elements
   struct Box { int64_t row, column, rows, columns; };
 
   void Widen(const T* matrix, int64_t width, const Box& box, float* to) const {

@@ -165,11 +165,11 @@ struct Sigmoid {
 };
 struct Silu {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return x * SigmoidOf(x); }
+  CGRAPH_INLINE static T Of(T x) { return SiluOf(x); }
 };
 struct Gelu {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return x * NormalOf(x).cdf; }
+  CGRAPH_INLINE static T Of(T x) { return GeluOf(x); }
 };
 
 // Gradients: of the argument of a function, from that argument z or its value y, and the value's.

@@ -28,25 +28,31 @@ CGRAPH_INLINE C Fold(const C* lane, Join join) {
 // sums are added in f64.
 template <typename C, typename Add>
 CGRAPH_INLINE double SumOver(int64_t count, Add add) {
-  constexpr int kCount = kLanes<C>;
-  constexpr int64_t kSteps = 64;
+  constexpr int kCount = kLanes<C>, kTogether = 4 * kCount;
+  constexpr int64_t kSteps = 32;
   const auto plus = [](C a, C b) { return a + b; };
   double total = 0;
   int64_t i = 0;
-  while (i + 2 * kCount <= count) {
-    const int64_t steps = (count - i) / (2 * kCount);
-    const int64_t end = i + (steps < kSteps ? steps : kSteps) * 2 * kCount;
-    C even[kCount] = {}, odd[kCount] = {};  // so that one addition need not wait for the other
-    for (; i < end; i += 2 * kCount) {
-      CGRAPH_FOR_LANES(j, kCount) even[j] = add(even[j], i + j);
-      CGRAPH_FOR_LANES(j, kCount) odd[j] = add(odd[j], i + kCount + j);
+  while (i + kTogether <= count) {
+    const int64_t steps = (count - i) / kTogether;
+    const int64_t end = i + (steps < kSteps ? steps : kSteps) * kTogether;
+    C a[kCount] = {}, b[kCount] = {}, c[kCount] = {}, d[kCount] = {};  // no addition waits for one
+    for (; i < end; i += kTogether) {
+      CGRAPH_FOR_LANES(j, kCount) a[j] = add(a[j], i + j);
+      CGRAPH_FOR_LANES(j, kCount) b[j] = add(b[j], i + kCount + j);
+      CGRAPH_FOR_LANES(j, kCount) c[j] = add(c[j], i + 2 * kCount + j);
+      CGRAPH_FOR_LANES(j, kCount) d[j] = add(d[j], i + 3 * kCount + j);
     }
-    CGRAPH_FOR_LANES(j, kCount) even[j] += odd[j];
-    total += Fold<kCount>(even, plus);
+    CGRAPH_FOR_LANES(j, kCount) a[j] = (a[j] + b[j]) + (c[j] + d[j]);
+    total += Fold<kCount>(a, plus);
   }
-  C rest = 0;
+  if (i == count) return total;
+  C vectors[kCount] = {}, rest = 0;
+  for (; i + kCount <= count; i += kCount) {
+    CGRAPH_FOR_LANES(j, kCount) vectors[j] = add(vectors[j], i + j);
+  }
   for (; i < count; ++i) rest = add(rest, i);
-  return total + rest;
+  return total + (Fold<kCount>(vectors, plus) + rest);
 }
 
 // NaN is not the greatest. Of nothing: -inf.
