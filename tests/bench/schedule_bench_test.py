@@ -9,6 +9,7 @@ import io
 import pathlib
 import subprocess
 import tempfile
+from random import Random
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 checks = 0
@@ -112,6 +113,17 @@ def pipeline(bench):
                   ("1f1b_interleaved", 4, 2, "1,1,1,0", "--chunks", 3)]:
         makespan, span, peak, bound = figures(*words)
         check(makespan >= span > 0 and peak > 0, f"{words}: {makespan} {span} {peak} {bound}")
+    # In the same memory the search is never later than the rules, also where nobody tuned it.
+    random = Random(7)
+    for _ in range(6):
+        stages = random.randint(2, 5)
+        microbatches = random.randint(stages, 2 * stages + 2)
+        times = ",".join(str(random.randint(low, 60) / 20) for low in (10, 10, 5, 0))
+        for schedule, chunks in [("zb_v", 2), ("zb_h1", 1)]:
+            rules = figures(schedule, stages, microbatches, times)
+            found = figures("auto", stages, microbatches, times, "--chunks", chunks)
+            check(found[0] <= rules[0] and found[2] <= rules[2] <= stages,
+                  f"{schedule} {stages} {microbatches} {times}: {found}, rules {rules}")
     # The program is there to be read and compiled by hand.
     shown = bench.run("pipeline", "--schedule", "zb_h1", "--stages", 2, "--microbatches", 3,
                       "--times", "1,1,1,0", "--print")
