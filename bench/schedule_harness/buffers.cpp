@@ -81,10 +81,7 @@ ExitCode Run(const BuffersFlags& flags) {
   fmt::print("instance,height,capacity,seconds\n");
   for (const std::string& file : flags.files) {
     const Result<Instance> instance = ReadInstance(file);
-    if (!instance.ok()) {
-      fmt::print(stderr, "bench/schedule: error: {}\n", instance.status().message());
-      return instance.status().code() == StatusCode::kNotFound ? kEnvironment : kFailure;
-    }
+    if (!instance.ok()) return Fail(instance.status());
     const int64_t stated = flags.capacity > 0 ? flags.capacity : instance->capacity;
     const auto begin = std::chrono::steady_clock::now();
     const schedule::Packing packing =

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/status/exit_code.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::bench {
 
@@ -19,6 +20,9 @@ void AddPipelineCommand(CLI::App& app, ExitCode& exit_code);
 void AddStepsCommand(CLI::App& app, ExitCode& exit_code);
 // -> ops,seconds,peak_mib,prove_seconds
 void AddScaleCommand(CLI::App& app, ExitCode& exit_code);
+
+// Says on standard error what went wrong, and returns the exit code that it means.
+ExitCode Fail(const Status& status);
 
 }  // namespace cgraph::bench
 

@@ -66,6 +66,9 @@ Result<Csv> ReadCsv(const std::string& path) {
   if (const std::error_code error = ReadFile(path, kMostBytes, text)) {
     return Status(StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, error.message()));
   }
+  if (text.size() > kMostBytes) {
+    return Status(StatusCode::kInvalid, fmt::format("{} has more than {} bytes", path, kMostBytes));
+  }
   Csv csv{path, {}, {}, {}};
   int number = 0;
   for (const std::string& line : Split(text, '\n')) {

@@ -1,10 +1,21 @@
 // What bench/schedule runs: the compiler's own phases on inputs from files or made up, each command
 // a table of its own. CSV goes to standard output and nothing else; what is wrong goes to standard
 // error, with the exit codes of cgc.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bench/schedule_harness/commands.h"
+
+namespace cgraph::bench {
+
+ExitCode Fail(const Status& status) {
+  fmt::print(stderr, "bench/schedule: error: {}\n", status.message());
+  return ExitCodeOf(status.code());
+}
+
+}  // namespace cgraph::bench
 
 int main(int argc, char** argv) {
   using namespace cgraph;

@@ -37,7 +37,7 @@ ExitCode Run(const PipelineFlags& flags) {
   pipeline.effort = flags.effort;
   const Status known = SetSchedule(flags.schedule, pipeline);
   if (!known.ok()) {
-    fmt::print(stderr, "bench/schedule: error: {}\n", known.message());
+    (void)Fail(known);
     return kUsage;
   }
   if (flags.memory > 0) pipeline.most_activations = flags.memory;
@@ -46,10 +46,7 @@ ExitCode Run(const PipelineFlags& flags) {
     return kSuccess;
   }
   const Result<PipelineFigures> figures = Measure(pipeline);
-  if (!figures.ok()) {
-    fmt::print(stderr, "{}", figures.status().message());
-    return kFailure;
-  }
+  if (!figures.ok()) return Fail(figures.status());
   fmt::print("makespan,largest_span,peak_activations,lower_bound\n{:g},{:g},{:g},{:g}\n",
              figures->makespan / kUnit, figures->largest_span / kUnit, figures->peak_activations,
              figures->lower_bound / kUnit);

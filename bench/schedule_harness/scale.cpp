@@ -79,8 +79,7 @@ ExitCode Run(int64_t ops) {
   const plan::Verdict verdict = plan::Prove(*plan);
   const double proved = Seconds(begin);
   if (!verdict.proved()) {
-    fmt::print(stderr, "bench/schedule: error: the plan does not prove: {}\n", verdict.message);
-    return kFailure;
+    return Fail({StatusCode::kInternal, "the plan does not prove: " + verdict.message});
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

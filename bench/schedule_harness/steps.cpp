@@ -143,10 +143,7 @@ ExitCode Run(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     const Result<Order> order = ReadOrder(file);
     const Result<Order> planned = order.ok() ? Planned(*order) : order;
-    if (!planned.ok()) {
-      fmt::print(stderr, "bench/schedule: error: {}\n", planned.status().message());
-      return planned.status().code() == StatusCode::kNotFound ? kEnvironment : kFailure;
-    }
+    if (!planned.ok()) return Fail(planned.status());
     fmt::print("{},{},{},{},{},{}\n", std::filesystem::path(file).stem().string(),
                order->ranks.size(), order->stages, order->microbatches, Steps(*planned),
                order->transfers ? std::to_string(Steps(*order)) : "");

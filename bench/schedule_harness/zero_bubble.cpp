@@ -107,11 +107,6 @@ class Table {
   const Csv csv_;
 };
 
-ExitCode Fail(const Status& status) {
-  fmt::print(stderr, "bench/schedule: error: {}\n", status.message());
-  return status.code() == StatusCode::kNotFound ? kEnvironment : kFailure;
-}
-
 // One row under one schedule.
 Status Print(const std::string& model, Pipeline pipeline, const std::string& schedule) {
   const auto known = kModels.find(model);

@@ -67,10 +67,13 @@ void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Sche
 void PlanMemory(const graph::Module& module, const graph::Graph& graph, const SlotLimits& limits,
                 Schedule& schedule);
 
+// By device: the bytes that a graph may hold there, besides what its rules say; nothing: no limit.
+using DeviceLimits = std::vector<std::optional<int64_t>>;
+
 // Arrange, Synchronise and PlanMemory, so that no device holds more than its memory allows, or the
 // diagnostics say what is in the way.
 void Fit(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-         Schedule& schedule, Diagnostics& diagnostics);
+         const DeviceLimits& limits, Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace cgraph::schedule
 

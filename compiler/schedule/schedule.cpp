@@ -2,6 +2,7 @@
 
 #include "compiler/cost/costs.h"
 #include "compiler/schedule/choose_lanes.h"
+#include "compiler/schedule/fit/limits.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph {
@@ -24,14 +25,14 @@ schedule::Schedule Prepare(const graph::Module& module, const graph::Graph& grap
 
 schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph& graph,
                                 const ScheduleOptions& options, const cost::Costs& costs,
-                                Diagnostics& diagnostics) {
+                                const schedule::DeviceLimits& limits, Diagnostics& diagnostics) {
   const auto prepare = [&](CommLanes lanes) {
     return Prepare(module, graph, options, costs, lanes, diagnostics);
   };
   schedule::Schedule result =
       options.lanes ? prepare(*options.lanes)
                     : schedule::ChooseLanes(graph, options.topology, prepare);
-  schedule::Fit(module, graph, options, result, diagnostics);
+  schedule::Fit(module, graph, options, limits, result, diagnostics);
   return result;
 }
 
@@ -58,8 +59,20 @@ std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
   const cost::Costs costs(options.topology ? *options.topology : cost::AssumedTopology());
   std::vector<schedule::Schedule> schedules;
   schedules.push_back(MakeStart(module, options, costs, diagnostics));
-  for (const graph::Graph& graph : module.graphs) {
-    schedules.push_back(MakeSchedule(module, graph, options, costs, diagnostics));
+  const auto make = [&](const std::vector<schedule::DeviceLimits>& limits) {
+    schedules.resize(1);
+    for (size_t i = 0; i < module.graphs.size(); ++i) {
+      schedules.push_back(
+          MakeSchedule(module, module.graphs[i], options, costs, limits[i], diagnostics));
+    }
+  };
+  const schedule::DeviceLimits limits = schedule::LimitsOfDevices(module, options);
+  const schedule::DeviceLimits none(limits.size());
+  const bool one_limited = limits != none && module.graphs.size() == 1;
+  if (!one_limited) make(std::vector(module.graphs.size(), none));
+  if (limits == none || diagnostics.has_errors()) return schedules;
+  if (one_limited || !schedule::FitTogether(module, limits, schedules)) {
+    make(schedule::ShareLimits(module, limits, schedules));
   }
   return schedules;
 }

@@ -16,26 +16,29 @@ using namespace graph::testing;
 using graph::DeviceKind;
 using graph::ValueId;
 
-// What a graph's arenas on a device take, the states of all actors there included.
-int64_t BytesOn(const graph::Module& module, const plan::Graph& graph, graph::DeviceId device) {
+// The slots, constants and outputs of a graph on a device.
+int64_t BytesOn(const plan::Graph& graph, graph::DeviceId device) {
   int64_t bytes = 0;
   for (const plan::Arena& arena : graph.arenas) {
     const bool counts = arena.space() != plan::Space::state && arena.space() != plan::Space::input;
     if (arena.device() != device.index || !counts) continue;
     bytes += static_cast<int64_t>(arena.bytes()) * std::max<int64_t>(arena.copies(), 1);
   }
-  for (graph::InstanceId instance : module.instances.Ids()) {
-    if (module.instances[instance].device != device) continue;
-    bytes += schedule::LayOutState(module, instance).bytes;
-  }
   return bytes;
 }
 
+// What an engine allocates on the device that needs most: all graphs at once, and the states.
 int64_t MostOn(const graph::Module& module, const plan::Plan& plan) {
   int64_t most = 0;
   for (graph::DeviceId device : module.devices.Ids()) {
     if (module.devices[device].kind == DeviceKind::kCaller) continue;
-    for (const auto& graph : plan.graphs) most = std::max(most, BytesOn(module, *graph, device));
+    int64_t bytes = plan.start ? BytesOn(*plan.start, device) : 0;
+    for (const auto& graph : plan.graphs) bytes += BytesOn(*graph, device);
+    for (graph::InstanceId instance : module.instances.Ids()) {
+      if (module.instances[instance].device != device) continue;
+      bytes += schedule::LayOutState(module, instance).bytes;
+    }
+    most = std::max(most, bytes);
   }
   return most;
 }

@@ -3,8 +3,8 @@
 // The calls that many devices make again and again (forward, backward, ...) are preferred in some
 // order; the first kind may run ahead of another by some number, which falls along the devices; and
 // the last kind is put off by some number that rises along them, as zero-bubble schedules put off
-// weight gradients to fill later gaps. Where a device has several of a pipeline's actors, as in a V,
-// the deepest or the least deep comes first, and the others than the deepest may run ahead by a
+// weight gradients to fill later gaps. Where a device has several of a pipeline's actors, as in a
+// V, the deepest or the least deep comes first, and the others than the deepest may run ahead by a
 // number of their own, so that they leave room for the way back. A member is told by a few numbers.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ARRANGE_RULE_FAMILY_H_
 #define CGRAPH_COMPILER_SCHEDULE_ARRANGE_RULE_FAMILY_H_

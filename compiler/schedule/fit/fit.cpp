@@ -22,13 +22,13 @@ constexpr int kMostTries = 12;
 class Fitter {
  public:
   Fitter(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-         Schedule& schedule, Diagnostics& diagnostics)
+         const DeviceLimits& limits, Schedule& schedule, Diagnostics& diagnostics)
       : module_(module),
         graph_(graph),
         options_(options),
         schedule_(schedule),
         diagnostics_(diagnostics),
-        limits_(MemoryLimits(module, graph, options, schedule)),
+        limits_(MemoryLimits(module, graph, limits, schedule)),
         slots_(SlotLimitsOf(limits_, MemoryUses(module, graph, schedule), graph)) {}
 
   void Run() {
@@ -141,7 +141,8 @@ class Fitter {
   void Give() {
     CGRAPH_CHECK(excess_ > 0 && excess_ < INT64_MAX, "schedule", "nothing to report");
     schedule_ = std::move(best_);
-    ReportMemory(module_, graph_, limits_, schedule_, diagnostics_);
+    ReportMemory(module_, graph_, limits_, LimitsOfDevices(module_, options_), schedule_,
+                 diagnostics_);
   }
 
   const graph::Module& module_;
@@ -149,7 +150,7 @@ class Fitter {
   const ScheduleOptions& options_;
   Schedule& schedule_;  // in program order, until one fits
   Diagnostics& diagnostics_;
-  const std::vector<std::optional<int64_t>> limits_;  // by device
+  const DeviceLimits limits_;
   const SlotLimits slots_;
   Schedule best_;
   int64_t excess_ = INT64_MAX;  // of `best_`, all devices together
@@ -159,8 +160,8 @@ class Fitter {
 }  // namespace
 
 void Fit(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-         Schedule& schedule, Diagnostics& diagnostics) {
-  Fitter(module, graph, options, schedule, diagnostics).Run();
+         const DeviceLimits& limits, Schedule& schedule, Diagnostics& diagnostics) {
+  Fitter(module, graph, options, limits, schedule, diagnostics).Run();
 }
 
 }  // namespace cgraph::schedule

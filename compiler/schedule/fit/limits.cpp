@@ -27,17 +27,23 @@ std::optional<int64_t> Least(std::optional<int64_t> a, std::optional<int64_t> b)
 
 }  // namespace
 
-std::vector<std::optional<int64_t>> MemoryLimits(const graph::Module& module,
-                                                 const graph::Graph& graph,
-                                                 const ScheduleOptions& options,
-                                                 const Schedule& schedule) {
-  std::vector<std::optional<int64_t>> limits(module.devices.size());
+DeviceLimits LimitsOfDevices(const graph::Module& module, const ScheduleOptions& options) {
+  DeviceLimits limits(module.devices.size());
   for (graph::DeviceId device : module.devices.Ids()) {
-    const bool computes = module.devices[device].kind != graph::DeviceKind::kCaller;
-    std::optional<int64_t>& limit = limits[device.index];
-    if (computes) limit = Least(options.memory, MemoryOf(options.topology, module.devices[device]));
-    if (!graph.rules || graph.rules->memory.empty()) continue;
-    limit = Least(limit, graph.rules->memory[device.index]);
+    if (module.devices[device].kind == graph::DeviceKind::kCaller) continue;
+    limits[device.index] =
+        Least(options.memory, MemoryOf(options.topology, module.devices[device]));
+  }
+  return limits;
+}
+
+DeviceLimits MemoryLimits(const graph::Module& module, const graph::Graph& graph,
+                          const DeviceLimits& of_devices, const Schedule& schedule) {
+  DeviceLimits limits = of_devices;
+  if (graph.rules && !graph.rules->memory.empty()) {
+    for (size_t i = 0; i < limits.size(); ++i) {
+      limits[i] = Least(limits[i], graph.rules->memory[i]);
+    }
   }
   std::vector<MemoryUse> most = MemoryUses(module, graph, schedule);
   for (MemoryUse& use : most) use.slots = 0;
@@ -72,8 +78,8 @@ std::vector<MemoryUse> MemoryUses(const graph::Module& module, const graph::Grap
   return uses;
 }
 
-SlotLimits SlotLimitsOf(const std::vector<std::optional<int64_t>>& limits,
-                        const std::vector<MemoryUse>& uses, const graph::Graph& graph) {
+SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>& uses,
+                        const graph::Graph& graph) {
   SlotLimits slots(limits.size());
   for (size_t device = 0; device < limits.size(); ++device) {
     if (!limits[device]) continue;
@@ -81,6 +87,60 @@ SlotLimits SlotLimitsOf(const std::vector<std::optional<int64_t>>& limits,
         std::max<int64_t>(0, (*limits[device] - uses[device].fixed()) / graph.inflight);
   }
   return slots;
+}
+
+namespace {
+
+// By graph, the start graph first, and device.
+std::vector<std::vector<MemoryUse>> UsesOf(const graph::Module& module,
+                                           const std::vector<Schedule>& schedules) {
+  std::vector<std::vector<MemoryUse>> uses = {MemoryUses(module, module.start, schedules[0])};
+  for (size_t i = 1; i < schedules.size(); ++i) {
+    uses.push_back(MemoryUses(module, module.graphs[i - 1], schedules[i]));
+  }
+  return uses;
+}
+
+// What the graphs take of a device besides the states, which are there once.
+int64_t OfGraphs(const std::vector<std::vector<MemoryUse>>& uses, size_t device) {
+  int64_t bytes = 0;
+  for (size_t i = 1; i < uses.size(); ++i) {
+    bytes += uses[i][device].total() - uses[i][device].state;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
+                 const std::vector<Schedule>& schedules) {
+  const std::vector<std::vector<MemoryUse>> uses = UsesOf(module, schedules);
+  for (size_t device = 0; device < limits.size(); ++device) {
+    const int64_t bytes = uses[0][device].total() + OfGraphs(uses, device);
+    if (limits[device] && bytes > *limits[device]) return false;
+  }
+  return true;
+}
+
+std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
+                                      const std::vector<Schedule>& schedules) {
+  const std::vector<std::vector<MemoryUse>> uses = UsesOf(module, schedules);
+  std::vector<DeviceLimits> shares(module.graphs.size(), limits);
+  for (size_t device = 0; device < limits.size(); ++device) {
+    if (!limits[device]) continue;
+    const int64_t state = uses[0][device].state;
+    const int64_t left = *limits[device] - uses[0][device].total();
+    const int64_t all = OfGraphs(uses, device);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      int64_t part = left;
+      if (shares.size() > 1 && left > 0 && all > 0) {
+        const int64_t own = uses[i + 1][device].total() - state;
+        part = static_cast<int64_t>(static_cast<__int128>(left) * own / all);
+      }
+      shares[i][device] = state + part;
+    }
+  }
+  return shares;
 }
 
 }  // namespace cgraph::schedule

@@ -26,9 +26,9 @@ struct Alive {
 class Report {
  public:
   Report(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-         const std::vector<std::optional<int64_t>>& limits)
+         const DeviceLimits& limits, const DeviceLimits& of_devices)
       : module_(module), graph_(graph), schedule_(schedule), limits_(limits),
-        uses_(MemoryUses(module, graph, schedule)) {}
+        of_devices_(of_devices), uses_(MemoryUses(module, graph, schedule)) {}
 
   void To(Diagnostics& diagnostics) {
     FindWorst();
@@ -43,6 +43,12 @@ class Report {
     Diagnostic& diagnostic = diagnostics.Report(
         Code::kE0802, graph_.rules ? graph_.rules->range : graph_.range, std::move(message));
     if (stated) diagnostic.AddNote(graph_.rules->memory_range, "the rule");
+    if (const auto& all = of_devices_[device_.index]; !stated && all && *all > limit()) {
+      diagnostic.AddNote({}, fmt::format("of {} there; the rest is for making the actors and for "
+                                         "other graphs, which an engine holds at once: --graph "
+                                         "makes a plan of one",
+                                         BytesText(*all)));
+    }
     if (use.slots > 0) NotePeak(diagnostic);
     diagnostic.AddNote({}, PartsText(use));
     diagnostic.AddNote({}, MendText(use));
@@ -177,7 +183,7 @@ class Report {
   const graph::Module& module_;
   const graph::Graph& graph_;
   const Schedule& schedule_;
-  const std::vector<std::optional<int64_t>>& limits_;
+  const DeviceLimits &limits_, &of_devices_;
   const std::vector<MemoryUse> uses_;
   graph::DeviceId device_;  // the one that exceeds its limit by most
   int others_ = 0;          // that exceed theirs
@@ -186,9 +192,9 @@ class Report {
 }  // namespace
 
 void ReportMemory(const graph::Module& module, const graph::Graph& graph,
-                  const std::vector<std::optional<int64_t>>& limits, const Schedule& schedule,
-                  Diagnostics& diagnostics) {
-  Report(module, graph, schedule, limits).To(diagnostics);
+                  const DeviceLimits& limits, const DeviceLimits& of_devices,
+                  const Schedule& schedule, Diagnostics& diagnostics) {
+  Report(module, graph, schedule, limits, of_devices).To(diagnostics);
 }
 
 }  // namespace cgraph::schedule

@@ -8,8 +8,8 @@ namespace cgraph::schedule {
 
 // `schedule` exceeds some of the limits (by device).
 void ReportMemory(const graph::Module& module, const graph::Graph& graph,
-                  const std::vector<std::optional<int64_t>>& limits, const Schedule& schedule,
-                  Diagnostics& diagnostics);
+                  const DeviceLimits& limits, const DeviceLimits& of_devices,
+                  const Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace cgraph::schedule
 
