@@ -24,6 +24,23 @@ llvm::Expected<uint64_t> Picoseconds(const llvm::json::Value& value, uint64_t un
   return static_cast<uint64_t>(picoseconds);
 }
 
+// Objects and arrays that begin in the text, but for what stands in its strings. LLVM's parser
+// recurses without a limit, and a profile has two objects and no arrays.
+size_t Brackets(llvm::StringRef text) {
+  size_t count = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (text[i] == '{' || text[i] == '[')) {
+      ++count;
+    }
+  }
+  return count;
+}
+
 uint64_t UnitPicoseconds(llvm::StringRef unit) {
   return llvm::StringSwitch<uint64_t>(unit)
       .Case("ps", 1)
@@ -36,9 +53,10 @@ uint64_t UnitPicoseconds(llvm::StringRef unit) {
 
 }  // namespace
 
-std::optional<uint64_t> Profile::FindCall(const std::string& actor,
+std::optional<uint64_t> Profile::FindCall(const std::string& place, const std::string& actor,
                                           const std::string& method) const {
-  auto found = actor.empty() ? call_ps.end() : call_ps.find(actor + "." + method);
+  auto found = actor.empty() ? call_ps.end() : call_ps.find(place + "." + method);
+  if (found == call_ps.end() && !actor.empty()) found = call_ps.find(actor + "." + method);
   if (found == call_ps.end()) found = call_ps.find(method);
   return found == call_ps.end() ? std::nullopt : std::optional(found->second);
 }
@@ -49,8 +67,7 @@ std::optional<uint64_t> Profile::Find(const std::string& name) const {
 }
 
 llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
-  // LLVM's parser recurses without a limit; a profile has two objects and no arrays.
-  if (text.count('{') + text.count('[') > 2) return Refuse("more nesting than a profile has");
+  if (Brackets(text) > 2) return Refuse("more nesting than a profile has");
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) return Refuse("not JSON: " + llvm::toString(parsed.takeError()));
   const llvm::json::Object* object = parsed->getAsObject();

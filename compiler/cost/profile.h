@@ -2,8 +2,9 @@
 //
 // A JSON object: {"unit": "ns", "default": 0, "calls": {"Stage.forward": 1, "Loss.loss": 2.5}}.
 // `unit` is one of ps ns us ms s and belongs to every number; without one it is ns. Keys of `calls`
-// are "Actor.method", or the op's name for an op outside a method. Other keys are refused, so that
-// a misspelt one is not silently without effect.
+// are "Actor.method", or the op's name for an op outside a method; "place.method" of one instance,
+// as "stage[0].forward", goes before "Actor.method", since instances of one actor may do different
+// work. Other keys are refused, so that a misspelt one is not silently without effect.
 #ifndef CGRAPH_COMPILER_COST_PROFILE_H_
 #define CGRAPH_COMPILER_COST_PROFILE_H_
 
@@ -21,9 +22,10 @@ struct Profile {
   std::map<std::string, uint64_t> call_ps;  // picoseconds of one call, by "Actor.method"
   std::optional<uint64_t> default_ps;       // of everything that `call_ps` does not name
 
-  // The time of one call, by "Actor.method" or else "method"; `actor` is empty for an op outside a
-  // method. The default is not looked at.
-  std::optional<uint64_t> FindCall(const std::string& actor, const std::string& method) const;
+  // The time of one call, by "place.method", else "Actor.method", else "method"; `place` and
+  // `actor` are empty for an op outside a method. The default is not looked at.
+  std::optional<uint64_t> FindCall(const std::string& place, const std::string& actor,
+                                   const std::string& method) const;
   // What is known of one kind of call: its own time, else the default, else nothing.
   std::optional<uint64_t> Find(const std::string& name) const;
 };

@@ -8,8 +8,9 @@ namespace {
 
 std::optional<uint64_t> TimeOf(const graph::Module& module, const graph::Call& call,
                                const Profile& profile) {
-  if (!call.instance.valid()) return profile.FindCall("", call.method);
-  return profile.FindCall(module.instances[call.instance].actor, call.method);
+  if (!call.instance.valid()) return profile.FindCall("", "", call.method);
+  const graph::Instance& on = module.instances[call.instance];
+  return profile.FindCall(on.name, on.actor, call.method);
 }
 
 }  // namespace

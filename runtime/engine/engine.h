@@ -164,7 +164,8 @@ class Engine {
     std::vector<Lane> lanes;
   };
   Stats GetStats() const;
-  // Mean nanoseconds per method call, by "Actor.method": what `cgc --profile` reads.
+  // Mean nanoseconds per method call, by "Actor.method", and by "place.method" where an actor has
+  // several instances: what `cgc --profile` reads.
   std::vector<std::pair<std::string, double>> Profile() const;
   // What lanes did in executions of a graph; of each worker as much as there is room for.
   plan::GraphTrace Trace(uint32_t graph) const;

@@ -182,13 +182,15 @@ Engine::Stats Core::GetStats() {
   return stats;
 }
 
-// A method call's time is the sum of its instructions'; a method's the mean of its calls.
+// A method call's time is the sum of its instructions'; a method's the mean of its calls: all of
+// them, and, where there are several instances of an actor, each one's.
 std::vector<std::pair<std::string, double>> Core::Profile() const {
   struct Sum {
     double ns = 0;
     uint64_t calls = 0;
   };
   std::map<std::string, Sum> methods;
+  std::map<std::string, std::map<std::string, Sum>> instances;  // of a method
   for (const auto& graph : graphs_) {
     std::map<uint32_t, Sum> calls;
     for (const Program& program : graph->programs) {
@@ -203,10 +205,22 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
     for (const auto& [call, sum] : calls) {
       const plan::Call& at = graph->plan->calls[call];
       std::string name = plan_->names[at.method()];
-      if (at.place() != plan::kNone) name = plan_->actors[at.place()]->class_name + "." + name;
-      methods[name].ns += sum.ns;
-      methods[name].calls += sum.calls;
+      std::vector<Sum*> sums;
+      if (at.place() != plan::kNone) {
+        const plan::Actor& actor = *plan_->actors[at.place()];
+        const std::string on = actor.name + "." + name;
+        name = actor.class_name + "." + name;
+        sums.push_back(&instances[name][on]);
+      }
+      sums.push_back(&methods[name]);
+      for (Sum* to : sums) {
+        to->ns += sum.ns;
+        to->calls += sum.calls;
+      }
     }
+  }
+  for (const auto& [method, each] : instances) {
+    if (each.size() > 1) methods.insert(each.begin(), each.end());
   }
   std::vector<std::pair<std::string, double>> profile;
   for (const auto& [name, sum] : methods) {

@@ -262,6 +262,13 @@ def repeats(run):
     run.graph("count", "--input", "x=1", "-n", "20", "--profile", "profile.json")
     profile = json.loads((run.folder / "profile.json").read_text())
     expect(profile["unit"] == "ns" and profile["calls"].get("A.count", 0) > 0, str(profile))
+    # Of several instances each one's time too, and cgc takes all of the names.
+    calls = profile["calls"]
+    expect(min(calls["a.count"], calls["b.count"]) <= calls["A.count"]
+           <= max(calls["a.count"], calls["b.count"]), str(profile))
+    told = subprocess.run([run.cgc, "simulate", "program.cgplan", "--graph", "count", "--profile",
+                           "profile.json"], cwd=run.folder, capture_output=True, text=True)
+    expect(told.returncode == 0 and told.stderr == "", f"a profile of instances: {told.stderr}")
     says(run.graph("add", "--input", "x=[1]", "-v")[1], "worker", "0 allocations after the start")
     told = json.loads(out)
     expect(told["latency_ns"] is None and told["errors"] == 1, "a failed run has no latency")
@@ -298,6 +305,14 @@ def traces(run):
     # A profile says the same of it; one of a warm run leaves the first executions out.
     profile = json.loads((run.folder / "p.json").read_text())
     expect(profile["calls"]["A.nap"] >= 60e6, str(profile))
+    (run.folder / "warm.cgraph").write_text(
+        "import std.tensor\nimport std.debug\nactor A() { state ms: i64 = 300\n"
+        "  method nap() -> i64 { sleep(ms) ms = 0 return 1 } }\nplace a = A() on cpu[0]\n"
+        "graph g() -> i64 { return a.nap() }\n")
+    for warmup, least, most in (([], 50e6, 500e6), (["--warmup", "1"], 0, 40e6)):
+        run("warm.cgraph", "-n", "4", *warmup, "--profile", "p.json")
+        mean = json.loads((run.folder / "p.json").read_text())["calls"]["A.nap"]
+        expect(least <= mean <= most, f"{warmup}: {mean}")
     says(run.graph("nap", "--input", "ms=1", "--trace", "no/t.json", status=3)[1], "cannot write")
 
 

@@ -249,6 +249,13 @@ TEST_CASE("profiles") {
   CHECK(p.Find("Stage.update") == 0u);
   CHECK(profile(R"({"calls": {"a": 3}})").Find("a") == 3'000u);
   CHECK(!profile("{}").Find("a"));
+  // The most special name counts.
+  const Profile special = profile(R"({"calls": {"a[1].f": 1, "A.f": 2, "f": 3}})");
+  CHECK(special.FindCall("a[1]", "A", "f") == 1'000u);
+  CHECK(special.FindCall("a[0]", "A", "f") == 2'000u);
+  CHECK(special.FindCall("b", "B", "f") == 3'000u);
+  CHECK(special.FindCall("", "", "f") == 3'000u);
+  CHECK(!special.FindCall("a[1]", "A", "g"));
 
   const auto refusal = [](const char* text) {
     auto profile = ParseProfile(text);
@@ -260,6 +267,9 @@ TEST_CASE("profiles") {
   CHECK(refusal(R"({"calls": {"a": 1e300}})") == "`a` is more than 104 days");
   CHECK(refusal(R"({"call": {}})").find("`call` is not a key of a profile") == 0);
   CHECK(refusal(std::string(100'000, '[').c_str()) == "more nesting than a profile has");
+  CHECK(refusal((R"({"a\"[": 1, "calls": )" + std::string(100'000, '[')).c_str()) ==
+        "more nesting than a profile has");
+  CHECK(refusal(R"({"[[[[": 1})").find("`[[[[` is not a key") == 0);
   CHECK(refusal("{").find("not JSON: ") == 0);
 }
 

@@ -137,8 +137,11 @@ void Timing::Backward() {
 uint64_t Timing::Duration(const Call& call, const Times& times) const {
   const bool in_method = call.instance.valid();
   if (options_.profile != nullptr) {
-    const std::string actor = in_method ? module_.instances[call.instance].actor : "";
-    if (const auto found = options_.profile->FindCall(actor, call.method)) return *found;
+    const Instance* on = in_method ? &module_.instances[call.instance] : nullptr;
+    const auto found = on == nullptr
+                           ? options_.profile->FindCall("", "", call.method)
+                           : options_.profile->FindCall(on->name, on->actor, call.method);
+    if (found) return *found;
     if (options_.profile->default_ps) return *options_.profile->default_ps;
   }
   uint64_t duration = 0;

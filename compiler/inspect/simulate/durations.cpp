@@ -7,20 +7,22 @@
 namespace cgraph {
 namespace {
 
-// The names by which a profile may call it: "Actor.method", then the method's or op's own.
+// The names by which a profile may call it: those of FindCall().
 std::vector<std::string> NamesOf(const plan::Plan& plan, const plan::Call& call) {
   if (call.method() == plan::kNone) return {};
   const std::string& method = plan.names[call.method()];
   if (call.place() == plan::kNone) return {method};
-  return {plan.actors[call.place()]->class_name + "." + method, method};
+  const plan::Actor& on = *plan.actors[call.place()];
+  return {on.name + "." + method, on.class_name + "." + method, method};
 }
 
 std::optional<uint64_t> NamedTime(const plan::Plan& plan, const plan::Call& call,
                                   const Profile& profile) {
   if (call.method() == plan::kNone) return std::nullopt;
-  const std::string actor =
-      call.place() == plan::kNone ? "" : plan.actors[call.place()]->class_name;
-  return profile.FindCall(actor, plan.names[call.method()]);
+  const std::string& method = plan.names[call.method()];
+  if (call.place() == plan::kNone) return profile.FindCall("", "", method);
+  const plan::Actor& on = *plan.actors[call.place()];
+  return profile.FindCall(on.name, on.class_name, method);
 }
 
 }  // namespace
