@@ -9,6 +9,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -43,15 +44,23 @@ CGRAPH_INLINE typename BinaryFormat<T>::Bits BitsOf(T x) {
 template <typename T>
 CGRAPH_INLINE T FromBits(typename BinaryFormat<T>::Bits bits) { return std::bit_cast<T>(bits); }
 
+// Of a magnitude that is not negative.
 template <typename T>
 CGRAPH_INLINE T CopySign(T magnitude, T sign) {
-  constexpr auto kSign = BinaryFormat<T>::kSign;
-  return FromBits<T>((BitsOf(magnitude) & ~kSign) | (BitsOf(sign) & kSign));
+  return FromBits<T>(BitsOf(magnitude) | (BitsOf(sign) & BinaryFormat<T>::kSign));
 }
 
 // The lesser; of a NaN `x`, that.
 template <typename T>
 CGRAPH_INLINE T AtMost(T x, T limit) { return x > limit ? limit : x; }
+
+// The lesser of two that are not negative; of a NaN `x`, the limit. One instruction, and a compiler
+// does not compute what follows twice, with `x` and with the limit.
+template <typename T>
+CGRAPH_INLINE T NumberAtMost(T x, T limit) {
+  using Bits = std::make_signed_t<typename BinaryFormat<T>::Bits>;
+  return std::bit_cast<T>(std::min(std::bit_cast<Bits>(x), std::bit_cast<Bits>(limit)));
+}
 
 // c[0] x^(count - 1) + ... + c[count - 1] by Horner's scheme; long ones as two polynomials in x^2
 // side by side, so that a processor need not wait for one sum after the other.

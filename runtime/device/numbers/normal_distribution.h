@@ -50,13 +50,13 @@ CGRAPH_INLINE T Bell(T z, T scale) {
   return ExpWithin(exponent, Fma(scaled, z, -exponent));
 }
 
-// Of |x|, or kFar where that is less: exp(-z * z / 2), and the distribution function of -z (5 ulp
+// Of |x|, or kFar where that is less or x is a NaN: exp(-z * z / 2), and the distribution function of -z (5 ulp
 // as long as it is a normal number).
 template <typename T>
 struct Tail { T z, bell, share; };
 template <typename T>
 CGRAPH_INLINE Tail<T> TailOf(T x) {
-  const T z = AtMost(std::fabs(x), NormalTail<T>::kFar), bell = Bell(z, T(0.5));
+  const T z = NumberAtMost(std::fabs(x), NormalTail<T>::kFar), bell = Bell(z, T(0.5));
   return {z, bell, bell * ScaledTail(z)};
 }
 
@@ -66,7 +66,8 @@ struct Normal { T cdf, density; };
 template <typename T>
 CGRAPH_INLINE Normal<T> NormalOf(T x) {
   const Tail<T> tail = TailOf(x);
-  return {x < 0 ? tail.share : T(1) - tail.share, T(0.39894228040143267794) * tail.bell};
+  const T lower = x < 0 ? tail.share : x;  // or a NaN
+  return {x >= 0 ? T(1) - tail.share : lower, T(0.39894228040143267794) * tail.bell};
 }
 
 // x times the distribution function. 5.5 ulp as long as that is a normal number.
@@ -91,7 +92,7 @@ CGRAPH_INLINE float ErfOf(float x) {
 }
 CGRAPH_INLINE double ErfOf(double x) {
   const double t = std::fabs(x);
-  const double a = AtMost(t, 7.0);  // where erf is 1 in f64
+  const double a = NumberAtMost(t, 7.0);  // where erf is 1 in f64
   const double outer =
       CopySign(1.0 - 2 * Bell(a, 1.0) * ScaledTail(a * 1.4142135623730951), x);
   constexpr double kP[] = {-7.77947147084308e-10, 1.3710981784571833e-08, -1.6206314020901686e-07,
