@@ -86,9 +86,9 @@ struct Avx512Halves {
     _mm512_store_ps(to[1], _mm512_castsi512_ps(_mm512_and_si512(pairs, High())));
   }
   CGRAPH_AVX512 static inline void Narrow(const float (&from)[2][kLanes], BF16* to) {
+    constexpr __mmask32 kEven = 0x55555555;
     const __m512i even = Shifted(Rounded(_mm512_load_ps(from[0])));
-    const __m512i odd = _mm512_and_si512(Rounded(_mm512_load_ps(from[1])), High());
-    _mm512_storeu_si512(to, _mm512_or_si512(even, odd));
+    _mm512_storeu_si512(to, _mm512_mask_mov_epi16(Rounded(_mm512_load_ps(from[1])), kEven, even));
   }
   CGRAPH_AVX512 static inline void NarrowRow(const float* from, F16* to) {
     Narrow(*reinterpret_cast<const float(*)[1][kLanes]>(from), to);
