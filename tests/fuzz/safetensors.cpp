@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/files/safetensors.h"
+#include "runtime/plan/dtype.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cgraph;
