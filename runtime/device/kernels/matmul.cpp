@@ -68,8 +68,10 @@ class HalfProduct {
                                               : Box{l, j, block.k, block.n}, b_.data());
           BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
         }
-        for (int64_t r = 0; r < block.m; ++r) {
-          half_.narrow(c_.data() + r * block.n, c + (i + r) * shape.n + j, block.n);
+        const bool whole = block.n == shape.n;  // its rows follow one another
+        const int64_t rows = whole ? 1 : block.m, length = whole ? block.m * block.n : block.n;
+        for (int64_t r = 0; r < rows; ++r) {
+          half_.narrow(c_.data() + r * length, c + (i + r) * shape.n + j, length);
         }
       }
     }

@@ -50,13 +50,14 @@ CGRAPH_INLINE T Bell(T z, T scale) {
   return ExpWithin(exponent, Fma(scaled, z, -exponent));
 }
 
-// Of |x|, or kFar where that is less or x is a NaN: exp(-z * z / 2), and the distribution function of -z (5 ulp
-// as long as it is a normal number).
+// Of z = |x|, or kFar where that is less or x is a NaN: exp(-z * z / 2), and the distribution
+// function of -z (5 ulp as long as it is a normal number).
 template <typename T>
 struct Tail { T z, bell, share; };
 template <typename T>
 CGRAPH_INLINE Tail<T> TailOf(T x) {
-  const T z = NumberAtMost(std::fabs(x), NormalTail<T>::kFar), bell = Bell(z, T(0.5));
+  const T z = NumberAtMost(std::fabs(x), NormalTail<T>::kFar);
+  const T bell = Bell(z, T(0.5));
   return {z, bell, bell * ScaledTail(z)};
 }
 

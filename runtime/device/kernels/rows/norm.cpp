@@ -8,29 +8,51 @@
 namespace cgraph::device {
 namespace {
 
-// The mean of a row, and what brings its deviations to unit variance.
 template <typename C>
-struct Moments { C mean, scale; };
-template <typename C>
-CGRAPH_INLINE Moments<C> MomentsOf(const C* x, int64_t count, double epsilon) {
+CGRAPH_INLINE C MeanOf(const C* x, int64_t count) {
   const double per = 1 / static_cast<double>(count);
-  const C mean = static_cast<C>(
-      per * SumOver<C>(count, [x](C sum, int64_t i) { return sum + x[i]; }));
+  return static_cast<C>(per * SumOver<C>(count, [x](C sum, int64_t i) { return sum + x[i]; }));
+}
+// What brings the deviations from the mean to unit variance.
+template <typename C>
+CGRAPH_INLINE C ScaleOf(const C* x, C mean, int64_t count, double epsilon) {
+  const double per = 1 / static_cast<double>(count);
   const double squares = SumOver<C>(count, [=](C sum, int64_t i) {
     const C deviation = x[i] - mean;
     return Fma(deviation, deviation, sum);
   });
-  return {mean, C(1) / std::sqrt(static_cast<C>(squares * per + epsilon))};
+  return C(1) / std::sqrt(static_cast<C>(squares * per + epsilon));
 }
 
+// Some rows at once, so that what one waits for is made of another in the meantime.
 template <typename C>
-struct LayerNormRow {
-  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double epsilon) {
-    const C *x = in[0], *gain = in[1], *bias = in[2];
-    const Moments<C> moments = MomentsOf(x, count, epsilon);
-    const C mean = moments.mean, scale = moments.scale;
+struct LayerNormRows {
+  static constexpr int64_t kTogether = 32;
+
+  CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t rows, int64_t count,
+                                double epsilon) {
+    const C* x = in[0];
+    for (int64_t first = 0; first < rows; first += kTogether) {
+      const int64_t some = rows - first < kTogether ? rows - first : kTogether;
+      RunSome(x + first * count, in[1], in[2], y + first * count, some, count, epsilon);
+    }
+  }
+
+ private:
+  CGRAPH_INLINE static void RunSome(const C* x, const C* gain, const C* bias, C* y, int64_t rows,
+                                    int64_t count, double epsilon) {
+    C means[kTogether], scales[kTogether];
+    for (int64_t r = 0; r < rows; ++r) means[r] = MeanOf(x + r * count, count);
+    for (int64_t r = 0; r < rows; ++r) {
+      scales[r] = ScaleOf(x + r * count, means[r], count, epsilon);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      const C mean = means[r], scale = scales[r];
+      const C* from = x + r * count;
+      C* to = y + r * count;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) y[i] = Fma((x[i] - mean) * scale, gain[i], bias[i]);
+      for (int64_t i = 0; i < count; ++i) to[i] = Fma((from[i] - mean) * scale, gain[i], bias[i]);
+    }
   }
 };
 
@@ -95,8 +117,7 @@ template <typename C>
 struct LayerNormGradRow {
   CGRAPH_INLINE static void Run(const C* x, const C* gain, const C* gy, C* gx, double* ggain,
                                 double* gbias, int64_t count, double epsilon) {
-    const Moments<C> moments = MomentsOf(x, count, epsilon);
-    const C mean = moments.mean, scale = moments.scale;
+    const C mean = MeanOf(x, count), scale = ScaleOf(x, mean, count, epsilon);
     const double g_mean =
         SumOver<C>(count, [=](C sum, int64_t i) { return Fma(gy[i], gain[i], sum); }) / count;
     const double along = SumOver<C>(count, [=](C sum, int64_t i) {
@@ -162,8 +183,17 @@ Status ExpectRowVector(const Request& request, const OperandType& vector) {
   return Invalid(request, TypeText(vector) + " is no row of " + TypeText(x));
 }
 
+template <typename C>
+using RmsNormRows = OneByOne<RmsNormRow<C>, C, 1>;
+template <typename C>
+using RmsNormGradRows = OneByOne<RmsNormGradRow<C>, C, 2>;
+template <typename C>
+using L2NormalizeRows = OneByOne<L2NormalizeRow<C>, C, 1>;
+template <typename C>
+using L2NormalizeGradRows = OneByOne<L2NormalizeGradRow<C>, C, 2>;
+
 // Inputs of the dimensions of the result: `rows`; then vectors.
-template <template <typename> typename Row>
+template <template <typename> typename Rows>
 KernelResult MakeNorm(const Request& request, size_t rows, size_t vectors) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, rows + vectors, 1));
   CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
@@ -178,21 +208,23 @@ KernelResult MakeNorm(const Request& request, size_t rows, size_t vectors) {
   }
   Result<double> epsilon = FloatAttribute(request, "epsilon");
   if (!epsilon.ok()) return epsilon.status();
-  return MakeRows<Row>(request, static_cast<int>(rows), x.rank - 1, *epsilon);
+  return MakeRows<Rows>(request, static_cast<int>(rows), x.rank - 1, *epsilon);
 }
 
 }  // namespace
 
-KernelResult MakeLayerNorm(const Request& request) { return MakeNorm<LayerNormRow>(request, 1, 2); }
-KernelResult MakeRmsNorm(const Request& request) { return MakeNorm<RmsNormRow>(request, 1, 0); }
+KernelResult MakeLayerNorm(const Request& request) {
+  return MakeNorm<LayerNormRows>(request, 1, 2);
+}
+KernelResult MakeRmsNorm(const Request& request) { return MakeNorm<RmsNormRows>(request, 1, 0); }
 KernelResult MakeRmsNormGrad(const Request& request) {
-  return MakeNorm<RmsNormGradRow>(request, 2, 0);
+  return MakeNorm<RmsNormGradRows>(request, 2, 0);
 }
 KernelResult MakeL2Normalize(const Request& request) {
-  return MakeNorm<L2NormalizeRow>(request, 1, 0);
+  return MakeNorm<L2NormalizeRows>(request, 1, 0);
 }
 KernelResult MakeL2NormalizeGrad(const Request& request) {
-  return MakeNorm<L2NormalizeGradRow>(request, 2, 0);
+  return MakeNorm<L2NormalizeGradRows>(request, 2, 0);
 }
 
 KernelResult MakeLayerNormGrad(const Request& request) {

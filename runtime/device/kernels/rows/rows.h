@@ -16,10 +16,24 @@
 
 namespace cgraph::device {
 
-// `in` and `out` are rows of `count`, and `out` may be one of `in`; behind the rows in `in` are
-// operands that all rows share.
+// `in` and `out` are `rows` rows of `count`, one after another, and `out` may be one of `in`;
+// behind the rows in `in` are operands that all rows share.
 template <typename C>
-using RowFunction = void (*)(const C* const* in, C* out, int64_t count, double epsilon);
+using RowFunction = void (*)(const C* const* in, C* out, int64_t rows, int64_t count,
+                             double epsilon);
+
+// Of a function of one row with `operands` operands, of which none is shared.
+template <typename Row, typename C, int operands>
+struct OneByOne {
+  CGRAPH_INLINE static void Run(const C* const* in, C* out, int64_t rows, int64_t count,
+                                double epsilon) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const C* row[operands];
+      for (int i = 0; i < operands; ++i) row[i] = in[i] + r * count;
+      Row::Run(row, out + r * count, count, epsilon);
+    }
+  }
+};
 
 // Elements of an operand, `inner` from one another, to and from contiguous elements of C.
 template <typename T>
@@ -93,10 +107,7 @@ class RowKernel final : public Kernel {
     if constexpr (!kIsHalf<T>) {
       if (access.direct()) to = out.as<T>() + first;
     }
-    for (int64_t r = 0; r < count; ++r) {
-      function_(in, to + r * along, along, epsilon_);
-      for (size_t i = 0; i < rows; ++i) in[i] += along;
-    }
+    function_(in, to, count, along, epsilon_);
     if (!access.direct()) access.Store(to, out.as<T>() + first, count * along);
   }
   C* Workspace(size_t i) { return workspace_.data() + i * static_cast<size_t>(space_); }
@@ -118,8 +129,8 @@ class RowKernel final : public Kernel {
   std::vector<C> workspace_;
 };
 
-// A row kernel of `Row<C>::Run` for the result's dtype, which must be a float.
-template <template <typename> typename Row>
+// A row kernel of `Rows<C>::Run` for the result's dtype, which must be a float.
+template <template <typename> typename Rows>
 KernelResult MakeRows(const Request& request, int rows, int dim, double epsilon) {
   if (!Contains(DTypes::kFloat, request.outputs[0].dtype)) return NoKernel(request);
   CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, request.outputs[0], dim));
@@ -127,7 +138,7 @@ KernelResult MakeRows(const Request& request, int rows, int dim, double epsilon)
   WithType(request.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (kIsFloat<T>) {
-      kernel = std::make_unique<RowKernel<T>>(request, WidestOf<Row<Compute<T>>>(), rows, dim,
+      kernel = std::make_unique<RowKernel<T>>(request, WidestOf<Rows<Compute<T>>>(), rows, dim,
                                               epsilon);
     }
   });

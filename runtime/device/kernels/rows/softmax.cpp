@@ -80,7 +80,16 @@ struct LogSoftmaxGradRow {
   }
 };
 
-template <template <typename> typename Row>
+template <typename C>
+using SoftmaxRows = OneByOne<SoftmaxRow<C>, C, 1>;
+template <typename C>
+using LogSoftmaxRows = OneByOne<LogSoftmaxRow<C>, C, 1>;
+template <typename C>
+using SoftmaxGradRows = OneByOne<SoftmaxGradRow<C>, C, 2>;
+template <typename C>
+using LogSoftmaxGradRows = OneByOne<LogSoftmaxGradRow<C>, C, 2>;
+
+template <template <typename> typename Rows>
 KernelResult MakeAlong(const Request& request, size_t inputs) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, inputs, 1));
   CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
@@ -89,7 +98,7 @@ KernelResult MakeAlong(const Request& request, size_t inputs) {
   }
   Result<int> dim = DimAttribute(request, "dim", request.inputs[0]);
   if (!dim.ok()) return dim.status();
-  return MakeRows<Row>(request, static_cast<int>(inputs), *dim, 0);
+  return MakeRows<Rows>(request, static_cast<int>(inputs), *dim, 0);
 }
 
 // The rows of a matrix of logits, each with the class that should have been likely.
@@ -124,7 +133,7 @@ class CrossEntropyKernel final : public Kernel {
       }
       const C scale = inputs[2].as<T>()[r];
       const C* in[] = {row};
-      softmax_(in, work, classes, 0);
+      softmax_(in, work, 1, classes, 0);
       work[target] -= 1;
       for (int64_t i = 0; i < classes; ++i) work[i] *= scale;
       access.Store(work, outputs[0].as<T>() + r * classes, classes);
@@ -141,7 +150,7 @@ class CrossEntropyKernel final : public Kernel {
   const bool gradient_;
   const HalfLoops half_;
   C (*const log_sum_)(const C*, C*, int64_t) = WidestOf<LogSum>();
-  const RowFunction<C> softmax_ = WidestOf<SoftmaxRow<C>>();
+  const RowFunction<C> softmax_ = WidestOf<SoftmaxRows<C>>();
   std::vector<C> workspace_;
 };
 
@@ -177,13 +186,15 @@ KernelResult MakeCrossEntropyOf(const Request& request, bool gradient) {
 
 }  // namespace
 
-KernelResult MakeSoftmax(const Request& request) { return MakeAlong<SoftmaxRow>(request, 1); }
-KernelResult MakeLogSoftmax(const Request& request) { return MakeAlong<LogSoftmaxRow>(request, 1); }
+KernelResult MakeSoftmax(const Request& request) { return MakeAlong<SoftmaxRows>(request, 1); }
+KernelResult MakeLogSoftmax(const Request& request) {
+  return MakeAlong<LogSoftmaxRows>(request, 1);
+}
 KernelResult MakeSoftmaxGrad(const Request& request) {
-  return MakeAlong<SoftmaxGradRow>(request, 2);
+  return MakeAlong<SoftmaxGradRows>(request, 2);
 }
 KernelResult MakeLogSoftmaxGrad(const Request& request) {
-  return MakeAlong<LogSoftmaxGradRow>(request, 2);
+  return MakeAlong<LogSoftmaxGradRows>(request, 2);
 }
 KernelResult MakeCrossEntropy(const Request& request) { return MakeCrossEntropyOf(request, false); }
 KernelResult MakeCrossEntropyGrad(const Request& request) {
