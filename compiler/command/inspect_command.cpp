@@ -23,25 +23,37 @@
 namespace cgraph {
 namespace {
 
+// Who runs the lanes of a simulation.
+struct ThreadFlags {
+  uint32_t workers = 0, cores = 0;
+
+  void Add(CLI::App& command) {
+    auto* of_workers =
+        command
+            .add_option("--workers", workers,
+                        "simulate as many threads as cgrun --workers has. Default: each lane runs "
+                        "by itself")
+            ->type_name("N")
+            ->check(CLI::Range(1u, 1024u));
+    command
+        .add_option("--cores", cores, "cores that the workers share. Default: each has its own")
+        ->type_name("N")
+        ->check(CLI::Range(1u, 1024u))
+        ->needs(of_workers);
+  }
+};
+
 struct SimulateFlags {
   OutputFlags output;
   CompileFlags compile;
+  ThreadFlags threads;
   std::string file, profile, trace;
-  uint32_t executions = 1, workers = 0;
+  uint32_t executions = 1;
 };
 
-void AddWorkersFlag(CLI::App& command, uint32_t& workers) {
-  command
-      .add_option("--workers", workers,
-                  "simulate as many threads as cgrun --workers has, each with a core of its own: "
-                  "with fewer cores a run takes longer. Default: each lane runs by itself")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1024u));
-}
-
 // Workers follow the certificate, which only a proof makes true.
-Status CheckForWorkers(const plan::Plan& plan, const std::string& path, uint32_t workers) {
-  if (workers == 0 || !llvm::StringRef(path).endswith(".cgplan")) return Status::Ok();
+Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
+  if (flags.workers == 0 || !llvm::StringRef(path).endswith(".cgplan")) return Status::Ok();
   const plan::Verdict verdict = plan::Prove(plan);
   if (verdict.proved()) return Status::Ok();
   return {StatusCode::kInvalid,
@@ -84,7 +96,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return UsageError(graphs.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
-  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.workers);
+  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
   llvm::json::Array results;
@@ -96,7 +108,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
                  {.profile = *profile ? &**profile : nullptr,
                   .topology = topology ? &*topology : nullptr,
                   .executions = flags.executions,
-                  .workers = flags.workers});
+                  .workers = flags.threads.workers,
+                  .cores = flags.threads.cores});
     if (simulation.hangs()) exit_code = kFailure;
     if (!flags.trace.empty()) traces.push_back(TraceOf(graph, simulation));
     if (flags.output.json) {
@@ -117,8 +130,9 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
 struct VizFlags {
   OutputFlags output;
   CompileFlags compile;
+  ThreadFlags threads;
   std::string file, profile, what = "schedule", format, out;
-  uint32_t executions = 1, workers = 0, from_row = 0;
+  uint32_t executions = 1, from_row = 0;
 };
 
 // Lines of the program that is being compiled. A plan's own files are not looked for: it may come
@@ -164,7 +178,7 @@ ExitCode RunViz(const VizFlags& flags) {
   Result<uint32_t> graph = FindGraph(*loaded.plan, name);
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
-  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.workers);
+  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
   DrawOptions options;
@@ -172,7 +186,8 @@ ExitCode RunViz(const VizFlags& flags) {
   options.profile = *profile ? &**profile : nullptr;
   options.topology = topology ? &*topology : nullptr;
   options.executions = flags.executions;
-  options.workers = flags.workers;
+  options.workers = flags.threads.workers;
+  options.cores = flags.threads.cores;
   options.first_row = flags.from_row;
   options.format = *format;
   if (!llvm::StringRef(flags.file).endswith(".cgplan")) options.source = SourceOf(flags.file);
@@ -201,7 +216,7 @@ Command AddSimulateCommand(CLI::App& cgc) {
       ->add_option("--trace", flags->trace,
                    "write the timetable for chrome://tracing or Perfetto")
       ->type_name("FILE");
-  AddWorkersFlag(*command, flags->workers);
+  flags->threads.Add(*command);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
@@ -221,7 +236,7 @@ Command AddVizCommand(CLI::App& cgc) {
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
   command->add_option("--from-row", flags->from_row,
                       "first row of a schedule too long for one picture");
-  AddWorkersFlag(*command, flags->workers);
+  flags->threads.Add(*command);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);

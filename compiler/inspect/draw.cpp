@@ -25,6 +25,7 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
                                           .topology = options.topology,
                                           .executions = memory ? 1 : options.executions,
                                           .workers = options.workers,
+                                          .cores = options.cores,
                                           .instants = memory});
   if (simulation.hangs()) {
     std::string message = "the plan hangs, so there is no time to draw; these lanes wait for ever:";

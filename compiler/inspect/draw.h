@@ -64,7 +64,7 @@ struct DrawOptions {
   const Profile* profile = nullptr;  // of times; null: those that the plan expects
   const cost::Topology* topology = nullptr;  // as in SimulateOptions
   uint32_t executions = 1;           // in a timeline
-  uint32_t workers = 0;              // as in SimulateOptions
+  uint32_t workers = 0, cores = 0;   // as in SimulateOptions
   uint32_t first_row = 0;            // of a schedule that is too long for one picture
   SourceLines source;                // told when a reader points at an operation
 };

@@ -138,12 +138,14 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
   }
 }
 
+// What links share, by the machine.
 Contention ContentionOf(const LaneTimes& lane_times, const Movements& movements,
                         const cost::Topology* topology) {
   Contention contention;
   if (topology == nullptr || !topology->machine) return contention;
   for (const cost::Resource& resource : topology->machine->resources) {
     contention.tokens.push_back(resource.capacity);
+    contention.names.push_back(resource.name);
   }
   for (const auto& [moment, instruction] : lane_times.holders) {
     const cost::Movement& movement = movements.at(instruction);
@@ -153,9 +155,21 @@ Contention ContentionOf(const LaneTimes& lane_times, const Movements& movements,
   return contention;
 }
 
+// Whatever takes time takes a core for as long: who comes first keeps it until it is done.
+void ShareCores(const LaneTimes& lane_times, uint32_t cores, Contention& contention) {
+  const auto core = static_cast<uint32_t>(contention.tokens.size());
+  contention.tokens.push_back(cores);
+  contention.names.push_back("cores");
+  for (uint32_t moment = 0; moment < lane_times.weights.size(); ++moment) {
+    if (lane_times.weights[moment] == 0) continue;
+    Hold& hold = contention.holds[moment];
+    hold.resources.push_back(core);
+    hold.time = lane_times.weights[moment];
+  }
+}
+
 // Whatever the order, what goes through a resource takes its time there.
-void BoundByResources(const Contention& contention, const cost::Topology* topology,
-                      Simulation& simulation) {
+void BoundByResources(const Contention& contention, Simulation& simulation) {
   std::vector<uint64_t> held(contention.tokens.size(), 0);
   for (const auto& [moment, hold] : contention.holds) {
     for (uint32_t resource : hold.resources) {
@@ -168,7 +182,7 @@ void BoundByResources(const Contention& contention, const cost::Topology* topolo
         std::min<unsigned __int128>(all / contention.tokens[i], UINT64_MAX));
     if (bound <= simulation.busiest_resource) continue;
     simulation.busiest_resource = bound;
-    simulation.resource = topology->machine->resources[i].name;
+    simulation.resource = contention.names[i];
   }
 }
 
@@ -225,13 +239,16 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
     simulation.stuck = DescribeStuck(plan, graph, stuck);
     return simulation;
   }
-  const Contention contention = ContentionOf(lane_times, movements, options.topology);
+  Contention contention = ContentionOf(lane_times, movements, options.topology);
+  if (placement && options.cores > 0 && options.cores < placement->workers) {
+    ShareCores(lane_times, options.cores, contention);
+  }
   Play(graph, lane_times, durations, contention, options.instants, simulation);
   simulation.devices = TimesOfDevices(plan, graph, simulation);
   const LowerBounds bounds = BoundMakespan(plan, graph, durations, options.executions);
   simulation.longest_path = bounds.longest_path;
   simulation.busiest_lane = bounds.busiest_lane;
-  BoundByResources(contention, options.topology, simulation);
+  BoundByResources(contention, simulation);
   if (placement) {
     simulation.workers = TimesOfWorkers(*placement, simulation);
     BoundByWorkers(graph, *placement, durations, simulation);

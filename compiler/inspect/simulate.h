@@ -31,6 +31,7 @@ struct SimulateOptions {
   // Threads that run the lanes, as plan::Place() shares them out; 0: each lane runs by itself. The
   // plan is a proved one then: workers follow its certificate.
   uint32_t workers = 0;
+  uint32_t cores = 0;  // that the workers share; 0: one for each
   bool instants = false;             // events for instructions that take no time, too
 };
 

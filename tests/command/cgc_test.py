@@ -387,6 +387,9 @@ def usage(cgc):
             (2, "there is no flag `--inflght`", "check g.cgraph --inflght 2"),
             (2, "--inflight 0: expected a number from 1 to 1024", "check g.cgraph --inflight 0"),
             (2, "--workers 0: expected a number from 1 to 1024", "simulate g.cgraph --workers 0"),
+            (2, "--cores", "simulate g.cgraph --cores 2"),
+            (2, "--cores 0: expected a number from 1 to 1024",
+             "simulate g.cgraph --workers 2 --cores 0"),
             (2, "--workers -1: expected a number from 1 to", "simulate g.cgraph --workers -1"),
             (2, "--workers 1e9: expected a number from 1", "simulate g.cgraph --workers 1e9"),
             (2, "--workers 99999999999999999999: expected a number",
@@ -423,7 +426,8 @@ def workers(cgc):
     cgc("compile", "two.cgraph", "-q")
     for source in ("two.cgraph", "two.cgplan"):
         for flags, makespan, busy in (([], 3, None), (["--workers", "1"], 6, [6]),
-                                      (["--workers", "2"], 3, [3, 3])):
+                                      (["--workers", "2"], 3, [3, 3]),
+                                      (["--workers", "2", "--cores", "1"], 6, [3, 3])):
             (graph,) = json.loads(cgc("simulate", source, "--profile", "ms.json", *flags,
                                       "--json")[0])["graphs"]
             expect(graph["makespan_ps"] == makespan * 10**9, f"{flags}: {graph}")

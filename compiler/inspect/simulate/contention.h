@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compiler/inspect/simulate/periodic.h"
@@ -25,6 +26,7 @@ struct Hold {
 struct Contention {
   std::map<uint32_t, Hold> holds;   // by moment
   std::vector<uint32_t> tokens;     // by resource
+  std::vector<std::string> names;   // by resource
 };
 
 // As PeriodicGraph::Play; `graph` has been sorted. A moment whose weight is 0 holds nothing.
