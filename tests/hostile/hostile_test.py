@@ -459,7 +459,8 @@ def plans(run):
         run(("cgrun", "changed.cgplan", *X), status, words)
         (run.folder / "changed.cgplan").unlink(missing_ok=True)
 
-    changed("No such file", 3, format=2)  # --from-json refuses it, so there is no plan
+    # --from-json refuses it, so there is no plan.
+    changed("No such file", 3, format=plan["format"] + 1)
     changed("workers: at most", workers=4_000_000_000)
     graph = json.loads(json.dumps(plan["graphs"][0]))
     changed("inflight is 0", graphs=[{**graph, "inflight": 0}])
