@@ -12,9 +12,9 @@
 
 #include "bench/schedule_harness/commands.h"
 #include "bench/schedule_harness/temporary_file.h"
-#include "runtime/status/read_file.h"
 #include "compiler/command/compile.h"
 #include "compiler/pipeline/order.h"
+#include "runtime/status/read_file.h"
 
 namespace cgraph::bench {
 namespace {

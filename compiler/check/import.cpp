@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "runtime/status/read_file.h"
 #include "compiler/check/checker.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/ADT/StringExtras.h"
+#include "runtime/status/read_file.h"
 
 namespace cgraph::check {
 namespace {

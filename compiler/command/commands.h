@@ -4,9 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <map>
 
-#include "compiler/command/flags.h"
+#include "runtime/status/exit_code.h"
 
 namespace cgraph {
 

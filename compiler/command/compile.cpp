@@ -5,7 +5,6 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
-#include "runtime/status/read_file.h"
 #include "compiler/check/check.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/emit/emit.h"
@@ -26,6 +25,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
+#include "runtime/status/read_file.h"
 
 namespace cgraph {
 namespace {

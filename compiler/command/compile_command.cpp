@@ -4,7 +4,12 @@
 #include <memory>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/profile_flag.h"
+#include "compiler/command/files.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/flags/profile_flag.h"
+#include "compiler/command/load_plan.h"
+#include "compiler/command/report.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/JSON.h"

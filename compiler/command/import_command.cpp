@@ -6,8 +6,9 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
-#include "runtime/status/read_file.h"
 #include "compiler/command/commands.h"
+#include "compiler/command/files.h"
+#include "compiler/command/report.h"
 #include "compiler/format/format.h"
 #include "compiler/pipeline/order.h"
 #include "compiler/syntax/parse.h"
@@ -59,16 +60,9 @@ ExitCode RunImport(const ImportFlags& flags) {
                                   flags.name));
   }
   if (WritesOver(flags.output, flags.file)) return kUsage;
-  std::string text;
-  if (const std::error_code error = ReadFile(flags.file, kMaxSourceBytes, text)) {
-    return ReportStatus({StatusCode::kNotFound,
-                         fmt::format("cannot read {}: {}", flags.file, error.message())});
-  }
-  if (text.size() > kMaxSourceBytes) {
-    return ReportStatus({StatusCode::kInvalid, fmt::format("{} has more than {} bytes", flags.file,
-                                                           kMaxSourceBytes)});
-  }
-  const Result<pipeline::Order> order = pipeline::ReadCsv(flags.file, text);
+  const Result<std::string> text = ReadText(flags.file, kMaxSourceBytes);
+  if (!text.ok()) return ReportStatus(text.status());
+  const Result<pipeline::Order> order = pipeline::ReadCsv(flags.file, *text);
   if (!order.ok()) return ReportStatus(order.status());
   const std::string name = flags.name.empty() ? NameOf(flags.file) : flags.name;
   std::string schedule = LaidOut(pipeline::WriteSchedule(name, *order));

@@ -6,7 +6,12 @@
 #include <sstream>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/profile_flag.h"
+#include "compiler/command/files.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/flags/profile_flag.h"
+#include "compiler/command/load_plan.h"
+#include "compiler/command/report.h"
 #include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
 #include "compiler/inspect/draw.h"
@@ -17,6 +22,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/plan/find_graph.h"
 #include "runtime/plan/prove.h"
 #include "runtime/plan/trace.h"
 
@@ -66,7 +72,7 @@ Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
                                            const std::vector<std::string>& names) {
   std::vector<uint32_t> chosen;
   for (const std::string& name : names) {
-    Result<uint32_t> found = FindGraph(plan, name);
+    Result<uint32_t> found = plan::FindGraph(plan, name);
     if (!found.ok()) return found.status();
     chosen.push_back(*found);
   }
@@ -175,7 +181,7 @@ ExitCode RunViz(const VizFlags& flags) {
       LoadOrCompile(flags.file, flags.compile, flags.output, *profile, &topology);
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
-  Result<uint32_t> graph = FindGraph(*loaded.plan, name);
+  Result<uint32_t> graph = plan::FindGraph(*loaded.plan, name);
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
   Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);

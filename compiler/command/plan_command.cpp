@@ -5,6 +5,9 @@
 #include <memory>
 
 #include "compiler/command/commands.h"
+#include "compiler/command/files.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/report.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"

@@ -3,47 +3,16 @@
 #define CGRAPH_RUNTIME_COMMAND_RUN_H_
 
 #include <cstdint>
-#include <map>
-#include <mutex>
-#include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "runtime/command/inputs.h"
-#include "runtime/command/latencies.h"
-#include "runtime/command/results.h"
+#include "runtime/command/inputs/inputs.h"
+#include "runtime/command/options.h"
+#include "runtime/command/outcome/outcome.h"
 #include "runtime/engine/engine.h"
 
 namespace cgraph::command {
 
-// Of the executions after the warm-up.
-struct Measurements {
-  uint64_t executions = 0, errors = 0;
-  Latencies latencies;                      // of those without an error, from submission to result
-  uint64_t wall_ns = 0;
-  std::map<std::string, uint64_t> failures;  // message -> how often
-
-  double per_second() const { return wall_ns == 0 ? 0 : 1e9 * executions / wall_ns; }
-};
-
-// What has come of the run. Whoever reads or changes it holds `mutex`: when a time-out ends a run
-// whose own thread is inside a kernel, another one concludes from what is here.
-struct Outcome {
-  explicit Outcome(bool concatenate) : results(concatenate) {}
-
-  std::mutex mutex;
-  bool over = false;  // the thread that ran it concludes
-  Status status;      // why the run ended early; a failed execution of several is only counted
-  Measurements measurements;
-  Results results;    // the outputs of the last pass
-};
-
 // `graph` is an index into the plan's.
 void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome);
-
-// "29 executions, 0 errors, ...".
-std::string SummaryText(const Measurements& measurements);
-nlohmann::ordered_json SummaryJson(const Measurements& measurements);
 
 }  // namespace cgraph::command
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/engine/load/prepare.h"
+#include "runtime/engine/load/support.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"

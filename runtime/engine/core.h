@@ -22,10 +22,11 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/load/arenas.h"
-#include "runtime/engine/load/prepare.h"
+#include "runtime/engine/load/kernels.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/run.h"
 #include "runtime/engine/worker.h"
+#include "runtime/plan/placement.h"
 
 namespace cgraph::engine {
 

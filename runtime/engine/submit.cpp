@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/engine/core.h"
+#include "runtime/engine/load/operand_type.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
 

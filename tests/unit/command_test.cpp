@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/command/flags.h"
+#include "compiler/command/load_plan.h"
+#include "compiler/command/report.h"
 #include "runtime/status/exit_code.h"
 
 namespace cgraph {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/engine/load/prepare.h"
+#include "runtime/engine/load/operand_type.h"
 #include "runtime/plan/dtype.h"
 
 namespace cgraph::engine {

@@ -1,9 +1,10 @@
+#include "runtime/engine/load/kernels.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "runtime/engine/load/prepare.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/engine/load/operand_type.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
 
@@ -71,18 +72,6 @@ void AppendType(std::string& key, const device::OperandType& type) {
 }
 
 }  // namespace
-
-device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value) {
-  const plan::Value& v = graph.values[value];
-  device::OperandType type;
-  type.dtype = v.dtype();
-  type.rank = v.rank();
-  for (int i = 0; i < type.rank; ++i) {
-    type.dims[i] = graph.dims[v.first_dim() + i].extent();
-    type.dynamic[i] = graph.dims[v.first_dim() + i].symbol() != plan::kNone;
-  }
-  return type;
-}
 
 Result<device::Kernel*> Kernels::For(const plan::Graph& graph, uint32_t instruction,
                                      uint32_t device) {

@@ -1,8 +1,10 @@
+#include "runtime/engine/load/support.h"
+
 #include <fmt/format.h>
 
 #include "runtime/channel/channel.h"
 #include "runtime/channel/collective.h"
-#include "runtime/engine/load/prepare.h"
+#include "runtime/device/memory.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {

@@ -1,6 +1,6 @@
 // The outputs of the executions: kept, concatenated when the input was a batch, written, printed.
-#ifndef CGRAPH_RUNTIME_COMMAND_RESULTS_H_
-#define CGRAPH_RUNTIME_COMMAND_RESULTS_H_
+#ifndef CGRAPH_RUNTIME_COMMAND_OUTCOME_RESULTS_H_
+#define CGRAPH_RUNTIME_COMMAND_OUTCOME_RESULTS_H_
 
 #include <optional>
 #include <string>
@@ -42,4 +42,4 @@ class Results {
 
 }  // namespace cgraph::command
 
-#endif  // CGRAPH_RUNTIME_COMMAND_RESULTS_H_
+#endif  // CGRAPH_RUNTIME_COMMAND_OUTCOME_RESULTS_H_

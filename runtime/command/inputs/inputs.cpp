@@ -1,11 +1,11 @@
-#include "runtime/command/inputs.h"
+#include "runtime/command/inputs/inputs.h"
 
 #include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "runtime/command/literal.h"
+#include "runtime/command/inputs/literal.h"
 #include "runtime/command/messages.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"

@@ -1,10 +1,11 @@
 // `--topology` for a plan that is there already: there is no program whose names it could mean.
-#ifndef CGRAPH_COMPILER_COMMAND_TOPOLOGY_FLAG_H_
-#define CGRAPH_COMPILER_COMMAND_TOPOLOGY_FLAG_H_
+#ifndef CGRAPH_COMPILER_COMMAND_FLAGS_TOPOLOGY_FLAG_H_
+#define CGRAPH_COMPILER_COMMAND_FLAGS_TOPOLOGY_FLAG_H_
 
 #include <optional>
 
-#include "compiler/command/flags.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
 #include "compiler/cost/cost.h"
 #include "runtime/plan/plan.h"
 
@@ -16,4 +17,4 @@ ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, cons
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_COMMAND_TOPOLOGY_FLAG_H_
+#endif  // CGRAPH_COMPILER_COMMAND_FLAGS_TOPOLOGY_FLAG_H_

@@ -1,6 +1,6 @@
 // Values written on the command line: 3, 1.5, true, [1, 2, 3], [[1, 2], [3, 4]].
-#ifndef CGRAPH_RUNTIME_COMMAND_LITERAL_H_
-#define CGRAPH_RUNTIME_COMMAND_LITERAL_H_
+#ifndef CGRAPH_RUNTIME_COMMAND_INPUTS_LITERAL_H_
+#define CGRAPH_RUNTIME_COMMAND_INPUTS_LITERAL_H_
 
 #include <string_view>
 
@@ -16,4 +16,4 @@ Result<files::Array> ParseLiteral(std::string_view text, plan::DType dtype);
 
 }  // namespace cgraph::command
 
-#endif  // CGRAPH_RUNTIME_COMMAND_LITERAL_H_
+#endif  // CGRAPH_RUNTIME_COMMAND_INPUTS_LITERAL_H_

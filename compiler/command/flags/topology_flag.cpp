@@ -1,10 +1,12 @@
-#include "compiler/command/topology_flag.h"
+#include "compiler/command/flags/topology_flag.h"
 
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "runtime/status/read_file.h"
 #include "compiler/check/check.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/report.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/syntax/parse.h"
@@ -12,6 +14,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/read_file.h"
 #include "runtime/status/spelling.h"
 
 namespace cgraph {

@@ -1,6 +1,6 @@
 // --profile FILE: times of calls, for the commands that take one.
-#ifndef CGRAPH_COMPILER_COMMAND_PROFILE_FLAG_H_
-#define CGRAPH_COMPILER_COMMAND_PROFILE_FLAG_H_
+#ifndef CGRAPH_COMPILER_COMMAND_FLAGS_PROFILE_FLAG_H_
+#define CGRAPH_COMPILER_COMMAND_FLAGS_PROFILE_FLAG_H_
 
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -24,4 +24,4 @@ void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& pro
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_COMPILER_COMMAND_PROFILE_FLAG_H_
+#endif  // CGRAPH_COMPILER_COMMAND_FLAGS_PROFILE_FLAG_H_

@@ -1,6 +1,6 @@
 // Latencies in constant memory, however many executions there are.
-#ifndef CGRAPH_RUNTIME_COMMAND_LATENCIES_H_
-#define CGRAPH_RUNTIME_COMMAND_LATENCIES_H_
+#ifndef CGRAPH_RUNTIME_COMMAND_OUTCOME_LATENCIES_H_
+#define CGRAPH_RUNTIME_COMMAND_OUTCOME_LATENCIES_H_
 
 #include <algorithm>
 #include <array>
@@ -53,4 +53,4 @@ class Latencies {
 
 }  // namespace cgraph::command
 
-#endif  // CGRAPH_RUNTIME_COMMAND_LATENCIES_H_
+#endif  // CGRAPH_RUNTIME_COMMAND_OUTCOME_LATENCIES_H_

@@ -1,4 +1,4 @@
-#include "runtime/command/results.h"
+#include "runtime/command/outcome/results.h"
 
 #include <algorithm>
 #include <cmath>

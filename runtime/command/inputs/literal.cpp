@@ -1,6 +1,6 @@
 // Elements are appended as they are read; the length of the first list of a depth fixes that
 // dimension, and every later one must agree.
-#include "runtime/command/literal.h"
+#include "runtime/command/inputs/literal.h"
 
 #include <charconv>
 #include <cstring>

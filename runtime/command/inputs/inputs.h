@@ -1,24 +1,18 @@
 // What the graph is executed with: the inputs as given, and how they are cut into executions.
-#ifndef CGRAPH_RUNTIME_COMMAND_INPUTS_H_
-#define CGRAPH_RUNTIME_COMMAND_INPUTS_H_
+#ifndef CGRAPH_RUNTIME_COMMAND_INPUTS_INPUTS_H_
+#define CGRAPH_RUNTIME_COMMAND_INPUTS_INPUTS_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/command/options.h"
+#include "runtime/command/problem.h"
 #include "runtime/engine/engine.h"
 #include "runtime/files/npy.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
-
-// A mistake on the command line that only the plan shows is a usage error, not a failed run.
-struct Problem {
-  ExitCode code = kSuccess;
-  std::string message;
-  bool ok() const { return code == kSuccess; }
-};
 
 class Inputs {
  public:
@@ -49,4 +43,4 @@ class Inputs {
 
 }  // namespace cgraph::command
 
-#endif  // CGRAPH_RUNTIME_COMMAND_INPUTS_H_
+#endif  // CGRAPH_RUNTIME_COMMAND_INPUTS_INPUTS_H_

@@ -1,8 +1,8 @@
-#include "compiler/command/profile_flag.h"
+#include "compiler/command/flags/profile_flag.h"
 
 #include <fmt/format.h>
 
-#include "compiler/command/flags.h"
+#include "compiler/command/files.h"
 #include "compiler/inspect/simulate/durations.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,0 +1,133 @@
+#include "compiler/command/flags/compile_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "compiler/base/limits.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+
+namespace cgraph {
+namespace {
+
+Status Wrong(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
+
+std::string PhaseNames() {
+  std::string names;
+#define X(id, name) names += (names.empty() ? "" : ", ") + std::string(name);
+  CGRAPH_PHASES(X)
+#undef X
+  return names;
+}
+
+std::string RewriteNames() {
+  std::string names;
+  for (const RewriteInfo& info : Rewrites()) {
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
+  const size_t others = command.get_options().size();
+  // Each takes one value at a time, so that FILE may follow.
+  command.add_option("--graph", flags.graphs, "graph to use (repeatable); default: all")
+      ->type_name("NAME")->allow_extra_args(false);
+  command.add_option("-D", flags.defines, "value of a const of the file")
+      ->type_name("NAME=VALUE")->allow_extra_args(false);
+  command.add_option("-I", flags.import_dirs, "folder that imports are looked up in")
+      ->type_name("DIR")->allow_extra_args(false);
+  auto* overlap = command.add_flag("--overlap", flags.overlap,
+                                   "communication has lanes of its own (the default)");
+  command.add_flag("--no-overlap", flags.no_overlap, "communication stands in the compute lane")
+      ->excludes(overlap);
+  command.add_option("--lanes", flags.lanes,
+                     "lanes in which a device exchanges values: one, one for each peer, or one for "
+                     "each edge; default: the fewest that make nothing later")
+      ->type_name("one|peer|edge")->check(CLI::IsMember({"one", "peer", "edge"}));
+  command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
+      ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
+  command.add_option("--schedule", flags.schedule,
+                     "instead of what the graphs say: program (program order), auto, or a schedule "
+                     "with its arguments")
+      ->type_name("NAME(ARGS)");
+  command.add_option("--effort", flags.effort, "how long `auto` looks for an order; default: 2000")
+      ->type_name("N")->check(CLI::Range(1u, 1'000'000'000u));
+  command.add_option("--topology", flags.topology,
+                     "the machine to schedule for: one of the library or of FILE, with its "
+                     "arguments, or a file that declares one")
+      ->type_name("NAME|FILE");
+  command.add_option("--device-map", flags.device_map,
+                     "the core of each logical device: gpu[0]=cpu:0,gpu[1]=cpu:1")
+      ->type_name("MAP");
+  command.add_flag("--no-rewrite{all}", flags.no_rewrite,
+                   "=NAME: without this rewrite, of " + RewriteNames() + "; alone: without any");
+  command.add_option("--emit", flags.emit,
+                     "print a phase's result: " + PhaseNames() +
+                         "; schedule=FILE.csv, transports=FILE.csv: a pipeline's order")
+      ->type_name("PHASE[=FILE]")->allow_extra_args(false);
+  command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
+  command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");
+  const std::vector<CLI::Option*> all = command.get_options();
+  std::copy_if(all.begin() + others, all.end(), std::back_inserter(flags.of_sources),
+               [](const CLI::Option* option) {
+                 return !option->check_name("--graph") && !option->check_name("--topology");
+               });
+}
+
+Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
+  CompileOptions options;
+  for (const std::string& name : no_rewrite) {
+    const auto known =
+        llvm::find_if(Rewrites(), [&](const RewriteInfo& info) { return info.name == name; });
+    if (name != "all" && known == Rewrites().end()) {
+      return Wrong(fmt::format("--no-rewrite {}: the rewrites are {}", name, RewriteNames()));
+    }
+  }
+  options.no_rewrite = no_rewrite;
+  options.path = path;
+  options.graphs = graphs;
+  options.import_dirs = import_dirs;
+  options.inflight = inflight;
+  options.schedule = schedule;
+  for (const CommLanes each : {CommLanes::kOne, CommLanes::kPeer, CommLanes::kEdge}) {
+    if (lanes == CommLanesName(each)) options.lanes = each;
+  }
+  options.effort = effort;
+  options.machine = topology;
+  options.time_phases = time_phases;
+  options.device_map = device_map;
+  if (overlap) options.overlap = true;
+  if (no_overlap) options.overlap = false;
+  for (const std::string& define : defines) {
+    auto [name, value] = llvm::StringRef(define).split('=');
+    if (name.empty() || value.empty()) {
+      return Wrong(fmt::format("-D {}: a definition is NAME=VALUE, such as -D B=128", define));
+    }
+    if (!llvm::json::isUTF8(define)) {
+      return Wrong(fmt::format("-D {}: a value is UTF-8 text", llvm::json::fixUTF8(define)));
+    }
+    options.defines[name.str()] = value.str();
+  }
+  for (const std::string& text : emit) {
+    auto [name, file] = llvm::StringRef(text).split('=');
+    const std::optional<Phase> phase = ParsePhase(name);
+    if (!phase) {
+      return Wrong(fmt::format("--emit {}: the phases are {}", name.str(), PhaseNames()));
+    }
+    options.emit.emplace_back(*phase, file.str());
+  }
+  if (!stop_after.empty()) {
+    options.stop_after = ParsePhase(stop_after);
+    if (!options.stop_after) {
+      return Wrong(fmt::format("--stop-after {}: the phases are {}", stop_after, PhaseNames()));
+    }
+  }
+  return options;
+}
+
+}  // namespace cgraph

@@ -1,0 +1,75 @@
+#include "compiler/command/load_plan.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/base/diagnostics/json.h"
+#include "compiler/command/flags/topology_flag.h"
+#include "compiler/command/report.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/plan/check.h"
+#include "runtime/plan/device_map.h"
+#include "runtime/plan/load.h"
+
+namespace cgraph {
+
+Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output,
+                             llvm::json::OStream* json) {
+  Sources sources;
+  Diagnostics diagnostics(sources);
+  diagnostics.set_warnings_are_errors(output.warnings_are_errors);
+  Compilation done = Compile(options, sources, diagnostics);
+  if (done.plan && !options.device_map.empty()) {
+    // The plan may run on another machine, so any number of cores is believed.
+    if (Status mapped = plan::MapDevices(*done.plan, options.device_map, /*cores=*/0);
+        !mapped.ok()) {
+      (void)ReportStatus(mapped);
+      done = {kUsage, nullptr, {}};
+    }
+  }
+  if (json != nullptr) {
+    WriteJson(diagnostics, *json);
+  } else if (!output.quiet || diagnostics.has_errors()) {
+    diagnostics.Print(llvm::errs(), output.use_color(), output.max_errors);
+  }
+  return done;
+}
+
+plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+                               const OutputFlags& output,
+                               const std::optional<Profile>& profile,
+                               std::optional<cost::Topology>* topology) {
+  if (llvm::StringRef(path).endswith(".cgplan")) {
+    const auto given = llvm::find_if(flags.of_sources,
+                                     [](const CLI::Option* option) { return option->count() > 0; });
+    if (given != flags.of_sources.end()) {
+      return {nullptr, UsageError(fmt::format("{} needs a .cgraph: a plan is already compiled",
+                                              (*given)->get_name()))};
+    }
+    Result<std::unique_ptr<plan::Plan>> loaded = plan::ReadFile(path);
+    if (!loaded.ok()) return {nullptr, ReportStatus(loaded.status())};
+    if (Status status = plan::CheckPlan(**loaded); !status.ok()) {
+      return {nullptr,
+              ReportStatus({status.code(), fmt::format("{}: {}", path, status.message())})};
+    }
+    if (topology != nullptr && !flags.topology.empty()) {
+      const ExitCode exit_code = ReadTopology(flags, output, **loaded, *topology);
+      if (exit_code != kSuccess) return {nullptr, exit_code};
+    }
+    return {std::move(*loaded)};
+  }
+  Result<CompileOptions> options = flags.Options(path);
+  if (!options.ok()) return {nullptr, UsageError(options.status().message())};
+  options->profile = profile;
+  // --json belongs to the command's own result.
+  Compilation done = CompileAndReport(*options, output, nullptr);
+  if (topology != nullptr) *topology = std::move(done.topology);
+  return {std::move(done.plan), done.exit_code};
+}
+
+}  // namespace cgraph

@@ -1,0 +1,35 @@
+// From the FILE of a command line to a plan, with what goes wrong on the way said.
+#ifndef CGRAPH_COMPILER_COMMAND_LOAD_PLAN_H_
+#define CGRAPH_COMPILER_COMMAND_LOAD_PLAN_H_
+
+#include <optional>
+#include <string>
+
+#include "compiler/command/compile.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/cost/cost.h"
+#include "compiler/cost/profile.h"
+#include "runtime/plan/loaded_plan.h"
+
+namespace llvm::json {
+class OStream;
+}
+
+namespace cgraph {
+
+// Compiles with its diagnostics printed: to standard error, or into an array of `json`.
+Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output,
+                             llvm::json::OStream* json);
+
+// A plan from a .cgplan, or from anything else by compiling it. Without one, what went wrong has
+// been printed and `exit_code` says which kind it was. `profile` is what its schedule is made by;
+// `topology` gets the machine that --topology names, if it does.
+plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+                               const OutputFlags& output,
+                               const std::optional<Profile>& profile = std::nullopt,
+                               std::optional<cost::Topology>* topology = nullptr);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COMMAND_LOAD_PLAN_H_

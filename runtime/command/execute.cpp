@@ -1,0 +1,120 @@
+#include "runtime/command/execute.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "runtime/command/check_options.h"
+#include "runtime/command/compile_source.h"
+#include "runtime/command/inputs/inputs.h"
+#include "runtime/command/messages.h"
+#include "runtime/command/outcome/conclude.h"
+#include "runtime/command/problem.h"
+#include "runtime/command/run.h"
+#include "runtime/device/bell.h"
+#include "runtime/engine/engine.h"
+#include "runtime/plan/check.h"
+#include "runtime/plan/device_map.h"
+#include "runtime/plan/find_graph.h"
+
+namespace cgraph::command {
+namespace {
+
+// After a time-out, until the main thread is taken for lost.
+constexpr std::chrono::seconds kGrace(1);
+
+// On a thread of the engine, after a time-out: the main thread concludes, unless it is inside a
+// kernel that never returns. What such a kernel uses cannot be destroyed, so nothing is.
+void EndTimedOut(const Options& options, Outcome& outcome, const Status& status) {
+  std::this_thread::sleep_for(kGrace);
+  std::lock_guard lock(outcome.mutex);
+  if (outcome.over) return;
+  outcome.status = status;
+  const ExitCode code = Conclude(options, outcome, /*interrupted=*/false);
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+EngineOptions MakeEngineOptions(const Options& options, Outcome& outcome) {
+  EngineOptions engine;
+  const std::string folder = std::filesystem::path(options.file).parent_path().string();
+  engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
+  engine.workers = options.workers;
+  engine.inflight = options.inflight;
+  engine.proved = !options.unproved;
+  engine.stall_timeout = options.timeout;
+  engine.profile = !options.profile.empty();
+  engine.trace = !options.trace.empty();
+  engine.timed_out = [&](const Status& status) { EndTimedOut(options, outcome, status); };
+  return engine;
+}
+
+// Everything that an engine is not needed for: which graph, what it gets, where results go.
+Problem Prepare(plan::Plan& plan, const Options& options, uint32_t& graph, Inputs& inputs) {
+  // The engine checks it again; here its ports are looked at before there is an engine.
+  if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
+  if (!options.device_map.empty()) {
+    const Status mapped = plan::MapDevices(plan, options.device_map, device::Cores());
+    if (!mapped.ok()) return {kUsage, mapped.message()};
+  }
+  const Result<uint32_t> found =
+      plan::FindGraph(plan, options.graphs.empty() ? "" : options.graphs[0]);
+  if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
+  graph = *found;
+  if (Problem problem = CheckOptions(*plan.graphs[graph], options); !problem.ok()) return problem;
+  return Inputs::Read(plan, *plan.graphs[graph], options, inputs);
+}
+
+}  // namespace
+
+ExitCode Execute(const Options& options, Signals& signals) {
+  plan::LoadedPlan loaded = LoadPlan(options, signals);
+  if (loaded.plan == nullptr) return loaded.exit_code;
+  // Until executions run there is nothing to tear down.
+  signals.OnInterrupt([&options] {
+    const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
+    std::fflush(stdout);
+    std::_Exit(code);
+  });
+  // An interrupt must not speak as well as this.
+  const auto fail = [&](const Problem& problem) {
+    signals.OnInterrupt(nullptr);
+    return Fail(options, problem.code, problem.message);
+  };
+  uint32_t graph = 0;
+  Inputs inputs;
+  if (Problem problem = Prepare(*loaded.plan, options, graph, inputs); !problem.ok()) {
+    return fail(problem);
+  }
+  Outcome outcome(/*concatenate=*/!options.batch.empty());
+  Result<std::unique_ptr<Engine>> made =
+      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, outcome));
+  if (!made.ok()) return fail(ProblemOf(made.status()));
+  Engine& engine = **made;
+  signals.OnReport([&engine] { return engine.WaitReport(); });
+  signals.OnInterrupt([&engine] { engine.Teardown(); });
+
+  Run(engine, graph, inputs, options, outcome);
+  signals.OnInterrupt(nullptr);
+  signals.OnReport(nullptr);
+  ExitCode code = Conclude(options, outcome, signals.interrupted());
+  if (options.verbose && !signals.interrupted()) SayStats(engine, options);
+  if (outcome.status.code() == StatusCode::kTimeout) {
+    // A kernel that never returns cannot be joined, so nothing is destroyed.
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  if (code == kSuccess) {
+    const Status written = WriteMeasurements(engine, graph, options);
+    if (!written.ok()) code = Report(options, written);
+  }
+  return code;
+}
+
+}  // namespace cgraph::command

@@ -1,0 +1,47 @@
+#include "runtime/command/outcome/outcome.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/status/text.h"
+
+namespace cgraph::command {
+namespace {
+
+std::string LatencyText(uint64_t ns) { return TimeText(ns * 1000); }
+
+}  // namespace
+
+std::string SummaryText(const Measurements& m) {
+  std::string text = fmt::format("{}, {}, {:.0f} executions/s", Counted(m.executions, "execution"),
+                                 Counted(m.errors, "error"), m.per_second());
+  if (m.latencies.count() > 0) {
+    text +=
+        fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
+                    LatencyText(m.latencies.Quantile(0.5)), LatencyText(m.latencies.Quantile(0.9)),
+                    LatencyText(m.latencies.Quantile(0.99)), LatencyText(m.latencies.max()));
+  }
+  return text;
+}
+
+nlohmann::ordered_json SummaryJson(const Measurements& m) {
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+  for (const auto& [message, count] : m.failures) {
+    failures.push_back({{"message", message}, {"count", count}});
+  }
+  // Where no execution succeeded there is no latency.
+  nlohmann::ordered_json latency;
+  if (m.latencies.count() > 0) {
+    latency = {{"p50", m.latencies.Quantile(0.5)},
+               {"p90", m.latencies.Quantile(0.9)},
+               {"p99", m.latencies.Quantile(0.99)},
+               {"max", m.latencies.max()}};
+  }
+  return {{"executions", m.executions},
+          {"errors", m.errors},
+          {"failures", failures},
+          {"executions_per_second", m.per_second()},
+          {"latency_ns", latency}};
+}
+
+}  // namespace cgraph::command

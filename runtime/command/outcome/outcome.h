@@ -1,0 +1,46 @@
+// What has come of a run: measurements, results, and why it ended early if it did.
+#ifndef CGRAPH_RUNTIME_COMMAND_OUTCOME_OUTCOME_H_
+#define CGRAPH_RUNTIME_COMMAND_OUTCOME_OUTCOME_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "runtime/command/outcome/latencies.h"
+#include "runtime/command/outcome/results.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::command {
+
+// Of the executions after the warm-up.
+struct Measurements {
+  uint64_t executions = 0, errors = 0;
+  Latencies latencies;                      // of those without an error, from submission to result
+  uint64_t wall_ns = 0;
+  std::map<std::string, uint64_t> failures;  // message -> how often
+
+  double per_second() const { return wall_ns == 0 ? 0 : 1e9 * executions / wall_ns; }
+};
+
+// What has come of the run. Whoever reads or changes it holds `mutex`: when a time-out ends a run
+// whose own thread is inside a kernel, another one concludes from what is here.
+struct Outcome {
+  explicit Outcome(bool concatenate) : results(concatenate) {}
+
+  std::mutex mutex;
+  bool over = false;  // the thread that ran it concludes
+  Status status;      // why the run ended early; a failed execution of several is only counted
+  Measurements measurements;
+  Results results;    // the outputs of the last pass
+};
+
+// "29 executions, 0 errors, ...".
+std::string SummaryText(const Measurements& measurements);
+nlohmann::ordered_json SummaryJson(const Measurements& measurements);
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_OUTCOME_OUTCOME_H_

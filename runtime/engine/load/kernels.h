@@ -1,0 +1,48 @@
+// Kernels: what the calls and loads of a plan run, one object per kernel of the plan and operand
+// types.
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+class Kernels {
+ public:
+  Kernels(const plan::Plan* plan, const std::vector<std::unique_ptr<device::Device>>* devices,
+          std::string weights_dir)
+      : plan_(plan), devices_(devices), weights_dir_(std::move(weights_dir)) {}
+
+  // What a call or load instruction runs.
+  Result<device::Kernel*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
+  uint64_t most_scratch() const { return most_scratch_; }
+
+ private:
+  Result<device::Kernel*> Keep(Result<std::unique_ptr<device::Kernel>> kernel,
+                               const std::string& key);
+
+  Result<std::unique_ptr<device::Kernel>> MakeLoad(const plan::WeightFile& slice,
+                                                   const device::OperandType& out);
+
+  const plan::Plan* plan_;
+  const std::vector<std::unique_ptr<device::Device>>* devices_;
+  std::string weights_dir_;
+  std::map<std::string, std::shared_ptr<files::Safetensors>> files_;  // by path
+  std::map<std::string, device::Kernel*> made_;  // by kernel, device and operand types
+  std::vector<std::unique_ptr<device::Kernel>> owned_;
+  uint64_t most_scratch_ = 0;
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
