@@ -3,7 +3,8 @@
 //   cgc compile examples/embed/counter.cgraph -o counter.cgplan
 //   embed counter.cgplan
 //
-// Link with cgraph_engine; nothing of the compiler is needed to run a plan.
+// Link with cgraph::engine of an installed cgraph (CMakeLists.txt beside this); nothing of the
+// compiler is needed to run a plan.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

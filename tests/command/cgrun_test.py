@@ -370,6 +370,16 @@ def interrupts(run):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     expect(process.returncode == 130, f"exit code {process.returncode} after two interrupts")
+    # Before anything runs, here while an input is awaited: with --json that is said, too.
+    process = run.start("program.cgplan", "--graph", "add", "--input", "x=-", "--json",
+                        stdin=subprocess.PIPE)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=20)
+    out, error = process.stdout.read(), process.stderr.read()
+    expect(process.returncode == 130, f"exit code {process.returncode} before the run\n{error}")
+    said = json.loads(out)
+    expect(said["exit_code"] == 130 and "interrupted" in said["error"], f"said {out}")
     # While cgc compiles.
     (run.folder / "long.cgraph").write_text(
         "import std.tensor\ngraph g(x: i64) -> i64 {\n  var h = x\n"
