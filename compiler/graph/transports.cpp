@@ -46,8 +46,13 @@ std::optional<std::string> Obstacle(const Device& from, const Device& to, Transp
   }
 }
 
-// "shm, nccl or host"
-std::string Alternatives(const std::vector<std::string>& names) {
+// "shm, nccl or host": those that `obstacle` has nothing against.
+template <typename ObstacleOf>
+std::string CouldServe(const ObstacleOf& obstacle) {
+  std::vector<std::string> names;
+  for (Transport other : {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost}) {
+    if (!obstacle(other)) names.push_back(TransportName(other).str());
+  }
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
@@ -55,13 +60,15 @@ std::string Alternatives(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string CouldServe(const Device& from, const Device& to) {
-  std::vector<std::string> names;
-  for (Transport other : {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost}) {
-    if (!Obstacle(from, to, other)) names.push_back(TransportName(other).str());
+template <typename ObstacleOf>
+TransportChoice Judge(Transport transport, const char* reason, const ObstacleOf& obstacle) {
+  if (std::optional<std::string> found = obstacle(transport)) {
+    return {false, transport, *found, CouldServe(obstacle)};
   }
-  return Alternatives(names);
+  return {true, transport, reason, ""};
 }
+
+constexpr const char* kAsked = "asked for";
 
 }  // namespace
 
@@ -70,51 +77,32 @@ TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId fro
   if (from == to) return {true, Transport::kLocal, "the same device", ""};
   const Device& source = module.devices[from];
   const Device& target = module.devices[to];
-  Transport transport = asked == Transport::kAuto
-                            ? AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target))
-                            : asked;
-  if (std::optional<std::string> obstacle = Obstacle(source, target, transport)) {
-    return {false, transport, *obstacle, CouldServe(source, target)};
-  }
-  const char* reason = asked == Transport::kAuto ? WhyAutomatic(transport) : "asked for";
-  return {true, transport, reason, ""};
+  const auto obstacle = [&](Transport by) { return Obstacle(source, target, by); };
+  if (asked != Transport::kAuto) return Judge(asked, kAsked, obstacle);
+  const Transport automatic = AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target));
+  return Judge(automatic, WhyAutomatic(automatic), obstacle);
 }
 
 TransportChoice ChooseGroupTransport(const graph::Module& module,
                                      const std::vector<graph::DeviceId>& participants,
                                      Transport asked) {
-  const auto is_gpu = [&](graph::DeviceId id) { return OwnsItsMemory(module.devices[id]); };
-  const size_t gpus = std::count_if(participants.begin(), participants.end(), is_gpu);
-  Transport transport = asked;
-  if (asked == Transport::kAuto) {
-    transport = gpus == participants.size() ? Transport::kNccl
-                : gpus == 0                 ? Transport::kLocal
-                                            : Transport::kHost;
-  }
   const auto obstacle = [&](Transport by) -> std::optional<std::string> {
     for (graph::DeviceId id : participants) {
       // Also of a participant alone: a transport serves kinds of devices.
-      if (auto found = Obstacle(module.devices[participants[0]], module.devices[id], by)) {
-        return found;
-      }
+      auto found = Obstacle(module.devices[participants[0]], module.devices[id], by);
+      if (found) return found;
     }
     return std::nullopt;
   };
-  if (std::optional<std::string> found = obstacle(transport)) {
-    std::vector<std::string> names;
-    for (Transport other :
-         {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost}) {
-      if (!obstacle(other)) names.push_back(TransportName(other).str());
-    }
-    return {false, transport, *found, Alternatives(names)};
+  if (asked != Transport::kAuto) return Judge(asked, kAsked, obstacle);
+  const auto is_gpu = [&](graph::DeviceId id) { return OwnsItsMemory(module.devices[id]); };
+  if (std::all_of(participants.begin(), participants.end(), is_gpu)) {
+    return Judge(Transport::kNccl, "between gpus", obstacle);
   }
-  const char* reason = "asked for";
-  if (asked == Transport::kAuto) {
-    reason = transport == Transport::kNccl    ? "between gpus"
-             : transport == Transport::kLocal ? "one address space"
-                                              : "between gpus and host memory";
+  if (std::none_of(participants.begin(), participants.end(), is_gpu)) {
+    return Judge(Transport::kLocal, "one address space", obstacle);
   }
-  return {true, transport, reason, ""};
+  return Judge(Transport::kHost, "between gpus and host memory", obstacle);
 }
 
 }  // namespace cgraph

@@ -70,7 +70,7 @@ def self_test(table, files):
 def main():
     table = pathlib.Path(__file__).with_name("README.md").read_text()
     paths = [p for folder in ("unit", "conformance", "golden/cases", "command", "examples")
-             for p in sorted((TESTS / folder).glob("*")) if p.suffix in (".cpp", ".py", ".cgraph")]
+             for p in sorted((TESTS / folder).rglob("*")) if p.suffix in (".cpp", ".py", ".cgraph")]
     files = {str(p.relative_to(TESTS)): p.read_text() for p in paths}
     planted = self_test(table, files)
     rows, found = faults(table, files)

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/support/plan_fields.h"
+#include "tests/support/plans/plan_fields.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 

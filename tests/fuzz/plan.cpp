@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/support/plan_trial.h"
+#include "tests/support/plans/plan_trial.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cgraph::plan::testing::TryPlan({data, size});

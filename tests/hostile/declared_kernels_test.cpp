@@ -13,7 +13,7 @@
 #include "compiler/base/kernels.h"
 #include "runtime/plan/load.h"
 #include "tests/support/checked.h"
-#include "tests/support/plan_trial.h"
+#include "tests/support/plans/plan_trial.h"
 #include "tests/support/run.h"
 
 namespace cgraph::plan::testing {

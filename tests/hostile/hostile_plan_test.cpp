@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "runtime/plan/load/census.h"
-#include "tests/support/plan_fields.h"
-#include "tests/support/plan_trial.h"
+#include "tests/support/plans/plan_fields.h"
+#include "tests/support/plans/plan_trial.h"
+#include "tests/support/plans/sample_plans.h"
 #include "tests/support/run.h"
-#include "tests/support/sample_plans.h"
 
 namespace cgraph::plan::testing {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "runtime/plan/load.h"
 #include "tests/mutants/random_plan.h"
-#include "tests/support/sample_plans.h"
+#include "tests/support/plans/sample_plans.h"
 #ifdef CGRAPH_WITH_COMPILER
 #include "compiler/emit/emit.h"
-#include "tests/support/module_builder.h"
-#include "tests/support/random_modules.h"
+#include "tests/support/modules/module_builder.h"
+#include "tests/support/modules/random_modules.h"
 #include "tests/support/run.h"
 #endif
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/mutants/certify.h"
-#include "tests/support/plan_builder.h"
+#include "tests/support/plans/plan_builder.h"
 
 namespace cgraph::mutants {
 namespace {

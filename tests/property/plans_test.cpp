@@ -16,10 +16,10 @@
 #include "compiler/emit/emit.h"
 #include "compiler/graph/rewrite/rewrite.h"
 #include "runtime/plan/prove.h"
-#include "tests/support/random_machine.h"
-#include "tests/support/random_modules.h"
-#include "tests/support/random_rules.h"
-#include "tests/support/same_meaning.h"
+#include "tests/support/modules/random_machine.h"
+#include "tests/support/modules/random_modules.h"
+#include "tests/support/modules/random_rules.h"
+#include "tests/support/modules/same_meaning.h"
 
 namespace cgraph {
 namespace {

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/interpreter/interpreter.h"
-#include "tests/support/plan_builder.h"
-#include "tests/support/sample_plans.h"
+#include "tests/support/plans/plan_builder.h"
+#include "tests/support/plans/sample_plans.h"
 
 using namespace cgraph;
 using namespace cgraph::plan::testing;

@@ -3,8 +3,8 @@
 // installed, there is no DnnlMatmul and the caller widens.
 //
 // Workers are the threads, so it runs with one OpenMP thread. Executing allocates: oneDNN's own
-// bookkeeping, counted in tests/unit/kernel_allocations_test.cpp; the work memory is ours, taken
-// when the product is made.
+// bookkeeping, counted in kernel_allocations_test.cpp; the work memory is ours, taken when the
+// product is made.
 #ifndef CGRAPH_RUNTIME_DEVICE_LIBRARIES_ONEDNN_H_
 #define CGRAPH_RUNTIME_DEVICE_LIBRARIES_ONEDNN_H_
 

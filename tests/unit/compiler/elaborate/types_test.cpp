@@ -1,0 +1,136 @@
+// Types, dimensions, lists and loops while compiling.
+#include <string>
+
+#include "tests/support/elaborated.h"
+
+using namespace cgraph;
+using namespace cgraph::test;
+
+TEST_CASE("numbers take the dtype of the tensor beside them") {
+  auto result = Good(R"(
+import std.tensor
+graph g(x: f16[4], i: i32) -> (f16[4], i32, f32) { return (x * 2 + 0.5, 3 - i, sqrt(2.0) * 2) })");
+  std::string constants;
+  for (const graph::Value& value : result->Only().values) {
+    if (value.storage != graph::Value::kConstant) continue;
+    constants += value.name + ":" + DTypeName(value.type.dtype).str() + " ";
+  }
+  CHECK(constants == "2:f16 0.5:f16 3:i32 2.8284271247461903:f32 ");
+}
+
+TEST_CASE("creation takes the type that is expected, through arithmetic and lists") {
+  auto result = Good(R"(
+import std.tensor
+const D = 4
+actor A() {
+  state w: f32[D, D] = normal(seed: 1) * 0.125
+  state l: [f64[2]; 2] = [iota() + 1 for i in 0..2]
+  method m(x: f32[n, D]) -> f32[n, D] { w = -w + ones()  return x @ w }
+}
+place a = A() on cpu[0]
+graph g(x: f32[2, D]) -> f32[2, D] { return a.m(x + zeros<f32[D]>()) })");
+  CHECK(Ops(result->module.start) == "normal multiply copy iota add iota add copy copy");
+  CHECK(Ops(result->Only()) == "zeros add negate ones add matmul copy");
+}
+
+TEST_CASE("fns are inlined, with generics, runs and lists") {
+  auto result = Good(R"(
+import std.tensor
+import std.nn
+fn swish<T: float>(x: T[*s]) -> T[*s] { return x * sigmoid(x) }
+fn both<T: float>(xs: [T[*s]; n]) -> [T[*s]; n] { return [swish(x) for x in xs] }
+fn power(x: i64, k: int) -> i64 { return if k == 0 { 1 } else { x * power(x, k - 1) } }
+graph g(x: f32[2, 3], i: i64) -> ([f32[2, 3]; 2], i64) { return (both([x, x]), power(i, 3)) })");
+  CHECK(Ops(result->Only()) == "sigmoid multiply sigmoid multiply multiply multiply multiply");
+}
+
+TEST_CASE("an operand may be overwritten when it is a value of this graph and read once") {
+  auto result = Good(R"(
+import std.tensor
+graph g(x: f32[4, 4], y: f32[4]) -> f32[4, 4] {
+  let a = x + 1.0           // x is the caller's
+  let b = a + y             // may be
+  let c = b + b             // reads it twice
+  let d = c + c[0]          // reads a part besides
+  let e = d[0] + d          // a part, and not of the result's type
+  return e - 1.0 })");
+  std::string may;
+  for (const graph::Op& op : result->Only().ops) may += op.inplace.empty() ? "-" : "+";
+  CHECK(may == "-+---+");
+}
+
+TEST_CASE("only a dimension's own division must be exact") {
+  Good("import std.tensor\nconst K = 7 / 2\nfn half(n: int) -> int { return n / 2 }\n"
+       "graph g(x: f32[K, half(7)]) -> f32[3, 3] { return x + 1.0 }");
+}
+
+TEST_CASE("lists and loops at compile time") {
+  auto result = Good(R"(
+import std.tensor
+const N = 4
+actor A(i: int) { method f(x: f32[2]) -> f32[2] { return x * (i + 1) } }
+place a[i in 0..2, j in 1..3] = A(10 * i + j) on cpu[i]
+graph g(x: f32[N, 2]) -> [f32[2]; N] {
+  var h = [none for i in 0..N]
+  for i in 0..N { h[i] = x[i] }
+  var more = []
+  for (p, v) in zip([a[0, 1], a[0, 2], a[1, 1], a[1, 2]], h[0..4]) { more = more + [p.f(v)] }
+  var total = 0
+  for i in 0..len(more) { if i % 2 == 0 { total += i } else { total -= 1 } }
+  more[total] += 1.0
+  return more
+})");
+  const graph::Graph& graph = result->Only();
+  CHECK(Ops(graph) == "multiply multiply multiply multiply add");
+  CHECK(result->module.instances[graph::InstanceId(1)].name == "a[0, 2]");
+  CHECK(graph.outputs[0].use.value == graph.ops[graph::OpId(4)].results[0]);
+}
+
+TEST_CASE("x[i] and x[a..b] are views") {
+  auto result = Good(R"(
+import std.tensor
+graph g(x: f32[4, 3, 2]) -> (f32[3, 2], f32[2, 3, 2], f32[1, 2], f32[3, 2], f32[1, 3, 2]) {
+  return (x[1], x[2..4], x[3][1..2], x[0..2][1], x[1..2])
+})");
+  const graph::Graph& graph = result->Only();
+  CHECK(graph.ops.size() == 0);
+  auto offset = [&](size_t port) { return graph.values[graph.outputs[port].use.value].offset; };
+  CHECK(offset(0) == 24);
+  CHECK(offset(1) == 48);
+  CHECK(offset(2) == 80);
+  CHECK(graph.values[graph.outputs[2].use.value].base == graph.inputs[0].use.value);
+  // The same part is the same value, which travels once; of another shape it is another.
+  CHECK(graph.outputs[3].use.value == graph.outputs[0].use.value);
+  CHECK(offset(4) == 24);
+  CHECK(graph.outputs[4].use.value != graph.outputs[0].use.value);
+}
+
+TEST_CASE("matmul reads transposed operands, also along a bounded dimension") {
+  auto result = Good(R"(
+import std.tensor
+graph g(x: f32[n <= 8, 3], y: f32[n, 5], z: f32[5, 3]) -> (f32[3, 5], f32[n, 5]) {
+  return (matmul(x, y, transpose_a: true), matmul(x, z, transpose_b: true))
+})");
+  CHECK(OutputType(result->Only(), 1) == "f32[n <= 8, 5]");
+}
+
+TEST_CASE("a compile-time length is a static dimension") {
+  auto result = Good(R"(
+import std.tensor
+graph g(x: f32[4, 6], at: i64) -> f32[4, 2] { return slice(x, dim: 1, from: at, length: 2) })");
+  CHECK(OutputType(result->Only()) == "f32[4, 2]");
+}
+
+TEST_CASE("a hint's dimension means something new in each iteration") {
+  Good(R"(
+import std.tensor
+graph g(x: f32[8], u: i64, v: i64) -> f32 {
+  var total = zeros<f32>()
+  for n in [u, v] {
+    let part: f32[t <= 8] = slice(x, dim: 0, from: 0, length: n)
+    let twice: f32[t] = part + part
+    total += sum(twice)
+  }
+  return total
+})");
+}
