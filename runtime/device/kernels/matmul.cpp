@@ -1,7 +1,7 @@
 // Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by it too, in blocks that are widened to
-// f32, integers by a plain loop; bf16 of static shape by oneDNN where that is faster. Leading
-// dimensions are a batch that broadcasts; where only the left operand has one, it is more rows of a
-// single product.
+// f32, but of a single row in registers; integers by a plain loop; bf16 of static shape by oneDNN
+// where that is faster. Leading dimensions are a batch that broadcasts; where only the left operand
+// has one, it is more rows of a single product.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -11,6 +11,7 @@
 
 #include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/kernels/half_row.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/libraries/blas.h"
 #include "runtime/device/libraries/onednn.h"
@@ -53,9 +54,11 @@ class HalfProduct {
   void operator()(const Shape& shape, const T* a, const T* b, T* c) {
     const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
     const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
+    const bool in_registers = shape.m == 1 && !shape.transpose_b && row_ != nullptr;
     // What is used but a few times should not leave the first cache in between.
     const int64_t width = std::min(kEdge, shape.n);
-    const int64_t depth = shape.m < kFewRows ? std::min(kEdge, kNear / width) : kEdge;
+    const bool near = shape.m < kFewRows && !in_registers;
+    const int64_t depth = near ? std::min(kEdge, kNear / width) : kEdge;
     for (int64_t i = 0; i < shape.m; i += kEdge) {
       for (int64_t j = 0; j < shape.n; j += kEdge) {
         Shape block = shape;
@@ -64,6 +67,11 @@ class HalfProduct {
           block.k = std::min(depth, shape.k - l);
           Widen(a, a_width, shape.transpose_a ? Box{l, i, block.k, block.m}
                                               : Box{i, l, block.m, block.k}, a_.data());
+          if (in_registers) {
+            if (l == 0) std::fill_n(c_.data(), block.n, 0.0f);
+            row_(a_.data(), b + l * b_width + j, b_width, block.k, block.n, c_.data());
+            continue;
+          }
           Widen(b, b_width, shape.transpose_b ? Box{j, l, block.n, block.k}
                                               : Box{l, j, block.k, block.n}, b_.data());
           BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
@@ -93,6 +101,7 @@ class HalfProduct {
 
   Gemm<float> gemm_;
   HalfLoops half_;
+  HalfRowProduct<T> row_ = HalfRowProductOf<T>();
   std::vector<float> a_, b_, c_;
 };
 

@@ -42,6 +42,14 @@ struct Avx2Halves {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_or_si256(even, odd));
   }
   // Of elements in order.
+  CGRAPH_AVX2 static inline void WidenRow(const F16* from, float (&to)[1][kLanes]) {
+    Widen(from, to);
+  }
+  CGRAPH_AVX2 static inline void WidenRow(const BF16* from, float (&to)[1][kLanes]) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    const __m256i words = _mm256_cvtepu16_epi32(halves);
+    _mm256_storeu_ps(to[0], _mm256_castsi256_ps(_mm256_slli_epi32(words, 16)));
+  }
   CGRAPH_AVX2 static inline void NarrowRow(const float* from, F16* to) {
     Narrow(*reinterpret_cast<const float(*)[1][kLanes]>(from), to);
   }
@@ -89,6 +97,14 @@ struct Avx512Halves {
     constexpr __mmask32 kEven = 0x55555555;
     const __m512i even = Shifted(Rounded(_mm512_load_ps(from[0])));
     _mm512_storeu_si512(to, _mm512_mask_mov_epi16(Rounded(_mm512_load_ps(from[1])), kEven, even));
+  }
+  CGRAPH_AVX512 static inline void WidenRow(const F16* from, float (&to)[1][kLanes]) {
+    Widen(from, to);
+  }
+  CGRAPH_AVX512 static inline void WidenRow(const BF16* from, float (&to)[1][kLanes]) {
+    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m512i words = _mm512_maskz_cvtepu16_epi32(kAll, halves);
+    _mm512_storeu_ps(to[0], _mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, words, 16)));
   }
   CGRAPH_AVX512 static inline void NarrowRow(const float* from, F16* to) {
     Narrow(*reinterpret_cast<const float(*)[1][kLanes]>(from), to);
