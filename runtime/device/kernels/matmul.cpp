@@ -1,5 +1,5 @@
 // Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by it too, in blocks that are widened to
-// f32, but of a single row in registers; integers by a plain loop; bf16 of static shape by oneDNN
+// f32, a single row by loops of our own, integers by a plain one; bf16 of static shape by oneDNN
 // where that is faster. Leading dimensions are a batch that broadcasts; where only the left operand
 // has one, it is more rows of a single product.
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 #include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
-#include "runtime/device/kernels/half_row.h"
 #include "runtime/device/kernels/makers.h"
+#include "runtime/device/kernels/row_product.h"
 #include "runtime/device/libraries/blas.h"
 #include "runtime/device/libraries/onednn.h"
 
@@ -23,12 +23,20 @@ namespace {
 struct Shape {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
+
+  bool row_times_matrix() const { return m == 1 && !transpose_b; }
 };
 
 template <typename T>
 struct BlasProduct {
   Gemm<T> gemm;
+  RowProductFunction<T> row = RowProductOf<T>();
+
   void operator()(const Shape& shape, const T* a, const T* b, T* c, T beta = 0) const {
+    if (row != nullptr && shape.row_times_matrix()) {
+      if (beta == 0) std::fill_n(c, shape.n, T(0));
+      return row(a, b, shape.n, shape.k, shape.n, c);
+    }
     gemm(kRowMajor, shape.transpose_a ? kTranspose : kNoTranspose,
          shape.transpose_b ? kTranspose : kNoTranspose, static_cast<int>(shape.m),
          static_cast<int>(shape.n), static_cast<int>(shape.k), T(1), a,
@@ -54,7 +62,7 @@ class HalfProduct {
   void operator()(const Shape& shape, const T* a, const T* b, T* c) {
     const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
     const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
-    const bool in_registers = shape.m == 1 && !shape.transpose_b && row_ != nullptr;
+    const bool in_registers = row_ != nullptr && shape.row_times_matrix();
     // What is used but a few times should not leave the first cache in between.
     const int64_t width = std::min(kEdge, shape.n);
     const bool near = shape.m < kFewRows && !in_registers;
@@ -101,7 +109,7 @@ class HalfProduct {
 
   Gemm<float> gemm_;
   HalfLoops half_;
-  HalfRowProduct<T> row_ = HalfRowProductOf<T>();
+  RowProductFunction<T> row_ = RowProductOf<T>();
   std::vector<float> a_, b_, c_;
 };
 
@@ -264,7 +272,7 @@ Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
           a.dims[a.rank - (transpose_a ? 2 : 1)]};
 }
 
-// For one shape that is known now and large enough to gain from it; null where there is none.
+// For one shape that is known now and gains from it; null where there is none.
 std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
                                      bool may_fold) {
   for (const OperandType& type : {request.inputs[0], request.inputs[1]}) {
@@ -275,6 +283,7 @@ std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, b
   const OperandType& b = request.inputs[1];
   const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
   const Shape shape = MostOf(request, transpose_a, may_fold && one_b);
+  if (shape.m == 1 && !transpose_b && RowProductOf<BF16>() != nullptr) return nullptr;
   constexpr double kLeast = 1 << 15;
   const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                       static_cast<double>(shape.k);

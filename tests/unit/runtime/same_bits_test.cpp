@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/device/kernels/elementwise/loop_templates.h"
+#include "runtime/device/kernels/row_product.h"
 #include "runtime/device/kernels/rows/lanes.h"
 
 namespace cgraph::device {
@@ -105,6 +106,38 @@ void CheckSums() {
 TEST_CASE("every version of a sum gives the same bits") {
   CheckSums<float>();
   CheckSums<double>();
+}
+
+// A row times a part of a matrix, against the sums one element after another.
+template <typename T, typename Vectors2, typename Vectors512>
+void CheckRowProduct() {
+  using C = Compute<T>;
+  constexpr int64_t kRows = 29, kWidth = 2100;
+  std::vector<C> row(kRows);
+  std::vector<T> matrix(kRows * kWidth);
+  for (int64_t i = 0; i < kRows; ++i) row[i] = static_cast<C>(i * 5 % 7) - C(2.7);
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = T(static_cast<C>(i % 977) / C(100));
+  for (int64_t columns : {1, 15, 16, 33, 2075}) {
+    std::vector<C> expected(columns + 1, C(0.5));
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t i = 0; i < kRows; ++i) {
+        expected[j] = Fma(row[i], static_cast<C>(matrix[i * kWidth + j]), expected[j]);
+      }
+    }
+    const auto check = [&](RowProductFunction<T> function) {
+      std::vector<C> sum(columns + 1, C(0.5));
+      function(row.data(), matrix.data(), kWidth, kRows, columns, sum.data());
+      CHECK(sum == expected);
+    };
+    if (HasAvx2()) check(Versions<RowProduct<Vectors2, T>>::Avx2);
+    if (HasAvx512()) check(Versions<RowProduct<Vectors512, T>>::Avx512);
+  }
+}
+TEST_CASE("every version of a row's product gives the same bits") {
+  CheckRowProduct<float, PlainVectors<float>, PlainVectors<float>>();
+  CheckRowProduct<double, PlainVectors<double>, PlainVectors<double>>();
+  CheckRowProduct<F16, Avx2Halves, Avx512Halves>();
+  CheckRowProduct<BF16, Avx2Halves, Avx512Halves>();
 }
 
 #endif
