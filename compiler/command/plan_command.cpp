@@ -11,6 +11,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
@@ -73,7 +74,7 @@ struct VerifyFlags {
 // In the order of the extension, a comm's start and end apart: partners meet between them.
 std::string Text(const plan::Plan& plan, const plan::LinearExtension& extension) {
   const bool is_start = extension.graph == plan::kNone;
-  const plan::Graph& graph = is_start ? *plan.start : *plan.graphs[extension.graph];
+  const plan::Graph& graph = plan::GraphAt(plan, extension.graph);
   std::map<uint32_t, std::string> lines;
   for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
     const plan::Range& program = graph.programs[lane];

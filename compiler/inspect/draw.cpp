@@ -7,13 +7,10 @@
 #include "compiler/inspect/draw/formats/viewer.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "runtime/plan/graph_index.h"
 
 namespace cgraph {
 namespace {
-
-const plan::Graph& GraphOf(const plan::Plan& plan, uint32_t graph) {
-  return graph == plan::kNone ? *plan.start : *plan.graphs[graph];
-}
 
 bool IsOverTime(Drawing what) { return what == Drawing::kTimeline || what == Drawing::kMemory; }
 
@@ -34,8 +31,8 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
     }
     return Status{StatusCode::kInvalid, message};
   }
-  return memory ? MemorySvg(plan, GraphOf(plan, graph), simulation, options.source)
-                : TimelineSvg(plan, GraphOf(plan, graph), simulation, options.source);
+  return memory ? MemorySvg(plan, plan::GraphAt(plan, graph), simulation, options.source)
+                : TimelineSvg(plan, plan::GraphAt(plan, graph), simulation, options.source);
 }
 
 std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options) {
@@ -48,7 +45,7 @@ std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const Draw
 
 Result<std::string> DrawSvg(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
   return IsOverTime(options.what) ? DrawOverTime(plan, graph, options)
-                                  : LayOut(DrawDot(plan, GraphOf(plan, graph), options));
+                                  : LayOut(DrawDot(plan, plan::GraphAt(plan, graph), options));
 }
 
 std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions options) {
@@ -60,7 +57,7 @@ std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions optio
     pages.push_back(
         {kDrawingNames[i], svg.ok() ? *svg : "", svg.ok() ? "" : svg.status().message()});
   }
-  return ViewerHtml(GraphOf(plan, graph).name, kDrawingNames[static_cast<int>(first)], pages);
+  return ViewerHtml(plan::GraphAt(plan, graph).name, kDrawingNames[static_cast<int>(first)], pages);
 }
 
 }  // namespace
@@ -87,7 +84,7 @@ Result<std::string> Draw(const plan::Plan& plan, uint32_t graph, const DrawOptio
       return Status{StatusCode::kUnsupported,
                     "a picture over time has no dot form; use svg, png, pdf or html"};
     }
-    return DrawDot(plan, GraphOf(plan, graph), options);
+    return DrawDot(plan, plan::GraphAt(plan, graph), options);
   }
   Result<std::string> svg = DrawSvg(plan, graph, options);
   if (!svg.ok() || options.format == DrawFormat::kSvg) {

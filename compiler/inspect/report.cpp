@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/inspect/draw/formats/text.h"
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -70,7 +71,7 @@ std::string WorkersTable(const Simulation& simulation) {
 // How many lanes devices have for what they exchange with others: as --lanes has it; empty: nothing
 // is exchanged.
 std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
-  const plan::Graph& of = graph == plan::kNone ? *plan.start : *plan.graphs[graph];
+  const plan::Graph& of = plan::GraphAt(plan, graph);
   std::string name;
   std::set<std::pair<uint32_t, uint32_t>> peers;  // device, peer
   for (uint32_t lane = 0; lane < of.programs.size(); ++lane) {

@@ -14,6 +14,14 @@
 
 namespace cgraph::plan {
 
+// A plan's graph by its number; kNone: the start graph.
+inline const Graph& GraphAt(const Plan& plan, uint32_t number) {
+  return number == kNone ? *plan.start : *plan.graphs[number];
+}
+inline Graph& GraphAt(Plan& plan, uint32_t number) {
+  return number == kNone ? *plan.start : *plan.graphs[number];
+}
+
 // One send or receive of a round.
 struct Message {
   uint32_t instruction = 0;

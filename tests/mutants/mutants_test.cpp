@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/prove.h"
 #include "tests/mutants/matrix.h"
@@ -57,9 +58,7 @@ class Chooser {
  public:
   explicit Chooser(const std::vector<Original>& originals) : originals_(originals) {
     for (const Original& original : originals) {
-      const plan::Graph& graph = original.graph == plan::kNone
-                                     ? *original.plan->start
-                                     : *original.plan->graphs[original.graph];
+      const plan::Graph& graph = plan::GraphAt(*original.plan, original.graph);
       const uint64_t weight = std::max<uint64_t>(1, 4000 / (graph.instructions.size() + 1));
       bounds_.push_back((bounds_.empty() ? 0 : bounds_.back()) + weight);
     }
@@ -128,8 +127,7 @@ Matrix TryMutants(const Options& options, const std::vector<Original>& originals
     const Mutant mutant = unchanged ? Unchanged(original) : MakeMutant(original, random);
     const Trial trial = Judge(*mutant.plan, original.graph, mutant.suspects, prover, random);
     matrix.Count(*mutant.kind, trial);
-    contents.Count(original.graph == plan::kNone ? *mutant.plan->start
-                                                 : *mutant.plan->graphs[original.graph]);
+    contents.Count(plan::GraphAt(*mutant.plan, original.graph));
     if (report && (trial.false_accept() || trial.false_reject()) &&
         matrix.false_accepts() + matrix.false_rejects() <= options.reports) {
       ReportFault(options, original, mutant, trial, number);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/load.h"
 #include "tests/mutants/random_plan.h"
 #include "tests/support/plans/sample_plans.h"
@@ -66,8 +67,7 @@ Original CompiledOriginal(Random& random) {
     std::unique_ptr<plan::Plan> plan =
         Emit(module, graph::testing::SchedulesOf(module, options), {});
     const uint32_t graph = random.OneIn(4) ? plan::kNone : random.Below(plan->graphs.size());
-    const size_t size =
-        (graph == plan::kNone ? *plan->start : *plan->graphs[graph]).instructions.size();
+    const size_t size = plan::GraphAt(*plan, graph).instructions.size();
     if (size == 0 || size > kSmall) continue;
     return {fmt::format("random module {}", seed), std::move(plan), graph};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/plan/graph_index.h"
 #include "tests/mutants/certify.h"
 
 namespace cgraph::mutants {
@@ -10,10 +11,6 @@ namespace {
 
 constexpr uint32_t kHoldAll = 48;   // up to so many instructions, each is held back in turn
 constexpr uint32_t kHoldSome = 24;  // else the suspects and so many others
-
-plan::Graph& GraphOf(plan::Plan& plan, uint32_t graph) {
-  return graph == plan::kNone ? *plan.start : *plan.graphs[graph];
-}
 
 // Enough for every copy to be used again, and for executions before and behind.
 uint32_t RoundsFor(const plan::Graph& graph) {
@@ -44,8 +41,7 @@ std::vector<uint32_t> ChooseSuspects(const plan::Graph& graph,
 // Each step of a refusal held back in each round, with all sorts of gaps between executions.
 interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
                               const plan::Verdict& verdict, Random& random) {
-  const plan::Graph& graph =
-      graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
+  const plan::Graph& graph = plan::GraphAt(plan, graph_index);
   interpreter::Finding finding;
   for (uint32_t tries = 0; tries < 8; ++tries) {
     const interpreter::Interpreter again(plan, graph_index, RoundsFor(graph) + 4, random.Next());
@@ -69,7 +65,7 @@ Mutant Mutate(const plan::Plan& plan, uint32_t graph, Random& random) {
   const std::vector<MutationKind>& kinds = MutationKinds();
   for (;;) {
     Mutant mutant{std::make_unique<plan::Plan>(plan), nullptr, {}};
-    Damage damage{*mutant.plan, GraphOf(*mutant.plan, graph), random, {}};
+    Damage damage{*mutant.plan, plan::GraphAt(*mutant.plan, graph), random, {}};
     const uint32_t wanted = random.OneIn(4) ? 2 : 1;
     uint32_t applied = 0;
     bool certify = !random.OneIn(5);
@@ -100,7 +96,7 @@ Mutant MakeMutant(const Original& original, Random& random) {
   std::unique_ptr<plan::Plan> walked;
   for (uint32_t steps = random.Below(6); steps > 0; --steps) {
     Mutant next = Mutate(*from, original.graph, random);
-    const plan::Graph& graph = GraphOf(*next.plan, original.graph);
+    const plan::Graph& graph = plan::GraphAt(*next.plan, original.graph);
     if (graph.instructions.empty() || !plan::Prove(*next.plan).proved()) continue;
     walked = std::move(next.plan);
     from = walked.get();
@@ -111,8 +107,7 @@ Mutant MakeMutant(const Original& original, Random& random) {
 Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint32_t>& suspects,
             const Prover& prover, Random& random) {
   Trial trial{prover(plan), {}};
-  const plan::Graph& graph =
-      graph_index == plan::kNone ? *plan.start : *plan.graphs[graph_index];
+  const plan::Graph& graph = plan::GraphAt(plan, graph_index);
   const interpreter::Interpreter interpreter(plan, graph_index, RoundsFor(graph), random.Next());
   const auto look_hard = [&] {
     const std::vector<uint32_t> chosen = ChooseSuspects(graph, suspects, random);

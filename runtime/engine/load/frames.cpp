@@ -26,21 +26,6 @@ bool InOutput(const plan::Graph& graph, uint32_t value) {
   return graph.arenas[buffer.arena()].space() == plan::Space::output;
 }
 
-std::vector<std::vector<uint32_t>> FirstSymbols(const plan::Graph& graph) {
-  std::vector<bool> seen(graph.symbols.size(), false);
-  std::vector<std::vector<uint32_t>> symbols(graph.inputs.size());
-  for (uint32_t p = 0; p < graph.inputs.size(); ++p) {
-    const plan::Value& value = graph.values[graph.inputs[p]->value];
-    for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
-      const uint32_t symbol = graph.dims[d].symbol();
-      if (symbol == plan::kNone || seen[symbol]) continue;
-      seen[symbol] = true;
-      symbols[p].push_back(symbol);
-    }
-  }
-  return symbols;
-}
-
 void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph) {
   std::vector<bool> seen(plan.symbols.size(), false);
   for (const auto& input : plan.inputs) {

@@ -15,8 +15,6 @@ namespace cgraph::engine {
 
 bool IsDynamic(const plan::Graph& graph, uint32_t value);  // has a dimension with a symbol
 bool InOutput(const plan::Graph& graph, uint32_t value);   // lies in an output arena
-// By input port: the symbols that first appear in it, in the order of its dimensions.
-std::vector<std::vector<uint32_t>> FirstSymbols(const plan::Graph& graph);
 
 void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph);
 

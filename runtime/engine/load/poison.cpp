@@ -1,5 +1,7 @@
 #include "runtime/engine/load/poison.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -31,8 +33,9 @@ class Finder {
     FindChecks();
     if (total_ > kMaxChecks) {
       return Status(StatusCode::kUnsupported,
-                    "too many instructions write what one instruction reads; this engine follows "
-                    "errors through at most 67108864 pairs of them");
+                    fmt::format("too many instructions write what one instruction reads; this "
+                                "engine follows errors through at most {} pairs of them",
+                                kMaxChecks));
     }
     GatherCalls();
     return std::move(cells_);

@@ -22,9 +22,9 @@ class Preparer {
         out_(graph),
         graph_(*graph.plan),
         index_(*preparation.plan, graph_),
-        operands_(index_),
-        first_symbols_(FirstSymbols(graph_)) {
+        operands_(index_) {
     index_.IndexMessages();
+    DescribeInputs(graph_, out_);
   }
 
   Status Prepare() {
@@ -44,7 +44,6 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[strand_]));
       if (!out_.programs[strand_].steps.empty()) out_.participants.push_back(strand_);
     }
-    DescribeInputs(graph_, out_);
     return operands_.Fill(*p_.arenas, number_, out_);
   }
 
@@ -218,11 +217,12 @@ class Preparer {
         ++first;  // the value itself is where Execute() put it
         --count;
         step.subject = static_cast<uint32_t>(program.symbols.size());
-        const std::vector<uint32_t>& symbols = first_symbols_[at.subject()];
-        if (symbols.size() != count) {
+        for (const InputPort::Dim& dim : out_.inputs[at.subject()].dims) {
+          if (dim.first) program.symbols.push_back(dim.symbol);
+        }
+        if (program.symbols.size() - step.subject != count) {
           return Status(StatusCode::kInvalid, "a take has another number of extents than its port");
         }
-        program.symbols.insert(program.symbols.end(), symbols.begin(), symbols.end());
         break;
       }
       case Kind::give:
@@ -361,7 +361,6 @@ class Preparer {
   const plan::Graph& graph_;
   plan::GraphIndex index_;
   FrameOperands operands_;
-  const std::vector<std::vector<uint32_t>> first_symbols_;  // by input port
   Cells cells_;
   std::vector<std::vector<uint32_t>> strands_;  // instructions
   std::vector<uint32_t> strand_of_;             // per instruction
