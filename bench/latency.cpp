@@ -3,8 +3,8 @@
 // The machines that this runs on are noisy: the same two cores pass a cache line in 50 or in 500 ns
 // from one moment to the next. So every round runs every case once, a raw hand-over between two
 // threads among them, and what is compared is the ratio within a round, its median over the rounds.
-// Absolute figures are for people. The reference is the Python system that cgraph replaces,
-// measured once on a machine of this kind.
+// Absolute figures are for people. The reference is a Python compiled-graph system, measured once
+// on a machine of this kind.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -100,7 +100,7 @@ struct Case {
   std::string name;
   std::string graph;
   uint32_t workers;
-  double reference_ns;  // the Python system; 0: none measured
+  double reference_ns;  // of compiled graphs in Python; 0: none measured
   std::vector<double> medians, p99s, ratios;  // per round
 };
 
@@ -179,7 +179,8 @@ void MeasureLatency(int rounds) {
       "Latency, one execution in flight; {} rounds; raw hand-over between two cores and back: "
       "median {:.0f} ns\n\n",
       rounds, Quantile(raw, 0.5));
-  fmt::print("| case | workers | median ns | p99 ns | × raw | Python system ns | times lower |\n"
+  fmt::print("| case | workers | median ns | p99 ns | × raw | Python compiled graphs ns "
+             "| times lower |\n"
              "|---|---|---|---|---|---|---|\n");
   for (const Case& c : cases) {
     const double median = Quantile(c.medians, 0.5);
