@@ -14,12 +14,8 @@ inline constexpr int kMaxNesting = 200;               // of brackets, blocks and
 inline constexpr int kMaxTreeDepth = 500;  // of a syntax tree: brackets, postfixes, unary operators
 inline constexpr size_t kMaxSyntaxErrors = 100;       // of one file, then its parser stops
 inline constexpr int kMaxCallDepth = 200;             // of fn and graph calls while elaborating
-#ifdef CGRAPH_FUZZ  // a fuzzer finds the loop that takes longest; some thousand turns show as much
-inline constexpr int64_t kMaxElaborationSteps = 5'000, kMaxListElements = 5'000;
-#else
 inline constexpr int64_t kMaxElaborationSteps = 50'000'000;  // loop turns and evaluated expressions
 inline constexpr int64_t kMaxListElements = 10'000'000;
-#endif
 inline constexpr size_t kMaxOps = 1 << 20;            // of one graph
 inline constexpr int64_t kMaxReports = 10'000;        // errors while elaborating, each turn's again
 inline constexpr size_t kMaxScheduleRules = 100;      // of one schedule

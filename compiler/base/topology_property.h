@@ -13,7 +13,46 @@ namespace cgraph {
 
 enum TopologyParts : uint8_t { kOfDevice = 1, kOfResource = 2, kOfLink = 4 };
 
-enum class PropertyUnit : uint8_t { kBytes, kFlops, kTime, kBandwidth, kNumber, kText, kResources };
+// What numbers may be: ROW(unit, of what, least, most, scale, in words), in the units of kUnits, of
+// which `scale` make one of the cost model's: bytes and operations per microsecond.
+#define CGRAPH_PROPERTY_RANGES(ROW)                                                      \
+  ROW(kBytes, "a memory", 1, 0x1p50, 1, "between 1B and 2^50 bytes")                     \
+  ROW(kFlops, "a rate", 1e6, 1e18, 1e6, "between 1 MFLOPS and 1000000TFLOPS")            \
+  ROW(kTime, "a time", 0, 1e15, 1, "between 0ns and 1000s")                              \
+  ROW(kBandwidth, "a bandwidth", 1e6, 1e15, 1e6, "between 1MB/s and 1000000GB/s")        \
+  ROW(kNumber, "a capacity", 1, 65535, 1, "between 1 and 65535")
+
+// Generations of gpus, the oldest first.
+#define CGRAPH_GENERATIONS(ROW) \
+  ROW(kVolta, "volta")          \
+  ROW(kAmpere, "ampere")        \
+  ROW(kHopper, "hopper")        \
+  ROW(kBlackwell, "blackwell")
+#define CGRAPH_QUOTED_NAME(id, name) " \"" name "\""
+inline constexpr const char* kGenerationNames = "one of" CGRAPH_GENERATIONS(CGRAPH_QUOTED_NAME);
+
+enum class PropertyUnit : uint8_t {
+#define CGRAPH_UNIT(unit, what, least, most, scale, words) unit,
+  CGRAPH_PROPERTY_RANGES(CGRAPH_UNIT)
+#undef CGRAPH_UNIT
+  kText, kResources
+};
+
+struct PropertyRange {
+  double least, most, scale;
+  const char* words;
+};
+// Of a unit of numbers.
+inline constexpr PropertyRange RangeOf(PropertyUnit unit) {
+  switch (unit) {
+#define CGRAPH_RANGE(unit, what, least, most, scale, words) \
+  case PropertyUnit::unit: return {least, most, scale, words};
+    CGRAPH_PROPERTY_RANGES(CGRAPH_RANGE)
+#undef CGRAPH_RANGE
+    case PropertyUnit::kText: case PropertyUnit::kResources: break;
+  }
+  return {};
+}
 
 enum class TopologyProperty : uint8_t {
 #define PROPERTY(id, name, unit, parts) id,

@@ -250,12 +250,15 @@ Compilation Pipeline::Run() {
 
   if (program.topology) {
     result_.topology =
-        ElaborateTopology(program, {.defines = options_.defines}, diagnostics_);
+        ElaborateTopology(program, {.defines = options_.defines, .limits = options_.limits},
+                          diagnostics_);
   }
-  graph::Module module = Elaborate(
-      program,
-      {.defines = options_.defines, .graphs = options_.graphs, .inflight = options_.inflight},
-      diagnostics_);
+  graph::Module module = Elaborate(program,
+                                   {.defines = options_.defines,
+                                    .graphs = options_.graphs,
+                                    .inflight = options_.inflight,
+                                    .limits = options_.limits},
+                                   diagnostics_);
   clock_.Done("elaborate");
   if (!diagnostics_.has_errors()) {
     Validate(module);

@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"
-#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
+#include "compiler/cost/topology.h"
+#include "compiler/elaborate/elaborate.h"
 #include "compiler/graph/rewrite/rewrite.h"
 #include "compiler/schedule/schedule.h"
 #include "runtime/plan/plan.h"
@@ -57,6 +58,7 @@ struct CompileOptions {
   std::optional<Phase> stop_after;
   bool check_only = false;                          // stop when no more faults can be found
   bool time_phases = false;
+  ElaborationLimits limits;
   std::string device_map;                           // --device-map
   std::vector<std::string> no_rewrite;              // --no-rewrite; "all": every one
 };

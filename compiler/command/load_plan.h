@@ -8,8 +8,8 @@
 #include "compiler/command/compile.h"
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
-#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
+#include "compiler/cost/topology.h"
 #include "runtime/plan/loaded_plan.h"
 
 namespace llvm::json {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/cost/formulas.h"
 #include "compiler/cost/nccl.h"
+#include "compiler/cost/units.h"
 
 namespace cgraph::cost {
 namespace {
@@ -87,7 +89,6 @@ LinkRates Costs::Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl)
   const std::optional<Route>& route = RouteOf(from, to);
   if (!route || route->legs.empty()) return rates;
   constexpr uint64_t kBytes = uint64_t{1} << 40;
-  constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
   unsigned __int128 time = 0;
   rates.latency_ps = 0;
   for (const Link& leg : route->legs) {

@@ -12,8 +12,8 @@
 
 #include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
-#include "compiler/cost/cost.h"
 #include "compiler/cost/machine.h"
+#include "compiler/cost/topology.h"
 
 namespace cgraph::cost {
 
@@ -28,6 +28,8 @@ struct Movement {
 class Costs {
  public:
   explicit Costs(const Topology& topology) : topology_(topology) {}
+  explicit Costs(const Topology* topology)  // null: the assumed one
+      : topology_(topology != nullptr ? *topology : AssumedTopology()) {}
 
   const Topology& topology() const { return topology_; }
   // Whether a value can come from one device to the other.

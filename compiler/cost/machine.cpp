@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/cost/cost.h"
+#include "compiler/cost/formulas.h"
 
 namespace cgraph::cost {
 namespace {
@@ -30,14 +30,10 @@ std::string NameOf(const DeviceKey& key) {
 }
 
 std::optional<Generation> ParseGeneration(const std::string& name) {
-  static constexpr std::pair<const char*, Generation> kNames[] = {
-      {"volta", Generation::kVolta},
-      {"ampere", Generation::kAmpere},
-      {"hopper", Generation::kHopper},
-      {"blackwell", Generation::kBlackwell}};
-  for (const auto& [text, generation] : kNames) {
-    if (name == text) return generation;
-  }
+#define CGRAPH_GENERATION(id, text) \
+  if (name == text) return Generation::id;
+  CGRAPH_GENERATIONS(CGRAPH_GENERATION)
+#undef CGRAPH_GENERATION
   return std::nullopt;
 }
 

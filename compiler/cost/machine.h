@@ -4,7 +4,7 @@
 // The time of a transfer is latency + bytes / bandwidth; the latency delays it, the bandwidth
 // occupies what it goes through. Where no link joins two devices, bytes are staged in a host's
 // memory, one leg after the other. All cpus of a machine without links between them share one
-// memory. Looking a way up takes time in the number of a device's links, never in that of all.
+// memory. Looking a way up takes time in the number of a device's links and in that of the cpus.
 #ifndef CGRAPH_COMPILER_COST_MACHINE_H_
 #define CGRAPH_COMPILER_COST_MACHINE_H_
 
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "compiler/base/dtype.h"
+#include "compiler/base/topology_property.h"
 
 namespace cgraph::cost {
 
@@ -35,7 +36,11 @@ struct DeviceKey {
 };
 std::string NameOf(const DeviceKey& key);  // "caller", "cpu[0]", "node[1].gpu[0]"
 
-enum class Generation : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };  // of gpus
+enum class Generation : uint8_t {  // of gpus
+#define CGRAPH_GENERATION(id, name) id,
+  CGRAPH_GENERATIONS(CGRAPH_GENERATION)
+#undef CGRAPH_GENERATION
+};
 std::optional<Generation> ParseGeneration(const std::string& name);
 
 struct MachineDevice {

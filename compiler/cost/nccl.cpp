@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/cost/cost.h"
+#include "compiler/cost/formulas.h"
+#include "compiler/cost/units.h"
 
 namespace cgraph::cost {
 namespace {
@@ -17,15 +18,22 @@ struct Latencies {
 };
 constexpr Latencies kRing = {{6600, 14000, 8400}, {600, 1900, 3400}, {1000, 2500, 5700}};
 constexpr Latencies kTree = {{6800, 14000, 8400}, {600, 1250, 4000}, {1000, 1900, 4000}};
-// What LL carries at most within a node, in bytes per microsecond, by generation: Volta, Ampere,
-// Hopper, Blackwell.
-constexpr uint64_t kMostLL[] = {39'000, 87'700, 141'000, 282'000};
+// What LL carries at most within a node, in bytes per microsecond.
+uint64_t MostLL(Generation generation) {
+  switch (generation) {
+    case Generation::kVolta: return 39'000;
+    case Generation::kAmpere: return 87'700;
+    case Generation::kHopper: return 141'000;
+    case Generation::kBlackwell: return 282'000;
+  }
+  return 0;
+}
 constexpr uint64_t kPercentLL128 = 92, kPercentTree = 92;
 
 uint64_t BandwidthOf(const NcclGroup& group, uint64_t bus, Protocol protocol) {
   switch (protocol) {
     case kLL:
-      return std::min(kMostLL[static_cast<int>(group.generation)], bus / 2);
+      return std::min(MostLL(group.generation), bus / 2);
     case kLL128:
       return bus * kPercentLL128 / 100;
     default:
@@ -51,11 +59,6 @@ Ring RingOf(CollectiveKind kind, uint64_t n) {
     case CollectiveKind::kBroadcast: return {n, 1};
     default: return {n - 1, n - 1};
   }
-}
-
-// bytes * times / n, without overflow: a tensor has at most 2^46 bytes.
-uint64_t Part(uint64_t bytes, uint64_t times, uint64_t n) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(bytes) * times / n);
 }
 
 }  // namespace

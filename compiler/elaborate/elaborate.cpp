@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/base/limits.h"
-#include "compiler/cost/cost.h"
+#include "compiler/cost/topology.h"
 #include "compiler/elaborate/calls/call_body.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/calls/state.h"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/base/limits.h"
 #include "compiler/graph/graph.h"
 #include "compiler/program/program.h"
 
@@ -22,10 +23,17 @@ namespace cost {
 struct Topology;
 }
 
+// What one elaboration may take; less for who tries many programs that nobody wrote.
+struct ElaborationLimits {
+  int64_t steps = kMaxElaborationSteps;
+  int64_t list_elements = kMaxListElements;
+};
+
 struct ElaborateOptions {
   std::map<std::string, std::string> defines;  // -D NAME=VALUE: consts of the named file
   std::vector<std::string> graphs;             // --graph; empty: all of the named file
   int64_t inflight = 0;                        // --inflight; 0: what the graph says
+  ElaborationLimits limits;
 };
 
 // The topology that the program was checked with; the assumed one if with none. Nothing where

@@ -21,20 +21,21 @@ bool Step(Work& work, Range range, int64_t count) {
                        work.builder->graph().name, kMaxOps));
     return false;
   }
-  if (work.budget.steps <= kMaxElaborationSteps) return true;
+  const int64_t most = work.options.limits.steps;
+  if (work.budget.steps <= most) return true;
   work.budget.stopped = true;
   Report(work, Code::kE0520, range,
          fmt::format("elaboration takes more than {} steps: loops, lists and calls all run at "
                      "compile time; make them shorter",
-                     kMaxElaborationSteps));
+                     most));
   return false;
 }
 
 bool CheckListLength(Work& work, int64_t length, Range range) {
-  if (length <= kMaxListElements) return Step(work, range);
+  const int64_t most = work.options.limits.list_elements;
+  if (length <= most) return Step(work, range);
   Report(work, Code::kE0521, range,
-         fmt::format("a list of more than {} elements: a loop over a..b needs no list",
-                     kMaxListElements));
+         fmt::format("a list of more than {} elements: a loop over a..b needs no list", most));
   work.budget.stopped = true;
   return false;
 }

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/check.h"
-#include "compiler/cost/cost.h"
+#include "compiler/cost/topology.h"
 #include "compiler/emit/emit_graph.h"
 #include "compiler/emit/pools.h"
 #include "compiler/schedule/memory.h"

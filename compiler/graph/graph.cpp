@@ -26,6 +26,14 @@ std::string DeviceName(const Device& device) {
   return device.node == 0 ? name : fmt::format("node[{}].{}", device.node, name);
 }
 
+DeviceId ReaderOf(const Op& op, size_t at) {
+  if (!op.collective || TraitsOf(op.collective->kind).from != CollectiveTraits::kEach) {
+    return op.device;
+  }
+  const std::vector<DeviceId>& participants = op.collective->participants;
+  return participants[at / (op.operands.size() / participants.size())];
+}
+
 int64_t Type::elements() const {
   int64_t count = 1;
   for (const Dim& dim : dims) {

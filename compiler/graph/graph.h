@@ -16,26 +16,12 @@
 
 #include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
-#include "compiler/base/ids.h"
 #include "compiler/base/source.h"
 #include "compiler/base/transport.h"
+#include "compiler/graph/ids.h"
 #include "compiler/graph/rules.h"
 
 namespace cgraph::graph {
-
-#define CGRAPH_GRAPH_ID(Name, prefix)              \
-  struct Name : Id<Name> {                         \
-    static constexpr const char* kPrefix = prefix; \
-    using Id::Id;                                  \
-  };
-CGRAPH_GRAPH_ID(DeviceId, "device")      // of the module
-CGRAPH_GRAPH_ID(InstanceId, "instance")  // of the module: one actor at one place
-CGRAPH_GRAPH_ID(StateId, "state")        // of the module: one state variable, or one list element
-CGRAPH_GRAPH_ID(SymbolId, "symbol")
-CGRAPH_GRAPH_ID(ValueId, "value")
-CGRAPH_GRAPH_ID(OpId, "op")
-CGRAPH_GRAPH_ID(CallId, "call")
-#undef CGRAPH_GRAPH_ID
 
 enum class DeviceKind : uint8_t { kCaller, kCpu, kGpu };
 struct Device {
@@ -191,6 +177,19 @@ struct Graph {
   std::vector<Port> outputs;
   std::vector<Bucket> buckets;
 };
+
+// Whose bytes a value is: a view's base.
+inline ValueId RootOf(const Graph& graph, ValueId id) {
+  const Value& value = graph.values[id];
+  return value.base.valid() ? value.base : id;
+}
+// Which call made a value; invalid for what stands at the start.
+inline CallId MakerOf(const Graph& graph, ValueId id) {
+  const OpId producer = graph.values[RootOf(graph, id)].producer;
+  return producer.valid() ? graph.ops[producer].call : CallId();
+}
+// Where an op reads its operand `at`: a collective at the participant who gives it.
+DeviceId ReaderOf(const Op& op, size_t at);
 
 struct Module {
   Table<DeviceId, Device> devices;  // device0 is the caller

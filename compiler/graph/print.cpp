@@ -91,16 +91,16 @@ class GraphPrinter {
     if (!rules.memory.empty()) out_ << "    memory <=" << PerDevice(rules.memory) << "\n";
     for (graph::CallId id : graph_.calls.Ids()) {
       const graph::CallRule& rule = rules.calls[id.index];
-      if (rule.ranking.empty() && rule.sequence.empty() && rule.fused == graph::kNoKind) continue;
+      if (rule.ranking.empty() && rule.sequence.empty() && !rule.fused.valid()) continue;
       out_ << "   ";
       PrintIndexed(graph_.calls[id]);
       if (!rule.ranking.empty()) out_ << fmt::format(" prefer ({})", fmt::join(rule.ranking, ", "));
       if (!rule.sequence.empty()) {
         out_ << fmt::format(" order ({})", fmt::join(rule.sequence, ", "));
       }
-      if (rule.fused != graph::kNoKind) {
+      if (rule.fused.valid()) {
         out_ << " fused with";
-        PrintIndexed(graph_.calls[graph::CallId(rule.fused)]);
+        PrintIndexed(graph_.calls[rule.fused]);
       }
       out_ << "\n";
     }
@@ -238,13 +238,17 @@ class GraphPrinter {
 
 }  // namespace
 
-std::string CallText(const graph::Module& module, const graph::Call& call) {
+std::string CallName(const graph::Module& module, const graph::Call& call) {
   std::string text = call.method;
   if (call.instance.valid()) text = module.instances[call.instance].name + "." + text;
   for (size_t i = 0; i < call.indices.size(); ++i) {
     text += fmt::format("{}{} = {}", i == 0 ? " (" : ", ", call.index_names[i], call.indices[i]);
   }
-  return "`" + text + (call.indices.empty() ? "`" : ")`");
+  return call.indices.empty() ? text : text + ")";
+}
+
+std::string CallText(const graph::Module& module, const graph::Call& call) {
+  return "`" + CallName(module, call) + "`";
 }
 
 void Print(const graph::Module& module, llvm::raw_ostream& out) {

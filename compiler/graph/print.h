@@ -8,7 +8,8 @@
 namespace cgraph {
 
 std::string TypeText(const graph::Graph& graph, const graph::Type& type);  // "f32[n <= 64, 10]"
-// "`stage[0].forward (m = 3)`", as diagnostics name a call.
+std::string CallName(const graph::Module& module, const graph::Call& call);  // "s[0].step (m = 3)"
+// The same in backquotes, as diagnostics name it.
 std::string CallText(const graph::Module& module, const graph::Call& call);
 
 // What `--emit graph` shows: instances, then per graph its ops in program order, one line each.

@@ -69,8 +69,7 @@ class Pruner {
     for (size_t i = 0; i < rules->calls.size(); ++i) {
       if (!calls[i].valid()) continue;
       CallRule& rule = kept.emplace_back(std::move(rules->calls[i]));
-      const CallId fused = rule.fused == kNoKind ? CallId() : calls[rule.fused];
-      rule.fused = fused.valid() ? fused.index : kNoKind;
+      if (rule.fused.valid()) rule.fused = calls[rule.fused.index];
     }
     rules->calls = std::move(kept);
     return rules;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/base/source.h"
+#include "compiler/graph/ids.h"
 
 namespace cgraph::graph {
 
@@ -26,8 +27,8 @@ struct CallRule {
   // Of limits with a condition that it meets: the kinds under which they count it.
   std::vector<uint32_t> counted;
   // The call that runs right after this one, as one with it, because of `fuse A B` or because both
-  // have the same place in an order: a later one of the graph's calls, kNoKind without one.
-  uint32_t fused = kNoKind;
+  // have the same place in an order: a later one of the graph's calls; invalid: none.
+  CallId fused;
 };
 
 struct Kind {

@@ -54,10 +54,10 @@ class GraphValidator {
     for (graph::CallId id : graph_.calls.Ids()) {
       const graph::CallRule& rule = rules.calls[id.index];
       Expect(rule.kind == graph::kNoKind || rule.kind < rules.kinds.size(), id.str() + ": no kind");
-      if (rule.fused == graph::kNoKind) continue;
-      Expect(rule.fused > id.index && rule.fused < graph_.calls.size(),
+      if (!rule.fused.valid()) continue;
+      Expect(rule.fused > id && graph_.calls.Contains(rule.fused),
              id.str() + ": fused with an earlier call");
-      Expect(graph_.calls[id].device == graph_.calls[graph::CallId(rule.fused)].device,
+      Expect(graph_.calls[id].device == graph_.calls[rule.fused].device,
              id.str() + ": fused with a call of another device");
     }
     for (const graph::Kind& kind : rules.kinds) {

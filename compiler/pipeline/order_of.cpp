@@ -217,14 +217,16 @@ class OrderMaker {
     std::map<graph::ValueId, std::vector<CallId>> readers;
     for (const graph::Op& op : graph_.ops) {
       if (!pipeline_.ActionOf(op.call)) continue;
-      for (const graph::Use& use : op.operands) readers[Root(use.value)].push_back(op.call);
+      for (const graph::Use& use : op.operands) {
+        readers[RootOf(graph_, use.value)].push_back(op.call);
+      }
     }
     Ends last;
     for (StepId id : schedule_.steps.Ids()) {
       const Step& step = schedule_.steps[id];
       if (step.kind != Step::kTransfer && step.kind != Step::kCopy) continue;
       for (size_t i = 0; i < step.inputs.size() && i < step.outputs.size(); ++i) {
-        const graph::ValueId value = Root(schedule_.replicas[step.inputs[i]].value);
+        const graph::ValueId value = RootOf(graph_, schedule_.replicas[step.inputs[i]].value);
         const graph::OpId maker = graph_.values[value].producer;
         if (!maker.valid() || !pipeline_.ActionOf(graph_.ops[maker].call)) continue;
         const Parcel parcel{id, step.inputs[i], step.outputs[i], graph_.ops[maker].call};
@@ -262,10 +264,6 @@ class OrderMaker {
     return Status::Ok();
   }
 
-  graph::ValueId Root(graph::ValueId id) const {
-    while (graph_.values[id].base.valid()) id = graph_.values[id].base;
-    return id;
-  }
   DeviceId DeviceOf(schedule::ReplicaId id) const {
     return schedule_.buffers[schedule_.replicas[id].buffer].device;
   }

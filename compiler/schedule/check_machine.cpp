@@ -1,7 +1,9 @@
 // CheckMachine: whether the program can stand on the machine that a topology states.
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/cost/costs.h"
 #include "compiler/graph/device_key.h"
@@ -21,19 +23,39 @@ Range PlaceOn(const graph::Module& module, const graph::Graph& graph, graph::Dev
   return graph.range;
 }
 
+// What to do about a device that the machine lacks: those of its kind, of many the first.
+std::string Instead(const cost::Machine& machine, const cost::DeviceKey& key) {
+  constexpr size_t kMostNames = 8;
+  std::vector<std::string> names;
+  for (const cost::MachineDevice& device : machine.devices) {
+    if (device.key.kind == key.kind) names.push_back(cost::NameOf(device.key));
+  }
+  const std::string state = fmt::format("state `device {}` there", cost::NameOf(key));
+  if (names.empty()) return state;
+  const size_t more = names.size() - std::min(names.size(), kMostNames);
+  names.resize(names.size() - more);
+  return fmt::format("use {}{}{}, or {}", names.size() > 1 ? "one of " : "",
+                     fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more),
+                     state);
+}
+
 }  // namespace
 
 void CheckMachine(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
                   const cost::Costs& costs, Diagnostics& diagnostics) {
-  const std::optional<cost::Machine>& machine = costs.topology().machine;
+  const cost::Topology& topology = costs.topology();
+  const std::optional<cost::Machine>& machine = topology.machine;
   if (!machine) return;
-  const std::string& name = costs.topology().name;
+  const std::string& name = topology.name;
   std::set<graph::DeviceId> missing;
   for (const Lane& lane : schedule.lanes) {
     const cost::DeviceKey key = graph::DeviceKeyOf(module.devices[lane.device]);
     if (machine->Has(key) || !missing.insert(lane.device).second) continue;
-    diagnostics.Report(Code::kE0614, PlaceOn(module, graph, lane.device),
-                       fmt::format("the topology `{}` has no {}", name, cost::NameOf(key)));
+    Diagnostic& report = diagnostics.Report(
+        Code::kE0614, PlaceOn(module, graph, lane.device),
+        fmt::format("the topology `{}` has no {}; {}", name, cost::NameOf(key),
+                    Instead(*machine, key)));
+    if (topology.range.valid()) report.AddNote(topology.range, "the topology");
   }
   std::set<std::pair<graph::DeviceId, graph::DeviceId>> seen;
   for (const Edge& edge : schedule.edges) {
@@ -42,10 +64,12 @@ void CheckMachine(const graph::Module& module, const graph::Graph& graph, const 
     const bool reaches = edge.relay.valid() || costs.Reaches(from, to);
     if (!machine->Has(from) || !machine->Has(to) || reaches) continue;
     if (!seen.emplace(edge.from, edge.to).second) continue;
-    diagnostics.Report(
+    Diagnostic& report = diagnostics.Report(
         Code::kE0615, graph.values[edge.value].range,
-        fmt::format("in the topology `{}` no link leads from {} to {}, and none through a host",
+        fmt::format("in the topology `{0}` no link leads from {1} to {2}, and none through a host; "
+                    "state `link {1} -> {2}` there, or links of both with a cpu",
                     name, cost::NameOf(from), cost::NameOf(to)));
+    if (topology.range.valid()) report.AddNote(topology.range, "the topology");
   }
 }
 

@@ -81,16 +81,11 @@ class Sweep {
   std::vector<Stretch> stretches_;  // without a gap, from 0
 };
 
-bool IsHost(const Schedule& schedule, UnitId unit) {
-  const LaneKind kind = schedule.lanes[schedule.units[unit].lane].kind;
-  return kind == LaneKind::kTake || kind == LaneKind::kGive;
-}
-
 // `x after y`: what the later call does itself waits for all that the earlier one did.
 void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Dependencies& found) {
   std::vector<std::vector<UnitId>> units(graph.calls.size());
   for (UnitId id : schedule.units.Ids()) {
-    const Step& step = schedule.steps[schedule.units[id].first];
+    const Step& step = schedule.FirstStep(id);
     const bool own = step.call.valid() && step.place.order == Step::Place::kOps;
     if (own) units[step.call.index].push_back(id);
   }
@@ -129,11 +124,12 @@ void AddBarriers(const graph::Graph& graph, const Schedule& schedule, Dependenci
   };
   std::map<graph::DeviceId, Since> since;
   for (UnitId id : schedule.units.Ids()) {
-    if (IsHost(schedule, id)) continue;
-    Since& here = since[schedule.lanes[schedule.units[id].lane].device];
+    const Lane& lane = schedule.lanes[schedule.units[id].lane];
+    if (IsHost(lane.kind)) continue;
+    Since& here = since[lane.device];
     std::vector<UnitId>& needs = found.within[id.index];
     if (here.barrier.valid()) needs.push_back(here.barrier);
-    const Step& step = schedule.steps[schedule.units[id].first];
+    const Step& step = schedule.FirstStep(id);
     if (step.kind == Step::kCollective &&
         graph.ops[step.op].collective->kind == CollectiveKind::kBarrier) {
       needs.insert(needs.end(), here.units.begin(), here.units.end());

@@ -36,7 +36,7 @@ void AddUnit(Schedule& schedule, Unit unit) {
 bool AreOne(const graph::Rules* rules, const Step& a, const Step& b) {
   if (!IsOp(a) || !IsOp(b)) return false;
   if (a.call == b.call) return true;
-  return rules != nullptr && rules->calls[a.call.index].fused == b.call.index;
+  return rules != nullptr && rules->calls[a.call.index].fused == b.call;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/graph/print.h"
 
 namespace cgraph {
 namespace {
@@ -79,19 +80,9 @@ class SchedulePrinter {
     return text;
   }
 
-  std::string CallText(graph::CallId id) const {
-    const graph::Call& call = graph_.calls[id];
-    std::string text = call.instance.valid() ? module_.instances[call.instance].name + "." : "";
-    text += call.method;
-    for (size_t i = 0; i < call.indices.size(); ++i) {
-      text += fmt::format("{}{}={}", i == 0 ? " [" : ", ", call.index_names[i], call.indices[i]);
-    }
-    return call.indices.empty() ? text : text + "]";
-  }
-
   std::string CollectiveText(UnitId id, const Step& step) const {
     const Part& part = step.parts[id.index - schedule_.units[id].first_part.index];
-    std::string text = CallText(step.call);
+    std::string text = CallName(module_, graph_.calls[step.call]);
     if (!part.inputs.empty()) text += " " + ValueNames(part.inputs);
     text += " of";
     for (schedule::LaneId lane : schedule_.groups[step.group].lanes) {
@@ -102,7 +93,7 @@ class SchedulePrinter {
 
   std::string StepText(const Unit& unit, const Step& step) const {
     switch (step.kind) {
-      case Step::kCall: case Step::kLoad: return CallText(step.call);
+      case Step::kCall: case Step::kLoad: return CallName(module_, graph_.calls[step.call]);
       case Step::kTake: return "take " + graph_.inputs[step.port].name;
       case Step::kGive: return "give " + graph_.outputs[step.port].name;
       case Step::kCollective: break;

@@ -48,6 +48,13 @@ schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions&
 
 }  // namespace
 
+uint64_t schedule::Schedule::ExpectedPs(UnitId id) const {
+  const Unit& unit = units[id];
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < unit.count; ++i) sum += steps[StepId(unit.first.index + i)].expected_ps;
+  return sum;
+}
+
 const char* CommLanesName(CommLanes lanes) {
   constexpr const char* kNames[] = {"one", "peer", "edge"};
   return kNames[static_cast<size_t>(lanes)];
@@ -56,7 +63,7 @@ const char* CommLanesName(CommLanes lanes) {
 std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
                                                const ScheduleOptions& options,
                                                Diagnostics& diagnostics) {
-  const cost::Costs costs(options.topology ? *options.topology : cost::AssumedTopology());
+  const cost::Costs costs(options.topology);
   std::vector<schedule::Schedule> schedules;
   schedules.push_back(MakeStart(module, options, costs, diagnostics));
   const auto make = [&](const std::vector<schedule::DeviceLimits>& limits) {

@@ -1,17 +1,20 @@
 // The scheduler: a Graph -> lanes, an order, waits between lanes, and memory.
 //
-// Its passes, in order, one function and one file each:
+// Its passes, a function and a file each. Every graph is prepared by
 //   Lower   (lower/)      edges between devices become transfers; every step gets a lane
+//   CheckMachine (check_machine.cpp) whether a machine that is stated has all that is used
 //   Expect  (expect.cpp)  how long each step takes, by the cost model
 //   Order   (order.cpp)   program order of all steps, both ends of a transfer and all parts of a
 //                         collective as one step
 //   ApplyProfile (profile.cpp) what was measured, instead of what was estimated
+// as often as ChooseLanes (choose_lanes.h) tries another number of lanes. Then Fit (fit/) runs,
+// once or, where memory is limited, until what they make keeps the limits,
 //   Arrange (arrange/)    another order where the program leaves a choice, by list scheduling in
 //                         simulated time, as rules say, or as a search finds
 //   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
 //   PlanMemory (memory.cpp) lifetimes from the order; packing (packing/) gives offsets
-// Where memory is limited, Fit (fit/) tries the last three until what they make keeps the limits.
+// The start graph stays in program order, as its files are read: no ChooseLanes, Fit and Arrange.
 // The result is an order of the graph's own ids, not a representation of its own.
 //
 // Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
@@ -31,7 +34,7 @@
 #include "compiler/base/ids.h"
 #include "compiler/base/transport.h"
 #include "compiler/cost/profile.h"
-#include "compiler/cost/cost.h"
+#include "compiler/cost/topology.h"
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/arrange/search.h"
 
@@ -67,6 +70,7 @@ CGRAPH_SCHEDULE_ID(UnitId, "unit")
 // one lane, or through one for each peer, or for each peer one out and one in; its collectives
 // through the one without a peer.
 enum class LaneKind : uint8_t { kCompute, kComm, kSend, kReceive, kCopyIn, kCopyOut, kTake, kGive };
+inline bool IsHost(LaneKind kind) { return kind == LaneKind::kTake || kind == LaneKind::kGive; }
 struct Lane {
   graph::DeviceId device;
   LaneKind kind;
@@ -196,6 +200,10 @@ struct Schedule {
   std::vector<Extent> extents;
   std::vector<Edge> edges;
   std::vector<Meeting> meetings;
+
+  const Step& FirstStep(UnitId unit) const { return steps[units[unit].first]; }
+  // Of all its steps together.
+  uint64_t ExpectedPs(UnitId unit) const;
 };
 
 // Executions e and e + copies share memory; 0: every execution has its own.

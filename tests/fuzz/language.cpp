@@ -21,6 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Sources sources;
   Diagnostics diagnostics(sources);
   CompileOptions options;
+  // A fuzzer finds the loop that takes longest; some thousand turns show as much.
+  options.limits = {.steps = 5'000, .list_elements = 5'000};
   options.path = "/proc/self/fd/" + std::to_string(file);
 #define X(id, name) options.emit.emplace_back(Phase::id, "/dev/null");
   CGRAPH_PHASES(X)

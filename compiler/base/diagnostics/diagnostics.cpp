@@ -1,6 +1,8 @@
 // The collection of diagnostics and their catalogue; how they look stands in print.cpp.
 #include "compiler/base/diagnostics/diagnostics.h"
 
+#include "compiler/base/topology_property.h"
+
 namespace cgraph {
 namespace {
 
@@ -11,11 +13,14 @@ struct CatalogueEntry {
   const char* explanation;
 };
 
+#define CGRAPH_RANGE_LINE(unit, what, least, most, scale, words) "  " what " is " words "\n"
+
 constexpr CatalogueEntry kCatalogue[] = {
 #define DIAGNOSTIC(code, severity, title, explanation) \
   {#code, Severity::severity, title, explanation},
 #include "compiler/base/diagnostics/diagnostics.def"
 };
+#undef CGRAPH_RANGE_LINE
 
 const CatalogueEntry& Entry(Code code) { return kCatalogue[static_cast<size_t>(code)]; }
 

@@ -6,7 +6,7 @@
 
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
-#include "compiler/cost/cost.h"
+#include "compiler/cost/topology.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -50,7 +49,7 @@ std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Rang
   }
   if (const IntRange* bounds = value.As<IntRange>()) {
     int64_t length = 0;
-    if (__builtin_sub_overflow(bounds->end, bounds->begin, &length)) length = kMaxListElements + 1;
+    if (__builtin_sub_overflow(bounds->end, bounds->begin, &length)) length = INT64_MAX;
     if (!CheckListLength(work, length, range) || !Step(work, range, std::max<int64_t>(length, 0))) {
       return std::nullopt;
     }

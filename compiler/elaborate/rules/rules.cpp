@@ -233,10 +233,10 @@ class RuleMaker {
 
   // False: one of them was fused with another call already, which was reported.
   bool RunAsOne(const program::OrderRule& rule, CallId first, CallId second) {
-    uint32_t& fused = rules_.calls[first.index].fused;
-    if (fused == second.index) return true;
-    if (fused == graph::kNoKind && follows_.insert(second).second) {
-      fused = second.index;
+    CallId& fused = rules_.calls[first.index].fused;
+    if (fused == second) return true;
+    if (!fused.valid() && follows_.insert(second).second) {
+      fused = second;
       return true;
     }
     Report(work_, Code::kE0534, rule.range,
@@ -270,7 +270,7 @@ class RuleMaker {
       if (rules_.calls[id.index].kind != rule.first.index) continue;
       std::deque<CallId>& queue = seconds[key(graph_.calls[id])];
       if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
-      rules_.calls[id.index].fused = queue.front().index;
+      rules_.calls[id.index].fused = queue.front();
       follows_.insert(queue.front());
       queue.pop_front();
     }

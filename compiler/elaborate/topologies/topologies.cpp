@@ -21,31 +21,6 @@
 namespace cgraph::elaborate {
 namespace {
 
-// What a property may be, in the units of kUnits, and how many of those make one of the cost
-// model's: bytes and operations per microsecond.
-struct Bounds {
-  double least, most, scale;
-};
-Bounds BoundsOf(PropertyUnit unit) {
-  switch (unit) {
-    case PropertyUnit::kBytes: return {1, 1125899906842624.0, 1};
-    case PropertyUnit::kBandwidth: return {1e6, 1e15, 1e6};
-    case PropertyUnit::kFlops: return {1e6, 1e18, 1e6};
-    case PropertyUnit::kTime: return {0, 1e15, 1};
-    default: return {1, 65535, 1};
-  }
-}
-
-const char* RangeOf(PropertyUnit unit) {
-  switch (unit) {
-    case PropertyUnit::kBytes: return "between 1B and 2^50 bytes";
-    case PropertyUnit::kBandwidth: return "between 1MB/s and 1000000GB/s";
-    case PropertyUnit::kFlops: return "between 1 MFLOPS and 1000000TFLOPS";
-    case PropertyUnit::kTime: return "between 0ns and 1000s";
-    default: return "between 1 and 65535";
-  }
-}
-
 class TopologyMaker {
  public:
   TopologyMaker(Work& work, const program::Topology& topology)
@@ -65,6 +40,7 @@ class TopologyMaker {
     made_ = cost::AssumedTopology();
     made_.machine.emplace();
     made_.name = NameOf(actuals);
+    made_.range = topology_.range;
     for (TopologyParts kind : {kOfDevice, kOfResource, kOfLink}) {
       for (size_t i = 0; i < topology_.parts.size(); ++i) {
         if (topology_.parts[i].kind == kind && !work_.budget.stopped) MakePart(i);
@@ -174,9 +150,9 @@ class TopologyMaker {
         default: device.rates.memory_bytes_per_us = *value;
       }
     }
-    if (machine().AddDevice(std::move(device))) return;
-    Report(work_, Code::kE0541, part.range,
-           fmt::format("{} is stated twice", cost::NameOf(*key)));
+    const auto [first, is_new] = devices_at_.emplace(*key, part.range);
+    if (!is_new) return ReportTwice(cost::NameOf(*key), first->second, part.range);
+    machine().AddDevice(std::move(device));
   }
 
   void SetGeneration(const program::TopologyPart::Property& property,
@@ -188,7 +164,7 @@ class TopologyMaker {
       device.generation = *known;
     } else if (!value.poisoned()) {
       Report(work_, Code::kE0543, property.range,
-             "a generation is \"volta\", \"ampere\", \"hopper\" or \"blackwell\"");
+             fmt::format("a generation is {}", kGenerationNames));
     }
   }
 
@@ -237,10 +213,20 @@ class TopologyMaker {
         link.through.push_back(*resource);
       }
     }
-    if (!begin || !end || machine().AddLink(*begin, *end, std::move(link))) return;
-    Report(work_, Code::kE0541, part.range,
-           fmt::format("the link {} -> {} is stated twice", cost::NameOf(*from),
-                       cost::NameOf(*to)));
+    if (!begin || !end) return;
+    const auto [first, is_new] = links_at_.emplace(std::pair(*begin, *end), part.range);
+    if (is_new) {
+      machine().AddLink(*begin, *end, std::move(link));
+      return;
+    }
+    ReportTwice(fmt::format("the link {} -> {}", cost::NameOf(*from), cost::NameOf(*to)),
+                first->second, part.range);
+  }
+
+  void ReportTwice(const std::string& what, Range first, Range second) {
+    Diagnostic& report =
+        Report(work_, Code::kE0541, second, fmt::format("{} is stated twice", what));
+    if (first != second) report.AddNote(first, "stated first here");
   }
 
   std::optional<uint32_t> Station(const cost::DeviceKey& key, program::ExprId at) {
@@ -280,12 +266,12 @@ class TopologyMaker {
     const double number = whole != nullptr ? static_cast<double>(*whole)
                           : real != nullptr ? *real
                                             : -1;
-    const Bounds bounds = BoundsOf(traits.unit);
+    const PropertyRange bounds = RangeOf(traits.unit);
     if (number >= bounds.least && number <= bounds.most) {
       return static_cast<uint64_t>(std::nearbyint(number / bounds.scale));
     }
     Report(work_, Code::kE0543, property.range,
-           fmt::format("`{}` is {}", traits.name, RangeOf(traits.unit)));
+           fmt::format("`{}` is {}", traits.name, bounds.words));
     return std::nullopt;
   }
 
@@ -298,6 +284,8 @@ class TopologyMaker {
   const program::Topology& topology_;
   Frame frame_;
   std::vector<Array> resources_;  // by part
+  std::map<cost::DeviceKey, Range> devices_at_;  // where each is stated
+  std::map<std::pair<uint32_t, uint32_t>, Range> links_at_;
   cost::Topology made_;
 };
 

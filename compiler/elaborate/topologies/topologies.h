@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/cost/cost.h"
+#include "compiler/cost/topology.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/program/program.h"
 

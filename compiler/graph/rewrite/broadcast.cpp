@@ -14,8 +14,10 @@
 
 #include "compiler/base/kernels.h"
 #include "compiler/base/limits.h"
+#include "compiler/cost/formulas.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/insert.h"
+#include "compiler/graph/rewrite/messages.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
 
@@ -28,7 +30,7 @@ constexpr size_t kFewestReaders = 3;
 class Broadcaster {
  public:
   Broadcaster(const Module& module, const RewriteOptions& options, Graph& graph)
-      : module_(module), options_(options), costs_(CostsOf(options)), graph_(graph) {}
+      : module_(module), options_(options), costs_(options.topology), graph_(graph) {}
 
   void Run(std::vector<Rewritten>& done) {
     FindReaders();
@@ -113,7 +115,7 @@ class Broadcaster {
   }
   // With the call that is to run right after it.
   bool IsFused(CallId call) const {
-    return graph_.rules && graph_.rules->calls[call.index].fused != kNoKind;
+    return graph_.rules && graph_.rules->calls[call.index].fused.valid();
   }
 
   bool Gains(const Timing& timing, const Key& key, const std::vector<ValueId>& values) const {

@@ -13,7 +13,9 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/cost/formulas.h"
 #include "compiler/graph/device_key.h"
+#include "compiler/graph/rewrite/messages.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
 
@@ -23,7 +25,7 @@ namespace {
 class Bucketer {
  public:
   Bucketer(const Module& module, const RewriteOptions& options, Graph& graph)
-      : module_(module), options_(options), costs_(CostsOf(options)), graph_(graph) {}
+      : module_(module), options_(options), costs_(options.topology), graph_(graph) {}
 
   void Run(std::vector<Rewritten>& done) {
     FindEdges();
@@ -82,7 +84,7 @@ class Bucketer {
     }
     const auto bytes = static_cast<uint64_t>(type.bytes());
     const Way way{owner.home, to, *message, use.via.capacity};
-    if (bytes > BytesPerLatency(LinkOf(way)) || !Reaches(way)) return;
+    if (bytes > cost::BytesPerLatency(LinkOf(way)) || !Reaches(way)) return;
     const auto [it, is_new] = found_.try_emplace({use.value, way}, edges_.size());
     if (is_new) {
       edges_.push_back({use.value, way, MakerOf(graph_, root), reader, use.range, bytes});
@@ -105,7 +107,7 @@ class Bucketer {
   }
   // Whether they fit into one message that is small too.
   bool Fits(const Message& a, uint64_t bytes, size_t values) const {
-    return a.bytes + bytes <= BytesPerLatency(LinkOf(a.way)) &&
+    return a.bytes + bytes <= cost::BytesPerLatency(LinkOf(a.way)) &&
            a.values.size() + values <= kMaxOperands;
   }
 

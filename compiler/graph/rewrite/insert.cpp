@@ -59,7 +59,7 @@ class Inserter {
     }
     if (!graph_.rules) return;
     for (CallRule& rule : rules) {
-      if (rule.fused != kNoKind) rule.fused = new_calls_[rule.fused].index;
+      if (rule.fused.valid()) rule.fused = new_calls_[rule.fused.index];
     }
     graph_.rules->calls = std::move(rules);
   }

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "compiler/cost/costs.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/passes.h"
-#include "compiler/graph/rewrite/timing.h"
 
 namespace cgraph::graph {
 namespace {
@@ -93,7 +93,7 @@ class Relayer {
 
 void RewriteRelay(const Module& module, const RewriteOptions& options, Graph& graph,
                   std::vector<Rewritten>& done) {
-  const cost::Costs costs = CostsOf(options);
+  const cost::Costs costs(options.topology);
   if (costs.topology().machine && !options.memory_is_limited) {
     Relayer(module, costs, graph).Run(done);
   }

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/cost/cost.h"
 #include "compiler/cost/profile.h"
+#include "compiler/cost/topology.h"
 #include "compiler/graph/graph.h"
 
 namespace cgraph {

@@ -1,55 +1,18 @@
 #include "compiler/graph/rewrite/timing.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "compiler/base/transport_choice.h"
+#include "compiler/cost/formulas.h"
 #include "compiler/graph/device_key.h"
+#include "compiler/graph/rewrite/messages.h"
 
 namespace cgraph::graph {
-cost::Costs CostsOf(const RewriteOptions& options) {
-  return cost::Costs(options.topology != nullptr ? *options.topology : cost::AssumedTopology());
-}
-
-DeviceId ReaderOf(const Op& op, size_t at) {
-  if (!op.collective || TraitsOf(op.collective->kind).from != CollectiveTraits::kEach) {
-    return op.device;
-  }
-  const std::vector<DeviceId>& participants = op.collective->participants;
-  return participants[at / (op.operands.size() / participants.size())];
-}
-
-std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to,
-                                   Transport via) {
-  if (from == to) return std::nullopt;
-  if (via == Transport::kAuto) {
-    via = AutomaticTransport(module.devices[from].kind == DeviceKind::kGpu,
-                             module.devices[to].kind == DeviceKind::kGpu);
-  }
-  if (via != Transport::kNccl && via != Transport::kShm) return std::nullopt;
-  return via;
-}
-
-cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
-                       Transport message) {
-  return costs.Rates(DeviceKeyOf(module.devices[from]), DeviceKeyOf(module.devices[to]),
-                     message == Transport::kNccl);
-}
-
-uint64_t BytesPerLatency(const cost::LinkRates& link) {
-  if (link.bytes_per_us == cost::kEndless) return std::numeric_limits<int64_t>::max();
-  constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
-  return static_cast<uint64_t>(std::min<unsigned __int128>(
-      static_cast<unsigned __int128>(link.latency_ps) * link.bytes_per_us /
-          kPicosecondsPerMicrosecond,
-      std::numeric_limits<int64_t>::max()));
-}
 
 Timing::Timing(const Module& module, const RewriteOptions& options, const Graph& graph)
     : module_(module),
       options_(options),
       graph_(graph),
-      costs_(CostsOf(options)),
+      costs_(options.topology),
       times_(graph.calls.size()) {
   FindOps();
   Forward();

@@ -7,34 +7,12 @@
 #define CGRAPH_COMPILER_GRAPH_REWRITE_TIMING_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "compiler/cost/costs.h"
 #include "compiler/graph/rewrite/rewrite.h"
 
 namespace cgraph::graph {
-
-// Whose bytes a value is: a view's base.
-inline ValueId RootOf(const Graph& graph, ValueId id) {
-  const Value& value = graph.values[id];
-  return value.base.valid() ? value.base : id;
-}
-// Which call made a value; invalid for what stands at the start.
-inline CallId MakerOf(const Graph& graph, ValueId id) {
-  const OpId producer = graph.values[RootOf(graph, id)].producer;
-  return producer.valid() ? graph.ops[producer].call : CallId();
-}
-// Where an op reads its operand `at`: a collective at the participant who gives it.
-DeviceId ReaderOf(const Op& op, size_t at);
-
-// What carries a use that is sent as a message, and nothing for one that is not.
-std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to, Transport via);
-cost::Costs CostsOf(const RewriteOptions& options);
-cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
-                       Transport message);
-// The bytes that such a link moves in its latency: what is less is small.
-uint64_t BytesPerLatency(const cost::LinkRates& link);
 
 class Timing {
  public:

@@ -70,23 +70,13 @@ bool InOrder::FindRoom(uint32_t task, uint64_t& start) {
   return true;
 }
 
-// A task takes few blocks, so that what it needs of each memory is summed up again for each.
 bool InOrder::Fits(uint32_t task) const {
   if (!tasks_.tokens.empty()) {
     for (uint32_t resource : tasks_.holds[task]) {
       if (tokens_[resource] == 0) return false;
     }
   }
-  if (tasks_.memories.empty()) return true;
-  const std::span<const uint32_t> takes = tasks_.takes[task];
-  return std::all_of(takes.begin(), takes.end(), [&](uint32_t one) {
-    const uint32_t memory = tasks_.blocks[one].memory;
-    int64_t needed = 0;
-    for (uint32_t block : takes) {
-      if (tasks_.blocks[block].memory == memory) needed += tasks_.blocks[block].bytes;
-    }
-    return needed <= free_[memory];
-  });
+  return tasks_.memories.empty() || tasks_.Fits(task, free_);
 }
 
 void InOrder::PassUntil(uint64_t now) {

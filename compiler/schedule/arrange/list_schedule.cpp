@@ -290,35 +290,4 @@ Timetable ListSchedule(const Tasks& tasks, const Policy& policy) {
   return Walk(tasks, policy).Run();
 }
 
-namespace {
-
-// By task: the longest path to its end, over the edges of `before` and, the other way, `after`.
-std::vector<uint64_t> LongestPaths(const Tasks& tasks, const Lists& before, const Lists& after) {
-  std::vector<uint64_t> paths(tasks.durations);
-  std::vector<uint32_t> open(tasks.size()), done;  // how many before it are not done
-  for (uint32_t task = 0; task < tasks.size(); ++task) {
-    open[task] = static_cast<uint32_t>(before[task].size());
-    if (open[task] == 0) done.push_back(task);
-  }
-  while (!done.empty()) {
-    const uint32_t task = done.back();
-    done.pop_back();
-    for (uint32_t next : after[task]) {
-      paths[next] = std::max(paths[next], tasks.durations[next] + paths[task]);
-      if (--open[next] == 0) done.push_back(next);
-    }
-  }
-  return paths;
-}
-
-}  // namespace
-
-std::vector<uint64_t> RemainingPaths(const Tasks& tasks) {
-  return LongestPaths(tasks, tasks.successors, tasks.predecessors);
-}
-
-std::vector<uint64_t> ElapsedPaths(const Tasks& tasks) {
-  return LongestPaths(tasks, tasks.predecessors, tasks.successors);
-}
-
 }  // namespace cgraph::schedule

@@ -70,20 +70,7 @@ uint32_t Room::PlaceOf(uint32_t task, uint32_t memory) const {
 
 bool Room::Has(uint32_t task) {
   if (!limited() || tasks_.takes[task].empty()) return true;
-  return FitsNow(task) && (places_.empty() || task == next() || FitsLater(task));
-}
-
-// A task takes few blocks, so that what it needs of each memory is summed up again for each.
-bool Room::FitsNow(uint32_t task) const {
-  const std::span<const uint32_t> takes = tasks_.takes[task];
-  return std::all_of(takes.begin(), takes.end(), [&](uint32_t one) {
-    const uint32_t memory = tasks_.blocks[one].memory;
-    int64_t needed = 0;
-    for (uint32_t block : takes) {
-      if (tasks_.blocks[block].memory == memory) needed += tasks_.blocks[block].bytes;
-    }
-    return needed <= free_[memory];
-  });
+  return tasks_.Fits(task, free_) && (places_.empty() || task == next() || FitsLater(task));
 }
 
 bool Room::FitsLater(uint32_t task) {

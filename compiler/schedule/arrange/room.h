@@ -46,7 +46,6 @@ class Room {
   void End(uint32_t task);
 
  private:
-  bool FitsNow(uint32_t task) const;
   bool FitsLater(uint32_t task);
   void FindPlaces();
   uint32_t PlaceOf(uint32_t task, uint32_t memory) const;

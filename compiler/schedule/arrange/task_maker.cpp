@@ -38,10 +38,9 @@ class TaskMaker {
   }
 
  private:
-  const Step& StepOf(UnitId unit) const { return schedule_.steps[schedule_.units[unit].first]; }
   // The call that the unit is, if it is one that rules may speak of.
   std::optional<CallId> CallOf(UnitId unit) const {
-    const Step& step = StepOf(unit);
+    const Step& step = schedule_.FirstStep(unit);
     if (!graph_.rules || step.kind != Step::kCall || !step.call.valid()) return std::nullopt;
     return step.call;
   }
@@ -64,8 +63,8 @@ class TaskMaker {
       if (IsFirst(schedule_.units[id], id)) list_.members.emplace_back();
       Join(id);
       std::optional<CallId> call = CallOf(id);
-      while (call && graph_.rules->calls[call->index].fused != graph::kNoKind) {
-        call = CallId(graph_.rules->calls[call->index].fused);
+      while (call && graph_.rules->calls[call->index].fused.valid()) {
+        call = graph_.rules->calls[call->index].fused;
         const auto found = unit_of.find(*call);
         if (found != unit_of.end()) Join(found->second);
       }
@@ -91,7 +90,8 @@ class TaskMaker {
           queue.kinds.insert(queue.kinds.end(), rule->counted.begin(), rule->counted.end());
         }
         // Fused calls run one after the other, the ends of what travels at once.
-        duration = CallOf(id) ? duration + Duration(id) : Duration(id);
+        const uint64_t ps = schedule_.ExpectedPs(id);
+        duration = CallOf(id) ? duration + ps : ps;
       }
       std::sort(queue.lanes.begin(), queue.lanes.end());
       queue.lanes.erase(std::unique(queue.lanes.begin(), queue.lanes.end()), queue.lanes.end());
@@ -103,14 +103,6 @@ class TaskMaker {
       const std::optional<CallId> call = CallOf(members[0]);
       tasks.actor.push_back(call ? graph_.calls[*call].instance.index : kNone);
     }
-  }
-  uint64_t Duration(UnitId id) const {
-    const Unit& unit = schedule_.units[id];
-    uint64_t duration = 0;
-    for (uint32_t i = 0; i < unit.count; ++i) {
-      duration += schedule_.steps[StepId(unit.first.index + i)].expected_ps;
-    }
-    return duration;
   }
 
   void AddDependencies() {
@@ -219,7 +211,7 @@ class TaskMaker {
       tasks.tokens.push_back(resource.capacity);
     }
     for (const std::vector<UnitId>& members : list_.members) {
-      const Step& step = StepOf(members[0]);
+      const Step& step = schedule_.FirstStep(members[0]);
       const uint64_t held = std::min(step.held_ps, tasks.durations[tasks.held.size()]);
       tasks.holds.Add(held > 0 ? std::span<const uint32_t>(step.holds)
                                : std::span<const uint32_t>());

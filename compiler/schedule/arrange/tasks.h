@@ -65,6 +65,8 @@ struct Tasks {
   uint32_t lanes = 0, kinds = 0;
 
   uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
+  // Whether what the task takes is there, of each memory so many bytes.
+  bool Fits(uint32_t task, std::span<const int64_t> free) const;
 };
 
 // Counts starts on one lane; see graph::Limit.

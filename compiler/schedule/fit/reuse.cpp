@@ -26,8 +26,10 @@ class Reuse {
     }
     for (UnitId maker : users.makers) {
       for (const auto& [lane, units] : users.lanes) {
-        const bool waits = lane != schedule_.units[maker].lane && !IsHost(lane) &&
-                           !IsHost(schedule_.units[maker].lane);
+        const LaneId own = schedule_.units[maker].lane;
+        // To wait for a give, or in a take, would hold back the next execution.
+        const bool waits = lane != own && !IsHost(schedule_.lanes[lane].kind) &&
+                           !IsHost(schedule_.lanes[own].kind);
         if (waits) AddEnded(maker, units);
       }
     }
@@ -41,15 +43,9 @@ class Reuse {
   }
 
  private:
-  // To wait for a give, or in a take, would hold back the next execution.
-  bool IsHost(LaneId lane) const {
-    const LaneKind kind = schedule_.lanes[lane].kind;
-    return kind == LaneKind::kTake || kind == LaneKind::kGive;
-  }
-
   // The last of a lane that has ended when `maker` starts. A lane's units end one after the other.
   void AddEnded(UnitId maker, const std::vector<UnitId>& units) {
-    const uint64_t start = StepOf(maker).start_ps;
+    const uint64_t start = schedule_.FirstStep(maker).start_ps;
     auto ended = std::partition_point(units.begin(), units.end(),
                                       [&](UnitId unit) { return EndOf(unit) <= start; });
     while (ended != units.begin()) {
@@ -61,14 +57,8 @@ class Reuse {
     }
   }
 
-  const Step& StepOf(UnitId unit) const { return schedule_.steps[schedule_.units[unit].first]; }
-  uint64_t EndOf(UnitId id) const {
-    const Unit& unit = schedule_.units[id];
-    uint64_t end = StepOf(id).start_ps;
-    for (uint32_t i = 0; i < unit.count; ++i) {
-      end += schedule_.steps[StepId(unit.first.index + i)].expected_ps;
-    }
-    return end;
+  uint64_t EndOf(UnitId unit) const {
+    return schedule_.FirstStep(unit).start_ps + schedule_.ExpectedPs(unit);
   }
 
   const graph::Graph& graph_;

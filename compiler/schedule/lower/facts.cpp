@@ -20,13 +20,8 @@ Facts::Facts(const graph::Module& module, const graph::Graph& graph)
 }
 
 uint32_t Facts::MadeAt(ValueId id) const {
-  const OpId producer = graph_.values[Root(id)].producer;
+  const OpId producer = graph_.values[RootOf(graph_, id)].producer;
   return producer.valid() ? PlaceOf(producer) : 0;
-}
-
-graph::CallId Facts::MadeBy(ValueId id) const {
-  const OpId producer = graph_.values[Root(id)].producer;
-  return producer.valid() ? graph_.ops[producer].call : graph::CallId();
 }
 
 // Made where the caller's memory can be reached, and read by nobody outside their call, since the
@@ -34,12 +29,12 @@ graph::CallId Facts::MadeBy(ValueId id) const {
 void Facts::FindDirectOutputs() {
   std::vector<bool> read_elsewhere(graph_.values.size());
   for (const graph::Symbol& symbol : graph_.symbols) {
-    read_elsewhere[Root(symbol.extent).index] = true;
+    read_elsewhere[RootOf(graph_, symbol.extent).index] = true;
   }
   for (const graph::Op& op : graph_.ops) {
     for (const graph::Use& use : op.operands) {
-      const ValueId root = Root(use.value);
-      if (MadeBy(root) != op.call) read_elsewhere[root.index] = true;
+      const ValueId root = RootOf(graph_, use.value);
+      if (MakerOf(graph_, root) != op.call) read_elsewhere[root.index] = true;
     }
   }
   for (const graph::Port& port : graph_.outputs) {

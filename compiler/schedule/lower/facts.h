@@ -15,11 +15,6 @@ class Facts {
  public:
   Facts(const graph::Module& module, const graph::Graph& graph);
 
-  // Whose bytes a value is: a view's base.
-  graph::ValueId Root(graph::ValueId id) const {
-    const graph::Value& value = graph_.values[id];
-    return value.base.valid() ? value.base : id;
-  }
   bool IsGpu(graph::DeviceId id) const {
     return module_.devices[id].kind == graph::DeviceKind::kGpu;
   }
@@ -29,7 +24,6 @@ class Facts {
   uint32_t PlaceOf(graph::OpId op) const { return last_op_[graph_.ops[op].call.index] + 1; }
   // The same of what made a value; 0 of an input.
   uint32_t MadeAt(graph::ValueId id) const;
-  graph::CallId MadeBy(graph::ValueId id) const;
 
   // Whether the op that makes it may write it straight into the output's memory.
   bool IsDirect(graph::ValueId id) const { return direct_[id.index]; }

@@ -8,7 +8,7 @@ using graph::DeviceId;
 using graph::ValueId;
 
 LaneId Tables::LaneOf(DeviceId device, LaneKind kind, DeviceId peer) {
-  const bool host = kind == LaneKind::kTake || kind == LaneKind::kGive;
+  const bool host = IsHost(kind);
   if (!host && !schedule_.overlap) kind = LaneKind::kCompute, peer = {};
   const auto [it, is_new] = lanes_.try_emplace({device, kind, peer});
   if (is_new) it->second = schedule_.lanes.Add({.device = device, .kind = kind, .peer = peer});

@@ -23,7 +23,7 @@ Values::Values(const graph::Module& module, const graph::Graph& graph, const Fac
 
 ReplicaId Values::AtHome(ValueId id, DeviceId device) {
   const Value& value = graph_.values[id];
-  const ValueId root = facts_.Root(id);
+  const ValueId root = RootOf(graph_, id);
   const Value& owner = graph_.values[root];
   const bool constant = owner.storage == Value::kConstant;
   const auto key = std::make_pair(id, constant ? device : owner.home);
@@ -56,7 +56,7 @@ void Values::SetHome(ValueId id, DeviceId device, ReplicaId replica) {
 ReplicaId Values::Snapshot(ValueId id) {
   const auto [it, is_new] = snapshots_.try_emplace(id);
   if (is_new) {
-    const DeviceId home = graph_.values[facts_.Root(id)].home;
+    const DeviceId home = graph_.values[RootOf(graph_, id)].home;
     const ReplicaId from = AtHome(id, home);
     it->second = tables_.AddReplica(id, Space::kSlot, home);
     AddCopy(from, it->second, tables_.LaneOf(home, LaneKind::kCompute),
@@ -68,7 +68,7 @@ ReplicaId Values::Snapshot(ValueId id) {
 // ---- elsewhere ----------------------------------------------------------------------------------
 
 ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place place, Space space) {
-  const Value& root = graph_.values[facts_.Root(use.value)];
+  const Value& root = graph_.values[RootOf(graph_, use.value)];
   if (root.storage == Value::kConstant) return AtHome(use.value, device);
   const TransportChoice choice = ChooseTransport(module_, root.home, device, use.via.transport);
   CGRAPH_CHECK(choice.possible, "schedule", "an edge that no transport serves: " + choice.reason);
@@ -160,7 +160,7 @@ void Values::AddCopy(ReplicaId from, ReplicaId to, LaneId lane, Step::Place plac
   const DeviceId device = schedule_.lanes[lane].device;
   std::vector<ReplicaId> extents = Extents({from}, device, place.consumer);
   Step& step = tables_.AddStep(Step::kCopy, lane, place);
-  step.call = facts_.MadeBy(value);
+  step.call = MakerOf(graph_, value);
   step.inputs = {from};
   step.outputs = {to};
   step.extents = std::move(extents);
@@ -180,7 +180,7 @@ std::vector<ReplicaId> Values::Send(const std::vector<ReplicaId>& sources, Devic
   Step& step = tables_.AddStep(Step::kTransfer, lane, place);
   step.to_lane = to_lane;
   step.channel = tables_.ChannelOf(via, lane, to_lane);
-  step.call = facts_.MadeBy(schedule_.replicas[sources.back()].value);
+  step.call = MakerOf(graph_, schedule_.replicas[sources.back()].value);
   step.inputs = sources;
   step.outputs = targets;
   step.extents = std::move(extents);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "compiler/cost/cost.h"
+#include "compiler/cost/topology.h"
 #include "compiler/graph/graph.h"
 
 namespace cgraph::graph::testing {

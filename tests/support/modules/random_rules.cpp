@@ -86,7 +86,7 @@ class RandomRulesMaker {
       CallRule& other = rules_.calls[before->second.index];
       if (!is_first && other.kind != own.kind && !follows_.count(before->second.index) &&
           Below(4) == 0) {
-        other.fused = call.index;
+        other.fused = call;
         own.sequence = other.sequence;
         follows_.insert(call.index);
       }
@@ -112,13 +112,13 @@ class RandomRulesMaker {
   void Fuse() {
     for (CallId first : graph_.calls.Ids()) {
       const CallRule& own = rules_.calls[first.index];
-      if (own.kind != 0 || own.fused != kNoKind) continue;
+      if (own.kind != 0 || own.fused.valid()) continue;
       for (uint32_t second = first.index + 1; second < rules_.calls.size(); ++second) {
         const bool fits = rules_.calls[second].kind == 1 && !follows_.count(second) &&
                           graph_.calls[CallId(second)].instance == graph_.calls[first].instance;
         if (!fits) continue;
         follows_.insert(second);
-        rules_.calls[first.index].fused = second;
+        rules_.calls[first.index].fused = CallId(second);
         break;
       }
     }

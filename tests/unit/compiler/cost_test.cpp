@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/cost/costs.h"
+#include "compiler/cost/formulas.h"
 #include "compiler/cost/nccl.h"
 #include "compiler/inspect/simulate/contention.h"
 #include "compiler/schedule/arrange/tasks.h"

@@ -1,0 +1,31 @@
+// The formulas of costs, from rates to integer picoseconds.
+//
+// A kernel takes a device's overhead plus the longer of its arithmetic and its memory traffic; a
+// transfer takes alpha + bytes / beta. Whose rates they are told, topology.h and machine.h say; who
+// asks for a device, or a pair of them, asks Costs (costs.h).
+#ifndef CGRAPH_COMPILER_COST_FORMULAS_H_
+#define CGRAPH_COMPILER_COST_FORMULAS_H_
+
+#include <cstdint>
+
+#include "compiler/base/collective.h"
+#include "compiler/cost/topology.h"
+
+namespace cgraph::cost {
+
+// amount / rate, rounded up; the largest time where that overflows.
+uint64_t MovePicoseconds(uint64_t bytes, uint64_t bytes_per_us);
+uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes);
+uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);
+
+// The bytes that a link moves in its latency: what is less is small.
+uint64_t BytesPerLatency(const LinkRates& link);
+
+// A collective in which `bytes` are what one participant gives (of broadcast and scatter: the
+// root), around a ring or, of an all_reduce of little, up and down a tree.
+uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, uint64_t participants,
+                               uint64_t bytes);
+
+}  // namespace cgraph::cost
+
+#endif  // CGRAPH_COMPILER_COST_FORMULAS_H_

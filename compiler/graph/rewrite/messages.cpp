@@ -1,0 +1,25 @@
+#include "compiler/graph/rewrite/messages.h"
+
+#include "compiler/base/transport_choice.h"
+#include "compiler/graph/device_key.h"
+
+namespace cgraph::graph {
+
+std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to,
+                                   Transport via) {
+  if (from == to) return std::nullopt;
+  if (via == Transport::kAuto) {
+    via = AutomaticTransport(module.devices[from].kind == DeviceKind::kGpu,
+                             module.devices[to].kind == DeviceKind::kGpu);
+  }
+  if (via != Transport::kNccl && via != Transport::kShm) return std::nullopt;
+  return via;
+}
+
+cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
+                       Transport message) {
+  return costs.Rates(DeviceKeyOf(module.devices[from]), DeviceKeyOf(module.devices[to]),
+                     message == Transport::kNccl);
+}
+
+}  // namespace cgraph::graph
