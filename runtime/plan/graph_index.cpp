@@ -94,6 +94,20 @@ uint32_t GraphIndex::ExtentValue(uint32_t symbol, uint32_t device) const {
   return found != extents_.end() && found->first == key ? found->second : kNone;
 }
 
+std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access) {
+  const Value& value = graph.values[access.value];
+  std::vector<uint64_t> scaled;
+  for (uint32_t d = 0; d < value.rank(); ++d) {
+    const uint32_t symbol = graph.dims[value.first_dim() + d].symbol();
+    if (symbol != kNone) scaled.push_back(symbol);
+  }
+  if (scaled.empty()) return scaled;
+  std::sort(scaled.begin(), scaled.end());
+  scaled.push_back(access.begin);
+  scaled.push_back(access.end);
+  return scaled;
+}
+
 AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers.size() + 1, 0) {
   const Graph& graph = index.graph();
   const uint32_t instructions = static_cast<uint32_t>(graph.instructions.size());

@@ -46,6 +46,11 @@ struct Access {
   uint64_t begin = 0, end = 0;  // in its buffer
 };
 
+// Which bytes of a value with symbols are really there depends on their extents: place, bytes at
+// the bound, and the symbols that scale them. Empty for a static value. Where two are equal, one
+// access covers the other in every execution.
+std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access);
+
 class GraphIndex {
  public:
   // Needs a graph whose programs partition its instructions and whose extents are in bounds.

@@ -13,6 +13,11 @@ int64_t LongestLag(const View& view) {
   return longest;
 }
 
+bool Works(const InstructionView& instruction) {
+  return instruction.kind == plan::Kind::call || instruction.kind == plan::Kind::copy ||
+         instruction.kind == plan::Kind::load;
+}
+
 }  // namespace
 
 Machine::Machine(const View& view, const Meaning& meaning, const std::vector<bool>& submitted,
@@ -216,18 +221,32 @@ bool Machine::CallerAllows(const Lane& lane) const {
   return true;
 }
 
-// Where a graph without takes begins in a lane: the work before which nothing of its round comes.
+// Where a graph without takes begins in a lane, if that is plain to see: work that nothing of its
+// execution can come before.
 uint32_t Machine::FirstWork(const Lane& lane) const {
   for (uint32_t i = lane.first; i < lane.first + lane.count; ++i) {
-    const InstructionView& at = view_.instructions[i];
-    const bool of_this_round = std::any_of(at.waits.begin(), at.waits.end(),
-                                           [](const plan::Wait& wait) { return wait.lag() == 0; });
-    if (at.kind == plan::Kind::signal || (at.kind == plan::Kind::wait && !of_this_round)) continue;
-    const bool works = at.kind == plan::Kind::call || at.kind == plan::Kind::copy ||
-                       at.kind == plan::Kind::load;
-    return works ? i : plan::kNone;
+    if (Works(view_.instructions[i]) && NothingComesBefore(lane, i)) return i;
   }
   return plan::kNone;
+}
+
+// What lags runs in a later round: all that its lane went through since the execution began counts,
+// and so does what other lanes did that it waited for.
+bool Machine::NothingComesBefore(const Lane& lane, uint32_t work) const {
+  const int64_t lag = view_.instructions[work].lag;
+  for (int64_t rounds_before = 0; rounds_before <= lag; ++rounds_before) {
+    const uint32_t end = rounds_before == 0 ? work + 1 : lane.first + lane.count;
+    for (uint32_t i = lane.first; i < end; ++i) {
+      const InstructionView& at = view_.instructions[i];
+      if (at.segment != 0 || at.kind == plan::Kind::comm) return false;
+      const bool is_itself = i == work && rounds_before == 0;
+      if (Works(at) && !is_itself && rounds_before + at.lag <= lag) return false;
+      for (const plan::Wait& wait : at.waits) {
+        if (rounds_before + wait.lag() <= lag) return false;
+      }
+    }
+  }
+  return true;
 }
 
 bool Machine::HasStarted(uint32_t instruction, int64_t round) const {

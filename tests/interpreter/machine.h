@@ -66,6 +66,7 @@ class Machine {
   bool WorkerAllows(uint32_t lane) const;
   bool CallerAllows(const Lane& lane) const;
   uint32_t FirstWork(const Lane& lane) const;
+  bool NothingComesBefore(const Lane& lane, uint32_t work) const;
   bool HasStarted(uint32_t instruction, int64_t round) const;
 
   std::optional<uint32_t> Choose(const std::vector<uint32_t>& possible);

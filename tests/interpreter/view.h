@@ -4,6 +4,7 @@
 #ifndef CGRAPH_TESTS_INTERPRETER_VIEW_H_
 #define CGRAPH_TESTS_INTERPRETER_VIEW_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -69,8 +70,9 @@ struct View {
   std::vector<InstructionView> instructions;
   std::string malformed;  // what is outside its table; empty: nothing
 
+  // An empty tensor touches nothing, wherever it lies.
   bool Overlap(const Touch& a, const Touch& b) const {
-    return a.arena == b.arena && a.begin < b.end && b.begin < a.end;
+    return a.arena == b.arena && std::max(a.begin, b.begin) < std::min(a.end, b.end);
   }
 };
 

@@ -50,6 +50,7 @@ bool BufferOffset(Damage& damage) {
 }
 
 bool BufferArena(Damage& damage) {
+  if (damage.graph.buffers.empty()) return false;
   const uint32_t index = damage.random.Below(damage.graph.buffers.size());
   Buffer& buffer = damage.graph.buffers[index];
   const uint32_t arena = damage.random.Below(damage.graph.arenas.size());
@@ -78,6 +79,7 @@ bool MergeBuffers(Damage& damage) {
 }
 
 bool ValueBuffer(Damage& damage) {
+  if (damage.graph.values.empty()) return false;
   Value& value = damage.graph.values[damage.random.Below(damage.graph.values.size())];
   const uint32_t buffer = damage.random.Below(damage.graph.buffers.size());
   if (buffer == value.buffer() ||
@@ -90,6 +92,7 @@ bool ValueBuffer(Damage& damage) {
 }
 
 bool ArenaCopies(Damage& damage) {
+  if (damage.graph.arenas.empty()) return false;
   const uint32_t index = damage.random.Below(damage.graph.arenas.size());
   Arena& arena = damage.graph.arenas[index];
   const auto copies = static_cast<uint16_t>(damage.random.Below(4));
@@ -115,6 +118,7 @@ bool AllCopies(Damage& damage) {
 }
 
 bool ArenaSpace(Damage& damage) {
+  if (damage.graph.arenas.empty()) return false;
   Arena& arena = damage.graph.arenas[damage.random.Below(damage.graph.arenas.size())];
   const auto space = static_cast<plan::Space>(damage.random.Below(6));
   if (space == arena.space()) return false;
@@ -123,6 +127,7 @@ bool ArenaSpace(Damage& damage) {
 }
 
 bool Type(Damage& damage) {
+  if (damage.graph.values.empty()) return false;
   const uint32_t index = damage.random.Below(damage.graph.values.size());
   Value& value = damage.graph.values[index];
   if (value.dtype() == plan::DType::f32) {

@@ -117,22 +117,6 @@ class Coverage {
   std::vector<uint32_t> next_;
 };
 
-// Which bytes of a value with symbols are really there depends on their extents: place, bytes at
-// the bound, and the symbols that scale them. Empty for a static value.
-std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access) {
-  const Value& value = graph.values[access.value];
-  std::vector<uint64_t> scaled;
-  for (uint32_t d = 0; d < value.rank(); ++d) {
-    const uint32_t symbol = graph.dims[value.first_dim() + d].symbol();
-    if (symbol != kNone) scaled.push_back(symbol);
-  }
-  if (scaled.empty()) return scaled;
-  std::sort(scaled.begin(), scaled.end());
-  scaled.push_back(access.begin);
-  scaled.push_back(access.end);
-  return scaled;
-}
-
 bool LivesForOneExecution(Space space) { return space != Space::state && space != Space::constant; }
 
 // Accesses stand in program order, and reads before writes of the same position: so what covers a

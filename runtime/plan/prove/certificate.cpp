@@ -48,34 +48,20 @@ bool Works(const Instruction& instruction) {
          instruction.kind() == Kind::load;
 }
 
-// Where an execution without inputs begins: the work that no other work of its round comes before.
-void AddFirstWork(const ConstraintGraph& constraints, const std::vector<uint32_t>& order,
-                  Extremes& begins) {
-  const Graph& graph = constraints.index().graph();
-  std::vector<uint8_t> after_work(constraints.nodes(), 0);
-  const Adjacency in(constraints.nodes(), constraints.edges(), Adjacency::End::kTo);
-  for (uint32_t node : order) {
-    for (uint32_t id : in.of(node)) {
-      const Edge& edge = constraints.edges()[id];
-      if (edge.distance != 0 || edge.credit) continue;
-      const uint32_t from = constraints.is_done(edge.from) ? edge.from : kNone;
-      after_work[node] |= after_work[edge.from];
-      if (from != kNone && Works(graph.instructions[from])) after_work[node] = 1;
-    }
-    if (constraints.is_done(node) && Works(graph.instructions[node]) && after_work[node] == 0) {
-      begins.Add(node, true);
-    }
-  }
-}
+// A node, and the distance at which a search finds it.
+using AtDistance = std::pair<uint32_t, int64_t>;
 
-// By node, the least distance of a path from there, through credit edges too; kUnordered for those
-// that no path of at most `longest` reaches.
+// By node, the least distance of a path from `sources`; kUnordered for those that no path of at
+// most `longest` reaches. `credit`: through credit edges too.
 std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adjacency& out,
-                                   uint32_t node, int64_t longest) {
+                                   const std::vector<AtDistance>& sources, int64_t longest,
+                                   bool credit) {
   std::vector<int64_t> distances(constraints.nodes(), kUnordered);
   std::vector<std::vector<uint32_t>> reached(longest + 1);  // by distance; perhaps by a longer way
-  distances[node] = 0;
-  reached[0].push_back(node);
+  for (const auto& [node, distance] : sources) {
+    distances[node] = distance;
+    reached[distance].push_back(node);
+  }
   for (int64_t distance = 0; distance <= longest; ++distance) {
     for (size_t i = 0; i < reached[distance].size(); ++i) {
       const uint32_t from = reached[distance][i];
@@ -83,13 +69,37 @@ std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adj
       for (uint32_t id : out.of(from)) {
         const Edge& edge = constraints.edges()[id];
         const int64_t there = distance + edge.distance;
-        if (there > longest || there >= distances[edge.to]) continue;
+        if ((edge.credit && !credit) || there > longest || there >= distances[edge.to]) continue;
         distances[edge.to] = there;
         reached[there].push_back(edge.to);
       }
     }
   }
   return distances;
+}
+
+// Where an execution without inputs begins: the work that no other work of it comes before. Work y
+// of the same execution is before x when D(y, x) <= lag(x) - lag(y), so the search starts at each y
+// with its lag.
+void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extremes& begins) {
+  const auto& instructions = constraints.index().graph().instructions;
+  std::vector<AtDistance> works;
+  int64_t longest = 0;
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    if (!Works(instructions[i])) continue;
+    works.emplace_back(constraints.done(i), instructions[i].lag());
+    longest = std::max<int64_t>(longest, instructions[i].lag());
+  }
+  const std::vector<int64_t> after = DistancesFrom(constraints, out, works, longest, false);
+  std::vector<uint8_t> comes_first(instructions.size(), 1);
+  for (const Edge& edge : constraints.edges()) {
+    const uint32_t to = constraints.instruction(edge.to);
+    if (to == kNone || edge.credit || after[edge.from] == kUnordered) continue;
+    if (after[edge.from] + edge.distance <= instructions[to].lag()) comes_first[to] = 0;
+  }
+  for (const auto& [work, lag] : works) {
+    if (comes_first[work] != 0) begins.Add(work, true);
+  }
 }
 
 // A segment's launch must stand after what it waits for: its own node's position is that of its
@@ -158,7 +168,7 @@ Verdict CheckLags(const GraphIndex& index, const std::string& graph_name) {
 }
 
 Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
-                      const std::vector<uint32_t>& order, const std::string& graph_name) {
+                      const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const Graph& graph = index.graph();
   Extremes gives(index), begins(index);
@@ -168,14 +178,14 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
     if (instruction.kind() == Kind::take) begins.Add(i, true);
   }
   if (gives.by_lane().empty()) return {};
-  if (begins.by_lane().empty()) AddFirstWork(constraints, order, begins);
+  if (begins.by_lane().empty()) AddFirstWork(constraints, out, begins);
   const auto lag = [&](uint32_t instruction) -> int64_t {
     return graph.instructions[instruction].lag();
   };
   const int64_t most = index.runs_once() ? 0 : int64_t{graph.inflight} - 1;
   for (const auto& [give_lane, give] : gives.by_lane()) {
     const std::vector<int64_t> distances =
-        DistancesFrom(constraints, out, constraints.done(give.second), 2 * most);
+        DistancesFrom(constraints, out, {{constraints.done(give.second), 0}}, 2 * most, true);
     for (const auto& [begin_lane, begin] : begins.by_lane()) {
       const int64_t distance = distances[constraints.start(begin.second)];
       if (distance > most + lag(begin.second) - lag(give.second)) continue;

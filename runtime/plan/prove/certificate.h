@@ -12,7 +12,7 @@ namespace cgraph::plan::prove {
 // Rule 12: no lag reaches `inflight`; so many executions are under way at once if the caller wants.
 Verdict CheckLags(const GraphIndex& index, const std::string& graph_name);
 Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
-                      const std::vector<uint32_t>& order, const std::string& graph_name);
+                      const std::string& graph_name);
 Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& graph_name);
 
 }  // namespace cgraph::plan::prove

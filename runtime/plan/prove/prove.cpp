@@ -55,7 +55,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   const AccessTable accesses(index);
   if (Verdict race = CheckSameBuffer(index, accesses, clocks, name); !race.proved()) return race;
   if (Verdict race = CheckReuse(index, accesses, clocks, name); !race.proved()) return race;
-  Verdict inflight = CheckInflight(constraints, out, order, name);
+  Verdict inflight = CheckInflight(constraints, out, name);
   if (!inflight.proved()) return inflight;
   // The certificate is one for the capacities that the plan states.
   return options.capacity.has_value() ? Verdict() : CheckCertificate(constraints, name);

@@ -36,6 +36,7 @@ class BufferSweep {
     for (const Access& access : accesses) {
       if (!FirstSweep(access, pair)) return false;
     }
+    if (pair.first != nullptr) return false;
     if (copies == 0) return true;
     for (const Access& access : accesses) {
       if (!SecondSweep(access, copies, pair)) return false;
@@ -79,14 +80,17 @@ class BufferSweep {
     return true;
   }
 
+  // False ends the sweep: where two accesses have one place in program order nothing says what
+  // their order should be, so that is told rather than any pair that nothing orders.
   bool Ordered(const Access* first, const Access& second, Pair& pair) const {
     if (first == nullptr || first->instruction == second.instruction) return true;
-    if (first->written != second.written &&
-        clocks_.Before(first->instruction, second.instruction, 0)) {
+    const bool same_place = first->written == second.written;
+    if (!same_place && (pair.first != nullptr ||
+                        clocks_.Before(first->instruction, second.instruction, 0))) {
       return true;
     }
     pair = {first, &second, false};
-    return false;
+    return !same_place;
   }
   bool OrderedNext(const Access* first, const Access& second, uint32_t copies, Pair& pair) const {
     if (first == nullptr || clocks_.Before(first->instruction, second.instruction, copies)) {

@@ -85,8 +85,7 @@ class ArenaReuse {
     Add(buffer, 0, at.bytes());
   }
 
-  // Bytes between two neighbouring ends of accesses have the same users. A write whose size depends
-  // on extents may leave some of what was there, so it begins nothing. False when writes are not
+  // Bytes between two neighbouring ends of accesses have the same users. False when writes are not
   // before their reads, or program order does not say whose they are.
   bool AddTrueLifetimes(uint32_t buffer) {
     const auto accesses = accesses_.of(buffer);
@@ -99,36 +98,59 @@ class ArenaReuse {
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     bool ordered = true;
     for (size_t i = 0; i + 1 < ends.size() && spent_ <= kPairBudget; ++i) {
-      users_.clear();
       spent_ += accesses.size();
-      const Access* before = nullptr;
+      piece_.clear();
       for (const Access& access : accesses) {
-        if (access.begin > ends[i] || access.end <= ends[i]) continue;
-        const bool begins = access.write && !IsScaled(access);
-        if (begins) {
-          Add(buffer, ends[i], ends[i + 1]);
-          users_.clear();
-        }
-        users_.push_back(access.instruction);
-        const bool same_place = before != nullptr && before->written == access.written &&
-                                before->instruction != access.instruction &&
-                                (before->write || access.write);
-        ordered = ordered && !same_place &&
-                  (begins || (!access.write &&
-                              clocks_.Before(users_.front(), access.instruction, 0)));
-        before = &access;
+        if (access.begin <= ends[i] && access.end > ends[i]) piece_.push_back(&access);
       }
-      Add(buffer, ends[i], ends[i + 1]);
+      FindBeginnings();
+      ordered = AddLifetimesOfPiece(buffer, ends[i], ends[i + 1]) && ordered;
     }
     return ordered && spent_ <= kPairBudget;
   }
 
-  bool IsScaled(const Access& access) const {
+  bool AddLifetimesOfPiece(uint32_t buffer, uint64_t begin, uint64_t end) {
+    bool ordered = true;
+    users_.clear();
+    for (size_t i = 0; i < piece_.size(); ++i) {
+      const Access& access = *piece_[i];
+      if (begins_[i] != 0) {
+        Add(buffer, begin, end);
+        users_.clear();
+      }
+      users_.push_back(access.instruction);
+      const Access* before = i > 0 ? piece_[i - 1] : nullptr;
+      const bool same_place = before != nullptr && before->written == access.written &&
+                              before->instruction != access.instruction &&
+                              (before->write || access.write);
+      const bool in_its_life =
+          begins_[i] != 0 ||
+          (!access.write && clocks_.Before(users_.front(), access.instruction, 0));
+      ordered = ordered && !same_place && in_its_life;
+    }
+    Add(buffer, begin, end);
+    return ordered;
+  }
+
+  // Which writes of a piece begin a lifetime: those that leave nothing there that anybody reads
+  // from then on. A write whose size depends on extents leaves what lies behind them, so it begins
+  // one only for reads that end at the same extents. Found from behind.
+  void FindBeginnings() {
+    begins_.assign(piece_.size(), 0);
     const Graph& graph = index_.graph();
-    const Value& value = graph.values[access.value];
-    const auto dims = std::span(graph.dims).subspan(value.first_dim(), value.rank());
-    return std::any_of(dims.begin(), dims.end(),
-                       [](const Dim& dim) { return dim.symbol() != kNone; });
+    bool read = false, alike = true;  // what follows, up to the next beginning
+    std::vector<uint64_t> extents;    // by which all of that is scaled
+    for (size_t i = piece_.size(); i-- > 0;) {
+      std::vector<uint64_t> scaled = ScaledBy(graph, *piece_[i]);
+      if (piece_[i]->write) {
+        begins_[i] = scaled.empty() || !read || (alike && scaled == extents) ? 1 : 0;
+        if (begins_[i] != 0) read = false, alike = true;
+      } else {
+        alike = alike && (!read || scaled == extents);
+        read = true;
+        extents = std::move(scaled);
+      }
+    }
   }
 
   // A lifetime of bytes [begin, end) of the buffer, touched by `users_`.
@@ -272,6 +294,8 @@ class ArenaReuse {
   std::vector<Lifetime> lifetimes_;
   std::vector<LaneSpan> spans_;
   uint64_t spent_ = 0;
+  std::vector<const Access*> piece_;                              // who touches some bytes
+  std::vector<uint8_t> begins_;                                   // of them, a lifetime
   std::vector<uint32_t> users_;                                   // of one lifetime
   std::vector<std::tuple<uint32_t, uint64_t, uint32_t>> points_;  // and where they are
 };
