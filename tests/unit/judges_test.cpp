@@ -105,10 +105,10 @@ TEST_CASE("rule 10: two writes at one place in program order are told before wha
   CHECK(Seen(*plan, kNone) == Outcome::kOk);
 }
 
-// Without inputs: one lane makes a value, another in the round after what is given of it, two rounds
-// after something was given; the first lane stays at most two rounds ahead. `captured`: the second
-// lane's work and some more of the first lane's are a segment, so that the first lane waits for
-// what was given too: one round later than it would otherwise.
+// Without inputs: one lane makes a value, another in the round after what is given of it, two
+// rounds after something was given; the first lane stays at most two rounds ahead. `captured`: the
+// second lane's work and some more of the first lane's are a segment, so that the first lane waits
+// for what was given too: one round later than it would otherwise.
 std::unique_ptr<Plan> LaterHalf(uint32_t inflight, bool captured) {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::gpu, 0);
