@@ -43,7 +43,8 @@ def commands(prefix, folder):
 
 
 def program(prefix, folder):
-    run("cmake", "-S", EMBED, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-G", "Ninja", "-S", EMBED, "-B", folder / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", folder / "build")
     plan = folder / "embed.cgplan"
     run(prefix / "bin" / "cgc", "compile", EMBED / "counter.cgraph", "-o", plan)
