@@ -1,9 +1,9 @@
 // The prover on trial: random plans and random mutants of plans, judged by the prover and by an
 // interpreter that shares nothing with it. What the prover accepts must run, and what it refuses
-// for a hang or a race must be seen to hang, to overlap or to go wrong. A single plan that it proves
-// and that the interpreter sees fail, fails the test; so do more than one in ten thousand that it
-// refuses for what no run shows. (Those known are mutants
-// in which buffers were laid over each other, and no plan of the compiler.)
+// for a hang or a race must be seen to hang, to overlap or to go wrong. A single plan that it
+// proves and that the interpreter sees fail, fails the test; so do more than one in ten thousand
+// that it refuses for what no run shows. (Those known are mutants in which buffers were laid over
+// each other, and no plan of the compiler.)
 //
 //   mutants_test [--count N] [--seed S] [--reports N] [--out DIR] [PLAN.cgplan | FILE.cgraph]...
 //
