@@ -278,6 +278,7 @@ class LaneEmitter {
     AddOperands(step.outputs);
     instruction.mutate_inputs(static_cast<uint16_t>(step.inputs.size()));
     instruction.mutate_outputs(static_cast<uint16_t>(step.outputs.size()));
+    instruction.mutate_lag(static_cast<uint16_t>(step.lag));
     instruction.mutate_call(step.call.index);
     instruction.mutate_expected(step.expected_ps);
     uint8_t flags = WritesState(step) ? plan::kCommitsState : 0;
@@ -308,6 +309,7 @@ class LaneEmitter {
     comm.mutate_flags(plan::kAlwaysRuns);
     comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
     comm.mutate_inputs(1);
+    comm.mutate_lag(static_cast<uint16_t>(step.lag));
     comm.mutate_call(step.call.index);
     comm.mutate_expected(step.expected_ps);
     const std::vector<ReplicaId>& values = receives ? step.outputs : step.inputs;
@@ -332,6 +334,7 @@ class LaneEmitter {
     comm.mutate_flags(plan::kAlwaysRuns);
     comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
     comm.mutate_inputs(1);
+    comm.mutate_lag(static_cast<uint16_t>(step.lag));
     comm.mutate_call(step.call.index);
     comm.mutate_expected(step.expected_ps);
     const uint32_t first = AddOperands(part.inputs);

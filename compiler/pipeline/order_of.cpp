@@ -148,7 +148,8 @@ class OrderMaker {
   Result<Order> Run() {
     order_.ranks.resize(pipeline_.ranks());
     if (transfers_) CGRAPH_RETURN_IF_ERROR(FindEnds());
-    for (const schedule::Unit& unit : schedule_.units) {
+    for (schedule::UnitId id : schedule_.ExecutionOrder()) {
+      const schedule::Unit& unit = schedule_.units[id];
       if (unit.sender.valid()) continue;
       CGRAPH_RETURN_IF_ERROR(AddCalls(unit));
       for (const auto& [rank, action] : ends_[unit.first]) Add(rank, {action});

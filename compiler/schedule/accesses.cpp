@@ -4,16 +4,17 @@ namespace cgraph::schedule {
 
 std::vector<std::vector<Access>> FindAccesses(const graph::Graph& graph, const Schedule& schedule) {
   std::vector<std::vector<Access>> accesses(schedule.buffers.size());
+  const std::vector<uint32_t> moments = schedule.Moments();
   const auto add = [&](UnitId unit, StepId step, const std::vector<ReplicaId>& replicas,
                        bool write) {
     for (ReplicaId id : replicas) {
       const Replica& replica = schedule.replicas[id];
       const int64_t bytes = graph.values[replica.value].type.bytes();
       accesses[replica.buffer.index].push_back(
-          {unit, step, write, replica.offset, replica.offset + bytes});
+          {unit, step, moments[step.index], write, replica.offset, replica.offset + bytes});
     }
   };
-  for (UnitId id : schedule.units.Ids()) {
+  for (UnitId id : schedule.ExecutionOrder()) {
     const Unit& unit = schedule.units[id];
     for (uint32_t i = 0; i < unit.count; ++i) {
       const StepId step_id(unit.first.index + i);

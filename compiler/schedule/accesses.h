@@ -1,5 +1,5 @@
-// Who touches which bytes of a buffer, in the total order: what Synchronise orders, and what
-// PlanMemory keeps apart.
+// Who touches which bytes of a buffer, in the order of an execution: what Synchronise orders, and
+// what PlanMemory keeps apart.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ACCESSES_H_
 #define CGRAPH_COMPILER_SCHEDULE_ACCESSES_H_
 
@@ -11,7 +11,8 @@ namespace cgraph::schedule {
 
 struct Access {
   UnitId unit;
-  StepId step;  // in a call a step of several
+  StepId step;      // in a call a step of several
+  uint32_t moment;  // the step's place in the order of an execution
   bool write;
   int64_t begin, end;  // bytes of the buffer
 };

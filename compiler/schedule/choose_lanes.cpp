@@ -34,26 +34,6 @@ bool WaitsForLane(const Schedule& schedule, const Tasks& tasks, const Timetable&
          });
 }
 
-// When the last of many executions ends, one after the other on lanes that keep their order, and
-// only so many in flight. What carries over from one to the next stays on its device's own lane.
-uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight) {
-  const size_t executions = std::min(4 * inflight, size_t{64});
-  std::vector<uint64_t> free_at(tasks.lanes, 0), ends(tasks.size()), last(executions, 0);
-  for (size_t i = 0; i < executions; ++i) {
-    const uint64_t begin = i < inflight ? 0 : last[i - inflight];
-    for (uint32_t task : table.order) {
-      const std::vector<uint32_t>& lanes = tasks.queues[tasks.queue[task]].lanes;
-      uint64_t start = begin;
-      for (uint32_t before : tasks.predecessors[task]) start = std::max(start, ends[before]);
-      for (uint32_t lane : lanes) start = std::max(start, free_at[lane]);
-      ends[task] = start + tasks.durations[task];
-      for (uint32_t lane : lanes) free_at[lane] = ends[task];
-      last[i] = std::max(last[i], ends[task]);
-    }
-  }
-  return last.back();
-}
-
 LaneTrial Try(const graph::Graph& graph, const cost::Topology* topology, Schedule schedule) {
   LaneTrial trial;
   const TaskList list = MakeTasks(graph, /*limits=*/{}, schedule, topology);
@@ -62,7 +42,9 @@ LaneTrial Try(const graph::Graph& graph, const cost::Topology* topology, Schedul
   if (table.order.size() < list.tasks.size()) {
     trial.end = UINT64_MAX;
   } else {
-    trial.end = inflight == 1 ? table.makespan : EndOfMany(list.tasks, table, inflight);
+    const size_t executions = std::min(4 * inflight, size_t{64});
+    trial.end = inflight == 1 ? table.makespan
+                              : EndOfMany(list.tasks, table, inflight, executions);
   }
   // What does not wait in one execution may still wait for what belongs to another one.
   trial.waits = inflight > 1;

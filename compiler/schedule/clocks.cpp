@@ -17,43 +17,46 @@ bool FlowsTo(const graph::Collective& collective, size_t from, size_t to) {
 
 }  // namespace
 
-Clocks::Clocks(const graph::Graph& graph, const Schedule& schedule, int64_t reach)
+Clocks::Clocks(const graph::Graph& graph, const Schedule& schedule)
     : graph_(graph),
       schedule_(schedule),
       lanes_(schedule.lanes.size()),
-      reach_(reach),
+      reach_(graph.inflight),
       known_(schedule.units.size() * lanes_, kNothing) {
+  uint32_t longest_lag = 0;
+  for (const Step& step : schedule.steps) longest_lag = std::max(longest_lag, step.lag);
+  reach_ += longest_lag;
   for (const Lane& lane : schedule.lanes) sizes_.push_back(static_cast<int64_t>(lane.units.size()));
 }
 
-void Clocks::LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t distance) const {
+void Clocks::LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
   const int64_t* row = Row(from);
   for (size_t lane = 0; lane < lanes_; ++lane) {
     if (row[lane] == kNothing) continue;
-    const int64_t value = row[lane] - distance * sizes_[lane];
+    const int64_t value = row[lane] - rounds * sizes_[lane];
     // What is older than any question is forgotten, so that settling ends.
     if (value >= -(reach_ + 1) * sizes_[lane]) clock[lane] = std::max(clock[lane], value);
   }
 }
 
-void Clocks::LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t distance) const {
+void Clocks::LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
   const Unit& unit = schedule_.units[from];
-  LearnStart(clock, from, distance);
-  if (unit.sender.valid()) LearnStart(clock, unit.sender, distance);
-  if (unit.first_part.valid()) LearnParts(clock, from, distance);
+  LearnStart(clock, from, rounds);
+  if (unit.sender.valid()) LearnStart(clock, unit.sender, rounds);
+  if (unit.first_part.valid()) LearnParts(clock, from, rounds);
   const size_t lane = unit.lane.index;
-  clock[lane] = std::max(clock[lane], unit.index - distance * sizes_[lane]);
+  clock[lane] = std::max(clock[lane], unit.index - rounds * sizes_[lane]);
 }
 
 // Of a collective: the starts of those from whom something flows here.
-void Clocks::LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t distance) const {
+void Clocks::LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
   const uint32_t first = schedule_.units[from].first_part.index;
   const Step& step = schedule_.steps[schedule_.units[from].first];
   const graph::Collective& collective = *graph_.ops[step.op].collective;
   for (uint32_t rank = 0; rank < step.parts.size(); ++rank) {
     const UnitId other(first + rank);
     if (other == from || !FlowsTo(collective, rank, from.index - first)) continue;
-    LearnStart(clock, other, distance);
+    LearnStart(clock, other, rounds);
   }
 }
 
@@ -81,16 +84,16 @@ void Clocks::Settle() {
   } while (changed_);
 }
 
-bool Clocks::Before(UnitId before, UnitId after, int64_t distance) const {
+bool Clocks::Before(UnitId before, UnitId after, int64_t rounds) const {
   const Unit& unit = schedule_.units[before];
-  const std::optional<int64_t> latest = Latest(after, unit.lane, distance);
+  const std::optional<int64_t> latest = Latest(after, unit.lane, rounds);
   return latest && *latest >= unit.index;
 }
 
-std::optional<int64_t> Clocks::Latest(UnitId after, LaneId lane, int64_t distance) const {
+std::optional<int64_t> Clocks::Latest(UnitId after, LaneId lane, int64_t rounds) const {
   const int64_t known = Row(after)[lane.index];
   if (known == kNothing) return std::nullopt;
-  return known + distance * sizes_[lane.index];
+  return known + rounds * sizes_[lane.index];
 }
 
 }  // namespace cgraph::schedule

@@ -18,34 +18,32 @@ namespace cgraph::schedule {
 
 class Clocks {
  public:
-  // Knows nothing yet. `reach`: how many rounds back questions will go.
-  Clocks(const graph::Graph& graph, const Schedule& schedule, int64_t reach);
+  // Knows nothing yet.
+  Clocks(const graph::Graph& graph, const Schedule& schedule);
 
   // Recomputes what is known when `unit` starts, from those it follows.
   void Update(UnitId unit);
   // Updates all units until nothing changes: afterwards all is known that the waits imply.
   void Settle();
 
-  // Whether, for every e, `before` of execution e is done when `after` of execution e + distance
-  // starts.
-  bool Before(UnitId before, UnitId after, int64_t distance) const;
-  // The latest unit of `lane`, by its number there, that is done when `after` of the execution
-  // `distance` later starts: negative ones are of executions before, those from the lane's size on
-  // of later ones. Nothing: none of those about which questions go.
-  std::optional<int64_t> Latest(UnitId after, LaneId lane, int64_t distance) const;
+  // Whether `before` of every round is done when `after` of the round so many later starts.
+  bool Before(UnitId before, UnitId after, int64_t rounds) const;
+  // The latest unit of `lane`, by its number there, that is done when `after` of the round so many
+  // later starts: negative ones are of rounds before, those from the lane's size on of later ones.
+  // Nothing: none of those about which questions go.
+  std::optional<int64_t> Latest(UnitId after, LaneId lane, int64_t rounds) const;
 
  private:
   int64_t* Row(UnitId unit) { return &known_[unit.index * lanes_]; }
   const int64_t* Row(UnitId unit) const { return &known_[unit.index * lanes_]; }
-  void LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
-  void LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
-
-  void LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t distance) const;
+  void LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
+  void LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
+  void LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
 
   const graph::Graph& graph_;
   const Schedule& schedule_;
   size_t lanes_;
-  int64_t reach_;
+  int64_t reach_;  // how many rounds back questions go
   std::vector<int64_t> sizes_;  // units per lane
   std::vector<int64_t> known_;  // by unit and lane
   std::vector<int64_t> scratch_;

@@ -100,17 +100,22 @@ void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Dependenc
 }
 
 // What the world sees of one device's ops, it sees in the order of the program.
+// One execution after the other, too.
 void AddEffectOrder(const graph::Graph& graph, const Schedule& schedule, Dependencies& found) {
-  std::vector<UnitId> last(schedule.lanes.size());
-  for (UnitId id : schedule.units.Ids()) {
+  std::vector<UnitId> first(schedule.lanes.size()), last(first);
+  for (UnitId id : schedule.ExecutionOrder()) {
     const Unit& unit = schedule.units[id];
     for (uint32_t i = 0; i < unit.count; ++i) {
       const Step& step = schedule.steps[StepId(unit.first.index + i)];
       if (step.kind != Step::kCall || !graph.ops[step.op].effect) continue;
       UnitId& before = last[unit.lane.index];
       if (before.valid() && before != id) found.within[id.index].push_back(before);
+      if (!before.valid()) first[unit.lane.index] = id;
       before = id;
     }
+  }
+  for (size_t lane = 0; lane < first.size(); ++lane) {
+    if (first[lane] != last[lane]) found.across[first[lane].index].push_back({last[lane], 1});
   }
 }
 
@@ -123,7 +128,7 @@ void AddBarriers(const graph::Graph& graph, const Schedule& schedule, Dependenci
     std::vector<UnitId> units;  // after it
   };
   std::map<graph::DeviceId, Since> since;
-  for (UnitId id : schedule.units.Ids()) {
+  for (UnitId id : schedule.ExecutionOrder()) {
     const Lane& lane = schedule.lanes[schedule.units[id].lane];
     if (IsHost(lane.kind)) continue;
     Since& here = since[lane.device];

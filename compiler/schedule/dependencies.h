@@ -13,13 +13,14 @@
 namespace cgraph::schedule {
 
 // By unit, those that must be done before it starts: of the same execution, and of the execution
-// `lag` before, with which it shares memory. Units of one lane are listed too.
+// `lag` before, with which it shares memory or whose effects come first. Units of one lane are
+// listed too.
 struct Dependencies {
   std::vector<std::vector<UnitId>> within;
   std::vector<std::vector<Wait>> across;
 };
 
-// The units stand in any order that keeps the dependencies, such as the program's.
+// An execution meets the units in any order that keeps the dependencies, such as the program's.
 Dependencies FindDependencies(const graph::Graph& graph, const Schedule& schedule);
 
 }  // namespace cgraph::schedule

@@ -51,15 +51,14 @@ Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesse
   return lifetime;
 }
 
-// Whether all of `a` is before all of `b` of the execution `distance` later.
-bool AllBefore(const Clocks& clocks, const Lifetime& a, const Lifetime& b, int64_t distance) {
+// Whether all of `a` is before all of `b` of the execution that has the same copy next.
+bool AllBeforeNext(const Schedule& schedule, const Clocks& clocks, const Lifetime& a,
+                   const Lifetime& b, int64_t copies) {
   for (const Span& earlier : a) {
     for (const Span& later : b) {
-      const bool before =
-          earlier.lane == later.lane
-              ? distance > 0 || earlier.last.step < later.first.step
-              : clocks.Before(earlier.last.unit, later.first.unit, distance);
-      if (!before) return false;
+      if (earlier.lane == later.lane) continue;  // no lag reaches the number of copies
+      const int64_t rounds = schedule.Rounds(earlier.last.unit, later.first.unit, copies);
+      if (!clocks.Before(earlier.last.unit, later.first.unit, rounds)) return false;
     }
   }
   return true;
@@ -67,13 +66,15 @@ bool AllBefore(const Clocks& clocks, const Lifetime& a, const Lifetime& b, int64
 
 // Whether `heir`, made by a kernel that reads `owner`, begins where all of `owner` has ended, in
 // program order too: then a plan that holds them in one buffer means the same.
-bool Succeeds(const Clocks& clocks, const Lifetime& owner, const Lifetime& heir) {
+bool Succeeds(const Schedule& schedule, const Clocks& clocks, const Lifetime& owner,
+              const Lifetime& heir) {
   for (const Span& earlier : owner) {
     for (const Span& later : heir) {
       if (earlier.last_written > later.first_written) return false;
+      const UnitId last = earlier.last.unit, first = later.first.unit;
       const bool before = earlier.lane == later.lane
-                              ? earlier.last.step <= later.first.step
-                              : clocks.Before(earlier.last.unit, later.first.unit, 0);
+                              ? earlier.last.moment <= later.first.moment
+                              : clocks.Before(last, first, schedule.Rounds(last, first, 0));
       if (!before) return false;
     }
   }
@@ -145,7 +146,8 @@ std::vector<BufferId> TakeOver(const Schedule& schedule, const graph::Graph& gra
       const BufferId owner = owners[read.index];
       Lifetime& before = lifetimes[owner.index];
       if (buffer.bytes == 0 || schedule.buffers[owner].device != buffer.device ||
-          !Succeeds(clocks, before, lifetime) || !AllBefore(clocks, lifetime, before, copies)) {
+          !Succeeds(schedule, clocks, before, lifetime) ||
+          !AllBeforeNext(schedule, clocks, lifetime, before, copies)) {
         continue;
       }
       Extend(before, lifetime);
@@ -156,26 +158,28 @@ std::vector<BufferId> TakeOver(const Schedule& schedule, const graph::Graph& gra
   return owners;
 }
 
-// Who may take over whose bytes, in numbers: the sources are lanes, a moment is a step.
+// Who may take over whose bytes, in numbers: the sources are lanes, a moment is a step's place in
+// the order of an execution.
 class Handovers {
  public:
   Handovers(const Schedule& schedule, const Clocks& clocks, int64_t copies,
             const std::set<LaneId>& lanes)
-      : schedule_(schedule), clocks_(clocks), copies_(copies), lanes_(lanes.begin(), lanes.end()) {
+      : schedule_(schedule), clocks_(clocks), copies_(copies) {
+    for (LaneId lane : lanes) lanes_.push_back(InOrder(lane));
     handover_.sources = static_cast<uint32_t>(lanes_.size());
   }
 
   void Add(const Lifetime& lifetime) {
-    for (LaneId lane : lanes_) {
+    for (const Source& source : lanes_) {
       int32_t done = Handover::kNothing;
       int32_t known = Handover::kAll, known_again = Handover::kAll;
       for (const Span& span : lifetime) {
-        if (span.lane == lane) {
-          done = static_cast<int32_t>(span.last.step.index);
-          known = std::min(known, static_cast<int32_t>(span.first.step.index) - 1);
+        if (span.lane == source.lane) {
+          done = static_cast<int32_t>(span.last.moment);
+          known = std::min(known, static_cast<int32_t>(span.first.moment) - 1);
         } else {
-          known = std::min(known, Known(span.first.unit, lane, 0));
-          known_again = std::min(known_again, Known(span.first.unit, lane, copies_));
+          known = std::min(known, Known(span.first.unit, source, 0));
+          known_again = std::min(known_again, Known(span.first.unit, source, copies_));
         }
       }
       handover_.done.push_back(done);
@@ -186,20 +190,45 @@ class Handovers {
   Handover Take() { return std::move(handover_); }
 
  private:
-  // The last step of the lane of which `unit`, so many rounds later, knows that it is done.
-  int32_t Known(UnitId unit, LaneId lane, int64_t distance) const {
-    const std::vector<UnitId>& units = schedule_.lanes[lane].units;
-    const std::optional<int64_t> latest = clocks_.Latest(unit, lane, distance);
-    if (!latest || *latest < 0) return -1;
-    if (*latest >= static_cast<int64_t>(units.size())) return Handover::kAll;
-    const Unit& known = schedule_.units[units[*latest]];
-    return static_cast<int32_t>(known.first.index + known.count - 1);
+  // A lane, as an execution meets its units: their numbers there, counted on from the round without
+  // a lag, and the moments of their last steps.
+  struct Source {
+    LaneId lane;
+    std::vector<int64_t> numbers;  // ascending
+    std::vector<int32_t> moments;
+  };
+  Source InOrder(LaneId lane) const {
+    Source source{lane, {}, {}};
+    std::vector<UnitId> units = schedule_.lanes[lane].units;
+    std::stable_sort(units.begin(), units.end(), [&](UnitId a, UnitId b) {
+      return schedule_.FirstStep(a).lag < schedule_.FirstStep(b).lag;
+    });
+    for (UnitId id : units) {
+      const Unit& unit = schedule_.units[id];
+      const int64_t lag = schedule_.FirstStep(id).lag;
+      source.numbers.push_back(lag * static_cast<int64_t>(units.size()) + unit.index);
+      source.moments.push_back(static_cast<int32_t>(moments_[unit.first.index + unit.count - 1]));
+    }
+    return source;
+  }
+
+  // The last moment of an execution on the lane of which `unit`, so many executions later, knows
+  // that it is over.
+  int32_t Known(UnitId unit, const Source& source, int64_t executions) const {
+    const int64_t rounds = executions + schedule_.FirstStep(unit).lag;
+    const std::optional<int64_t> latest = clocks_.Latest(unit, source.lane, rounds);
+    if (!latest) return -1;
+    const auto after = std::upper_bound(source.numbers.begin(), source.numbers.end(), *latest);
+    if (after == source.numbers.begin()) return -1;
+    if (after == source.numbers.end()) return Handover::kAll;
+    return source.moments[after - source.numbers.begin() - 1];
   }
 
   const Schedule& schedule_;
   const Clocks& clocks_;
   const int64_t copies_;
-  const std::vector<LaneId> lanes_;
+  const std::vector<uint32_t> moments_ = schedule_.Moments();
+  std::vector<Source> lanes_;
   Handover handover_;
 };
 
@@ -213,8 +242,8 @@ void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
     Item item{Aligned(schedule.buffers[id].bytes), INT64_MAX, 0};
     for (const Span& span : lifetimes[id.index]) {
       lanes.insert(span.lane);
-      item.begin = std::min<int64_t>(item.begin, span.first.step.index);
-      item.end = std::max<int64_t>(item.end, span.last.step.index + 1);
+      item.begin = std::min<int64_t>(item.begin, span.first.moment);
+      item.end = std::max<int64_t>(item.end, span.last.moment + 1);
     }
     problem.items.push_back(item);
   }
@@ -235,7 +264,7 @@ void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
 void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits& limits) {
   const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
   const int64_t copies = Copies(Space::kSlot, graph);
-  Clocks clocks(graph, schedule, copies);
+  Clocks clocks(graph, schedule);
   clocks.Settle();
 
   std::vector<BufferId> slots;
@@ -243,7 +272,7 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits&
     if (schedule.buffers[id].space == Space::kSlot) slots.push_back(id);
   }
   std::stable_sort(slots.begin(), slots.end(), [&](BufferId a, BufferId b) {
-    return accesses[a.index][0].step < accesses[b.index][0].step;
+    return accesses[a.index][0].moment < accesses[b.index][0].moment;
   });
   std::vector<Lifetime> lifetimes(schedule.buffers.size());
   for (BufferId id : slots) lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);

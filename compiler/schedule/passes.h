@@ -44,6 +44,8 @@ struct Arranged {
   // By device that has a limit: what the slots need in an order that needs little, 0 for the
   // others. Empty: none was found that the rules let end.
   std::vector<int64_t> needs;
+  // With executions in flight: an order that lags, in which they follow each other sooner.
+  std::optional<Schedule> steady;
   // Within limits, after a search: other orders that are about as good, the best first.
   std::vector<Schedule> others;
 };

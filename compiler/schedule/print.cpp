@@ -121,6 +121,7 @@ class SchedulePrinter {
     out_ << fmt::format("    {}: {}", unit.index,
                         step.kind == Step::kCollective ? CollectiveText(id, step)
                                                        : StepText(unit, step));
+    if (step.lag > 0) out_ << fmt::format("  for {} before", step.lag);
     const char* separator = "  after ";
     for (const schedule::Wait& wait : unit.waits) {
       out_ << separator << UnitName(wait.unit);

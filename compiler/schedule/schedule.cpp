@@ -1,5 +1,7 @@
 #include "compiler/schedule/schedule.h"
 
+#include <algorithm>
+
 #include "compiler/cost/costs.h"
 #include "compiler/schedule/choose_lanes.h"
 #include "compiler/schedule/fit/limits.h"
@@ -36,6 +38,18 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   return result;
 }
 
+// Mostly there are no lags.
+template <typename Id, typename Ids, typename LagOf>
+std::vector<Id> InOrderOfLags(const Ids& ids, const LagOf& lag_of) {
+  std::vector<Id> order;
+  for (Id id : ids) order.push_back(id);
+  const auto before = [&](Id a, Id b) { return lag_of(a) < lag_of(b); };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+  }
+  return order;
+}
+
 // Weights are read as their files are: in program order.
 schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions& options,
                              const cost::Costs& costs, Diagnostics& diagnostics) {
@@ -53,6 +67,18 @@ uint64_t schedule::Schedule::ExpectedPs(UnitId id) const {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < unit.count; ++i) sum += steps[StepId(unit.first.index + i)].expected_ps;
   return sum;
+}
+
+std::vector<schedule::UnitId> schedule::Schedule::ExecutionOrder() const {
+  return InOrderOfLags<UnitId>(units.Ids(), [this](UnitId unit) { return FirstStep(unit).lag; });
+}
+
+std::vector<uint32_t> schedule::Schedule::Moments() const {
+  const std::vector<StepId> order =
+      InOrderOfLags<StepId>(steps.Ids(), [this](StepId step) { return steps[step].lag; });
+  std::vector<uint32_t> moments(steps.size());
+  for (uint32_t i = 0; i < order.size(); ++i) moments[order[i].index] = i;
+  return moments;
 }
 
 const char* CommLanesName(CommLanes lanes) {

@@ -18,10 +18,15 @@
 // The result is an order of the graph's own ids, not a representation of its own.
 //
 // Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
-// byte for byte, on every machine. Every instruction works for the execution of its round (all lags
-// are 0); what lets `inflight` executions run at once is that lanes drift apart, each slot buffer
-// having that many copies, and that takes and gives have lanes of their own, so that no give holds
-// up a take.
+// byte for byte, on every machine. What lets `inflight` executions run at once is that lanes drift
+// apart, each slot buffer having that many copies, and that takes and gives have lanes of their
+// own, so that no give holds up a take; and, where that leaves a lane waiting, that steps work for
+// an execution before that of their neighbours (Step::lag; arrange/steady_state.h).
+//
+// So there are two orders. That of a round is how steps and units stand here, and what each lane
+// repeats. That of an execution is how one execution meets them: by lag, then by the round's order.
+// Between a round of a step and one of another lie the executions between them, and the difference
+// of their lags.
 #ifndef CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
 #define CGRAPH_COMPILER_SCHEDULE_SCHEDULE_H_
 
@@ -131,6 +136,7 @@ struct Step {
   std::vector<ReplicaId> extents, to_extents;
   uint64_t expected_ps = 0;
   uint64_t start_ps = 0;  // of its unit, in the timetable by which it was arranged; else 0
+  uint32_t lag = 0;       // in round r it works for execution r - lag
   uint64_t held_ps = 0;         // so long, from its start, it holds these resources of the machine
   std::vector<uint32_t> holds;
 
@@ -150,7 +156,7 @@ struct Step {
 // participant's part of a collective, or one other step. It waits before its first step.
 struct Wait {
   UnitId unit;
-  uint32_t lag = 0;  // in rounds
+  uint32_t lag = 0;  // in rounds; of a dependency, in executions
 };
 struct Unit {
   LaneId lane;
@@ -194,14 +200,22 @@ struct Schedule {
   Table<ReplicaId, Replica> replicas;
   Table<ChannelId, Channel> channels;
   Table<GroupId, Group> groups;
-  Table<StepId, Step> steps;  // in the total order: by Order, then by Arrange
-  Table<UnitId, Unit> units;  // in the total order; ends of a transfer and parts are neighbours
+  Table<StepId, Step> steps;  // in the order of a round: by Order, then by Arrange
+  Table<UnitId, Unit> units;  // likewise; ends of a transfer and parts are neighbours
   std::vector<ReplicaId> inputs, outputs;  // of the graph's ports
   std::vector<Extent> extents;
   std::vector<Edge> edges;
   std::vector<Meeting> meetings;
 
   const Step& FirstStep(UnitId unit) const { return steps[units[unit].first]; }
+  // All units, in the order in which one execution meets them.
+  std::vector<UnitId> ExecutionOrder() const;
+  // By step: its place in that order.
+  std::vector<uint32_t> Moments() const;
+  // From the round of `from` to that of `to` in the execution so many later.
+  int64_t Rounds(UnitId from, UnitId to, int64_t executions) const {
+    return executions + FirstStep(to).lag - FirstStep(from).lag;
+  }
   // Of all its steps together.
   uint64_t ExpectedPs(UnitId unit) const;
 };

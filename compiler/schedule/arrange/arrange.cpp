@@ -3,10 +3,13 @@
 // Without rules each device makes its calls in program order, and what travels is ordered by when
 // it can travel; with rules calls are ordered too. Both ends of a transfer and all parts of a
 // collective start as one task, so every order found here is one in which nothing waits for ever.
+#include <algorithm>
+
 #include "compiler/base/check.h"
 #include "compiler/schedule/arrange/blocked.h"
 #include "compiler/schedule/arrange/fallback.h"
 #include "compiler/schedule/arrange/search.h"
+#include "compiler/schedule/arrange/steady_state.h"
 #include "compiler/schedule/arrange/task_maker.h"
 #include "compiler/schedule/passes.h"
 
@@ -23,6 +26,20 @@ std::vector<int64_t> Needs(const SlotLimits& limits, const Fallback& fallback) {
     needs.push_back(limit ? fallback.needs[memory++] : 0);
   }
   return needs;
+}
+
+// All gives work for the execution of the last of them: what waits until an execution has been given
+// must not wait for what a later one gives on the same lane.
+void GiveTogether(const Schedule& schedule, const TaskList& list, Timetable& table) {
+  std::vector<uint32_t> gives;
+  uint32_t lag = 0;
+  for (uint32_t task = 0; task < list.tasks.size(); ++task) {
+    const LaneId lane = schedule.units[list.members[task][0]].lane;
+    if (schedule.lanes[lane].kind != LaneKind::kGive) continue;
+    gives.push_back(task);
+    lag = std::max(lag, table.lags[task]);
+  }
+  for (uint32_t task : gives) table.lags[task] = lag;
 }
 
 }  // namespace
@@ -53,6 +70,16 @@ Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
   result.makespan = table.makespan;
   result.done = table.order.size() == list.tasks.size();
   if (result.done) {
+    // What rules say is said of one execution.
+    if (graph.inflight > 1 && schedule.overlap && (!graph.rules || search)) {
+      std::optional<Timetable> steady = FindSteadyState(
+          list.tasks, list.carried, table, static_cast<size_t>(graph.inflight));
+      if (steady) {
+        GiveTogether(schedule, list, *steady);
+        result.steady = schedule;
+        Reorder(graph, list.members, *steady, *result.steady);
+      }
+    }
     for (size_t i = 1; i < tables.size() && !limits.empty(); ++i) {
       result.others.push_back(schedule);
       Reorder(graph, list.members, tables[i], result.others.back());

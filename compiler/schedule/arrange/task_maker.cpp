@@ -113,6 +113,11 @@ class TaskMaker {
         const uint32_t from = task_of_[earlier.index], to = task_of_[unit.index];
         if (from != to) before[to].push_back(from);
       }
+      for (const Wait& earlier : dependencies.across[unit.index]) {
+        if (graph_.inflight == 1) break;
+        list_.carried.push_back(
+            {task_of_[earlier.unit.index], task_of_[unit.index], earlier.lag});
+      }
     }
     for (uint32_t task = 0; task < before.size(); ++task) {
       std::vector<uint32_t>& earlier = before[task];
@@ -327,6 +332,7 @@ void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& 
       for (uint32_t i = 0; IsFirst(unit, id) && i < unit.count; ++i) {
         Step& step = schedule.steps[StepId(unit.first.index + i)];
         step.start_ps = table.starts[task];
+        step.lag = table.lags.empty() ? 0 : table.lags[task];
         steps.Add(std::move(step));
       }
     }

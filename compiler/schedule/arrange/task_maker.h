@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/schedule/passes.h"
+#include "compiler/schedule/arrange/steady_state.h"
 #include "compiler/schedule/arrange/tasks.h"
 
 namespace cgraph::schedule {
@@ -16,6 +17,7 @@ struct TaskList {
   Tasks tasks;
   std::vector<std::vector<UnitId>> members;  // by task: its units, in the order they shall have
   Policy policy;                             // as the graph's rules say, else program order
+  std::vector<Carried> carried;              // where several executions are in flight
 };
 
 // The units stand in program order. `topology`: whose shared resources are held; null: none.
@@ -27,7 +29,7 @@ TaskList MakeTasks(const graph::Graph& graph, const SlotLimits& limits,
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
                                 const std::vector<std::vector<int64_t>>& keys);
 
-// Puts the steps, hence the units, into the order of the tasks.
+// Puts the steps, hence the units, into the order of the tasks, with their lags.
 void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,
              const Timetable& table, Schedule& schedule);
 

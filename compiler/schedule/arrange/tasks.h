@@ -91,6 +91,7 @@ struct Timetable {
   std::vector<uint64_t> starts;  // by task, picoseconds
   std::vector<uint32_t> order;   // tasks as they start
   uint64_t makespan = 0;
+  std::vector<uint32_t> lags = {};  // by task, of a steady state; empty: none has one
 };
 
 // In simulated time: whenever lanes are free, starts the task of least rank among those that are

@@ -35,7 +35,8 @@ class Fitter {
     const bool limited = std::any_of(limits_.begin(), limits_.end(),
                                      [](const auto& limit) { return limit.has_value(); });
     if (!limited) {
-      (void)Arrange(module_, graph_, options_, {}, schedule_, &diagnostics_);
+      Arranged arranged = Arrange(module_, graph_, options_, {}, schedule_, &diagnostics_);
+      if (arranged.steady) schedule_ = std::move(*arranged.steady);
       Synchronise(graph_, {}, schedule_);
       PlanMemory(module_, graph_, {}, schedule_);
       return;
@@ -80,6 +81,7 @@ class Fitter {
     Schedule arranged = schedule_;
     Arranged result = Arrange(module_, graph_, options_, alive, arranged, /*diagnostics=*/nullptr);
     if (!result.done) return result;
+    if (result.steady && FitsSteadily(*result.steady)) return result;
     const std::vector<int64_t> excess = TryOrder(arranged);
     for (Schedule& other : result.others) {
       if (excess_ > 0) (void)TryOrder(other);
@@ -87,6 +89,20 @@ class Fitter {
     last_ = excess;
     if (excess_ == 0) schedule_ = std::move(best_);
     return result;
+  }
+
+  // Whether the order that lags keeps within the limits: then it is taken. Of more memory that it
+  // may need nothing is tried to be spared.
+  bool FitsSteadily(Schedule& steady) {
+    Synchronise(graph_, {}, steady);
+    PlanMemory(module_, graph_, slots_, steady);
+    const std::vector<int64_t> excess = ExcessOf(steady);
+    if (std::any_of(excess.begin(), excess.end(), [](int64_t bytes) { return bytes > 0; })) {
+      return false;
+    }
+    excess_ = 0;
+    schedule_ = std::move(steady);
+    return true;
   }
 
   // By how much each device exceeds what it may.
