@@ -27,8 +27,8 @@ namespace {
 // What was seen, so that the test cannot pass on nothing.
 struct Seen {
   uint64_t modules = 0, refused = 0, graphs = 0, with_rules = 0, searched = 0, instructions = 0,
-           transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, reusing = 0,
-           on_machines = 0, rewritten = 0;
+           transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, lagging = 0,
+           reusing = 0, on_machines = 0, rewritten = 0;
 
   void Add(const plan::Graph& graph) {
     ++graphs;
@@ -40,6 +40,8 @@ struct Seen {
     for (const plan::Instruction& instruction : graph.instructions) {
       copies += instruction.kind() == plan::Kind::copy;
     }
+    lagging += std::any_of(graph.instructions.begin(), graph.instructions.end(),
+                           [](const plan::Instruction& one) { return one.lag() > 0; });
     reusing += ReusesMemory(graph);
   }
   static bool ReusesMemory(const plan::Graph& graph) {
@@ -58,16 +60,17 @@ struct Seen {
     const uint64_t least = modules / 20;
     return modules > 0 && refused < modules / 2 && with_rules > least && searched > least / 4 &&
            transfers > least && collectives > least && copies > least && waits > least &&
-           in_flight > least && reusing > least / 4 && on_machines > least &&
+           in_flight > least && lagging > least / 4 && reusing > least / 4 && on_machines > least &&
            rewritten > least / 4;
   }
   std::string Text() const {
     return fmt::format(
         "{} random modules: {} with rules that cannot be kept, and of the others {} graphs ({} "
-        "with rules, {} by search, {} with executions in flight), {} instructions, {} transfers, "
+        "with rules, {} by search, {} with executions in flight, {} of them with lags), {} "
+        "instructions, {} transfers, "
         "{} collectives, {} copies, {} waits, {} graphs that reuse memory; {} modules on machines "
         "with links of their own, with {} rewrites",
-        modules, refused, graphs, with_rules, searched, in_flight, instructions, transfers,
+        modules, refused, graphs, with_rules, searched, in_flight, lagging, instructions, transfers,
         collectives, copies, waits, reusing, on_machines, rewritten);
   }
 };

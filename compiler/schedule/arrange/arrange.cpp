@@ -73,7 +73,7 @@ Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
     // What rules say is said of one execution.
     if (graph.inflight > 1 && schedule.overlap && (!graph.rules || search)) {
       std::optional<Timetable> steady = FindSteadyState(
-          list.tasks, list.carried, table, static_cast<size_t>(graph.inflight));
+          list.tasks, list.policy, list.carried, table, static_cast<size_t>(graph.inflight));
       if (steady) {
         GiveTogether(schedule, list, *steady);
         result.steady = schedule;

@@ -78,9 +78,14 @@ class Timeline {
 // Places tasks one after the other.
 class Placer {
  public:
-  Placer(const Tasks& tasks, const std::vector<Carried>& carried, uint64_t period, size_t inflight)
+  Placer(const Tasks& tasks, const Policy& policy, const std::vector<Carried>& carried,
+         uint64_t period, size_t inflight)
       : tasks_(tasks), period_(period), end_(period * inflight), starts_(tasks.size(), kNever),
-        carried_of_(tasks.size()), lanes_(tasks.lanes, Timeline(period)) {
+        before_(tasks.size(), kNone), carried_of_(tasks.size()),
+        lanes_(tasks.lanes, Timeline(period)) {
+    for (const std::vector<uint32_t>& sequence : policy.sequences) {
+      for (size_t i = 1; i < sequence.size(); ++i) before_[sequence[i]] = sequence[i - 1];
+    }
     for (const Carried& one : carried) {
       carried_of_[one.earlier].push_back(one);
       if (one.later != one.earlier) carried_of_[one.later].push_back(one);
@@ -121,7 +126,7 @@ class Placer {
   uint64_t EndOf(uint32_t task) const { return starts_[task] + LengthOf(tasks_, task); }
 
   uint64_t Earliest(uint32_t task) const {
-    uint64_t earliest = 0;
+    uint64_t earliest = before_[task] == kNone ? 0 : EndOf(before_[task]);
     for (uint32_t before : tasks_.predecessors[task]) earliest = std::max(earliest, EndOf(before));
     for (const Carried& one : carried_of_[task]) {
       if (one.later != task || one.earlier == task || starts_[one.earlier] == kNever) continue;
@@ -174,6 +179,7 @@ class Placer {
   const Tasks& tasks_;
   const uint64_t period_, end_;   // every execution has ended then, if it began at 0
   std::vector<uint64_t> starts_;  // by task, from the beginning of its execution
+  std::vector<uint32_t> before_;  // by task: the one before it in its sequence
   std::vector<std::vector<Carried>> carried_of_;  // by task, of either end
   std::vector<Timeline> lanes_;
   std::vector<std::vector<Timeline>> resources_;  // their tokens
@@ -214,7 +220,8 @@ uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight, 
   return last.back();
 }
 
-std::optional<Timetable> FindSteadyState(const Tasks& tasks, const std::vector<Carried>& carried,
+std::optional<Timetable> FindSteadyState(const Tasks& tasks, const Policy& policy,
+                                         const std::vector<Carried>& carried,
                                          const Timetable& once, size_t inflight) {
   if (tasks.size() == 0 || tasks.size() > kMostLookedAt) return std::nullopt;
   // By the second half of many executions; what carries over stays on its lane, in their order.
@@ -227,13 +234,16 @@ std::optional<Timetable> FindSteadyState(const Tasks& tasks, const std::vector<C
   const uint64_t most = repeated - repeated / 100;
   if (least >= most) return std::nullopt;
 
-  std::vector<uint32_t> by_path = once.order;
-  std::stable_sort(by_path.begin(), by_path.end(),
-                   [&](uint32_t a, uint32_t b) { return paths[a] > paths[b]; });
+  std::vector<std::vector<uint32_t>> orders = {once.order};
+  if (policy.sequences.empty()) {  // else it might not go on
+    orders.push_back(once.order);
+    std::stable_sort(orders[1].begin(), orders[1].end(),
+                     [&](uint32_t a, uint32_t b) { return paths[a] > paths[b]; });
+  }
   for (uint32_t i = 0; i < kMostPeriods; ++i) {
     const uint64_t period = least + (most - least) / kMostPeriods * i;
-    for (const std::vector<uint32_t>& order : {once.order, by_path}) {
-      Placer placer(tasks, carried, period, inflight);
+    for (const std::vector<uint32_t>& order : orders) {
+      Placer placer(tasks, policy, carried, period, inflight);
       if (placer.Place(order)) return placer.Table(order);
     }
   }

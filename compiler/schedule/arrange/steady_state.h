@@ -34,8 +34,9 @@ uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight, 
 
 // Nothing where no shorter period than that of the order repeated was found, or there are too many
 // tasks to look. Else the order of a round, the starts in it, and the lags, all less than
-// `inflight`.
-std::optional<Timetable> FindSteadyState(const Tasks& tasks, const std::vector<Carried>& carried,
+// `inflight`. In each execution the policy's sequences are kept; its limits are not.
+std::optional<Timetable> FindSteadyState(const Tasks& tasks, const Policy& policy,
+                                         const std::vector<Carried>& carried,
                                          const Timetable& once, size_t inflight);
 
 }  // namespace cgraph::schedule
