@@ -8,6 +8,7 @@
 #include "compiler/check/check.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/emit/emit.h"
+#include "compiler/graph/commit_in_place.h"
 #include "compiler/graph/fuse.h"
 #include "compiler/graph/print.h"
 #include "compiler/pipeline/order_of.h"
@@ -266,6 +267,7 @@ Compilation Pipeline::Run() {
     clock_.Done("rewrite");
     Validate(module);
     Fuse(module);
+    CommitInPlace(module);
     Validate(module);
     clock_.Done("fuse");
   }

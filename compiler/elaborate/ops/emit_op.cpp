@@ -155,11 +155,15 @@ Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
   out.range = call.range;
   AddParameters(work, call, op_frame, out);
   if (!CheckOperands(work, op.name, out.operands.size(), types.size(), call.range)) return Value();
+  // A state too: its new value may be made where the old one lies (graph/commit_in_place.h).
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
     const size_t at = pair.first;
     if (types.empty() || at >= out.operands.size()) return true;
+    const graph::Value& operand = work.builder->value(out.operands[at].value);
     graph::Value result;
     result.type = types[0];
+    result.storage = operand.storage;
+    result.state = operand.state;
     return !MayOverwrite(work.builder->graph(), out.operands, at, result);
   });
   out.device = DeviceOfOp(work, out.operands);

@@ -137,7 +137,7 @@ std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceL
         const int64_t own = uses[i + 1][device].total() - state;
         part = static_cast<int64_t>(static_cast<__int128>(left) * own / all);
       }
-      shares[i][device] = state + part;
+      shares[i][device] = std::max<int64_t>(0, state + part);
     }
   }
   return shares;

@@ -49,7 +49,11 @@ class Report {
                                          "makes a plan of one",
                                          BytesText(*all)));
     }
-    if (use.slots > 0) NotePeak(diagnostic);
+    if (use.state > limit()) {
+      NoteStates(diagnostic);
+    } else if (use.slots > 0) {
+      NotePeak(diagnostic);
+    }
     diagnostic.AddNote({}, PartsText(use));
     diagnostic.AddNote({}, MendText(use));
   }
@@ -96,6 +100,34 @@ class Report {
     }
     return "fewer or smaller values alive at once would fit: a `limit` on how many calls run "
            "ahead, a smaller bound, or its calls on more devices";
+  }
+
+  // Where no order helps: the largest states that are there, at the expressions that make them.
+  void NoteStates(Diagnostic& diagnostic) const {
+    std::vector<graph::StateId> states;
+    for (graph::StateId id : module_.states.Ids()) {
+      const graph::Instance& owner = module_.instances[module_.states[id].instance];
+      if (owner.device == device_) states.push_back(id);
+    }
+    const auto bytes = [&](graph::StateId id) { return module_.states[id].type.bytes(); };
+    std::stable_sort(states.begin(), states.end(),
+                     [&](graph::StateId a, graph::StateId b) { return bytes(a) > bytes(b); });
+    states.resize(std::min(states.size(), kShownValues));
+    for (graph::StateId id : states) {
+      const graph::State& state = module_.states[id];
+      diagnostic.AddNote(SiteOf(id), fmt::format("the state `{}.{}` of {}: {}",
+                                                 module_.instances[state.instance].name, state.name,
+                                                 TypeText(graph_, state.type),
+                                                 BytesText(bytes(id))));
+    }
+  }
+  Range SiteOf(graph::StateId id) const {
+    for (const graph::Value& value : module_.start.values) {
+      if (value.storage != graph::Value::kState || value.state != id) continue;
+      if (!value.producer.valid()) continue;
+      return module_.start.ops[value.producer].range;
+    }
+    return {};
   }
 
   // ---- where the most is alive ------------------------------------------------------------------
