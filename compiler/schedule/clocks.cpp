@@ -21,11 +21,8 @@ Clocks::Clocks(const graph::Graph& graph, const Schedule& schedule)
     : graph_(graph),
       schedule_(schedule),
       lanes_(schedule.lanes.size()),
-      reach_(graph.inflight),
+      reach_(graph.inflight + schedule.LongestLag()),
       known_(schedule.units.size() * lanes_, kNothing) {
-  uint32_t longest_lag = 0;
-  for (const Step& step : schedule.steps) longest_lag = std::max(longest_lag, step.lag);
-  reach_ += longest_lag;
   for (const Lane& lane : schedule.lanes) sizes_.push_back(static_cast<int64_t>(lane.units.size()));
 }
 

@@ -15,11 +15,14 @@ namespace {
 bool IsOp(const Step& step) { return step.kind == Step::kCall || step.kind == Step::kLoad; }
 
 void SortSteps(Schedule& schedule) {
-  std::vector<Step> sorted(schedule.steps.begin(), schedule.steps.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Step& a, const Step& b) { return a.place < b.place; });
+  std::vector<StepId> sorted;
+  for (StepId id : schedule.steps.Ids()) sorted.push_back(id);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](StepId a, StepId b) {
+    return schedule.steps[a].place < schedule.steps[b].place;
+  });
   Table<StepId, Step> steps;
-  for (Step& step : sorted) {
+  for (StepId id : sorted) {
+    Step& step = schedule.steps[id];
     step.written = static_cast<uint32_t>(steps.size());
     steps.Add(std::move(step));
   }

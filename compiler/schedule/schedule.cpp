@@ -69,6 +69,12 @@ uint64_t schedule::Schedule::ExpectedPs(UnitId id) const {
   return sum;
 }
 
+uint32_t schedule::Schedule::LongestLag() const {
+  uint32_t longest = 0;
+  for (const Step& step : steps) longest = std::max(longest, step.lag);
+  return longest;
+}
+
 std::vector<schedule::UnitId> schedule::Schedule::ExecutionOrder() const {
   return InOrderOfLags<UnitId>(units.Ids(), [this](UnitId unit) { return FirstStep(unit).lag; });
 }

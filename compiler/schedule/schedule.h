@@ -208,6 +208,7 @@ struct Schedule {
   std::vector<Meeting> meetings;
 
   const Step& FirstStep(UnitId unit) const { return steps[units[unit].first]; }
+  uint32_t LongestLag() const;  // of its steps
   // All units, in the order in which one execution meets them.
   std::vector<UnitId> ExecutionOrder() const;
   // By step: its place in that order.

@@ -3,7 +3,6 @@
 // Lanes and transfers keep most dependencies by themselves; a wait is added for what is left,
 // latest first, so that what one wait implies through others needs none of its own.
 #include <algorithm>
-#include <optional>
 
 #include "compiler/base/check.h"
 #include "compiler/schedule/clocks.h"
@@ -39,37 +38,34 @@ void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Sche
   Dependencies dependencies = FindDependencies(graph, schedule);
   AddReuse(graph, schedule, tight, dependencies);
   Clocks clocks(graph, schedule);
-  const auto add_all = [&](const std::vector<std::vector<Wait>>& needs) {
-    for (UnitId unit : schedule.units.Ids()) AddWaits(schedule, clocks, unit, needs[unit.index]);
+  // Waits between lanes, in rounds; lanes keep what is of one lane.
+  const auto add = [&](UnitId from, UnitId to, uint32_t executions, std::vector<Wait>& needs) {
+    if (schedule.units[from].lane == schedule.units[to].lane) return;
+    const int64_t rounds = schedule.Rounds(from, to, executions);
+    CGRAPH_CHECK(rounds >= 0, "schedule", "a wait for a later round");
+    needs.push_back({from, static_cast<uint32_t>(rounds)});
   };
-  // In rounds, by unit.
-  std::vector<std::vector<Wait>> now(schedule.units.size()), before(now), again(now);
-  // Lanes keep what is of one lane.
-  const auto rounds = [&](UnitId from, UnitId to, uint32_t executions) -> std::optional<uint32_t> {
-    if (schedule.units[from].lane == schedule.units[to].lane) return std::nullopt;
-    const int64_t between = schedule.Rounds(from, to, executions);
-    CGRAPH_CHECK(between >= 0, "schedule", "a wait for a later round");
-    return static_cast<uint32_t>(between);
+  const auto add_within = [&](uint32_t lag) {
+    for (UnitId unit : schedule.units.Ids()) {
+      std::vector<Wait> needs;
+      for (UnitId from : dependencies.within[unit.index]) add(from, unit, 0, needs);
+      std::erase_if(needs, [&](const Wait& need) { return need.lag != lag; });
+      AddWaits(schedule, clocks, unit, std::move(needs));
+    }
   };
-  for (UnitId unit : schedule.units.Ids()) {
-    for (UnitId from : dependencies.within[unit.index]) {
-      if (const auto lag = rounds(from, unit, 0)) {
-        (*lag == 0 ? now : before)[unit.index].push_back({from, *lag});
-      }
-    }
-    for (const Wait& need : dependencies.across[unit.index]) {
-      if (const auto lag = rounds(need.unit, unit, need.lag)) {
-        again[unit.index].push_back({need.unit, *lag});
-      }
-    }
+  // Only when it is settled what the later waits imply is everything known that may save an earlier
+  // one; and what follows from data may save one for memory.
+  for (uint32_t lag = 0; lag <= schedule.LongestLag(); ++lag) {
+    add_within(lag);
+    clocks.Settle();
   }
-  add_all(now);
-  // Only now is everything known that may save a wait for an earlier round; and what follows from
-  // data may save one for memory.
-  clocks.Settle();
-  add_all(before);
-  clocks.Settle();
-  add_all(again);
+  for (UnitId unit : schedule.units.Ids()) {
+    std::vector<Wait> needs;
+    for (const Wait& need : dependencies.across[unit.index]) {
+      add(need.unit, unit, need.lag, needs);
+    }
+    AddWaits(schedule, clocks, unit, std::move(needs));
+  }
 }
 
 }  // namespace cgraph::schedule

@@ -28,8 +28,8 @@ std::vector<int64_t> Needs(const SlotLimits& limits, const Fallback& fallback) {
   return needs;
 }
 
-// All gives work for the execution of the last of them: what waits until an execution has been given
-// must not wait for what a later one gives on the same lane.
+// All gives work for the execution of the last of them: what waits until an execution has been
+// given must not wait for what a later one gives on the same lane.
 void GiveTogether(const Schedule& schedule, const TaskList& list, Timetable& table) {
   std::vector<uint32_t> gives;
   uint32_t lag = 0;

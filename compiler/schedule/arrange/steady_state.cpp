@@ -6,7 +6,7 @@
 namespace cgraph::schedule {
 namespace {
 
-constexpr uint32_t kMostLookedAt = 30'000;  // of larger graphs the order of one execution is repeated
+constexpr uint32_t kMostLookedAt = 30'000;  // of larger graphs one execution's order is repeated
 constexpr uint32_t kMostPeriods = 8;     // that are tried
 constexpr uint64_t kNever = UINT64_MAX;
 
@@ -119,7 +119,9 @@ class Placer {
     if (start == kNever || start + length > end_ || !InTime(task, start + length)) return false;
     starts_[task] = start;
     for (uint32_t lane : LanesOf(task)) lanes_[lane].Take(start, length);
-    for (uint32_t resource : HeldBy(task)) TokenFor(resource, task, start).Take(start, HeldFor(task));
+    for (uint32_t resource : HeldBy(task)) {
+      TokenFor(resource, task, start).Take(start, HeldFor(task));
+    }
     return true;
   }
 
