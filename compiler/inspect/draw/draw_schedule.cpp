@@ -199,12 +199,18 @@ class ScheduleDrawer {
   }
 
   std::string LabelOf(const Operation& operation) const {
-    return Folded(OperationName(plan_, graph_, operation));
+    std::string label = Folded(OperationName(plan_, graph_, operation));
+    if (const uint32_t lag = LagOf(operation); lag > 0) label += fmt::format("\nof {} before", lag);
+    return label;
+  }
+  uint32_t LagOf(const Operation& operation) const {
+    return graph_.instructions[operation.instructions.front()].lag();
   }
 
   void AddOperation(uint32_t id, double x, bool moved) {
     const Operation& operation = operations_.all[id];
     any_moved_ = any_moved_ || moved;
+    any_lags_ = any_lags_ || LagOf(operation) > 0;
     std::string style = fmt::format(
         "tooltip=\"{}\", fillcolor=\"{}\"",
         DotText(teller_.Tell(operation) + (moved ? "\nmoved against program order" : "")),
@@ -263,6 +269,9 @@ class ScheduleDrawer {
     add("_meet", "thick: the ends\nof a transfer", plain + fmt::format(", fontcolor=\"{}\"",
                                                                       kMeetingColor));
     add("_wait", "dotted: waits for\nanother lane", plain);
+    if (any_lags_) {
+      add("_lag", "of 1 before: works for\nthe execution before", plain);
+    }
     if (any_moved_) {
       add("_moved", "moved against\nprogram order", std::string("fillcolor=white") + kMovedStyle);
     } else {
@@ -283,7 +292,7 @@ class ScheduleDrawer {
   std::vector<bool> is_shown_;  // by operation
   Palette palette_;
   double right_ = 0;  // of the columns so far
-  bool any_moved_ = false;
+  bool any_moved_ = false, any_lags_ = false;
   std::string dot_;
 };
 

@@ -70,7 +70,8 @@ class TimelineDrawer {
     const std::string title =
         fmt::format("{}: makespan {}, lower bound {}, bubble {:.1f} %", graph_.name,
                     TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
-                    100 * simulation_.bubble());
+                    100 * simulation_.bubble()) +
+        (simulation_.executions > 1 ? "; #1: of the second execution" : "");
     return SvgPage(title, axis_.left() + axis_.width() + 60, legend_top + legend.height + 10,
                    rows_ + grid + svg_ + legend.svg);
   }
@@ -119,6 +120,9 @@ class TimelineDrawer {
                         graph_.calls[operation.call].place() != plan::kNone;
     if (placed && places_[operation.lane].size() == 1) {
       names.erase(names.begin());
+    }
+    if (simulation_.executions > 1) {
+      for (std::string& name : names) name += fmt::format(" #{}", bar.execution);
     }
     return names;
   }
@@ -203,7 +207,7 @@ class TimelineDrawer {
       entries.emplace_back(FilledStyle(palette_.ColorOf(family)), family);
     }
     if (waits_for_other_end_) {
-      entries.emplace_back(PaleStyle(kTransferColor), "waits for the other end");
+      entries.emplace_back(PaleStyle(kTransferColor), "waits for the other end, or for what it goes through");
     }
     entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "idle");
     return entries;
