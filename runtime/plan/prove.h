@@ -25,6 +25,7 @@ enum class Refusal {
   kShape,        // rules 1-7
   kHang,         // rule 8: a cycle of waits
   kRace,         // rules 10, 11: two accesses that nothing orders
+  kExtent,       // rule 15: two numbers for one symbol
   kInflight,     // rule 12
   kCertificate,  // rule 13
   kGraphs,       // rule 14
@@ -43,7 +44,7 @@ struct Step {
 struct Verdict {
   Refusal refusal = Refusal::kNone;
   std::string message;      // one or more lines, complete by itself; empty when proved
-  std::vector<Step> steps;  // the cycle (hang), or the pair (race)
+  std::vector<Step> steps;  // the cycle (hang), or the pair (race, extent)
 
   bool proved() const { return refusal == Refusal::kNone; }
 };

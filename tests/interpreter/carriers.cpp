@@ -57,7 +57,7 @@ std::vector<Content> Carriers::Receive(const PartView& part, const Ticket& ticke
   }
   const Meeting& meeting = meetings_.at({ticket.group, ticket.index});
   const Message& own = meeting.messages[ticket.member];
-  std::vector<Tag> contributions(meeting.messages.size(), 0);
+  std::vector<std::vector<Content>> given(meeting.messages.size());
   for (uint32_t from = 0; from < meeting.messages.size(); ++from) {
     if (!meeting.started[from]) {
       continue;
@@ -66,10 +66,9 @@ std::vector<Content> Carriers::Receive(const PartView& part, const Ticket& ticke
     if (message.part->subject != part.subject || message.execution != own.execution) {
       mismatch = "members of a communicator meet in different collectives";
     }
-    contributions[from] = Contribute(message.contents);
+    given[from] = message.contents;
   }
-  return CollectiveOutputs(*view_.graph->collectives[part.subject], ticket.member, contributions,
-                           lengths);
+  return CollectiveOutputs(*view_.graph->collectives[part.subject], ticket.member, given, lengths);
 }
 
 std::vector<Content> Carriers::ReceiveMessage(const Message& sent, const Message& awaited,

@@ -73,18 +73,24 @@ class Sequence {
   // Instructions that share a `written` happen at once: all of them read, then all write.
   void Execute(int64_t execution, std::vector<Tag>& found_hashes) {
     sent_.clear();
-    contributed_.clear();
+    given_.clear();
+    numbers_.clear();
     for (size_t i = 0; i < order_.size();) {
       const uint32_t written = view_.instructions[order_[i]].written;
       std::vector<Found> found;
       size_t end = i;
       for (; end < order_.size() && view_.instructions[order_[end]].written == written; ++end) {
         found.push_back(Find(order_[end]));
+        FindNumbers(order_[end], /*made=*/false);
         found_hashes[order_[end]] = found.back().hash();
         Offer(order_[end], found.back());
       }
+      const size_t begin = i;
       for (size_t k = 0; i < end; ++i, ++k) {
         Leave(order_[i], execution, found[k]);
+      }
+      for (size_t k = begin; k < end; ++k) {
+        FindNumbers(order_[k], /*made=*/true);
       }
     }
   }
@@ -110,6 +116,19 @@ class Sequence {
     return found;
   }
 
+  // A symbol is one number in an execution, whoever reads it.
+  void FindNumbers(uint32_t index, bool made) {
+    for (const SymbolView& symbol : view_.instructions[index].symbols) {
+      if (symbol.made != made) {
+        continue;
+      }
+      const Tag number = ValueHash(Read(index, symbol.at));
+      if (numbers_.try_emplace(symbol.symbol, number).first->second != number) {
+        throw Problem{index, "finds another number for a symbol than others do"};
+      }
+    }
+  }
+
   void Offer(uint32_t index, const Found& found) {
     const InstructionView& instruction = view_.instructions[index];
     for (const PartView& part : instruction.parts) {
@@ -123,9 +142,9 @@ class Sequence {
         if (member == plan::kNone) {
           throw Problem{index, "takes part in a collective of others"};
         }
-        auto& contributions = contributed_[part.subject];
-        contributions.resize(Members(view_, communicator));
-        contributions[member] = Contribute(inputs);
+        auto& given = given_[part.subject];
+        given.resize(Members(view_, communicator));
+        given[member] = inputs;
       }
     }
   }
@@ -177,7 +196,7 @@ class Sequence {
     }
     return CollectiveOutputs(collective,
                              MemberOf(view_, collective.communicator, instruction.lane),
-                             contributed_.at(part.subject), lengths);
+                             given_.at(part.subject), lengths);
   }
 
   void Write(uint32_t index, int64_t execution, const Touch& touch, const Content& content) {
@@ -193,7 +212,8 @@ class Sequence {
   std::vector<uint32_t> order_;
   std::vector<Block> blocks_;  // by buffer
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Content>> sent_;  // by channel and transfer
-  std::map<uint32_t, std::vector<Tag>> contributed_;  // by collective, then member
+  std::map<uint32_t, std::vector<std::vector<Content>>> given_;  // by collective, then member
+  std::map<uint32_t, Tag> numbers_;                   // by symbol: of this execution
 };
 
 }  // namespace
@@ -236,15 +256,18 @@ bool Flows(const plan::Collective& collective, uint32_t from, uint32_t to) {
   return !IsAnyOf(collective.kind, {"reduce", "gather"}) || to == root;
 }
 
-Tag Contribute(const std::vector<Content>& inputs) { return Found{inputs, {}}.hash(); }
-
 std::vector<Content> CollectiveOutputs(const plan::Collective& collective, uint32_t member,
-                                       const std::vector<Tag>& contributions,
+                                       const std::vector<std::vector<Content>>& given,
                                        const std::vector<uint64_t>& lengths) {
+  const auto root = static_cast<size_t>(collective.root);
+  if (IsAnyOf(collective.kind, {"broadcast"}) && root < given.size() &&
+      given[root].size() >= lengths.size()) {
+    return {given[root].begin(), given[root].begin() + lengths.size()};
+  }
   Tag origin = 11;
-  for (uint32_t from = 0; from < contributions.size(); ++from) {
+  for (uint32_t from = 0; from < given.size(); ++from) {
     if (Flows(collective, from, member)) {
-      origin = Mix(Mix(origin, from), contributions[from]);
+      origin = Mix(Mix(origin, from), Found{given[from], {}}.hash());
     }
   }
   if (IsAnyOf(collective.kind, {"scatter", "reduce_scatter", "all_to_all"})) {
@@ -281,7 +304,11 @@ Content InitialContent(const View& view, uint32_t buffer_index) {
   if (space == plan::Space::constant) {
     for (const plan::Constant& constant : graph.constants) {
       if (constant.buffer() == buffer_index) {
-        return {{buffer.bytes(), 17, constant.first()}};
+        Tag origin = 17;  // equal constants have the same
+        for (uint64_t at = 0; at < buffer.bytes(); ++at) {
+          origin = Mix(origin, graph.constant_data[constant.first() + at]);
+        }
+        return {{buffer.bytes(), origin, 0}};
       }
     }
   }

@@ -27,10 +27,9 @@ Tag Writer(const InstructionView& instruction, int64_t execution);
 std::vector<Content> Produce(const InstructionView& instruction, int64_t execution,
                              const Found& found);
 
-// What a member gives into a collective, and what member `member` gets; contributions by member.
-Tag Contribute(const std::vector<Content>& inputs);
+// What member `member` of a collective gets; `given` are the inputs of each member.
 std::vector<Content> CollectiveOutputs(const plan::Collective& collective, uint32_t member,
-                                       const std::vector<Tag>& contributions,
+                                       const std::vector<std::vector<Content>>& given,
                                        const std::vector<uint64_t>& lengths);
 // Whether anything that `from` contributes flows to `to`.
 bool Flows(const plan::Collective& collective, uint32_t from, uint32_t to);

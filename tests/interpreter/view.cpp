@@ -87,7 +87,7 @@ class Maker {
     operand.dtype = value.dtype();
     for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
       const plan::Dim& dim = graph_.dims[d];
-      DimView view{dim.extent(), dim.symbol() != plan::kNone, {}};
+      DimView view{dim.extent(), dim.symbol() != plan::kNone, dim.symbol(), {}};
       if (view.dynamic) {
         view.at = TouchOf(ExtentOf(dim.symbol(), device));
       }
@@ -204,6 +204,10 @@ class Maker {
         const bool made_here =
             std::any_of(view.outputs.begin(), view.outputs.end(),
                         [&](const Operand& output) { return same(output.touch); });
+        const auto known = [&](const SymbolView& symbol) { return symbol.symbol == dim.symbol; };
+        if (dim.dynamic && std::none_of(view.symbols.begin(), view.symbols.end(), known)) {
+          view.symbols.push_back({dim.symbol, made_here, dim.at});
+        }
         if (dim.dynamic && !made_here &&
             std::none_of(view.extents.begin(), view.extents.end(), same)) {
           view.extents.push_back(dim.at);

@@ -25,6 +25,14 @@ struct Touch {
 struct DimView {
   int64_t extent = 0;    // or its bound
   bool dynamic = false;  // then the extent is in the arena, at `at`
+  uint32_t symbol = plan::kNone;
+  Touch at;
+};
+
+// A symbol that an instruction's operands have, and where its device finds the number.
+struct SymbolView {
+  uint32_t symbol = 0;
+  bool made = false;  // by the instruction itself
   Touch at;
 };
 
@@ -58,6 +66,7 @@ struct InstructionView {
   std::vector<Operand> outputs;
   std::vector<Touch> extents;  // read besides the inputs: extents of the operands that it does
                                // not make itself, nor moves at their bound
+  std::vector<SymbolView> symbols;  // those, and what it makes itself
   std::vector<PartView> parts;
   std::vector<plan::Wait> waits;
   bool clashes = false;        // two of its own operands share bytes, one is written, and nothing

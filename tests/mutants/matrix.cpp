@@ -18,6 +18,8 @@ const char* WhyRefused(plan::Refusal refusal) {
       return "a cycle of waits that no schedule tried runs into";
     case plan::Refusal::kRace:
       return "nothing orders two accesses, but no schedule tried has them meet";
+    case plan::Refusal::kExtent:
+      return "a symbol is read in two places that may differ, but in no run they do";
     case plan::Refusal::kInflight:
       return "it runs, with fewer executions in flight than it states";
     case plan::Refusal::kCertificate:

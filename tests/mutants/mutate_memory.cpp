@@ -149,10 +149,36 @@ bool DimSymbol(Damage& damage) {
   return true;
 }
 
+// Half of the time it is a number at least.
 bool ExtentValue(Damage& damage) {
   if (damage.graph.extents.empty()) return false;
   plan::Extent& extent = damage.graph.extents[damage.random.Below(damage.graph.extents.size())];
-  extent.mutate_value(damage.random.Below(damage.graph.values.size()));
+  uint32_t value = damage.random.Below(damage.graph.values.size());
+  const auto is_number = [&] {
+    const Value& row = damage.graph.values[value];
+    return row.dtype() == plan::DType::i64 && row.rank() == 0;
+  };
+  const uint32_t tries = damage.random.OneIn(2) ? 0 : 40;
+  for (uint32_t i = 0; i < tries && (!is_number() || value == extent.value()); ++i) {
+    value = damage.random.Below(damage.graph.values.size());
+  }
+  extent.mutate_value(value);
+  SuspectBuffer(damage, damage.graph.values[value].buffer());
+  return true;
+}
+
+// A call leaves its result where a device finds an extent.
+bool ExtentMaker(Damage& damage) {
+  if (damage.graph.extents.empty()) return false;
+  const uint32_t extent =
+      damage.graph.extents[damage.random.Below(damage.graph.extents.size())].value();
+  const uint32_t index = damage.random.Below(damage.graph.instructions.size());
+  const plan::Instruction& call = damage.graph.instructions[index];
+  if (call.kind() != plan::Kind::call || call.outputs() == 0) return false;
+  const uint32_t output = call.first() + call.inputs() + damage.random.Below(call.outputs());
+  if (damage.graph.operands[output] == extent) return false;
+  damage.graph.operands[output] = extent;
+  SuspectBuffer(damage, damage.graph.values[extent].buffer());
   return true;
 }
 
@@ -199,6 +225,7 @@ const std::vector<MutationKind>& MemoryMutations() {
       {Fault::kExtent, "type", Type},
       {Fault::kExtent, "dim symbol", DimSymbol},
       {Fault::kExtent, "extent value", ExtentValue},
+      {Fault::kExtent, "extent's maker", ExtentMaker},
       {Fault::kReuse, "inplace", Inplace},
       {Fault::kReuse, "alias", Alias},
   };

@@ -36,6 +36,7 @@ class RandomPlanMaker {
     MakeDevices();
     OpenRound();
     if (takes_) Take();
+    if (has_rows_) MakeExtents();
     for (uint32_t steps = 3 + random_.Below(7); steps > 0; --steps) {
       first_written_.push_back(Written());
       Step();
@@ -53,16 +54,18 @@ class RandomPlanMaker {
   }
 
  private:
+  // A value, and how others learn that it is there. Rows: as many as the symbol says.
+  struct Made {
+    uint32_t value, device, lane, event, lag;
+    bool rows = false;
+  };
   struct Device {
     uint32_t id = 0;
     std::vector<uint32_t> lanes;     // that call
     uint32_t comm = 0;               // that communicates; perhaps one of those
     std::optional<uint32_t> state;   // its value
     uint32_t state_lag = 0;          // of all that touches it
-  };
-  // A value, and how others learn that it is there.
-  struct Made {
-    uint32_t value, device, lane, event, lag;
+    std::optional<Made> extent;      // how many rows there are
   };
   struct LaneLags {
     uint32_t least = UINT32_MAX, most = 0;
@@ -97,6 +100,7 @@ class RandomPlanMaker {
     }
     if (devices > 1) world_ = plan_.Communicator(comms);
     lags_.resize(plan_.plan().lanes.size());
+    has_rows_ = random_.OneIn(3);
   }
 
   // In each round a lane first waits until the others are through with the execution that had the
@@ -140,11 +144,12 @@ class RandomPlanMaker {
     if (lane == made.lane || (careless_ && random_.OneIn(12))) return;
     g_.Wait(lane, made.event, static_cast<uint16_t>(lag - made.lag));
   }
-  void Wrote(uint32_t device, uint32_t lane, uint32_t value, uint32_t lag) {
-    values_.push_back({value, device, lane, g_.Event(), lag});
+  void Wrote(uint32_t device, uint32_t lane, uint32_t value, uint32_t lag, bool rows = false) {
+    values_.push_back({value, device, lane, g_.Event(), lag, rows});
     g_.Signal(lane, values_.back().event);
   }
-  uint32_t NewValue(uint32_t device) {
+  uint32_t NewValue(uint32_t device, bool rows = false) {
+    const Dims dims = rows ? Dims{{4, symbol_}} : kRow;
     const bool again = random_.OneIn(5);
     for (uint32_t tries = 0; again && tries < 3 && !values_.empty(); ++tries) {
       const Made& before = values_[random_.Below(values_.size())];
@@ -152,19 +157,96 @@ class RandomPlanMaker {
       if (before.device != device) continue;
       const uint64_t offset = g_.graph().buffers[buffer].offset();
       return g_.ValueAt("v", device, offset + (random_.OneIn(3) ? kRowBytes / 2 : 0), DType::f32,
-                        kRow);
+                        dims);
     }
-    return g_.Value("v", device, DType::f32, kRow);
+    return g_.Value("v", device, DType::f32, dims);
+  }
+
+  // One device makes the number; from there it goes to all others.
+  void MakeExtents() {
+    symbol_ = g_.Symbol("n", 4);
+    const uint32_t home = random_.Below(devices_.size());
+    if (devices_.size() > 1 && random_.OneIn(4)) return BroadcastExtents(home);
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      Device& device = devices_[(home + i) % devices_.size()];
+      const uint32_t extent = g_.Extent(symbol_, device.id);
+      if (i == 0 || (careless_ && random_.OneIn(12))) {
+        MakeExtent(device, device.lanes[0], extent);
+      } else {
+        BringExtent(devices_[(home + random_.Below(i)) % devices_.size()], device, extent);
+      }
+    }
+  }
+  // The root leaves its own where it is, or gets it back.
+  void BroadcastExtents(uint32_t root) {
+    const Device& from = devices_[root];
+    const bool left = random_.OneIn(2);
+    const uint32_t made = g_.Value("made", from.id, DType::i64, {});
+    g_.Call(from.lanes[0], kernel_, {}, {made});
+    Lag(from.lanes[0], 0);
+    const Made number{made, from.id, from.lanes[0], g_.Event(), 0};
+    g_.Signal(from.lanes[0], number.event);
+    Reads(from.comm, number, 0);
+    const uint32_t collective =
+        g_.Collective("broadcast", world_, "", static_cast<int32_t>(root));
+    std::vector<uint32_t> extents;
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      const bool has = i == root && left;
+      extents.push_back(g_.Extent(symbol_, devices_[i].id, has ? made : plan::kNone));
+      g_.Part(devices_[i].comm, collective,
+              i == root ? std::vector{made} : std::vector<uint32_t>(),
+              has ? std::vector<uint32_t>() : std::vector{extents[i]});
+      Lag(devices_[i].comm, 0);
+    }
+    for (uint32_t i = 0; i < devices_.size(); ++i) {
+      const bool has = i == root && left;
+      HasExtent(devices_[i], has ? from.lanes[0] : devices_[i].comm, extents[i]);
+    }
+  }
+  void MakeExtent(Device& device, uint32_t lane, uint32_t extent) {
+    g_.Call(lane, kernel_, {}, {extent});
+    HasExtent(device, lane, extent);
+  }
+  void BringExtent(const Device& from, Device& to, uint32_t extent) {
+    const bool copies = random_.OneIn(2);
+    const uint32_t lane = copies ? to.lanes[0] : to.comm;
+    Reads(copies ? lane : from.comm, *from.extent, 0);
+    if (copies) {
+      g_.Copy(lane, from.extent->value, extent);
+    } else {
+      const uint32_t channel = ChannelOf(from.comm, to.comm);
+      g_.Send(channel, {from.extent->value}, transfers_);
+      Lag(from.comm, 0);
+      g_.Receive(channel, {extent}, transfers_++);
+    }
+    HasExtent(to, lane, extent);
+  }
+  void HasExtent(Device& device, uint32_t lane, uint32_t extent) {
+    Lag(lane, 0);
+    device.extent = Made{extent, device.id, lane, g_.Event(), 0};
+    g_.Signal(lane, device.extent->event);
+  }
+  // Brought once more, or overwritten: harmless if nobody reads it from then on.
+  void SpoilExtent() {
+    Device& device = devices_[random_.Below(devices_.size())];
+    const Device& other = devices_[random_.Below(devices_.size())];
+    const uint32_t extent = device.extent->value;
+    if (device.id == other.id) return MakeExtent(device, device.lanes[0], extent);
+    BringExtent(other, device, extent);
+  }
+  // Who touches rows reads how many there are.
+  void Touches(const Device& device, uint32_t lane, bool rows, uint32_t lag) {
+    if (rows) Reads(lane, *device.extent, lag);
   }
 
   // A value on the device; made for the purpose if there is none.
-  Made Pick(const Device& device) {
+  Made Pick(const Device& device, bool also_rows = true) {
     std::vector<Made> found;
     for (const Made& made : values_) {
-      if (made.device == device.id) found.push_back(made);
+      if (made.device == device.id && (also_rows || !made.rows)) found.push_back(made);
     }
     if (!found.empty()) return found[random_.Below(found.size())];
-    Call(device, device.lanes[0], {});
+    Call(device, device.lanes[0], {}, also_rows);
     return values_.back();
   }
   uint32_t LagBehind(const std::vector<Made>& inputs) {
@@ -176,6 +258,7 @@ class RandomPlanMaker {
   void Step() {
     const Device& device = devices_[random_.Below(devices_.size())];
     const uint32_t lane = device.lanes[random_.Below(device.lanes.size())];
+    if (has_rows_ && random_.OneIn(careless_ ? 8 : 24)) return SpoilExtent();
     switch (random_.Below(devices_.size() > 1 ? 8 : 4)) {
       case 0: return CopyValue(device, lane);
       case 1: return device.state ? Update(device, lane) : CallSome(device, lane);
@@ -191,30 +274,36 @@ class RandomPlanMaker {
     for (uint32_t count = random_.Below(3); count > 0; --count) inputs.push_back(Pick(device));
     Call(device, lane, inputs);
   }
-  void Call(const Device& device, uint32_t lane, const std::vector<Made>& inputs) {
+  void Call(const Device& device, uint32_t lane, const std::vector<Made>& inputs,
+            bool may_make_rows = true) {
     const uint32_t lag = LagBehind(inputs);
+    const bool makes_rows = has_rows_ && may_make_rows && random_.OneIn(2);
+    bool rows = makes_rows;
     std::vector<uint32_t> read;
     for (const Made& made : inputs) {
       Reads(lane, made, lag);
       read.push_back(made.value);
+      rows = rows || made.rows;
     }
+    Touches(device, lane, rows, lag);
     if (taken_ && random_.OneIn(3)) {
       Reads(lane, *taken_, lag);
       read.push_back(taken_->value);
     }
-    const uint32_t value = NewValue(device.id);
+    const uint32_t value = NewValue(device.id, makes_rows);
     g_.Call(lane, kernel_, read, {value});
     Lag(lane, lag);
-    Wrote(device.id, lane, value, lag);
+    Wrote(device.id, lane, value, lag, makes_rows);
   }
   void CopyValue(const Device& device, uint32_t lane) {
     const Made from = Pick(device);
     const uint32_t lag = LagBehind({from});
     Reads(lane, from, lag);
-    const uint32_t value = NewValue(device.id);
+    Touches(device, lane, from.rows, lag);
+    const uint32_t value = NewValue(device.id, from.rows);
     g_.Copy(lane, from.value, value);
     Lag(lane, lag);
-    Wrote(device.id, lane, value, lag);
+    Wrote(device.id, lane, value, lag, from.rows);
   }
   // State is touched on one lane and at one lag, if nobody is careless.
   void Update(const Device& device, uint32_t lane) {
@@ -229,6 +318,7 @@ class RandomPlanMaker {
     struct Part {
       bool sends;
       uint32_t channel, value, transfer;
+      bool rows;
     };
     std::map<uint32_t, std::vector<Part>> parts;  // by device
     std::vector<std::pair<uint32_t, Made>> sent;  // by which device
@@ -243,9 +333,12 @@ class RandomPlanMaker {
       const auto devices = static_cast<uint32_t>(devices_.size());
       const uint32_t to = (from + 1 + random_.Below(devices - 1)) % devices;
       const uint32_t channel = ChannelOf(devices_[from].comm, devices_[to].comm);
+      const bool rows = value.rows;
       Reads(devices_[from].comm, value, lag);
-      parts[from].push_back({true, channel, value.value, transfers_});
-      parts[to].push_back({false, channel, NewValue(devices_[to].id), transfers_++});
+      Touches(devices_[from], devices_[from].comm, rows, lag);
+      Touches(devices_[to], devices_[to].comm, rows, lag);
+      parts[from].push_back({true, channel, value.value, transfers_, rows});
+      parts[to].push_back({false, channel, NewValue(devices_[to].id, rows), transfers_++, rows});
     }
     const uint32_t written = Written();
     for (const auto& [device, own] : parts) {
@@ -266,7 +359,8 @@ class RandomPlanMaker {
     }
     for (const auto& [device, own] : parts) {
       for (const Part& part : own) {
-        if (!part.sends) Wrote(devices_[device].id, devices_[device].comm, part.value, lag);
+        if (part.sends) continue;
+        Wrote(devices_[device].id, devices_[device].comm, part.value, lag, part.rows);
       }
     }
   }
@@ -283,7 +377,7 @@ class RandomPlanMaker {
         g_.Collective(kind == 0 ? "all_reduce" : kind == 1 ? "broadcast" : "reduce", world_,
                       kind == 1 ? "" : "sum", kind == 0 ? 0 : static_cast<int32_t>(root));
     std::vector<Made> given;
-    for (const Device& device : devices_) given.push_back(Pick(device));
+    for (const Device& device : devices_) given.push_back(Pick(device, false));
     const uint32_t lag = LagBehind(given);
     std::vector<std::optional<uint32_t>> got;
     for (uint32_t i = 0; i < devices_.size(); ++i) {
@@ -317,6 +411,7 @@ class RandomPlanMaker {
     const uint32_t lane = device.lanes[0];
     const uint32_t y = g_.Output("y", DType::f32, kRow);
     Reads(lane, from, from.lag);
+    Touches(device, lane, from.rows, from.lag);
     g_.Call(lane, kernel_, {from.value}, {y});
     Lag(lane, from.lag);
     Wrote(PlanBuilder::kCaller, lane, y, from.lag);
@@ -350,8 +445,8 @@ class RandomPlanMaker {
   const bool careless_;
   PlanBuilder plan_;
   GraphBuilder& g_;
-  bool takes_ = false;
-  uint32_t take_ = 0, give_ = 0, kernel_ = 0, update_ = 0, world_ = 0, transfers_ = 0;
+  bool takes_ = false, has_rows_ = false;
+  uint32_t take_ = 0, give_ = 0, kernel_ = 0, update_ = 0, world_ = 0, transfers_ = 0, symbol_ = 0;
   std::vector<Device> devices_;
   std::vector<Made> values_;
   std::optional<Made> taken_;

@@ -1,6 +1,7 @@
 #include "tests/mutants/trial.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "runtime/plan/graph_index.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr uint32_t kHoldAll = 48;   // up to so many instructions, each is held back in turn
 constexpr uint32_t kHoldSome = 24;  // else the suspects and so many others
+constexpr uint32_t kHoldMost = 500;  // where the two judges differ: not for ever
 
 // Enough for every copy to be used again, and for executions before and behind.
 uint32_t RoundsFor(const plan::Graph& graph) {
@@ -38,18 +40,19 @@ std::vector<uint32_t> ChooseSuspects(const plan::Graph& graph,
   return {chosen.begin(), chosen.end()};
 }
 
-// Each step of a refusal held back in each round, with all sorts of gaps between executions.
-interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
-                              const plan::Verdict& verdict, Random& random) {
+// Each of some instructions held back in each round, with all sorts of gaps between executions.
+interpreter::Finding HoldInEveryRound(const plan::Plan& plan, uint32_t graph_index,
+                                      const std::vector<uint32_t>& held, uint32_t tries,
+                                      Random& random) {
   const plan::Graph& graph = plan::GraphAt(plan, graph_index);
   interpreter::Finding finding;
-  for (uint32_t tries = 0; tries < 8; ++tries) {
+  for (; tries > 0; --tries) {
     const interpreter::Interpreter again(plan, graph_index, RoundsFor(graph) + 4, random.Next());
-    for (const plan::Step& step : verdict.steps) {
+    for (uint32_t instruction : held) {
       for (uint32_t round = 0; round < again.rounds(); ++round) {
         finding = again.Run({.seed = random.Next(),
                              .habit = interpreter::Habit::kHoldFinish,
-                             .held = step.instruction,
+                             .held = instruction,
                              .held_round = round,
                              .loose = true});
         if (finding.outcome != interpreter::Outcome::kOk) return finding;
@@ -57,6 +60,24 @@ interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
     }
   }
   return finding;
+}
+
+std::vector<uint32_t> EveryInstruction(const plan::Graph& graph) {
+  std::vector<uint32_t> all(std::min<size_t>(graph.instructions.size(), kHoldMost));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// What the prover points to; and since who doubts it need not believe that it points to the right
+// ones, then everything.
+interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
+                              const plan::Verdict& verdict, Random& random) {
+  std::vector<uint32_t> held;
+  for (const plan::Step& step : verdict.steps) held.push_back(step.instruction);
+  interpreter::Finding finding = HoldInEveryRound(plan, graph_index, held, 8, random);
+  if (finding.outcome != interpreter::Outcome::kOk) return finding;
+  return HoldInEveryRound(plan, graph_index,
+                          EveryInstruction(plan::GraphAt(plan, graph_index)), 2, random);
 }
 
 }  // namespace
@@ -115,6 +136,10 @@ Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint
   };
   if (trial.verdict.proved()) {
     trial.finding = look_hard();
+    const bool small = graph.instructions.size() <= kHoldAll;
+    if (trial.finding.outcome == interpreter::Outcome::kOk && small && random.OneIn(10)) {
+      trial.finding = HoldInEveryRound(plan, graph_index, EveryInstruction(graph), 1, random);
+    }
     return trial;
   }
   const std::vector<uint32_t> few(suspects.begin(),

@@ -36,11 +36,13 @@ struct Trial {
   bool false_accept() const {
     return verdict.proved() && finding.outcome != interpreter::Outcome::kOk;
   }
-  // A cycle of waits, or two accesses that nothing orders, that no run shows. (Other refusals are
-  // about what is no plan, or says of itself what is not so, whatever its runs do.)
+  // A cycle of waits, two accesses that nothing orders, or two numbers for one symbol, that no run
+  // shows. (Other refusals are about what is no plan, or says of itself what is not so, whatever
+  // its runs do.)
   bool false_reject() const {
     return finding.outcome == interpreter::Outcome::kOk &&
-           (verdict.refusal == plan::Refusal::kHang || verdict.refusal == plan::Refusal::kRace);
+           (verdict.refusal == plan::Refusal::kHang || verdict.refusal == plan::Refusal::kRace ||
+            verdict.refusal == plan::Refusal::kExtent);
   }
 };
 
@@ -52,8 +54,9 @@ Mutant Unchanged(const Original& original);
 // pass.
 Mutant MakeMutant(const Original& original, Random& random);
 
-// The interpreter looks hard at what the prover accepts, and where it sees no hang or race that the
-// prover sees, at what the prover points to; briefly at the rest.
+// The interpreter looks hard at what the prover accepts (at one of ten with every instruction held
+// back in every round), and where it sees no hang or race that the prover sees, at what the prover
+// points to and then at all; briefly at the rest.
 Trial Judge(const plan::Plan& plan, uint32_t graph, const std::vector<uint32_t>& suspects,
             const Prover& prover, Random& random);
 

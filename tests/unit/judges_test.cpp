@@ -156,5 +156,114 @@ TEST_CASE("rule 12: where an execution begins is work that none of its own comes
   }
 }
 
+// gpu[0] makes a number and rows of it, gpu[1] gets both.
+enum class Number {
+  kSent,          // the number goes ahead of the rows
+  kSentTwice,     // once more, before the rows come
+  kBack,          // to gpu[1] and back, before the rows are made
+  kMadeTwice,     // gpu[1] makes its own
+  kSpoilt,        // a kernel overwrites it before the rows are sent
+  kSpoiltThere,   // on gpu[1], before they come
+  kReusedAfter,   // a kernel overwrites it when the rows are gone
+  kBroadcast,     // all have it from one collective
+  kRootLeaves,    // the root of that has it where it made it
+  kReduced,       // all have a sum of theirs
+  kScattered,     // each has another part of theirs
+  kConstant,      // both have the same constant
+  kTwoConstants,  // or not
+  kHalfSpoilt,    // half of its bytes are overwritten before the rows are sent
+};
+std::unique_ptr<Plan> NumberPlan(Number number) {
+  PlanBuilder plan;
+  uint32_t device[2], lane[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    device[i] = plan.Device(DeviceKind::gpu, i);
+    lane[i] = plan.Lane(device[i], LaneKind::compute);
+  }
+  const uint32_t world = plan.Communicator({lane[0], lane[1]});
+  const uint32_t count = plan.Kernel("count"), make = plan.Kernel("iota"), use = plan.Kernel("sum");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t n = g.Symbol("n", 8);
+  const uint32_t forth = g.Channel(lane[0], lane[1]), back = g.Channel(lane[1], lane[0]);
+  const uint32_t own = g.Value("own", device[0], DType::i64, {2});
+  const uint32_t first = g.View(own, 0, DType::i64, {});
+  const uint32_t got[2] = {g.Value("got0", device[0], DType::i64, {}),
+                           g.Value("got1", device[1], DType::i64, {})};
+  const uint32_t rows[2] = {g.Value("rows0", device[0], DType::f32, {{8, n}}),
+                            g.Value("rows1", device[1], DType::f32, {{8, n}})};
+  const bool elsewhere = number == Number::kBack || number == Number::kBroadcast ||
+                         number == Number::kReduced || number == Number::kScattered;
+  const auto constant = [&](uint32_t i, uint8_t number) {
+    return g.Constant("three", device[i], DType::i64, {}, {number, 0, 0, 0, 0, 0, 0, 0});
+  };
+  const bool constants = number == Number::kConstant || number == Number::kTwoConstants;
+  g.Extent(n, device[0], constants ? constant(0, 3) : elsewhere ? got[0] : first);
+  g.Extent(n, device[1], constants ? constant(1, number == Number::kConstant ? 3 : 4) : got[1]);
+
+  g.Call(lane[0], count, {}, {own});
+  if (number == Number::kBroadcast || number == Number::kRootLeaves) {
+    const uint32_t broadcast = g.Collective("broadcast", world);
+    const bool leaves = number == Number::kRootLeaves;
+    g.Part(lane[0], broadcast, {first}, leaves ? std::vector<uint32_t>() : std::vector{got[0]});
+    g.Part(lane[1], broadcast, {}, {got[1]});
+  } else if (number == Number::kReduced || number == Number::kScattered) {
+    const bool scatters = number == Number::kScattered;
+    const uint32_t made = scatters ? g.Collective("all_to_all", world)
+                                   : g.Collective("all_reduce", world, "sum");
+    const uint32_t other = g.Value("other", device[1], DType::i64, {2});
+    const uint32_t result[2] = {g.Value("result0", device[0], DType::i64, {2}),
+                                g.Value("result1", device[1], DType::i64, {2})};
+    g.Call(lane[1], count, {}, {other});
+    g.Part(lane[0], made, {own}, {result[0]});
+    g.Part(lane[1], made, {other}, {result[1]});
+    for (uint32_t i = 0; i < 2; ++i) {
+      g.Copy(lane[i], g.View(result[i], 8, DType::i64, {}), got[i]);
+    }
+  } else if (number == Number::kMadeTwice) {
+    g.Call(lane[1], count, {}, {got[1]});
+  } else {
+    g.Transfer(forth, first, got[1]);
+  }
+  if (number == Number::kBack) g.Transfer(back, got[1], got[0]);
+  g.Call(lane[0], make, {}, {rows[0]});
+  if (number == Number::kSentTwice) g.Transfer(forth, first, got[1]);
+  if (number == Number::kSpoilt) g.Call(lane[0], make, {}, {first});
+  if (number == Number::kSpoiltThere) g.Call(lane[1], make, {}, {got[1]});
+  if (number == Number::kHalfSpoilt) {
+    g.Call(lane[0], make, {}, {g.View(own, 4, DType::f32, {2})});
+  }
+  g.Transfer(forth, rows[0], rows[1]);
+  g.Call(lane[1], use, {rows[1]}, {g.Value("r", device[1], DType::f32, {})});
+  if (number == Number::kReusedAfter) {
+    g.Call(lane[0], make, {}, {first});
+    g.Call(lane[1], make, {}, {got[1]});
+  }
+  return plan.Build();
+}
+
+TEST_CASE("rule 15: all who read a symbol's extent find the number that one instruction made") {
+  for (Number number :
+       {Number::kSent, Number::kSentTwice, Number::kBack, Number::kReusedAfter, Number::kBroadcast,
+        Number::kRootLeaves, Number::kReduced, Number::kConstant}) {
+    INFO("case " << static_cast<int>(number));
+    const auto plan = NumberPlan(number);
+    CHECK(Proved(*plan) == Refusal::kNone);
+    CHECK(Seen(*plan) == Outcome::kOk);
+  }
+  for (Number number : {Number::kMadeTwice, Number::kSpoilt, Number::kSpoiltThere,
+                        Number::kScattered, Number::kTwoConstants, Number::kHalfSpoilt}) {
+    INFO("case " << static_cast<int>(number));
+    const auto plan = NumberPlan(number);
+    CHECK(Proved(*plan) == Refusal::kExtent);
+    CHECK(Seen(*plan) == Outcome::kWrong);
+  }
+  CHECK(Prove(*NumberPlan(Number::kSpoilt)).message ==
+        "graph `main`, rule 15: the extent `n` is two numbers in one execution\n"
+        "  gpu[0] compute: call iota, which finds in `%view#1` what gpu[0] compute: call count has "
+        "made\n"
+        "  gpu[0] compute: send `rows0` to gpu[1], which finds in `%view#1` what gpu[0] compute: "
+        "call iota has made");
+}
+
 }  // namespace
 }  // namespace cgraph::plan::testing

@@ -1,5 +1,6 @@
-// The rules in the order of docs/plan.md. Each needs what the ones before have shown: clocks exist
-// only where no cycle is, and a certificate says something only of a plan that has a shape.
+// The rules in the order of docs/plan.md, but for the last. Each needs what the ones before have
+// shown: clocks exist only where no cycle is, extents can be followed back only where nothing races
+// (so rule 15 comes after 11), and a certificate says something only of a plan that has a shape.
 #include "runtime/plan/prove.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/certificate.h"
 #include "runtime/plan/prove/edges.h"
+#include "runtime/plan/prove/extents.h"
 #include "runtime/plan/prove/graphs.h"
 #include "runtime/plan/prove/hang.h"
 #include "runtime/plan/prove/order.h"
@@ -27,6 +29,20 @@ Step MakeStep(const GraphIndex& index, uint32_t instruction) {
   step.text = fmt::format("{}: {}", LaneName(index.plan(), index.lane(instruction)),
                           InstructionText(index.plan(), index.graph(), instruction));
   return step;
+}
+
+Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& message,
+                   uint32_t first, const std::string& first_does, uint32_t second,
+                   const std::string& second_does) {
+  Verdict verdict;
+  verdict.refusal = refusal;
+  verdict.message = message;
+  for (const auto& [instruction, does] : {std::pair(first, first_does), {second, second_does}}) {
+    Step step = MakeStep(index, instruction);
+    verdict.message += fmt::format("\n  {}, which {}", step.text, does);
+    verdict.steps.push_back(std::move(step));
+  }
+  return verdict;
 }
 
 }  // namespace prove
@@ -55,6 +71,8 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   const AccessTable accesses(index);
   if (Verdict race = CheckSameBuffer(index, accesses, clocks, name); !race.proved()) return race;
   if (Verdict race = CheckReuse(index, accesses, clocks, name); !race.proved()) return race;
+  Verdict extents = prove::CheckOneExtent(index, accesses, name);
+  if (!extents.proved()) return extents;
   Verdict inflight = CheckInflight(constraints, out, name);
   if (!inflight.proved()) return inflight;
   // The certificate is one for the capacities that the plan states.
@@ -91,6 +109,8 @@ const char* RefusalName(Refusal refusal) {
       return "hang";
     case Refusal::kRace:
       return "race";
+    case Refusal::kExtent:
+      return "extent";
     case Refusal::kInflight:
       return "inflight";
     case Refusal::kCertificate:

@@ -143,17 +143,10 @@ std::string Doing(const GraphIndex& index, const Access& access) {
 
 }  // namespace
 
-Verdict RefuseRace(const GraphIndex& index, const std::string& message, uint32_t first,
-                   const std::string& first_does, uint32_t second, const std::string& second_does) {
-  Verdict verdict;
-  verdict.refusal = Refusal::kRace;
-  verdict.message = message;
-  for (const auto& [instruction, does] : {std::pair(first, first_does), {second, second_does}}) {
-    Step step = MakeStep(index, instruction);
-    verdict.message += fmt::format("\n  {}, which {}", step.text, does);
-    verdict.steps.push_back(std::move(step));
-  }
-  return verdict;
+std::string Later(int64_t executions) {
+  if (executions <= 0) return "";
+  return executions == 1 ? " for the next execution"
+                         : fmt::format(" {} executions later", executions);
 }
 
 Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
@@ -172,22 +165,16 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, co
       return verdict;
     }
     if (LivesInTurn(index, accesses, clocks, buffer)) continue;
-    std::string later;
-    if (pair.next_execution) {
-      later = arena.copies() == 1 ? " for the next execution"
-                                  : fmt::format(" {} executions later", arena.copies());
-    }
+    const std::string later = Later(pair.next_execution ? arena.copies() : 0);
     const bool same_place = !pair.next_execution && pair.first->written == pair.second->written;
-    Verdict verdict = RefuseRace(
-        index,
+    // Without a first and a second the plan says nothing that its runs could differ from.
+    return RefusePair(
+        index, same_place ? Refusal::kShape : Refusal::kRace,
         fmt::format("{}, rule 10: {} two accesses of one {} buffer on {}", graph_name,
                     same_place ? "one place in program order has" : "nothing orders",
                     EnumNameSpace(arena.space()), DeviceName(index.plan(), arena.device())),
         pair.first->instruction, Doing(index, *pair.first), pair.second->instruction,
         Doing(index, *pair.second) + later);
-    // Without a first and a second the plan says nothing that its runs could differ from.
-    if (same_place) verdict.refusal = Refusal::kShape;
-    return verdict;
   }
   return {};
 }

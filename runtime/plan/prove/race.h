@@ -22,9 +22,8 @@ bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const Clo
 Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
                    const std::string& graph_name);
 
-// Two instructions that nothing orders.
-Verdict RefuseRace(const GraphIndex& index, const std::string& message, uint32_t first,
-                   const std::string& first_does, uint32_t second, const std::string& second_does);
+// " for the next execution"; "" for the same one.
+std::string Later(int64_t executions);
 
 }  // namespace cgraph::plan::prove
 

@@ -17,6 +17,7 @@
 
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/race.h"
+#include "runtime/plan/prove/step.h"
 
 namespace cgraph::plan::prove {
 namespace {
@@ -45,6 +46,7 @@ class ArenaReuse {
   struct Pair {
     uint32_t first = kNone, second = kNone;  // instructions
     uint32_t first_buffer = 0, second_buffer = 0;
+    int64_t later = 0;  // executions: the first should be before the second of so much later
   };
   enum class Answer { kYes, kNo, kTooMany };
 
@@ -211,7 +213,7 @@ class ArenaReuse {
                              : shift >= 0        ? (shift + copies - 1) / copies
                                                  : -(-shift / copies);
         if (turn > least && pair != nullptr) {
-          *pair = {spans_[i].last, spans_[j].first, a.buffer, b.buffer};
+          *pair = {spans_[i].last, spans_[j].first, a.buffer, b.buffer, 0};
         }
         least = std::max(least, turn);
       }
@@ -278,13 +280,19 @@ class ArenaReuse {
                            : forth != kUnordered && return_turn != kUnordered &&
                                  forth + return_turn <= 1;
     if (meets) return true;
-    // The direction that program order suggests is the one to show.
-    const auto& instructions = index_.graph().instructions;
-    const bool show_there = return_turn != kUnordered ||
-                            (forth == kUnordered && instructions[there.first].written() <=
-                                                        instructions[back.first].written());
-    pair = show_there ? there : back;
+    const bool shows_there = ShowsFirst(forth, return_turn, there, back);
+    pair = shows_there ? there : back;
+    const int64_t other_turn = shows_there ? return_turn : forth;
+    if (other_turn != kUnordered) pair.later = (1 - other_turn) * copies_;
     return false;
+  }
+  // Which of two directions to show, the first one or not: what nothing orders; else the one that
+  // is not met where the other is at k = 0; else what program order suggests.
+  bool ShowsFirst(int64_t forth, int64_t return_turn, const Pair& there, const Pair& back) const {
+    if ((forth == kUnordered) != (return_turn == kUnordered)) return forth == kUnordered;
+    if ((forth <= 0) != (return_turn <= 0)) return return_turn <= 0;
+    const auto& instructions = index_.graph().instructions;
+    return instructions[there.first].written() <= instructions[back.first].written();
   }
 
   const GraphIndex& index_;
@@ -343,13 +351,13 @@ Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const C
       verdict.message = graph_name + ", rule 11: too many overlapping buffers to decide";
       return verdict;
     }
-    return RefuseRace(
-        index,
+    return RefusePair(
+        index, Refusal::kRace,
         fmt::format("{}, rule 11: two buffers share memory on {}, and nothing keeps "
                     "them apart",
                     graph_name, DeviceName(index.plan(), graph.arenas[arena].device())),
         pair.first, BufferText(index, pair.first, pair.first_buffer), pair.second,
-        BufferText(index, pair.second, pair.second_buffer));
+        BufferText(index, pair.second, pair.second_buffer) + Later(pair.later));
   }
   return {};
 }

@@ -1,8 +1,9 @@
-// One instruction of a refusal, in words.
+// The instructions of a refusal, in words.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_STEP_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_STEP_H_
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
@@ -10,6 +11,10 @@
 namespace cgraph::plan::prove {
 
 Step MakeStep(const GraphIndex& index, uint32_t instruction);
+// Two instructions that are at odds: "..., which writes `%v#0`".
+Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& message,
+                   uint32_t first, const std::string& first_does, uint32_t second,
+                   const std::string& second_does);
 
 }  // namespace cgraph::plan::prove
 

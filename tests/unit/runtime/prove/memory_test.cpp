@@ -111,6 +111,15 @@ TEST_CASE("rule 11: memory is reused when its first user is through") {
         "  cpu[0] copy: call iota, which writes `%b#1` at 16+0");
 }
 
+TEST_CASE("rule 11: told is the pair that nothing orders in time, not one that a lane orders") {
+  // b after a is kept; that a comes two rounds after b, and not in the next one, is not.
+  const auto plan = Reuse(true, true, 2).plan.Build();
+  CHECK(Prove(*plan).message ==
+        "graph `main`, rule 11: two buffers share memory on cpu[0], and nothing keeps them apart\n"
+        "  cpu[0] copy: call sum, which reads `%b#1` at 16+0\n"
+        "  cpu[0] compute: call iota, which writes `%a#0` at 0+0 for the next execution");
+}
+
 TEST_CASE("rule 11 with a k other than 0: the second user lags") {
   // Round r: a of execution r, then b of execution r - lag, in the same copy or another.
   for (uint16_t lag = 0; lag <= 3; ++lag) {
