@@ -79,7 +79,7 @@ std::unique_ptr<Engine> MakeEngine(uint32_t workers) {
   EngineOptions options;
   options.workers = workers;
   auto engine = Engine::Load(
-      tests::CompileFile(CGRAPH_SOURCE_DIR "/bench/graphs.cgraph"), options);
+      tests::CompileFile(CGRAPH_SOURCE_DIR "/bench/latency.cgraph"), options);
   if (!engine.ok()) {
     fmt::print(stderr, "{}\n", engine.status().message());
     std::exit(1);
@@ -281,7 +281,7 @@ void MeasureColdStart(const std::string& build, int rounds) {
 }  // namespace
 }  // namespace cgraph
 
-// cgraph_bench [ROUNDS] [BUILD_DIR]
+// latency_bench [ROUNDS] [BUILD_DIR]
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 30;
   const std::string build = argc > 2 ? argv[2] : CGRAPH_SOURCE_DIR "/build/release";

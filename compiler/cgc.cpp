@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/spelling.h"
@@ -72,7 +71,7 @@ int main(int argc, char** argv) {
       {"fmt", AddFmtCommand(cgc)},
       {"verify", AddVerifyCommand(cgc)},     {"plan", AddPlanCommand(cgc)},
       {"simulate", AddSimulateCommand(cgc)}, {"viz", AddVizCommand(cgc)},
-      {"import-schedule", AddImportCommand(cgc)},
+      {"import-schedule", AddImportScheduleCommand(cgc)},
       {"explain", AddExplainCommand(cgc)},
   };
   try {

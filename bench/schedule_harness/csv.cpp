@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "runtime/status/read_file.h"
+#include "runtime/status/text_file.h"
 
 namespace cgraph::bench {
 namespace {
@@ -62,16 +62,11 @@ Result<double> Csv::Number(size_t row, size_t column, double most) const {
 }
 
 Result<Csv> ReadCsv(const std::string& path) {
-  std::string text;
-  if (const std::error_code error = ReadFile(path, kMostBytes, text)) {
-    return Status(StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, error.message()));
-  }
-  if (text.size() > kMostBytes) {
-    return Status(StatusCode::kInvalid, fmt::format("{} has more than {} bytes", path, kMostBytes));
-  }
+  const Result<std::string> text = ReadText(path, kMostBytes);
+  if (!text.ok()) return text.status();
   Csv csv{path, {}, {}, {}};
   int number = 0;
-  for (const std::string& line : Split(text, '\n')) {
+  for (const std::string& line : Split(*text, '\n')) {
     ++number;
     if (Trim(line).empty()) continue;
     std::vector<std::string> fields = Split(line, ',');

@@ -7,15 +7,15 @@
 #include <map>
 
 #include "bench/schedule_harness/temporary_file.h"
-#include "compiler/command/compile.h"
+#include "bench/schedule_harness/topology.h"
+#include "compiler/compile/compile.h"
 #include "compiler/inspect/simulate.h"
-#include "runtime/plan/print.h"
 
 namespace cgraph::bench {
 namespace {
 
 // The times of the three methods, of one chunk.
-Profile ProfileOf(const Pipeline& pipeline) {
+Profile ProfileOf(const PipelineSetup& pipeline) {
   const auto chunks = static_cast<uint64_t>(pipeline.chunks);
   Profile profile;
   profile.call_ps = {{"Stage.forward", pipeline.forward / chunks},
@@ -25,22 +25,10 @@ Profile ProfileOf(const Pipeline& pipeline) {
   return profile;
 }
 
-// Links that delay by `comm` and have no end of bandwidth; what the caller does takes no time.
-cost::Topology TopologyOf(const Pipeline& pipeline) {
-  cost::Topology topology = cost::AssumedTopology();
-  topology.name = "of the pipeline";
-  for (cost::LinkRates* link : {&topology.local_copy, &topology.shm, &topology.host}) {
-    *link = {0, 0, cost::kEndless};
-  }
-  topology.nccl = {pipeline.comm, 0, cost::kEndless};
-  topology.gpu = {0, cost::kEndless, cost::kEndless};
-  return topology;
-}
-
 // What the simulation shows of the calls, device by device.
 class Reading {
  public:
-  Reading(const plan::Plan& plan, const Pipeline& pipeline)
+  Reading(const plan::Plan& plan, const PipelineSetup& pipeline)
       : plan_(plan), graph_(*plan.graphs[0]), chunks_(static_cast<double>(pipeline.chunks)) {
     const double weight = static_cast<double>(pipeline.weight_bytes) /
                           static_cast<double>(pipeline.activation_bytes);
@@ -51,7 +39,7 @@ class Reading {
   }
 
   void Read(const Simulation& simulation, PipelineFigures& figures) {
-    for (const SimulatedEvent& event : simulation.events) Read(event);
+    for (const plan::TraceEvent& event : simulation.events) Read(event);
     figures.makespan = last_ - first_;
     for (auto& [lane, calls] : calls_) {
       uint64_t first = UINT64_MAX, last = 0;
@@ -74,7 +62,7 @@ class Reading {
     auto operator<=>(const Call&) const = default;
   };
 
-  void Read(const SimulatedEvent& event) {
+  void Read(const plan::TraceEvent& event) {
     const uint32_t call = graph_.instructions[event.instruction].call();
     if (graph_.instructions[event.instruction].kind() != plan::Kind::call || call == plan::kNone) {
       return;
@@ -96,12 +84,12 @@ class Reading {
 
 }  // namespace
 
-Result<PipelineFigures> Measure(const Pipeline& pipeline) {
+Result<PipelineFigures> Measure(const PipelineSetup& pipeline) {
   const TemporaryFile file(ProgramOf(pipeline), ".cgraph");
   if (file.path().empty()) {
     return Status(StatusCode::kNotFound, "cannot write a temporary file");
   }
-  const cost::Topology topology = TopologyOf(pipeline);
+  const cost::Topology topology = TopologyWithDelay("of the pipeline", pipeline.comm);
   CompileOptions options;
   options.path = file.path();
   options.lanes = CommLanes::kEdge;
@@ -119,12 +107,7 @@ Result<PipelineFigures> Measure(const Pipeline& pipeline) {
   const auto begin = std::chrono::steady_clock::now();
   const Compilation compiled = Compile(options, sources, diagnostics);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  if (!compiled.plan) {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    diagnostics.Print(out, /*color=*/false, /*max_errors=*/20);
-    return Status(StatusCode::kInvalid, text);
-  }
+  if (!compiled.plan) return Status(StatusCode::kInvalid, diagnostics.Text(/*max_errors=*/20));
   PipelineFigures figures;
   figures.seconds = took.count();
   const Simulation simulation = Simulate(*compiled.plan, 0);

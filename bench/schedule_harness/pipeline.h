@@ -15,7 +15,7 @@
 namespace cgraph::bench {
 
 // Times in picoseconds and bytes are those of a whole device; chunks divide them.
-struct Pipeline {
+struct PipelineSetup {
   std::string schedule = "auto";  // one of stdlib/schedules, or auto
   int64_t stages = 1, microbatches = 1, chunks = 1;
   uint64_t forward = 0, backward = 0, weight = 0, comm = 0;
@@ -39,9 +39,9 @@ struct PipelineFigures {
 };
 
 // The program's text.
-std::string ProgramOf(const Pipeline& pipeline);
+std::string ProgramOf(const PipelineSetup& pipeline);
 
-Result<PipelineFigures> Measure(const Pipeline& pipeline);
+Result<PipelineFigures> Measure(const PipelineSetup& pipeline);
 
 }  // namespace cgraph::bench
 

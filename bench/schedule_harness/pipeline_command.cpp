@@ -24,7 +24,7 @@ struct PipelineFlags {
 constexpr double kUnit = 1e6;
 
 ExitCode Run(const PipelineFlags& flags) {
-  Pipeline pipeline;
+  PipelineSetup pipeline;
   pipeline.stages = flags.stages;
   pipeline.microbatches = flags.microbatches;
   pipeline.chunks = flags.chunks;

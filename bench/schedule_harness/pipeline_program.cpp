@@ -16,7 +16,7 @@ struct Kept {
   int64_t input_bytes = 0, weight_bytes = 0;  // of one
 };
 
-Kept KeptBy(const Pipeline& pipeline) {
+Kept KeptBy(const PipelineSetup& pipeline) {
   const int64_t all = pipeline.activation_bytes / pipeline.chunks;
   const int64_t weights = pipeline.weight_bytes / pipeline.chunks;
   if (pipeline.most_activations == 0) return {1, 1, all - weights, weights};
@@ -76,7 +76,7 @@ constexpr const char* kSplit =
     "        g = back\n";
 
 // What rules count and rank is called by the names that the library's schedules use.
-std::string UsingOf(const Pipeline& pipeline) {
+std::string UsingOf(const PipelineSetup& pipeline) {
   if (pipeline.schedule == "auto") return "auto";
   if (pipeline.schedule == "gpipe") return "gpipe()";
   if (pipeline.schedule == "interleaved") return "interleaved(P, V) with (mb = m, chunk = c)";
@@ -85,7 +85,7 @@ std::string UsingOf(const Pipeline& pipeline) {
 
 }  // namespace
 
-std::string ProgramOf(const Pipeline& pipeline) {
+std::string ProgramOf(const PipelineSetup& pipeline) {
   const Kept kept = KeptBy(pipeline);
   const Tuple inputs = TupleOf("kept", kept.inputs, kept.input_bytes);
   const Tuple weights = TupleOf("weights", kept.weights, kept.weight_bytes);

@@ -35,7 +35,7 @@ std::string ScheduleNames() {
   return names;
 }
 
-Status SetSchedule(const std::string& name, Pipeline& pipeline) {
+Status SetSchedule(const std::string& name, PipelineSetup& pipeline) {
   const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                   [&](const Known& one) { return one.name == name; });
   if (known == std::end(kKnown)) {

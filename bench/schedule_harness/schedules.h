@@ -14,7 +14,7 @@ std::string ScheduleNames();
 
 // The library's schedule of that name, and what belongs to it: its chunks where the pipeline states
 // none, their places, and the memory that zb_1p and zb_2p search within.
-Status SetSchedule(const std::string& name, Pipeline& pipeline);
+Status SetSchedule(const std::string& name, PipelineSetup& pipeline);
 
 }  // namespace cgraph::bench
 

@@ -13,15 +13,15 @@ namespace cgraph {
 using Command = std::function<ExitCode()>;
 
 // Each keeps its flags alive inside the returned function.
-Command AddCompileCommand(CLI::App& cgc);   // text -> proved .cgplan
-Command AddCheckCommand(CLI::App& cgc);     // diagnostics only
-Command AddFmtCommand(CLI::App& cgc);       // the one layout of a source
-Command AddVerifyCommand(CLI::App& cgc);    // the prover alone
-Command AddPlanCommand(CLI::App& cgc);      // a plan as text or JSON, and back
-Command AddSimulateCommand(CLI::App& cgc);  // predicted times
-Command AddVizCommand(CLI::App& cgc);       // drawings
-Command AddImportCommand(CLI::App& cgc);    // a pipeline's order from CSV, as a schedule
-Command AddExplainCommand(CLI::App& cgc);   // the long text of a diagnostic
+Command AddCompileCommand(CLI::App& cgc);         // text -> proved .cgplan
+Command AddCheckCommand(CLI::App& cgc);           // diagnostics only
+Command AddFmtCommand(CLI::App& cgc);             // the one layout of a source
+Command AddVerifyCommand(CLI::App& cgc);          // the prover alone
+Command AddPlanCommand(CLI::App& cgc);            // a plan as text or JSON, and back
+Command AddSimulateCommand(CLI::App& cgc);        // predicted times
+Command AddVizCommand(CLI::App& cgc);             // drawings
+Command AddImportScheduleCommand(CLI::App& cgc);  // a pipeline's order from CSV, as a schedule
+Command AddExplainCommand(CLI::App& cgc);         // the long text of a diagnostic
 
 }  // namespace cgraph
 

@@ -1,16 +1,16 @@
-// `cgc compile` and `cgc check`.
+// `cgc compile`: a file to a plan that is proved.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "compiler/command/commands.h"
+#include "compiler/command/diagnosed.h"
 #include "compiler/command/files.h"
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
 #include "compiler/command/flags/profile_flag.h"
 #include "compiler/command/load_plan.h"
-#include "compiler/command/report.h"
-#include "llvm/ADT/STLExtras.h"
+#include "compiler/command/messages.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -21,36 +21,19 @@
 namespace cgraph {
 namespace {
 
-struct Flags {
+struct CompileCommandFlags {
   OutputFlags output;
   CompileFlags compile;
   std::vector<std::string> files;
   std::string out, profile;
 };
 
-constexpr const char* kEmitsIntoJson =
-    "--json and --emit both print to standard output; give --emit a file: PHASE=FILE";
-
-// With --json the diagnostics of all files are one array.
-void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile) {
-  if (!output.json) return compile(nullptr);
-  llvm::json::OStream json(llvm::outs(), 1);
-  json.array([&] { compile(&json); });
-  llvm::outs() << "\n";
-}
-
-// Standard output can hold one of the two.
-bool EmitsIntoJson(const OutputFlags& output, const CompileOptions& options) {
-  const bool prints = llvm::any_of(options.emit, [](const auto& emit) {
-    return emit.second.empty() || emit.second == "-";
-  });
-  return output.json && prints;
-}
-
-ExitCode RunCompile(const Flags& flags) {
+ExitCode RunCompile(const CompileCommandFlags& flags) {
   Result<CompileOptions> options = flags.compile.Options(flags.files[0]);
   if (!options.ok()) return UsageError(options.status().message());
-  if (EmitsIntoJson(flags.output, *options)) return UsageError(kEmitsIntoJson);
+  if (Status emit = CheckEmit(flags.output, *options); !emit.ok()) {
+    return UsageError(emit.message());
+  }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   options->profile = *profile;
@@ -79,28 +62,10 @@ ExitCode RunCompile(const Flags& flags) {
   return kSuccess;
 }
 
-ExitCode RunCheck(const Flags& flags) {
-  ExitCode worst = kSuccess;
-  std::vector<CompileOptions> all;
-  for (const std::string& file : flags.files) {
-    Result<CompileOptions> options = flags.compile.Options(file);
-    if (!options.ok()) return UsageError(options.status().message());
-    options->check_only = true;
-    if (EmitsIntoJson(flags.output, *options)) return UsageError(kEmitsIntoJson);
-    all.push_back(std::move(*options));
-  }
-  Diagnosed(flags.output, [&](llvm::json::OStream* json) {
-    for (const CompileOptions& options : all) {
-      worst = std::max(worst, CompileAndReport(options, flags.output, json).exit_code);
-    }
-  });
-  return worst;
-}
-
 }  // namespace
 
 Command AddCompileCommand(CLI::App& cgc) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompileCommandFlags>();
   CLI::App* command = cgc.add_subcommand("compile", "compile a file to a plan that is proved");
   command->add_option("FILE", flags->files, "the .cgraph file")->required()->expected(1);
   command->add_option("-o,--output", flags->out, "plan to write; default: FILE's name, .cgplan");
@@ -108,15 +73,6 @@ Command AddCompileCommand(CLI::App& cgc) {
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunCompile(*flags); };
-}
-
-Command AddCheckCommand(CLI::App& cgc) {
-  auto flags = std::make_shared<Flags>();
-  CLI::App* command = cgc.add_subcommand("check", "report what is wrong in files, write nothing");
-  command->add_option("FILE", flags->files, "the .cgraph files")->required();
-  AddOutputFlags(*command, flags->output);
-  AddCompileFlags(*command, flags->compile);
-  return [flags] { return RunCheck(*flags); };
 }
 
 }  // namespace cgraph

@@ -5,7 +5,7 @@
 
 #include "compiler/base/diagnostics/examples.h"
 #include "compiler/command/commands.h"
-#include "compiler/command/report.h"
+#include "compiler/command/messages.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

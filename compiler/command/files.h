@@ -12,12 +12,10 @@ namespace cgraph {
 // Whether writing `out` would destroy `in`, the file that the command reads; says so.
 bool WritesOver(const std::string& out, const std::string& in);
 
-// Writes a text to `path`; "" and "-" are standard output.
-Status WriteText(const std::string& path, const std::string& text);
+// WriteText(), but that "" and "-" are standard output.
+Status WriteOutput(const std::string& path, const std::string& text);
 
 inline constexpr int64_t kMaxTextBytes = int64_t{1} << 30;  // a plan as JSON; others are small
-// kNotFound when it cannot be read, kInvalid when it has more than `most` bytes.
-Result<std::string> ReadText(const std::string& path, int64_t most = kMaxTextBytes);
 
 }  // namespace cgraph
 

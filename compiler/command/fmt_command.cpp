@@ -6,7 +6,7 @@
 #include "compiler/base/diagnostics/json.h"
 #include "compiler/command/commands.h"
 #include "compiler/command/flags/output_flags.h"
-#include "compiler/command/report.h"
+#include "compiler/command/messages.h"
 #include "compiler/format/format.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/Support/FileSystem.h"

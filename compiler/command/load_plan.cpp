@@ -8,13 +8,13 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/diagnostics/json.h"
 #include "compiler/command/flags/topology_flag.h"
-#include "compiler/command/report.h"
+#include "compiler/command/messages.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
-#include "runtime/plan/device_map.h"
 #include "runtime/plan/load.h"
+#include "runtime/plan/workers/device_map.h"
 
 namespace cgraph {
 

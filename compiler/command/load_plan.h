@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "compiler/command/compile.h"
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
+#include "compiler/compile/compile.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "runtime/plan/loaded_plan.h"

@@ -35,6 +35,7 @@ class Costs {
   // Whether a value can come from one device to the other.
   bool Reaches(const DeviceKey& from, const DeviceKey& to) const;
 
+  // In picoseconds.
   uint64_t Kernel(const DeviceKey& device, uint64_t flops, uint64_t bytes, DType dtype) const;
   // By the lane of a device: into its memory, out of it, or within.
   Movement Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to,

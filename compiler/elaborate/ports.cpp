@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/elaborate/limits.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/builder.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/elaborate/frame.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/places.h"
 
 namespace cgraph::elaborate {

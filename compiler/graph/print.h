@@ -1,4 +1,4 @@
-// Print and validate a Graph.
+// Print a Graph.
 #ifndef CGRAPH_COMPILER_GRAPH_PRINT_H_
 #define CGRAPH_COMPILER_GRAPH_PRINT_H_
 
@@ -14,11 +14,6 @@ std::string CallText(const graph::Module& module, const graph::Call& call);
 
 // What `--emit graph` shows: instances, then per graph its ops in program order, one line each.
 void Print(const graph::Module& module, llvm::raw_ostream& out);
-
-// CHECKs what Elaborate promises: ids in range, single assignment, operands made before they are
-// used, views inside their base, ops of a call contiguous and on its device, state touched only by
-// ops on its instance's device, an extent for every symbol.
-void Validate(const graph::Module& module);
 
 }  // namespace cgraph
 

@@ -1,4 +1,6 @@
 // What every phase after elaboration relies on, checked once.
+#include "compiler/graph/validate.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -6,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "compiler/base/check.h"
-#include "compiler/graph/print.h"
 
 namespace cgraph {
 namespace {

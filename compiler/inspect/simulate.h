@@ -15,6 +15,7 @@
 
 #include "compiler/cost/profile.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/trace.h"
 
 namespace cgraph {
 
@@ -33,17 +34,6 @@ struct SimulateOptions {
   uint32_t workers = 0;
   uint32_t cores = 0;  // that the workers share; 0: one for each
   bool instants = false;             // events for instructions that take no time, too
-};
-
-// One instruction at work for one execution. Waiting is what lies between a lane's events, and, in
-// a transfer, from `start` (this end is ready) to `active` (the other is too).
-struct SimulatedEvent {
-  uint32_t lane = 0;
-  uint32_t instruction = 0;
-  uint32_t execution = 0;
-  uint64_t start = 0;
-  uint64_t active = 0;
-  uint64_t end = 0;
 };
 
 // The three times add up to the makespan.
@@ -67,7 +57,9 @@ struct Simulation {
   std::vector<DeviceTimes> devices;    // by device of the plan
   std::vector<uint64_t> workers;       // by worker: how long it works
   std::vector<uint64_t> memory;        // by device: bytes that the graph's arenas and states take
-  std::vector<SimulatedEvent> events;  // by round, then lane, in the lane's order
+  // By round, then lane, in the lane's order. Waiting is what lies between a lane's events, and, in
+  // a transfer, from `start` (this end is ready) to `active` (the other is too).
+  std::vector<plan::TraceEvent> events;
 
   bool hangs() const { return !stuck.empty(); }
   uint64_t lower_bound() const {

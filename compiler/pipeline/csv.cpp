@@ -149,7 +149,7 @@ std::string ActionText(const Action& action) {
 
 bool IsTransfer(ActionKind kind) { return kind >= ActionKind::kSendForward; }
 
-Result<Order> ReadCsv(const std::string& name, const std::string& text) {
+Result<Order> ReadOrder(const std::string& name, const std::string& text) {
   Order order;
   size_t actions = 0;
   std::string_view rest = text;
@@ -181,7 +181,7 @@ Result<Order> ReadCsv(const std::string& name, const std::string& text) {
   return order;
 }
 
-std::string WriteCsv(const Order& order) {
+std::string WriteOrder(const Order& order) {
   std::string text;
   for (const std::vector<Cell>& rank : order.ranks) {
     uint32_t step = 0;

@@ -47,7 +47,7 @@ struct Order {
 };
 
 // `name` stands before what is wrong: the file's. A status says line, cell and mend.
-Result<Order> ReadCsv(const std::string& name, const std::string& text);
+Result<Order> ReadOrder(const std::string& name, const std::string& text);
 
 // Counts the stages and micro-batches of an order, and holds it to the rules: every stage is on one
 // rank and does everything once for each micro-batch, forward before backward; both ends of a
@@ -59,7 +59,7 @@ Status Complete(const std::string& name, Order& order);
 // transfers take no time: then the lines of a CSV show who waits. `order` is complete.
 void Align(Order& order);
 
-std::string WriteCsv(const Order& order);
+std::string WriteOrder(const Order& order);
 
 // A schedule of the language that keeps the order: `using NAME` on a pipeline whose places have an
 // index `s`, the stage, and whose micro-batches are counted by `mb`.

@@ -25,9 +25,9 @@ std::optional<Kind> KindOf(const std::string& name) {
 }
 
 // Which of a graph's calls are actions of a pipeline, and which rank each device is.
-class Pipeline {
+class PipelineCalls {
  public:
-  Pipeline(const graph::Module& module, const graph::Graph& graph)
+  PipelineCalls(const graph::Module& module, const graph::Graph& graph)
       : module_(module), graph_(graph), actions_(graph.calls.size()) {}
 
   Status Find() {
@@ -142,7 +142,7 @@ class Pipeline {
 class OrderMaker {
  public:
   OrderMaker(const graph::Graph& graph, const schedule::Schedule& schedule,
-             const Pipeline& pipeline, bool transfers)
+             const PipelineCalls& pipeline, bool transfers)
       : graph_(graph), schedule_(schedule), pipeline_(pipeline), transfers_(transfers) {}
 
   Result<Order> Run() {
@@ -271,7 +271,7 @@ class OrderMaker {
 
   const graph::Graph& graph_;
   const schedule::Schedule& schedule_;
-  const Pipeline& pipeline_;
+  const PipelineCalls& pipeline_;
   const bool transfers_;
   std::map<StepId, std::vector<std::pair<uint32_t, Action>>> ends_;  // rank and end, by step
   Order order_;
@@ -281,7 +281,7 @@ class OrderMaker {
 
 Result<Order> OrderOf(const graph::Module& module, const graph::Graph& graph,
                       const schedule::Schedule& schedule, bool transfers) {
-  Pipeline pipeline(module, graph);
+  PipelineCalls pipeline(module, graph);
   CGRAPH_RETURN_IF_ERROR(pipeline.Find());
   Result<Order> order = OrderMaker(graph, schedule, pipeline, transfers).Run();
   if (!order.ok()) return order;

@@ -1,4 +1,4 @@
-// Print and validate a Program.
+// Print a Program.
 #ifndef CGRAPH_COMPILER_PROGRAM_PRINT_H_
 #define CGRAPH_COMPILER_PROGRAM_PRINT_H_
 
@@ -13,9 +13,6 @@ void Print(const program::Program& program, llvm::raw_ostream& out);
 // "f32[n <= B, 64]", for dumps and messages; `signature` names dimension variables and generics.
 std::string TypeText(const program::Program& program, const program::Signature& signature,
                      program::TypeId type);
-
-// CHECKs what Check promises: every id in range and of its own body, every call's target there.
-void Validate(const program::Program& program);
 
 }  // namespace cgraph
 

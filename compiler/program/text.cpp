@@ -25,15 +25,14 @@ std::string Escaped(const std::string& text) {
   return out;
 }
 
-// A float that reads back as one: digits on both sides of the dot.
+}  // namespace
+
+std::string Quoted(const std::string& text) { return "\"" + Escaped(text) + "\""; }
+
 std::string FloatText(double value) {
   std::string text = fmt::format("{}", value);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
-
-}  // namespace
-
-std::string Quoted(const std::string& text) { return "\"" + Escaped(text) + "\""; }
 
 std::string TextPrinter::Name(LocalId id) const {
   return locals_ && locals_->Contains(id) ? (*locals_)[id].name : id.str();

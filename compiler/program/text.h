@@ -49,6 +49,9 @@ class TextPrinter {
 // "quoted", with escapes; braces doubled, since a single one opens an interpolation.
 std::string Quoted(const std::string& text);
 
+// The shortest that reads back as this float: with a dot, or an exponent.
+std::string FloatText(double value);
+
 }  // namespace cgraph::program
 
 #endif  // CGRAPH_COMPILER_PROGRAM_TEXT_H_

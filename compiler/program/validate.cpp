@@ -3,10 +3,11 @@
 // Every id is in range, a local belongs to the body it is used in, a state to the method's own
 // actor, a dimension variable and a generic to the signature around it, and every expression,
 // statement and type has one place in one tree.
+#include "compiler/program/validate.h"
+
 #include <vector>
 
 #include "compiler/base/check.h"
-#include "compiler/program/print.h"
 
 namespace cgraph {
 

@@ -45,6 +45,10 @@ const char* FixedSpelling(size_t type);  // of a keyword or an operator; else nu
 // at least two of them, so that `state`, `place` and `limit` stay usable as names.
 bool StartsDeclaration(const Lexemes& lexemes, size_t at);
 bool StartsMember(const Lexemes& lexemes, size_t at);
+
+// The words that a statement begins with; others begin with a name.
+inline constexpr size_t kStatementWords[] = {Lexer::LET, Lexer::VAR, Lexer::FOR, Lexer::IF,
+                                             Lexer::RETURN};
 bool StartsRule(const Lexemes& lexemes, size_t at);
 bool StartsPart(const Lexemes& lexemes, size_t at);  // of a topology
 

@@ -1,7 +1,8 @@
 // What Parse promises about the tables, checked from the items down.
+#include "compiler/syntax/validate.h"
+
 #include "compiler/base/check.h"
 #include "compiler/syntax/children.h"
-#include "compiler/syntax/print.h"
 
 namespace cgraph {
 namespace syntax {

@@ -17,11 +17,11 @@
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/problem.h"
 #include "runtime/command/run.h"
-#include "runtime/device/bell.h"
+#include "runtime/device/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
-#include "runtime/plan/device_map.h"
 #include "runtime/plan/find_graph.h"
+#include "runtime/plan/workers/device_map.h"
 
 namespace cgraph::command {
 namespace {

@@ -2,30 +2,16 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <climits>
 
 namespace cgraph::device {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::microseconds kSpinTime(40);
-
-uint32_t MeasureSpinBudget() {
-  constexpr uint32_t kPauses = 512;
-  const auto start = Clock::now();
-  for (uint32_t i = 0; i < kPauses; ++i) Pause();
-  const std::chrono::duration<double, std::nano> took = Clock::now() - start;
-  const double each = std::max(1.0, took.count() / kPauses);
-  return static_cast<uint32_t>(std::clamp(std::chrono::nanoseconds(kSpinTime).count() / each, 64.0,
-                                          40000.0));
-}
 
 // Registers the process on the first call.
 bool HasMembarrier() {
@@ -62,27 +48,6 @@ bool Bell::Block(uint32_t rung, const Deadline& deadline) {
   }
   syscall(SYS_futex, &rung_, FUTEX_WAIT_PRIVATE, rung, timeout, nullptr, 0);
   return !deadline || Clock::now() < *deadline;
-}
-
-uint32_t Cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
-}
-
-uint32_t SpinBudget(uint32_t threads) {
-  static const uint32_t budget = MeasureSpinBudget();
-  return threads > Cores() ? 0 : budget;
-}
-
-void Mutex::LockSlow() {
-  for (int i = 0; i < 100; ++i) {
-    Pause();
-    if (!held() && try_lock()) return;
-  }
-  while (!try_lock()) {
-    bell_.Sleep([&] { return !held(); });
-  }
 }
 
 }  // namespace cgraph::device

@@ -62,33 +62,6 @@ class alignas(128) Bell {
   const bool both_fence_;
 };
 
-// How many times to look for news, with a pause in between, before sleeping: about as long as
-// waking a thread takes. Measured once per process. 0 where `threads` that spin would be more than
-// cores.
-uint32_t SpinBudget(uint32_t threads);
-
-// The processors that this process may use.
-uint32_t Cores();
-
-// A lock that costs one exchange when nobody else wants it.
-class Mutex {
- public:
-  bool try_lock() { return state_.exchange(1, std::memory_order_acquire) == 0; }
-  void lock() {
-    if (!try_lock()) LockSlow();
-  }
-  void unlock() {
-    state_.store(0, std::memory_order_release);
-    bell_.Ring();
-  }
-  bool held() const { return state_.load(std::memory_order_acquire) != 0; }
-
- private:
-  void LockSlow();
-  std::atomic<uint32_t> state_{0};
-  Bell bell_;
-};
-
 }  // namespace cgraph::device
 
 #endif  // CGRAPH_RUNTIME_DEVICE_BELL_H_

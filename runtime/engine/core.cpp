@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "runtime/device/cores.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
-#include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 
 namespace cgraph::engine {

@@ -1,7 +1,8 @@
 // Core: a loaded plan, its workers, and the one submission order over all its graphs.
 //
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
-// drive.cpp makes them happen and watches that they do, report.cpp says who waits for whom.
+// drive.cpp makes them happen and watches that they do, wait_report.cpp says who waits for whom,
+// measurements.cpp what was measured.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by whoever holds `seat_`: a caller
 // inside Get() or a full Execute(), or the stand-in thread while a caller waits with a deadline,
@@ -20,13 +21,15 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/device/bell.h"
+#include "runtime/device/mutex.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/run.h"
 #include "runtime/engine/worker.h"
-#include "runtime/plan/placement.h"
+#include "runtime/plan/workers/placement.h"
 
 namespace cgraph::engine {
 

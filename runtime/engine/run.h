@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/device/bell.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/mutex.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::engine {

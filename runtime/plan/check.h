@@ -11,6 +11,7 @@
 
 namespace cgraph::plan {
 
+// kInvalid, with what is wrong and where.
 Status CheckPlan(const Plan& plan);
 
 }  // namespace cgraph::plan

@@ -15,17 +15,19 @@
 
 namespace cgraph::plan {
 
-// From bytes already in private memory (never a shared mapping). Refuses another format number.
+// From bytes already in private memory (never a shared mapping). kInvalid when they are no plan, or
+// one of another format number.
 Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes);
 std::vector<uint8_t> ToBytes(const Plan& plan);
 
 // Reads the whole file first. kNotFound when unreadable, kInvalid when it is no plan.
 Result<std::unique_ptr<Plan>> ReadFile(const std::string& path);
-// To a temporary file beside `path`, then renamed over it.
+// To a temporary file beside `path`, then renamed over it. kNotFound when that cannot be written.
 Status WriteFile(const Plan& plan, const std::string& path);
 
 // JSON both ways without loss, by the schema that is compiled in.
 std::string ToJson(const Plan& plan);
+// kInvalid when the text is not JSON of a plan.
 Result<std::unique_ptr<Plan>> FromJson(const std::string& json);
 
 }  // namespace cgraph::plan

@@ -9,7 +9,8 @@
 
 namespace cgraph::plan {
 
-// The plan, or why there is none, which has been printed.
+// The plan, or why there is none, which who loads it for a command has printed (LoadOrCompile of
+// cgc, LoadPlan of cgrun).
 struct LoadedPlan {
   std::unique_ptr<Plan> plan;
   ExitCode exit_code = kSuccess;

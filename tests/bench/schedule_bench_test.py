@@ -8,18 +8,14 @@ import csv
 import io
 import pathlib
 import subprocess
+import sys
 import tempfile
 from random import Random
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        raise SystemExit(f"FAILED: {what}")
+sys.path.insert(0, str(ROOT / "tests/support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
 
 
 class Bench:
@@ -37,12 +33,12 @@ class Bench:
 
     def rows(self, *words):
         done = self.run(*words)
-        check(done.returncode == 0 and done.stderr == "", f"{words}: {done.stderr}")
+        expect(done.returncode == 0 and done.stderr == "", f"{words}: {done.stderr}")
         return list(csv.DictReader(io.StringIO(done.stdout)))
 
     def refused(self, code, what, *words):
         done = self.run(*words)
-        check(done.returncode == code and what in done.stderr,
+        expect(done.returncode == code and what in done.stderr,
               f"{words}: exit {done.returncode}, {done.stderr!r} without {what!r}")
 
 
@@ -51,22 +47,22 @@ def buffers(bench):
     # The published example: 12 is possible, and the most that is alive.
     text = header + "b1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
     (row,) = bench.rows("buffers", bench.file("input.12.csv", text))
-    check(list(row) == ["instance", "height", "capacity", "seconds"], f"columns {list(row)}")
-    check((row["instance"], row["height"], row["capacity"]) == ("input", "12", "12"), row)
-    check(float(row["seconds"]) >= 0, row)
+    expect(list(row) == ["instance", "height", "capacity", "seconds"], f"columns {list(row)}")
+    expect((row["instance"], row["height"], row["capacity"]) == ("input", "12", "12"), row)
+    expect(float(row["seconds"]) >= 0, row)
     # Other columns in another order, spaces, empty lines and line ends of another system.
     moved = "size, upper,extra,lower\r\n4,3,x,0\r\n\r\n6,5,y,3\r\n"
     (row,) = bench.rows("buffers", bench.file("moved.csv", moved))
-    check((row["instance"], row["height"], row["capacity"]) == ("moved", "6", "1048576"), row)
+    expect((row["instance"], row["height"], row["capacity"]) == ("moved", "6", "1048576"), row)
     (row,) = bench.rows("buffers", "--capacity", 20, bench.file("moved.7.csv", moved))
-    check((row["instance"], row["capacity"]) == ("moved", "20"), row)
+    expect((row["instance"], row["capacity"]) == ("moved", "20"), row)
     # Two instances, a row each; the same figures each time.
     known = [ROOT / f"tests/data/minimalloc/{name}.1048576.csv" for name in "GK"]
     rows = bench.rows("buffers", *known)
-    check([r["instance"] for r in rows] == ["G", "K"], rows)
+    expect([r["instance"] for r in rows] == ["G", "K"], rows)
     again = bench.rows("buffers", *known)
-    check([r["height"] for r in rows] == [r["height"] for r in again], again)
-    check(all(int(r["height"]) <= int(r["capacity"]) == 1048576 for r in rows), rows)
+    expect([r["height"] for r in rows] == [r["height"] for r in again], again)
+    expect(all(int(r["height"]) <= int(r["capacity"]) == 1048576 for r in rows), rows)
 
     bench.refused(3, "cannot read", "buffers", bench.folder / "none.csv")
     bench.refused(2, "", "buffers")
@@ -86,7 +82,7 @@ def pipeline(bench):
     def figures(schedule, stages, microbatches, times="1,1,1,0", *more):
         (row,) = bench.rows("pipeline", "--schedule", schedule, "--stages", stages,
                             "--microbatches", microbatches, "--times", times, *more)
-        check(list(row) == ["makespan", "largest_span", "peak_activations", "lower_bound"], row)
+        expect(list(row) == ["makespan", "largest_span", "peak_activations", "lower_bound"], row)
         return tuple(float(value) for value in row.values())
 
     # Forward, input gradient and weight gradient of 1, no communication: published figures.
@@ -95,24 +91,24 @@ def pipeline(bench):
         bound = stages - 1 + 3 * microbatches
         for schedule, peak in [("gpipe", microbatches), ("1f1b", stages)]:
             got = figures(schedule, stages, microbatches)
-            check(got == (whole, whole, peak, bound), f"{schedule} {stages} {microbatches}: {got}")
+            expect(got == (whole, whole, peak, bound), f"{schedule} {stages} {microbatches}: {got}")
         # ZB-H1's bubble is (p - 1) (F + B - W), of the largest span; ZB-H2's (p - 1) (F + B - 2 W).
         got = figures("zb_h1", stages, microbatches)
-        check(got == (bound, bound, stages, bound), f"zb_h1 {stages} {microbatches}: {got}")
+        expect(got == (bound, bound, stages, bound), f"zb_h1 {stages} {microbatches}: {got}")
         got = figures("zb_h2", stages, microbatches)
-        check(got == (bound, 3 * microbatches, 2 * stages - 1, bound),
+        expect(got == (bound, 3 * microbatches, 2 * stages - 1, bound),
               f"zb_h2 {stages} {microbatches}: {got}")
     # 1F1B with a backward of 2 ends after (m + p - 1) 3.
     for stages, microbatches in [(2, 2), (2, 8), (4, 8), (8, 16), (4, 32)]:
         got = figures("1f1b", stages, microbatches, "1,2,0,0")
-        check(got[0] == 3 * (microbatches + stages - 1), f"1f1b {stages} {microbatches}: {got}")
+        expect(got[0] == 3 * (microbatches + stages - 1), f"1f1b {stages} {microbatches}: {got}")
     # The last stage waits for the first forward to arrive, the first for the last gradient.
-    check(figures("1f1b", 2, 1, "1,1,1,0.25")[0] == 2 * 3 + 2 * 0.25, "two messages on the path")
+    expect(figures("1f1b", 2, 1, "1,1,1,0.25")[0] == 2 * 3 + 2 * 0.25, "two messages on the path")
     # A weight gradient of no time, one stage, one micro-batch, more chunks than micro-batches.
     for words in [("zb_h1", 1, 1), ("zb_h2", 3, 1, "1,1,0,0.5"), ("gpipe", 1, 5, "0.1,0.2,0.3,4"),
                   ("1f1b_interleaved", 4, 2, "1,1,1,0", "--chunks", 3)]:
         makespan, span, peak, bound = figures(*words)
-        check(makespan >= span > 0 and peak > 0, f"{words}: {makespan} {span} {peak} {bound}")
+        expect(makespan >= span > 0 and peak > 0, f"{words}: {makespan} {span} {peak} {bound}")
     # In the same memory the search is never later than the rules, also where nobody tuned it.
     random = Random(7)
     for _ in range(6):
@@ -122,12 +118,12 @@ def pipeline(bench):
         for schedule, chunks in [("zb_v", 2), ("zb_h1", 1)]:
             rules = figures(schedule, stages, microbatches, times)
             found = figures("auto", stages, microbatches, times, "--chunks", chunks)
-            check(found[0] <= rules[0] and found[2] <= rules[2] <= stages,
+            expect(found[0] <= rules[0] and found[2] <= rules[2] <= stages,
                   f"{schedule} {stages} {microbatches} {times}: {found}, rules {rules}")
     # The program is there to be read and compiled by hand.
     shown = bench.run("pipeline", "--schedule", "zb_h1", "--stages", 2, "--microbatches", 3,
                       "--times", "1,1,1,0", "--print")
-    check(shown.returncode == 0 and "graph step(x: u8[1]) using zb_h1(P)" in shown.stdout, shown)
+    expect(shown.returncode == 0 and "graph step(x: u8[1]) using zb_h1(P)" in shown.stdout, shown)
 
     common = ["--stages", 4, "--microbatches", 8, "--times", "1,1,1,0"]
     bench.refused(2, "no schedule `zb_h3`; there are gpipe,",
@@ -145,25 +141,25 @@ def zero_bubble(bench):
     # The paper's rates to four digits, of the schedules that are rules.
     published = {(r["model"], r["p"], r["m"]): r for r in csv.DictReader(TABLE.open())}
     rows = bench.rows("zero-bubble", TABLE, "--schedules", "1f1b,zb_h1,zb_h2")
-    check(len(rows) == 36, len(rows))
+    expect(len(rows) == 36, len(rows))
     for row in rows:
         expected = published[row["model"], row["p"], row["m"]]["rate_" + row["schedule"]]
-        check(float(row["rate"]) == float(expected), f"{expected} in {row}")
-        check(float(row["makespan"]) >= float(row["lower_bound"]), row)
+        expect(float(row["rate"]) == float(expected), f"{expected} in {row}")
+        expect(float(row["makespan"]) >= float(row["lower_bound"]), row)
 
     # Search under a memory limit: one row here, at the paper's rate or below.
     lines = TABLE.read_text().splitlines()
     first = bench.file("first.csv", "\n".join(lines[:2]))
     for row in bench.rows("zero-bubble", first, "--schedules", "zb_1p,zb_2p"):
         expected = published[row["model"], row["p"], row["m"]]["rate_" + row["schedule"]]
-        check(float(row["rate"]) <= float(expected), f"{expected} in {row}")
+        expect(float(row["rate"]) <= float(expected), f"{expected} in {row}")
         limit = int(row["p"]) * int(row["schedule"][3])
-        check(float(row["peak_activations"]) <= limit, row)
+        expect(float(row["peak_activations"]) <= limit, row)
 
     # A model of one's own states its memory; without optional columns and in another order.
     own = "m,p,T_comm,T_W,T_B,T_F,model,M_B,M_W\n6,3,0.1,0.5,1.5,1,mine,10,4\n"
     rows = bench.rows("zero-bubble", bench.file("own.csv", own), "--effort", 5)
-    check([r["schedule"] for r in rows] ==
+    expect([r["schedule"] for r in rows] ==
           ["1f1b", "1f1b_interleaved", "zb_h1", "zb_h2", "zb_1p", "zb_2p"], rows)
     for text, what in [("p,m,T_F,T_B,T_W\n2,2,1,1,1\n", "no column `T_comm`"),
                        (own.replace("M_W", "M_V"), "model `mine`"),
@@ -175,8 +171,8 @@ def zero_bubble(bench):
 
 def scale(bench):
     (row,) = bench.rows("scale", "--ops", 20_000)
-    check(list(row) == ["ops", "seconds", "peak_mib", "prove_seconds"], row)
-    check(row["ops"] == "20000" and float(row["seconds"]) < 20, row)
+    expect(list(row) == ["ops", "seconds", "peak_mib", "prove_seconds"], row)
+    expect(row["ops"] == "20000" and float(row["seconds"]) < 20, row)
     bench.refused(2, "", "scale", "--ops", 0)
 
 
@@ -187,17 +183,17 @@ def steps(bench):
     data = ROOT / "tests/data/pipelines"
     files = [data / f"{name}{kind}.csv" for name in known for kind in ("", ".sent")]
     rows = bench.rows("steps", *files)
-    check(list(rows[0]) == ["instance", "ranks", "stages", "microbatches", "steps", "given"], rows)
+    expect(list(rows[0]) == ["instance", "ranks", "stages", "microbatches", "steps", "given"], rows)
     for row, file in zip(rows, files):
         *shape, ours, given = known[file.name.split(".")[0]]
         given = given if ".sent" in file.name else ""
-        check(list(row.values()) == [file.stem, *map(str, [*shape, ours, given])], row)
+        expect(list(row.values()) == [file.stem, *map(str, [*shape, ours, given])], row)
     # One rank: its calls and nothing else. A pair is one call.
     (row,) = bench.rows("steps", bench.file("one.csv", "0F0,0F1,0B0,0B1\n"))
-    check((row["steps"], row["given"]) == ("4", ""), row)
+    expect((row["steps"], row["given"]) == ("4", ""), row)
     pair = "0F0,1F0,1B0,(0F1;0B0)OVERLAP_F_B,1F1,1B1,0B1\n"
     (row,) = bench.rows("steps", bench.file("pair.csv", pair))
-    check(row["steps"] == "7", row)
+    expect(row["steps"] == "7", row)
     # What is wrong is said as `cgc import-schedule` says it.
     bench.refused(1, "bad.csv:1: cell 2: `0B0x`", "steps", bench.file("bad.csv", "0F0,0B0x\n"))
     bench.refused(1, "wait for each other", "steps",
@@ -213,7 +209,8 @@ def main():
         bench = Bench(parser.parse_args().program, folder)
         for part in (buffers, pipeline, zero_bubble, steps, scale):
             part(bench)
-    print(f"bench/schedule: {checks} checks, 0 failed")
+    print(f"bench/schedule: {expectations.checks} checks, 0 failed")
+    sys.exit(0 if expectations.checks else 1)
 
 
 if __name__ == "__main__":

@@ -31,14 +31,14 @@ class Timeline {
   }
 
   // In the order of their lane.
-  std::vector<SimulatedEvent> Calls(const std::string& name) const {
+  std::vector<plan::TraceEvent> Calls(const std::string& name) const {
     return Find([&](const plan::Instruction& instruction, uint32_t) {
       return instruction.kind() == plan::Kind::call &&
              plan::CallName(*plan_, graph_, instruction.call()) == name;
     });
   }
   // The sends, receives and parts of collectives of a device.
-  std::vector<SimulatedEvent> Comms(const std::string& device) const {
+  std::vector<plan::TraceEvent> Comms(const std::string& device) const {
     return Find([&](const plan::Instruction& instruction, uint32_t lane) {
       return instruction.kind() == plan::Kind::comm &&
              plan::DeviceName(*plan_, plan_->lanes[lane].device()) == device;
@@ -47,9 +47,9 @@ class Timeline {
 
  private:
   template <typename Wanted>
-  std::vector<SimulatedEvent> Find(const Wanted& wanted) const {
-    std::vector<SimulatedEvent> found;
-    for (const SimulatedEvent& event : simulation_.events) {
+  std::vector<plan::TraceEvent> Find(const Wanted& wanted) const {
+    std::vector<plan::TraceEvent> found;
+    for (const plan::TraceEvent& event : simulation_.events) {
       if (wanted(graph_.instructions[event.instruction], event.lane)) found.push_back(event);
     }
     return found;
@@ -89,7 +89,7 @@ TEST_CASE("D11 a collective is made while its participants compute") {
     REQUIRE(works.size() == 1);
     CHECK(works[0].start <= parts[0].active);
     CHECK(parts[0].end <= works[0].end);
-    const SimulatedEvent part = in_order.Comms(device)[0], work = in_order.Calls(call)[0];
+    const plan::TraceEvent part = in_order.Comms(device)[0], work = in_order.Calls(call)[0];
     CHECK((part.end <= work.start || work.end <= part.active));
   }
 }

@@ -38,7 +38,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?:<!-- (?P<marker>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)```",
                    re.S)
 LISTING = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end of \2 -->)", re.S)
-LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.M)
+
+
+def anchors(text):
+    """What can stand behind # in a link to this document: of each heading, as GitHub makes it."""
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+            for heading in HEADING.findall(outside)}
 
 
 class Failure(Exception):
@@ -160,8 +168,11 @@ class Document:
             if "://" in match[1]:
                 continue
             self.counts["links"] += 1
-            if not (self.path.parent / match[1]).exists():
+            path = self.path.parent / match[1] if match[1] else self.path
+            if not path.exists():
                 self.fail(match, f"there is no {match[1]}")
+            elif match[2] is not None and match[2] not in anchors(path.read_text()):
+                self.fail(match, f"{path.name} has no heading #{match[2]}")
 
 
 # Each stands for what this test must find; the last two would be updated.
@@ -173,6 +184,7 @@ PLANTED = [
     "```console\nno command\n```\n",
     "<!-- generated: nothing -->\n<!-- end of nothing -->\n",
     "[a link](nowhere.md)\n",
+    "# Here\n[a link](#there)\n",
     "```console\n$ echo other\nthis\n```\n",
     "```cgraph\nconst  A=1\n```\n",
 ]

@@ -111,7 +111,7 @@ def main():
     for fault in faults:
         print(fault)
     print(f"pipelines: {checked} makespans, {curves} curves, {len(faults)} wrong")
-    sys.exit(1 if faults or not checked else 0)
+    sys.exit(1 if faults or not checked or not curves else 0)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "compiler/base/kernels.h"
+#include "compiler/compile/compile.h"
 #include "runtime/plan/load.h"
 #include "tests/support/checked.h"
 #include "tests/support/plans/plan_trial.h"
-#include "tests/support/run.h"
 
 namespace cgraph::plan::testing {
 namespace {

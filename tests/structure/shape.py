@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""The shape of sources: lines of at most 100 columns, files of at most 600 lines; diagnostics in
-the order of their codes.
+"""The shape of sources: lines of at most 100 columns, files of at most 600 lines, folders of at
+most 24 of them; diagnostics in the order of their codes.
 
 What stands inside a raw string of C++ is a text of another language, and not measured. The check
 counts what it looked at and fails on nothing; it plants what must be found first.
 """
+import collections
 import pathlib
 import re
 import subprocess
@@ -13,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_COLUMNS = 100
 MOST_LINES = 600  # of what is no test
+MOST_SOURCES = 24  # in a folder of what is no test
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.S)
 SUFFIXES = (".h", ".cpp", ".cu", ".py")
 
@@ -24,7 +26,7 @@ def without_raw_strings(text):
 
 def faults(path, text):
     found = []
-    measured = without_raw_strings(text) if not path.endswith(".py") else text
+    measured = without_raw_strings(text) if path.endswith((".h", ".cpp", ".cu")) else text
     for number, line in enumerate(measured.splitlines(), 1):
         if len(line) > MOST_COLUMNS:
             found.append(f"{path}:{number}: {len(line)} columns, {MOST_COLUMNS} are the most")
@@ -33,6 +35,15 @@ def faults(path, text):
         found.append(f"{path}: {lines} lines, {MOST_LINES} are the most: find the concept in it "
                      "that deserves a file")
     return found
+
+
+def crowded(paths):
+    """Folders with too many of these files."""
+    folders = collections.Counter(str(pathlib.PurePath(path).parent) for path in paths
+                                  if path.startswith(("compiler/", "runtime/")))
+    return [f"{folder}: {count} sources, {MOST_SOURCES} are the most: find the concept in it that "
+            "deserves a folder" for folder, count in sorted(folders.items())
+            if count > MOST_SOURCES]
 
 
 def misplaced(path, text):
@@ -55,10 +66,13 @@ def self_test():
     for path, text in wrong.items():
         if len(faults(path, text)) != 1:
             sys.exit(f"self-test: what was planted in {path} was not found")
+    many = [f"runtime/a/{number}.h" for number in range(MOST_SOURCES)]
+    if crowded(many + ["runtime/b.h"]) or len(crowded(many + ["runtime/a/b.cpp"])) != 1:
+        sys.exit("self-test: a folder of too many files was not found, or one of enough was")
     for path, text in right.items():
         if faults(path, text):
             sys.exit(f"self-test: {path} was refused, and nothing is wrong in it")
-    return len(wrong) + len(right) + 2
+    return len(wrong) + len(right) + 4
 
 
 def sources():
@@ -69,14 +83,23 @@ def sources():
         paths = listed.stdout.splitlines()
     else:
         paths = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")]
-    return sorted({p for p in paths if p.endswith(SUFFIXES) and not p.startswith("build/")
-                   and (ROOT / p).is_file()})
+    return sorted({p for p in paths if not p.startswith(("build/", ".")) and (ROOT / p).is_file()
+                   and (p.endswith(SUFFIXES) or is_script(ROOT / p))})
+
+
+def is_script(path):
+    """A program in a language of scripts, whose name says nothing of it."""
+    if path.suffix:
+        return False
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
 
 
 def main():
     planted = self_test()
     files = sources()
     found = [fault for path in files for fault in faults(path, (ROOT / path).read_text())]
+    found += crowded(files)
     catalogues = sorted((ROOT / "compiler/base/diagnostics").rglob("*.def"))
     for path in catalogues:
         found += misplaced(path.relative_to(ROOT), path.read_text())

@@ -17,6 +17,7 @@
 
 #include "compiler/check/check.h"
 #include "compiler/program/print.h"
+#include "compiler/program/validate.h"
 #include "compiler/syntax/parse.h"
 
 namespace cgraph::test {
@@ -63,12 +64,7 @@ struct Checked {
     Print(program, out);
     return out.str();
   }
-  std::string errors() const {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    diagnostics.Print(out, false, 0);
-    return out.str();
-  }
+  std::string errors() const { return diagnostics.Text(); }
 
   // What was expected and did not come, and what came without being expected; empty: all is well.
   std::string Surprises() const {

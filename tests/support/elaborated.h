@@ -9,6 +9,7 @@
 #include "compiler/check/check.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/graph/print.h"
+#include "compiler/graph/validate.h"
 #include "compiler/program/print.h"
 #include "compiler/syntax/parse.h"
 #include "tests/support/parsed.h"
@@ -29,12 +30,7 @@ struct Elaborated {
     }
     return codes;
   }
-  std::string Text() const {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    diagnostics->Print(out, false, 0);
-    return text;
-  }
+  std::string Text() const { return diagnostics->Text(); }
   const graph::Graph& Only() const {
     REQUIRE(module.graphs.size() == 1);
     return module.graphs[0];

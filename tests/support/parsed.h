@@ -11,6 +11,7 @@
 
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
+#include "compiler/syntax/validate.h"
 
 namespace cgraph::test {
 
@@ -27,12 +28,7 @@ struct Parsed {
     Print(file, out);
     return out.str();
   }
-  std::string errors() const {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    diagnostics.Print(out, false, 0);
-    return out.str();
-  }
+  std::string errors() const { return diagnostics.Text(); }
   // "3:E0201 8:E0202": the lines and codes of all diagnostics, by position.
   std::string where() const {
     std::vector<std::pair<uint32_t, std::string>> found;

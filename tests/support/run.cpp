@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "llvm/Support/raw_ostream.h"
-
 namespace cgraph::tests {
 
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options) {
@@ -13,10 +11,7 @@ std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions 
   Diagnostics diagnostics(sources);
   Compilation done = Compile(options, sources, diagnostics);
   if (!done.plan) {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    diagnostics.Print(out, /*color=*/false, /*max_errors=*/0);
-    throw std::runtime_error(path + " does not compile:\n" + out.str());
+    throw std::runtime_error(path + " does not compile:\n" + diagnostics.Text());
   }
   return std::move(done.plan);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/command/compile.h"
+#include "compiler/compile/compile.h"
 #include "runtime/engine/engine.h"
 
 namespace cgraph::tests {

@@ -82,6 +82,8 @@ class Diagnostics {
   // By source and position, each with its line and a caret under it; long lines are cut to a window
   // around the range. Prints at most `max_errors` errors (0: all) and says how many were held back.
   void Print(llvm::raw_ostream& out, bool color, size_t max_errors) const;
+  // The same, without colours.
+  std::string Text(size_t max_errors = 0) const;
 
  private:
   const Sources& sources_;

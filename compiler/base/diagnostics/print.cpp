@@ -223,6 +223,13 @@ void Diagnostics::Print(raw_ostream& out, bool color, size_t max_errors) const {
   }
 }
 
+std::string Diagnostics::Text(size_t max_errors) const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  Print(out, /*color=*/false, max_errors);
+  return text;
+}
+
 void WriteJson(const Diagnostics& diagnostics, llvm::json::OStream& json) {
   for (const Diagnostic* diagnostic : ByPosition(diagnostics.all())) {
     WriteDiagnostic(json, diagnostics.sources(), *diagnostic);

@@ -1,7 +1,6 @@
 #include "compiler/check/expressions/devices.h"
 
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
 #include "llvm/ADT/STLExtras.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/command/compile.h"
+#include "compiler/compile/compile.h"
 #include "runtime/status/status.h"
 
 namespace cgraph {

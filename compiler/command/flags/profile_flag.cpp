@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/spelling.h"
+#include "runtime/status/text_file.h"
 
 namespace cgraph {
 
@@ -17,7 +18,7 @@ void AddProfileFlag(CLI::App& command, std::string& path) {
 
 Result<std::optional<Profile>> ReadProfile(const std::string& path) {
   if (path.empty()) return std::optional<Profile>();
-  Result<std::string> text = ReadText(path);
+  Result<std::string> text = ReadText(path, kMaxTextBytes);
   if (!text.ok()) return text.status();
   llvm::Expected<Profile> profile = ParseProfile(*text);
   if (!profile) {

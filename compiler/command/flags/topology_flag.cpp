@@ -6,7 +6,8 @@
 #include "compiler/check/check.h"
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
-#include "compiler/command/report.h"
+#include "compiler/command/messages.h"
+#include "compiler/compile/library_dir.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/syntax/parse.h"
@@ -14,8 +15,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/read_file.h"
 #include "runtime/status/spelling.h"
+#include "runtime/status/text_file.h"
 
 namespace cgraph {
 namespace {
@@ -55,15 +56,12 @@ ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, cons
                       std::optional<cost::Topology>& topology) {
   const std::string path = FileOf(flags.topology);
   if (path.empty()) return kUsage;
-  std::string text;
-  if (const std::error_code error = ReadFile(path, kMaxSourceBytes, text)) {
-    return ReportStatus(
-        {StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, error.message())});
-  }
+  Result<std::string> text = ReadText(path, kMaxSourceBytes);
+  if (!text.ok()) return ReportStatus(text.status());
   Sources sources;
   Diagnostics diagnostics(sources);
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
-  const SourceId main = sources.Add(path, std::move(text));
+  const SourceId main = sources.Add(path, std::move(*text));
   const program::Program program =
       Check(Parse(main, diagnostics), sources,
             {.import_dirs = flags.import_dirs,

@@ -1,10 +1,10 @@
 #include "compiler/elaborate/calls/state.h"
 
 #include "compiler/base/check.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/work.h"
 #include "llvm/ADT/STLExtras.h"

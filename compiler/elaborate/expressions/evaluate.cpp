@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/eval.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -23,6 +23,13 @@ Value Evaluate(Work& work, program::ExprId id, Frame& frame, Expected expected) 
   llvm::SaveAndRestore<int> deeper(work.budget.depth, work.budget.depth + 1);
   const Context context{frame, expr.range, expected};
   return std::visit([&](const auto& node) { return Eval(work, node, context); }, expr.node);
+}
+
+Expected ElementExpected(const Work& work, const Context& context) {
+  if (!context.expected.valid()) return {};
+  const program::Type& type = work.program.types[context.expected.type];
+  const auto* list = std::get_if<program::ListType>(&type.node);
+  return list != nullptr ? Expected{list->element, context.expected.frame} : Expected{};
 }
 
 std::optional<int64_t> EvaluateInt(Work& work, program::ExprId id, Frame& frame, const char* what) {

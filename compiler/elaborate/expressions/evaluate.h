@@ -19,6 +19,9 @@ struct Context {
 
 Value Evaluate(Work& work, program::ExprId id, Frame& frame, Expected expected = {});
 
+// What is expected of each element, where a list is; else nothing.
+Expected ElementExpected(const Work& work, const Context& context);
+
 // `what` names the place of it, for messages.
 std::optional<int64_t> EvaluateInt(Work& work, program::ExprId id, Frame& frame, const char* what);
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 
@@ -21,14 +21,7 @@ constexpr int64_t kStepsPerTurn = 5;
 bool RunClauses(Work& work, const program::Comprehension& e, size_t index, const Context& context,
                 std::vector<Value>& items) {
   if (index == e.clauses.size()) {
-    Expected expected;
-    if (context.expected.valid()) {
-      const program::Type& type = work.program.types[context.expected.type];
-      if (auto* list = std::get_if<program::ListType>(&type.node)) {
-        expected = {list->element, context.expected.frame};
-      }
-    }
-    items.push_back(Evaluate(work, e.element, context.frame, expected));
+    items.push_back(Evaluate(work, e.element, context.frame, ElementExpected(work, context)));
     return CheckListLength(work, items.size(), context.range);
   }
   const program::Comprehension::Clause& clause = e.clauses[index];

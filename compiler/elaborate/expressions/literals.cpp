@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 
@@ -63,13 +63,7 @@ Value Eval(Work& work, const program::Tuple& e, const Context& context) {
 }
 
 Value Eval(Work& work, const program::List& e, const Context& context) {
-  Expected expected;
-  if (context.expected.valid()) {
-    const program::Type& type = work.program.types[context.expected.type];
-    if (auto* list = std::get_if<program::ListType>(&type.node)) {
-      expected = {list->element, context.expected.frame};
-    }
-  }
+  const Expected expected = ElementExpected(work, context);
   std::vector<Value> items;
   for (program::ExprId item : e.items)
     items.push_back(Evaluate(work, item, context.frame, expected));

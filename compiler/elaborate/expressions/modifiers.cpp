@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/ops/collectives.h"
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/places/routes.h"

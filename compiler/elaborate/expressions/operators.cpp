@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/ops/call_op.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"

@@ -1,12 +1,12 @@
 // Parts of values: fields, and subscripts of lists, places and tensors.
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/state.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/expressions/views.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "compiler/base/kernels.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/ops/emit_op.h"
 #include "compiler/elaborate/ops/where.h"
 #include "compiler/elaborate/report.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/ops/call_op.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"

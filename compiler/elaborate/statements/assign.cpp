@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/state.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/expressions/operators.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/adapt.h"
 #include "compiler/elaborate/work.h"

@@ -1,9 +1,9 @@
 #include "compiler/elaborate/statements/execute.h"
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/iterate.h"
 #include "compiler/elaborate/expressions/modifiers.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/statements/assign.h"
 #include "compiler/elaborate/types/adapt.h"

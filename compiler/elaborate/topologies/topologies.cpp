@@ -8,15 +8,14 @@
 #include <fmt/ranges.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/work.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "runtime/status/spelling.h"
 
 namespace cgraph::elaborate {
 namespace {

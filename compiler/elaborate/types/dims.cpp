@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/values/arithmetic.h"

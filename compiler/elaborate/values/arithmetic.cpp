@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/program/text.h"
 #include "llvm/ADT/APFloat.h"
 
 namespace cgraph::elaborate {
@@ -162,7 +163,8 @@ Encoded EncodeRounded(double number, DType dtype) {
   bool loses_info = false;
   value.convert(SemanticsOf(dtype), llvm::APFloat::rmNearestTiesToEven, &loses_info);
   if (!value.isFinite()) {
-    return {"", fmt::format("{} does not fit {}", FloatText(number), DTypeName(dtype).str())};
+    return {"", fmt::format("{} does not fit {}", program::FloatText(number),
+                            DTypeName(dtype).str())};
   }
   return {FloatBytes(value, dtype), ""};
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/program/text.h"
 
 namespace cgraph::elaborate {
 
@@ -16,11 +17,6 @@ bool IsNumeric(const Value& value) {
   const List* list = value.As<List>();
   if (!list) return IsNumber(value);
   return !list->items->empty() && std::all_of(list->items->begin(), list->items->end(), IsNumeric);
-}
-
-std::string FloatText(double value) {
-  std::string text = fmt::format("{}", value);
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
 std::string KindText(const Value& value) {
@@ -52,7 +48,7 @@ std::string KindText(const Value& value) {
 
 std::string ScalarText(const Value& value) {
   if (const int64_t* number = value.As<int64_t>()) return std::to_string(*number);
-  if (const double* number = value.As<double>()) return FloatText(*number);
+  if (const double* number = value.As<double>()) return program::FloatText(*number);
   if (const bool* truth = value.As<bool>()) return *truth ? "true" : "false";
   if (const std::string* text = value.As<std::string>()) return '"' + *text + '"';
   return KindText(value);

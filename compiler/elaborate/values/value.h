@@ -83,7 +83,6 @@ bool IsNumeric(const Value& value);
 std::string KindText(const Value& value);
 // "3", "0.125", "\"fc1\"" for scalars, else KindText.
 std::string ScalarText(const Value& value);
-std::string FloatText(double value);  // shortest that reads back, with a dot
 
 // `make(leaf)` in place of every tensor (or state leaf) in a tree of lists and tuples.
 template <typename Make>

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "compiler/graph/rewrite/rewrite.h"
+#include "compiler/graph/rewrite.h"
 
 namespace cgraph::graph {
 

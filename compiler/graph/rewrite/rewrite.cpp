@@ -1,4 +1,4 @@
-#include "compiler/graph/rewrite/rewrite.h"
+#include "compiler/graph/rewrite.h"
 
 #include <algorithm>
 

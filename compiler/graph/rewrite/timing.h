@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/cost/costs.h"
-#include "compiler/graph/rewrite/rewrite.h"
+#include "compiler/graph/rewrite.h"
 
 namespace cgraph::graph {
 

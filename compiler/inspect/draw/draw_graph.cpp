@@ -37,8 +37,9 @@ class GraphDrawer {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       meeting_of_.push_back(id);
     }
-    for (const std::vector<PartRef>& parts : FindMeetings(plan, graph).collectives) {
-      for (const PartRef& part : parts) {
+    const plan::GraphIndex index = IndexMeetings(plan, graph);
+    for (const CollectiveParts parts : CollectivesOf(index)) {
+      for (const plan::CollectivePart& part : parts) {
         meeting_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
         collectives_.insert(operations_.of[part.instruction]);
       }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "compiler/base/bytes_text.h"
 #include "compiler/inspect/draw/drawings.h"
 #include "compiler/inspect/draw/facts/lifetimes.h"
 #include "compiler/inspect/draw/facts/operations.h"
@@ -14,8 +15,8 @@
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/facts/teller.h"
 #include "compiler/inspect/draw/formats/text.h"
-#include "compiler/inspect/report.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

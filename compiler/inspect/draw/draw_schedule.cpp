@@ -74,8 +74,8 @@ class ScheduleDrawer {
   ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
                  const SourceLines& source)
       : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
-        meetings_(FindMeetings(plan, graph)), awaited_(FindAwaited(graph, operations_)),
-        rows_(FindRows(graph, operations_, meetings_, awaited_)), teller_(plan, graph, source),
+        index_(IndexMeetings(plan, graph)), awaited_(FindAwaited(graph, operations_)),
+        rows_(FindRows(index_, operations_, awaited_)), teller_(plan, graph, source),
         first_row_(first_row), palette_(FamiliesOf(plan, graph, operations_)) {
     ChooseWindow();
   }
@@ -232,21 +232,22 @@ class ScheduleDrawer {
   }
 
   void AddTransfers() {
-    for (const ChannelEnds& ends : meetings_.channels) {
-      for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
-        AddMeeting(ends.sends[j], ends.receives[j], "");
+    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) {
+      const auto sends = index_.sends(channel), receives = index_.receives(channel);
+      for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
+        AddMeeting(sends[j].instruction, receives[j].instruction, "");
       }
     }
-    for (const std::vector<PartRef>& parts : meetings_.collectives) {
+    for (const CollectiveParts parts : CollectivesOf(index_)) {
       for (size_t i = 1; i < parts.size(); ++i) {
-        AddMeeting(parts[i - 1], parts[i], ", dir=none");
+        AddMeeting(parts[i - 1].instruction, parts[i].instruction, ", dir=none");
       }
     }
   }
 
-  void AddMeeting(const PartRef& from, const PartRef& to, const char* more) {
-    const uint32_t sends = operations_.of[from.instruction];
-    const uint32_t receives = operations_.of[to.instruction];
+  void AddMeeting(uint32_t from, uint32_t to, const char* more) {
+    const uint32_t sends = operations_.of[from];
+    const uint32_t receives = operations_.of[to];
     if (!is_shown_[sends] || !is_shown_[receives]) return;
     dot_ += fmt::format("  op{} -> op{} [color=\"{}\", penwidth=1.8{}];\n", sends, receives,
                         kMeetingColor, more);
@@ -282,7 +283,7 @@ class ScheduleDrawer {
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations operations_;
-  const Meetings meetings_;
+  const plan::GraphIndex index_;
   const std::vector<std::set<uint32_t>> awaited_;
   const std::vector<uint32_t> rows_;  // by operation
   const Teller teller_;

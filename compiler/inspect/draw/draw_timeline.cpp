@@ -12,8 +12,8 @@
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/facts/teller.h"
-#include "compiler/inspect/report.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
@@ -79,7 +79,7 @@ class TimelineDrawer {
  private:
   // The instructions of one operation in one execution are one bar.
   void CollectBars() {
-    for (const SimulatedEvent& event : simulation_.events) {
+    for (const plan::TraceEvent& event : simulation_.events) {
       const uint32_t operation = operations_.of[event.instruction];
       std::vector<Bar>& bars = bars_[event.lane];
       if (!bars.empty() && bars.back().operation == operation &&

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "compiler/base/bytes_text.h"
 #include "compiler/base/transport_choice.h"
 #include "compiler/inspect/draw/drawings.h"
 #include "compiler/inspect/draw/facts/flows.h"

@@ -1,11 +1,13 @@
 #include "compiler/inspect/simulate/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 
 #include "compiler/base/check.h"
 #include "compiler/inspect/meetings.h"
-#include "compiler/inspect/simulate/dependencies.h"
+#include "compiler/inspect/simulate/data_flow.h"
 #include "compiler/inspect/simulate/periodic.h"
 
 namespace cgraph {
@@ -19,8 +21,9 @@ uint32_t End(uint32_t unit) { return 2 * unit + 1; }
 
 class Bounder {
  public:
-  Bounder(const plan::Graph& graph, const std::vector<uint64_t>& durations, size_t lanes)
-      : durations_(durations), lanes_(lanes), units_(FindUnits(graph)), weights_(units_.size(), 0) {
+  Bounder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations)
+      : graph_(graph), index_(IndexMeetings(plan, graph)), durations_(durations),
+        units_(FindUnits(graph)), weights_(units_.size(), 0) {
     for (uint32_t i = 0; i < durations.size(); ++i) {
       weights_[units_.of[i]] = AddTimes(weights_[units_.of[i]], durations[i]);
     }
@@ -29,21 +32,26 @@ class Bounder {
       moments_.AddMoment();
       moments_.AddEdge(Start(unit), End(unit), 0);
     }
-    for (const Dependency& dependency : FindDependencies(graph, units_)) {
+    for (const Dependency& dependency : DataFlowOf(index_, units_)) {
       moments_.AddEdge(End(dependency.from), Start(dependency.to), dependency.distance);
     }
+    for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) AddChannel(channel);
+    for (const CollectiveParts parts : CollectivesOf(index_)) AddCollective(parts);
   }
 
   // A receive is not over before its send has begun and the bytes have moved, which takes a
   // rendezvous as long as the slower of its ends says.
-  void AddChannel(const plan::Channel& channel, const ChannelEnds& ends) {
+  void AddChannel(uint32_t number) {
+    const plan::Channel& channel = graph_.channels[number];
+    const auto sends = index_.sends(number), receives = index_.receives(number);
     const bool buffered =
         channel.protocol() == plan::Protocol::buffered && channel.capacity() > 0;
-    for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
-      const uint32_t send = units_.of[ends.sends[j].instruction];
-      const uint32_t receive = units_.of[ends.receives[j].instruction];
+    for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
+      const uint32_t send = units_.of[sends[j].instruction];
+      const uint32_t receive = units_.of[receives[j].instruction];
       if (!buffered) {
-        Lengthen({ends.sends[j], ends.receives[j]});
+        const std::array ends = {sends[j], receives[j]};
+        Lengthen(std::span<const plan::Message>(ends));
       }
       if (units_.written[send] <= units_.written[receive]) {
         moments_.AddEdge(Start(send), End(receive), 0);
@@ -52,10 +60,10 @@ class Bounder {
   }
 
   // All parts of a collective end when all have begun and the slowest has moved its bytes.
-  void AddCollective(const std::vector<PartRef>& parts) {
+  void AddCollective(CollectiveParts parts) {
     Lengthen(parts);
     const uint32_t meeting = moments_.AddMoment();
-    for (const PartRef& part : parts) {
+    for (const plan::CollectivePart& part : parts) {
       const uint32_t unit = units_.of[part.instruction];
       if (units_.written[unit] == units_.written[units_.of[parts.front().instruction]]) {
         moments_.AddEdge(Start(unit), meeting, 0);
@@ -64,15 +72,15 @@ class Bounder {
     }
   }
 
-  LowerBounds Bound(uint32_t executions) {
-    std::vector<uint64_t> before(lanes_, kNoWork), after(lanes_, kNoWork), work(lanes_, 0);
-    LowerBounds bounds;
+  void Bound(uint32_t executions, LowerBounds& bounds) {
+    const size_t lanes = graph_.programs.size();
+    std::vector<uint64_t> before(lanes, kNoWork), after(lanes, kNoWork), work(lanes, 0);
     bounds.longest_path = LeastOutside(moments_, executions, before);
     LeastOutside(moments_.Reversed(), executions, after);
     for (uint32_t unit = 0; unit < units_.size(); ++unit) {
       work[units_.lane[unit]] = AddTimes(work[units_.lane[unit]], weights_[unit]);
     }
-    for (size_t lane = 0; lane < lanes_; ++lane) {
+    for (size_t lane = 0; lane < lanes; ++lane) {
       if (before[lane] == kNoWork) {
         continue;
       }
@@ -80,16 +88,17 @@ class Bounder {
       const uint64_t outside = AddTimes(before[lane], after[lane]);
       bounds.busiest_lane = std::max(bounds.busiest_lane, AddTimes(all, outside));
     }
-    return bounds;
   }
 
  private:
-  void Lengthen(const std::vector<PartRef>& parts) {
+  // What meets takes as long as the slowest of its parts.
+  template <typename Part>
+  void Lengthen(std::span<const Part> parts) {
     uint64_t longest = 0;
-    for (const PartRef& part : parts) {
+    for (const Part& part : parts) {
       longest = std::max(longest, durations_[part.instruction]);
     }
-    for (const PartRef& part : parts) {
+    for (const Part& part : parts) {
       uint64_t& weight = weights_[units_.of[part.instruction]];
       weight = std::max(weight, longest);
     }
@@ -118,29 +127,59 @@ class Bounder {
     return longest;
   }
 
+  const plan::Graph& graph_;
+  const plan::GraphIndex index_;
   const std::vector<uint64_t>& durations_;
-  const size_t lanes_;
   const Units units_;
   std::vector<uint64_t> weights_;  // by unit
   PeriodicGraph moments_;
 };
 
+// Whatever the order, what goes through a resource takes its time there.
+void BoundByResources(const Contention& contention, uint32_t executions, LowerBounds& bounds) {
+  std::vector<uint64_t> held(contention.tokens.size(), 0);
+  for (const auto& [moment, hold] : contention.holds) {
+    for (uint32_t resource : hold.resources) {
+      held[resource] = AddTimes(held[resource], hold.time);
+    }
+  }
+  for (size_t i = 0; i < held.size(); ++i) {
+    const auto all = static_cast<unsigned __int128>(held[i]) * executions;
+    const auto bound = static_cast<uint64_t>(
+        std::min<unsigned __int128>(all / contention.tokens[i], UINT64_MAX));
+    if (bound <= bounds.busiest_resource) continue;
+    bounds.busiest_resource = bound;
+    bounds.resource = contention.names[i];
+  }
+}
+
+// What lanes do alone one worker does one after the other; in a meeting several take part at once.
+void BoundByWorkers(const plan::Graph& graph, const plan::Placement& placement,
+                    const std::vector<uint64_t>& durations, uint32_t executions,
+                    LowerBounds& bounds) {
+  for (const std::vector<uint32_t>& strand : plan::StrandsOf(placement, graph)) {
+    uint64_t work = 0;
+    for (uint32_t i : strand) {
+      if (graph.instructions[i].kind() != plan::Kind::comm) work = AddTimes(work, durations[i]);
+    }
+    const auto all = static_cast<unsigned __int128>(work) * executions;
+    bounds.busiest_worker =
+        std::max(bounds.busiest_worker,
+                 static_cast<uint64_t>(std::min<unsigned __int128>(all, UINT64_MAX)));
+  }
+}
+
 }  // namespace
 
 LowerBounds BoundMakespan(const plan::Plan& plan, const plan::Graph& graph,
-                          const std::vector<uint64_t>& durations, uint32_t executions) {
-  if (executions == 0) {
-    return {};
-  }
-  Bounder bounder(graph, durations, graph.programs.size());
-  const Meetings meetings = FindMeetings(plan, graph);
-  for (uint32_t channel = 0; channel < meetings.channels.size(); ++channel) {
-    bounder.AddChannel(graph.channels[channel], meetings.channels[channel]);
-  }
-  for (const std::vector<PartRef>& parts : meetings.collectives) {
-    bounder.AddCollective(parts);
-  }
-  return bounder.Bound(executions);
+                          const std::vector<uint64_t>& durations, uint32_t executions,
+                          const Contention& contention, const plan::Placement* placement) {
+  LowerBounds bounds;
+  if (executions == 0) return bounds;
+  Bounder(plan, graph, durations).Bound(executions, bounds);
+  BoundByResources(contention, executions, bounds);
+  if (placement != nullptr) BoundByWorkers(graph, *placement, durations, executions, bounds);
+  return bounds;
 }
 
 }  // namespace cgraph

@@ -153,6 +153,34 @@ class ContendedPlay {
 
 }  // namespace
 
+Contention ContentionOf(const LaneTimes& lane_times, const Movements& movements,
+                        const cost::Topology* topology) {
+  Contention contention;
+  if (topology == nullptr || !topology->machine) return contention;
+  for (const cost::Resource& resource : topology->machine->resources) {
+    contention.tokens.push_back(resource.capacity);
+    contention.names.push_back(resource.name);
+  }
+  for (const auto& [moment, instruction] : lane_times.holders) {
+    const cost::Movement& movement = movements.at(instruction);
+    contention.holds[moment] = {movement.resources,
+                                std::min(movement.held_ps, lane_times.weights[moment])};
+  }
+  return contention;
+}
+
+void ShareCores(const LaneTimes& lane_times, uint32_t cores, Contention& contention) {
+  const auto core = static_cast<uint32_t>(contention.tokens.size());
+  contention.tokens.push_back(cores);
+  contention.names.push_back("cores");
+  for (uint32_t moment = 0; moment < lane_times.weights.size(); ++moment) {
+    if (lane_times.weights[moment] == 0) continue;
+    Hold& hold = contention.holds[moment];
+    hold.resources.push_back(core);
+    hold.time = lane_times.weights[moment];
+  }
+}
+
 void PlayContended(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,
                    const std::function<uint64_t(uint32_t, uint64_t)>& weight,
                    const std::function<void(uint64_t, std::span<const uint64_t>)>& see) {

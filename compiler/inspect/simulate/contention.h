@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "compiler/cost/topology.h"
+#include "compiler/inspect/simulate/lane_times.h"
+#include "compiler/inspect/simulate/movements.h"
 #include "compiler/inspect/simulate/periodic.h"
 
 namespace cgraph {
@@ -28,6 +31,14 @@ struct Contention {
   std::vector<uint32_t> tokens;     // by resource
   std::vector<std::string> names;   // by resource
 };
+
+// What links share, by the machine; nothing where none is stated.
+Contention ContentionOf(const LaneTimes& lane_times, const Movements& movements,
+                        const cost::Topology* topology);
+
+// Whatever takes time takes one of so many cores for as long: who comes first keeps it until it is
+// done.
+void ShareCores(const LaneTimes& lane_times, uint32_t cores, Contention& contention);
 
 // As PeriodicGraph::Play; `graph` has been sorted. A moment whose weight is 0 holds nothing.
 void PlayContended(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,

@@ -12,8 +12,8 @@ class Builder {
  public:
   Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations,
           const Movements& movements, const plan::Placement* placement)
-      : plan_(plan),
-        graph_(graph),
+      : graph_(graph),
+        index_(IndexMeetings(plan, graph)),
         durations_(durations),
         movements_(movements),
         placement_(placement) {}
@@ -26,13 +26,8 @@ class Builder {
       AddWorkers();
     }
     AddEvents();
-    const Meetings meetings = FindMeetings(plan_, graph_);
-    for (uint32_t channel = 0; channel < meetings.channels.size(); ++channel) {
-      AddChannel(graph_.channels[channel], meetings.channels[channel]);
-    }
-    for (const std::vector<PartRef>& parts : meetings.collectives) {
-      AddCollective(parts);
-    }
+    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) AddChannel(channel);
+    for (const CollectiveParts parts : CollectivesOf(index_)) AddCollective(parts);
     return std::move(times_);
   }
 
@@ -136,14 +131,16 @@ class Builder {
 
   // A rendezvous moves when both ends have started. A buffered message is put into its slot when
   // the message `capacity` before it has been taken out, and taken out when it has been put in.
-  void AddChannel(const plan::Channel& channel, const ChannelEnds& ends) {
-    const size_t messages = std::min(ends.sends.size(), ends.receives.size());
+  void AddChannel(uint32_t number) {
+    const plan::Channel& channel = graph_.channels[number];
+    const auto sends = index_.sends(number), receives = index_.receives(number);
+    const size_t messages = std::min(sends.size(), receives.size());
     const uint64_t capacity =
         channel.protocol() == plan::Protocol::buffered ? channel.capacity() : 0;
     std::vector<uint32_t> put(messages), taken(messages);
     for (size_t j = 0; j < messages; ++j) {
-      const uint32_t send = ends.sends[j].instruction;
-      const uint32_t receive = ends.receives[j].instruction;
+      const uint32_t send = sends[j].instruction;
+      const uint32_t receive = receives[j].instruction;
       if (capacity == 0) {
         put[j] = AddMoment(std::max(durations_[send], durations_[receive]));
         taken[j] = put[j];
@@ -165,14 +162,14 @@ class Builder {
     }
   }
 
-  void AddCollective(const std::vector<PartRef>& parts) {
+  void AddCollective(CollectiveParts parts) {
     uint64_t longest = 0;
-    for (const PartRef& part : parts) {
+    for (const plan::CollectivePart& part : parts) {
       longest = std::max(longest, durations_[part.instruction]);
     }
     const uint32_t meeting = AddMoment(longest);
     Hold(meeting, parts[0].instruction);
-    for (const PartRef& part : parts) {
+    for (const plan::CollectivePart& part : parts) {
       AddEdge(Start(part.instruction), meeting);
       AddEdge(meeting, End(part.instruction));
     }
@@ -191,8 +188,8 @@ class Builder {
     return segments_[segment] = {start, AddMoment(0)};
   }
 
-  const plan::Plan& plan_;
   const plan::Graph& graph_;
+  const plan::GraphIndex index_;
   const std::vector<uint64_t>& durations_;
   const Movements& movements_;
   const plan::Placement* placement_;

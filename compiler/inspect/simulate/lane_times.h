@@ -14,8 +14,8 @@
 
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/inspect/simulate/periodic.h"
-#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/workers/placement.h"
 
 namespace cgraph {
 

@@ -12,19 +12,16 @@ class Applier {
  public:
   Applier(const plan::Plan& plan, const plan::Graph& graph, const cost::Topology& topology,
           std::vector<uint64_t>& durations)
-      : plan_(plan), graph_(graph), costs_(topology), durations_(durations) {}
+      : plan_(plan), graph_(graph), index_(IndexMeetings(plan, graph)), costs_(topology),
+        durations_(durations) {}
 
   Movements Run() {
-    lanes_ = LanesOf(graph_);
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       if (graph_.instructions[i].kind() == plan::Kind::call) OfCall(i);
       if (graph_.instructions[i].kind() == plan::Kind::copy) OfCopy(i);
     }
-    const Meetings meetings = FindMeetings(plan_, graph_);
-    for (uint32_t channel = 0; channel < meetings.channels.size(); ++channel) {
-      OfChannel(graph_.channels[channel], meetings.channels[channel]);
-    }
-    for (const std::vector<PartRef>& parts : meetings.collectives) OfCollective(parts);
+    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) OfChannel(channel);
+    for (const CollectiveParts parts : CollectivesOf(index_)) OfCollective(parts);
     return std::move(movements_);
   }
 
@@ -32,16 +29,19 @@ class Applier {
   cost::DeviceKey DeviceOfLane(uint32_t lane) const {
     return DeviceKeyOf(*plan_.devices[plan_.lanes[lane].device()]);
   }
-  cost::DeviceKey DeviceOfValue(uint32_t value) const {
-    const plan::Buffer& buffer = graph_.buffers[graph_.values[value].buffer()];
+  cost::DeviceKey DeviceOf(const plan::Value& value) const {
+    const plan::Buffer& buffer = graph_.buffers[value.buffer()];
     return DeviceKeyOf(*plan_.devices[graph_.arenas[buffer.arena()].device()]);
+  }
+  const plan::Value& ValueAt(uint32_t operand) const {
+    return graph_.values[graph_.operands[operand]];
   }
   uint64_t Bytes(const plan::CommPart& part, bool received) const {
     const uint32_t count = received ? part.outputs() : part.inputs();
     const uint32_t first = part.first() + (received ? part.inputs() : 0);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; ++i) {
-      bytes += graph_.values[graph_.operands[first + i]].bytes();
+      bytes += ValueAt(first + i).bytes();
     }
     return bytes;
   }
@@ -51,47 +51,48 @@ class Applier {
     const plan::Instruction& instruction = graph_.instructions[i];
     const plan::Kernel& kernel = *plan_.kernels[instruction.subject()];
     if (kernel.flops == 0 && kernel.bytes == 0) return;
-    const Operands operands = OperandsOf(graph_, i);
     const auto dtype =
-        operands.outputs.empty()
+        instruction.outputs() == 0
             ? DType::kF32
-            : static_cast<DType>(graph_.values[operands.outputs[0]].dtype());
-    durations_[i] = costs_.Kernel(DeviceOfLane(lanes_[i]), kernel.flops, kernel.bytes, dtype);
+            : static_cast<DType>(ValueAt(instruction.first() + instruction.inputs()).dtype());
+    durations_[i] = costs_.Kernel(DeviceOfLane(index_.lane(i)), kernel.flops, kernel.bytes, dtype);
   }
 
   void OfCopy(uint32_t i) {
-    const Operands operands = OperandsOf(graph_, i);
-    if (operands.inputs.empty() || operands.outputs.empty()) return;
-    Set(i, costs_.Copy(DeviceOfLane(lanes_[i]), DeviceOfValue(operands.inputs[0]),
-                       DeviceOfValue(operands.outputs[0]),
-                       graph_.values[operands.inputs[0]].bytes()));
+    const plan::Instruction& copy = graph_.instructions[i];
+    if (copy.inputs() == 0 || copy.outputs() == 0) return;
+    const plan::Value& from = ValueAt(copy.first());
+    const plan::Value& to = ValueAt(copy.first() + copy.inputs());
+    Set(i, costs_.Copy(DeviceOfLane(index_.lane(i)), DeviceOf(from), DeviceOf(to), from.bytes()));
   }
 
-  void OfChannel(const plan::Channel& channel, const ChannelEnds& ends) {
+  void OfChannel(uint32_t number) {
+    const plan::Channel& channel = graph_.channels[number];
+    const auto sends = index_.sends(number), receives = index_.receives(number);
     const bool nccl = channel.carrier() == plan::Carrier::nccl;
-    for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
+    for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
       const cost::Movement movement =
           costs_.Message(DeviceOfLane(channel.from_lane()), DeviceOfLane(channel.to_lane()), nccl,
-                         Bytes(graph_.parts[ends.sends[j].part], /*received=*/false));
-      durations_[ends.receives[j].instruction] = movement.ps;
-      Set(ends.sends[j].instruction, movement);
+                         Bytes(graph_.parts[sends[j].part], /*received=*/false));
+      durations_[receives[j].instruction] = movement.ps;
+      Set(sends[j].instruction, movement);
     }
   }
 
-  void OfCollective(const std::vector<PartRef>& parts) {
+  void OfCollective(CollectiveParts parts) {
     const plan::CommPart& first = graph_.parts[parts[0].part];
     const plan::Collective& collective = *graph_.collectives[first.subject()];
     const std::optional<CollectiveKind> kind = ParseCollective(collective.kind);
     if (!kind) return;
     std::vector<cost::DeviceKey> participants;
-    for (const PartRef& part : parts) {
-      participants.push_back(DeviceOfLane(lanes_[part.instruction]));
+    for (const plan::CollectivePart& part : parts) {
+      participants.push_back(DeviceOfLane(index_.lane(part.instruction)));
     }
     const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
     const bool nccl = collective.carrier == plan::Carrier::nccl;
     const cost::Movement movement = costs_.Collective(
         *kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false));
-    for (const PartRef& part : parts) durations_[part.instruction] = movement.ps;
+    for (const plan::CollectivePart& part : parts) durations_[part.instruction] = movement.ps;
     Set(parts[0].instruction, movement);
   }
 
@@ -102,9 +103,9 @@ class Applier {
 
   const plan::Plan& plan_;
   const plan::Graph& graph_;
+  const plan::GraphIndex index_;
   cost::Costs costs_;
   std::vector<uint64_t>& durations_;
-  std::vector<uint32_t> lanes_;
   Movements movements_;
 };
 

@@ -12,7 +12,6 @@ constexpr size_t kMembers[] = {Lexer::STATE, Lexer::METHOD};
 constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE,
                              Lexer::MEMORY};
 constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
-constexpr size_t kStatements[] = {Lexer::LET, Lexer::VAR, Lexer::FOR, Lexer::IF, Lexer::RETURN};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {
   if (lexemes[at].first_on_line) return at == 0 || EndsOperand(lexemes[at - 1].type) ||
@@ -123,7 +122,7 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
   if (place == Place::kTopology && IsName(next.type)) keyword = Nearest(word, kParts);
   if (place == Place::kBlock && keyword == antlr4::Token::INVALID_TYPE &&
       (IsName(next.type) || IsLiteral(next.type))) {
-    keyword = Nearest(word, kStatements);
+    keyword = Nearest(word, kStatementWords);
   }
   if (keyword == antlr4::Token::INVALID_TYPE) return;
   Diagnostic* diagnostic = errors.ReportStructure(

@@ -1,5 +1,7 @@
 #include "compiler/syntax/errors/recovery.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace cgraph::syntax {
 namespace {
 
@@ -10,25 +12,15 @@ bool Closes(size_t type) {
   return type == Lexer::RPAREN || type == Lexer::RBRACKET || type == Lexer::RBRACE;
 }
 
-bool BeginsStatement(size_t type) {
-  switch (type) {
-    case Lexer::LET:
-    case Lexer::VAR:
-    case Lexer::FOR:
-    case Lexer::IF:
-    case Lexer::RETURN:
-    case Lexer::SEMICOLON:
-      return true;
-    default:
-      return IsName(type);
-  }
+bool CanBeginStatement(size_t type) {
+  return llvm::is_contained(kStatementWords, type) || type == Lexer::SEMICOLON || IsName(type);
 }
 
 // A place where a statement can be taken up again. A name or an `if` may also stand inside an
 // expression, so they count only at the beginning of a line.
 bool ResumesStatement(const Lexeme& lexeme) {
   if (lexeme.type == Lexer::RBRACE) return true;
-  if (!BeginsStatement(lexeme.type)) return false;
+  if (!CanBeginStatement(lexeme.type)) return false;
   return lexeme.first_on_line || !(IsName(lexeme.type) || lexeme.type == Lexer::IF);
 }
 
@@ -92,7 +84,7 @@ void Recovery::sync(antlr4::Parser* parser) {
     const size_t at = window_.index();
     const size_t type = window_.lexemes()[at].type;
     if (type == Lexer::RBRACE || type == antlr4::Token::EOF) return;
-    if (block ? BeginsStatement(type) : starts(window_.lexemes(), at)) return;
+    if (block ? CanBeginStatement(type) : starts(window_.lexemes(), at)) return;
     ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
     if (block) {
       SkipStatement(at, at);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "runtime/command/inputs/literal.h"
-#include "runtime/command/messages.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/spelling.h"

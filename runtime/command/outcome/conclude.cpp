@@ -1,7 +1,6 @@
 #include "runtime/command/outcome/conclude.h"
 
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "runtime/command/messages.h"
 #include "runtime/plan/trace.h"
 #include "runtime/status/text.h"
+#include "runtime/status/text_file.h"
 
 namespace cgraph::command {
 namespace {
@@ -19,14 +19,6 @@ std::string ProfileText(const Engine& engine) {
   for (const auto& [name, ns] : engine.Profile()) calls[name] = ns;
   const nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
   return profile.dump(2) + '\n';
-}
-
-Status WriteText(const std::string& text, const std::string& path) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (file) return Status::Ok();
-  return {StatusCode::kNotFound, fmt::format("cannot write {}", path)};
 }
 
 }  // namespace
@@ -78,10 +70,10 @@ void SayStats(const Engine& engine, const Options& options) {
 
 Status WriteMeasurements(const Engine& engine, uint32_t graph, const Options& options) {
   if (!options.profile.empty()) {
-    CGRAPH_RETURN_IF_ERROR(WriteText(ProfileText(engine), options.profile));
+    CGRAPH_RETURN_IF_ERROR(WriteText(options.profile, ProfileText(engine)));
   }
   if (options.trace.empty()) return Status::Ok();
-  return WriteText(plan::TraceJson(engine.plan(), {engine.Trace(graph)}), options.trace);
+  return WriteText(options.trace, plan::TraceJson(engine.plan(), {engine.Trace(graph)}));
 }
 
 }  // namespace cgraph::command

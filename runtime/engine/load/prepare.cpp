@@ -6,7 +6,6 @@
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
 #include "runtime/engine/load/sync.h"
-#include "runtime/plan/dtype.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {

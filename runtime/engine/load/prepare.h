@@ -13,8 +13,8 @@
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/loaded_graph.h"
-#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/workers/placement.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::engine {

@@ -5,7 +5,6 @@
 #include "runtime/channel/channel.h"
 #include "runtime/channel/collective.h"
 #include "runtime/device/memory.h"
-#include "runtime/plan/print.h"
 
 namespace cgraph::engine {
 namespace {

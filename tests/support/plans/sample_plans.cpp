@@ -467,4 +467,26 @@ std::vector<SamplePlan> SamplePlans() {
   return plans;
 }
 
+std::unique_ptr<Plan> ProducerConsumerPlan(uint32_t capacity, uint32_t messages,
+                                           uint64_t produce, uint64_t move, uint64_t consume) {
+  PlanBuilder plan;
+  const uint32_t first = plan.Device(DeviceKind::gpu, 0);
+  const uint32_t second = plan.Device(DeviceKind::gpu, 1);
+  const uint32_t from = plan.Lane(first, LaneKind::compute);
+  const uint32_t to = plan.Lane(second, LaneKind::compute);
+  const uint32_t kernel = plan.Kernel("work");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t channel = g.Channel(from, to, capacity);
+  for (uint32_t j = 0; j < messages; ++j) {
+    const uint32_t sent = g.Value("sent", first, DType::f32, {4});
+    const uint32_t received = g.Value("received", second, DType::f32, {4});
+    const uint32_t used = g.Value("used", second, DType::f32, {4});
+    g.At(g.Call(from, kernel, {}, {sent})).mutate_expected(produce);
+    g.At(g.Send(channel, {sent}, j)).mutate_expected(move);
+    g.At(g.Receive(channel, {received}, j)).mutate_expected(move);
+    g.At(g.Call(to, kernel, {received}, {used})).mutate_expected(consume);
+  }
+  return plan.Build();
+}
+
 }  // namespace cgraph::plan::testing

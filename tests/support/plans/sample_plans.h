@@ -35,6 +35,11 @@ std::unique_ptr<Plan> TwoWayPlan(bool swapped = false);
 
 std::vector<SamplePlan> SamplePlans();
 
+// One producer on gpu[0] and one consumer on gpu[1], `messages` messages between them.
+// The times are what the plan expects.
+std::unique_ptr<Plan> ProducerConsumerPlan(uint32_t capacity, uint32_t messages,
+                                           uint64_t produce, uint64_t move, uint64_t consume);
+
 }  // namespace cgraph::plan::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_PLANS_SAMPLE_PLANS_H_

@@ -14,13 +14,6 @@
 namespace cgraph {
 namespace {
 
-std::string Printed(const Diagnostics& diagnostics, size_t max_errors = 0) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  diagnostics.Print(out, false, max_errors);
-  return out.str();
-}
-
 TEST_CASE("a place is a line and a byte column") {
   Sources sources;
   const SourceId id = sources.Add("a.cgraph", "one\ntwo\n\nlast");
@@ -48,7 +41,7 @@ TEST_CASE("diagnostics print by position, with their line, notes and fixes") {
   diagnostics.Report(Code::kE0201, {id, 4, 5}, "first").AddNote({id, 16, 18}, "look here");
   diagnostics.Report(Code::kE0101, {}, "nowhere");
   CHECK(diagnostics.errors() == 3);
-  CHECK(Printed(diagnostics) ==
+  CHECK(diagnostics.Text() ==
         "a.cgraph:1:5: error: first [E0201]\n"
         "    1 | let x = 1\n"
         "      |     ^\n"
@@ -79,7 +72,7 @@ TEST_CASE("more errors than asked for are counted, not shown") {
   const SourceId id = sources.Add("a", "abc");
   Diagnostics diagnostics(sources);
   for (uint32_t i = 0; i < 3; ++i) diagnostics.Report(Code::kE0201, {id, i, i + 1}, "bad");
-  const std::string text = Printed(diagnostics, 2);
+  const std::string text = diagnostics.Text(2);
   CHECK(text.find("1:2: error") != std::string::npos);
   CHECK(text.find("1:3: error") == std::string::npos);
   CHECK(text.find("1 more error held back") != std::string::npos);
@@ -93,7 +86,7 @@ TEST_CASE("what is shown of a source is short and printable") {
   Diagnostics diagnostics(sources);
   diagnostics.Report(Code::kE0201, {id, 1'000'000, 1'000'001}, "in a long line");
   diagnostics.Report(Code::kE0201, {id, 2'000'002, 2'000'004}, "among foreign bytes");
-  const std::string text = Printed(diagnostics);
+  const std::string text = diagnostics.Text();
   CHECK(text.size() < 1000);
   CHECK(text.find("\x1b") == std::string::npos);
   CHECK(text.find("\xff") == std::string::npos);

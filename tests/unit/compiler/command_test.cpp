@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/command/load_plan.h"
-#include "compiler/command/report.h"
+#include "compiler/command/messages.h"
 #include "runtime/status/exit_code.h"
 
 namespace cgraph {

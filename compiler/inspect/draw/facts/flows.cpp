@@ -21,11 +21,12 @@ struct Origin {
 class Finder {
  public:
   Finder(const plan::Plan& plan, const plan::Graph& graph, const Operations& operations)
-      : plan_(plan), graph_(graph), operations_(operations), lanes_(LanesOf(graph)),
-        writers_(graph.buffers.size()) {
-    for (const ChannelEnds& ends : FindMeetings(plan, graph).channels) {
-      for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
-        send_of_[ends.receives[j].part] = ends.sends[j];
+      : graph_(graph), operations_(operations),
+        index_(IndexMeetings(plan, graph)), writers_(graph.buffers.size()) {
+    for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
+      const auto sends = index_.sends(channel), receives = index_.receives(channel);
+      for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
+        send_of_[receives[j].part] = sends[j];
       }
     }
     for (const plan::Extent& extent : graph.extents) {
@@ -48,12 +49,9 @@ class Finder {
         case plan::Kind::copy: PassOn(i, "copy"); break;
         case plan::Kind::comm: Communicate(i); break;
         default:
-          for (uint32_t input : OperandsOf(graph_, i).inputs) {
-            Use(i, input);
-          }
-          for (uint32_t output : OperandsOf(graph_, i).outputs) {
-            Write(output, {i, output, {}});
-          }
+          index_.ForEachOperand(i, [&](uint32_t value, bool write, uint32_t) {
+            write ? Write(value, {i, value, {}}) : Use(i, value);
+          });
       }
     }
     return std::move(flows_);
@@ -93,7 +91,8 @@ class Finder {
       if (from == to) {
         continue;
       }
-      if (origin.transports.empty() && DeviceOf(origin.instruction) != DeviceOf(instruction)) {
+      if (origin.transports.empty() &&
+          index_.device(origin.instruction) != index_.device(instruction)) {
         origin.transports.push_back("local");
       }
       // Of a value of which a part is read, the part; of one that was written in parts, each.
@@ -105,15 +104,12 @@ class Finder {
     }
   }
 
-  uint32_t DeviceOf(uint32_t instruction) const {
-    return plan_.lanes[lanes_[instruction]].device();
-  }
-
   // A copy's or a received value is what went in at the other end.
   void PassOn(uint32_t instruction, const std::string& transport) {
-    const Operands operands = OperandsOf(graph_, instruction);
-    for (size_t i = 0; i < std::min(operands.inputs.size(), operands.outputs.size()); ++i) {
-      Travel(operands.inputs[i], operands.outputs[i], transport);
+    const plan::Instruction& at = graph_.instructions[instruction];
+    for (uint32_t i = 0; i < std::min(at.inputs(), at.outputs()); ++i) {
+      Travel(graph_.operands[at.first() + i], graph_.operands[at.first() + at.inputs() + i],
+             transport);
     }
   }
 
@@ -146,11 +142,10 @@ class Finder {
     }
   }
 
-  const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations& operations_;
-  const std::vector<uint32_t> lanes_;
-  std::map<uint32_t, PartRef> send_of_;  // by the receiving part
+  const plan::GraphIndex index_;
+  std::map<uint32_t, plan::Message> send_of_;  // by the receiving part
   std::set<uint32_t> extents_;
   std::vector<LastWriters<uint32_t>> writers_;  // by buffer; into origins_
   std::vector<Origin> origins_;

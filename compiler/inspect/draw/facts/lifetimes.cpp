@@ -10,7 +10,7 @@ namespace cgraph {
 std::vector<Lifetime> FindLifetimes(const plan::Plan& plan, const plan::Graph& graph,
                                     const Simulation& simulation) {
   std::vector<std::pair<uint64_t, uint64_t>> times(graph.instructions.size(), {0, 0});
-  for (const SimulatedEvent& event : simulation.events) {
+  for (const plan::TraceEvent& event : simulation.events) {
     times[event.instruction] = {event.start, event.end};
   }
   const plan::GraphIndex index(plan, graph);

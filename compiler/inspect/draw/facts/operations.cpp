@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/inspect/meetings.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -15,25 +14,18 @@ bool IsSync(const plan::Instruction& instruction) {
   return instruction.kind() == plan::Kind::signal || instruction.kind() == plan::Kind::wait;
 }
 
-// "h", or "h and 2 more".
-std::string Names(const plan::Plan& plan, const plan::Graph& graph,
-                  const std::vector<uint32_t>& values) {
-  if (values.empty()) {
-    return "nothing";
-  }
-  const std::string first = ValueName(plan, graph, values.front());
-  return values.size() == 1 ? first : fmt::format("{} and {} more", first, values.size() - 1);
+// "h", or "h and 2 more": what is read by an instruction or a part of one, or else what is written.
+template <typename Reader>
+std::string Names(const plan::Plan& plan, const plan::Graph& graph, const Reader& reader) {
+  const uint32_t count = reader.inputs() == 0 ? reader.outputs() : reader.inputs();
+  if (count == 0) return "nothing";
+  const std::string first = ValueName(plan, graph, graph.operands[reader.first()]);
+  return count == 1 ? first : fmt::format("{} and {} more", first, count - 1);
 }
 
 std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
                      const plan::CommPart& part) {
-  std::vector<uint32_t> values;
-  const uint32_t first = part.first();
-  const uint32_t count = part.inputs() == 0 ? part.outputs() : part.inputs();
-  for (uint32_t i = first; i < first + count; ++i) {
-    values.push_back(graph.operands[i]);
-  }
-  const std::string names = Names(plan, graph, values);
+  const std::string names = Names(plan, graph, part);
   if (part.part() == plan::Part::collective) {
     return fmt::format("{} {}", graph.collectives[part.subject()]->kind, names);
   }
@@ -56,14 +48,12 @@ std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
     }
     return text;
   }
-  const Operands operands = OperandsOf(graph, index);
-  const auto& values = operands.inputs.empty() ? operands.outputs : operands.inputs;
   switch (instruction.kind()) {
     case plan::Kind::call: return plan.kernels[instruction.subject()]->name;
     case plan::Kind::take: return "take " + graph.inputs[instruction.subject()]->name;
     case plan::Kind::give: return "give " + graph.outputs[instruction.subject()]->name;
     case plan::Kind::load: return "load " + plan.weights[instruction.subject()]->tensor;
-    default: return "copy " + Names(plan, graph, values);
+    default: return "copy " + Names(plan, graph, instruction);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/inspect/meetings.h"
+
 namespace cgraph {
 namespace {
 
@@ -9,16 +11,17 @@ namespace {
 // that is not placed yet, with all that they meet.
 class Placer {
  public:
-  Placer(const plan::Graph& graph, const Operations& operations, const Meetings& meetings,
+  Placer(const plan::GraphIndex& index, const Operations& operations,
          const std::vector<std::set<uint32_t>>& awaited)
-      : graph_(graph), operations_(operations), awaited_(awaited), met_(operations.all.size()),
-        next_(operations.lanes.size(), 0), rows_(operations.all.size(), plan::kNone) {
-    for (uint32_t c = 0; c < meetings.channels.size(); ++c) {
-      const ChannelEnds& ends = meetings.channels[c];
-      const bool together = graph.channels[c].protocol() == plan::Protocol::rendezvous;
-      for (size_t j = 0; j < std::min(ends.sends.size(), ends.receives.size()); ++j) {
-        const uint32_t send = operations.of[ends.sends[j].instruction];
-        const uint32_t receive = operations.of[ends.receives[j].instruction];
+      : graph_(index.graph()), operations_(operations), awaited_(awaited),
+        met_(operations.all.size()), next_(operations.lanes.size(), 0),
+        rows_(operations.all.size(), plan::kNone) {
+    for (uint32_t c = 0; c < graph_.channels.size(); ++c) {
+      const auto sends = index.sends(c), receives = index.receives(c);
+      const bool together = graph_.channels[c].protocol() == plan::Protocol::rendezvous;
+      for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
+        const uint32_t send = operations.of[sends[j].instruction];
+        const uint32_t receive = operations.of[receives[j].instruction];
         if (together) {
           Meet(send, receive);
         } else {
@@ -26,8 +29,8 @@ class Placer {
         }
       }
     }
-    for (const std::vector<PartRef>& parts : meetings.collectives) {
-      for (const PartRef& part : parts) {
+    for (const CollectiveParts parts : CollectivesOf(index)) {
+      for (const plan::CollectivePart& part : parts) {
         Meet(operations.of[parts.front().instruction], operations.of[part.instruction]);
       }
     }
@@ -177,10 +180,9 @@ std::vector<std::set<uint32_t>> FindAwaited(const plan::Graph& graph,
   return awaited;
 }
 
-std::vector<uint32_t> FindRows(const plan::Graph& graph, const Operations& operations,
-                               const Meetings& meetings,
+std::vector<uint32_t> FindRows(const plan::GraphIndex& index, const Operations& operations,
                                const std::vector<std::set<uint32_t>>& awaited) {
-  return Placer(graph, operations, meetings, awaited).Place();
+  return Placer(index, operations, awaited).Place();
 }
 
 }  // namespace cgraph

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/inspect/draw/facts/operations.h"
-#include "compiler/inspect/meetings.h"
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {
@@ -16,9 +16,9 @@ namespace cgraph {
 std::vector<std::set<uint32_t>> FindAwaited(const plan::Graph& graph, const Operations& operations);
 
 // By operation, from 0. The ends of a rendezvous and the parts of a collective share a row, as far
-// as the plan can go on: of one that hangs the rest is placed by its certificate.
-std::vector<uint32_t> FindRows(const plan::Graph& graph, const Operations& operations,
-                               const Meetings& meetings,
+// as the plan can go on: of one that hangs the rest is placed by its certificate. `index` has its
+// messages.
+std::vector<uint32_t> FindRows(const plan::GraphIndex& index, const Operations& operations,
                                const std::vector<std::set<uint32_t>>& awaited);
 
 }  // namespace cgraph

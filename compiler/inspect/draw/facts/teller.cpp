@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "compiler/base/bytes_text.h"
 #include "compiler/inspect/draw/formats/text.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/plan/print.h"

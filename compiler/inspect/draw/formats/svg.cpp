@@ -6,7 +6,7 @@
 
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/text.h"
-#include "compiler/inspect/report.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 

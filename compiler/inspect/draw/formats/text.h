@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/base/bytes_text.h"
-
 namespace cgraph {
 
 std::string Printable(std::string_view text);  // keeps line ends

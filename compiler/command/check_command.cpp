@@ -1,0 +1,53 @@
+// `cgc check`: what is wrong in files, and nothing written.
+#include <algorithm>
+#include <memory>
+
+#include "compiler/command/commands.h"
+#include "compiler/command/diagnosed.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/load_plan.h"
+#include "compiler/command/messages.h"
+#include "runtime/status/status.h"
+
+namespace cgraph {
+namespace {
+
+struct CheckFlags {
+  OutputFlags output;
+  CompileFlags compile;
+  std::vector<std::string> files;
+};
+
+ExitCode RunCheck(const CheckFlags& flags) {
+  ExitCode worst = kSuccess;
+  std::vector<CompileOptions> all;
+  for (const std::string& file : flags.files) {
+    Result<CompileOptions> options = flags.compile.Options(file);
+    if (!options.ok()) return UsageError(options.status().message());
+    options->check_only = true;
+    if (Status emit = CheckEmit(flags.output, *options); !emit.ok()) {
+      return UsageError(emit.message());
+    }
+    all.push_back(std::move(*options));
+  }
+  Diagnosed(flags.output, [&](llvm::json::OStream* json) {
+    for (const CompileOptions& options : all) {
+      worst = std::max(worst, CompileAndReport(options, flags.output, json).exit_code);
+    }
+  });
+  return worst;
+}
+
+}  // namespace
+
+Command AddCheckCommand(CLI::App& cgc) {
+  auto flags = std::make_shared<CheckFlags>();
+  CLI::App* command = cgc.add_subcommand("check", "report what is wrong in files, write nothing");
+  command->add_option("FILE", flags->files, "the .cgraph files")->required();
+  AddOutputFlags(*command, flags->output);
+  AddCompileFlags(*command, flags->compile);
+  return [flags] { return RunCheck(*flags); };
+}
+
+}  // namespace cgraph

@@ -1,0 +1,34 @@
+#include "compiler/command/flags/thread_flags.h"
+
+#include <fmt/format.h>
+
+#include "runtime/plan/prove.h"
+
+namespace cgraph {
+
+void AddThreadFlags(CLI::App& command, ThreadFlags& flags) {
+  auto* workers =
+      command
+          .add_option("--workers", flags.workers,
+                      "simulate as many threads as cgrun --workers has. Default: each lane runs "
+                      "by itself")
+          ->type_name("N")
+          ->check(CLI::Range(1u, 1024u));
+  command
+      .add_option("--cores", flags.cores,
+                  "cores that the workers share. Default: each has its own")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1024u))
+      ->needs(workers);
+}
+
+Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
+  if (flags.workers == 0 || !path.ends_with(".cgplan")) return Status::Ok();
+  const plan::Verdict verdict = plan::Prove(plan);
+  if (verdict.proved()) return Status::Ok();
+  return {StatusCode::kInvalid,
+          fmt::format("{}: --workers needs a proved plan, and this one is refused ({}): {}", path,
+                      plan::RefusalName(verdict.refusal), verdict.message)};
+}
+
+}  // namespace cgraph

@@ -1,0 +1,26 @@
+// --workers and --cores: who runs the lanes of a simulation.
+#ifndef CGRAPH_COMPILER_COMMAND_FLAGS_THREAD_FLAGS_H_
+#define CGRAPH_COMPILER_COMMAND_FLAGS_THREAD_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph {
+
+struct ThreadFlags {
+  uint32_t workers = 0, cores = 0;
+};
+
+void AddThreadFlags(CLI::App& command, ThreadFlags& flags);
+
+// Workers follow the certificate, which only a proof makes true: kInvalid for the .cgplan at `path`
+// when workers are asked for and it is refused. What was compiled just now is proved.
+Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const ThreadFlags& flags);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_COMMAND_FLAGS_THREAD_FLAGS_H_

@@ -1,0 +1,126 @@
+// `cgc viz`: drawings of a graph, its schedule, its memory.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "compiler/command/commands.h"
+#include "compiler/command/files.h"
+#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/flags/profile_flag.h"
+#include "compiler/command/flags/thread_flags.h"
+#include "compiler/command/load_plan.h"
+#include "compiler/command/messages.h"
+#include "compiler/cost/profile.h"
+#include "compiler/cost/topology.h"
+#include "compiler/inspect/draw.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Path.h"
+#include "runtime/plan/find_graph.h"
+#include "runtime/status/text_file.h"
+
+namespace cgraph {
+namespace {
+
+struct VizFlags {
+  OutputFlags output;
+  CompileFlags compile;
+  ThreadFlags threads;
+  std::string file, profile, what = "schedule", format, out;
+  uint32_t executions = 1, from_row = 0;
+};
+
+// Lines of the program that is being compiled. A plan's own files are not looked for: it may come
+// from anywhere and name anything.
+SourceLines SourceOf(const std::string& file) {
+  std::map<std::string, std::vector<std::string>> texts;
+  return [file, texts](const std::string& path, uint32_t line) mutable -> std::string {
+    if (path != file) return "";
+    const auto [it, fresh] = texts.try_emplace(path);
+    if (fresh) {
+      const Result<std::string> read = ReadText(path, kMaxTextBytes);
+      std::istringstream text(read.ok() ? *read : "");
+      for (std::string each; std::getline(text, each);) it->second.push_back(each);
+    }
+    return line >= 1 && line <= it->second.size() ? it->second[line - 1] : "";
+  };
+}
+
+// --format, or else the ending of the output: `-o x.png`.
+Result<DrawFormat> FormatOf(const VizFlags& flags) {
+  if (!flags.format.empty()) return *ParseFormat(flags.format);
+  const llvm::StringRef ending = llvm::sys::path::extension(flags.out);
+  if (ending.empty()) return DrawFormat::kSvg;
+  if (std::optional<DrawFormat> format = ParseFormat(ending.drop_front())) return *format;
+  return Status{StatusCode::kInvalid,
+                fmt::format("no picture ends in `{}`: it may be one of {}; or say --format",
+                            ending.str(), fmt::join(kDrawFormatNames, ", "))};
+}
+
+ExitCode RunViz(const VizFlags& flags) {
+  if (WritesOver(flags.out, flags.file)) return kUsage;
+  Result<DrawFormat> format = FormatOf(flags);
+  if (!format.ok()) {
+    return UsageError(format.status().message());
+  }
+  Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
+  if (!profile.ok()) return ReportStatus(profile.status());
+  std::optional<cost::Topology> topology;
+  plan::LoadedPlan loaded =
+      LoadOrCompile(flags.file, flags.compile, flags.output, *profile, &topology);
+  if (!loaded.plan) return loaded.exit_code;
+  const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
+  Result<uint32_t> graph = plan::FindGraph(*loaded.plan, name);
+  if (!graph.ok()) return UsageError(graph.status().message());
+  WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
+  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);
+  if (!status.ok()) return ReportStatus(status);
+
+  DrawOptions options;
+  options.what = *ParseDrawing(flags.what);
+  options.profile = *profile ? &**profile : nullptr;
+  options.topology = topology ? &*topology : nullptr;
+  options.executions = flags.executions;
+  options.workers = flags.threads.workers;
+  options.cores = flags.threads.cores;
+  options.first_row = flags.from_row;
+  options.format = *format;
+  if (!llvm::StringRef(flags.file).endswith(".cgplan")) options.source = SourceOf(flags.file);
+  Result<std::string> drawing = Draw(*loaded.plan, *graph, options);
+  if (drawing.status().code() == StatusCode::kUnsupported) {  // of a format
+    return UsageError(drawing.status().message());
+  }
+  if (!drawing.ok()) return ReportStatus(drawing.status());
+  status = WriteOutput(flags.out, *drawing);
+  return status.ok() ? kSuccess : ReportStatus(status);
+}
+
+std::vector<std::string> Names(llvm::ArrayRef<const char*> names) {
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+Command AddVizCommand(CLI::App& cgc) {
+  auto flags = std::make_shared<VizFlags>();
+  CLI::App* command = cgc.add_subcommand("viz", "draw a graph, its schedule, its memory");
+  command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
+  command->add_option("--what", flags->what, "what to draw")
+      ->check(CLI::IsMember(Names(kDrawingNames)))->capture_default_str();
+  command->add_option("--format", flags->format, "default: by the output's ending, else svg")
+      ->check(CLI::IsMember(Names(kDrawFormatNames)));
+  command->add_option("-o,--output", flags->out, "file to write; default: standard output");
+  command->add_option("--executions", flags->executions, "executions in a timeline")
+      ->check(CLI::Range(1u, 1000u))->capture_default_str();
+  command->add_option("--from-row", flags->from_row,
+                      "first row of a schedule too long for one picture");
+  AddThreadFlags(*command, flags->threads);
+  AddProfileFlag(*command, flags->profile);
+  AddOutputFlags(*command, flags->output);
+  AddCompileFlags(*command, flags->compile);
+  return [flags] { return RunViz(*flags); };
+}
+
+}  // namespace cgraph

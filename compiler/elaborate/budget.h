@@ -1,0 +1,36 @@
+// What one program may take: steps, depth, elements of a list, bytes of a tensor, operands of an
+// op.
+//
+// A limit that is met is reported here, once; `stopped` unwinds everything then.
+#ifndef CGRAPH_COMPILER_ELABORATE_BUDGET_H_
+#define CGRAPH_COMPILER_ELABORATE_BUDGET_H_
+
+#include <string>
+
+#include "compiler/base/source.h"
+#include "compiler/graph/graph.h"
+
+namespace cgraph::elaborate {
+
+struct Work;
+
+struct Budget {
+  int64_t steps = 0;     // that were taken
+  int64_t reports = 0;   // since the first error
+  bool stopped = false;  // a limit was met: everything unwinds
+  int depth = 0;         // of C++ calls, in nested expressions and statements
+};
+
+// Takes steps; false when they are used up.
+bool Step(Work& work, Range range, int64_t count = 1);
+
+bool CheckListLength(Work& work, int64_t length, Range range);
+
+bool CheckTensorLimits(Work& work, const graph::Type& type, Range range);
+
+// Of an op, which takes and makes so many tensors. Only lists can be that many.
+bool CheckOperands(Work& work, const std::string& name, size_t taken, size_t made, Range range);
+
+}  // namespace cgraph::elaborate
+
+#endif  // CGRAPH_COMPILER_ELABORATE_BUDGET_H_

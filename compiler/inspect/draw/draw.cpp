@@ -1,0 +1,96 @@
+#include "compiler/inspect/draw.h"
+
+#include <vector>
+
+#include "compiler/inspect/draw/formats/external_programs.h"
+#include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/formats/viewer.h"
+#include "compiler/inspect/simulate.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph {
+namespace {
+
+bool IsOverTime(Drawing what) { return what == Drawing::kTimeline || what == Drawing::kMemory; }
+
+Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
+                                 const DrawOptions& options) {
+  const bool memory = options.what == Drawing::kMemory;
+  const Simulation simulation = Simulate(plan, graph,
+                                         {.profile = options.profile,
+                                          .topology = options.topology,
+                                          .executions = memory ? 1 : options.executions,
+                                          .workers = options.workers,
+                                          .cores = options.cores,
+                                          .instants = memory});
+  if (simulation.hangs()) {
+    std::string message = "the plan hangs, so there is no time to draw; these lanes wait for ever:";
+    for (const std::string& line : simulation.stuck) {
+      message += "\n  " + line;
+    }
+    return Status{StatusCode::kInvalid, message};
+  }
+  return memory ? MemorySvg(plan, plan::GraphAt(plan, graph), simulation, options.source)
+                : TimelineSvg(plan, plan::GraphAt(plan, graph), simulation, options.source);
+}
+
+std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options) {
+  switch (options.what) {
+    case Drawing::kGraph: return GraphDot(plan, graph, options.source);
+    case Drawing::kTransports: return TransportsDot(plan, graph);
+    default: return ScheduleDot(plan, graph, options.first_row, options.source);
+  }
+}
+
+Result<std::string> DrawSvg(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
+  return IsOverTime(options.what) ? DrawOverTime(plan, graph, options)
+                                  : LayOut(DrawDot(plan, plan::GraphAt(plan, graph), options));
+}
+
+std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions options) {
+  std::vector<ViewerPage> pages;
+  const Drawing first = options.what;
+  for (size_t i = 0; i < std::size(kDrawingNames); ++i) {
+    options.what = static_cast<Drawing>(i);
+    const Result<std::string> svg = DrawSvg(plan, graph, options);
+    pages.push_back(
+        {kDrawingNames[i], svg.ok() ? *svg : "", svg.ok() ? "" : svg.status().message()});
+  }
+  return ViewerHtml(plan::GraphAt(plan, graph).name, kDrawingNames[static_cast<int>(first)], pages);
+}
+
+}  // namespace
+
+#define X(id, name) .Case(name, Drawing::id)
+std::optional<Drawing> ParseDrawing(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<Drawing>>(name) CGRAPH_DRAWINGS(X).Default(std::nullopt);
+}
+#undef X
+
+#define X(id, name) .Case(name, DrawFormat::id)
+std::optional<DrawFormat> ParseFormat(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<DrawFormat>>(name)
+      CGRAPH_DRAW_FORMATS(X).Default(std::nullopt);
+}
+#undef X
+
+Result<std::string> Draw(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
+  if (options.format == DrawFormat::kHtml) {
+    return DrawViewer(plan, graph, options);
+  }
+  if (options.format == DrawFormat::kDot) {
+    if (IsOverTime(options.what)) {
+      return Status{StatusCode::kUnsupported,
+                    "a picture over time has no dot form; use svg, png, pdf or html"};
+    }
+    return DrawDot(plan, plan::GraphAt(plan, graph), options);
+  }
+  Result<std::string> svg = DrawSvg(plan, graph, options);
+  if (!svg.ok() || options.format == DrawFormat::kSvg) {
+    return svg;
+  }
+  return Render(*svg, kDrawFormatNames[static_cast<int>(options.format)]);
+}
+
+}  // namespace cgraph

@@ -1,0 +1,120 @@
+#include "compiler/inspect/simulate/data_flow.h"
+
+#include <algorithm>
+
+#include "compiler/inspect/last_writers.h"
+
+namespace cgraph {
+namespace {
+
+struct Writer {
+  uint32_t unit;
+  uint32_t execution;
+};
+
+class DependencyFinder {
+ public:
+  DependencyFinder(const plan::GraphIndex& index, const Units& units)
+      : index_(index), graph_(index.graph()), units_(units), writers_(graph_.buffers.size()) {}
+
+  // Two executions in program order: the second one's readers have seen all that a writer of the
+  // first can leave them.
+  std::vector<Dependency> Find() {
+    std::vector<uint32_t> order(graph_.instructions.size());
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+    }
+    const auto written = [&](uint32_t i) { return graph_.instructions[i].written(); };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return written(a) < written(b); });
+    for (execution_ = 0; execution_ < 2; ++execution_) {
+      for (size_t i = 0; i < order.size();) {
+        // The parts of one exchange or collective happen at once: all read, then all write.
+        size_t end = i;
+        for (; end < order.size() && written(order[end]) == written(order[i]); ++end) {
+          Read(order[end]);
+        }
+        for (; i < end; ++i) {
+          Write(order[i]);
+        }
+      }
+      ForgetAllButState();
+    }
+    std::sort(dependencies_.begin(), dependencies_.end());
+    dependencies_.erase(std::unique(dependencies_.begin(), dependencies_.end()),
+                        dependencies_.end());
+    return std::move(dependencies_);
+  }
+
+ private:
+  void Read(uint32_t instruction) {
+    if (execution_ == 0) {
+      return;
+    }
+    const uint32_t reader = units_.of[instruction];
+    index_.ForEachOperand(instruction, [&](uint32_t operand, bool write, uint32_t) {
+      if (write) return;
+      const plan::Value& value = graph_.values[operand];
+      writers_[value.buffer()].Read(
+          value.offset(), value.offset() + value.bytes(), [&](const Writer& writer) {
+            const uint32_t distance = execution_ - writer.execution;
+            if (distance > 0 || units_.written[writer.unit] < units_.written[reader]) {
+              dependencies_.push_back({writer.unit, reader, distance});
+            }
+          });
+    });
+  }
+
+  void Write(uint32_t instruction) {
+    index_.ForEachOperand(instruction, [&](uint32_t operand, bool write, uint32_t) {
+      if (!write) return;
+      const plan::Value& value = graph_.values[operand];
+      writers_[value.buffer()].Write(value.offset(), value.offset() + value.bytes(),
+                                     {units_.of[instruction], execution_});
+    });
+  }
+
+  void ForgetAllButState() {
+    for (size_t buffer = 0; buffer < writers_.size(); ++buffer) {
+      if (graph_.arenas[graph_.buffers[buffer].arena()].space() != plan::Space::state) {
+        writers_[buffer].Clear();
+      }
+    }
+  }
+
+  const plan::GraphIndex& index_;
+  const plan::Graph& graph_;
+  const Units& units_;
+  uint32_t execution_ = 0;
+  std::vector<LastWriters<Writer>> writers_;  // by buffer
+  std::vector<Dependency> dependencies_;
+};
+
+}  // namespace
+
+Units FindUnits(const plan::Graph& graph) {
+  Units units;
+  units.of.resize(graph.instructions.size());
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    const plan::Range& program = graph.programs[lane];
+    uint32_t call = plan::kNone;  // that the unit before, on this lane, can go on with
+    for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+      const plan::Instruction& instruction = graph.instructions[i];
+      const bool computes = instruction.kind() == plan::Kind::call;
+      if (!computes || call == plan::kNone || instruction.call() != call) {
+        units.lane.push_back(lane);
+        units.written.push_back(instruction.written());
+      }
+      units.of[i] = units.size() - 1;
+      units.written.back() = std::min(units.written.back(), instruction.written());
+      call = computes ? instruction.call() : plan::kNone;
+    }
+  }
+  return units;
+}
+
+std::vector<Dependency> DataFlowOf(const plan::GraphIndex& index, const Units& units) {
+  return DependencyFinder(index, units).Find();
+}
+
+}  // namespace cgraph

@@ -1,0 +1,160 @@
+#include "compiler/base/bytes_text.h"
+#include "compiler/inspect/simulation_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/print.h"
+#include "runtime/status/text.h"
+
+namespace cgraph {
+namespace {
+
+std::string GraphName(const plan::Plan& plan, uint32_t graph) {
+  return graph == plan::kNone ? "start" : plan.graphs[graph]->name;
+}
+
+std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+// The first column to the left, all others to the right.
+std::string Align(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (size_t column = 1; column < row.size(); ++column) {
+      text += fmt::format("  {:>{}}", row[column], widths[column]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string StuckText(const std::string& name, const Simulation& simulation) {
+  std::string text = fmt::format("graph {}: hangs; each of these lanes waits for ever\n", name);
+  for (const std::string& line : simulation.stuck) {
+    text += "  " + line + "\n";
+  }
+  return text;
+}
+
+// What else bounds the makespan.
+std::string SharedText(const Simulation& simulation) {
+  std::string text;
+  if (!simulation.workers.empty()) {
+    text += ", busiest worker " + TimeText(simulation.busiest_worker);
+  }
+  if (!simulation.resource.empty()) {
+    text += fmt::format(", {} {}", simulation.resource, TimeText(simulation.busiest_resource));
+  }
+  return text;
+}
+
+std::string WorkersTable(const Simulation& simulation) {
+  if (simulation.workers.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {{"worker", "busy", "waiting"}};
+  for (size_t worker = 0; worker < simulation.workers.size(); ++worker) {
+    rows.push_back({std::to_string(worker), TimeText(simulation.workers[worker]),
+                    TimeText(simulation.makespan - simulation.workers[worker])});
+  }
+  return Align(rows);
+}
+
+// How many lanes devices have for what they exchange with others: as --lanes has it; empty: nothing
+// is exchanged.
+std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
+  const plan::Graph& of = plan::GraphAt(plan, graph);
+  std::string name;
+  std::set<std::pair<uint32_t, uint32_t>> peers;  // device, peer
+  for (uint32_t lane = 0; lane < of.programs.size(); ++lane) {
+    const plan::LaneInfo& info = plan.lanes[lane];
+    if (of.programs[lane].count() == 0 || info.kind() != plan::LaneKind::comm) continue;
+    if (name.empty()) name = "one";
+    if (info.peer() == plan::kNone) continue;
+    const bool is_first = peers.emplace(info.device(), info.peer()).second;
+    if (name == "one" || !is_first) name = is_first ? "peer" : "edge";
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
+  const std::string name = GraphName(plan, graph);
+  if (simulation.hangs()) {
+    return StuckText(name, simulation);
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"device", "busy", "transfer", "waiting", "bubble", "memory"}};
+  for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
+    const DeviceTimes& times = simulation.devices[device];
+    rows.push_back({plan::DeviceName(plan, device), TimeText(times.busy), TimeText(times.transfer),
+                    TimeText(times.waiting),
+                    times.busy == 0 ? "-" : Percent(simulation.bubble(device)),
+                    BytesText(simulation.memory[device])});
+  }
+  const std::string lanes = CommLanesText(plan, graph);
+  return fmt::format("graph {}: {}\n", name, Counted(simulation.executions, "execution")) +
+         Align(rows) + WorkersTable(simulation) +
+         fmt::format("makespan     {} (bubble {})\n", TimeText(simulation.makespan),
+                     Percent(simulation.bubble())) +
+         fmt::format("lower bound  {} (longest path {}, busiest lane {}{}): the gap is {}\n",
+                     TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
+                     TimeText(simulation.busiest_lane), SharedText(simulation),
+                     Percent(simulation.gap())) +
+         (lanes.empty() ? "" : "comm lanes   " + lanes + "\n");
+}
+
+llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
+                                 const Simulation& simulation) {
+  llvm::json::Object object{{"graph", GraphName(plan, graph)},
+                            {"executions", int64_t{simulation.executions}},
+                            {"hangs", simulation.hangs()}};
+  if (simulation.hangs()) {
+    object["stuck"] = llvm::json::Array(simulation.stuck);
+    return object;
+  }
+  llvm::json::Array devices;
+  for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
+    const DeviceTimes& times = simulation.devices[device];
+    devices.push_back(llvm::json::Object{{"name", plan::DeviceName(plan, device)},
+                                         {"busy_ps", times.busy},
+                                         {"transfer_ps", times.transfer},
+                                         {"waiting_ps", times.waiting},
+                                         {"bubble", simulation.bubble(device)},
+                                         {"memory_bytes", simulation.memory[device]}});
+  }
+  object["makespan_ps"] = simulation.makespan;
+  object["lower_bound_ps"] = simulation.lower_bound();
+  object["longest_path_ps"] = simulation.longest_path;
+  object["busiest_lane_ps"] = simulation.busiest_lane;
+  if (!simulation.resource.empty()) {
+    object["busiest_resource"] = simulation.resource;
+    object["busiest_resource_ps"] = simulation.busiest_resource;
+  }
+  if (!simulation.workers.empty()) {
+    llvm::json::Array workers;
+    for (uint64_t busy : simulation.workers) {
+      workers.push_back(
+          llvm::json::Object{{"busy_ps", busy}, {"waiting_ps", simulation.makespan - busy}});
+    }
+    object["workers"] = std::move(workers);
+    object["busiest_worker_ps"] = simulation.busiest_worker;
+  }
+  object["gap"] = simulation.gap();
+  object["bubble"] = simulation.bubble();
+  object["lanes"] = CommLanesText(plan, graph);
+  object["devices"] = std::move(devices);
+  return object;
+}
+
+}  // namespace cgraph

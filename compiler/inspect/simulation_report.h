@@ -1,0 +1,21 @@
+// What a simulation says, for people and for programs.
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATION_REPORT_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATION_REPORT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "compiler/inspect/simulate.h"
+#include "llvm/Support/JSON.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// Per device busy, transfer, waiting, bubble; the makespan, the lower bounds and the gap.
+std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);
+llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
+                                 const Simulation& simulation);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATION_REPORT_H_

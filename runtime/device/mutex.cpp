@@ -1,0 +1,15 @@
+#include "runtime/device/mutex.h"
+
+namespace cgraph::device {
+
+void Mutex::LockSlow() {
+  for (int i = 0; i < 100; ++i) {
+    Pause();
+    if (!held() && try_lock()) return;
+  }
+  while (!try_lock()) {
+    bell_.Sleep([&] { return !held(); });
+  }
+}
+
+}  // namespace cgraph::device

@@ -1,0 +1,33 @@
+// Mutex: a lock for what is held for moments, and rarely wanted by two at once.
+#ifndef CGRAPH_RUNTIME_DEVICE_MUTEX_H_
+#define CGRAPH_RUNTIME_DEVICE_MUTEX_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/device/bell.h"
+
+namespace cgraph::device {
+
+// A lock that costs one exchange when nobody else wants it.
+class Mutex {
+ public:
+  bool try_lock() { return state_.exchange(1, std::memory_order_acquire) == 0; }
+  void lock() {
+    if (!try_lock()) LockSlow();
+  }
+  void unlock() {
+    state_.store(0, std::memory_order_release);
+    bell_.Ring();
+  }
+  bool held() const { return state_.load(std::memory_order_acquire) != 0; }
+
+ private:
+  void LockSlow();
+  std::atomic<uint32_t> state_{0};
+  Bell bell_;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_MUTEX_H_

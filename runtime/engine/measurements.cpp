@@ -1,0 +1,141 @@
+// What was measured: how much was executed, what calls took, who did what when.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/engine/core.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/print.h"
+#include "runtime/plan/trace.h"
+
+namespace cgraph::engine {
+
+Engine::Stats Core::GetStats() {
+  Engine::Stats stats;
+  {
+    std::lock_guard lock(submission_);
+    for (auto& graph : graphs_) Retire(*graph);
+    stats.executions = executions_;
+    stats.errors = errors_;
+  }
+  stats.allocations = allocations_.load(std::memory_order_relaxed);
+  stats.arena_bytes = arenas_->bytes();
+  stats.workers = static_cast<uint32_t>(workers_.size());
+  stats.lanes.resize(plan_->lanes.size());
+  for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
+    stats.lanes[lane].name = plan::LaneName(*plan_, lane);
+  }
+  for (const auto& graph : graphs_) {
+    const plan::GraphIndex index(*plan_, *graph->plan);
+    for (const Program& program : graph->programs) {
+      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+        stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
+            program.timings[i].ns.load(std::memory_order_relaxed);
+      }
+    }
+  }
+  return stats;
+}
+
+// A method call's time is the sum of its instructions'; a method's the mean of its calls: all of
+// them, and, where there are several instances of an actor, each one's.
+std::vector<std::pair<std::string, double>> Core::Profile() const {
+  struct Sum {
+    double ns = 0;
+    uint64_t calls = 0;
+  };
+  std::map<std::string, Sum> methods;
+  std::map<std::string, std::map<std::string, Sum>> instances;  // of a method
+  for (const auto& graph : graphs_) {
+    std::map<uint32_t, Sum> calls;
+    for (const Program& program : graph->programs) {
+      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+        const uint32_t call = graph->plan->instructions[program.steps[i].instruction].call();
+        if (call == plan::kNone || program.steps[i].op != Op::kCall) continue;
+        calls[call].ns += program.timings[i].ns.load(std::memory_order_relaxed);
+        calls[call].calls = std::max(calls[call].calls,
+                                     program.timings[i].count.load(std::memory_order_relaxed));
+      }
+    }
+    for (const auto& [call, sum] : calls) {
+      const plan::Call& at = graph->plan->calls[call];
+      std::string name = plan_->names[at.method()];
+      std::vector<Sum*> sums;
+      if (at.place() != plan::kNone) {
+        const plan::Actor& actor = *plan_->actors[at.place()];
+        const std::string on = actor.name + "." + name;
+        name = actor.class_name + "." + name;
+        sums.push_back(&instances[name][on]);
+      }
+      sums.push_back(&methods[name]);
+      for (Sum* to : sums) {
+        to->ns += sum.ns;
+        to->calls += sum.calls;
+      }
+    }
+  }
+  for (const auto& [method, each] : instances) {
+    if (each.size() > 1) methods.insert(each.begin(), each.end());
+  }
+  std::vector<std::pair<std::string, double>> profile;
+  for (const auto& [name, sum] : methods) {
+    if (sum.calls != 0) profile.emplace_back(name, sum.ns / sum.calls);
+  }
+  return profile;
+}
+
+// Instructions of a group were at work together. Time begins with the first of them all.
+plan::GraphTrace Core::Trace(uint32_t graph) const {
+  plan::GraphTrace trace{graph, {}};
+  const LoadedGraph& loaded = *graphs_[graph];
+  const plan::GraphIndex index(*plan_, *loaded.plan);
+  for (size_t s = 0; s < strands_.size(); ++s) {
+    const Program& program = loaded.programs[s];
+    for (const TracedStep& traced : strands_[s]->traced()) {
+      if (traced.graph != graph || traced.start_ns < measured_from_) continue;
+      const Step& step = program.steps[traced.step];
+      const auto add = [&](uint32_t instruction, uint16_t lag) {
+        trace.events.push_back({index.lane(instruction), instruction, traced.round - lag,
+                                traced.start_ns, traced.start_ns, traced.end_ns});
+      };
+      if (step.op != Op::kComm) {
+        add(step.instruction, step.lag);
+        continue;
+      }
+      for (uint32_t i = 0; i < step.operands.count; ++i) {
+        const Part& part = program.parts[step.operands.first + i];
+        const bool is_new =
+            i == 0 || part.instruction != program.parts[step.operands.first + i - 1].instruction;
+        if (is_new) add(part.instruction, part.lag);
+      }
+    }
+  }
+  uint64_t origin = UINT64_MAX;
+  for (const plan::TraceEvent& event : trace.events) origin = std::min(origin, event.start);
+  constexpr uint64_t kPicoseconds = 1000;
+  for (plan::TraceEvent& event : trace.events) {
+    for (uint64_t* time : {&event.start, &event.active, &event.end}) {
+      *time = (*time - origin) * kPicoseconds;
+    }
+  }
+  return trace;
+}
+
+void Core::ForgetMeasurements() {
+  measured_from_ =
+      static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  for (const auto& graph : graphs_) {
+    for (const Program& program : graph->programs) {
+      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+        program.timings[i].ns.store(0, std::memory_order_relaxed);
+        program.timings[i].count.store(0, std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
+}  // namespace cgraph::engine

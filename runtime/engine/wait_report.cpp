@@ -1,0 +1,157 @@
+// Who waits for whom, in words and as a drawing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/core.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+// One strand that has work left.
+struct Waiting {
+  std::string lane;
+  std::string doing;                   // the instruction, in words
+  std::string why;
+  std::vector<std::string> waits_for;  // lanes
+};
+
+class Reporter {
+ public:
+  Reporter(const plan::Plan& plan, const std::vector<std::unique_ptr<LoadedGraph>>& graphs)
+      : plan_(plan), graphs_(graphs) {}
+
+  Waiting Describe(const Position& position, uint32_t strand) {
+    const LoadedGraph& loaded = *graphs_[position.graph];
+    const plan::Graph& graph = *loaded.plan;
+    const Program& program = loaded.programs[strand];
+    const Step& step = program.steps[std::min<size_t>(position.step, program.steps.size() - 1)];
+    Waiting waiting;
+    waiting.lane = LaneNameOf(graph, step.instruction);
+    waiting.doing = plan::InstructionText(plan_, graph, step.instruction);
+    if (position.running) {
+      waiting.why = "is running";
+    } else if (step.op == Op::kWait) {
+      DescribeWait(loaded, step, waiting);
+    } else if (step.op == Op::kComm) {
+      for (uint32_t i = 0; i < step.operands.count; ++i) {
+        DescribePart(graph, program.parts[step.operands.first + i], waiting);
+      }
+    } else {
+      waiting.why = "is next";
+    }
+    return waiting;
+  }
+
+ private:
+  std::string LaneNameOf(const plan::Graph& graph, uint32_t instruction) const {
+    return plan::LaneName(plan_, plan::LaneOf(graph, instruction));
+  }
+
+  // A step waits for one event; what else its instruction waits for has come or is asked later.
+  void DescribeWait(const LoadedGraph& loaded, const Step& step, Waiting& waiting) {
+    const plan::Graph& graph = *loaded.plan;
+    for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+      if (graph.instructions[i].kind() != plan::Kind::signal) continue;
+      if (&loaded.events[graph.instructions[i].subject()] != step.event) continue;
+      const uint32_t lane = plan::LaneOf(graph, i);
+      waiting.waits_for.push_back(plan::LaneName(plan_, lane));
+      // What the signal says is done stands before it.
+      const bool follows = i > graph.programs[lane].first();
+      waiting.why = fmt::format(
+          "waits for {}{}", waiting.waits_for.back(),
+          follows ? " to finish: " + plan::InstructionText(plan_, graph, i - 1) : "");
+    }
+  }
+
+  void DescribePart(const plan::Graph& graph, const Part& part, Waiting& waiting) {
+    if (part.kind == Part::Kind::kMove) return;
+    if (part.kind == Part::Kind::kCollective) return DescribeCollective(graph, part, waiting);
+    const plan::Instruction& comm = graph.instructions[part.instruction];
+    for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
+      const bool sends = graph.parts[p].part() == plan::Part::send;
+      if (sends != (part.kind == Part::Kind::kSend)) continue;
+      const plan::Channel& channel = graph.channels[graph.parts[p].subject()];
+      const std::string other =
+          plan::LaneName(plan_, sends ? channel.to_lane() : channel.from_lane());
+      if (std::count(waiting.waits_for.begin(), waiting.waits_for.end(), other) != 0) continue;
+      waiting.waits_for.push_back(other);
+      waiting.why += fmt::format("{}waits for {} to {} it", waiting.why.empty() ? "" : ", ", other,
+                                 sends ? "receive" : "send");
+    }
+  }
+
+  // Those who have not come yet; when all have, those who come last are still at work.
+  void DescribeCollective(const plan::Graph& graph, const Part& part, Waiting& waiting) {
+    const plan::Instruction& comm = graph.instructions[part.instruction];
+    const uint32_t subject = graph.parts[comm.first()].subject();
+    const plan::Communicator& group =
+        plan_.communicators[graph.collectives[subject]->communicator];
+    for (uint32_t m = 0; m < group.members(); ++m) {
+      if (m == part.member || part.collective->Present(m, part.member)) continue;
+      waiting.waits_for.push_back(
+          plan::LaneName(plan_, plan_.members[group.first_member() + m]));
+      waiting.why += fmt::format("{}waits for {} to take part in it",
+                                 waiting.why.empty() ? "" : ", ", waiting.waits_for.back());
+    }
+    if (waiting.why.empty()) waiting.why = "is at work with the others";
+  }
+
+  const plan::Plan& plan_;
+  const std::vector<std::unique_ptr<LoadedGraph>>& graphs_;
+};
+
+std::vector<Waiting> Describe(const plan::Plan& plan,
+                              const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                              const std::vector<std::unique_ptr<Strand>>& strands) {
+  std::vector<Waiting> all;
+  Reporter reporter(plan, graphs);
+  for (uint32_t s = 0; s < strands.size(); ++s) {
+    const Position position = strands[s]->Where();
+    if (!position.idle) all.push_back(reporter.Describe(position, s));
+  }
+  return all;
+}
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string Core::WaitReport() const {
+  std::string report;
+  for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
+    report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
+  }
+  if (report.empty()) {
+    const bool pending = std::any_of(strands_.begin(), strands_.end(), [](const auto& strand) {
+      return strand->pushed() != strand->done();
+    });
+    return pending ? "no lane has begun yet" : "no lane has work left";
+  }
+  report.pop_back();
+  return report;
+}
+
+std::string Core::WaitReportDot() const {
+  std::string dot = "digraph waits {\n  node [shape=box];\n";
+  for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
+    dot += fmt::format("  {} [label={}];\n", Quoted(waiting.lane),
+                       Quoted(waiting.lane + ": " + waiting.doing));
+    for (const std::string& other : waiting.waits_for) {
+      dot += fmt::format("  {} -> {};\n", Quoted(waiting.lane), Quoted(other));
+    }
+  }
+  return dot + "}\n";
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,92 @@
+#include "runtime/plan/workers/placement.h"
+
+#include <algorithm>
+
+namespace cgraph::plan {
+namespace {
+
+// Devices other than the caller whose lanes have anything to do in some graph.
+std::vector<uint32_t> BusyDevices(const Plan& plan) {
+  std::vector<bool> busy(plan.devices.size(), false);
+  const auto look = [&](const Graph& graph) {
+    for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+      if (graph.programs[lane].count() != 0) busy[plan.lanes[lane].device()] = true;
+    }
+  };
+  if (plan.start) look(*plan.start);
+  for (const auto& graph : plan.graphs) look(*graph);
+  std::vector<uint32_t> devices;
+  for (uint32_t device = 0; device < busy.size(); ++device) {
+    if (busy[device] && plan.devices[device]->kind != DeviceKind::caller) {
+      devices.push_back(device);
+    }
+  }
+  return devices;
+}
+
+bool PlanHas(const Plan& plan, uint32_t workers) {
+  return plan.workers == workers &&
+         std::all_of(plan.lanes.begin(), plan.lanes.end(),
+                     [&](const LaneInfo& lane) { return lane.worker() < workers; });
+}
+
+}  // namespace
+
+Placement Place(const Plan& plan, uint32_t workers, bool merged) {
+  const std::vector<uint32_t> devices = BusyDevices(plan);
+  const uint32_t most = std::max(1u, static_cast<uint32_t>(devices.size()) + 1);
+  workers = std::clamp(workers, 1u, most);
+
+  Placement placement;
+  placement.workers = workers;
+  placement.merged = merged;
+  std::vector<uint32_t> worker_of_device(plan.devices.size(), 0);
+  for (uint64_t i = 0; i < devices.size(); ++i) {
+    worker_of_device[devices[i]] = static_cast<uint32_t>(
+        workers > devices.size() ? i + 1 : i * workers / devices.size());
+  }
+  const bool as_planned = PlanHas(plan, workers);
+  for (const LaneInfo& lane : plan.lanes) {
+    const uint32_t worker = as_planned ? lane.worker() : worker_of_device[lane.device()];
+    if (merged) {
+      placement.strand_of_lane.push_back(worker);
+    } else {
+      placement.strand_of_lane.push_back(static_cast<uint32_t>(placement.worker_of_strand.size()));
+      placement.worker_of_strand.push_back(worker);
+    }
+  }
+  for (uint32_t worker = 0; merged && worker < workers; ++worker) {
+    placement.worker_of_strand.push_back(worker);
+  }
+  return placement;
+}
+
+std::vector<std::vector<uint32_t>> StrandsOf(const Placement& placement, const Graph& graph) {
+  std::vector<std::vector<uint32_t>> strands(placement.worker_of_strand.size());
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    std::vector<uint32_t>& strand = strands[placement.strand_of_lane[lane]];
+    const Range& range = graph.programs[lane];
+    for (uint32_t i = 0; i < range.count(); ++i) strand.push_back(range.first() + i);
+  }
+  if (!placement.merged) return strands;
+  for (std::vector<uint32_t>& strand : strands) {
+    std::stable_sort(strand.begin(), strand.end(), [&](uint32_t a, uint32_t b) {
+      return graph.instructions[a].order() < graph.instructions[b].order();
+    });
+  }
+  return strands;
+}
+
+size_t StepEnd(const Placement& placement, const Graph& graph, const std::vector<uint32_t>& strand,
+               size_t first) {
+  const Instruction& step = graph.instructions[strand[first]];
+  size_t end = first + 1;
+  while (placement.merged && step.kind() == Kind::comm && end < strand.size() &&
+         graph.instructions[strand[end]].kind() == Kind::comm &&
+         graph.instructions[strand[end]].order() == step.order()) {
+    ++end;
+  }
+  return end;
+}
+
+}  // namespace cgraph::plan

@@ -1,0 +1,225 @@
+// Drawings by what they must and must not contain.
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+
+#include "compiler/inspect/draw.h"
+#include "compiler/inspect/draw/formats/text.h"
+#include "tests/support/plans/plan_builder.h"
+#include "tests/support/plans/sample_plans.h"
+
+using namespace cgraph;
+using namespace cgraph::plan::testing;
+using plan::DeviceKind;
+using plan::DType;
+using plan::LaneKind;
+using plan::Plan;
+
+namespace {
+
+std::string MustDraw(const Plan& plan, const DrawOptions& options) {
+  const Result<std::string> drawing = Draw(plan, 0, options);
+  INFO((drawing.ok() ? "" : drawing.status().message()));
+  REQUIRE(drawing.ok());
+  return *drawing;
+}
+
+constexpr Drawing kAllDrawings[] = {Drawing::kGraph, Drawing::kSchedule, Drawing::kTimeline,
+                                    Drawing::kTransports, Drawing::kMemory};
+
+size_t Count(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("text in drawings is harmless") {
+  CHECK(DotText("a\"b\\c\nd") == "a\\\"b\\\\c\\nd");
+  CHECK(XmlText("<a & \"b\">") == "&lt;a &amp; &quot;b&quot;&gt;");
+  CHECK(Printable("a\x01\xff\xc3z\xc3\xa4") == "a???z\xc3\xa4");
+}
+
+TEST_CASE("the graph shows actors, calls, values with type and transport") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  const std::string dot = MustDraw(*plan, {.what = Drawing::kGraph, .format = DrawFormat::kDot});
+  INFO(dot);
+  CHECK(dot.find("stage[1]: Stage on gpu[1]") != std::string::npos);
+  CHECK(dot.find("y0: f32[4]\\nvia local") != std::string::npos);
+  CHECK(dot.find("saved0: f32[4]\"") != std::string::npos);  // stays on its device
+  CHECK(dot.find("input x") != std::string::npos);
+  CHECK(Count(dot, "label=\"forward(") == 4);
+}
+
+TEST_CASE("the schedule shows what moved in red, and only that") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 3});
+  const DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
+  CHECK(Count(MustDraw(*plan, options), "peripheries=2]") == 0);
+  // Two calls of a lane trade places.
+  plan::Graph& graph = *plan->graphs[0];
+  std::vector<uint32_t> calls;
+  for (uint32_t i = graph.programs[2].first(); calls.size() < 2; ++i) {
+    if (graph.instructions[i].kind() == plan::Kind::call) calls.push_back(i);
+  }
+  std::swap(graph.instructions[calls[0]], graph.instructions[calls[1]]);
+  const std::string moved = MustDraw(*plan, options);
+  INFO(moved);
+  CHECK(Count(moved, "peripheries=2]") == 2);  // one of the two, and the legend
+  CHECK(Count(moved, "[color=\"#997700\"") == 6);
+}
+
+TEST_CASE("what only slid because something else moved is not red") {
+  const auto plan = PipelinePlan({.stages = 1, .micro_batches = 6});
+  const DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
+  plan::Graph& graph = *plan->graphs[0];
+  std::vector<uint32_t> calls;
+  const plan::Range& lane = graph.programs[2];
+  for (uint32_t i = lane.first(); i < lane.first() + lane.count(); ++i) {
+    if (graph.instructions[i].kind() == plan::Kind::call) calls.push_back(i);
+  }
+  REQUIRE(calls.size() >= 12);
+  for (size_t i = 0; i + 1 < calls.size(); ++i) {  // the first goes to the end
+    std::swap(graph.instructions[calls[i]], graph.instructions[calls[i + 1]]);
+  }
+  CHECK(Count(MustDraw(*plan, options), "peripheries=2]") == 2);  // it, and the legend
+}
+
+TEST_CASE("names cannot break out of a drawing") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  plan->graphs[0]->name = "<script>\"];}";
+  plan->actors[0]->name = "a\"]; evil [label=\"<&";
+  for (std::string& name : plan->names) name += "\"<\x02";
+  for (Drawing what : kAllDrawings) {
+    const std::string svg = MustDraw(*plan, {.what = what, .format = DrawFormat::kSvg});
+    CHECK(svg.find("</svg>") != std::string::npos);
+    CHECK(svg.find("<script") == std::string::npos);
+    CHECK(svg.find('\x02') == std::string::npos);
+  }
+}
+
+TEST_CASE("a timeline has a bar for each call that takes time") {
+  const auto plan = PipelinePlan({.stages = 4, .micro_batches = 8});
+  const std::string svg =
+      MustDraw(*plan, {.what = Drawing::kTimeline, .format = DrawFormat::kSvg});
+  CHECK(Count(svg, ">forward(") == 32);
+  CHECK(Count(svg, "<title>stage[3].backward(") == 8);
+  CHECK(svg.find("makespan 33 ps, lower bound 33 ps") != std::string::npos);
+  CHECK(svg.find(">idle<") != std::string::npos);
+  const Result<std::string> dot =
+      Draw(*plan, 0, {.what = Drawing::kTimeline, .format = DrawFormat::kDot});
+  CHECK(dot.status().code() == StatusCode::kUnsupported);
+  const Result<std::string> hung = Draw(*TwoWayPlan(/*swapped=*/true), 0,
+                                        {.what = Drawing::kTimeline, .format = DrawFormat::kSvg});
+  CHECK(hung.status().code() == StatusCode::kInvalid);
+}
+
+TEST_CASE("nothing to draw draws nothing") {
+  PlanBuilder plan;
+  plan.Graph("empty");
+  const auto built = plan.Build();
+  for (Drawing what : kAllDrawings) {
+    CHECK(MustDraw(*built, {.what = what, .format = DrawFormat::kSvg}).size() > 100);
+  }
+}
+
+TEST_CASE("of a large graph calls of one method are one node, then actors of one class one box") {
+  const DrawOptions options = {.what = Drawing::kGraph, .format = DrawFormat::kDot};
+  const std::string calls =
+      MustDraw(*PipelinePlan({.stages = 4, .micro_batches = 32}), options);
+  CHECK(Count(calls, "label=\"forward \u00d732\"") == 4);
+  CHECK(calls.find("y0") == std::string::npos);
+  const std::string classes =
+      MustDraw(*PipelinePlan({.stages = 40, .micro_batches = 32}), options);
+  CHECK(Count(classes, "label=\"all Stage\"") == 1);
+  CHECK(Count(classes, "label=\"forward \u00d71280\"") == 1);
+}
+
+TEST_CASE("of a long schedule one window is shown, and where it goes on") {
+  const auto plan = PipelinePlan({.stages = 4, .micro_batches = 256});
+  DrawOptions options = {.what = Drawing::kSchedule, .format = DrawFormat::kDot};
+  const std::string first = MustDraw(*plan, options);
+  CHECK(Count(first, ", pos=") < 400);
+  CHECK(first.find("schedule of main: rows 0 to ") != std::string::npos);
+  const size_t next = first.find("--from-row ");
+  REQUIRE(next != std::string::npos);
+  options.first_row = static_cast<uint32_t>(std::stoul(first.substr(next + 11)));
+  CHECK(MustDraw(*plan, options).find(fmt::format(": rows {} to ", options.first_row)) !=
+        std::string::npos);
+  options.first_row = 1'000'000;  // beyond the end: the last row
+  CHECK(MustDraw(*plan, options).find("--from-row") == std::string::npos);
+}
+
+TEST_CASE("transports are summed by way and reason") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 3});
+  const std::string dot =
+      MustDraw(*plan, {.what = Drawing::kTransports, .format = DrawFormat::kDot});
+  INFO(dot);
+  CHECK(dot.find("[label=\"gpu[1]\\nstage[1]: Stage\"") != std::string::npos);
+  // y and what is saved, of three micro-batches: f32[4] six times.
+  CHECK(dot.find("by local: 96 B in 6 values\\n6 values: f32[4]\\none address space: no copy") !=
+        std::string::npos);
+}
+
+TEST_CASE("memory shows each buffer for as long as it is used, and the peak") {
+  // Each message: 1 to produce, 2 to move, 10 to consume; 16 bytes for each of the consumer's two.
+  const std::string svg = MustDraw(*ProducerConsumerPlan(0, 1, 1, 2, 10),
+                                   {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  CHECK(svg.find("<title>sent: f32[4], 16 B\n") != std::string::npos);
+  CHECK(svg.find("0 ps to 3 ps") != std::string::npos);   // sent: until it has arrived
+  CHECK(svg.find("0 ps to 13 ps") != std::string::npos);  // received: from when it may come
+  CHECK(svg.find("3 ps to 13 ps") != std::string::npos);  // used
+  CHECK(svg.find("peak 32 B at 3 ps") != std::string::npos);
+}
+
+TEST_CASE("the viewer holds all drawings and needs nothing else") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
+  plan->graphs[0]->name = "</title><script>";
+  const std::string html =
+      MustDraw(*plan, {.what = Drawing::kTimeline, .format = DrawFormat::kHtml});
+  CHECK(Count(html, "<svg") == 5);
+  CHECK(Count(html, "<script>") == 1);
+  CHECK(html.find("<section id=\"timeline\" data-name=\"timeline\"><svg") != std::string::npos);
+  for (const char* fetched : {" src=", "url(", "@import", "href=\"http", "fetch("}) {
+    CHECK(Count(html, fetched) == 0);
+  }
+  const std::string hung =
+      MustDraw(*TwoWayPlan(/*swapped=*/true), {.format = DrawFormat::kHtml});
+  CHECK(Count(hung, "<svg") == 3);
+  CHECK(Count(hung, "wait for ever") == 2);
+}
+
+TEST_CASE("pictures become PDF") {
+  const auto plan = TwoWayPlan();
+  for (Drawing what : {Drawing::kTransports, Drawing::kMemory}) {
+    CHECK(MustDraw(*plan, {.what = what, .format = DrawFormat::kPdf}).substr(0, 5) == "%PDF-");
+  }
+}
+
+TEST_CASE("pictures become PNG") {
+  const auto plan = TwoWayPlan();
+  for (Drawing what : {Drawing::kGraph, Drawing::kTimeline}) {
+    const std::string png = MustDraw(*plan, {.what = what, .format = DrawFormat::kPng});
+    CHECK(png.substr(1, 3) == "PNG");
+  }
+}
+
+TEST_CASE("a program that is not installed is named") {
+  const std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  setenv("PATH", "/nowhere", 1);
+  const auto plan = TwoWayPlan();
+  const Status no_dot = Draw(*plan, 0, {.what = Drawing::kGraph}).status();
+  const Status no_rsvg =
+      Draw(*plan, 0, {.what = Drawing::kTimeline, .format = DrawFormat::kPng}).status();
+  setenv("PATH", path.c_str(), 1);
+  CHECK(no_dot.code() == StatusCode::kNotFound);
+  CHECK(no_dot.message().find("graphviz") != std::string::npos);
+  CHECK(no_rsvg.code() == StatusCode::kNotFound);
+  CHECK(no_rsvg.message().find("librsvg2-bin") != std::string::npos);
+}
