@@ -3,7 +3,7 @@
 // Every round runs ours and the other once, alternating, and what is reported is the median of the
 // rounds' ratios: other time / our time, so 1 is as fast and more is faster. One thread. Where no
 // library has a kernel of the dtype, the other does as much: as many bytes of f32 for f64, as many
-// elements for f16.
+// elements for f16, and for bf16 where the processor has no AVX-512.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -157,6 +157,14 @@ dnnl::memory::data_type DnnlType(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+bool HasDnnl(DType dtype) {
+  if (dtype != DType::bf16) return dtype == DType::f32;
+  return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+}
+// The dtype in which oneDNN does as many elements.
+DType DnnlDType(DType dtype) { return HasDnnl(dtype) ? dtype : DType::f32; }
+std::string DnnlName(DType dtype) { return HasDnnl(dtype) ? "oneDNN" : "oneDNN in f32"; }
+
 class Dnnl {
  public:
   Dnnl() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
@@ -179,6 +187,23 @@ class Dnnl {
     const dnnl::eltwise_forward primitive(
         {{dnnl::prop_kind::forward_inference, function, x.get_desc(), 0, 0}, engine_});
     return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}); };
+  }
+  // ((a * b) + a, through the function) - b: one primitive with three operations after it.
+  Action Chain(dnnl::algorithm function, const Ours& like) {
+    const auto a = Memory(like.in[0]), b = Memory(like.in[1]), c = Memory(like.out[0]);
+    dnnl::post_ops then;
+    then.append_binary(dnnl::algorithm::binary_add, a.get_desc());
+    then.append_eltwise(1, function, function == dnnl::algorithm::eltwise_swish ? 1 : 0, 0);
+    then.append_binary(dnnl::algorithm::binary_sub, b.get_desc());
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(then);
+    const dnnl::binary primitive({{dnnl::algorithm::binary_mul, a.get_desc(), b.get_desc(),
+                                   c.get_desc()}, attributes, engine_});
+    return [=, this] {
+      Execute(primitive, {{DNNL_ARG_SRC_0, a}, {DNNL_ARG_SRC_1, b}, {DNNL_ARG_DST, c},
+                          {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, a},
+                          {DNNL_ARG_ATTR_MULTIPLE_POST_OP(2) | DNNL_ARG_SRC_1, b}});
+    };
   }
   Action LayerNorm(const Ours& like) {
     const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
@@ -265,7 +290,8 @@ void Matmuls(Dnnl& dnnl) {
     Compare(label, "f64", "OpenBLAS", std::ref(f64), DirectBlas(blas, f64), flops, "GFLOP/s");
     Compare(label, "f16", "OpenBLAS in f32", std::ref(f16), DirectBlas(blas, f32), flops,
             "GFLOP/s");
-    Compare(label, "bf16", "oneDNN", std::ref(bf16), dnnl.Matmul(bf16), flops, "GFLOP/s");
+    Compare(label, "bf16", DnnlName(DType::bf16), std::ref(bf16),
+            dnnl.Matmul(HasDnnl(DType::bf16) ? bf16 : f32), flops, "GFLOP/s");
   }
 }
 
@@ -277,15 +303,13 @@ void Rows(Dnnl& dnnl) {
       const double elements = static_cast<double>(rows * count);
       Ours softmax("softmax", {dims}, dims, dtype, {{"dim", 1}});
       Ours norm("layer_norm", {dims, {count}, {count}}, dims, dtype);
-      const bool same = dtype == DType::f32 || dtype == DType::bf16;
-      const DType its = same ? dtype : DType::f32;
+      const DType its = DnnlDType(dtype);
       const int64_t its_rows = dtype == DType::f64 ? 2 * rows : rows;
       const std::vector<int64_t> its_dims = {its_rows, count};
       Ours softmax_its("softmax", {its_dims}, its_dims, its, {{"dim", 1}});
       Ours norm_its("layer_norm", {its_dims, {count}, {count}}, its_dims, its);
-      const char* other = same ? "oneDNN"
-                          : dtype == DType::f64 ? "oneDNN, as many bytes of f32"
-                                                : "oneDNN in f32";
+      const std::string other =
+          dtype == DType::f64 ? "oneDNN, as many bytes of f32" : DnnlName(dtype);
       Compare("softmax " + shape, Name(dtype), other, std::ref(softmax), dnnl.Softmax(softmax_its),
               elements, "G/s");
       Compare("layer_norm " + shape, Name(dtype), other, std::ref(norm), dnnl.LayerNorm(norm_its),
@@ -318,72 +342,90 @@ void Elementwise() {
   }
 }
 
-// Four operations of two operands in one pass.
-void Chains() {
-  for (const auto& [function, count] :
-       {std::pair{"relu", int64_t{8192}}, {"relu", int64_t{1} << 24}, {"silu", int64_t{1} << 24}}) {
+// Four operations of two operands in one pass, against a copy and against oneDNN's one pass (which
+// does not round between them).
+void Chains(Dnnl& dnnl) {
+  const struct { const char* function; dnnl::algorithm dnnl; } functions[] = {
+      {"relu", dnnl::algorithm::eltwise_relu}, {"silu", dnnl::algorithm::eltwise_swish}};
+  for (const auto& function : functions) {
     for (DType dtype : kFloats) {
-      Ours ours({{"multiply", {0, 1, -1}}, {"add", {-1, 0, -2}}, {function, {-2, -3}},
-                 {"subtract", {-3, 1, 2}}}, {{count}, {count}}, {count}, dtype);
-      const auto bytes = static_cast<size_t>(count * plan::DTypeBytes(dtype));
-      Compare(fmt::format("multiply+add+{}+subtract, {} elements", function, count), Name(dtype),
-              "memcpy", std::ref(ours), Copy(bytes * 3 / 2), static_cast<double>(count), "G/s");
+      constexpr int64_t kCount = int64_t{1} << 24;
+      const auto chain = [&](DType type) {
+        return Ours({{"multiply", {0, 1, -1}}, {"add", {-1, 0, -2}}, {function.function, {-2, -3}},
+                     {"subtract", {-3, 1, 2}}}, {{kCount}, {kCount}}, {kCount}, type);
+      };
+      Ours ours = chain(dtype), its = chain(DnnlDType(dtype));
+      const auto bytes = static_cast<size_t>(kCount * plan::DTypeBytes(dtype));
+      const std::string label = fmt::format("multiply+add+{}+subtract", function.function);
+      Compare(label, Name(dtype), "memcpy", std::ref(ours), Copy(bytes * 3 / 2),
+              static_cast<double>(kCount), "G/s");
+      if (dtype == DType::f64) continue;  // oneDNN has none
+      Compare(label, Name(dtype), DnnlName(dtype), std::ref(ours), dnnl.Chain(function.dnnl, its),
+              static_cast<double>(kCount), "G/s");
     }
   }
 }
 
 #if defined(__x86_64__)
-using Vector = double __attribute__((vector_size(64)));
-using VectorFunction = Vector (*)(Vector);
-[[gnu::target("avx512f")]] void RunVectors(VectorFunction function, const Ours& like) {
-  const double* x = like.in[0].tensor.as<double>();
-  double* y = like.out[0].tensor.as<double>();
-  const int64_t count = like.out[0].tensor.elements();
-  for (int64_t i = 0; i < count; i += 8) {
-    Vector v;
-    std::memcpy(&v, x + i, sizeof v);
-    v = function(v);
-    std::memcpy(y + i, &v, sizeof v);
+// Calls a function of vectors over the elements; their types are the callers' business.
+template <int bytes>
+struct Vectors {
+  using Vector = double __attribute__((vector_size(bytes)));
+  using Function = Vector (*)(Vector);
+  [[gnu::always_inline]] static void Run(Function function, const Ours& like) {
+    const double* x = like.in[0].tensor.as<double>();
+    double* y = like.out[0].tensor.as<double>();
+    const int64_t count = like.out[0].tensor.elements();
+    for (int64_t i = 0; i < count; i += static_cast<int64_t>(bytes / sizeof(double))) {
+      Vector v;
+      std::memcpy(&v, x + i, sizeof v);
+      v = function(v);
+      std::memcpy(y + i, &v, sizeof v);
+    }
   }
+};
+[[gnu::target("avx2")]] void Run4(void* function, const Ours& like) {
+  Vectors<32>::Run(reinterpret_cast<Vectors<32>::Function>(function), like);
+}
+[[gnu::target("avx512f")]] void Run8(void* function, const Ours& like) {
+  Vectors<64>::Run(reinterpret_cast<Vectors<64>::Function>(function), like);
 }
 // The C library's vector functions of f64, as compilers call them.
 Action VectorMath(const char* name, const Ours& like) {
   static void* const library = dlopen("libmvec.so.1", RTLD_NOW);
-  if (library == nullptr || !__builtin_cpu_supports("avx512f")) return nullptr;
-  const auto symbol = fmt::format("_ZGVeN8v_{}", name);
-  const auto function = reinterpret_cast<VectorFunction>(dlsym(library, symbol.c_str()));
+  if (library == nullptr || !__builtin_cpu_supports("avx2")) return nullptr;
+  const bool wide = __builtin_cpu_supports("avx512f");
+  const auto symbol = fmt::format("_ZGV{}v_{}", wide ? "eN8" : "dN4", name);
+  void* const function = dlsym(library, symbol.c_str());
   if (function == nullptr) return nullptr;
-  return [=, &like] { RunVectors(function, like); };
+  return [=, &like] { (wide ? Run8 : Run4)(function, like); };
 }
 #else
 Action VectorMath(const char*, const Ours&) { return nullptr; }
 #endif
 
-// Functions against those of a library.
+// Functions against those of a library: in the first-level cache, and where memory counts.
 void Functions(Dnnl& dnnl) {
-  constexpr int64_t kCount = 8192;  // in the first-level cache, so that memory does not count
   const struct { const char* ours; dnnl::algorithm dnnl; const char* libmvec; } functions[] = {
       {"exp", dnnl::algorithm::eltwise_exp, "exp"},
       {"log", dnnl::algorithm::eltwise_log, "log"},
       {"tanh", dnnl::algorithm::eltwise_tanh, "tanh"},
       {"sigmoid", dnnl::algorithm::eltwise_logistic, nullptr},
       {"gelu", dnnl::algorithm::eltwise_gelu_erf, "erfc"}};
-  for (const auto& function : functions) {
-    for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-      Ours ours(function.ours, {{kCount}}, {kCount}, dtype);
-      Ours f32(function.ours, {{kCount}}, {kCount}, DType::f32);
-      Action other;
-      std::string name = "oneDNN";
-      if (dtype == DType::f64) {
-        if (function.libmvec != nullptr) other = VectorMath(function.libmvec, ours);
-        name = fmt::format("libmvec's {}", function.libmvec == nullptr ? "" : function.libmvec);
-      } else {
-        other = dnnl.Function(function.dnnl, dtype == DType::f16 ? f32 : ours);
-        if (dtype == DType::f16) name = "oneDNN in f32";
+  for (const int64_t count : {int64_t{8192}, int64_t{1} << 24}) {
+    for (const auto& function : functions) {
+      for (DType dtype : kFloats) {
+        Ours ours(function.ours, {{count}}, {count}, dtype);
+        Ours its(function.ours, {{count}}, {count}, DnnlDType(dtype));
+        Action other = dtype != DType::f64           ? dnnl.Function(function.dnnl, its)
+                       : function.libmvec == nullptr ? nullptr
+                                                     : VectorMath(function.libmvec, ours);
+        if (!other) continue;
+        Compare(fmt::format("{}, {} elements", function.ours, count), Name(dtype),
+                dtype == DType::f64 ? fmt::format("libmvec's {}", function.libmvec)
+                                    : DnnlName(dtype),
+                std::ref(ours), other, static_cast<double>(count), "G/s");
       }
-      if (!other) continue;
-      Compare(fmt::format("{}, {} elements", function.ours, kCount), Name(dtype), name,
-              std::ref(ours), other, static_cast<double>(kCount), "G/s");
     }
   }
 }
@@ -402,6 +444,6 @@ int main(int argc, char** argv) {
   if (only.empty() || only == "matmul") Matmuls(dnnl);
   if (only.empty() || only == "rows") Rows(dnnl);
   if (only.empty() || only == "functions") Functions(dnnl);
-  if (only.empty() || only == "chains") Chains();
+  if (only.empty() || only == "chains") Chains(dnnl);
   if (only.empty() || only == "elementwise") Elementwise();
 }

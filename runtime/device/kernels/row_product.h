@@ -19,10 +19,11 @@ template <typename T>
 using RowProductFunction = void (*)(const Compute<T>* row, const T* matrix, int64_t width,
                                     int64_t rows, int64_t columns, Compute<T>* sum);
 
-// What is computed with as it is.
-template <typename C>
+// What is computed with as it is, in vectors of the processor's own size: of longer ones compilers
+// make single elements.
+template <typename C, int bytes>
 struct PlainVectors {
-  static constexpr int kLanes = 64 / sizeof(C);
+  static constexpr int kLanes = bytes / sizeof(C);
   CGRAPH_INLINE static void WidenRow(const C* from, C (&to)[1][kLanes]) {
     CGRAPH_FOR_LANES(l, kLanes) to[0][l] = from[l];
   }
@@ -76,12 +77,11 @@ class RowProduct {
 template <typename T>
 RowProductFunction<T> RowProductOf() {
 #if defined(__x86_64__)
-  if constexpr (kIsHalf<T>) {
-    if (HasAvx512()) return Versions<RowProduct<Avx512Halves, T>>::Avx512;
-    if (HasAvx2()) return Versions<RowProduct<Avx2Halves, T>>::Avx2;
-  } else {
-    if (HasAvx2()) return WidestOf<RowProduct<PlainVectors<T>, T>>();
-  }
+  using C = Compute<T>;
+  using Wide = std::conditional_t<kIsHalf<T>, Avx512Halves, PlainVectors<C, 64>>;
+  using Narrow = std::conditional_t<kIsHalf<T>, Avx2Halves, PlainVectors<C, 32>>;
+  if (HasAvx512()) return Versions<RowProduct<Wide, T>>::Avx512;
+  if (HasAvx2()) return Versions<RowProduct<Narrow, T>>::Avx2;
 #endif
   return nullptr;
 }

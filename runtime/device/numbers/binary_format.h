@@ -50,9 +50,11 @@ CGRAPH_INLINE T CopySign(T magnitude, T sign) {
   return FromBits<T>(BitsOf(magnitude) | (BitsOf(sign) & BinaryFormat<T>::kSign));
 }
 
-// The lesser; of a NaN `x`, that.
+// The lesser and the greater; of a NaN `x`, that.
 template <typename T>
 CGRAPH_INLINE T AtMost(T x, T limit) { return x > limit ? limit : x; }
+template <typename T>
+CGRAPH_INLINE T AtLeast(T x, T limit) { return x < limit ? limit : x; }
 
 // The lesser of two that are not negative; of a NaN `x`, the limit. One instruction, and a compiler
 // does not compute what follows twice, with `x` and with the limit.
@@ -62,24 +64,20 @@ CGRAPH_INLINE T NumberAtMost(T x, T limit) {
   return std::bit_cast<T>(std::min(std::bit_cast<Bits>(x), std::bit_cast<Bits>(limit)));
 }
 
-// c[0] x^(count - 1) + ... + c[count - 1] by Horner's scheme; long ones as two polynomials in x^2
-// side by side, so that a processor need not wait for one sum after the other.
+// c[0] x^(count - 1) + ... + c[count - 1] by Estrin's scheme: pairs of terms are the coefficients of
+// a polynomial in x^2. What vectors of functions wait for is the sum before, not room to compute.
 template <typename T, int count>
 CGRAPH_INLINE T Polynomial(const T (&c)[count], T x) {
-  T sum = c[0];
-  if constexpr (count < 8) {
-#pragma GCC unroll 32
-    for (int i = 1; i < count; ++i) sum = Fma(sum, x, c[i]);
-    return sum;
+  if constexpr (count == 2) {
+    return Fma(c[0], x, c[1]);
+  } else if constexpr (count == 3) {
+    return Fma(Fma(c[0], x, c[1]), x, c[2]);
   } else {
-    const T square = x * x;
-    T other = c[1];
+    constexpr int kOdd = count % 2, kPairs = (count + 1) / 2;
+    T pairs[kPairs] = {c[0]};
 #pragma GCC unroll 32
-    for (int i = 2; i < count; i += 2) {
-      sum = Fma(sum, square, c[i]);
-      if (i + 1 < count) other = Fma(other, square, c[i + 1]);
-    }
-    return count % 2 == 0 ? Fma(sum, x, other) : Fma(other, x, sum);
+    for (int i = kOdd; i < kPairs; ++i) pairs[i] = Fma(c[2 * i - kOdd], x, c[2 * i - kOdd + 1]);
+    return Polynomial(pairs, x * x);
   }
 }
 

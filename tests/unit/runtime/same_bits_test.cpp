@@ -71,6 +71,7 @@ void CheckAll() {
   if constexpr (DTypes::dtypes != DTypes::kBool) {                                                \
     INFO(name);                                                                                   \
     CheckVersions<UnaryLoop<operation, T>, T>();                                                  \
+    if constexpr (std::is_same_v<T, float>) CheckVersions<UnaryLoop<OnHalf<operation>, T>, T>();  \
   }
 #define BINARY(name, operation, dtypes)                                                           \
   if constexpr (DTypes::dtypes != DTypes::kBool) {                                                \
@@ -134,8 +135,8 @@ void CheckRowProduct() {
   }
 }
 TEST_CASE("every version of a row's product gives the same bits") {
-  CheckRowProduct<float, PlainVectors<float>, PlainVectors<float>>();
-  CheckRowProduct<double, PlainVectors<double>, PlainVectors<double>>();
+  CheckRowProduct<float, PlainVectors<float, 32>, PlainVectors<float, 64>>();
+  CheckRowProduct<double, PlainVectors<double, 32>, PlainVectors<double, 64>>();
   CheckRowProduct<F16, Avx2Halves, Avx512Halves>();
   CheckRowProduct<BF16, Avx2Halves, Avx512Halves>();
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "runtime/device/numbers/exponential.h"
+#include "runtime/device/numbers/half_functions.h"
 #include "runtime/device/numbers/logarithm.h"
 #include "runtime/device/numbers/normal_distribution.h"
 
@@ -143,9 +144,11 @@ struct Cos {
   static T Of(T x) { return std::cos(x); }
 };
 
+// OfHalf: of an f16 or bf16, for a result that is rounded to it.
 struct Exp {
   template <typename T>
   CGRAPH_INLINE static T Of(T x) { return ExpOf(x); }
+  CGRAPH_INLINE static float OfHalf(float x) { return HalfExpOf(x); }
 };
 struct Log {
   template <typename T>
@@ -154,6 +157,7 @@ struct Log {
 struct Tanh {
   template <typename T>
   CGRAPH_INLINE static T Of(T x) { return TanhOf(x); }
+  CGRAPH_INLINE static float OfHalf(float x) { return HalfTanhOf(x); }
 };
 struct Erf {
   template <typename T>
@@ -162,14 +166,17 @@ struct Erf {
 struct Sigmoid {
   template <typename T>
   CGRAPH_INLINE static T Of(T x) { return SigmoidOf(x); }
+  CGRAPH_INLINE static float OfHalf(float x) { return HalfSigmoidOf(x); }
 };
 struct Silu {
   template <typename T>
   CGRAPH_INLINE static T Of(T x) { return SiluOf(x); }
+  CGRAPH_INLINE static float OfHalf(float x) { return HalfSiluOf(x); }
 };
 struct Gelu {
   template <typename T>
   CGRAPH_INLINE static T Of(T x) { return GeluOf(x); }
+  CGRAPH_INLINE static float OfHalf(float x) { return HalfGeluOf(x); }
 };
 
 // Gradients: of the argument of a function, from that argument z or its value y, and the value's.
@@ -198,6 +205,15 @@ struct TanhGrad {
 struct SigmoidGrad {
   template <typename T>
   static T Of(T y, T gy) { return gy * (y * (T(1) - y)); }
+};
+
+// An operation on one element as f16 and bf16 have it.
+template <typename Operation>
+struct OnHalf {
+  CGRAPH_INLINE static float Of(float x) {
+    if constexpr (requires { Operation::OfHalf(x); }) return Operation::OfHalf(x);
+    else return Operation::Of(x);
+  }
 };
 
 struct LogicalNot {

@@ -20,6 +20,9 @@ namespace cgraph::device {
 //
 // bf16 are taken in pairs, as words of four bytes: their even elements make one vector, their odd
 // elements another, and nothing has to be moved across lanes. f16 make one vector, in order.
+//
+// Pairs are what operations on bf16 make, and a NaN of theirs has an operand's payload or none: its
+// lower half is 0 and it stays a NaN where it is rounded as a number. Elements in order may be any.
 struct Avx2Halves {
   static constexpr int kLanes = 8;
 
@@ -37,9 +40,10 @@ struct Avx2Halves {
     _mm256_store_ps(to[1], _mm256_castsi256_ps(_mm256_and_si256(pairs, High())));
   }
   CGRAPH_AVX2 static inline void Narrow(const float (&from)[2][kLanes], BF16* to) {
-    const __m256i even = _mm256_srli_epi32(Rounded(_mm256_load_ps(from[0])), 16);
-    const __m256i odd = _mm256_and_si256(Rounded(_mm256_load_ps(from[1])), High());
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_or_si256(even, odd));
+    constexpr int kOdd = 0xaa;
+    const __m256i even = _mm256_srli_epi32(RoundedNumber(_mm256_load_ps(from[0])), 16);
+    const __m256i odd = RoundedNumber(_mm256_load_ps(from[1]));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_blend_epi16(even, odd, kOdd));
   }
   // Of elements in order.
   CGRAPH_AVX2 static inline void WidenRow(const F16* from, float (&to)[1][kLanes]) {
@@ -66,13 +70,15 @@ struct Avx2Halves {
     return _mm256_set1_epi32(static_cast<int>(0xffff0000));
   }
   // BF16::Round, which is left in the upper halves.
-  CGRAPH_AVX2 static inline __m256i Rounded(__m256 x) {
+  CGRAPH_AVX2 static inline __m256i RoundedNumber(__m256 x) {
     const __m256i all = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(all, 16), _mm256_set1_epi32(1));
-    const __m256i even = _mm256_add_epi32(_mm256_add_epi32(all, _mm256_set1_epi32(0x7fff)), odd);
-    const __m256i quiet = _mm256_or_si256(all, _mm256_set1_epi32(0x400000));
+    return _mm256_add_epi32(_mm256_add_epi32(all, _mm256_set1_epi32(0x7fff)), odd);
+  }
+  CGRAPH_AVX2 static inline __m256i Rounded(__m256 x) {
+    const __m256i quiet = _mm256_or_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x400000));
     const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-    return _mm256_blendv_epi8(even, quiet, is_nan);
+    return _mm256_blendv_epi8(RoundedNumber(x), quiet, is_nan);
   }
 };
 
@@ -95,8 +101,9 @@ struct Avx512Halves {
   }
   CGRAPH_AVX512 static inline void Narrow(const float (&from)[2][kLanes], BF16* to) {
     constexpr __mmask32 kEven = 0x55555555;
-    const __m512i even = Shifted(Rounded(_mm512_load_ps(from[0])));
-    _mm512_storeu_si512(to, _mm512_mask_mov_epi16(Rounded(_mm512_load_ps(from[1])), kEven, even));
+    const __m512i even = Shifted(RoundedNumber(_mm512_load_ps(from[0])));
+    const __m512i odd = RoundedNumber(_mm512_load_ps(from[1]));
+    _mm512_storeu_si512(to, _mm512_mask_mov_epi16(odd, kEven, even));
   }
   CGRAPH_AVX512 static inline void WidenRow(const F16* from, float (&to)[1][kLanes]) {
     Widen(from, to);
@@ -128,14 +135,16 @@ struct Avx512Halves {
   CGRAPH_AVX512 static inline __m512i Shifted(__m512i bits) {
     return _mm512_maskz_srli_epi32(kAll, bits, 16);
   }
-  // BF16::Round, which is left in the upper halves; a NaN is made quiet.
-  CGRAPH_AVX512 static inline __m512i Rounded(__m512 x) {
-    constexpr int kQuietNan = 0x22;  // the responses to both kinds of NaN; others stay
+  // BF16::Round, which is left in the upper halves.
+  CGRAPH_AVX512 static inline __m512i RoundedNumber(__m512 x) {
     const __m512i all = _mm512_castps_si512(x);
     const __mmask16 odd = _mm512_test_epi32_mask(all, _mm512_set1_epi32(0x10000));
     const __m512i down = _mm512_add_epi32(all, _mm512_set1_epi32(0x7fff));
-    const __m512i even = _mm512_mask_add_epi32(down, odd, down, _mm512_set1_epi32(1));
-    return _mm512_castps_si512(_mm512_fixupimm_ps(_mm512_castsi512_ps(even), x,
+    return _mm512_mask_add_epi32(down, odd, down, _mm512_set1_epi32(1));
+  }
+  CGRAPH_AVX512 static inline __m512i Rounded(__m512 x) {
+    constexpr int kQuietNan = 0x22;  // the responses to both kinds of NaN; others stay
+    return _mm512_castps_si512(_mm512_fixupimm_ps(_mm512_castsi512_ps(RoundedNumber(x)), x,
                                                   _mm512_set1_epi32(kQuietNan), 0));
   }
 };

@@ -102,15 +102,15 @@ std::optional<ElementOp> UnaryOp(DType dtype) {
   if (!Contains(dtypes, dtype)) return std::nullopt;
   ElementOp op{.operands = 1};
   WithHalf(dtype, [&](auto half) {
-    op.all = HalfLoopOf<decltype(half), UnaryBlock<Operation>>();
+    op.all = HalfLoopOf<decltype(half), UnaryBlock<OnHalf<Operation>>>();
+    if (op.all != nullptr) return;
+    op.all = Versions<UnaryLoop<OnHalf<Operation>, float>>::Baseline;
+    op.widens = true;
   });
   if (op.all != nullptr) return op;
-  op.widens = IsHalf(dtype);
   WithComputeType(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (kComputes<dtypes, T>) {
-      op.all = LoopOf<T, UnaryLoop<Operation, T>>();
-    }
+    if constexpr (kComputes<dtypes, T>) op.all = LoopOf<T, UnaryLoop<Operation, T>>();
   });
   return op;
 }
