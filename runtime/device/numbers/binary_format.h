@@ -64,8 +64,8 @@ CGRAPH_INLINE T NumberAtMost(T x, T limit) {
   return std::bit_cast<T>(std::min(std::bit_cast<Bits>(x), std::bit_cast<Bits>(limit)));
 }
 
-// c[0] x^(count - 1) + ... + c[count - 1] by Estrin's scheme: pairs of terms are the coefficients of
-// a polynomial in x^2. What vectors of functions wait for is the sum before, not room to compute.
+// c[0] x^(count - 1) + ... + c[count - 1] by Estrin's scheme: pairs of terms are the coefficients
+// of a polynomial in x^2. A vector waits for the sum before, and few vectors are in work at once.
 template <typename T, int count>
 CGRAPH_INLINE T Polynomial(const T (&c)[count], T x) {
   if constexpr (count == 2) {

@@ -51,9 +51,9 @@ CGRAPH_INLINE T Bell(T z, T scale) {
   return Fma(exp.less_one, exp.power, exp.power);
 }
 
-// Of z = |x|, or kFar where that is less or x is a NaN: two factors of the distribution function of
-// -z, `root` the square root of exp(-z * z / 2). They are normal numbers also where their product is
-// none.
+// Of z = |x|, or kFar where that is less or x is a NaN: two factors of the distribution function
+// of -z, `root` the square root of exp(-z * z / 2). They are normal numbers also where their
+// product is none.
 template <typename T>
 struct Tail { T z, root, rest; };
 template <typename T>
