@@ -82,8 +82,8 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
                        Diagnostics& diagnostics) {
   check::Checker checker(sources, options, diagnostics);
   checker.program.main = main.source;
-  checker.syntax_errors = diagnostics.has_errors();
-  if (main.items.empty() && !checker.syntax_errors) {
+  checker.names_missing = diagnostics.has_errors();
+  if (main.items.empty() && !checker.names_missing) {
     diagnostics.Report(Code::kW0302, {main.source, 0, 0}, "this file declares nothing");
   }
   if (!LoadModules(checker, std::move(main))) return std::move(checker.program);

@@ -75,7 +75,8 @@ struct Checker {
     const Module* file = nullptr;      // that the flag names
   };
   TopologyFlag topology_flag;
-  bool syntax_errors = false;  // then an unknown name may be one that could not be read
+  // A file had syntax errors or could not be imported: an unknown name may be one of its own.
+  bool names_missing = false;
 
   Table<program::ConstId, Written<syntax::ConstDecl>> consts;
   Table<program::TransportId, Written<syntax::TransportDecl>> transports;
@@ -116,8 +117,8 @@ struct Checker {
 // programs that lack an import.
 std::string LibraryFileOf(Checker& checker, const std::string& name);
 
-// Whether the library has a schedule of that name, in schedules/NAME.cgraph.
-bool LibraryScheduleExists(const Checker& checker, const std::string& name);
+// The library's schedules: each has a file of its name.
+std::vector<std::string> LibrarySchedules(const Checker& checker);
 
 // ---- the steps, in order ------------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ void FindOperatorOps(Checker& checker) {
   program.cast_op = FindOp(checker, "cast", missing);
   program.stack_op = FindOp(checker, "stack", missing);
   program.copy_op = FindOp(checker, "copy", missing);
-  if (missing.empty() || checker.syntax_errors) return;
+  if (missing.empty() || checker.names_missing) return;
   checker.diagnostics.Report(
       Code::kE0317, Range{checker.tensor->file.source, 0, 0},
       fmt::format("std.tensor does not declare what operators stand for: {}",

@@ -14,6 +14,7 @@
 #include "compiler/base/limits.h"
 #include "compiler/check/checker.h"
 #include "compiler/syntax/parse.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "runtime/status/read_file.h"
 
@@ -32,6 +33,21 @@ std::string Canonical(const fs::path& path) {
 bool IsFile(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
+}
+
+// The files that can be imported from a folder, in the order of their names.
+std::vector<std::string> FilesIn(const fs::path& folder, const std::string& prefix) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator entry(folder.empty() ? "." : folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".cgraph" && IsFile(path)) {
+      names.push_back(prefix + path.stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 class Loader {
@@ -55,7 +71,7 @@ class Loader {
   syntax::File ParseImported(SourceId source) {
     const size_t errors = checker_.diagnostics.errors();
     syntax::File file = Parse(source, checker_.diagnostics);
-    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    checker_.names_missing |= checker_.diagnostics.errors() > errors;
     return file;
   }
 
@@ -86,6 +102,7 @@ class Loader {
     if (error) {
       checker_.diagnostics.Report(Code::kE0101, at,
                                   fmt::format("cannot read `{}`: {}", shown, error.message()));
+      checker_.names_missing = true;
       return nullptr;
     }
     SourceId source = checker_.sources.Add(std::move(shown), std::move(text));
@@ -129,28 +146,50 @@ class Loader {
       std::vector<const Module*> loaded = LoadFolder(parts[1], range);
       if (!loaded.empty()) return loaded;
     }
+    ReportNotFound(import, relative, folders, library);
+    return {};
+  }
+
+  // What it declares is not known: no name that is unknown from here on is reported.
+  void ReportNotFound(const syntax::ImportDecl& import, const fs::path& relative,
+                      const std::vector<std::string>& folders, bool library) {
+    checker_.names_missing = true;
+    const Range path{import.path[0].range.source, import.path.front().range.begin,
+                     import.path.back().range.end};
+    std::vector<std::string> parts;
+    for (const syntax::Name& part : import.path) parts.push_back(part.text);
+    const std::string written = llvm::join(parts, ".");
     auto& diagnostic = checker_.diagnostics.Report(
-        Code::kE0101, range,
-        fmt::format("cannot find `{}`, which `import {}` names", relative.string(),
-                    llvm::join(parts, ".")));
+        Code::kE0101, path,
+        fmt::format("cannot find `{}`, which `import {}` names", relative.string(), written));
+    std::vector<std::string> near = FilesIn(fs::path(checker_.options.library_dir) / "std", "std.");
+    for (const char* set : {"std.schedules", "std.topologies"}) near.push_back(set);
+    if (!library) {
+      for (const std::string& folder : folders) {
+        const fs::path parent = fs::path(folder) / relative.parent_path();
+        const size_t dot = written.rfind('.');
+        const std::string prefix = dot == std::string::npos ? "" : written.substr(0, dot + 1);
+        for (std::string& name : FilesIn(parent, prefix)) near.push_back(std::move(name));
+      }
+    }
+    const std::string in_library = "std." + written;
+    if (llvm::is_contained(near, in_library)) {
+      diagnostic.message += fmt::format("; the library's is `import {}`", in_library);
+      diagnostic.AddFix(path, in_library);
+    } else {
+      checker_.Suggest(diagnostic, path, written, near);
+    }
     for (const std::string& folder : folders) {
       diagnostic.AddNote(Range(), "looked in `" + (folder.empty() ? "." : folder) + "`");
     }
-    return {};
+    if (!library) diagnostic.AddNote(Range(), "`-I DIR` looks in another folder as well");
   }
 
   // All files of a folder of the library, in the order of their names.
   std::vector<const Module*> LoadFolder(const std::string& folder, Range range) {
-    std::vector<std::string> stems;
-    std::error_code error;
-    fs::directory_iterator entry(fs::path(checker_.options.library_dir) / folder, error), end;
-    for (; !error && entry != end; entry.increment(error)) {
-      const fs::path& path = entry->path();
-      if (path.extension() == ".cgraph" && IsFile(path)) stems.push_back(path.stem().string());
-    }
-    std::sort(stems.begin(), stems.end());
     std::vector<const Module*> loaded;
-    for (const std::string& stem : stems) {
+    for (const std::string& stem :
+         FilesIn(fs::path(checker_.options.library_dir) / folder, "")) {
       const std::string file = folder + "/" + stem + ".cgraph";
       const Module* module = LoadFile(fs::path(checker_.options.library_dir) / file,
                                       "<std>/" + file, "std." + folder + "." + stem, range);
@@ -168,7 +207,7 @@ class Loader {
     const SourceId source = checker_.sources.Add("--schedule", text);
     const size_t errors = checker_.diagnostics.errors();
     checker_.flag.use = ParseSchedule(source, file, checker_.diagnostics);
-    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    checker_.names_missing |= checker_.diagnostics.errors() > errors;
     const Range at{source, 0, 0};
     file.items.push_back({syntax::ImportDecl{{{"std", at}, {"schedules", at}}, {}}, at});
     checker_.flag.module = Add(std::move(file), "--schedule", "");
@@ -187,7 +226,7 @@ class Loader {
     const SourceId source = checker_.sources.Add("--topology", text);
     const size_t errors = checker_.diagnostics.errors();
     flag.use = ParseSchedule(source, file, checker_.diagnostics);
-    checker_.syntax_errors |= checker_.diagnostics.errors() > errors;
+    checker_.names_missing |= checker_.diagnostics.errors() > errors;
     const Range at{source, 0, 0};
     file.items.push_back({syntax::ImportDecl{{{"std", at}, {"topologies", at}}, {}}, at});
     flag.module = Add(std::move(file), "--topology", "");
@@ -269,8 +308,8 @@ std::string LibraryFileOf(Checker& checker, const std::string& name) {
   return found == checker.library_names->end() ? "" : found->second;
 }
 
-bool LibraryScheduleExists(const Checker& checker, const std::string& name) {
-  return IsFile(fs::path(checker.options.library_dir) / "schedules" / (name + ".cgraph"));
+std::vector<std::string> LibrarySchedules(const Checker& checker) {
+  return FilesIn(fs::path(checker.options.library_dir) / "schedules", "");
 }
 
 bool LoadModules(Checker& checker, syntax::File main) {

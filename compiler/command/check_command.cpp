@@ -23,6 +23,7 @@ ExitCode RunCheck(const CheckFlags& flags) {
   ExitCode worst = kSuccess;
   std::vector<CompileOptions> all;
   for (const std::string& file : flags.files) {
+    if (const std::string plan = PlanForSourceText(file); !plan.empty()) return UsageError(plan);
     Result<CompileOptions> options = flags.compile.Options(file);
     if (!options.ok()) return UsageError(options.status().message());
     options->check_only = true;

@@ -17,6 +17,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/load.h"
 #include "runtime/status/text.h"
+#include "runtime/status/usage_text.h"
 
 namespace cgraph {
 namespace {
@@ -29,6 +30,9 @@ struct CompileCommandFlags {
 };
 
 ExitCode RunCompile(const CompileCommandFlags& flags) {
+  if (const std::string plan = PlanForSourceText(flags.files[0]); !plan.empty()) {
+    return UsageError(plan);
+  }
   Result<CompileOptions> options = flags.compile.Options(flags.files[0]);
   if (!options.ok()) return UsageError(options.status().message());
   if (Status emit = CheckEmit(flags.output, *options); !emit.ok()) {

@@ -60,6 +60,7 @@ Result<DrawFormat> FormatOf(const VizFlags& flags) {
 }
 
 ExitCode RunViz(const VizFlags& flags) {
+  if (flags.compile.graphs.size() > 1) return UsageError("--graph: one graph is drawn at a time");
   if (WritesOver(flags.out, flags.file)) return kUsage;
   Result<DrawFormat> format = FormatOf(flags);
   if (!format.ok()) {
@@ -73,6 +74,7 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
   Result<uint32_t> graph = plan::FindGraph(*loaded.plan, name);
+  if (!graph.ok() && loaded.plan->graphs.empty()) return ReportStatus(graph.status());
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
   Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);
@@ -120,6 +122,8 @@ Command AddVizCommand(CLI::App& cgc) {
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
+  command->get_option("--graph")->description("graph to draw; needed when there are several")
+      ->option_text("NAME");
   return [flags] { return RunViz(*flags); };
 }
 

@@ -91,12 +91,13 @@ RewriteOptions RewriteOptionsOf(const CompileOptions& options, const cost::Topol
           .memory_is_limited = options.memory.has_value()};
 }
 
-// Whether all that is wrong is what -D and --graph say: errors about no place of the program, or
-// about the const that -D gives a value of another kind.
+// Whether all that is wrong is what flags say: errors about no place of the program, in the text of
+// --schedule or --topology, or about the const that -D gives a value of another kind.
 bool OnlyOfFlags(const Diagnostics& diagnostics) {
-  return llvm::all_of(diagnostics.all(), [](const Diagnostic& diagnostic) {
-    return diagnostic.severity == Severity::kWarning || !diagnostic.range.valid() ||
-           diagnostic.code == Code::kE0502;
+  return llvm::all_of(diagnostics.all(), [&](const Diagnostic& diagnostic) {
+    if (diagnostic.severity == Severity::kWarning || !diagnostic.range.valid()) return true;
+    const std::string& path = diagnostics.sources()[diagnostic.range.source].path;
+    return diagnostic.code == Code::kE0502 || path == "--schedule" || path == "--topology";
   });
 }
 

@@ -67,6 +67,9 @@ std::optional<uint64_t> Profile::Find(const std::string& name) const {
 }
 
 llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
+  if (!text.ltrim().startswith("{")) {
+    return Refuse("no JSON object, which a profile is: { \"unit\": \"us\", \"calls\": {...} }");
+  }
   if (Brackets(text) > 2) return Refuse("more nesting than a profile has");
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) return Refuse("not JSON: " + llvm::toString(parsed.takeError()));

@@ -77,7 +77,9 @@ std::vector<program::GraphId> SelectGraphs(Work& work) {
     if (llvm::is_contained(names, name)) continue;
     Report(
         work, Code::kE0526, Range(),
-        fmt::format("--graph {}: the file has no such graph{}", name, DidYouMeanHint(name, names)));
+        fmt::format("--graph {}: the file has no such graph{}; it has {}", name,
+                    DidYouMeanHint(name, names),
+                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   }
   return selected;
 }

@@ -26,10 +26,31 @@ std::string OpText(const program::Program& program, const program::Op& op) {
                      result.valid() ? " -> " + printer.Text(result) : "");
 }
 
+bool IsOfLibrary(const Work& work, Range range) {
+  if (!range.valid()) return false;
+  return llvm::StringRef(work.diagnostics.sources()[range.source].path).startswith("<std>/");
+}
+
+// What goes wrong in a declaration of the library is the fault of the program's own line that leads
+// there.
+Range OwnLine(const Work& work, Range range) {
+  if (!IsOfLibrary(work, range)) return range;
+  for (size_t i = work.trail.calls.size(); i > 0; --i) {
+    const Range site = work.trail.calls[i - 1].site;
+    if (site.valid() && !IsOfLibrary(work, site)) return site;
+  }
+  return range;
+}
+
 }  // namespace
 
-Diagnostic& Report(Work& work, Code code, Range range, std::string message) {
+Diagnostic& Report(Work& work, Code code, Range at, std::string message) {
+  const Range range = OwnLine(work, at);
   Diagnostic& diagnostic = work.diagnostics.Report(code, range, std::move(message));
+  if (range != at) {
+    const program::Op* op = work.trail.calls.back().op;
+    diagnostic.AddNote(at, op != nullptr ? OpText(work.program, *op) : "it is computed here");
+  }
   // A loop whose every turn has the same fault shows it once, and need not end.
   if (work.diagnostics.has_errors() && ++work.budget.reports > kMaxReports) {
     work.budget.stopped = true;

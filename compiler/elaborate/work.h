@@ -78,6 +78,7 @@ struct Work {
   bool in_start = false;
   MethodScope* method = nullptr;
   std::optional<graph::DeviceId> on;  // by the nearest `on`
+  int64_t ops_placed = 0;             // by any `on` so far
   std::vector<graph::CallId> after;   // by all `after`s around
 
   // Of a method that no graph calls: a dimension that is a symbol is unknown, not dynamic.

@@ -1,7 +1,10 @@
-// What fits on a line stands on one line. A longer one is broken where Piece::may_break_before
-// says, as late as possible; a part that does not fit on a line of its own is broken inside its
-// widest brackets, whose elements then stand below each other.
+// What fits on a line stands on one line. A longer one is broken where Piece::break_before says, as
+// late as possible: behind an `or` where there is one, else behind an `and`, else a comparison, else
+// any operator. A part that does not fit on a line of its own is broken in the same way, and then
+// inside its widest brackets, whose elements stand below each other.
 #include "compiler/format/layout.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::format {
 namespace {
@@ -26,6 +29,23 @@ bool Breaks(llvm::ArrayRef<Piece> pieces) {
     if (i + 1 < pieces.size() && !pieces[i].last().after.empty()) return true;
   }
   return false;
+}
+
+// The kind of break that parts of these are made by: what binds looser than others is torn first.
+Piece::Break LoosestBreak(llvm::ArrayRef<Piece> pieces) {
+  const auto has = [&](Piece::Break kind) {
+    return llvm::any_of(pieces.drop_front(),
+                        [&](const Piece& piece) { return piece.break_before == kind; });
+  };
+  for (const Piece::Break kind :
+       {Piece::kBehindOr, Piece::kBehindAnd, Piece::kBehindComparison}) {
+    if (has(kind)) return kind;
+  }
+  return Piece::kBehindOperator;
+}
+
+bool MayBreak(const Piece& piece, Piece::Break loosest) {
+  return piece.break_before != Piece::kNever && piece.break_before <= loosest;
 }
 
 bool IsBlock(const Piece& piece) { return piece.bracket != nullptr && piece.bracket->is_block; }
@@ -108,20 +128,27 @@ bool Layout::HeadFits(Pieces segment) const {
 
 void Layout::PutPieces(Pieces pieces, int continuation, int tail) {
   if (!Breaks(pieces) && Fits(pieces, tail)) return PutFlat(pieces, continuation);
+  const Piece::Break loosest = LoosestBreak(pieces);
   for (size_t begin = 0, end; begin < pieces.size(); begin = end) {
-    for (end = begin + 1; end < pieces.size() && !pieces[end].may_break_before;) ++end;
+    for (end = begin + 1; end < pieces.size() && !MayBreak(pieces[end], loosest);) ++end;
     const Pieces segment = pieces.slice(begin, end - begin);
     const int behind = end == pieces.size() ? tail : 0;
     // The cost of an op stands in a line of its own, unless all of the op is one line.
-    const bool own_line = segment[0].first().Is("cost") && segment[0].may_break_before;
+    const bool own_line = segment[0].first().Is("cost") && segment[0].break_before != Piece::kNever;
     const bool stays =
         begin == 0 || (Fits(segment, behind + 1) && !Breaks(segment) && !own_line);
     if (!stays) {
       const bool fits_below =
           !Breaks(segment) && continuation + FlatWidth(segment) + behind <= kMaxColumns;
-      if (fits_below || own_line || !HeadFits(segment)) page_.NewLine(continuation);
+      // What is broken again, behind an operator that binds tighter, is so in lines of its own.
+      const bool torn = loosest != Piece::kBehindOperator && segment[0].break_before == loosest;
+      if (fits_below || own_line || torn || !HeadFits(segment)) page_.NewLine(continuation);
     }
-    PutSegment(segment, continuation, behind);
+    if (loosest == Piece::kBehindOperator) {
+      PutSegment(segment, continuation, behind);
+    } else {
+      PutPieces(segment, continuation, behind);
+    }
   }
 }
 

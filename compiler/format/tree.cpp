@@ -62,7 +62,7 @@ class TreeMaker {
   void Add(Line& line, int& branches) {
     Piece piece;
     if (now().is_if_expr) branches += 2;
-    piece.may_break_before = MayBreakBefore(line);
+    piece.break_before = BreakBefore(line);
     const bool opens =
         now().Is("(") || now().Is("[") || now().opens_types || now().opens_properties;
     if (opens || (now().Is("{") && branches > 0)) {
@@ -78,8 +78,22 @@ class TreeMaker {
     line.pieces.push_back(std::move(piece));
   }
 
-  bool MayBreakBefore(const Line& line) const {
-    if (line.pieces.empty()) return false;
+  Piece::Break BreakBefore(const Line& line) const {
+    if (line.pieces.empty()) return Piece::kNever;
+    if (BeginsPart(line)) return Piece::kAtPart;
+    const Token& last = line.pieces.back().last();
+    const bool binary = IsOperator(last.text) && !last.is_sign && line.pieces.size() > 1;
+    if (!binary || last.opens_types || last.closes_types) return Piece::kNever;
+    return llvm::StringSwitch<Piece::Break>(last.text)
+        .Cases("=", "+=", "-=", "*=", "/=", Piece::kAtPart)
+        .Case("or", Piece::kBehindOr)
+        .Case("and", Piece::kBehindAnd)
+        .Cases("==", "!=", "<", "<=", ">", ">=", Piece::kBehindComparison)
+        .Default(Piece::kBehindOperator);
+  }
+
+  // What comes next is no operand of what stands before it.
+  bool BeginsPart(const Line& line) const {
     const Token& last = line.pieces.back().last();
     if (last.Is(",")) return true;  // in a rule: elsewhere a comma ends the line's element
     if (IsModifier(now().text) && now().kind == WordKind::kKeyword) return last.EndsOperand();
@@ -91,8 +105,7 @@ class TreeMaker {
       if (line.is_clauses) return IsClause(now().text) && !IsClause(last.text);
       return last.kind != WordKind::kName;
     }
-    const bool binary = IsOperator(last.text) && !last.is_sign && line.pieces.size() > 1;
-    return binary && !last.opens_types && !last.closes_types;
+    return false;
   }
 
   std::unique_ptr<Bracket> MakeBracket() {

@@ -3,6 +3,7 @@
 #ifndef CGRAPH_COMPILER_FORMAT_TREE_H_
 #define CGRAPH_COMPILER_FORMAT_TREE_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,16 @@ struct Bracket {
 struct Piece {
   const Token* token = nullptr;      // or
   std::unique_ptr<Bracket> bracket;
-  bool may_break_before = false;     // a line that is too long
+  // Where a line that is too long may be broken; of several kinds the loosest first.
+  enum Break : uint8_t {
+    kNever,
+    kAtPart,
+    kBehindOr,
+    kBehindAnd,
+    kBehindComparison,
+    kBehindOperator
+  };
+  Break break_before = kNever;
   int width = 0;                     // on one line, without the space before
   bool breaks = false;               // a comment or a block does not let it stand on one line
 

@@ -7,6 +7,7 @@
 #include "compiler/syntax/errors/balance.h"
 #include "compiler/syntax/build/builder.h"
 #include "compiler/syntax/build/parse_hole.h"
+#include "compiler/syntax/errors/divisions.h"
 #include "compiler/syntax/errors/recovery.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -182,6 +183,7 @@ syntax::File Parse(SourceId source, Diagnostics& diagnostics) {
     const auto end = static_cast<uint32_t>(text.size());
     if (!Lex(text, FirstCharacter(text), end, errors, cut)) return file;
     if (!Balance(std::move(cut), errors, lexemes)) return file;
+    WarnOfDivisions(lexemes, errors);
     ParseItems(lexemes, errors, file);
   } catch (const StopParsing&) {  // reported
   }

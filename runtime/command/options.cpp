@@ -52,8 +52,10 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("FILE", options.file,
                  "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan")
       ->required();
-  app.add_option("--graph", options.graphs, "the graph to run; needed when there are several")
-      ->take_all()->allow_extra_args(false);
+  app.add_option("--graph", options.graphs,
+                 "the graph to run, one; needed when there are several. A program that runs some of "
+                 "its graphs after each other, with one state, does so with the C++ engine")
+      ->take_all()->allow_extra_args(false)->option_text("NAME");
   app.add_option("--input", raw.inputs,
                  "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
                  "standard input")
@@ -182,6 +184,16 @@ std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown) {
   return "unexpected arguments";
 }
 
+// CLI11 names a flag by its long name.
+std::string AsTyped(std::string why, int argc, char** argv) {
+  constexpr std::string_view kRepeat = "--repeat";
+  const bool is_long = std::any_of(argv, argv + argc, [&](const char* word) {
+    return std::string_view(word).starts_with(kRepeat);
+  });
+  if (why.starts_with(kRepeat) && !is_long) why.replace(0, kRepeat.size(), "-n");
+  return why;
+}
+
 }  // namespace
 
 bool Options::use_color() const {
@@ -209,8 +221,8 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // Flags behind the one that is wrong have not been understood.
     parsed.options.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
-    parsed.exit_code =
-        Fail(parsed.options, kUsage, UsageText(error.what()) + "\n`cgrun --help` lists the flags");
+    const std::string why = AsTyped(UsageText(error.what()), argc, argv);
+    parsed.exit_code = Fail(parsed.options, kUsage, why + "\n`cgrun --help` lists the flags");
   } catch (const Mistake& mistake) {
     parsed.exit_code = Fail(parsed.options, kUsage, mistake.why);
   }

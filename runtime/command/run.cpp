@@ -108,7 +108,8 @@ class Runner {
     ++measurements.executions;
     if (!outputs.ok()) {
       ++measurements.errors;
-      ++measurements.failures[outputs.status().message()];
+      Failure& failure = measurements.failures[outputs.status().message()];
+      if (failure.count++ == 0) failure.first = oldest.index + 1;
       return Tolerated(outputs.status(), oldest.index);
     }
     measurements.latencies.Add(latency);

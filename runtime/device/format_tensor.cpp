@@ -28,9 +28,10 @@ float HalfToFloat(uint16_t half) {
   return half & 0x8000 ? -magnitude : magnitude;
 }
 
-// A single number in full, one of many with six digits.
+// A single number in full, one of many with six digits. The sign of a NaN says nothing.
 template <typename T>
 std::string FloatText(T value, bool full) {
+  if (value != value) return "nan";
   std::string text = full ? fmt::format("{}", value) : fmt::format("{:.6g}", value);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".";
   return text;

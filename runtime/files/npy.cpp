@@ -34,11 +34,13 @@ struct NpyDType {
   DType dtype;
   const char* code;
 };
-// NumPy has no bf16.
+// NumPy has no bf16: raw elements of two bytes are taken for it, which is what ml_dtypes saves.
 constexpr NpyDType kNpyDTypes[] = {
     {DType::bool_, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i32, "<i4"},
     {DType::i64, "<i8"},   {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
+    {DType::bf16, "|V2"},
 };
+constexpr std::string_view kOtherBF16 = "<V2";
 
 struct Header {
   DType dtype = DType::f32;
@@ -114,12 +116,16 @@ class DictionaryParser {
         return Status::Ok();
       }
     }
+    if (code == kOtherBF16) {
+      header.dtype = DType::bf16;
+      return Status::Ok();
+    }
     if (!code.empty() && code[0] == '>') {
       return Bad(fmt::format("its elements are big-endian (`{}`); save it with "
                              "x.astype(x.dtype.newbyteorder('<'))", code));
     }
-    return Bad(fmt::format("its elements are `{}`; known are bool, i8, u8, i32, i64, f16, f32 and "
-                           "f64; save it with x.astype(...)", code));
+    return Bad(fmt::format("its elements are `{}`; known are bool, i8, u8, i32, i64, f16, f32, "
+                           "f64 and bf16 as ml_dtypes saves it; save it with x.astype(...)", code));
   }
   Status Order() {
     if (Word("False")) return Status::Ok();
@@ -287,10 +293,6 @@ bool WriteAll(int descriptor, std::span<const uint8_t> bytes) {
 
 Status WriteNpy(const std::string& path, DType dtype, std::span<const int64_t> dims,
                 std::span<const uint8_t> bytes) {
-  if (dtype == DType::bf16) {
-    return {StatusCode::kUnsupported,
-            fmt::format("{} cannot be written: NumPy has no bf16; cast<f32> the result", path)};
-  }
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   bool done = descriptor >= 0 && WriteAll(descriptor, FormatNpyHeader(dtype, dims)) &&
               WriteAll(descriptor, bytes);

@@ -5,6 +5,7 @@
 #include "runtime/files/safetensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -184,6 +185,12 @@ Status Safetensors::ReadHeader() {
   uint64_t length = 0;
   for (int i = kLengthBytes - 1; i >= 0; --i) length = length << 8 | length_bytes[i];
   if (length > kMaxSafetensorsHeader || length > size - kLengthBytes) {
+    const bool zip = std::memcmp(length_bytes, "PK\3\4", 4) == 0;
+    if (zip || (length_bytes[0] == 0x80 && length_bytes[1] <= 5)) {  // or a pickle
+      return {StatusCode::kInvalid,
+              "it is no .safetensors file but like those of torch.save(); write one with "
+              "save_file() of safetensors.torch"};
+    }
     return {StatusCode::kInvalid,
             fmt::format("it is no .safetensors file: its header would have {} bytes", length)};
   }

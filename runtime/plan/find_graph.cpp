@@ -18,8 +18,8 @@ Result<uint32_t> FindGraph(const Plan& plan, const std::string& name) {
   const auto wrong = [](std::string why) { return Status(StatusCode::kInvalid, std::move(why)); };
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
   if (names.empty()) return wrong("the plan has no graph");
-  if (name.empty()) return wrong("the plan has several graphs; pick one with --graph: " + all);
-  return wrong(fmt::format("--graph {}: the plan has no such graph{}; it has {}", name,
+  if (name.empty()) return wrong("there are several graphs; pick one with --graph: " + all);
+  return wrong(fmt::format("--graph {}: there is no such graph{}; there are {}", name,
                            DidYouMeanHint(name, names), all));
 }
 

@@ -41,6 +41,22 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+namespace {
+
+// The only candidate that begins with all of `name`: `--out`, `transp`.
+std::string Completed(std::string_view name, std::span<const std::string> candidates) {
+  constexpr size_t kLeast = 5;
+  std::string whole;
+  for (const std::string& candidate : candidates) {
+    if (name.size() < kLeast || !candidate.starts_with(name) || candidate == name) continue;
+    if (!whole.empty() && whole != candidate) return "";
+    whole = candidate;
+  }
+  return whole;
+}
+
+}  // namespace
+
 std::string DidYouMean(std::string_view name, std::span<const std::string> candidates) {
   size_t best = std::min<size_t>((name.size() + 2) / 3, 3);  // `flt` is none of `int`
   if (name.size() < 3) best = name.size();  // `x` is no misspelling of `y`
@@ -54,7 +70,7 @@ std::string DidYouMean(std::string_view name, std::span<const std::string> candi
       nearest = candidate;
     }
   }
-  return nearest;
+  return nearest.empty() ? Completed(name, candidates) : nearest;
 }
 
 std::string DidYouMeanHint(std::string_view name, std::span<const std::string> candidates) {

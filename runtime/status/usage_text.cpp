@@ -31,9 +31,14 @@ std::string NotInSet(const std::smatch& m) {
                      DidYouMeanHint(m[2].str(), names), fmt::join(names, ", "));
 }
 
+// `--repeat: 1 required UINT:UINT in [1 - 1024] missing`
 std::string WithoutValue(const std::smatch& m) {
-  return m[2] == "TEXT" ? fmt::format("{} needs a value", m[1].str())
-                        : fmt::format("{} needs a value: {}", m[1].str(), m[2].str());
+  const std::string value = m[2];
+  const bool number = value.starts_with("UINT") || value.starts_with("INT") ||
+                      value.starts_with("FLOAT") || value.starts_with("N:");
+  return value == "TEXT" ? fmt::format("{} needs a value", m[1].str())
+         : number        ? fmt::format("{} needs a number", m[1].str())
+                         : fmt::format("{} needs a value: {}", m[1].str(), value);
 }
 
 struct Form {
@@ -44,7 +49,7 @@ struct Form {
 const Form kForms[] = {
     {"(\\S+): Value (.*) not in range (\\S+) to (\\S+)", OutOfRange},
     {"(\\S+): (.*) not in \\{(.*)\\}", NotInSet},
-    {"(\\S+): \\d+ required (\\S+) missing", WithoutValue},
+    {"(\\S+): \\d+ required (.+) missing", WithoutValue},
     {"(\\S+) is required", [](const std::smatch& m) { return "name a " + m[1].str(); }},
     {"A subcommand is required", [](const std::smatch&) { return std::string("name a command"); }},
     {"(\\S+): At Most 1 required but received \\d+",
@@ -76,6 +81,13 @@ std::string SourceForPlanText(std::string_view path) {
   if (!path.ends_with(".cgraph")) return "";
   return fmt::format("{0} is a source, and a plan is read here; `cgc compile {0}` makes one, and "
                      "proves it",
+                     path);
+}
+
+std::string PlanForSourceText(std::string_view path) {
+  if (!path.ends_with(".cgplan")) return "";
+  return fmt::format("{0} is a plan, compiled already; `cgc verify {0}` proves it, `cgrun {0}` "
+                     "runs it",
                      path);
 }
 

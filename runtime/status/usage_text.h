@@ -13,6 +13,8 @@ std::string UsageText(const std::string& message);
 
 // For a source where a plan is read: "x.cgraph is a source; ..."; empty for anything else.
 std::string SourceForPlanText(std::string_view path);
+// For a plan where a source is read.
+std::string PlanForSourceText(std::string_view path);
 
 }  // namespace cgraph
 

@@ -275,6 +275,10 @@ graph classify(x: f32[4]) -> f32[4] inflight 2 {
             mended = line[:fix["column"] - 1] + fix["text"] + line[fix["end_column"] - 1:]
             expect(fix["file"] == "wrong.cgraph" and fix["text"] == meant, fix)
             expect(mended in sound, f"{mended} is no mend")
+    cgc.write("import.cgraph", "import std.tensr\ngraph g(x: f32) -> f32 { return sinn(x) }\n")
+    _, error = cgc("check", "import.cgraph", status=1)
+    says(error, "cannot find `std/tensr.cgraph`", "did you mean `std.tensor`?")
+    expect(error.count("error:") == 1, "what an import lacks is not known")
     says(cgc("check", "sound.cgraph", "-D", "BACTH=3", status=2)[1], "did you mean `BATCH`?")
     says(cgc("check", "sound.cgraph", "-D", "batch=3", status=2)[1], "did you mean `BATCH`?")
     says(cgc("check", "sound.cgraph", "--graph", "clasify", status=2)[1],
@@ -366,20 +370,21 @@ def topologies(cgc):
          "there is no such topology (did you mean `dgx1v`?)")
     says(cgc("simulate", "g.cgplan", "--topology", "cpu", status=1)[1],
          "the topology `cpu` has no gpu[0], on which the plan runs")
-    says(cgc("check", "g.cgraph", "--topology", "dgx1w", status=1)[1],
+    says(cgc("check", "g.cgraph", "--topology", "dgx1w", status=2)[1],
          "there is no topology `dgx1w` (did you mean `dgx1v`?)")
     says(cgc("check", "g.cgraph", "--topology", "none.cgraph", status=3)[1], "none.cgraph")
     says(cgc("simulate", "g.cgplan", "--topology", "none.cgraph", status=3)[1], "none.cgraph")
     says(cgc("check", "g.cgraph", "--topology", "g.cgraph", status=1)[1], "declares no topology")
-    says(cgc("check", "g.cgraph", "--topology", "box(4, 5)", status=1)[1], "E04")
-    says(cgc("check", "g.cgraph", "--topology", "box with (a = b)", status=1)[1], "E0323")
-    says(cgc("check", "g.cgraph", "--topology", "box(", status=1)[1], "E02")
+    says(cgc("check", "g.cgraph", "--topology", "box(4, 5)", status=2)[1], "E04")
+    says(cgc("check", "g.cgraph", "--topology", "box with (a = b)", status=2)[1], "E0323")
+    says(cgc("check", "g.cgraph", "--topology", "box(", status=2)[1], "E02")
 
 
 def usage(cgc):
     """Exit code 2 is for the command line: flags, their values, and names that the file lacks."""
     cgc.write("g.cgraph", "const N = 2\ngraph g(x: f32[N]) -> f32[N] { return x }\n")
     cgc("compile", "g.cgraph", "-q")
+    cgc.write("empty.cgraph", "const N = 2\n")
     for status, words, line in [
             (2, "name a command: compile, check", ""),
             (2, "`cgc check g.cgraph`", "g.cgraph"), (2, "did you mean `check`?", "chekc g.cgraph"),
@@ -410,6 +415,18 @@ def usage(cgc):
             (2, "g.cgraph is a source", "verify g.cgraph"),
             (2, "g.cgraph is a source", "plan g.cgraph"),
             (2, "no dot form", "viz g.cgraph --what memory --format dot"),
+            (2, "there is no schedule `foo`; there are auto, dualpipe_v,",
+             "check g.cgraph --schedule foo"),
+            (2, "(did you mean `gpipe`?)", "check g.cgraph --schedule gpip"),
+            (2, "[E0201]", "check g.cgraph --schedule gpipe("),
+            (2, "g.cgplan is a plan, compiled already", "compile g.cgplan"),
+            (2, "g.cgplan is a plan, compiled already", "check g.cgplan"),
+            (2, "the file has no such graph; it has g", "check g.cgraph --graph other"),
+            (2, "one graph is drawn at a time", "viz g.cgraph --graph g --graph g"),
+            (2, "(did you mean `--output`?)", "viz g.cgraph --out x"),
+            (2, "--inflight needs a number", "check g.cgraph --inflight"),
+            (1, "no JSON object, which a profile is", "simulate g.cgraph --profile g.cgraph"),
+            (1, "the plan has no graph", "viz empty.cgraph"),
             (1, "[E0504]", "check g.cgraph -D N=-1"),
             (3, "cannot read none.cgraph", "check none.cgraph"),
             (3, "cannot read none", "simulate g.cgraph --profile none")]:

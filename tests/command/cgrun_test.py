@@ -100,6 +100,9 @@ def literals_and_text(run):
                                                             ["-Infinity", 2.0]], out)
     out, _ = run.graph("either", "--input", "a_=[true,false,0]", "--input", "b_=[false,1,false]")
     expect(out == "result: bool[3] = [ true  true false]\n", out)
+    says(run.graph("count", "--input", "x=1", "-n", "0", status=2)[1],
+         "-n 0: expected a number from 1 on")
+    says(run.graph("count", "--input", "x=1", "-n", status=2)[1], "-n needs a number")
     for value, words in {
             "[1,2": "`,` or `]` is expected", "[1,[2]]": "a number is expected, as before",
             "[1.5]": "`1.5` is no i64", "[9223372036854775808]": "is outside of i64",
@@ -109,6 +112,53 @@ def literals_and_text(run):
             "[1,2,3,4,5,6,7,8,9]": "dimension 0 is 9, expected at most 8",
     }.items():
         says(run.graph("add", "--input", f"x={value}", status=2)[1], "input x: i64[n <= 8]", words)
+
+
+def halves(run):
+    """f16 and bf16: as lists rounded to nearest even, as files in the bytes that NumPy has."""
+    for dtype in ("f16", "bf16"):
+        (run.folder / f"{dtype}.cgraph").write_text(
+            "import std.tensor\n"
+            f"graph g(x: {dtype}[4]) -> (wide: f32[4], same: {dtype}[4]) {{\n"
+            "  return (wide: cast<f32>(x), same: x)\n}\n")
+    # Halfway between neighbours: to the even one, below and above.
+    out, _ = run("f16.cgraph", "--input", "x=[2049, 2051, 6e-8, inf]", "--json")
+    expect(json.loads(out)["outputs"]["wide"]["data"] ==
+           [2048.0, 2052.0, float(np.float16(6e-8)), "Infinity"], out)
+    out, _ = run("bf16.cgraph", "--input", "x=[257, 259, 1e38, nan]", "--json")
+    expect(json.loads(out)["outputs"]["wide"]["data"][:2] == [256.0, 260.0], out)
+    says(run("f16.cgraph", "--input", "x=[65520, 1, 1, 1]", status=2)[1],
+         "`65520` is outside of f16")
+    says(run("bf16.cgraph", "--input", "x=[1e39, 1, 1, 1]", status=2)[1],
+         "`1e39` is outside of bf16")
+    bits = np.array([1.0, -2.5, 3e38, 0.0], np.float32).view(np.uint32)
+    raw = (bits >> 16).astype(np.uint16)
+    np.save(run.folder / "raw.npy", raw.view("V2"))
+    run("bf16.cgraph", "--input", "x=raw.npy", "--output", "same=same.npy", "--output",
+        "wide=wide.npy")
+    back = np.load(run.folder / "same.npy")
+    expect(back.dtype == np.dtype("V2") and np.array_equal(back.view(np.uint16), raw), back)
+    expect(np.array_equal(np.load(run.folder / "wide.npy").view(np.uint32), bits >> 16 << 16),
+           "bf16 read as it is")
+    np.save(run.folder / "wide.npy", np.ones(4, np.float32))
+    says(run("bf16.cgraph", "--input", "x=wide.npy", status=1)[1],
+         "wide.npy holds f32", "x.astype(ml_dtypes.bfloat16)")
+
+
+def kernels(run):
+    """What no kernel computes is said where the program asks for it."""
+    (run.folder / "kernel.cgraph").write_text(
+        "import std.tensor\n"
+        'op mine<T: number>(x: T[*s]) -> T[*s] kernel "min_dimm"\n'
+        'op wrong<T: number>(x: T[*s]) -> T[*s] kernel "matmul"\n'
+        "graph unknown(x: f32[4]) -> f32[4] { return mine(x) }\n"
+        "graph arity(x: f32[4]) -> f32[4] { return wrong(x) }\n")
+    says(run("kernel.cgraph", "--graph", "unknown", "--input", "x=[1,2,3,4]", status=1)[1],
+         "kernel.cgraph:4:", "there is no CPU kernel `min_dimm` (did you mean `min_dim`?)",
+         "std/*.cgraph")
+    says(run("kernel.cgraph", "--graph", "arity", "--input", "x=[1,2,3,4]", status=1)[1],
+         "kernel.cgraph:5:",
+         "kernel `matmul`: it takes 2 tensors and makes 1, and is given 1 and asked for 1")
 
 
 def files(run):
@@ -251,7 +301,7 @@ def repeats(run):
     out, error = run.graph("fail", "--input", "x=3", "--input", "y=3", status=1)
     says(error, "a.fail_if", "program.cgraph:", "x equals y")
     _, error = run.graph("fail", "--input", "x=3", "--input", "y=3", "-n", "5", status=1)
-    says(error, "5 executions, 5 errors", "in 5 of 5 executions")
+    says(error, "5 executions, 5 errors", "in 5 of 5 executions, the first is number 1")
     expect(error.count("x equals y") == 1, "equal messages are said once")
     out, _ = run.graph("fail", "--input", "x=3", "--input", "y=3", "--json", status=1)
     expect("x equals y" in json.loads(out)["error"], out)
@@ -484,8 +534,8 @@ def inflight(run):
     says(error, "graph add is compiled for 1 execution in flight")
 
 
-TESTS = [literals_and_text, files, usage, failures_as_json, batches, repeats, traces, sources,
-         interrupts, deadlines, device_maps, lost_output, inflight]
+TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
+         traces, sources, interrupts, deadlines, device_maps, lost_output, inflight]
 
 
 def main():

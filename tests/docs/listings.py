@@ -109,7 +109,7 @@ def flags_of(command):
 
 def subcommands(cgc):
     told = subprocess.run([str(cgc), "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"^  ([a-z]\w*)  ", told.split("Subcommands:")[1], re.M)
+    return re.findall(r"^  ([a-z][\w-]*)  ", told.split("Subcommands:")[1], re.M)
 
 
 def flags(tools):
@@ -121,8 +121,9 @@ def flags(tools):
             users.setdefault(flag, []).append(name)
     text = "\n| flag | | of `cgc` |\n|---|---|---|\n"
     for (flag, about), commands in sorted(users.items(), key=lambda item: -len(item[1])):
-        but_explain = set(commands) >= set(names) - {"explain"}
-        where = "all but explain" if but_explain else " ".join(commands)
+        others = [name for name in names if name not in commands]
+        where = " ".join(commands) if len(others) > 2 else "all"
+        where += f" but {' and '.join(others)}" if 0 < len(others) <= 2 else ""
         text += f"| `{flag}` | {about} | {where} |\n"
     text += "\n| flag | of `cgrun` |\n|---|---|\n"
     text += "".join(f"| `{flag}` | {about} |\n" for flag, about in flags_of([tools["cgrun"]]))

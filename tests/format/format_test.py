@@ -188,6 +188,22 @@ def command(fmt):
     expect(fmt.run("fmt", fmt.folder / "none.cgraph").returncode == 3, "a file that is not there")
 
 
+def long_conditions(fmt):
+    """A condition that is too long is broken behind `or`, a part of it that still is behind `and`."""
+    a, b, c, d = (name * 20 for name in "abcd")
+    head = f"fn f({a}: int, {b}: int, {c}: int, {d}: int) -> bool"
+    for condition, wanted in [
+            (f"{a} == 1 and {b} == 2 or {c} == 3 and {d} == 4",
+             f"  return {a} == 1 and {b} == 2 or\n      {c} == 3 and {d} == 4\n"),
+            (f"{a} == 1 and {b} == 2 and {c} == {d}",
+             f"  return {a} == 1 and {b} == 2 and\n      {c} == {d}\n"),
+            (f"{a} == 1 or {b} == 2 and {a} + {b} + {c} == {a} * {d} and {c} == 3",
+             f"  return {a} == 1 or\n      {b} == 2 and\n      {a} + {b} + {c} ==\n"
+             f"      {a} * {d} and\n      {c} == 3\n")]:
+        done = fmt.run("fmt", "-", stdin=f"{head} {{ return {condition} }}\n")
+        expect(wanted in done.stdout, done.stdout + done.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
@@ -200,6 +216,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         fmt = Fmt(options.cgc, folder)
         command(fmt)
+        long_conditions(fmt)
         parsed = [p for p in sources if fmt.run("fmt", p).returncode == 0]
         expect(len(parsed) > 20, f"only {len(parsed)} sources of the repository parse")
         texts = [p.read_text() for p in parsed]

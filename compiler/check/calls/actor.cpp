@@ -26,7 +26,7 @@ std::optional<ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee) {
   if (found.symbol) {
     if (const auto* actor = std::get_if<ActorId>(&found.symbol->node)) return *actor;
   }
-  if (found.reported || (!found.symbol && scope.checker.syntax_errors)) return std::nullopt;
+  if (found.reported || (!found.symbol && scope.checker.names_missing)) return std::nullopt;
   std::vector<std::string> actors;
   for (const std::string& candidate : VisibleNames(scope.module)) {
     Found visible = FindName(scope.checker, scope.module, candidate, expr.range);

@@ -118,6 +118,10 @@ Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee
       fits = false;
       TextPrinter text(scope.program, callee.signature, callee.locals);
       ExprId value = given.arguments[argument_of[i]].value;
+      const bool in_parentheses =
+          type.kind == Static::kTuple &&
+          std::holds_alternative<ListType>(scope.program.types[parameter.type].node);
+      if (in_parentheses) mismatch->reason += "a list is written in brackets, [2, 3]";
       scope
           .Report(mismatch->code, scope.program.exprs[value].range,
                   fmt::format("{} takes `{}` as {}, and this is {}{}", callee.what, parameter.name,

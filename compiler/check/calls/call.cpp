@@ -44,7 +44,7 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
     return RefuseCall(scope, node, Code::kE0421, name_range,
                       fmt::format("a device is written with brackets: {}[0]", name), range);
   }
-  if (scope.checker.syntax_errors) {
+  if (scope.checker.names_missing) {
     ResolveArguments(scope, node.arguments);
     return scope.Poison(range);
   }
@@ -171,7 +171,7 @@ Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {
     const std::string& name = field->name.text;
     Found found = FindQualified(scope.checker, scope.module, *qualifier, name, field->name.range);
     if (found.symbol) return CallSymbol(scope, node, *found.symbol, name, field->name.range, range);
-    if (!found.reported && !scope.checker.syntax_errors) {
+    if (!found.reported && !scope.checker.names_missing) {
       Diagnostic& diagnostic = scope.Report(Code::kE0301, field->name.range,
                                             fmt::format("`{}` declares no `{}`", *qualifier, name));
       scope.checker.Suggest(diagnostic, field->name.range, name,

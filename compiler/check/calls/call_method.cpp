@@ -16,8 +16,28 @@ using namespace program;
 
 namespace {
 
+// `x.matmul(w)` as it is written here, `matmul(x, w)`, with what stands there where that is short.
+std::string AsFunction(const Scope& scope, const syntax::CallExpr& node,
+                       const syntax::FieldExpr& callee) {
+  const auto text = [&](syntax::ExprId id) {
+    constexpr size_t kLongest = 30;
+    const Range range = scope.Written(id).range;
+    const llvm::StringRef all = scope.checker.sources[range.source].text;
+    const llvm::StringRef written = all.slice(range.begin, range.end);
+    const bool fits = written.size() <= kLongest && !written.contains('\n');
+    return fits ? written.str() : std::string("...");
+  };
+  std::string call = callee.name.text + "(" + text(callee.base);
+  for (const syntax::Argument& argument : node.arguments) {
+    call += ", " + (argument.label ? argument.label->text + ": " : "") + text(argument.value);
+  }
+  return call + ")";
+}
+
 std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
-                                     const syntax::Name& name) {
+                                     const syntax::CallExpr& node,
+                                     const syntax::FieldExpr& callee) {
+  const syntax::Name& name = callee.name;
   const Static& type = receiver.type;
   if (!type.known()) return std::nullopt;
   if (type.kind == Static::kPlaces) {
@@ -28,18 +48,20 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
     return std::nullopt;
   }
   if (type.kind != Static::kPlace) {
-    const bool is_function = HasName(scope.module, name.text);
+    const std::string file = LibraryFileOf(scope.checker, name.text);
+    const bool is_function = HasName(scope.module, name.text) || !file.empty();
     Diagnostic& diagnostic =
         scope.Report(Code::kE0306, name.range,
                      fmt::format("only places have methods, and this is {}{}", scope.Describe(type),
-                                 is_function ? fmt::format("; write {}(x)", name.text) : ""));
+                                 is_function ? "; write " + AsFunction(scope, node, callee) : ""));
+    if (is_function && !HasName(scope.module, name.text)) diagnostic.message += " of std." + file;
     if (!is_function) scope.checker.Translate(diagnostic, Range(), name.text);
     return std::nullopt;
   }
   if (!type.actor.valid()) return std::nullopt;
   MethodId id = FindMethod(scope.program, type.actor, name.text);
   if (id.valid()) return id;
-  if (scope.checker.syntax_errors) return std::nullopt;
+  if (scope.checker.names_missing) return std::nullopt;
   const Actor& actor = scope.program.actors[type.actor];
   std::vector<std::string> candidates;
   for (MethodId method : actor.methods) candidates.push_back(scope.program.methods[method].name);
@@ -57,7 +79,7 @@ Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax
                  Range range) {
   if (IsSelf(scope, callee.base)) return RefuseOwnMethod(scope, node, callee.name.range, range);
   Value receiver = ResolveValue(scope, callee.base);
-  std::optional<MethodId> id = FindMethodOf(scope, receiver, callee.name);
+  std::optional<MethodId> id = FindMethodOf(scope, receiver, node, callee);
   RefuseTypeArgument(scope, node, "a method");
   Arguments given = ResolveArguments(scope, node.arguments);
   Static type;

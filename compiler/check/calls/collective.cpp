@@ -94,9 +94,10 @@ ExprId ResolvePlaces(Scope& scope, const CollectiveTraits& traits, syntax::ExprI
                      (!type.parts[0].known() || type.parts[0].kind == Static::kPlace ||
                       type.parts[0].kind == Static::kDevice));
   if (!fits) {
-    scope.Report(
-        Code::kE0406, scope.Written(id).range,
-        fmt::format("`{}` takes a list of places; this is {}", traits.name, scope.Describe(type)));
+    const bool of_ints = type.kind == Static::kList && type.parts[0].kind == Static::kInt;
+    scope.Report(Code::kE0406, scope.Written(id).range,
+                 fmt::format("`{}` takes a list of places, [stage[0], stage[1]]; this is {}",
+                             traits.name, of_ints ? "a list of ints" : scope.Describe(type)));
   }
   return places.id;
 }

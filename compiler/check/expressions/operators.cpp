@@ -51,10 +51,13 @@ Static TensorOperator(Scope& scope, BinaryOperator op, const Static& a, const St
   for (bool first : {a_first, !a_first}) {
     auto mismatch = matcher.Match(signature.parameters[first ? 0 : 1].type, first ? a : b);
     if (!mismatch) continue;
+    const bool vector = op == BinaryOperator::kMatmul && (a.rank == 1 || b.rank == 1);
     scope
         .Report(mismatch->code, range,
-                fmt::format("`{}` does not take {} and {}: {}", Spelling(op), scope.Describe(a),
-                            scope.Describe(b), mismatch->reason))
+                fmt::format("`{}` does not take {} and {}: {}{}", Spelling(op), scope.Describe(a),
+                            scope.Describe(b), mismatch->reason,
+                            vector ? "; unsqueeze(x, dim: 0) makes a vector a matrix of one row"
+                                   : ""))
         .AddNote(scope.program.ops[id].range,
                  fmt::format("it stands for the op `{}`", scope.program.ops[id].name));
     return Static();

@@ -138,7 +138,7 @@ Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
     Found found =
         FindQualified(scope.checker, scope.module, *qualifier, node.name.text, node.name.range);
     if (found.symbol) return ResolveSymbol(scope, *found.symbol, node.name.text, range);
-    if (found.reported || scope.checker.syntax_errors) return scope.Poison(range);
+    if (found.reported || scope.checker.names_missing) return scope.Poison(range);
     Diagnostic& diagnostic =
         scope.Report(Code::kE0301, node.name.range,
                      fmt::format("`{}` declares no `{}`", *qualifier, node.name.text));

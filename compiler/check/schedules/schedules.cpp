@@ -102,13 +102,20 @@ class UsingReader {
           .AddNote(found.symbol->range, "declared here");
       return std::nullopt;
     }
-    if (checker_.syntax_errors) return std::nullopt;
-    if (!LibraryScheduleExists(checker_, name.text)) {
+    if (checker_.names_missing) return std::nullopt;
+    const std::vector<std::string> library = LibrarySchedules(checker_);
+    if (std::find(library.begin(), library.end(), name.text) == library.end()) {
       std::vector<std::string> names = {"auto"};
       for (const Schedule& schedule : checker_.program.schedules) names.push_back(schedule.name);
+      for (const std::string& known : library) {
+        if (std::find(names.begin(), names.end(), known) == names.end()) names.push_back(known);
+      }
       Diagnostic& diagnostic = Report(Code::kE0321, name.range,
                                       fmt::format("there is no schedule `{}`", name.text));
       checker_.Suggest(diagnostic, name.range, name.text, names);
+      if (diagnostic.fixes.empty()) {
+        diagnostic.message += fmt::format("; there are {}", fmt::join(names, ", "));
+      }
     } else {
       Report(Code::kE0321, name.range,
              fmt::format("there is no schedule `{}` here; `import std.schedules` declares one",
@@ -200,7 +207,7 @@ class UsingReader {
   }
 
   void ReportNoMethod(KindId kind, const Using::Method& method) {
-    if (checker_.syntax_errors) return;
+    if (checker_.names_missing) return;
     std::vector<std::string> names;
     for (const Method& other : checker_.program.methods) {
       if (!method.actor.valid() || other.actor == method.actor) names.push_back(other.name);

@@ -154,9 +154,14 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
                      : std::holds_alternative<OpId>(symbol.node)        ? "an op"
                      : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
                                                                         : "a fn";
-  const char* mend = std::holds_alternative<ActorId>(symbol.node)
-                         ? "; methods are called on its places: place x = Actor(...) on gpu[0]"
-                         : "";
+  const bool is_called = std::holds_alternative<OpId>(symbol.node) ||
+                         std::holds_alternative<FnId>(symbol.node) ||
+                         std::holds_alternative<GraphId>(symbol.node);
+  const std::string mend = std::holds_alternative<ActorId>(symbol.node)
+                               ? "; methods are called on its places: place x = Actor(...) on "
+                                 "gpu[0]"
+                           : is_called ? fmt::format("; a call has parentheses: {}(...)", name)
+                                       : "";
   scope.Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value{}", name, kind, mend))
       .AddNote(symbol.range, "declared here");
   return scope.Poison(range);
@@ -188,7 +193,7 @@ Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range) {
 }
 
 Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend) {
-  if (scope.checker.syntax_errors) return scope.Poison(range);
+  if (scope.checker.names_missing) return scope.Poison(range);
   if (IsDeviceWord(scope, name)) {
     scope.Report(Code::kE0421, range,
                  "a device is written with its number: cpu[0], gpu[0], node[1].gpu[0]");

@@ -9,12 +9,19 @@
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/expect.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
 
 using namespace program;
 
 namespace {
+
+bool IsParameter(const Scope& scope, LocalId id) {
+  const auto is = [&](const Parameter& parameter) { return parameter.local == id; };
+  if (scope.signature && llvm::any_of(scope.signature->parameters, is)) return true;
+  return scope.actor.valid() && llvm::any_of(scope.program.actors[scope.actor].parameters, is);
+}
 
 bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
   const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
@@ -45,12 +52,13 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
     const Local& row = scope.names.row(local->local);
     assign.local = local->local;
     if (row.is_var) return true;
+    const char* why = IsParameter(scope, local->local)
+                          ? "`{}` is a parameter, so its value stays; `var y = {}` can be assigned"
+                          : "`{}` is not a `var`, so its value stays; declare it with `var` to "
+                            "assign to it";
     scope
-        .Report(
-            Code::kE0411, expr.range,
-            fmt::format("`{}` is not a `var`, so its value stays; declare it with `var` to assign "
-                        "to it",
-                        name->name))
+        .Report(Code::kE0411, expr.range,
+                fmt::format(fmt::runtime(why), name->name, name->name))
         .AddNote(row.range, "declared here");
     return false;
   }

@@ -119,7 +119,7 @@ std::vector<StatementId> ResolveBody(Scope& scope,
   std::vector<StatementId> resolved = ResolveBlock(scope, statements);
   CheckReturns(scope, statements, true);
   if (scope.signature->result.valid() && !EndsWithReturn(scope, statements) &&
-      !scope.checker.syntax_errors) {
+      !scope.checker.names_missing) {
     scope
         .Report(
             Code::kE0413, name.range,

@@ -215,7 +215,7 @@ std::optional<TopologyId> FindTopology(Checker& checker, const syntax::Using& us
                 : FindName(checker, module, name.text, name.range);
   if (found.reported) return std::nullopt;
   if (!found.symbol) {
-    if (!checker.syntax_errors) ReportNoTopology(checker, name);
+    if (!checker.names_missing) ReportNoTopology(checker, name);
     return std::nullopt;
   }
   if (const auto* id = std::get_if<TopologyId>(&found.symbol->node)) return *id;
@@ -233,7 +233,7 @@ std::optional<TopologyId> OnlyOne(Checker& checker, const Module& file) {
     if (checker.topologies[id].module == &file) ids.push_back(id);
   }
   if (ids.size() == 1) return ids[0];
-  if (checker.syntax_errors) return std::nullopt;
+  if (checker.names_missing) return std::nullopt;
   Diagnostic& diagnostic = checker.diagnostics.Report(
       Code::kE0325, Range{file.file.source, 0, 0},
       ids.empty() ? "--topology: this file declares no topology"

@@ -199,7 +199,7 @@ std::optional<DimVariableId> DimVariable(Scope& scope, const std::string& name, 
     scope.dims.Add(name, id);
     return id;
   }
-  if (scope.checker.syntax_errors) return std::nullopt;
+  if (scope.checker.names_missing) return std::nullopt;
   if (role == TypeRole::kState) {
     scope.Report(
         Code::kE0311, range,

@@ -69,7 +69,7 @@ TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range
     return poison;
   }
   Found found = FindName(scope.checker, scope.module, name, type.name.range);
-  if (found.reported || (!found.symbol && scope.checker.syntax_errors)) return poison;
+  if (found.reported || (!found.symbol && scope.checker.names_missing)) return poison;
   if (found.symbol) {
     scope
         .Report(

@@ -33,6 +33,55 @@ Value Eval(Work& work, const program::Via& e, const Context& context) {
   return EvaluateVia(work, e.base, JourneyOf(work, e.route), context.frame, context.expected);
 }
 
+namespace {
+
+// What `expr via t after y` modifies.
+const program::Expr& WithoutModifiers(const program::Program& program, program::ExprId id) {
+  while (true) {
+    const program::Expr& expr = program.exprs[id];
+    if (const auto* via = std::get_if<program::Via>(&expr.node)) {
+      id = via->base;
+    } else if (const auto* after = std::get_if<program::After>(&expr.node)) {
+      id = after->base;
+    } else {
+      return expr;
+    }
+  }
+}
+
+// `a[0].f(x) on gpu[1]`, `x on gpu[1]`: read as if the call or the value went there. An expression
+// that makes no op for another reason, such as a loop's turn that does nothing, is no mistake.
+void WarnOfNothingPlaced(Work& work, const program::On& e, const Value& base,
+                         graph::DeviceId device, const Context& context) {
+  const auto name_of = [&](graph::DeviceId id) { return DeviceName(work.module.devices[id]); };
+  const program::Expr& expr = WithoutModifiers(work.program, e.base);
+  if (const auto* call = std::get_if<program::CallMethod>(&expr.node)) {
+    const Value receiver = Evaluate(work, call->receiver, context.frame);
+    const graph::InstanceId* id = receiver.As<graph::InstanceId>();
+    if (id == nullptr || work.module.instances[*id].device == device) return;
+    const graph::Instance& instance = work.module.instances[*id];
+    Report(work, Code::kW0601, context.range,
+           fmt::format("`on {}` places nothing here: a method runs where its actor is, and `{}` is "
+                       "on {}",
+                       name_of(device), instance.name, name_of(instance.device)))
+        .AddNote(instance.range, "placed here");
+    return;
+  }
+  if (!std::holds_alternative<program::LocalRef>(expr.node)) return;
+  MapLeaves(base, [&](const Value& leaf) {
+    const graph::DeviceId home = work.builder->value(leaf.As<Tensor>()->value).home;
+    if (home.valid() && home != device) {
+      Report(work, Code::kW0601, context.range,
+             fmt::format("`on {}` places nothing here: it is for ops, and this value is there "
+                         "already, on {}; a value travels by itself to where it is used",
+                         name_of(device), name_of(home)));
+    }
+    return leaf;
+  });
+}
+
+}  // namespace
+
 Value Eval(Work& work, const program::On& e, const Context& context) {
   Value where = Evaluate(work, e.where, context.frame);
   if (where.poisoned()) return where;
@@ -44,8 +93,16 @@ Value Eval(Work& work, const program::On& e, const Context& context) {
                        DeviceName(work.module.devices[work.method->call.device])));
     return Value();
   }
-  llvm::SaveAndRestore<std::optional<graph::DeviceId>> nearer(work.on, device);
-  return Evaluate(work, e.base, context.frame, context.expected);
+  const int64_t before = work.ops_placed;
+  Value base;
+  {
+    llvm::SaveAndRestore<std::optional<graph::DeviceId>> nearer(work.on, device);
+    base = Evaluate(work, e.base, context.frame, context.expected);
+  }
+  if (work.ops_placed == before && !base.poisoned()) {
+    WarnOfNothingPlaced(work, e, base, *device, context);
+  }
+  return base;
 }
 
 // What made `done` comes first in program order too, so that it is there to be waited for.

@@ -32,9 +32,12 @@ std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
 
 // In a method: where its actor is. Else where `on` says; else the home of the first placed operand,
 // the caller's own counting only when nothing else is placed.
-graph::DeviceId DeviceOfOp(const Work& work, const std::vector<graph::Use>& operands) {
+graph::DeviceId DeviceOfOp(Work& work, const std::vector<graph::Use>& operands) {
   if (work.method) return work.method->call.device;
-  if (work.on) return *work.on;
+  if (work.on) {
+    ++work.ops_placed;
+    return *work.on;
+  }
   for (const graph::Use& operand : operands) {
     graph::DeviceId home = work.builder->value(operand.value).home;
     if (home.valid() && home != kCaller) return home;

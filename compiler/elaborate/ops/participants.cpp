@@ -129,11 +129,14 @@ bool CheckParticipants(Work& work, const Participants& found, const char* name) 
   for (size_t rank = 0; rank < found.devices.size(); ++rank) {
     auto [first, is_new] = ranks.try_emplace(found.devices[rank], rank);
     if (is_new) continue;
+    const bool caller = found.devices[rank] == kCaller;
     Report(work, Code::kE0610, found.ranges[rank],
            fmt::format(
-               "{} takes part in `{}` twice, as ranks {} and {}; a device takes part once: put "
-               "the places on devices of their own",
-               DeviceName(work.module.devices[found.devices[rank]]), name, first->second, rank))
+               "{} takes part in `{}` twice, as ranks {} and {}; a device takes part once: {}",
+               DeviceName(work.module.devices[found.devices[rank]]), name, first->second, rank,
+               caller ? "what a graph takes lives at its caller; scatter() hands parts of it to "
+                        "places, broadcast() all of it"
+                      : "put the places on devices of their own"))
         .AddNote(found.ranges[first->second], "the first time here");
     return false;
   }

@@ -136,6 +136,25 @@ void CreatePlaces(Work& work) {
   for (program::PlaceId id : work.program.places.Ids()) CreatePlace(work, id);
 }
 
+namespace {
+
+// "`a` has 2 places, a[0] to a[1]", "index 1 of `a` goes from 0 to 3".
+std::string OutsideText(const std::string& name, size_t indices, size_t level,
+                        const IntRange& bounds) {
+  const int64_t count = std::max<int64_t>(bounds.end - bounds.begin, 0);
+  const int64_t last = bounds.end - 1;
+  if (indices > 1) {
+    return count == 1 ? fmt::format("index {} of `{}` is always {}", level, name, last)
+                      : fmt::format("index {} of `{}` goes from {} to {}", level, name,
+                                    bounds.begin, last);
+  }
+  if (count == 0) return fmt::format("`{}` has no places", name);
+  if (count == 1) return fmt::format("`{0}` has 1 place, {0}[{1}]", name, last);
+  return fmt::format("`{0}` has {1} places, {0}[{2}] to {0}[{3}]", name, count, bounds.begin, last);
+}
+
+}  // namespace
+
 Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& subscripts,
                   Range range) {
   const PlaceTable& table = work.places.tables[id];
@@ -158,10 +177,11 @@ Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& sub
     }
     if (part.begin < bounds.begin || part.begin > part.end || part.end > bounds.end ||
         (at && part.begin == part.end)) {
+      const std::string given = at ? std::to_string(*at)
+                                   : fmt::format("{}..{}", part.begin, part.end);
       Report(work, Code::kE0511, range,
-             fmt::format("index {} of `{}` is in {}..{}, not {}", level,
-                         work.program.places[id].name, bounds.begin, bounds.end,
-                         at ? std::to_string(*at) : fmt::format("{}..{}", part.begin, part.end)));
+             OutsideText(work.program.places[id].name, table.indices.size(), level, bounds) +
+                 fmt::format(": there is no {}", given));
       return Value();
     }
     size_t stride = bounds.end - bounds.begin;

@@ -28,8 +28,11 @@ Value* ElementToAssign(Work& work, Value& list_value, program::ExprId subscript,
   List* list = std::get_if<List>(&list_value.node);
   if (!list) {
     Report(work, Code::kE0406, range,
-           fmt::format("elements of a list can be assigned, but this is {}",
-                       Describe(work, list_value)));
+           fmt::format("elements of a list can be assigned, but this is {}{}",
+                       Describe(work, list_value),
+                       list_value.As<Tensor>() ? "; x = update_row(x, row, at: i) replaces a row "
+                                                 "of a tensor, x = update(x, part, at: [i]) a part"
+                                               : ""));
     return nullptr;
   }
   if (list->items.use_count() > 1) {

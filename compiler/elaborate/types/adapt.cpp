@@ -66,7 +66,9 @@ Value AdaptTensor(Work& work, const Value& value, program::TypeId type_id, Frame
         .AddNote(subject.declared, "declared here");
     return Value();
   }
-  if (!MatchDims(work, {type_id, actual, frame, subject, range})) return Value();
+  Match match{type_id, actual, frame, subject, range};
+  match.is_number = true;
+  if (!MatchDims(work, match)) return Value();
   if (!work.builder) return value;  // a const of a scalar type stays a number
   return Value(Tensor{work.builder->AddConstant(actual.dtype, encoded.bytes, ScalarText(value))});
 }

@@ -31,12 +31,16 @@ std::optional<size_t> RunLength(Work& work, const program::Dim& dim, Frame& fram
 
 void ReportRank(Work& work, const Match& match) {
   Report(work, Code::kE0507, match.range,
-         fmt::format("{} is {}; this is {}: the numbers of dimensions differ",
+         fmt::format("{} is {}; this is {}: the numbers of dimensions differ{}",
                      Describe(work, match.subject, match.frame),
-                     Declared(work, match.type, match.frame), Text(work, match.actual)))
+                     Declared(work, match.type, match.frame), Text(work, match.actual),
+                     match.is_number ? "; zeros() and full(0.5) make a tensor of the type that is "
+                                       "expected"
+                                     : ""))
       .AddNote(match.subject.declared, "declared here");
 }
 
+// `declared`: what the dimension is in the type, quoted.
 void ReportDim(Work& work, const Match& match, size_t position, const std::string& declared,
                const graph::Dim& wanted, const BoundDims* bound) {
   const graph::Dim& actual = match.actual.dims[position];
@@ -51,15 +55,15 @@ void ReportDim(Work& work, const Match& match, size_t position, const std::strin
       Report(work, dynamic ? Code::kE0508 : Code::kE0507, match.range, std::move(message));
   if (bound) {
     std::string by = bound->from ? fmt::format("by `{}`", *bound->from) : "by a type hint";
-    diagnostic.AddNote(bound->range, fmt::format("`{}` was bound here to {}, {}", declared,
+    diagnostic.AddNote(bound->range, fmt::format("{} was bound here to {}, {}", declared,
                                                  DimText(graph, wanted), by));
   }
   diagnostic.AddNote(match.subject.declared, "declared here");
   const bool of_actor = !bound && match.frame.instance.valid() && !wanted.symbol.valid() &&
-                        declared != std::to_string(wanted.extent);
+                        declared != "`" + std::to_string(wanted.extent) + "`";
   if (!of_actor) return;
   const graph::Instance& instance = work.module.instances[match.frame.instance];
-  diagnostic.AddNote(instance.range, fmt::format("`{}` is {} in `{}`, which is made here", declared,
+  diagnostic.AddNote(instance.range, fmt::format("{} is {} in `{}`, which is made here", declared,
                                                  wanted.extent, instance.name));
 }
 
@@ -83,7 +87,11 @@ bool MatchRun(Work& work, const Match& match, const program::Dim& dim, size_t po
   }
   for (size_t i = 0; i < length; ++i) {
     if (wanted[i] == part[i]) continue;
-    ReportDim(work, match, position + i, Declared(work, match.type, match.frame), wanted[i], bound);
+    const std::string of_run =
+        bound ? fmt::format("dimension {} of `*{}`", i,
+                            match.frame.signature->dim_variables[dim.variable].name)
+              : "`" + Declared(work, match.type, match.frame) + "`";
+    ReportDim(work, match, position + i, of_run, wanted[i], bound);
     return false;
   }
   return true;
@@ -97,8 +105,9 @@ bool BindDim(Work& work, const Match& match, program::DimVariableId variable, si
     return true;
   }
   if (bound->dims[0] == actual) return true;
-  ReportDim(work, match, position, match.frame.signature->dim_variables[variable].name,
-            bound->dims[0], &*bound);
+  ReportDim(work, match, position,
+            "`" + match.frame.signature->dim_variables[variable].name + "`", bound->dims[0],
+            &*bound);
   return false;
 }
 
@@ -115,7 +124,7 @@ bool MatchExpr(Work& work, const Match& match, program::ExprId expr, size_t posi
   if (!extent) return false;
   graph::Dim wanted{*extent, {}};
   if (match.actual.dims[position] == wanted) return true;
-  ReportDim(work, match, position, Declared(work, expr, match.frame), wanted, nullptr);
+  ReportDim(work, match, position, "`" + Declared(work, expr, match.frame) + "`", wanted, nullptr);
   return false;
 }
 

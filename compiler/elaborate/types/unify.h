@@ -18,6 +18,7 @@ struct Match {
   Frame& frame;
   const Subject& subject;
   Range range;
+  bool is_number = false;  // one of the compile time, without dimensions
 };
 
 bool MatchDims(Work& work, const Match& match);

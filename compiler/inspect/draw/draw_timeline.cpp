@@ -207,7 +207,8 @@ class TimelineDrawer {
       entries.emplace_back(FilledStyle(palette_.ColorOf(family)), family);
     }
     if (waits_for_other_end_) {
-      entries.emplace_back(PaleStyle(kTransferColor), "waits for the other end, or for what it goes through");
+      entries.emplace_back(PaleStyle(kTransferColor),
+                           "waits for the other end, or for what it goes through");
     }
     entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "idle");
     return entries;

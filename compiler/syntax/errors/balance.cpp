@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/base/limits.h"
+#include "compiler/syntax/errors/divisions.h"
 #include "compiler/syntax/errors/misspelt.h"
 
 namespace cgraph::syntax {
@@ -13,6 +14,7 @@ struct Open {
   Place place = Place::kExpression;  // what stands inside
   uint32_t indent = 0;               // of the line that opened it
   int ifs = 0;  // `if`s directly inside whose `{` has not come yet, in a block also `for`s
+  bool by_colon = false;  // as in Python: it ends with its lines' indentation
 };
 
 // A `}` that stands further left than the line of the `{` it closed: if a `}` turns out to be
@@ -59,6 +61,10 @@ class Balancer {
 
   // Everything that layout tells before the lexeme is taken for what it is.
   void Structure() {
+    while (!open_.empty() && open_.back().by_colon && now().first_on_line &&
+           now().column <= open_.back().indent) {
+      CloseInnermost();
+    }
     CorrectKeyword(in_, at_, place(), now().column <= item_column_, errors_);
     if (StartsDeclaration(in_, at_) && (open_.empty() || now().column <= item_column_)) {
       while (!open_.empty()) CloseInnermost();
@@ -74,6 +80,8 @@ class Balancer {
     }
     while (InBrackets() && EndsBrackets()) CloseInnermost();
     CheckLineBegin();
+    CheckLoopHead();
+    CheckColon();
     // `a if c else b`: no head, which the parser will say.
     if (now().type == Lexer::ELSE && before() != Lexer::RBRACE && !open_.empty() &&
         open_.back().ifs > 0) {
@@ -159,11 +167,36 @@ class Balancer {
     }
   }
 
+  // `for (i = 0; i < n; i++)`: before its `;` makes a bracket look unclosed.
+  void CheckLoopHead() {
+    if (now().type != Lexer::FOR || place() != Place::kBlock) return;
+    if (in_[at_ + 1].type != Lexer::LPAREN) return;
+    for (size_t i = at_ + 2; i + 1 < in_.size() && in_[i].line == now().line; ++i) {
+      if (in_[i].type == Lexer::LBRACE) return;
+      if (in_[i].type != Lexer::SEMICOLON) continue;
+      errors_.ReportStructure(Code::kE0201, in_[at_ + 1].begin, in_[at_ + 1].end,
+                              "a loop goes over a range or a list: for i in 0..n { ... }");
+      return;
+    }
+  }
+
+  // `if c:`, `method f(x: f32) -> f32:` at the end of a line: taken for the `{` that is meant.
+  void CheckColon() {
+    if (now().type != Lexer::COLON || place() == Place::kExpression) return;
+    const bool of_statement =
+        place() == Place::kBlock && (open_.back().ifs > 0 || before() == Lexer::ELSE);
+    if (!of_statement && !(body_missing_ && in_[at_ + 1].first_on_line)) return;
+    errors_.ReportStructure(Code::kE0201, now().begin, now().end,
+                            "a body stands in braces, { ... }, and not behind a colon");
+    in_[at_].type = Lexer::LBRACE;
+    by_colon_ = true;
+  }
+
   void Bracket() {
     switch (now().type) {
       case Lexer::LPAREN:
       case Lexer::LBRACKET:
-        open_.push_back({now(), Place::kExpression, indent_, 0});
+        open_.push_back({now(), Place::kExpression, indent_});
         break;
       case Lexer::LBRACE:
         OpenBrace();
@@ -190,7 +223,8 @@ class Balancer {
       if (open_.back().ifs > 0) --open_.back().ifs;
     }
     body_missing_ = false;
-    open_.push_back({now(), inside, indent_, 0});
+    open_.push_back({now(), inside, indent_, 0, by_colon_});
+    by_colon_ = false;
   }
 
   // For `)` and `]`. False: it closes nothing and is dropped.
@@ -247,6 +281,7 @@ class Balancer {
     const Open open = open_.back();
     open_.pop_back();
     const size_t closer = CloserOf(open.bracket.type);
+    if (open.by_colon) return Insert(closer);
     Lexeme opener = open.bracket;
     uint32_t missing_at = end_before();
     if (closer == Lexer::RBRACE && suspect_ && suspect_->opener.begin >= opener.begin) {
@@ -258,10 +293,11 @@ class Balancer {
         errors_.ReportStructure(Code::kE0202, missing_at, missing_at,
                                 std::string("`") + FixedSpelling(closer) + "` is missing here");
     if (diagnostic != nullptr) {
-      diagnostic
-          ->AddNote(At(opener), std::string("this `") + FixedSpelling(opener.type) +
-                                    "` is not closed")
-          .AddFix(errors_.At(missing_at, missing_at), FixedSpelling(closer));
+      diagnostic->AddNote(At(opener), std::string("this `") + FixedSpelling(opener.type) +
+                                          "` is not closed");
+      if (!NoteDivision(*diagnostic, missing_at, errors_)) {
+        diagnostic->AddFix(errors_.At(missing_at, missing_at), FixedSpelling(closer));
+      }
     }
     Insert(closer);
   }
@@ -273,7 +309,7 @@ class Balancer {
     if (diagnostic != nullptr) diagnostic->AddFix(errors_.At(end, end), " {");
     Insert(Lexer::LBRACE);
     body_missing_ = false;
-    open_.push_back({out_.back(), inside, indent_, 0});
+    open_.push_back({out_.back(), inside, indent_});
   }
 
   void Insert(size_t type) {
@@ -294,6 +330,7 @@ class Balancer {
   uint32_t member_column_ = UINT32_MAX;
   Place body_ = Place::kBlock;  // what the next `{` at the top opens
   bool body_missing_ = false;   // a header was read whose `{` has not come yet
+  bool by_colon_ = false;       // the `{` that comes was a colon
   std::optional<Suspect> suspect_;
 };
 

@@ -29,6 +29,10 @@ class SyntaxErrors {
   // Structure: at most one per line. Returns nullptr when held back.
   Diagnostic* ReportStructure(Code code, uint32_t begin, uint32_t end, std::string message);
   Diagnostic& Report(Code code, uint32_t begin, uint32_t end, std::string message);
+  // Of text that parses: counts as no error.
+  Diagnostic& Warn(Code code, uint32_t begin, uint32_t end, std::string message) {
+    return diagnostics_.Report(code, At(begin, end), std::move(message));
+  }
 
   Range At(uint32_t begin, uint32_t end) const { return {source_, begin, end}; }
   llvm::StringRef text() const { return diagnostics_.sources()[source_].text; }

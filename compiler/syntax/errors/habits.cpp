@@ -21,9 +21,12 @@ class Habits {
 
   bool Report() {
     return Power() || Increment() || Choice() || UnknownExtent() || Label() || Slice() ||
-           DeviceWithColon() || DTypeAsFunction() || StateWithoutType() || ParameterWithoutType() ||
-           ResultWithColon() || PlaceWithoutDevice() || Lambda() || SeveralValues() || Import() ||
-           StatementInFile();
+           DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() || DimsInParentheses() ||
+           TypeBeforeName() || TypeOfOtherLanguage() || StateWithoutType() ||
+           ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
+           BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
+           AttributeWithoutValue() || Lambda() || SeveralValues() || Import() ||
+           AttributeAfterBody() || StatementInFile();
   }
 
  private:
@@ -117,7 +120,8 @@ class Habits {
 
   // `f16(x)`, `x.to(f16)`
   bool DTypeAsFunction() {
-    if (type() != Lexer::DTYPE || !Expects(Lexer::INT)) return false;
+    if (type() != Lexer::DTYPE) return false;
+    if (!Expects(Lexer::INT) && rule_ != Grammar::RuleArguments) return false;
     const std::string dtype = TextAt(0).str();
     const std::string message =
         fmt::format("a dtype is no value; cast<{0}>(x) converts, and zeros<{0}[4]>() makes a "
@@ -127,8 +131,59 @@ class Habits {
     return SayWithFix(message, now().begin, now().end, "cast<" + dtype + ">");
   }
 
+  // `cast(x)`
+  bool CastWithoutDType() {
+    return TypeAt(-1) == Lexer::CAST && Expects(Lexer::LT) &&
+           Say("a cast names the dtype that it makes: cast<f16>(x)");
+  }
+
+  // `let y: f32(4)`
+  bool DimsInParentheses() {
+    return type() == Lexer::LPAREN && TypeAt(-1) == Lexer::DTYPE &&
+           Say(fmt::format("the dimensions of a tensor stand in brackets: {}[4]",
+                           TextAt(-1).str()));
+  }
+
+  // `state f32[2] w`, `graph g(f32[4] x)`, `fn f(f32[4])`
+  bool TypeBeforeName() {
+    if (type() != Lexer::DTYPE) return false;
+    const bool state = TypeAt(-1) == Lexer::STATE;
+    const bool parameter = rule_ == Grammar::RuleParameters &&
+                           (TypeAt(-1) == Lexer::LPAREN || TypeAt(-1) == Lexer::COMMA);
+    if (!state && !parameter) return false;
+    ptrdiff_t after = 1;  // behind the type
+    if (TypeAt(after) == Lexer::LBRACKET) {
+      while (TypeAt(after) != Lexer::RBRACKET && TypeAt(after) != antlr4::Token::EOF) ++after;
+      ++after;
+    }
+    const std::string name = IsName(TypeAt(after)) ? TextAt(after).str() : state ? "w" : "x";
+    return Say(fmt::format("a name stands before its type: {}{}: {}[4]", state ? "state " : "",
+                           name, TextAt(0).str()));
+  }
+
+  // `let y: torch.float32`
+  bool TypeOfOtherLanguage() {
+    const bool in_type = TypeAt(-2) == Lexer::COLON || TypeAt(-2) == Lexer::ARROW;
+    if (type() != Lexer::DOT || !in_type || !IsName(TypeAt(-1))) return false;
+    llvm::StringRef bits = TextAt(1);
+    for (const auto& [theirs, ours] : {std::pair("bfloat", "bf"), std::pair("float", "f"),
+                                       std::pair("uint", "u"), std::pair("int", "i")}) {
+      if (!bits.consume_front(theirs)) continue;
+      const std::string dtype = ours + bits.str();
+      return SayWithFix(fmt::format("types stand alone, without a file's name: {}", dtype),
+                        lexemes_[at_ - 1].begin, lexemes_[at_ + 1].end, dtype);
+    }
+    return Say("types stand alone, without a file's name: f32, or f32[2, n]");
+  }
+
   bool StateWithoutType() {
     if (rule_ != Grammar::RuleStateDecl) return false;
+    if (Expects(Lexer::COLON) && type() == Lexer::DTYPE) {
+      const uint32_t end = lexemes_[at_ - 1].end;
+      return SayWithFix(fmt::format("a colon stands before a state's type: `state {}: {}...`",
+                                    TextAt(-1).str(), TextAt(0).str()),
+                        end, end, ":");
+    }
     if (Expects(Lexer::COLON) && type() == Lexer::ASSIGN) {
       return Say(fmt::format("a state needs a type, which says how large it is: "
                              "`state {}: f32[2, 3] = ...`",
@@ -154,12 +209,59 @@ class Habits {
                            name));
   }
 
-  // `graph g(x: f32): f32 {`
-  bool ResultWithColon() {
-    const bool here = type() == Lexer::COLON && TypeAt(-1) == Lexer::RPAREN &&
-                      (Expects(Lexer::ARROW) || Expects(Lexer::LBRACE));
-    return here && SayWithFix("a result is written `-> TYPE`", lexemes_[at_ - 1].end,
-                              now().end, " ->");
+  // `method f -> f32 {`, `graph g {`
+  bool ParametersMissing() {
+    const size_t word = TypeAt(-2);
+    const bool takes = word == Lexer::METHOD || word == Lexer::FN || word == Lexer::GRAPH;
+    if (!takes || !IsName(TypeAt(-1)) || !Expects(Lexer::LPAREN)) return false;
+    if (type() != Lexer::ARROW && type() != Lexer::LBRACE) return false;
+    const uint32_t end = lexemes_[at_ - 1].end;
+    return SayWithFix(fmt::format("parentheses stand behind the name, also without parameters: "
+                                  "{} {}()",
+                                  TextAt(-2).str(), TextAt(-1).str()),
+                      end, end, "()");
+  }
+
+  // `graph g(x: f32): f32 {`, `graph g(x: f32) => f32 {`
+  bool ResultWithOtherSign() {
+    if (TypeAt(-1) != Lexer::RPAREN) return false;
+    if (!Expects(Lexer::ARROW) && !Expects(Lexer::LBRACE)) return false;
+    constexpr const char* kResult = "a result is written `-> TYPE`";
+    if (type() == Lexer::COLON) {
+      return SayWithFix(kResult, lexemes_[at_ - 1].end, now().end, " ->");
+    }
+    const bool arrow = type() == Lexer::ASSIGN && TypeAt(1) == Lexer::GT &&
+                       lexemes_[at_ + 1].begin == now().end;
+    return arrow && SayWithFix(kResult, now().begin, lexemes_[at_ + 1].end, "->");
+  }
+
+  // The word that began the head in which the parser got stuck: `fn`, `if`.
+  size_t HeadWord() const {
+    for (ptrdiff_t offset = -1; TypeAt(offset) != antlr4::Token::EOF; --offset) {
+      switch (TypeAt(offset)) {
+        case Lexer::LBRACE:
+        case Lexer::RBRACE:
+          return antlr4::Token::INVALID_TYPE;
+        case Lexer::FN:
+        case Lexer::METHOD:
+        case Lexer::GRAPH:
+        case Lexer::IF:
+        case Lexer::FOR:
+        case Lexer::ELSE:
+          return TypeAt(offset);
+        default:
+          break;
+      }
+    }
+    return antlr4::Token::INVALID_TYPE;
+  }
+
+  // `fn f() -> f32 = x`
+  bool BodyAfterAssign() {
+    if (type() != Lexer::ASSIGN || !Expects(Lexer::LBRACE)) return false;
+    const size_t word = HeadWord();
+    const bool declares = word == Lexer::FN || word == Lexer::METHOD || word == Lexer::GRAPH;
+    return declares && Say("a body stands in braces: { return x }");
   }
 
   bool PlaceWithoutDevice() {
@@ -168,6 +270,53 @@ class Habits {
     errors_.ReportStructure(Code::kE0201, end, end,
                             "a place stands on a device: `place first = Layer(64) on gpu[0]`");
     return true;
+  }
+
+  // `memory 3GiB`, `memory: 3GiB`
+  bool BoundOfMemory() {
+    if (TypeAt(-1) != Lexer::MEMORY || rule_ != Grammar::RuleScheduleRule) return false;
+    if (!Expects(Lexer::LE)) return false;
+    constexpr const char* kBound = "a bound on memory is written `memory <= 3GiB`";
+    if (IsLiteral(type())) return SayWithFix(kBound, now().begin, now().begin, "<= ");
+    const bool sign = type() == Lexer::ASSIGN || type() == Lexer::COLON || type() == Lexer::LT;
+    if (sign) return SayWithFix(kBound, now().begin, now().end, "<=");
+    errors_.ReportStructure(Code::kE0201, lexemes_[at_ - 1].begin, lexemes_[at_ - 1].end, kBound);
+    return true;
+  }
+
+  // `prefer forward`
+  bool PreferenceOfOne() {
+    if (rule_ != Grammar::RuleScheduleRule || TypeAt(-2) != Lexer::PREFER) return false;
+    const uint32_t end = lexemes_[at_ - 1].end;
+    errors_.ReportStructure(Code::kE0201, end, end,
+                            fmt::format("a preference is between calls: `prefer {0} > other`, or "
+                                        "`prefer {0} by (mb)`",
+                                        TextAt(-1).str()));
+    return true;
+  }
+
+  // `inflight {`
+  bool AttributeWithoutValue() {
+    return rule_ == Grammar::RuleAttributeValue && type() == Lexer::LBRACE &&
+           Say(fmt::format("`{}` has no value; the attributes of a graph are inflight 4, overlap "
+                           "off and timeout 5s",
+                           TextAt(-1).str()));
+  }
+
+  // `graph g() { ... } using gpipe(4)`
+  bool AttributeAfterBody() {
+    if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
+    if (TypeAt(-1) != Lexer::RBRACE) return false;
+    const llvm::StringRef word = TextAt(0);
+    const bool attribute = type() == Lexer::USING || word == "inflight" || word == "overlap" ||
+                           word == "timeout";
+    return attribute && Say(fmt::format("`{}` stands before the body of its graph: graph g(x: "
+                                        "f32) -> f32 {} {{ ... }}",
+                                        word.str(),
+                                        type() == Lexer::USING ? "using gpipe(4)"
+                                        : word == "inflight"   ? "inflight 4"
+                                        : word == "overlap"    ? "overlap off"
+                                                               : "timeout 5s"));
   }
 
   bool Lambda() {

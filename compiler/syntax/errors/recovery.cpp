@@ -26,14 +26,40 @@ bool ResumesStatement(const Lexeme& lexeme) {
 
 size_t RuleOf(antlr4::Parser* parser) { return parser->getContext()->getRuleIndex(); }
 
-// What the elements of a body begin with, of bodies other than blocks.
-bool (*StartsOf(size_t rule))(const Lexemes&, size_t) {
-  switch (rule) {
-    case Grammar::RuleMembers: return StartsMember;
-    case Grammar::RuleScheduleBody: return StartsRule;
-    case Grammar::RuleTopologyBody: return StartsPart;
+// Of the bodies other than blocks: the word that an element of theirs begins with, and lexemes that
+// can be nothing but its beginning.
+struct Elements {
+  bool (*is_word)(size_t type);
+  bool (*starts)(const Lexemes&, size_t);
+};
+
+bool IsMemberWord(size_t type) { return type == Lexer::STATE || type == Lexer::METHOD; }
+bool IsRuleWord(size_t type) {
+  return type == Lexer::PREFER || type == Lexer::ORDER || type == Lexer::LIMIT ||
+         type == Lexer::FUSE || type == Lexer::MEMORY;
+}
+bool IsPartWord(size_t type) {
+  return type == Lexer::DEVICE || type == Lexer::RESOURCE || type == Lexer::LINK;
+}
+
+constexpr Elements kMembers = {IsMemberWord, StartsMember};
+constexpr Elements kRules = {IsRuleWord, StartsRule};
+constexpr Elements kParts = {IsPartWord, StartsPart};
+
+const Elements* ElementsOf(size_t body) {
+  switch (body) {
+    case Grammar::RuleMembers: return &kMembers;
+    case Grammar::RuleScheduleBody: return &kRules;
+    case Grammar::RuleTopologyBody: return &kParts;
     default: return nullptr;
   }
+}
+
+// A place where the elements can be taken up again: at the beginning of a line their word suffices,
+// so that what is wrong inside the next one is said as well.
+bool ResumesElement(const Elements& elements, const Lexemes& lexemes, size_t at) {
+  return elements.starts(lexemes, at) ||
+         (lexemes[at].first_on_line && elements.is_word(lexemes[at].type));
 }
 
 }  // namespace
@@ -56,13 +82,13 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
       SkipStatement(begin, std::max(error_at_, window_.index()));
       break;
     case Grammar::RuleMember:
-      SkipTo(StartsMember, begin);
+      SkipElement(Grammar::RuleMembers, begin);
       break;
     case Grammar::RuleScheduleRule:
-      SkipTo(StartsRule, begin);
+      SkipElement(Grammar::RuleScheduleBody, begin);
       break;
     case Grammar::RuleTopologyItem:
-      SkipTo(StartsPart, begin);
+      SkipElement(Grammar::RuleTopologyBody, begin);
       break;
     case Grammar::RuleItem:
       SkipToDeclaration();
@@ -74,22 +100,23 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
 }
 
 // Called at every loop; only those over statements, members, rules and parts are ours to keep
-// going.
+// going. What begins with the right word is read as an element, so that its error is described from
+// inside, at the lexeme that does not fit.
 void Recovery::sync(antlr4::Parser* parser) {
   const size_t rule = RuleOf(parser);
   const bool block = rule == Grammar::RuleBlock;
-  const auto starts = StartsOf(rule);
-  if (!block && starts == nullptr) return;
+  const Elements* elements = ElementsOf(rule);
+  if (!block && elements == nullptr) return;
   while (true) {
     const size_t at = window_.index();
     const size_t type = window_.lexemes()[at].type;
     if (type == Lexer::RBRACE || type == antlr4::Token::EOF) return;
-    if (block ? CanBeginStatement(type) : starts(window_.lexemes(), at)) return;
+    if (block ? CanBeginStatement(type) : elements->is_word(type)) return;
     ReportUnexpected(window_.lexemes(), at, {}, rule, errors_);
     if (block) {
       SkipStatement(at, at);
     } else {
-      SkipTo(starts, at);
+      SkipElement(rule, at);
     }
   }
 }
@@ -108,12 +135,13 @@ void Recovery::SkipStatement(size_t begin, size_t error_at) {
   window_.seek(at);
 }
 
-void Recovery::SkipTo(bool (*starts)(const Lexemes&, size_t), size_t begin) {
+void Recovery::SkipElement(size_t body, size_t begin) {
+  const Elements& elements = *ElementsOf(body);
   const Lexemes& lexemes = window_.lexemes();
   int depth = 0;
   size_t at = begin;
   for (; lexemes[at].type != antlr4::Token::EOF; ++at) {
-    if (depth == 0 && at > begin && starts(lexemes, at)) break;
+    if (depth == 0 && at > begin && ResumesElement(elements, lexemes, at)) break;
     if (depth == 0 && lexemes[at].type == Lexer::RBRACE) break;
     if (Opens(lexemes[at].type)) ++depth;
     if (Closes(lexemes[at].type)) --depth;

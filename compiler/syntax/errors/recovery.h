@@ -29,8 +29,9 @@ class Recovery : public antlr4::ANTLRErrorStrategy {
 
  private:
   void SkipStatement(size_t begin, size_t error_at);
-  // To the next lexeme at which `starts` holds.
-  void SkipTo(bool (*starts)(const Lexemes&, size_t), size_t begin);
+  // From `begin` on, to the next member, rule of a schedule or part of a topology; `body` is the
+  // grammar's rule that holds these.
+  void SkipElement(size_t body, size_t begin);
 
   TokenWindow& window_;
   SyntaxErrors& errors_;

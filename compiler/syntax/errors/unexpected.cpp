@@ -3,6 +3,7 @@
 // continue the text before is left out.
 #include <fmt/format.h>
 
+#include "compiler/syntax/errors/divisions.h"
 #include "compiler/syntax/errors/habits.h"
 #include "compiler/syntax/errors/recovery.h"
 
@@ -66,6 +67,7 @@ std::vector<std::string> Describe(const antlr4::misc::IntervalSet& expected) {
   } else if (name) {
     words.push_back("a name");
   }
+  if (!expression && expected.contains(size_t{Lexer::INT})) words.push_back("a number");
   const bool continues = expected.contains(size_t{Lexer::ADD}) || words.size() > 0;
   for (size_t token = Lexer::AS; token <= Lexer::OTHER; ++token) {
     if (!expected.contains(token)) continue;
@@ -144,7 +146,9 @@ class Unexpected {
   Diagnostic* Say(Code code, std::string message) {
     if (PointsBack()) {
       const uint32_t end = lexemes_[at_ - 1].end;
-      return errors_.ReportStructure(code, end, end, std::move(message));
+      Diagnostic* diagnostic = errors_.ReportStructure(code, end, end, std::move(message));
+      if (diagnostic != nullptr) NoteDivision(*diagnostic, end, errors_);
+      return diagnostic;
     }
     return errors_.ReportStructure(code, now().begin, now().end, std::move(message));
   }
@@ -177,10 +181,11 @@ class Unexpected {
   bool MeaninglessCharacter() {
     if (now().type != Lexer::OTHER) return false;
     uint32_t end = now().end;  // the whole character, or the run of foreign ones
-    for (size_t i = at_ + 1; i < lexemes_.size() && lexemes_[i].type == Lexer::OTHER &&
-                             lexemes_[i].begin == end && (errors_.text()[now().begin] & 0x80) != 0;
-         ++i) {
-      end = lexemes_[i].end;
+    size_t next = at_ + 1;
+    for (; next < lexemes_.size() && lexemes_[next].type == Lexer::OTHER &&
+           lexemes_[next].begin == end && (errors_.text()[now().begin] & 0x80) != 0;
+         ++next) {
+      end = lexemes_[next].end;
     }
     const llvm::StringRef text = errors_.text().slice(now().begin, end);
     std::string message = "the character " + Quoted(text) + " means nothing here";
@@ -205,6 +210,10 @@ class Unexpected {
         break;
     }
     if (!mend.empty()) message += "; did you mean `" + mend + "`?";
+    const bool joins = (at_ > 0 && IsName(before()) && lexemes_[at_ - 1].end == now().begin) ||
+                       (next < lexemes_.size() && IsName(lexemes_[next].type) &&
+                        lexemes_[next].begin == end);
+    if ((text[0] & 0x80) != 0 && joins) message += "; names are of ASCII letters, digits and `_`";
     Diagnostic* diagnostic =
         errors_.ReportStructure(Code::kE0211, now().begin, end, std::move(message));
     if (diagnostic != nullptr && !mend.empty()) AddWord(*diagnostic, mend);

@@ -26,18 +26,20 @@ std::string PortsText(const plan::Plan& plan, const plan::Graph& graph) {
   return text.empty() ? "none" : text;
 }
 
-// NumPy's name, for the mend.
-std::string NumpyName(plan::DType dtype) {
+// In Python, for the mend.
+std::string PythonName(plan::DType dtype) {
   switch (dtype) {
-    case plan::DType::bool_: return "bool_";
-    case plan::DType::i8: return "int8";
-    case plan::DType::u8: return "uint8";
-    case plan::DType::i32: return "int32";
-    case plan::DType::i64: return "int64";
-    case plan::DType::f16: return "float16";
-    case plan::DType::f64: return "float64";
-    default: return "float32";
+    case plan::DType::bool_: return "np.bool_";
+    case plan::DType::i8: return "np.int8";
+    case plan::DType::u8: return "np.uint8";
+    case plan::DType::i32: return "np.int32";
+    case plan::DType::i64: return "np.int64";
+    case plan::DType::f16: return "np.float16";
+    case plan::DType::bf16: return "ml_dtypes.bfloat16";
+    case plan::DType::f32: return "np.float32";
+    case plan::DType::f64: return "np.float64";
   }
+  return "";
 }
 
 // Why dims do not fit a port; the leading one is not looked at when the input is a batch.
@@ -77,9 +79,9 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
   if (read->dtype != type.dtype()) {
     return {kFailure,
             fmt::format("input {}: {} holds {}, and nothing is converted silently; save it "
-                        "with x.astype(np.{})",
+                        "with x.astype({})",
                         PortText(plan, graph, port), value, plan::DTypeName(read->dtype),
-                        NumpyName(type.dtype()))};
+                        PythonName(type.dtype()))};
   }
   if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
     return {IsFile(value) ? kFailure : kUsage,

@@ -3,11 +3,13 @@
 #include "runtime/command/inputs/literal.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "runtime/device/kernel.h"
+#include "runtime/device/numbers/half.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/status/text.h"
 
@@ -85,12 +87,10 @@ class LiteralParser {
       case DType::u8: status = Number<uint8_t>(word); break;
       case DType::i32: status = Number<int32_t>(word); break;
       case DType::i64: status = Number<int64_t>(word); break;
+      case DType::f16: status = Half<device::F16>(word); break;
+      case DType::bf16: status = Half<device::BF16>(word); break;
       case DType::f32: status = Number<float>(word); break;
       case DType::f64: status = Number<double>(word); break;
-      default:
-        return {StatusCode::kUnsupported,
-                fmt::format("{} cannot be written on the command line; give an .npy file",
-                            plan::DTypeName(array_.dtype))};
     }
     if (status.ok()) at_ = end;
     return status;
@@ -111,16 +111,32 @@ class LiteralParser {
   template <typename T>
   Status Number(std::string_view word) {
     T value = 0;
+    CGRAPH_RETURN_IF_ERROR(Read(word, value));
+    Append(value);
+    return Status::Ok();
+  }
+  // Rounded once, to nearest even.
+  template <typename T>
+  Status Half(std::string_view word) {
+    double value = 0;
+    CGRAPH_RETURN_IF_ERROR(Read(word, value));
+    const T half(value);
+    if (std::isfinite(value) && std::isinf(static_cast<float>(half))) return Outside(word);
+    Append(half);
+    return Status::Ok();
+  }
+  Status Outside(std::string_view word) const {
+    return Wrong(fmt::format("`{}` is outside of {}", word, plan::DTypeName(array_.dtype)));
+  }
+  template <typename T>
+  Status Read(std::string_view word, T& value) const {
     const char* first = word.data() + (word[0] == '+' ? 1 : 0);
     const auto [end, error] = std::from_chars(first, word.data() + word.size(), value);
-    if (error == std::errc::result_out_of_range) {
-      return Wrong(fmt::format("`{}` is outside of {}", word, plan::DTypeName(array_.dtype)));
-    }
+    if (error == std::errc::result_out_of_range) return Outside(word);
     if (error != std::errc() || end != word.data() + word.size()) {
       return Wrong(fmt::format("`{}` is no {}, nor a file, whose name ends in .npy", word,
                                plan::DTypeName(array_.dtype)));
     }
-    Append(value);
     return Status::Ok();
   }
 

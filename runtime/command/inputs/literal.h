@@ -11,7 +11,7 @@ namespace cgraph::command {
 
 // As a tensor of this dtype, with the shape that the brackets say. Integers must be exact and in
 // range; floats may also be inf and nan. kInvalid with the place when it is none, when rows differ
-// in length, or when brackets nest deeper than tensors have dimensions; kUnsupported for f16, bf16.
+// in length, or when brackets nest deeper than tensors have dimensions.
 Result<files::Array> ParseLiteral(std::string_view text, plan::DType dtype);
 
 }  // namespace cgraph::command

@@ -33,9 +33,13 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   if (!outcome.status.ok()) {
     code = Report(options, outcome.status);
   } else if (measured.errors > 0) {
-    for (const auto& [message, count] : measured.failures) {
-      code = Report(options, kFailure, fmt::format("{}\nin {} of {}", message, count,
-                                                   Counted(measured.executions, "execution")));
+    for (const auto& [message, failure] : measured.failures) {
+      const std::string which =
+          failure.count == 1
+              ? fmt::format("execution {} of {}", failure.first, measured.executions)
+              : fmt::format("{} of {}, the first is number {}", failure.count,
+                            Counted(measured.executions, "execution"), failure.first);
+      code = Report(options, kFailure, fmt::format("{}\nin {}", message, which));
     }
   }
   Status ended = outcome.status;

@@ -26,8 +26,8 @@ std::string SummaryText(const Measurements& m) {
 
 nlohmann::ordered_json SummaryJson(const Measurements& m) {
   nlohmann::ordered_json failures = nlohmann::ordered_json::array();
-  for (const auto& [message, count] : m.failures) {
-    failures.push_back({{"message", message}, {"count", count}});
+  for (const auto& [message, failure] : m.failures) {
+    failures.push_back({{"message", message}, {"count", failure.count}, {"first", failure.first}});
   }
   // Where no execution succeeded there is no latency.
   nlohmann::ordered_json latency;

@@ -15,12 +15,18 @@
 
 namespace cgraph::command {
 
+// A message that executions failed with.
+struct Failure {
+  uint64_t count = 0;
+  uint64_t first = 0;  // the execution, from 1
+};
+
 // Of the executions after the warm-up.
 struct Measurements {
   uint64_t executions = 0, errors = 0;
   Latencies latencies;                      // of those without an error, from submission to result
   uint64_t wall_ns = 0;
-  std::map<std::string, uint64_t> failures;  // message -> how often
+  std::map<std::string, Failure> failures;  // by message
 
   double per_second() const { return wall_ns == 0 ? 0 : 1e9 * executions / wall_ns; }
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/device/kernels/makers.h"
+#include "runtime/status/spelling.h"
 
 namespace cgraph::device {
 namespace {
@@ -68,8 +69,12 @@ KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const Ope
   const Request request{primitive.op, primitive.attributes, inputs, outputs};
   CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
   if (const Entry* entry = Find(primitive.op)) return entry->make(request);
+  std::vector<std::string> names;
+  for (const Entry& entry : kKernels) names.push_back(entry.name);
   return Status(StatusCode::kUnsupported,
-                fmt::format("there is no CPU kernel `{}`", primitive.op));
+                fmt::format("there is no CPU kernel `{}`{}; the ops of the library, std/*.cgraph, "
+                            "name all there are",
+                            primitive.op, DidYouMeanHint(primitive.op, names)));
 }
 
 KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/status/text.h"
+
 namespace cgraph::device {
 
 std::string TypeText(const OperandType& type) {
@@ -32,9 +34,9 @@ Status NoKernel(const Request& request) {
 
 Status ExpectCounts(const Request& request, size_t inputs, size_t outputs) {
   if (request.inputs.size() == inputs && request.outputs.size() == outputs) return Status::Ok();
-  return Invalid(request, fmt::format("{} inputs and {} outputs, but it has {} and {}",
-                                      request.inputs.size(), request.outputs.size(), inputs,
-                                      outputs));
+  return Invalid(request, fmt::format("it takes {} and makes {}, and is given {} and asked for {}",
+                                      Counted(inputs, "tensor"), outputs, request.inputs.size(),
+                                      request.outputs.size()));
 }
 
 Status ExpectDType(const Request& request, DType dtype) {

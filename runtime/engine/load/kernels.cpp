@@ -84,20 +84,21 @@ Result<device::Kernel*> Kernels::For(const plan::Graph& graph, uint32_t instruct
     AppendType(key, types.back());
   }
   if (auto found = made_.find(key); found != made_.end()) return found->second;
-  if (at.kind() == plan::Kind::load) {
-    auto load = MakeLoad(*plan_->weights[at.subject()], types.back());
-    if (load.ok() || at.call() == plan::kNone) return Keep(std::move(load), key);
-    const std::string site = plan::SiteText(*plan_, graph.calls[at.call()].site());
-    return Status(load.status().code(),
-                  fmt::format("{}{}: {}", plan::CallName(*plan_, graph, at.call()),
-                              site.empty() ? "" : " (" + site + ")", load.status().message()));
-  }
+  auto made = Make(at, device, types);
+  if (made.ok() || at.call() == plan::kNone) return Keep(std::move(made), key);
+  const std::string site = plan::SiteText(*plan_, graph.calls[at.call()].site());
+  return Status(made.status().code(),
+                fmt::format("{}{}: {}", plan::CallName(*plan_, graph, at.call()),
+                            site.empty() ? "" : " (" + site + ")", made.status().message()));
+}
+
+Result<std::unique_ptr<device::Kernel>> Kernels::Make(const plan::Instruction& at, uint32_t device,
+                                                      std::span<const device::OperandType> types) {
+  if (at.kind() == plan::Kind::load) return MakeLoad(*plan_->weights[at.subject()], types.back());
   const plan::Kernel& kernel = *plan_->kernels[at.subject()];
   most_scratch_ = std::max(most_scratch_, kernel.scratch);
-  const std::span<const device::OperandType> all(types);
-  return Keep((*devices_)[device]->MakeKernel(kernel, all.first(at.inputs()),
-                                              all.subspan(at.inputs())),
-              key);
+  return (*devices_)[device]->MakeKernel(kernel, types.first(at.inputs()),
+                                         types.subspan(at.inputs()));
 }
 
 Result<std::unique_ptr<device::Kernel>> Kernels::MakeLoad(const plan::WeightFile& slice,
@@ -107,8 +108,9 @@ Result<std::unique_ptr<device::Kernel>> Kernels::MakeLoad(const plan::WeightFile
   std::shared_ptr<files::Safetensors>& file = files_[*path];
   if (file == nullptr) {
     auto opened = files::Safetensors::Open(*path);
+    if (!opened.ok() && opened.status().code() != StatusCode::kNotFound) return opened.status();
     if (!opened.ok()) {
-      return Status(opened.status().code(),
+      return Status(StatusCode::kNotFound,
                     fmt::format("{}; weight files are looked up below `{}` (cgrun --weights DIR)",
                                 opened.status().message(), weights_dir_));
     }

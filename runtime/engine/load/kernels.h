@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class Kernels {
   Result<device::Kernel*> Keep(Result<std::unique_ptr<device::Kernel>> kernel,
                                const std::string& key);
 
+  Result<std::unique_ptr<device::Kernel>> Make(const plan::Instruction& at, uint32_t device,
+                                               std::span<const device::OperandType> types);
   Result<std::unique_ptr<device::Kernel>> MakeLoad(const plan::WeightFile& slice,
                                                    const device::OperandType& out);
 

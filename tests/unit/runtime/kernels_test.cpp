@@ -300,9 +300,11 @@ TEST_CASE("what plans may not say", "[make]") {
     REQUIRE(!made.ok());
     return made.status().message();
   };
-  CHECK(refused(TryMake("nothing", {three}, {three})) == "there is no CPU kernel `nothing`");
+  CHECK(refused(TryMake("nothing", {three}, {three})) ==
+        "there is no CPU kernel `nothing`; the ops of the library, std/*.cgraph, name all there "
+        "are");
   CHECK(refused(TryMake("add", {three}, {three})) ==
-        "kernel `add`: 1 inputs and 1 outputs, but it has 2 and 1");
+        "kernel `add`: it takes 2 tensors and makes 1, and is given 1 and asked for 1");
   CHECK(refused(TryMake("add", {three, four}, {four})) ==
         "kernel `add`: f32[3] does not broadcast to f32[4]");
   CHECK(!TryMake("add", {three, three}, {TypeOf(Value(DType::f32, {2, 3}).tensor)}).ok());
