@@ -67,7 +67,8 @@ std::optional<uint64_t> Profile::Find(const std::string& name) const {
 }
 
 llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
-  if (!text.ltrim().startswith("{")) {
+  const llvm::StringRef begin = text.ltrim();
+  if (!begin.startswith("{") && !begin.startswith("[")) {
     return Refuse("no JSON object, which a profile is: { \"unit\": \"us\", \"calls\": {...} }");
   }
   if (Brackets(text) > 2) return Refuse("more nesting than a profile has");

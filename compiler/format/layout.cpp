@@ -1,7 +1,7 @@
 // What fits on a line stands on one line. A longer one is broken where Piece::break_before says, as
-// late as possible: behind an `or` where there is one, else behind an `and`, else a comparison, else
-// any operator. A part that does not fit on a line of its own is broken in the same way, and then
-// inside its widest brackets, whose elements stand below each other.
+// late as possible: behind an `or` where there is one, else behind an `and`, else a comparison,
+// else any operator. A part that does not fit on a line of its own is broken in the same way, and
+// then inside its widest brackets, whose elements stand below each other.
 #include "compiler/format/layout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -129,6 +129,7 @@ bool Layout::HeadFits(Pieces segment) const {
 void Layout::PutPieces(Pieces pieces, int continuation, int tail) {
   if (!Breaks(pieces) && Fits(pieces, tail)) return PutFlat(pieces, continuation);
   const Piece::Break loosest = LoosestBreak(pieces);
+  bool after_torn = false;  // nothing follows on the last line of what was broken again
   for (size_t begin = 0, end; begin < pieces.size(); begin = end) {
     for (end = begin + 1; end < pieces.size() && !MayBreak(pieces[end], loosest);) ++end;
     const Pieces segment = pieces.slice(begin, end - begin);
@@ -136,7 +137,8 @@ void Layout::PutPieces(Pieces pieces, int continuation, int tail) {
     // The cost of an op stands in a line of its own, unless all of the op is one line.
     const bool own_line = segment[0].first().Is("cost") && segment[0].break_before != Piece::kNever;
     const bool stays =
-        begin == 0 || (Fits(segment, behind + 1) && !Breaks(segment) && !own_line);
+        begin == 0 ||
+        (Fits(segment, behind + 1) && !Breaks(segment) && !own_line && !after_torn);
     if (!stays) {
       const bool fits_below =
           !Breaks(segment) && continuation + FlatWidth(segment) + behind <= kMaxColumns;
@@ -147,6 +149,7 @@ void Layout::PutPieces(Pieces pieces, int continuation, int tail) {
     if (loosest == Piece::kBehindOperator) {
       PutSegment(segment, continuation, behind);
     } else {
+      after_torn = begin > 0 && (Breaks(segment) || !Fits(segment, behind));
       PutPieces(segment, continuation, behind);
     }
   }

@@ -53,8 +53,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan")
       ->required();
   app.add_option("--graph", options.graphs,
-                 "the graph to run, one; needed when there are several. A program that runs some of "
-                 "its graphs after each other, with one state, does so with the C++ engine")
+                 "the graph to run, one; needed when there are several")
       ->take_all()->allow_extra_args(false)->option_text("NAME");
   app.add_option("--input", raw.inputs,
                  "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "

@@ -418,7 +418,7 @@ def usage(cgc):
             (2, "there is no schedule `foo`; there are auto, dualpipe_v,",
              "check g.cgraph --schedule foo"),
             (2, "(did you mean `gpipe`?)", "check g.cgraph --schedule gpip"),
-            (2, "[E0201]", "check g.cgraph --schedule gpipe("),
+            (2, "[E0202]", "check g.cgraph --schedule gpipe("),
             (2, "g.cgplan is a plan, compiled already", "compile g.cgplan"),
             (2, "g.cgplan is a plan, compiled already", "check g.cgplan"),
             (2, "the file has no such graph; it has g", "check g.cgraph --graph other"),

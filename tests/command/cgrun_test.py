@@ -196,7 +196,7 @@ def usage(run):
             ("--isolate", "actor"): "unknown flag `--isolate`", ("--timeout", "-1"): "--timeout",
             ("-D", "N=3"): "needs a .cgraph", ("--input", "x"): "expected NAME=",
             ("--input", "x=1", "--input", "x=2"): "--input x is there twice",
-            ("-n", "0"): "--repeat",
+            ("-n", "0"): "-n 0: expected a number",
             ("--json", "-v"): "exclude each other",
     }.items():
         file = ["program.cgplan"] if arguments else []

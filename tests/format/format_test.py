@@ -189,7 +189,7 @@ def command(fmt):
 
 
 def long_conditions(fmt):
-    """A condition that is too long is broken behind `or`, a part of it that still is behind `and`."""
+    """What is too long is broken behind what binds loosest: `or`, then `and`, then `==`."""
     a, b, c, d = (name * 20 for name in "abcd")
     head = f"fn f({a}: int, {b}: int, {c}: int, {d}: int) -> bool"
     for condition, wanted in [

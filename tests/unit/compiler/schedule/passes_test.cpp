@@ -271,6 +271,7 @@ TEST_CASE("profiles") {
         "more nesting than a profile has");
   CHECK(refusal(R"({"[[[[": 1})").find("`[[[[` is not a key") == 0);
   CHECK(refusal("{").find("not JSON: ") == 0);
+  CHECK(refusal("import std.tensor\n").find("no JSON object, which a profile is") == 0);
 }
 
 }  // namespace
