@@ -1,7 +1,7 @@
 // What fits on a line stands on one line. A longer one is broken where Piece::break_before says, as
-// late as possible: behind an `or` where there is one, else behind an `and`, else a comparison,
-// else any operator. A part that does not fit on a line of its own is broken in the same way, and
-// then inside its widest brackets, whose elements stand below each other.
+// late as possible: behind an `or` where there is one, else behind an `and`, else behind any
+// operator. A part that does not fit on a line of its own is broken in the same way, and then
+// inside its widest brackets, whose elements stand below each other.
 #include "compiler/format/layout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -37,8 +37,7 @@ Piece::Break LoosestBreak(llvm::ArrayRef<Piece> pieces) {
     return llvm::any_of(pieces.drop_front(),
                         [&](const Piece& piece) { return piece.break_before == kind; });
   };
-  for (const Piece::Break kind :
-       {Piece::kBehindOr, Piece::kBehindAnd, Piece::kBehindComparison}) {
+  for (const Piece::Break kind : {Piece::kBehindOr, Piece::kBehindAnd}) {
     if (has(kind)) return kind;
   }
   return Piece::kBehindOperator;

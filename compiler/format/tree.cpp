@@ -88,7 +88,6 @@ class TreeMaker {
         .Cases("=", "+=", "-=", "*=", "/=", Piece::kAtPart)
         .Case("or", Piece::kBehindOr)
         .Case("and", Piece::kBehindAnd)
-        .Cases("==", "!=", "<", "<=", ">", ">=", Piece::kBehindComparison)
         .Default(Piece::kBehindOperator);
   }
 

@@ -26,14 +26,7 @@ struct Piece {
   const Token* token = nullptr;      // or
   std::unique_ptr<Bracket> bracket;
   // Where a line that is too long may be broken; of several kinds the loosest first.
-  enum Break : uint8_t {
-    kNever,
-    kAtPart,
-    kBehindOr,
-    kBehindAnd,
-    kBehindComparison,
-    kBehindOperator
-  };
+  enum Break : uint8_t { kNever, kAtPart, kBehindOr, kBehindAnd, kBehindOperator };
   Break break_before = kNever;
   int width = 0;                     // on one line, without the space before
   bool breaks = false;               // a comment or a block does not let it stand on one line

@@ -189,7 +189,7 @@ def command(fmt):
 
 
 def long_conditions(fmt):
-    """What is too long is broken behind what binds loosest: `or`, then `and`, then `==`."""
+    """What is too long is broken behind `or`, else behind `and`, else behind any operator."""
     a, b, c, d = (name * 20 for name in "abcd")
     head = f"fn f({a}: int, {b}: int, {c}: int, {d}: int) -> bool"
     for condition, wanted in [
@@ -198,8 +198,8 @@ def long_conditions(fmt):
             (f"{a} == 1 and {b} == 2 and {c} == {d}",
              f"  return {a} == 1 and {b} == 2 and\n      {c} == {d}\n"),
             (f"{a} == 1 or {b} == 2 and {a} + {b} + {c} == {a} * {d} and {c} == 3",
-             f"  return {a} == 1 or\n      {b} == 2 and\n      {a} + {b} + {c} ==\n"
-             f"      {a} * {d} and\n      {c} == 3\n")]:
+             f"  return {a} == 1 or\n      {b} == 2 and\n      {a} + {b} + {c} == {a} *\n"
+             f"      {d} and\n      {c} == 3\n")]:
         done = fmt.run("fmt", "-", stdin=f"{head} {{ return {condition} }}\n")
         expect(wanted in done.stdout, done.stdout + done.stderr)
 

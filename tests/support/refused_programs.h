@@ -242,7 +242,7 @@ fn f(x: f32[4]) -> f32[4] { return add<f32[4]>(x, f<f32>(cast<f32[4]>(x))) }
     // statements
     R"(const N = 1
 fn f(x: f32[n]) -> f32[n] { let y = x  x = y  y = x  N = 2  n = 3  for i in 0..2 { i = 1 }  return y }
-//^ E0411 `x` is not a `var`
+//^ E0411 `x` is a parameter
 //^ E0411 `y` is not a `var`
 //^ E0411 `N` cannot be assigned to
 //^ E0411 `n` cannot be assigned to

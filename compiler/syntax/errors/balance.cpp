@@ -93,6 +93,7 @@ class Balancer {
   }
 
   void BeginDeclaration() {
+    parameters_read_ = false;
     suspect_.reset();
     item_column_ = now().column;
     member_column_ = UINT32_MAX;
@@ -121,6 +122,7 @@ class Balancer {
     while (open_.size() > 1) CloseInnermost();
     if (now().first_on_line) member_column_ = now().column;
     body_missing_ = now().type == Lexer::METHOD;
+    parameters_read_ = false;
   }
 
   static bool StartsStatementOnly(size_t type) {
@@ -185,7 +187,9 @@ class Balancer {
     if (now().type != Lexer::COLON || place() == Place::kExpression) return;
     const bool of_statement =
         place() == Place::kBlock && (open_.back().ifs > 0 || before() == Lexer::ELSE);
-    if (!of_statement && !(body_missing_ && in_[at_ + 1].first_on_line)) return;
+    // Before its parameters a head may have `<T: float>`.
+    const bool of_head = body_missing_ && parameters_read_ && in_[at_ + 1].first_on_line;
+    if (!of_statement && !of_head) return;
     errors_.ReportStructure(Code::kE0201, now().begin, now().end,
                             "a body stands in braces, { ... }, and not behind a colon");
     in_[at_].type = Lexer::LBRACE;
@@ -254,6 +258,7 @@ class Balancer {
       while (open_.size() > depth) CloseInnermost();
     }
     open_.pop_back();
+    parameters_read_ |= !InBrackets();
     return true;
   }
 
@@ -330,6 +335,7 @@ class Balancer {
   uint32_t member_column_ = UINT32_MAX;
   Place body_ = Place::kBlock;  // what the next `{` at the top opens
   bool body_missing_ = false;   // a header was read whose `{` has not come yet
+  bool parameters_read_ = false;  // and its parameters, or something else in parentheses
   bool by_colon_ = false;       // the `{` that comes was a colon
   std::optional<Suspect> suspect_;
 };
