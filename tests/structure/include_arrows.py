@@ -31,6 +31,7 @@ ARROWS = {
     "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],
     "compiler/compile": ["compiler", "runtime/plan", "runtime/status"],
     "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
+    "compiler/allocator.cpp": [],
     "compiler/cgc.cpp": ["compiler", "runtime/status"],
     "runtime/status": [],
     "runtime/plan": ["runtime/status"],
