@@ -9,6 +9,7 @@
 #include "compiler/command/load_plan.h"
 #include "compiler/command/messages.h"
 #include "runtime/status/status.h"
+#include "runtime/status/usage_text.h"
 
 namespace cgraph {
 namespace {
