@@ -360,8 +360,8 @@ TEST_CASE("safetensors: sizes that cannot be", "[safetensors]") {
         "it is no .safetensors file: its header would have 18446744073709551615 bytes");
   CHECK(Refusal(folder, std::string("\x03\0\0\0\0\0\0\0{}", 10)) ==
         "it is no .safetensors file: its header would have 3 bytes");
-  for (const std::string begin : {std::string("PK\3\4\x2d\0\x08\x08", 8),
-                                  std::string("\x80\2\x8a\x0a\x6c\xfc\x9c\x46", 8)}) {
+  for (const std::string& begin : {std::string("PK\3\4\x2d\0\x08\x08", 8),
+                                   std::string("\x80\2\x8a\x0a\x6c\xfc\x9c\x46", 8)}) {
     CHECK(Refusal(folder, begin).find("like those of torch.save()") != std::string::npos);
   }
   // As long as a header may be, the first byte of a pickle is a length.
