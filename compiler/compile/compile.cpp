@@ -11,6 +11,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/graph/commit_in_place.h"
 #include "compiler/graph/fuse.h"
+#include "compiler/graph/look_first.h"
 #include "compiler/graph/print.h"
 #include "compiler/graph/rewrite/print.h"
 #include "compiler/graph/validate.h"
@@ -250,6 +251,7 @@ std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) 
     result_.rewritten = Rewrite(module, RewriteOptionsOf(options_, TopologyOf()));
     clock_.Done("rewrite");
     Validate(module);
+    LookFirst(module);
     Fuse(module);
     CommitInPlace(module);
     Validate(module);

@@ -245,6 +245,23 @@ TEST_CASE("R1 an error reaches the caller with actor, method, line and text; sta
   CHECK(run.engine().GetStats().errors == 3);
 }
 
+TEST_CASE("R1 what writes state where it lies writes none if anything of the call fails") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  CHECK(run.Run("r1_put", {5, 0, 1, 4}) == Numbers64{5});
+  const auto fails = [&](const Numbers64& inputs, const std::string& text) {
+    const std::string message = run.Fail("r1_put", inputs);
+    INFO(message);
+    CHECK(message.find(text) != std::string::npos);
+    CHECK(message.find("a.put") != std::string::npos);
+    CHECK(run.Run("r1_sides", {}) == Numbers64{5, 5});
+  };
+  fails({7, 4, 0, 1}, "update of 1 element from 4 on, of a dimension of 4");
+  fails({7, 1, -1, 5}, "update of row -1, of 4 rows");  // the first of two failures
+  fails({7, 1, 2, 5}, "slice of 5 elements from 0 on, of a dimension of 4");
+  CHECK(run.Run("r1_put", {7, 1, 2, 2}) == Numbers64{5});
+  CHECK(run.Run("r1_sides", {}) == Numbers64{12, 12});
+}
+
 TEST_CASE("R2 an error in one branch is visible at once although another sleeps") {
   Runner run(kCounter, {}, Workers(2));
   const auto start = Clock::now();

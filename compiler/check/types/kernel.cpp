@@ -19,20 +19,23 @@ bool IsTensor(const Program& program, TypeId id) {
 }
 
 // In the words of kernels.def: what the compiler looks for, and nothing else.
+std::string TypeWords(const Program& program, const TextPrinter& printer, TypeId id) {
+  if (IsTensor(program, id)) return "tensor";
+  const auto* list = std::get_if<ListType>(&program.types[id].node);
+  if (list) return fmt::format("[{}]", TypeWords(program, printer, list->element));
+  return printer.Text(id);
+}
 std::string DeclarationOf(const Program& program, const Op& op) {
   const TextPrinter printer(program, &op.signature, &op.locals);
   std::string text;
   for (const Parameter& parameter : op.signature.parameters) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ",
-                        IsTensor(program, parameter.type)
-                            ? "tensor"
-                            : fmt::format("{}: {}", parameter.name, printer.Text(parameter.type)));
+    const std::string type = TypeWords(program, printer, parameter.type);
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
+                        IsTensor(program, parameter.type) ? "" : parameter.name + ": ", type);
   }
   text = fmt::format("({})", text);
   const TypeId result = op.signature.result;
-  if (result.valid()) {
-    text += " -> " + (IsTensor(program, result) ? "tensor" : printer.Text(result));
-  }
+  if (result.valid()) text += " -> " + TypeWords(program, printer, result);
   if (!op.effect.empty()) text += " effect";
   if (op.fails) text += " fails";
   return text;
@@ -59,7 +62,7 @@ void CheckKernel(Checker& checker, OpId id) {
   if (needed.empty()) {
     checker.diagnostics.Report(
         Code::kE0424, op.range,
-        fmt::format("kernel \"{}\" is what collectives become; no op is declared with it",
+        fmt::format("kernel \"{}\" is the compiler's own; no op is declared with it",
                     known->name));
   } else if (declared != needed) {
     checker.diagnostics.Report(

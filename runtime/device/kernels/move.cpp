@@ -12,14 +12,23 @@ std::string Elements(int64_t count) {
   return fmt::format("{} element{}", count, count == 1 ? "" : "s");
 }
 
+// Whether `length` elements from `from` on lie in a dimension.
+bool Fits(const char* op, int64_t from, int64_t length, int64_t extent, std::string& error) {
+  if (from >= 0 && length >= 0 && from <= extent && length <= extent - from) return true;
+  error = fmt::format("{} of {} from {} on, of a dimension of {}", op, Elements(length), from,
+                      extent);
+  return false;
+}
+bool HasRow(int64_t row, int64_t rows, std::string& error) {
+  if (row >= 0 && row < rows) return true;
+  error = fmt::format("update of row {}, of {}", row, Counted(rows, "row"));
+  return false;
+}
+
 bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor& out,
            std::string& error) {
   const int64_t extent = x.dims[dim];
-  if (from < 0 || length < 0 || from > extent || length > extent - from) {
-    error = fmt::format("slice of {} from {} on, of a dimension of {}", Elements(length), from,
-                        extent);
-    return false;
-  }
+  if (!Fits("slice", from, length, extent, error)) return false;
   if (out.dims[dim] != length) {
     error = fmt::format("slice of {} into a result of {}", Elements(length), out.dims[dim]);
     return false;
@@ -37,11 +46,7 @@ bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor&
 bool Update(const Tensor& into, const Tensor& part, const int64_t* at, const Tensor& out,
             std::string& error) {
   for (int i = 0; i < into.rank; ++i) {
-    if (at[i] < 0 || part.dims[i] > into.dims[i] || at[i] > into.dims[i] - part.dims[i]) {
-      error = fmt::format("update of {} from {} on, of a dimension of {}",
-                          Elements(part.dims[i]), at[i], into.dims[i]);
-      return false;
-    }
+    if (!Fits("update", at[i], part.dims[i], into.dims[i], error)) return false;
   }
   CopyBytes(out.data, into.data, Bytes(into));
   if (part.elements() == 0) return true;
@@ -161,12 +166,50 @@ KernelResult MakeUpdateRow(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, part, RowOf(into)));
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {
     const int64_t row = *in[2].as<int64_t>();
-    if (row < 0 || row >= in[0].dims[0]) {
-      error = fmt::format("update of row {}, of {}", row, Counted(in[0].dims[0], "row"));
-      return false;
-    }
+    if (!HasRow(row, in[0].dims[0], error)) return false;
     CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
     CopyBytes(out[0].as<char>() + row * Bytes(in[1]), in[1].data, Bytes(in[1]));
+    return true;
+  });
+}
+
+// Fails where another op would, with what that one would say: of the operands that say where it
+// reads or writes, without the tensor.
+KernelResult MakeLook(const Request& request) {
+  Result<std::string> op = TextAttribute(request, "op");
+  if (!op.ok()) return op.status();
+  Result<std::vector<int64_t>> extents = IntsAttribute(request, "extents");
+  if (!extents.ok()) return extents.status();
+  Result<std::vector<int64_t>> lengths = IntsAttribute(request, "lengths");
+  if (!lengths.ok()) return lengths.status();
+  for (const OperandType& at : request.inputs) {
+    CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
+  }
+  const auto expect = [&](size_t inputs, size_t sizes, size_t parts) {
+    const bool suit = extents->size() == sizes && lengths->size() == parts;
+    if (suit) return ExpectCounts(request, inputs, 0);
+    return Invalid(request, fmt::format("{} extents and {} lengths do not suit \"{}\"",
+                                        extents->size(), lengths->size(), *op));
+  };
+  using Inputs = std::span<const Tensor>;
+  if (*op == "slice") {
+    CGRAPH_RETURN_IF_ERROR(expect(2, 1, 0));
+    return KernelOf([extent = extents->front()](Inputs in, Inputs, std::string& error) {
+      return Fits("slice", *in[0].as<int64_t>(), *in[1].as<int64_t>(), extent, error);
+    });
+  }
+  if (*op == "update_row") {
+    CGRAPH_RETURN_IF_ERROR(expect(1, 1, 0));
+    return KernelOf([rows = extents->front()](Inputs in, Inputs, std::string& error) {
+      return HasRow(*in[0].as<int64_t>(), rows, error);
+    });
+  }
+  if (*op != "update") return Invalid(request, fmt::format("it cannot look for \"{}\"", *op));
+  CGRAPH_RETURN_IF_ERROR(expect(lengths->size(), lengths->size(), lengths->size()));
+  return KernelOf([extents = *extents, lengths = *lengths](Inputs in, Inputs, std::string& error) {
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (!Fits("update", *in[i].as<int64_t>(), lengths[i], extents[i], error)) return false;
+    }
     return true;
   });
 }
