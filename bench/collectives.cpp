@@ -1,12 +1,11 @@
 // Collectives on CPU workers against MPI on the same machine.
 //
-// Both sides do the same work on the same two (or more) cores: each participant has a tensor, all
-// of them reduce, gather, exchange or broadcast, again and again. cgraph runs one graph with many
-// collectives in a row, each on the result of the one before, so that what is timed is collectives
-// and not submissions; a plan of half as many is subtracted, and with it everything that is not a
-// collective. MPI runs in a program of its own, under mpirun, and times loops of the same calls.
-// The two take turns, several times, and what is reported is the median of the ratios of
-// neighbours.
+// Both sides do the same work on the same cores: each participant has a tensor, all of them reduce,
+// gather, exchange, broadcast or meet, again and again. cgraph runs one graph with many collectives
+// in a row, each on the result of the one before, so that what is timed is collectives and not
+// submissions; a plan of half as many is subtracted, and with it all that is no collective. MPI
+// runs in a program of its own, under mpirun, and times loops of the same calls. Both take turns,
+// several times, and what is reported is the median of the ratios of neighbours.
 //
 // Usage: collectives_bench CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
 #include <fmt/format.h>
@@ -32,6 +31,9 @@ using Clock = std::chrono::steady_clock;
 struct Kind {
   const char* name;
   const char* call;  // of a list `xs`, giving a list of the same types
+  std::string Statement() const {
+    return call ? fmt::format("xs = {}", call) : fmt::format("{}(a)", name);
+  }
 };
 // Each step's results are the next one's inputs.
 constexpr Kind kKinds[] = {
@@ -39,6 +41,9 @@ constexpr Kind kKinds[] = {
     {"all_to_all", "all_to_all(xs)"},
     {"broadcast", "broadcast(xs[0], to: a)"},
     {"reduce_scatter + all_gather", "all_gather(reduce_scatter(xs, max))"},
+    {"reduce + broadcast", "broadcast(reduce(xs, max), to: a)"},
+    {"gather + scatter", "scatter(gather(xs), to: a)"},
+    {"barrier", nullptr},  // it has no values
 };
 
 constexpr int64_t kSizes[] = {8,       64,      512,       4 << 10, 32 << 10,
@@ -68,26 +73,24 @@ std::string Text(const Kind& kind, int members, int64_t bytes, int64_t count) {
       "place a[i in 0..{1}] = A() on cpu[i]\n"
       "graph g() {{\n"
       "  var xs = [p.first() for p in a]\n"
-      "  for i in 0..{2} {{ xs = {3} }}\n"
+      "  for i in 0..{2} {{ {3} }}\n"
       "  for (p, x) in zip(a, xs) {{ p.last(x) }}\n"
       "}}\n",
-      bytes / 4, members, count, kind.call);
+      bytes / 4, members, count, kind.Statement());
 }
 
 struct Programs {
   std::string cgc, mpi;
 };
 
-std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text, int members) {
+std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text) {
   const std::string source = fmt::format("/tmp/collectives_bench_{}.cgraph", getpid());
   const std::string plan = source + ".cgplan";
   std::ofstream(source) << text;
   const std::string command =
       fmt::format("{} compile -q --no-rewrite {} -o {}", programs.cgc, source, plan);
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " fails");
-  EngineOptions options;
-  options.workers = members;
-  auto loaded = Engine::LoadFile(plan, options);
+  auto loaded = Engine::LoadFile(plan, EngineOptions());  // as many workers as cores
   std::remove(source.c_str());
   std::remove(plan.c_str());
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
@@ -104,8 +107,8 @@ double Run(Engine& engine) {
 // Microseconds of one collective: the difference of two plans, the least of some runs each.
 double Ours(const Programs& programs, const Kind& kind, int members, int64_t bytes) {
   const int64_t count = Repeats(bytes);
-  auto whole = Load(programs, Text(kind, members, bytes, count), members);
-  auto half = Load(programs, Text(kind, members, bytes, count / 2), members);
+  auto whole = Load(programs, Text(kind, members, bytes, count));
+  auto half = Load(programs, Text(kind, members, bytes, count / 2));
   double least_whole = 1e30, least_half = 1e30;
   for (int i = 0; i < Loops(bytes); ++i) {
     least_whole = std::min(least_whole, Run(*whole));
@@ -144,15 +147,15 @@ void Table(const Programs& programs, int members, int rounds) {
   fmt::print("|---|---|---|---|---|\n");
   for (const Kind& kind : kKinds) {
     for (int64_t bytes : kSizes) {
-      if (bytes / 4 % members != 0) continue;
+      if (bytes / 4 % members != 0 || (!kind.call && bytes != kSizes[1])) continue;
       std::vector<double> ours, theirs, ratios;
       for (int round = 0; round < rounds; ++round) {
         ours.push_back(Ours(programs, kind, members, bytes));
         theirs.push_back(Theirs(programs.mpi, kind, members, bytes));
         ratios.push_back(theirs.back() / ours.back());
       }
-      fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} |\n", kind.name, Size(bytes), Median(ours),
-                 Median(theirs), Median(ratios));
+      fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} |\n", kind.name,
+                 kind.call ? Size(bytes) : "-", Median(ours), Median(theirs), Median(ratios));
       std::fflush(stdout);
     }
   }

@@ -1,5 +1,5 @@
-// The MPI side of collectives.cpp: one collective, again and again; rank 0 prints the microseconds
-// of one, the least of some loops. As there, the result of one call is the input of the next.
+// The MPI side of collectives.cpp: one kind, again and again; rank 0 prints the microseconds of
+// one, the least of some loops. As there, the result of one call is the input of the next.
 //
 // Usage (under mpirun): collectives_mpi KIND BYTES REPEATS LOOPS
 #include <mpi.h>
@@ -19,7 +19,9 @@ int main(int argc, char** argv) {
   const std::string kind = argv[1];
   const int count = static_cast<int>(std::atoll(argv[2]) / 4), part = count / members;
   const int repeats = std::atoi(argv[3]);
-  std::vector<float> x(count, 1), y(count, 1), piece(part, 1);
+  // Of what rank 0 gathers, the other ranks keep no copy.
+  const size_t all = kind == "gather + scatter" && rank == 0 ? size_t(count) * members : 0;
+  std::vector<float> x(count, 1), y(count, 1), piece(part, 1), gathered(all, 1);
   double least = 1e30;
   for (int loop = 0; loop < std::atoi(argv[4]); ++loop) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -31,6 +33,16 @@ int main(int argc, char** argv) {
         MPI_Alltoall(x.data(), part, MPI_FLOAT, y.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
       } else if (kind == "broadcast") {
         MPI_Bcast(x.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+      } else if (kind == "reduce + broadcast") {
+        MPI_Reduce(x.data(), y.data(), count, MPI_FLOAT, MPI_MAX, 0, MPI_COMM_WORLD);
+        MPI_Bcast(y.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+      } else if (kind == "gather + scatter") {
+        MPI_Gather(x.data(), count, MPI_FLOAT, gathered.data(), count, MPI_FLOAT, 0,
+                   MPI_COMM_WORLD);
+        MPI_Scatter(gathered.data(), count, MPI_FLOAT, y.data(), count, MPI_FLOAT, 0,
+                    MPI_COMM_WORLD);
+      } else if (kind == "barrier") {
+        MPI_Barrier(MPI_COMM_WORLD);
       } else {
         MPI_Reduce_scatter_block(x.data(), piece.data(), part, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
         MPI_Allgather(piece.data(), part, MPI_FLOAT, y.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
