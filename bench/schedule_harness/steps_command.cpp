@@ -6,6 +6,7 @@
 // transfers already is counted as it is, too (`given`).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <vector>

@@ -7,7 +7,7 @@
 #include "compiler/base/collective.h"
 #include "compiler/base/dtype.h"
 #include "compiler/base/limits.h"
-#include "compiler/graph/fuse.h"
+#include "compiler/graph/fuse/fuse.h"
 #include "runtime/plan/collective.h"
 #include "runtime/plan/dtype.h"
 #include "runtime/plan/fused.h"

@@ -13,7 +13,7 @@
 #include "compiler/cost/topology.h"
 #include "compiler/emit/emit_graph.h"
 #include "compiler/emit/pools.h"
-#include "compiler/schedule/memory.h"
+#include "compiler/schedule/memory/state_layout.h"
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"
 

@@ -12,7 +12,8 @@
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/emit/value_names.h"
-#include "compiler/schedule/memory.h"
+#include "compiler/schedule/memory/alignment.h"
+#include "compiler/schedule/memory/state_layout.h"
 
 namespace cgraph::emit {
 namespace {

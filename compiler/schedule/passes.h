@@ -3,9 +3,9 @@
 #define CGRAPH_COMPILER_SCHEDULE_PASSES_H_
 
 #include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/cost/costs.h"
 #include "compiler/cost/profile.h"
 #include "compiler/graph/graph.h"
-#include "compiler/cost/costs.h"
 #include "compiler/schedule/schedule.h"
 
 namespace cgraph::schedule {
@@ -40,7 +40,6 @@ using SlotLimits = std::vector<std::optional<int64_t>>;
 struct Arranged {
   bool done = true;    // false: something waits for ever, and the order stays as it was
   bool fixed = false;  // there was nothing to choose
-  uint64_t makespan = 0;
   // By device that has a limit: what the slots need in an order that needs little, 0 for the
   // others. Empty: none was found that the rules let end.
   std::vector<int64_t> needs;

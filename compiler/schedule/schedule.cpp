@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "compiler/cost/costs.h"
-#include "compiler/schedule/choose_lanes.h"
-#include "compiler/schedule/fit/limits.h"
+#include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/passes.h"
+#include "compiler/schedule/prepare/choose_lanes.h"
 
 namespace cgraph {
 namespace {

@@ -1,19 +1,22 @@
 // The scheduler: a Graph -> lanes, an order, waits between lanes, and memory.
 //
-// Its passes, a function and a file each. Every graph is prepared by
-//   Lower   (lower/)      edges between devices become transfers; every step gets a lane
-//   CheckMachine (check_machine.cpp) whether a machine that is stated has all that is used
-//   Expect  (expect.cpp)  how long each step takes, by the cost model
-//   Order   (order.cpp)   program order of all steps, both ends of a transfer and all parts of a
+// Its passes, a function and a file or folder each. Every graph is prepared by
+//   Lower (lower/)        edges between devices become transfers; every step gets a lane
+//   and, in prepare/,
+//   CheckMachine          whether a machine that is stated has all that is used
+//   Expect                how long each step takes, by the cost model
+//   Order                 program order of all steps, both ends of a transfer and all parts of a
 //                         collective as one step
-//   ApplyProfile (profile.cpp) what was measured, instead of what was estimated
-// as often as ChooseLanes (choose_lanes.h) tries another number of lanes. Then Fit (fit/) runs,
-// once or, where memory is limited, until what they make keeps the limits,
+//   ApplyProfile          what was measured, instead of what was estimated
+// as often as ChooseLanes (there, too) tries another number of lanes. Then Fit (fit/) runs, once
+// or, where memory is limited, until what they make keeps the limits,
 //   Arrange (arrange/)    another order where the program leaves a choice, by list scheduling in
 //                         simulated time, as rules say, or as a search finds
-//   Synchronise (sync.cpp) the waits between lanes that data, state and the copies of memory need,
+//   Synchronise (waits/)  the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
-//   PlanMemory (memory.cpp) lifetimes from the order; packing (packing/) gives offsets
+//   PlanMemory (memory/)  lifetimes from the order; packing (packing/) gives offsets
+// What several of them ask of a schedule stands beside them: who touches which bytes (accesses.h),
+// and what must be done before what (dependencies.h).
 // The start graph stays in program order, as its files are read: no ChooseLanes, Fit and Arrange.
 // The result is an order of the graph's own ids, not a representation of its own.
 //
@@ -41,7 +44,7 @@
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/arrange/search.h"
+#include "compiler/schedule/arrange/search/search_options.h"
 
 namespace cgraph {
 

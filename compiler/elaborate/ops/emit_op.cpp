@@ -10,7 +10,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/work.h"
-#include "compiler/graph/overwrite.h"
+#include "compiler/graph/fuse/overwrite.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -158,7 +158,7 @@ Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
   out.range = call.range;
   AddParameters(work, call, op_frame, out);
   if (!CheckOperands(work, op.name, out.operands.size(), types.size(), call.range)) return Value();
-  // A state too: its new value may be made where the old one lies (graph/commit_in_place.h).
+  // A state too: its new value may be made where the old one lies (graph/fuse/commit_in_place.h).
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
     const size_t at = pair.first;
     if (types.empty() || at >= out.operands.size()) return true;

@@ -6,11 +6,12 @@
 #include <algorithm>
 
 #include "compiler/base/check.h"
-#include "compiler/schedule/arrange/blocked.h"
-#include "compiler/schedule/arrange/fallback.h"
-#include "compiler/schedule/arrange/search.h"
+#include "compiler/schedule/arrange/list/blocked.h"
+#include "compiler/schedule/arrange/list/fallback.h"
+#include "compiler/schedule/arrange/list/list_schedule.h"
+#include "compiler/schedule/arrange/search/search.h"
 #include "compiler/schedule/arrange/steady_state.h"
-#include "compiler/schedule/arrange/task_maker.h"
+#include "compiler/schedule/arrange/tasks/task_maker.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
@@ -67,7 +68,6 @@ Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
   if (search) tables = Search(list.tasks, options.search);
   if (tables.empty()) tables.push_back(ListSchedule(list.tasks, list.policy));
   const Timetable& table = tables[0];
-  result.makespan = table.makespan;
   result.done = table.order.size() == list.tasks.size();
   if (result.done) {
     // What rules say is said of one execution.

@@ -18,15 +18,9 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/schedule/arrange/tasks.h"
+#include "compiler/schedule/arrange/tasks/tasks.h"
 
 namespace cgraph::schedule {
-
-// `later` of execution e + executions starts after `earlier` of execution e has ended.
-struct Carried {
-  uint32_t earlier, later;  // tasks
-  uint32_t executions;
-};
 
 // When the last of so many executions ends, one after the other on lanes that keep the table's
 // order, and only `inflight` of them at a time.

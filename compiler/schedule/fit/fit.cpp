@@ -10,8 +10,8 @@
 #include <numeric>
 
 #include "compiler/base/check.h"
-#include "compiler/schedule/fit/limits.h"
-#include "compiler/schedule/fit/report.h"
+#include "compiler/schedule/fit/memory_limits.h"
+#include "compiler/schedule/fit/memory_report.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {

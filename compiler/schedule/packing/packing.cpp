@@ -5,7 +5,7 @@
 
 #include "compiler/schedule/packing/conflicts.h"
 #include "compiler/schedule/packing/first_fit.h"
-#include "compiler/schedule/packing/search.h"
+#include "compiler/schedule/packing/packing_search.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -3,9 +3,9 @@
 // and down, and none may meet another; the height that they reach together should be least.
 //
 // First fit through time gives a packing in n log n (first_fit.h), also of large and small items
-// apart. Where it is higher than it must be, a search over canonical packings (search.h) tries the
-// most bytes alive at once, which no packing can go below, then heights between. Effort is counted,
-// never timed: the same problem has the same packing on every machine.
+// apart. Where it is higher than it must be, a search over canonical packings (packing_search.h)
+// tries the most bytes alive at once, which no packing can go below, then heights between. Effort
+// is counted, never timed: the same problem has the same packing on every machine.
 //
 // Offsets are sums of sizes, so sizes that are multiples of an alignment make aligned offsets.
 #ifndef CGRAPH_COMPILER_SCHEDULE_PACKING_PACKING_H_

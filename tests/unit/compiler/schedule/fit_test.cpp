@@ -2,8 +2,10 @@
 // refused says by how much.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "compiler/emit/emit.h"
-#include "compiler/schedule/memory.h"
+#include "compiler/schedule/memory/state_layout.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/modules/module_builder.h"
 #include "tests/support/modules/random_modules.h"

@@ -6,10 +6,11 @@
 #include <numeric>
 #include <random>
 
-#include "compiler/schedule/arrange/fallback.h"
-#include "compiler/schedule/arrange/in_order.h"
-#include "compiler/schedule/arrange/search.h"
-#include "compiler/schedule/arrange/tasks.h"
+#include "compiler/schedule/arrange/list/fallback.h"
+#include "compiler/schedule/arrange/list/list_schedule.h"
+#include "compiler/schedule/arrange/search/in_order.h"
+#include "compiler/schedule/arrange/search/search.h"
+#include "compiler/schedule/arrange/tasks/tasks.h"
 #include "tests/support/modules/task_builder.h"
 
 namespace cgraph::schedule {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/schedule/arrange/list/list_schedule.h"
 #include "compiler/schedule/arrange/steady_state.h"
 #include "tests/support/modules/task_builder.h"
 

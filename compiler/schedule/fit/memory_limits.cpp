@@ -1,0 +1,147 @@
+#include "compiler/schedule/fit/memory_limits.h"
+
+#include <algorithm>
+
+#include "compiler/graph/device_key.h"
+#include "compiler/schedule/memory/alignment.h"
+#include "compiler/schedule/memory/state_layout.h"
+
+namespace cgraph::schedule {
+
+namespace {
+
+// Of a device of the machine that a topology states; nothing: it does not say.
+std::optional<int64_t> MemoryOf(const cost::Topology* topology, const graph::Device& device) {
+  if (topology == nullptr || !topology->machine) return std::nullopt;
+  const cost::DeviceKey key = DeviceKeyOf(device);
+  for (const cost::MachineDevice& known : topology->machine->devices) {
+    if (known.key == key && known.memory > 0) return known.memory;
+  }
+  return std::nullopt;
+}
+
+// The smaller of two limits, each of which may be none.
+std::optional<int64_t> Least(std::optional<int64_t> a, std::optional<int64_t> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
+
+DeviceLimits LimitsOfDevices(const graph::Module& module, const ScheduleOptions& options) {
+  DeviceLimits limits(module.devices.size());
+  for (graph::DeviceId device : module.devices.Ids()) {
+    if (module.devices[device].kind == graph::DeviceKind::kCaller) continue;
+    limits[device.index] =
+        Least(options.memory, MemoryOf(options.topology, module.devices[device]));
+  }
+  return limits;
+}
+
+DeviceLimits MemoryLimits(const graph::Module& module, const graph::Graph& graph,
+                          const DeviceLimits& of_devices, const Schedule& schedule) {
+  DeviceLimits limits = of_devices;
+  if (graph.rules && !graph.rules->memory.empty()) {
+    for (size_t i = 0; i < limits.size(); ++i) {
+      limits[i] = Least(limits[i], graph.rules->memory[i]);
+    }
+  }
+  std::vector<MemoryUse> most = MemoryUses(module, graph, schedule);
+  for (MemoryUse& use : most) use.slots = 0;
+  for (const Buffer& buffer : schedule.buffers) {
+    if (buffer.space != Space::kSlot) continue;
+    most[buffer.device.index].slots += Aligned(buffer.bytes) * graph.inflight;
+  }
+  for (size_t i = 0; i < limits.size(); ++i) {
+    if (limits[i] && most[i].total() <= *limits[i]) limits[i].reset();
+  }
+  return limits;
+}
+
+std::vector<MemoryUse> MemoryUses(const graph::Module& module, const graph::Graph& graph,
+                                  const Schedule& schedule) {
+  std::vector<MemoryUse> uses(module.devices.size());
+  for (graph::InstanceId instance : module.instances.Ids()) {
+    uses[module.instances[instance].device.index].state += LayOutState(module, instance).bytes;
+  }
+  for (const Buffer& buffer : schedule.buffers) {
+    MemoryUse& use = uses[buffer.device.index];
+    const int64_t bytes = Aligned(buffer.bytes);
+    switch (buffer.space) {
+      case Space::kSlot:
+        use.slots = std::max(use.slots, (buffer.offset + bytes) * graph.inflight);
+        break;
+      case Space::kConstant: use.constants += bytes; break;
+      case Space::kOutput: use.outputs += bytes * graph.inflight; break;
+      case Space::kState: case Space::kInput: break;
+    }
+  }
+  return uses;
+}
+
+SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>& uses,
+                        const graph::Graph& graph) {
+  SlotLimits slots(limits.size());
+  for (size_t device = 0; device < limits.size(); ++device) {
+    if (!limits[device]) continue;
+    slots[device] =
+        std::max<int64_t>(0, (*limits[device] - uses[device].fixed()) / graph.inflight);
+  }
+  return slots;
+}
+
+namespace {
+
+// By graph, the start graph first, and device.
+std::vector<std::vector<MemoryUse>> UsesOf(const graph::Module& module,
+                                           const std::vector<Schedule>& schedules) {
+  std::vector<std::vector<MemoryUse>> uses = {MemoryUses(module, module.start, schedules[0])};
+  for (size_t i = 1; i < schedules.size(); ++i) {
+    uses.push_back(MemoryUses(module, module.graphs[i - 1], schedules[i]));
+  }
+  return uses;
+}
+
+// What the graphs take of a device besides the states, which are there once.
+int64_t OfGraphs(const std::vector<std::vector<MemoryUse>>& uses, size_t device) {
+  int64_t bytes = 0;
+  for (size_t i = 1; i < uses.size(); ++i) {
+    bytes += uses[i][device].total() - uses[i][device].state;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
+                 const std::vector<Schedule>& schedules) {
+  const std::vector<std::vector<MemoryUse>> uses = UsesOf(module, schedules);
+  for (size_t device = 0; device < limits.size(); ++device) {
+    const int64_t bytes = uses[0][device].total() + OfGraphs(uses, device);
+    if (limits[device] && bytes > *limits[device]) return false;
+  }
+  return true;
+}
+
+std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
+                                      const std::vector<Schedule>& schedules) {
+  const std::vector<std::vector<MemoryUse>> uses = UsesOf(module, schedules);
+  std::vector<DeviceLimits> shares(module.graphs.size(), limits);
+  for (size_t device = 0; device < limits.size(); ++device) {
+    if (!limits[device]) continue;
+    const int64_t state = uses[0][device].state;
+    const int64_t left = *limits[device] - uses[0][device].total();
+    const int64_t all = OfGraphs(uses, device);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      int64_t part = left;
+      if (shares.size() > 1 && left > 0 && all > 0) {
+        const int64_t own = uses[i + 1][device].total() - state;
+        part = static_cast<int64_t>(static_cast<__int128>(left) * own / all);
+      }
+      shares[i][device] = std::max<int64_t>(0, state + part);
+    }
+  }
+  return shares;
+}
+
+}  // namespace cgraph::schedule

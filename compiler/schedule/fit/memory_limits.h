@@ -1,0 +1,46 @@
+// What the memory of a device may hold, and what of it is there whatever the order: state,
+// constants, outputs. The rest is for slots.
+#ifndef CGRAPH_COMPILER_SCHEDULE_FIT_MEMORY_LIMITS_H_
+#define CGRAPH_COMPILER_SCHEDULE_FIT_MEMORY_LIMITS_H_
+
+#include "compiler/schedule/passes.h"
+
+namespace cgraph::schedule {
+
+struct MemoryUse {
+  int64_t state = 0, constants = 0, outputs = 0;  // of all that the device holds
+  int64_t slots = 0;                              // all copies, as packed
+  int64_t fixed() const { return state + constants + outputs; }
+  int64_t total() const { return fixed() + slots; }
+};
+
+// What the topology and the options say of each device; nothing: no limit, or the caller.
+DeviceLimits LimitsOfDevices(const graph::Module& module, const ScheduleOptions& options);
+
+// The least of these and of what rules say; nothing: no limit, or one that no order exceeds.
+DeviceLimits MemoryLimits(const graph::Module& module, const graph::Graph& graph,
+                          const DeviceLimits& of_devices, const Schedule& schedule);
+
+// By device. Slots count from PlanMemory on.
+std::vector<MemoryUse> MemoryUses(const graph::Module& module, const graph::Graph& graph,
+                                  const Schedule& schedule);
+
+// By device: what a copy of its slots may take. At least 0.
+SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>& uses,
+                        const graph::Graph& graph);
+
+// An engine holds room for all graphs of a module at once, so the start graph and they share what
+// a device may hold. `schedules`: of the start graph, then of the module's graphs, as they come
+// without limits.
+//
+// Whether all of them keep `limits` together.
+bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
+                 const std::vector<Schedule>& schedules);
+// By graph: its part of what the start graph leaves, in proportion to what it takes freely. Of one
+// graph all of it, and its schedule need not be there.
+std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
+                                      const std::vector<Schedule>& schedules);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_FIT_MEMORY_LIMITS_H_
