@@ -1,6 +1,7 @@
 #include "compiler/schedule/arrange/list/blocked.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -58,9 +59,11 @@ class Blocked {
     return std::all_of(before.begin(), before.end(), [&](uint32_t one) { return done_[one]; });
   }
 
+  graph::CallId CallIdOf(uint32_t task) const {
+    return schedule_.steps[schedule_.units[list_.members[task][0]].first].call;
+  }
   const graph::Call* CallOf(uint32_t task) const {
-    const graph::CallId call =
-        schedule_.steps[schedule_.units[list_.members[task][0]].first].call;
+    const graph::CallId call = CallIdOf(task);
     return call.valid() ? &graph_.calls[call] : nullptr;
   }
   Range SiteOf(uint32_t task) const {
@@ -93,10 +96,51 @@ class Blocked {
       const uint32_t order = graph_.rules->kinds[kind].order;
       if (order != graph::kNoOrder) rule = graph_.rules->orders[order];
     }
-    diagnostic.AddNote(rule, fmt::format("{} is held back until {} has started, which waits for "
-                                         "something else",
-                                         CallText(task), CallText(*next)));
+    diagnostic.AddNote(rule, fmt::format("{} is held back until {} has started, which waits for {}",
+                                         CallText(task), CallText(*next), Awaited(*next)));
     return true;
+  }
+
+  // What a task that is not ready waits for: the first call on the way to what is held back; and
+  // whether that is because of a state, whose calls keep program order under every schedule.
+  std::string Awaited(uint32_t task) const {
+    uint32_t awaited = task;
+    do {
+      const auto before = list_.tasks.predecessors[awaited];
+      const auto next = std::find_if(before.begin(), before.end(),
+                                     [&](uint32_t one) { return !done_[one]; });
+      if (next == before.end()) return "something else";
+      awaited = *next;
+    } while (CallOf(awaited) == nullptr);
+    const graph::State* state = SharedState(task, awaited);
+    if (state == nullptr) return CallText(awaited);
+    return fmt::format("{}: both touch `{}.{}`, and calls that change a state keep program order",
+                       CallText(awaited), module_.instances[state->instance].name, state->name);
+  }
+
+  // A state that one of two tasks writes and the other one touches.
+  const graph::State* SharedState(uint32_t a, uint32_t b) const {
+    std::set<graph::StateId> touched[2], written[2];
+    const graph::CallId calls[2] = {CallIdOf(a), CallIdOf(b)};
+    for (const graph::Op& op : graph_.ops) {
+      if (op.call != calls[0] && op.call != calls[1]) continue;
+      const int side = op.call == calls[0] ? 0 : 1;
+      for (const graph::Use& operand : op.operands) AddState(operand.value, touched[side]);
+      for (graph::ValueId result : op.results) {
+        AddState(result, touched[side]);
+        AddState(result, written[side]);
+      }
+    }
+    for (int side : {0, 1}) {
+      for (graph::StateId state : written[side]) {
+        if (touched[1 - side].contains(state)) return &module_.states[state];
+      }
+    }
+    return nullptr;
+  }
+  void AddState(graph::ValueId id, std::set<graph::StateId>& states) const {
+    const graph::Value& value = graph_.values[id];
+    if (value.storage == graph::Value::kState) states.insert(value.state);
   }
 
   void ByLimit(uint32_t task, Diagnostic& diagnostic) const {
