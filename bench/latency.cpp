@@ -79,7 +79,7 @@ std::unique_ptr<Engine> MakeEngine(uint32_t workers) {
   EngineOptions options;
   options.workers = workers;
   auto engine = Engine::Load(
-      tests::CompileFile(CGRAPH_SOURCE_DIR "/bench/latency.cgraph"), options);
+      testing::CompileFile(CGRAPH_SOURCE_DIR "/bench/latency.cgraph"), options);
   if (!engine.ok()) {
     fmt::print(stderr, "{}\n", engine.status().message());
     std::exit(1);

@@ -61,6 +61,7 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
 
 int main(int argc, char** argv) {
   using namespace cgraph;
+  using namespace cgraph::command;
   OccupyStandardStreams();
   CLI::App cgc("cgc compiles, proves, simulates and draws cgraph programs", "cgc");
   cgc.set_version_flag("--version", "cgc " CGRAPH_VERSION);

@@ -11,7 +11,7 @@
 #include "runtime/status/status.h"
 #include "runtime/status/usage_text.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct CheckFlags {
@@ -52,4 +52,4 @@ Command AddCheckCommand(CLI::App& cgc) {
   return [flags] { return RunCheck(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -7,7 +7,7 @@
 
 #include "runtime/status/exit_code.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 // What main() runs after the command line was read.
 using Command = std::function<ExitCode()>;
@@ -23,6 +23,6 @@ Command AddVizCommand(CLI::App& cgc);             // drawings
 Command AddImportScheduleCommand(CLI::App& cgc);  // a pipeline's order from CSV, as a schedule
 Command AddExplainCommand(CLI::App& cgc);         // the long text of a diagnostic
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_COMMANDS_H_

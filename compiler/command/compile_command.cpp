@@ -19,7 +19,7 @@
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct CompileCommandFlags {
@@ -79,4 +79,4 @@ Command AddCompileCommand(CLI::App& cgc) {
   return [flags] { return RunCompile(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -4,7 +4,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile) {
   if (!output.json) return compile(nullptr);
@@ -22,4 +22,4 @@ Status CheckEmit(const OutputFlags& output, const CompileOptions& options) {
           "--json and --emit both print to standard output; give --emit a file: PHASE=FILE"};
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -12,7 +12,7 @@ namespace llvm::json {
 class OStream;
 }
 
-namespace cgraph {
+namespace cgraph::command {
 
 // Hands `compile` the array of --json, or null.
 void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile);
@@ -20,6 +20,6 @@ void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OS
 // kInvalid when --json and --emit would both print to standard output, which can hold one of them.
 Status CheckEmit(const OutputFlags& output, const CompileOptions& options);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_DIAGNOSED_H_

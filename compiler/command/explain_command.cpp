@@ -11,7 +11,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/spelling.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct ExplainFlags {
@@ -91,4 +91,4 @@ Command AddExplainCommand(CLI::App& cgc) {
   return [flags] { return RunExplain(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

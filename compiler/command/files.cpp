@@ -5,7 +5,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/text_file.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 bool WritesOver(const std::string& out, const std::string& in) {
   if (!llvm::sys::fs::equivalent(out, in)) return false;
@@ -19,4 +19,4 @@ Status WriteOutput(const std::string& path, const std::string& text) {
   return Status::Ok();
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -7,7 +7,7 @@
 
 #include "runtime/status/status.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 // Whether writing `out` would destroy `in`, the file that the command reads; says so.
 bool WritesOver(const std::string& out, const std::string& in);
@@ -17,6 +17,6 @@ Status WriteOutput(const std::string& path, const std::string& text);
 
 inline constexpr int64_t kMaxTextBytes = int64_t{1} << 30;  // a plan as JSON; others are small
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_FILES_H_

@@ -14,7 +14,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct FmtFlags {
@@ -128,4 +128,4 @@ Command AddFmtCommand(CLI::App& cgc) {
   return [flags] { return RunFmt(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

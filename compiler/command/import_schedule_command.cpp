@@ -19,7 +19,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/text_file.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct ImportFlags {
@@ -93,4 +93,4 @@ Command AddImportScheduleCommand(CLI::App& cgc) {
   return [flags] { return RunImport(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -16,7 +16,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/workers/device_map.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output,
                              llvm::json::OStream* json) {
@@ -72,4 +72,4 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
   return {std::move(done.plan), done.exit_code};
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -16,7 +16,7 @@ namespace llvm::json {
 class OStream;
 }
 
-namespace cgraph {
+namespace cgraph::command {
 
 // Compiles with its diagnostics printed: to standard error, or into an array of `json`.
 Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& output,
@@ -30,6 +30,6 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
                                const std::optional<Profile>& profile = std::nullopt,
                                std::optional<cost::Topology>* topology = nullptr);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_LOAD_PLAN_H_

@@ -2,7 +2,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 ExitCode ReportStatus(const Status& status) {
   const bool bug = status.code() == StatusCode::kInternal;
@@ -16,4 +16,4 @@ ExitCode UsageError(const std::string& message) {
   return kUsage;
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

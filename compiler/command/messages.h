@@ -7,11 +7,11 @@
 #include "runtime/status/exit_code.h"
 #include "runtime/status/status.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 ExitCode ReportStatus(const Status& status);
 ExitCode UsageError(const std::string& message);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_MESSAGES_H_

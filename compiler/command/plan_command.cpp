@@ -13,7 +13,7 @@
 #include "runtime/status/text_file.h"
 #include "runtime/status/usage_text.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct PlanFlags {
@@ -74,4 +74,4 @@ Command AddPlanCommand(CLI::App& cgc) {
   return [flags] { return RunPlan(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

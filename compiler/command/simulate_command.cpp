@@ -19,7 +19,7 @@
 #include "runtime/plan/find_graph.h"
 #include "runtime/plan/trace.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct SimulateFlags {
@@ -106,4 +106,4 @@ Command AddSimulateCommand(CLI::App& cgc) {
   return [flags] { return RunSimulate(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -17,7 +17,7 @@
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct VerifyFlags {
@@ -140,4 +140,4 @@ Command AddVerifyCommand(CLI::App& cgc) {
   return [flags] { return RunVerify(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

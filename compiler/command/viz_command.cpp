@@ -21,7 +21,7 @@
 #include "runtime/plan/find_graph.h"
 #include "runtime/status/text_file.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 struct VizFlags {
@@ -127,4 +127,4 @@ Command AddVizCommand(CLI::App& cgc) {
   return [flags] { return RunViz(*flags); };
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

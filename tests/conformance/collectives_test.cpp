@@ -16,7 +16,7 @@
 #include "runtime/plan/prove.h"
 #include "tests/support/run.h"
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 namespace {
 
 using plan::DType;
@@ -456,4 +456,4 @@ TEST_CASE("groups in another order on one lane: the prover sees the hang, and a 
 }
 
 }  // namespace
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing

@@ -7,7 +7,7 @@
 #include "runtime/plan/load.h"
 #include "tests/support/run.h"
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 namespace {
 
 using std::chrono::milliseconds;
@@ -475,4 +475,4 @@ TEST_CASE("D12 two actors on one device; one pair connected by several transport
 }
 
 }  // namespace
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing

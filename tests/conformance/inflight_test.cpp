@@ -11,7 +11,7 @@
 
 #include "tests/support/run.h"
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 namespace {
 
 using std::chrono::milliseconds;
@@ -105,4 +105,4 @@ TEST_CASE("D11 executions in flight overlap: the first stage is ahead of a secon
 }
 
 }  // namespace
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing

@@ -10,7 +10,7 @@
 #include "runtime/plan/print.h"
 #include "tests/support/run.h"
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000'000;  // in picoseconds
@@ -95,4 +95,4 @@ TEST_CASE("D11 a collective is made while its participants compute") {
 }
 
 }  // namespace
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing

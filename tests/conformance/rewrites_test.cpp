@@ -6,7 +6,7 @@
 #include "runtime/plan/dtype.h"
 #include "tests/support/run.h"
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 namespace {
 
 const std::string kFile = CGRAPH_SOURCE_DIR "/tests/conformance/rewrites.cgraph";
@@ -194,4 +194,4 @@ TEST_CASE("a profile says what is made slowly") {
 }
 
 }  // namespace
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing

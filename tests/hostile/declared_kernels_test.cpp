@@ -19,6 +19,8 @@
 namespace cgraph::plan::testing {
 namespace {
 
+using cgraph::testing::TempFolder;
+
 std::vector<std::string> RuntimeKernels() {
   return {
 #define BINARY(name, operation, dtypes) name,
@@ -86,7 +88,7 @@ std::string Program(const Declaration& declaration, const std::string& kernel) {
 }
 
 // Nothing where the program is refused.
-std::optional<TrialEnd> Try(const test::TempFolder& folder, const std::string& program) {
+std::optional<TrialEnd> Try(const TempFolder& folder, const std::string& program) {
   folder.Write("f.cgraph", program);
   CompileOptions options;
   options.path = (folder.path() / "f.cgraph").string();
@@ -99,7 +101,7 @@ std::optional<TrialEnd> Try(const test::TempFolder& folder, const std::string& p
 }
 
 TEST_CASE("every kernel's name, declared in ways that no kernel is") {
-  const test::TempFolder folder;
+  const TempFolder folder;
   std::set<std::string> names = KnownKernels();
   for (const std::string& name : RuntimeKernels()) names.insert(name);
   std::map<std::string, size_t> ends;

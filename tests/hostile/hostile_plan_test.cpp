@@ -49,7 +49,7 @@ std::vector<PlanField> Chosen(const std::vector<uint8_t>& bytes) {
 // A compiled plan that has one of everything, also of what the compiler writes nowhere yet.
 std::unique_ptr<Plan> Everything() {
   std::unique_ptr<Plan> plan =
-      tests::CompileFile(CGRAPH_SOURCE_DIR "/tests/hostile/everything.cgraph");
+      cgraph::testing::CompileFile(CGRAPH_SOURCE_DIR "/tests/hostile/everything.cgraph");
   plan->weights.at(0)->first = {0};
   plan->weights.at(0)->count = {4};
   plan->kernels.at(0)->library = "library";

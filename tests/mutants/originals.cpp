@@ -31,7 +31,7 @@ std::unique_ptr<plan::Plan> ReadOrCompile(const std::string& file) {
   }
 #ifdef CGRAPH_WITH_COMPILER
   try {
-    return tests::CompileFile(file);
+    return testing::CompileFile(file);
   } catch (const std::exception& error) {
     Fail(file, error.what());
   }

@@ -20,7 +20,7 @@
 #include "compiler/program/validate.h"
 #include "compiler/syntax/parse.h"
 
-namespace cgraph::test {
+namespace cgraph::testing {
 
 // A folder of this process's own, removed at the end.
 class TempFolder {
@@ -124,6 +124,6 @@ struct Checked {
   }
 };
 
-}  // namespace cgraph::test
+}  // namespace cgraph::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_CHECKED_H_

@@ -14,7 +14,7 @@
 #include "compiler/syntax/parse.h"
 #include "tests/support/parsed.h"
 
-namespace cgraph::test {
+namespace cgraph::testing {
 
 struct Elaborated {
   Sources sources;
@@ -121,6 +121,6 @@ inline std::string BodyCodes(const std::string& body, const std::string& before 
       ->Codes();
 }
 
-}  // namespace cgraph::test
+}  // namespace cgraph::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_ELABORATED_H_

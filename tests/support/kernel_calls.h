@@ -16,7 +16,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/plan/dtype.h"
 
-namespace cgraph::device {
+namespace cgraph::device::testing {
 
 using plan::DType;
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -149,6 +149,6 @@ void SameElements(const std::vector<T>& got, const std::vector<T>& expected) {
   }
 }
 
-}  // namespace cgraph::device
+}  // namespace cgraph::device::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_KERNEL_CALLS_H_

@@ -13,7 +13,7 @@
 #include "compiler/syntax/print.h"
 #include "compiler/syntax/validate.h"
 
-namespace cgraph::test {
+namespace cgraph::testing {
 
 struct Parsed {
   explicit Parsed(std::string text) : diagnostics(sources) {
@@ -69,6 +69,6 @@ inline std::vector<std::filesystem::path> Programs(const std::vector<std::string
   return found;
 }
 
-}  // namespace cgraph::test
+}  // namespace cgraph::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_PARSED_H_

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cgraph::test {
+namespace cgraph::testing {
 
 inline const std::vector<std::string> kRefused = {
     // names
@@ -411,6 +411,6 @@ graph step(x: f32[4]) -> f32[4] using eager with (back = backward) {
 })",
 };
 
-}  // namespace cgraph::test
+}  // namespace cgraph::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_REFUSED_PROGRAMS_H_

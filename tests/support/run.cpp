@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options) {
   options.path = path;
@@ -60,4 +60,4 @@ std::vector<int64_t> Numbers(const Outputs& outputs) {
   return numbers;
 }
 
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing

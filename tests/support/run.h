@@ -10,7 +10,7 @@
 #include "compiler/compile/compile.h"
 #include "runtime/engine/engine.h"
 
-namespace cgraph::tests {
+namespace cgraph::testing {
 
 // Compiles a file with all its graphs; a failure throws a std::runtime_error with the diagnostics.
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options = {});
@@ -36,6 +36,6 @@ class Runner {
 // All elements of all outputs, in order.
 std::vector<int64_t> Numbers(const Outputs& outputs);
 
-}  // namespace cgraph::tests
+}  // namespace cgraph::testing
 
 #endif  // CGRAPH_TESTS_SUPPORT_RUN_H_

@@ -9,7 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 Status Wrong(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
@@ -130,4 +130,4 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   return options;
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -11,7 +11,7 @@
 #include "compiler/compile/compile.h"
 #include "runtime/status/status.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 struct CompileFlags {
   std::vector<std::string> graphs, defines, import_dirs, emit;
@@ -32,6 +32,6 @@ struct CompileFlags {
 
 void AddCompileFlags(CLI::App& command, CompileFlags& flags);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_FLAGS_COMPILE_FLAGS_H_

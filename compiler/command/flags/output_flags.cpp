@@ -2,7 +2,7 @@
 
 #include "llvm/Support/Process.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 bool OutputFlags::use_color() const {
   if (color == "always") return true;
@@ -22,4 +22,4 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
   command.add_flag("--Werror", flags.warnings_are_errors, "treat warnings as errors");
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-namespace cgraph {
+namespace cgraph::command {
 
 struct OutputFlags {
   bool json = false;
@@ -21,6 +21,6 @@ struct OutputFlags {
 
 void AddOutputFlags(CLI::App& command, OutputFlags& flags);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_FLAGS_OUTPUT_FLAGS_H_

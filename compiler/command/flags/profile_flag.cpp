@@ -9,7 +9,7 @@
 #include "runtime/status/spelling.h"
 #include "runtime/status/text_file.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 void AddProfileFlag(CLI::App& command, std::string& path) {
   command.add_option("--profile", path, "times of calls: given, or by cgrun --profile")
@@ -42,4 +42,4 @@ void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& pro
   }
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -11,7 +11,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 void AddProfileFlag(CLI::App& command, std::string& path);
 
@@ -22,6 +22,6 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path);
 void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
                        const std::string& path);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_FLAGS_PROFILE_FLAG_H_

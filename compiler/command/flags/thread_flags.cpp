@@ -4,7 +4,7 @@
 
 #include "runtime/plan/prove.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 void AddThreadFlags(CLI::App& command, ThreadFlags& flags) {
   auto* workers =
@@ -31,4 +31,4 @@ Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const Th
                       plan::RefusalName(verdict.refusal), verdict.message)};
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

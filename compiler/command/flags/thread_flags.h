@@ -9,7 +9,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 struct ThreadFlags {
   uint32_t workers = 0, cores = 0;
@@ -21,6 +21,6 @@ void AddThreadFlags(CLI::App& command, ThreadFlags& flags);
 // when workers are asked for and it is refused. What was compiled just now is proved.
 Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const ThreadFlags& flags);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_FLAGS_THREAD_FLAGS_H_

@@ -18,7 +18,7 @@
 #include "runtime/status/spelling.h"
 #include "runtime/status/text_file.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 std::vector<std::string> LibraryNames(const std::string& folder) {
@@ -81,4 +81,4 @@ ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, cons
   return kSuccess;
 }
 
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -9,12 +9,12 @@
 #include "compiler/cost/topology.h"
 #include "runtime/plan/plan.h"
 
-namespace cgraph {
+namespace cgraph::command {
 
 // What is wrong has been printed.
 ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, const plan::Plan& plan,
                       std::optional<cost::Topology>& topology);
 
-}  // namespace cgraph
+}  // namespace cgraph::command
 
 #endif  // CGRAPH_COMPILER_COMMAND_FLAGS_TOPOLOGY_FLAG_H_

@@ -8,7 +8,7 @@
 #include "compiler/command/messages.h"
 #include "runtime/status/exit_code.h"
 
-namespace cgraph {
+namespace cgraph::command {
 namespace {
 
 TEST_CASE("a status ends cgc as it ends cgrun") {
@@ -54,4 +54,4 @@ TEST_CASE("a flag of the compiler does nothing to a plan, and is refused") {
 }
 
 }  // namespace
-}  // namespace cgraph
+}  // namespace cgraph::command

@@ -6,7 +6,7 @@
 namespace cgraph {
 namespace {
 
-using test::Parsed;
+using testing::Parsed;
 
 std::string Where(const std::string& text) { return Parsed(text).where(); }
 

@@ -11,7 +11,7 @@
 namespace cgraph {
 namespace {
 
-using test::Parsed;
+using testing::Parsed;
 
 std::string Repeat(const std::string& text, size_t times) {
   std::string repeated;
@@ -115,8 +115,8 @@ std::string Mutate(std::string text, std::mt19937& random) {
 TEST_CASE("mutated programs never crash the parser, and its tables hold") {
   std::mt19937 random(20);
   std::vector<std::string> programs;
-  for (const auto& path : test::Programs({"tests/syntax", "examples"})) {
-    programs.push_back(test::ReadText(path));
+  for (const auto& path : testing::Programs({"tests/syntax", "examples"})) {
+    programs.push_back(testing::ReadText(path));
   }
   REQUIRE(programs.size() >= 10);
   size_t refused = 0;
@@ -177,8 +177,8 @@ AmbiguityCounter CountAmbiguities(const std::string& text) {
 
 TEST_CASE("the grammar is not ambiguous in any program of the repository") {
   size_t programs = 0;
-  for (const auto& path : test::Programs({"tests/syntax", "examples", "stdlib"})) {
-    const AmbiguityCounter counter = CountAmbiguities(test::ReadText(path));
+  for (const auto& path : testing::Programs({"tests/syntax", "examples", "stdlib"})) {
+    const AmbiguityCounter counter = CountAmbiguities(testing::ReadText(path));
     INFO(path);
     CHECK(counter.ambiguities == 0);
     CHECK(counter.errors == 0);

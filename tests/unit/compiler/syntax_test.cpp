@@ -6,7 +6,7 @@
 namespace cgraph {
 namespace {
 
-using test::Parsed;
+using testing::Parsed;
 
 // The dump of one expression, without the lines that lead to it.
 std::string Expression(const std::string& text) {
@@ -339,7 +339,7 @@ TEST_CASE("graphs and their attributes") {
 }
 
 TEST_CASE("a topology parses as it is written") {
-  const Parsed parsed(test::ReadText(std::string(CGRAPH_SOURCE_DIR) +
+  const Parsed parsed(testing::ReadText(std::string(CGRAPH_SOURCE_DIR) +
                                      "/tests/syntax/topology_dgx1v.cgraph"));
   CHECK(parsed.diagnostics.errors() == 0);
   CHECK(parsed.dump().find("topology dgx1v") != std::string::npos);
@@ -351,7 +351,7 @@ TEST_CASE("a topology parses as it is written") {
 
 TEST_CASE("traps.cgraph parses as its comments say") {
   const Parsed parsed(
-      test::ReadText(std::string(CGRAPH_SOURCE_DIR) + "/tests/syntax/traps.cgraph"));
+      testing::ReadText(std::string(CGRAPH_SOURCE_DIR) + "/tests/syntax/traps.cgraph"));
   INFO(parsed.errors());
   REQUIRE(parsed.diagnostics.errors() == 0);
   const std::string dump = parsed.dump();
@@ -374,8 +374,8 @@ TEST_CASE("traps.cgraph parses as its comments say") {
 
 TEST_CASE("every program of the repository parses") {
   size_t programs = 0;
-  for (const auto& path : test::Programs({"tests/syntax", "examples", "stdlib"})) {
-    const Parsed parsed(test::ReadText(path));
+  for (const auto& path : testing::Programs({"tests/syntax", "examples", "stdlib"})) {
+    const Parsed parsed(testing::ReadText(path));
     INFO(path << "\n" << parsed.errors());
     CHECK(parsed.diagnostics.all().empty());
     CHECK(!parsed.file.items.empty());

@@ -8,6 +8,9 @@
 #include "tests/support/kernel_calls.h"
 
 namespace cgraph::device {
+
+using namespace testing;
+
 TEMPLATE_TEST_CASE("add broadcasts as NumPy does", "[elementwise]", int8_t, uint8_t, int32_t,
                    int64_t, float, double) {
   struct Shapes { std::vector<int64_t> a, b, out; };

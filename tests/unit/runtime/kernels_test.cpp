@@ -16,6 +16,8 @@
 
 namespace cgraph::device {
 
+using namespace testing;
+
 TEMPLATE_TEST_CASE("matmul", "[matmul]", int8_t, int32_t, int64_t, float, double) {
   struct Case { std::vector<int64_t> a, b, out; bool ta, tb; };
   const std::vector<Case> cases = {

@@ -9,14 +9,14 @@
 namespace cgraph {
 namespace {
 
-using test::Checked;
-using test::TempFolder;
+using testing::Checked;
+using testing::TempFolder;
 
 TEST_CASE("the library and the examples check cleanly and validate") {
   size_t programs = 0;
-  for (const auto& path : test::Programs({"stdlib", "examples", "tests/conformance"})) {
+  for (const auto& path : testing::Programs({"stdlib", "examples", "tests/conformance"})) {
     INFO(path);
-    const Checked checked(test::ReadText(path), path.string());
+    const Checked checked(testing::ReadText(path), path.string());
     CHECK(checked.Surprises() == "");
     ++programs;
   }

@@ -10,9 +10,9 @@
 namespace cgraph {
 namespace {
 
-using test::Checked;
-using test::TempFolder;
-using test::kRefused;
+using testing::Checked;
+using testing::TempFolder;
+using testing::kRefused;
 
 // The codes that the text of a test expects.
 std::set<std::string> ExpectedCodes(const std::string& text) {

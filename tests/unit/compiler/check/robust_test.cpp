@@ -14,8 +14,8 @@
 namespace cgraph {
 namespace {
 
-using test::Checked;
-using test::kRefused;
+using testing::Checked;
+using testing::kRefused;
 
 // The words, numbers, signs and spaces of a program, comments left out.
 std::vector<std::string> Tokens(const std::string& text) {
@@ -64,8 +64,8 @@ std::string Mutate(std::vector<std::string> tokens, const std::vector<std::strin
 TEST_CASE("mutated programs never crash check, and what it accepts validates") {
   std::vector<std::vector<std::string>> programs;
   std::vector<std::string> words;
-  for (const auto& path : test::Programs({"examples", "tests/conformance"})) {
-    programs.push_back(Tokens(test::ReadText(path)));
+  for (const auto& path : testing::Programs({"examples", "tests/conformance"})) {
+    programs.push_back(Tokens(testing::ReadText(path)));
   }
   const size_t sound = programs.size();
   for (const std::string& text : kRefused) programs.push_back(Tokens(text));

@@ -5,7 +5,7 @@
 #include "tests/support/elaborated.h"
 
 using namespace cgraph;
-using namespace cgraph::test;
+using namespace cgraph::testing;
 
 // ---- diagnostics -------------------------------------------------------------------------------
 

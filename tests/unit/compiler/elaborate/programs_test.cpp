@@ -5,7 +5,7 @@
 #include "tests/support/elaborated.h"
 
 using namespace cgraph;
-using namespace cgraph::test;
+using namespace cgraph::testing;
 
 TEST_CASE("two_way: four calls, state committed by a copy") {
   auto result = Good(Example("two_way.cgraph"));

@@ -4,7 +4,7 @@
 #include "tests/support/elaborated.h"
 
 using namespace cgraph;
-using namespace cgraph::test;
+using namespace cgraph::testing;
 
 TEST_CASE("numbers take the dtype of the tensor beside them") {
   auto result = Good(R"(

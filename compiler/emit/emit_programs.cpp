@@ -1,0 +1,242 @@
+#include "compiler/emit/emit_programs.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "compiler/base/check.h"
+#include "compiler/base/limits.h"
+
+namespace cgraph::emit {
+namespace {
+
+using schedule::ReplicaId;
+using schedule::Space;
+using schedule::Step;
+using schedule::Unit;
+using schedule::UnitId;
+
+plan::Carrier PlanCarrier(Transport transport) {
+  switch (transport) {
+    case Transport::kShm: return plan::Carrier::shm;
+    case Transport::kNccl: return plan::Carrier::nccl;
+    case Transport::kMpi: return plan::Carrier::mpi;
+    case Transport::kHost: return plan::Carrier::host;
+    case Transport::kLocal: case Transport::kAuto: return plan::Carrier::local;
+  }
+  return plan::Carrier::local;
+}
+
+class ProgramEmitter {
+ public:
+  ProgramEmitter(const graph::Graph& graph, const schedule::Schedule& schedule,
+                 const PlanNumbers& numbers, Pools& pools, plan::Graph& out)
+      : graph_(graph), schedule_(schedule), numbers_(numbers), pools_(pools), out_(out),
+        programs_(numbers.plan_lanes) {}
+
+  void Run() {
+    NumberEvents();
+    for (uint32_t i = 0; i < schedule_.units.size();) {
+      const uint32_t end = EndOfMeeting(i);
+      for (uint32_t unit = i; unit < end; ++unit) EmitWait(UnitId(unit));
+      for (uint32_t unit = i; unit < end; ++unit) EmitSteps(UnitId(unit));
+      for (uint32_t unit = i; unit < end; ++unit) EmitSignal(UnitId(unit));
+      i = end;
+    }
+    for (const std::vector<plan::Instruction>& program : programs_) {
+      out_.programs.emplace_back(static_cast<uint32_t>(out_.instructions.size()),
+                                 static_cast<uint32_t>(program.size()));
+      out_.instructions.insert(out_.instructions.end(), program.begin(), program.end());
+    }
+  }
+
+ private:
+  // Units [i, end) happen together: the ends of a transfer, the parts of a collective.
+  uint32_t EndOfMeeting(uint32_t i) const {
+    const auto joined = [&](uint32_t unit) {
+      const Unit& next = schedule_.units[UnitId(unit)];
+      return next.sender.valid() || (next.first_part.valid() && next.first_part != UnitId(unit));
+    };
+    uint32_t end = i + 1;
+    while (end < schedule_.units.size() && joined(end)) ++end;
+    return end;
+  }
+
+  void NumberEvents() {
+    events_.assign(schedule_.units.size(), plan::kNone);
+    for (UnitId unit : schedule_.units.Ids()) {
+      if (schedule_.units[unit].signals) events_[unit.index] = out_.events++;
+    }
+  }
+
+  // Where a step stands in program order. A transfer is two instructions, a send before its
+  // receive.
+  uint32_t Written(const Step& step, bool receives = false) const {
+    return 2 * step.written + (receives ? 1 : 0);
+  }
+  uint32_t Written(const Unit& unit) const { return Written(schedule_.steps[unit.first]); }
+
+  // Appends to the lane, at the next position.
+  plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind, uint32_t written) {
+    plan::Instruction instruction{};
+    instruction.mutate_kind(kind);
+    instruction.mutate_call(plan::kNone);
+    instruction.mutate_order(position_++);
+    instruction.mutate_written(written);
+    std::vector<plan::Instruction>& program = programs_[numbers_.lanes[lane.index]];
+    program.push_back(instruction);
+    return program.back();
+  }
+
+  void EmitWait(UnitId id) {
+    const Unit& unit = schedule_.units[id];
+    if (unit.waits.empty()) return;
+    plan::Instruction& wait = Append(unit.lane, plan::Kind::wait, Written(unit));
+    wait.mutate_flags(plan::kAlwaysRuns);
+    wait.mutate_first(static_cast<uint32_t>(out_.waits.size()));
+    wait.mutate_inputs(static_cast<uint16_t>(unit.waits.size()));
+    for (const schedule::Wait& source : unit.waits) {
+      out_.waits.emplace_back(events_[source.unit.index], static_cast<uint16_t>(source.lag));
+    }
+  }
+
+  void EmitSignal(UnitId id) {
+    const Unit& unit = schedule_.units[id];
+    if (!unit.signals) return;
+    plan::Instruction& signal = Append(unit.lane, plan::Kind::signal, Written(unit));
+    signal.mutate_flags(plan::kAlwaysRuns);
+    signal.mutate_subject(events_[id.index]);
+  }
+
+  void EmitSteps(UnitId id) {
+    const Unit& unit = schedule_.units[id];
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      const Step& step = schedule_.steps[schedule::StepId(unit.first.index + i)];
+      if (step.kind == Step::kTransfer) {
+        EmitEnd(unit, step);
+      } else if (step.kind == Step::kCollective) {
+        EmitPart(unit, step, id.index - unit.first_part.index);
+      } else {
+        EmitStep(unit, step);
+      }
+    }
+  }
+
+  void EmitStep(const Unit& unit, const Step& step) {
+    static constexpr plan::Kind kKinds[] = {plan::Kind::call, plan::Kind::load, plan::Kind::take,
+                                            plan::Kind::give, plan::Kind::copy};
+    CGRAPH_CHECK(std::max(step.inputs.size(), step.outputs.size()) <= kMaxOperands, "emit",
+                 "an instruction with more operands than a plan can say");
+    plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind], Written(step));
+    instruction.mutate_first(AddOperands(step.inputs));
+    AddOperands(step.outputs);
+    instruction.mutate_inputs(static_cast<uint16_t>(step.inputs.size()));
+    instruction.mutate_outputs(static_cast<uint16_t>(step.outputs.size()));
+    instruction.mutate_lag(static_cast<uint16_t>(step.lag));
+    instruction.mutate_call(step.call.index);
+    instruction.mutate_expected(step.expected_ps);
+    uint8_t flags = WritesState(step) ? plan::kCommitsState : 0;
+    switch (step.kind) {
+      case Step::kCall:
+        instruction.mutate_subject(pools_.Kernel(graph_.ops[step.op]));
+        if (graph_.ops[step.op].fails) flags |= plan::kMayFail;
+        break;
+      case Step::kLoad:
+        instruction.mutate_subject(pools_.Weight(graph_.ops[step.op]));
+        break;
+      case Step::kTake: case Step::kGive:
+        instruction.mutate_subject(step.port);
+        break;
+      case Step::kCopy: case Step::kTransfer: case Step::kCollective:
+        break;
+    }
+    instruction.mutate_flags(flags);
+  }
+
+  // One end of a transfer. Both ends of a rendezvous happen at one position; what is buffered is
+  // sent first.
+  void EmitEnd(const Unit& unit, const Step& step) {
+    const bool receives = unit.sender.valid();
+    const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
+    if (receives && rendezvous) --position_;
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, Written(step, receives));
+    comm.mutate_flags(plan::kAlwaysRuns);
+    comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
+    comm.mutate_inputs(1);
+    comm.mutate_lag(static_cast<uint16_t>(step.lag));
+    comm.mutate_call(step.call.index);
+    comm.mutate_expected(step.expected_ps);
+    const std::vector<ReplicaId>& values = receives ? step.outputs : step.inputs;
+    const auto count = static_cast<uint16_t>(values.size());
+    out_.parts.emplace_back(receives ? plan::Part::recv : plan::Part::send, /*flags=*/0,
+                            receives ? 0 : count, receives ? count : 0, step.channel.index,
+                            transfers_, AddOperands(values));
+    if (receives) ++transfers_;
+  }
+
+  // What one participant does. All parts stand at one position, in program order too.
+  void EmitPart(const Unit& unit, const Step& step, uint32_t rank) {
+    if (rank == 0) {
+      AddCollective(step);
+    } else {
+      --position_;
+    }
+    const schedule::Part& part = step.parts[rank];
+    CGRAPH_CHECK(std::max(part.inputs.size(), part.outputs.size()) <= kMaxOperands, "emit",
+                 "a part with more operands than a plan can say");
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, Written(step));
+    comm.mutate_flags(plan::kAlwaysRuns);
+    comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
+    comm.mutate_inputs(1);
+    comm.mutate_lag(static_cast<uint16_t>(step.lag));
+    comm.mutate_call(step.call.index);
+    comm.mutate_expected(step.expected_ps);
+    const uint32_t first = AddOperands(part.inputs);
+    AddOperands(part.outputs);
+    out_.parts.emplace_back(plan::Part::collective, /*flags=*/0,
+                            static_cast<uint16_t>(part.inputs.size()),
+                            static_cast<uint16_t>(part.outputs.size()),
+                            static_cast<uint32_t>(out_.collectives.size() - 1), /*transfer=*/0,
+                            first);
+  }
+
+  void AddCollective(const Step& step) {
+    const graph::Collective& collective = *graph_.ops[step.op].collective;
+    auto out = std::make_unique<plan::Collective>();
+    out->kind = TraitsOf(collective.kind).name;
+    if (collective.reduction) out->reduction = ReductionName(*collective.reduction);
+    out->root = static_cast<int32_t>(collective.root);
+    out->communicator = numbers_.groups[step.group.index];
+    out->carrier = PlanCarrier(step.by);
+    out_.collectives.push_back(std::move(out));
+  }
+
+  uint32_t AddOperands(const std::vector<ReplicaId>& replicas) {
+    const auto first = static_cast<uint32_t>(out_.operands.size());
+    for (ReplicaId id : replicas) out_.operands.push_back(id.index);
+    return first;
+  }
+
+  bool WritesState(const Step& step) const {
+    return std::any_of(step.outputs.begin(), step.outputs.end(), [&](ReplicaId id) {
+      return schedule_.buffers[schedule_.replicas[id].buffer].space == Space::kState;
+    });
+  }
+
+  const graph::Graph& graph_;
+  const schedule::Schedule& schedule_;
+  const PlanNumbers& numbers_;
+  Pools& pools_;
+  plan::Graph& out_;
+  std::vector<std::vector<plan::Instruction>> programs_;  // by plan lane
+  std::vector<uint32_t> events_;                          // by unit
+  uint32_t position_ = 0, transfers_ = 0;
+};
+
+}  // namespace
+
+void EmitPrograms(const graph::Graph& graph, const schedule::Schedule& schedule,
+                  const PlanNumbers& numbers, Pools& pools, plan::Graph& out) {
+  ProgramEmitter(graph, schedule, numbers, pools, out).Run();
+}
+
+}  // namespace cgraph::emit

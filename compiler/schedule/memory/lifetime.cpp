@@ -1,0 +1,25 @@
+#include "compiler/schedule/memory/lifetime.h"
+
+#include <algorithm>
+
+namespace cgraph::schedule {
+
+Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesses) {
+  Lifetime lifetime;
+  for (const Access& access : accesses) {
+    const LaneId lane = schedule.units[access.unit].lane;
+    const uint32_t written = schedule.steps[access.step].written;
+    const auto span = std::find_if(lifetime.begin(), lifetime.end(),
+                                   [&](const LaneSpan& s) { return s.lane == lane; });
+    if (span == lifetime.end()) {
+      lifetime.push_back({lane, access, access, written, written});
+    } else {
+      span->last = access;
+      span->first_written = std::min(span->first_written, written);
+      span->last_written = std::max(span->last_written, written);
+    }
+  }
+  return lifetime;
+}
+
+}  // namespace cgraph::schedule
