@@ -43,11 +43,13 @@ int main(int argc, char** argv) {
                     MPI_COMM_WORLD);
       } else if (kind == "barrier") {
         MPI_Barrier(MPI_COMM_WORLD);
-      } else {
+      } else if (kind == "reduce_scatter + all_gather") {
         MPI_Reduce_scatter_block(x.data(), piece.data(), part, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
         MPI_Allgather(piece.data(), part, MPI_FLOAT, y.data(), part, MPI_FLOAT, MPI_COMM_WORLD);
+      } else {
+        MPI_Abort(MPI_COMM_WORLD, 2);
       }
-      std::swap(x, y);
+      if (kind != "broadcast") std::swap(x, y);  // which leaves its result where it was
     }
     double mine = (MPI_Wtime() - start) * 1e6 / repeats, slowest = 0;
     MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);

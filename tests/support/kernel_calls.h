@@ -68,6 +68,7 @@ struct Attributes {
   std::vector<std::pair<std::string, int64_t>> ints;
   std::vector<std::pair<std::string, double>> floats;
   std::vector<std::pair<std::string, std::string>> texts;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> lists;
 };
 inline plan::Kernel Named(const std::string& name, const Attributes& attributes) {
   plan::Kernel kernel;
@@ -83,6 +84,7 @@ inline plan::Kernel Named(const std::string& name, const Attributes& attributes)
   for (const auto& [key, value] : attributes.floats)
     add(key)->bits = {std::bit_cast<uint64_t>(value)};
   for (const auto& [key, value] : attributes.texts) add(key)->text = value;
+  for (const auto& [key, value] : attributes.lists) add(key)->ints = value;
   kernel.body.push_back(std::move(primitive));
   return kernel;
 }

@@ -140,6 +140,18 @@ int64_t CostOf(Work& work, program::ExprId expr, Frame& op_frame) {
   return number ? std::max<int64_t>(*number, 0) : 0;
 }
 
+// Whether a result is as long as an operand says, which may be more than its bound.
+bool MakesExtents(const Work& work, const graph::Op& op, const std::vector<graph::Type>& types) {
+  const graph::Graph& graph = work.builder->graph();
+  return llvm::any_of(types, [&](const graph::Type& type) {
+    return llvm::any_of(type.dims, [&](const graph::Dim& dim) {
+      return dim.symbol.valid() && llvm::any_of(op.operands, [&](const graph::Use& operand) {
+        return operand.value == graph.symbols[dim.symbol].extent;
+      });
+    });
+  });
+}
+
 }  // namespace
 
 Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
@@ -152,12 +164,13 @@ Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
   graph::Op out;
   out.name = op.name;
   out.kernel = op.kernel;
-  out.fails = op.fails;
+  out.fails = op.fails;  // or by its extents, see below
   out.effect = !op.effect.empty();
   out.elementwise = op.elementwise;
   out.range = call.range;
   AddParameters(work, call, op_frame, out);
   if (!CheckOperands(work, op.name, out.operands.size(), types.size(), call.range)) return Value();
+  out.fails |= MakesExtents(work, out, types);
   // A state too: its new value may be made where the old one lies (graph/fuse/commit_in_place.h).
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
     const size_t at = pair.first;

@@ -1,9 +1,10 @@
 // Per call, from the first op that may write in place on: the ops that may fail get a look each,
-// and the looks, with what they read, move before that op. What moves is pure and reads what a call
-// reads at its start, since states are written at its end.
+// and the looks, with what they read, move before that op. What they read is pure, and reads what a
+// call reads at its start, since states are written at its end.
 #include "compiler/graph/fuse/look_first.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -88,15 +89,16 @@ class Looker {
     return !op.elementwise && op.results.size() == 1 && committed_[op.results[0].index];
   }
 
-  // A look for each op of [writer, end) that may fail. False if one cannot be looked at, or if none
-  // comes behind the writer, which looks for itself.
+  // A look for each op of [writer, end) that may fail. False if one cannot be looked at or stands
+  // behind an effect, or if none comes behind the writer, which looks for itself.
   bool LooksOf(size_t writer, size_t end, std::vector<Op>& looks) const {
-    bool behind = false;
+    bool behind = false, effect = false;
     for (size_t i = writer; i < end; ++i) {
       const Op& op = graph_.ops[OpId(i)];
+      effect |= op.effect;
       if (!op.fails) continue;
       std::optional<Op> look = LookOf(op);
-      if (!look) return false;
+      if (effect || !look) return false;
       behind |= i > writer;
       const auto same = [&](const Op& other) { return LookAtTheSame(*look, other); };
       if (std::none_of(looks.begin(), looks.end(), same)) looks.push_back(std::move(*look));
@@ -113,6 +115,28 @@ class Looker {
                       [](const Use& a, const Use& b) { return a.value == b.value; });
   }
 
+  // The dimension of a slice whose result is as long as its operand says, which may be as much as
+  // there is. Of another op with this kernel only the kernel knows whether it fails.
+  std::optional<size_t> SlicedDim(const Op& op) const {
+    const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(),
+                                        [](const Attribute& each) { return each.name == "dim"; });
+    const auto dim = static_cast<uint64_t>(std::get<int64_t>(attribute->value));
+    const Type& whole = TypeOf(op.operands[0]);
+    const Type& part = graph_.values[op.results[0]].type;
+    if (dim >= whole.dims.size() || dim >= part.dims.size()) return std::nullopt;
+    const graph::Dim& side = part.dims[dim];
+    const ValueId length = op.operands[2].value;
+    const bool is_length = side.symbol.valid() ? graph_.symbols[side.symbol].extent == length &&
+                                                     side.extent >= whole.dims[dim].extent
+                                               : IsConstant(length, side.extent);
+    return is_length ? std::optional<size_t>(dim) : std::nullopt;
+  }
+  bool IsConstant(ValueId id, int64_t number) const {
+    const Value& value = graph_.values[id];
+    return value.storage == Value::kConstant && value.constant.size() == sizeof number &&
+           std::memcmp(value.constant.data(), &number, sizeof number) == 0;
+  }
+
   // None for an op that cannot be looked at; the kernel finds out what is wrong with its operands.
   std::optional<Op> LookOf(const Op& op) const {
     const bool slice = op.kernel == kSliceKernel, row = op.kernel == kUpdateRowKernel;
@@ -121,11 +145,9 @@ class Looker {
     const size_t first = slice ? 1 : 2;  // the operand that says where
     Type sides{whole.dtype, {}}, parts = sides;
     if (slice) {
-      const auto dim = std::find_if(op.attributes.begin(), op.attributes.end(),
-                                    [](const Attribute& each) { return each.name == "dim"; });
-      const auto at = static_cast<uint64_t>(std::get<int64_t>(dim->value));
-      if (at >= whole.dims.size()) return std::nullopt;
-      sides.dims = {whole.dims[at]};
+      const std::optional<size_t> dim = SlicedDim(op);
+      if (!dim) return std::nullopt;
+      sides.dims = {whole.dims[*dim]};
     } else if (row) {
       if (whole.dims.empty()) return std::nullopt;
       sides.dims = {whole.dims[0]};

@@ -1,36 +1,19 @@
 // Kernels that move elements without looking at them, for every dtype.
 #include <fmt/format.h>
 
+#include "runtime/device/kernels/bounds.h"
 #include "runtime/device/kernels/makers.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::device {
 namespace {
-
-// A length that the program gave may be negative.
-std::string Elements(int64_t count) {
-  return fmt::format("{} element{}", count, count == 1 ? "" : "s");
-}
-
-// Whether `length` elements from `from` on lie in a dimension.
-bool Fits(const char* op, int64_t from, int64_t length, int64_t extent, std::string& error) {
-  if (from >= 0 && length >= 0 && from <= extent && length <= extent - from) return true;
-  error = fmt::format("{} of {} from {} on, of a dimension of {}", op, Elements(length), from,
-                      extent);
-  return false;
-}
-bool HasRow(int64_t row, int64_t rows, std::string& error) {
-  if (row >= 0 && row < rows) return true;
-  error = fmt::format("update of row {}, of {}", row, Counted(rows, "row"));
-  return false;
-}
 
 bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor& out,
            std::string& error) {
   const int64_t extent = x.dims[dim];
   if (!Fits("slice", from, length, extent, error)) return false;
   if (out.dims[dim] != length) {
-    error = fmt::format("slice of {} into a result of {}", Elements(length), out.dims[dim]);
+    error = fmt::format("slice of {} into a result of {}", Counted(length, "element"),
+                        out.dims[dim]);
     return false;
   }
   const int64_t outer = Product(x, 0, dim);
@@ -169,47 +152,6 @@ KernelResult MakeUpdateRow(const Request& request) {
     if (!HasRow(row, in[0].dims[0], error)) return false;
     CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
     CopyBytes(out[0].as<char>() + row * Bytes(in[1]), in[1].data, Bytes(in[1]));
-    return true;
-  });
-}
-
-// Fails where another op would, with what that one would say: of the operands that say where it
-// reads or writes, without the tensor.
-KernelResult MakeLook(const Request& request) {
-  Result<std::string> op = TextAttribute(request, "op");
-  if (!op.ok()) return op.status();
-  Result<std::vector<int64_t>> extents = IntsAttribute(request, "extents");
-  if (!extents.ok()) return extents.status();
-  Result<std::vector<int64_t>> lengths = IntsAttribute(request, "lengths");
-  if (!lengths.ok()) return lengths.status();
-  for (const OperandType& at : request.inputs) {
-    CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
-  }
-  const auto expect = [&](size_t inputs, size_t sizes, size_t parts) {
-    const bool suit = extents->size() == sizes && lengths->size() == parts;
-    if (suit) return ExpectCounts(request, inputs, 0);
-    return Invalid(request, fmt::format("{} extents and {} lengths do not suit \"{}\"",
-                                        extents->size(), lengths->size(), *op));
-  };
-  using Inputs = std::span<const Tensor>;
-  if (*op == "slice") {
-    CGRAPH_RETURN_IF_ERROR(expect(2, 1, 0));
-    return KernelOf([extent = extents->front()](Inputs in, Inputs, std::string& error) {
-      return Fits("slice", *in[0].as<int64_t>(), *in[1].as<int64_t>(), extent, error);
-    });
-  }
-  if (*op == "update_row") {
-    CGRAPH_RETURN_IF_ERROR(expect(1, 1, 0));
-    return KernelOf([rows = extents->front()](Inputs in, Inputs, std::string& error) {
-      return HasRow(*in[0].as<int64_t>(), rows, error);
-    });
-  }
-  if (*op != "update") return Invalid(request, fmt::format("it cannot look for \"{}\"", *op));
-  CGRAPH_RETURN_IF_ERROR(expect(lengths->size(), lengths->size(), lengths->size()));
-  return KernelOf([extents = *extents, lengths = *lengths](Inputs in, Inputs, std::string& error) {
-    for (size_t i = 0; i < in.size(); ++i) {
-      if (!Fits("update", *in[i].as<int64_t>(), lengths[i], extents[i], error)) return false;
-    }
     return true;
   });
 }

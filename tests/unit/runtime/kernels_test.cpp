@@ -244,6 +244,54 @@ TEST_CASE("slice and update", "[move]") {
   CHECK(error == "update of row 3, of 3 rows");
 }
 
+TEST_CASE("look says what another op would", "[look]") {
+  const auto sizes = [](const char* op, std::vector<int64_t> extents,
+                        std::vector<int64_t> lengths) {
+    return Attributes{.texts = {{"op", op}},
+                      .lists = {{"extents", std::move(extents)}, {"lengths", std::move(lengths)}}};
+  };
+  std::string error;
+  const auto look = [&](const Attributes& attributes, const std::vector<int64_t>& numbers) {
+    std::vector<Value> values;
+    for (int64_t number : numbers) values.push_back(Make<int64_t>({}, {number}));
+    std::vector<const Value*> operands;
+    for (const Value& value : values) operands.push_back(&value);
+    error.clear();
+    return Run("look", operands, nullptr, attributes, error);
+  };
+  CHECK(look(sizes("slice", {5}, {}), {2, 3}));
+  CHECK(!look(sizes("slice", {5}, {}), {3, 3}));
+  CHECK(error == "slice of 3 elements from 3 on, of a dimension of 5");
+  CHECK(!look(sizes("slice", {5}, {}), {0, -1}));
+  CHECK(look(sizes("update_row", {3}, {}), {2}));
+  CHECK(!look(sizes("update_row", {3}, {}), {3}));
+  CHECK(error == "update of row 3, of 3 rows");
+  CHECK(look(sizes("update", {3, 4}, {1, 2}), {2, 2}));
+  CHECK(!look(sizes("update", {3, 4}, {1, 2}), {2, 3}));
+  CHECK(error == "update of 2 elements from 3 on, of a dimension of 4");
+  CHECK(look(sizes("update", {}, {}), {}));
+
+  const OperandType number = TypeOf(Value(DType::i64, {}).tensor);
+  const auto makes = [&](std::vector<OperandType> operands, const Attributes& attributes,
+                         std::vector<OperandType> results = {}) {
+    return TryMake("look", std::move(operands), std::move(results), attributes).ok();
+  };
+  CHECK(makes({number, number}, sizes("slice", {5}, {})));
+  CHECK(!makes({number}, sizes("slice", {5}, {})));
+  CHECK(!makes({number, number}, sizes("slice", {5, 5}, {})));
+  CHECK(!makes({number, number}, sizes("slice", {}, {})));
+  CHECK(!makes({number, number}, sizes("slice", {5}, {1})));
+  CHECK(!makes({}, sizes("update_row", {}, {})));
+  CHECK(!makes({number}, sizes("update", {3, 4}, {1})));
+  CHECK(!makes({number}, sizes("update", {3, 4}, {1, 2})));
+  CHECK(!makes({number}, sizes("relu", {3}, {})));
+  CHECK(!makes({number}, {.lists = {{"extents", {3}}, {"lengths", {}}}}));
+  CHECK(!makes({number}, {.texts = {{"op", "update_row"}}}));
+  CHECK(!makes({number}, sizes("update_row", {3}, {}), {number}));
+  CHECK(!makes({TypeOf(Value(DType::i32, {}).tensor)}, sizes("update_row", {3}, {})));
+  CHECK(!makes({TypeOf(Value(DType::i64, {1}).tensor)}, sizes("update_row", {3}, {})));
+}
+
 TEST_CASE("making tensors", "[create]") {
   SameElements<float>(Call("zeros", {}, Value(DType::f32, {3})).Elements<float>(), {0, 0, 0});
   SameElements<bool>(Call("zeros", {}, Value(DType::bool_, {2})).Elements<bool>(), {false, false});

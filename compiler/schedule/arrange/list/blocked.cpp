@@ -59,11 +59,17 @@ class Blocked {
     return std::all_of(before.begin(), before.end(), [&](uint32_t one) { return done_[one]; });
   }
 
-  graph::CallId CallIdOf(uint32_t task) const {
-    return schedule_.steps[schedule_.units[list_.members[task][0]].first].call;
+  graph::CallId CallIdOf(UnitId unit) const {
+    return schedule_.steps[schedule_.units[unit].first].call;
+  }
+  // Of calls that are fused, all.
+  std::set<graph::CallId> CallsOf(uint32_t task) const {
+    std::set<graph::CallId> calls;
+    for (UnitId unit : list_.members[task]) calls.insert(CallIdOf(unit));
+    return calls;
   }
   const graph::Call* CallOf(uint32_t task) const {
-    const graph::CallId call = CallIdOf(task);
+    const graph::CallId call = CallIdOf(list_.members[task][0]);
     return call.valid() ? &graph_.calls[call] : nullptr;
   }
   Range SiteOf(uint32_t task) const {
@@ -96,35 +102,36 @@ class Blocked {
       const uint32_t order = graph_.rules->kinds[kind].order;
       if (order != graph::kNoOrder) rule = graph_.rules->orders[order];
     }
-    diagnostic.AddNote(rule, fmt::format("{} is held back until {} has started, which waits for {}",
-                                         CallText(task), CallText(*next), Awaited(*next)));
+    diagnostic.AddNote(rule, fmt::format("{} is held back until {} has started, which {}",
+                                         CallText(task), CallText(*next), WhyNot(*next)));
     return true;
   }
 
-  // What a task that is not ready waits for: the first call on the way to what is held back; and
-  // whether that is because of a state, whose calls keep program order under every schedule.
-  std::string Awaited(uint32_t task) const {
+  // Why a task has not started: what it waits for, the first call on the way to what is held back;
+  // and whether that is because of a state, whose calls keep program order under every schedule.
+  std::string WhyNot(uint32_t task) const {
     uint32_t awaited = task;
     do {
       const auto before = list_.tasks.predecessors[awaited];
       const auto next = std::find_if(before.begin(), before.end(),
                                      [&](uint32_t one) { return !done_[one]; });
-      if (next == before.end()) return "something else";
+      if (next == before.end()) return "is held back, too";
       awaited = *next;
     } while (CallOf(awaited) == nullptr);
     const graph::State* state = SharedState(task, awaited);
-    if (state == nullptr) return CallText(awaited);
-    return fmt::format("{}: both touch `{}.{}`, and calls that change a state keep program order",
+    if (state == nullptr) return "waits for " + CallText(awaited);
+    return fmt::format("waits for {}: both touch `{}.{}`, and calls that change a state keep "
+                       "program order",
                        CallText(awaited), module_.instances[state->instance].name, state->name);
   }
 
   // A state that one of two tasks writes and the other one touches.
   const graph::State* SharedState(uint32_t a, uint32_t b) const {
     std::set<graph::StateId> touched[2], written[2];
-    const graph::CallId calls[2] = {CallIdOf(a), CallIdOf(b)};
+    const std::set<graph::CallId> calls[2] = {CallsOf(a), CallsOf(b)};
     for (const graph::Op& op : graph_.ops) {
-      if (op.call != calls[0] && op.call != calls[1]) continue;
-      const int side = op.call == calls[0] ? 0 : 1;
+      const int side = calls[0].contains(op.call) ? 0 : 1;
+      if (!calls[side].contains(op.call)) continue;
       for (const graph::Use& operand : op.operands) AddState(operand.value, touched[side]);
       for (graph::ValueId result : op.results) {
         AddState(result, touched[side]);
