@@ -12,6 +12,7 @@
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/simulation_report.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -68,9 +69,9 @@ class TimelineDrawer {
     const double legend_top = y + kAxis + 14;
     const SvgBlock legend = SvgLegend(Legend(), axis_.left(), legend_top, axis_.width());
     const std::string title =
-        fmt::format("{}: makespan {}, lower bound {}, bubble {:.1f} %", graph_.name,
+        fmt::format("{}: makespan {}, lower bound {}, {}", graph_.name,
                     TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
-                    100 * simulation_.bubble()) +
+                    BubbleText(simulation_)) +
         (simulation_.executions > 1 ? "; #1: of the second execution" : "");
     return SvgPage(title, axis_.left() + axis_.width() + 60, legend_top + legend.height + 10,
                    rows_ + grid + svg_ + legend.svg);
@@ -172,7 +173,8 @@ class TimelineDrawer {
       content += BarRect(bar.start, bar.active, y, PaleStyle(color));
     }
     if (last.end > bar.active) {
-      content += BarRect(bar.active, last.end, y, FilledStyle(color)) +
+      content += BarRect(bar.active, last.end, y,
+                         FilledStyle(color, axis_.X(last.end) - axis_.X(bar.active))) +
                  (count == 1 ? NameInside(bar, y) : "");
     }
     svg_ += SvgItem(told, content);
@@ -185,7 +187,6 @@ class TimelineDrawer {
   // The longest of its names that fits, or as much of the shortest as fits; none is better than one
   // that runs into its neighbour.
   std::string NameInside(const Bar& bar, double y) const {
-    constexpr size_t kLeastLetters = 2;
     const double from = axis_.X(bar.active), to = axis_.X(bar.end);
     const auto inside = [&](const std::string& text) {
       return SvgText((from + to) / 2, y + kBar / 2 + 4, text, "text-anchor=\"middle\"");
@@ -194,11 +195,8 @@ class TimelineDrawer {
     for (const std::string& name : names) {
       if (TextWidth(name) <= to - from - 4) return inside(name);
     }
-    for (size_t letters = names.back().size(); letters-- > kLeastLetters;) {
-      const std::string cut = names.back().substr(0, letters) + "\u2026";
-      if (TextWidth(cut) <= to - from - 2) return inside(cut);
-    }
-    return "";
+    const std::string cut = FittedText(names.back(), to - from - 2);
+    return cut.empty() ? "" : inside(cut);
   }
 
   std::vector<std::pair<std::string, std::string>> Legend() {

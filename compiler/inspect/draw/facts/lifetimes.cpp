@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/plan/graph_index.h"
 
@@ -58,6 +59,45 @@ Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
     held -= change.momentary;
   }
   return peak;
+}
+
+namespace {
+
+using ByteRanges = std::vector<std::pair<uint64_t, uint64_t>>;
+
+uint64_t UnionBytes(ByteRanges ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t bytes = 0, covered = 0;  // up to here
+  for (const auto& [begin, end] : ranges) {
+    if (end > covered) {
+      bytes += end - std::max(begin, covered);
+      covered = end;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ArenaUse FindUse(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
+                 const std::vector<uint32_t>& buffers, uint64_t arena_bytes, const Peak& peak) {
+  ByteRanges live, all;
+  for (uint32_t id : buffers) {
+    const plan::Buffer& buffer = graph.buffers[id];
+    const Lifetime& life = lifetimes[id];
+    const std::pair range(buffer.offset(), buffer.offset() + buffer.bytes());
+    all.push_back(range);
+    const bool momentary = life.from == life.to;
+    if (life.from <= peak.time && (peak.time < life.to || (momentary && life.to == peak.time))) {
+      live.push_back(range);
+    }
+  }
+  ArenaUse use;
+  use.live = UnionBytes(std::move(live));
+  const uint64_t used = UnionBytes(std::move(all));
+  use.other = used - use.live;
+  use.gaps = arena_bytes - std::min(arena_bytes, used);
+  return use;
 }
 
 }  // namespace cgraph

@@ -29,6 +29,15 @@ struct Peak {
 Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
               const std::vector<uint32_t>& buffers);
 
+// An arena's bytes at its peak, those of each kind counted once.
+struct ArenaUse {
+  uint64_t live = 0;   // in buffers that are there at the peak
+  uint64_t other = 0;  // only in buffers that are there at other moments
+  uint64_t gaps = 0;   // in no buffer
+};
+ArenaUse FindUse(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
+                 const std::vector<uint32_t>& buffers, uint64_t arena_bytes, const Peak& peak);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_
