@@ -140,18 +140,18 @@ class GraphDrawer {
   }
 
   void AddNodes() {
-    std::map<std::string, std::vector<uint32_t>> boxes;
+    std::map<std::string, std::vector<uint32_t>> boxes;  // by title
     for (uint32_t id = 0; id < nodes_.size(); ++id) {
       boxes[nodes_[id].box].push_back(id);
     }
-    uint32_t clusters = 0;
     for (const auto& [title, ids] : boxes) {
       if (!title.empty()) {
         dot_ += fmt::format(
             "  subgraph cluster{} {{\n"
             "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
             "fontsize=12; margin=14;\n",
-            ++clusters, DotText(Shortened(title)));
+            cluster_of_.emplace(title, cluster_of_.size() + 1).first->second,
+            DotText(Shortened(title)));
       }
       for (uint32_t id : ids) {
         AddNode(id);
@@ -204,7 +204,7 @@ class GraphDrawer {
   void AddFlows() {
     for (const auto& [ends, bundles] : flows_) {
       const std::string label = EdgeLabel(bundles);
-      AddEdge(ends, DotText(Shortened(label)), DotText(label), "");
+      AddEdge(ends, DotText(Shortened(label)), DotText(label));
     }
   }
 
@@ -269,10 +269,11 @@ class GraphDrawer {
           order.reads() ? "wrote" : "used");
       const size_t count = order.states().size();
       const std::string label = count > kMaxLines ? fmt::format("{} states", count) : names;
-      // Of calls drawn as one some may come before what others come after: laid out the other way
-      // round, so that an edge forth and one back have room for both labels.
+      // Of calls drawn as one some may come before what others come after; that is laid out the
+      // other way round.
       const bool against = FirstOf(nodes_[to]) < FirstOf(nodes_[from]);
-      AddEdge(ends, DotText(label), DotText(told), ", style=dashed", against);
+      AddEdge(against ? Ends{to, from} : ends, DotText(label), DotText(told), "style=dashed",
+              against);
     }
   }
 
@@ -284,25 +285,40 @@ class GraphDrawer {
     return first;
   }
 
-  // Between boxes its label is a node of its own on the way: labels of edges that cross there would
-  // be laid over each other.
+  // Between boxes, or where edges go the same way, its label is a node of its own on the way: such
+  // labels of edges would be laid over each other. `back`: the arrow is at the first end.
   void AddEdge(const Ends& ends, const std::string& label, const std::string& told,
-               const std::string& style, bool against = false) {
+               const std::string& style = "", bool back = false) {
     const auto [from, to] = ends;
-    if (nodes_[from].box == nodes_[to].box && !nodes_[from].box.empty()) {
-      dot_ += fmt::format("  node{0} -> node{1} [label=\"{2}\", tooltip=\"{3}\", "
-                          "labeltooltip=\"{3}\"{4}{5}];\n",
-                          against ? to : from, against ? from : to, label, told, style,
-                          against ? ", dir=back" : "");
+    const std::string more = style.empty() ? "" : ", " + style;
+    const std::string& box = nodes_[from].box;
+    const bool inside = box == nodes_[to].box && !box.empty();
+    if (inside && (from == to || !HasNeighbour(ends))) {
+      dot_ += fmt::format("  node{} -> node{} [label=\"{}\", tooltip=\"{}\", "
+                          "labeltooltip=\"{}\"{}{}];\n",
+                          from, to, label, told, told, more, back ? ", dir=back" : "");
       return;
     }
-    dot_ += fmt::format(
-        "  flow{0} [label=\"{1}\", tooltip=\"{2}\", shape=plaintext, style=\"\", "
-        "fontsize=10, height=0, margin=\"0.04,0.02\"];\n"
-        "  node{3} -> flow{0} [arrowhead=none{5}];\n"
-        "  flow{0} -> node{4}{6};\n",
-        labels_++, label, told, from, to, style,
-        style.empty() ? "" : " [" + style.substr(2) + "]");
+    const std::string node = fmt::format(
+        "flow{} [label=\"{}\", tooltip=\"{}\", shape=plaintext, style=\"\", fontsize=10, "
+        "width=0, height=0, margin=\"0.04,0.02\"];",
+        labels_, label, told);
+    dot_ += inside ? fmt::format("  subgraph cluster{} {{ {} }}\n", cluster_of_.at(box), node)
+                   : "  " + node + "\n";
+    dot_ += fmt::format("  node{0} -> flow{1} [{2}{3}];\n", from, labels_,
+                        back ? "dir=back" : "arrowhead=none", more);
+    dot_ += fmt::format("  flow{0} -> node{1}{2};\n", labels_, to,
+                        back            ? " [arrowhead=none" + more + "]"
+                        : style.empty() ? ""
+                                        : " [" + style + "]");
+    ++labels_;
+  }
+
+  // Whether another edge joins the same nodes.
+  bool HasNeighbour(const Ends& ends) const {
+    const Ends reversed{ends.second, ends.first};
+    return flows_.count(ends) + flows_.count(reversed) + orders_.count(ends) +
+               orders_.count(reversed) > 1;
   }
 
   static std::string EdgeLabel(const std::map<std::string, Bundle>& bundles) {
@@ -340,6 +356,7 @@ class GraphDrawer {
   std::vector<uint32_t> node_of_;  // by operation
   std::map<Ends, std::map<std::string, Bundle>> flows_;  // by type and way
   std::map<Ends, Order> orders_;
+  std::map<std::string, size_t> cluster_of_;  // by title of the box
   uint32_t labels_ = 0;
   Palette palette_;
   std::string dot_;

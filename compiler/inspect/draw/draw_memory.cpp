@@ -29,63 +29,77 @@ constexpr double kWidth = 760, kLine = 13, kGap = 12, kAxis = 30, kMinHeight = 3
                  kMaxHeight = 220, kMaxWidth = 2000, kMaxPage = 8000;
 constexpr size_t kMaxBands = 60;
 
-struct Band {
-  uint32_t arena = 0;
-  std::vector<uint32_t> buffers;
-  Peak peak;
-  std::vector<std::string> title;  // two to four lines
-  std::string told;
-};
-
 // Bytes of an arena from bottom to top. Where a buffer begins or ends is a step; what lies between
 // two of them is as high as its bytes are many, but high enough for a name if there is a buffer,
 // and no higher than that if there is none.
 class ByteAxis {
  public:
-  ByteAxis(const plan::Graph& graph, const Band& band, double least, double most) {
-    steps_[0] = 0;
-    steps_[graph.arenas[band.arena].bytes()] = 0;
-    std::map<uint64_t, int> changes;  // in how many buffers there are
-    for (uint32_t id : band.buffers) {
+  ByteAxis(const plan::Graph& graph, uint32_t arena, const std::vector<uint32_t>& buffers) {
+    std::map<uint64_t, int> changes = {{0, 0}, {graph.arenas[arena].bytes(), 0}};
+    for (uint32_t id : buffers) {  // in how many buffers the bytes from here on are
       const plan::Buffer& buffer = graph.buffers[id];
       ++changes[buffer.offset()];
       --changes[buffer.offset() + buffer.bytes()];
     }
-    for (const auto& [at, change] : changes) steps_[at] = 0;
-    uint64_t used = 0;
-    double lines = 0;
-    const auto walk = [&](auto visit) {
-      int buffers = 0;
-      for (auto it = steps_.begin(); std::next(it) != steps_.end(); ++it) {
-        if (const auto change = changes.find(it->first); change != changes.end()) {
-          buffers += change->second;
-        }
-        visit(buffers > 0, std::next(it)->first - it->first, *it, *std::next(it));
-      }
-    };
-    walk([&](bool in_use, uint64_t bytes, auto&, auto&) {
-      used += in_use ? bytes : 0;
-      lines += in_use ? 1 : 0;
-    });
-    const double to_scale = std::clamp(1.5 * kLine * lines, least, kMaxHeight);
-    const double name = std::min(kLine + 1, most / std::max(lines, 1.0));
-    const double scale = to_scale / static_cast<double>(std::max<uint64_t>(used, 1));
-    walk([&](bool in_use, uint64_t bytes, auto& low, auto& high) {
-      const double height = scale * static_cast<double>(bytes);
-      stretched_ = stretched_ || (in_use && height < name);
-      high.second = low.second + (in_use ? std::max(height, name) : std::min(height, name));
-    });
-    height_ = std::max(steps_.rbegin()->second, least);
+    int depth = 0;
+    for (const auto& [at, change] : changes) {
+      depth += change;
+      steps_.push_back({at, depth > 0, 0});
+    }
   }
 
-  double Height() const { return height_; }
+  // What lies between steps and is in use: what would like to be a line high.
+  size_t lines() const {
+    return std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.used; });
+  }
+
+  // To at least so high; a line no higher than `line`.
+  void Place(double least, double line) {
+    const double to_scale =
+        std::clamp(1.5 * kLine * static_cast<double>(lines()), least, kMaxHeight);
+    double bytes = 0;
+    for (size_t i = 0; i + 1 < steps_.size(); ++i) bytes += steps_[i].used ? BytesOf(i) : 0;
+    for (size_t i = 0; i + 1 < steps_.size(); ++i) {
+      const double height = to_scale * BytesOf(i) / std::max(bytes, 1.0);
+      const bool used = steps_[i].used;
+      stretched_ = stretched_ || (used && height < line);
+      steps_[i + 1].above =
+          steps_[i].above + (used ? std::max(height, line) : std::min(height, line));
+    }
+    height_ = std::max(steps_.back().above, least);
+  }
+
+  double height() const { return height_; }
   bool stretched() const { return stretched_; }
-  double Above(uint64_t byte) const { return steps_.at(byte); }  // of the ends of buffers alone
+  // Of where a buffer begins or ends.
+  double Above(uint64_t byte) const {
+    return std::lower_bound(steps_.begin(), steps_.end(), byte,
+                            [](const Step& step, uint64_t at) { return step.at < at; })
+        ->above;
+  }
 
  private:
-  std::map<uint64_t, double> steps_;  // how far above the bottom
+  struct Step {
+    uint64_t at;
+    bool used;     // from here to the next one there are buffers
+    double above;  // the bottom
+  };
+  double BytesOf(size_t step) const {
+    return static_cast<double>(steps_[step + 1].at - steps_[step].at);
+  }
+
+  std::vector<Step> steps_;
   double height_ = 0;
   bool stretched_ = false;
+};
+
+struct Band {
+  uint32_t arena = 0;
+  std::vector<uint32_t> buffers;
+  ByteAxis axis;
+  Peak peak;
+  std::vector<std::string> title;  // two to four lines
+  std::string told;
 };
 
 class MemoryDrawer {
@@ -159,10 +173,23 @@ class MemoryDrawer {
       return graph_.arenas[a].device() < graph_.arenas[b].device();
     });
     for (uint32_t arena : arenas) {
-      Band band{arena, std::move(buffers[arena]), {}, {}, ""};
+      Band band{arena, buffers[arena], ByteAxis(graph_, arena, buffers[arena]), {}, {}, ""};
       band.peak = FindPeak(graph_, lifetimes_, band.buffers);
       Describe(band);
       bands_.push_back(std::move(band));
+    }
+    PlaceBytes();
+  }
+
+  // A line for every name, as far as the page is high.
+  void PlaceBytes() {
+    size_t lines = 0;
+    for (const Band& band : bands_) lines += band.axis.lines();
+    const double line =
+        std::min(kLine + 1, kMaxPage / static_cast<double>(std::max<size_t>(lines, 1)));
+    for (Band& band : bands_) {
+      band.axis.Place(std::max(kMinHeight, kLine * static_cast<double>(band.title.size())), line);
+      stretched_ = stretched_ || band.axis.stretched();
     }
   }
 
@@ -215,12 +242,8 @@ class MemoryDrawer {
 
   // As high as its buffers need to carry names; returns the height.
   double AddBand(const Band& band, double y) {
-    const ByteAxis bytes(graph_, band,
-                         std::max(kMinHeight, kLine * static_cast<double>(band.title.size())),
-                         std::clamp(kMaxPage / static_cast<double>(bands_.size()), 1.5 * kMaxHeight,
-                                    4 * kMaxHeight));
-    stretched_ = stretched_ || bytes.stretched();
-    const double height = bytes.Height();
+    const ByteAxis& bytes = band.axis;
+    const double height = bytes.height();
     std::string title;
     for (size_t i = 0; i < band.title.size(); ++i) {
       title += SvgText(axis_.left() - 8, y + kLine * (static_cast<double>(i) + 0.8), band.title[i],
@@ -244,7 +267,7 @@ class MemoryDrawer {
 
   // `peak`: where the line of the peak is, which a name keeps clear of.
   void AddBuffer(uint32_t id, double bottom, const ByteAxis& bytes, double peak) {
-    constexpr double kThinnest = 1.5;
+    constexpr double kThinnest = 1.5, kRoom = 3;  // for a border, else there is nothing inside it
     const plan::Buffer& buffer = graph_.buffers[id];
     const Lifetime& life = lifetimes_[id];
     const double x = axis_.X(life.from);
@@ -254,7 +277,7 @@ class MemoryDrawer {
         std::max(bytes.Above(buffer.offset() + buffer.bytes()) - low, kThinnest);
     const double y = bottom - low - height;
     svg_ += SvgItem(Told(id), SvgRect(x, y, width, height,
-                                      FilledStyle(palette_.ColorOf(FamilyOf(id)), width) +
+                                      FilledStyle(palette_.ColorOf(FamilyOf(id)), width >= kRoom) +
                                           " fill-opacity=\"0.8\""));
     double left = x, right = x + width;
     if (std::abs(peak - x - width / 2) < TextWidth(NameFor(id, width - 4)) / 2 + 3) {

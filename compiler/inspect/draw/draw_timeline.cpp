@@ -138,7 +138,13 @@ class TimelineDrawer {
       while (end < bars.size() && AreNarrow(bars[i], bars[end])) {
         ++end;
       }
-      AddBar(bars[i], bars[end - 1], end - i, y);
+      // Bars that stand close together are all border.
+      constexpr double kRoom = 3;
+      const bool roomy =
+          axis_.X(bars[end - 1].end) - axis_.X(bars[i].start) >= kRoom ||
+          ((i == 0 || axis_.X(bars[i].start) - axis_.X(bars[i - 1].end) >= kRoom) &&
+           (end == bars.size() || axis_.X(bars[end].start) - axis_.X(bars[end - 1].end) >= kRoom));
+      AddBar(bars[i], bars[end - 1], end - i, roomy, y);
       i = end;
     }
   }
@@ -157,8 +163,8 @@ class TimelineDrawer {
     return SvgRect(x, y, std::max(axis_.X(to) - x, 0.5), kBar, style);
   }
 
-  // `count` bars from `bar` to `last` as one.
-  void AddBar(const Bar& bar, const Bar& last, size_t count, double y) {
+  // `count` bars from `bar` to `last` as one, with a border if it has room for it.
+  void AddBar(const Bar& bar, const Bar& last, size_t count, bool roomy, double y) {
     const std::string color = palette_.ColorOf(FamilyOf(bar));
     std::string told = teller_.Tell(operations_.all[bar.operation]);
     const std::string times = fmt::format("{} to {}", TimeText(bar.start), TimeText(last.end));
@@ -173,8 +179,7 @@ class TimelineDrawer {
       content += BarRect(bar.start, bar.active, y, PaleStyle(color));
     }
     if (last.end > bar.active) {
-      content += BarRect(bar.active, last.end, y,
-                         FilledStyle(color, axis_.X(last.end) - axis_.X(bar.active))) +
+      content += BarRect(bar.active, last.end, y, FilledStyle(color, roomy)) +
                  (count == 1 ? NameInside(bar, y) : "");
     }
     svg_ += SvgItem(told, content);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -128,7 +129,8 @@ TEST_CASE("an edge back through state is laid out beside the edge forth") {
   const std::string back = MustDraw(
       *PlanOfUses(both), {.what = Drawing::kGraph, .format = DrawFormat::kDot});
   INFO(back);
-  CHECK(Count(back, "style=dashed, dir=back]") == 1);
+  CHECK(Count(back, "style=dashed") == 4);  // a label on the way of each
+  CHECK(Count(back, "[dir=back, style=dashed]") == 1);
 }
 
 TEST_CASE("without state there is no order to draw and nothing said of it") {
@@ -316,6 +318,28 @@ TEST_CASE("in a memory a small buffer is high enough for its name, and says so")
   CHECK(draw(1).find(">little, 4 B<") != std::string::npos);
   CHECK(draw(1).find("small buffers higher than to scale") != std::string::npos);
   CHECK(draw(100'000).find("than to scale") == std::string::npos);
+}
+
+TEST_CASE("in a memory names stand upright in narrow boxes and clear of the line of the peak") {
+  PlanBuilder plan;
+  const uint32_t gpu = plan.Device(DeviceKind::gpu, 0);
+  const uint32_t lane = plan.Lane(gpu, LaneKind::compute);
+  const uint32_t kernel = plan.Kernel("work");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t large = g.Value("large", gpu, DType::f32, {1000});
+  const uint32_t brief = g.Value("brief", gpu, DType::f32, {100'000});
+  g.At(g.Call(lane, kernel, {}, {large})).mutate_expected(49);
+  g.At(g.Call(lane, kernel, {large}, {brief})).mutate_expected(1);
+  g.At(g.Call(lane, kernel, {large}, {})).mutate_expected(50);
+  const std::string svg =
+      MustDraw(*plan.Build(), {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  const std::regex rotated(R"re(rotate\(-90[^>]*>brief<)re");
+  CHECK(std::regex_search(svg, rotated));
+  std::smatch line, name;
+  REQUIRE(std::regex_search(svg, line, std::regex(R"re(<line x1="([0-9.]+)"[^>]*#c4001a)re")));
+  REQUIRE(std::regex_search(svg, name, std::regex(R"re(<text x="([0-9.]+)"[^>]*>large, 3.9 KiB<)re")));
+  CHECK(std::abs(std::stod(line[1]) - std::stod(name[1])) > 50);
 }
 
 TEST_CASE("long names are cut where they are shown and whole where they are told") {

@@ -52,9 +52,8 @@ std::string SvgItem(std::string_view told, const std::string& content) {
   return fmt::format("<g class=\"node\"><title>{}</title>\n{}</g>\n", XmlText(told), content);
 }
 
-std::string FilledStyle(std::string_view color, double width) {
-  constexpr double kLeast = 3;  // else bars that stand close together are all border
-  if (width < kLeast) return fmt::format("fill=\"{}\"", color);
+std::string FilledStyle(std::string_view color, bool border) {
+  if (!border) return fmt::format("fill=\"{}\"", color);
   return fmt::format("fill=\"{}\" stroke=\"{}\" stroke-width=\"0.6\"", color, kBorder);
 }
 

@@ -23,8 +23,7 @@ std::string SvgText(double x, double y, std::string_view text, std::string_view 
 std::string SvgRect(double x, double y, double width, double height, std::string_view style);
 // What a reader can point at, with what is told then.
 std::string SvgItem(std::string_view told, const std::string& content);
-// Of a box, which has a border if it is wide enough for more than that.
-std::string FilledStyle(std::string_view color, double width = kFont);
+std::string FilledStyle(std::string_view color, bool border = true);
 
 // Picoseconds on a horizontal line.
 class TimeAxis {
