@@ -213,8 +213,7 @@ class MemoryDrawer {
 
   // Why an arena is larger than what is live in it.
   void Explain(Band& band) const {
-    const ArenaUse use = FindUse(graph_, lifetimes_, band.buffers,
-                                 graph_.arenas[band.arena].bytes(), band.peak);
+    const ArenaUse use = FindUse(plan_, graph_, lifetimes_, band.arena, band.buffers, band.peak);
     if (HasPeak(band)) {
       band.title.push_back(fmt::format("peak {} at {}", BytesText(band.peak.bytes),
                                        TimeText(band.peak.time)));
@@ -226,6 +225,10 @@ class MemoryDrawer {
       more = "+ " + BytesText(use.other) + " not live then";
       band.told += fmt::format("\n{} B are of buffers that live at other moments, and found no "
                                "room among those bytes", use.other);
+    }
+    if (use.state > 0) {
+      more = "+ " + BytesText(use.state) + " not used here";
+      band.told += fmt::format("\n{} B are of state that this graph does not use", use.state);
     }
     if (use.gaps > 0) {
       more += (more.empty() ? "+ " : ", ") + BytesText(use.gaps) + " to align";

@@ -304,6 +304,22 @@ TEST_CASE("memory says why an arena is larger than what is live at its peak") {
   CHECK(svg.find("gpu[0] slot: 60 B\n32 B of it are live at the peak") != std::string::npos);
 }
 
+TEST_CASE("memory tells state that the graph does not use from gaps") {
+  const auto plan = PlanOfUses("w");  // 16 bytes of s, alone in its arena
+  plan::Actor& actor = *plan->actors[0];
+  actor.states.push_back(std::make_unique<plan::State>(*actor.states[0]));
+  actor.states[1]->offset = 64;
+  plan::Graph& graph = *plan->graphs[0];
+  for (plan::Arena& arena : graph.arenas) {
+    if (arena.space() == plan::Space::state) arena.mutate_bytes(128);
+  }
+  const std::string svg =
+      MustDraw(*plan, {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  CHECK(svg.find(">kept between executions<") != std::string::npos);
+  CHECK(svg.find(">+ 16 B not used here, 96 B to align<") != std::string::npos);
+}
+
 TEST_CASE("in a memory a small buffer is high enough for its name, and says so") {
   const auto draw = [](int64_t small) {
     PlanBuilder plan;

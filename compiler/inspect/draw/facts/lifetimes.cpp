@@ -79,8 +79,9 @@ uint64_t UnionBytes(ByteRanges ranges) {
 
 }  // namespace
 
-ArenaUse FindUse(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
-                 const std::vector<uint32_t>& buffers, uint64_t arena_bytes, const Peak& peak) {
+ArenaUse FindUse(const plan::Plan& plan, const plan::Graph& graph,
+                 const std::vector<Lifetime>& lifetimes, uint32_t arena,
+                 const std::vector<uint32_t>& buffers, const Peak& peak) {
   ByteRanges live, all;
   for (uint32_t id : buffers) {
     const plan::Buffer& buffer = graph.buffers[id];
@@ -94,9 +95,17 @@ ArenaUse FindUse(const plan::Graph& graph, const std::vector<Lifetime>& lifetime
   }
   ArenaUse use;
   use.live = UnionBytes(std::move(live));
-  const uint64_t used = UnionBytes(std::move(all));
+  const uint64_t used = UnionBytes(all);
   use.other = used - use.live;
-  use.gaps = arena_bytes - std::min(arena_bytes, used);
+  const plan::Arena& at = graph.arenas[arena];
+  if (at.space() == plan::Space::state && at.owner() != plan::kNone) {
+    for (const auto& state : plan.actors[at.owner()]->states) {
+      all.emplace_back(state->offset, state->offset + state->bytes);
+    }
+  }
+  const uint64_t known = UnionBytes(std::move(all));
+  use.state = known - used;
+  use.gaps = at.bytes() - std::min<uint64_t>(at.bytes(), known);
   return use;
 }
 

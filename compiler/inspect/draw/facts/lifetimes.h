@@ -33,10 +33,12 @@ Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
 struct ArenaUse {
   uint64_t live = 0;   // in buffers that are there at the peak
   uint64_t other = 0;  // only in buffers that are there at other moments
-  uint64_t gaps = 0;   // in no buffer
+  uint64_t state = 0;  // of state that the graph does not use
+  uint64_t gaps = 0;   // in none of them
 };
-ArenaUse FindUse(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
-                 const std::vector<uint32_t>& buffers, uint64_t arena_bytes, const Peak& peak);
+ArenaUse FindUse(const plan::Plan& plan, const plan::Graph& graph,
+                 const std::vector<Lifetime>& lifetimes, uint32_t arena,
+                 const std::vector<uint32_t>& buffers, const Peak& peak);
 
 }  // namespace cgraph
 
