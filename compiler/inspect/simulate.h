@@ -70,6 +70,7 @@ struct Simulation {
   // Of the makespan, the share in which a device that computes at all does not; over all such
   // devices. 0 when none computes.
   double bubble() const;
+  bool computes() const;  // any device at all
   double bubble(uint32_t device) const;
 };
 

@@ -11,8 +11,11 @@
 
 namespace cgraph {
 
+// "bubble 11.1 %", or why there is none.
+std::string BubbleText(const Simulation& simulation);
 // Per device busy, transfer, waiting, bubble; the makespan, the lower bounds and the gap.
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);
+// A bubble is null of what never computes.
 llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
                                  const Simulation& simulation);
 

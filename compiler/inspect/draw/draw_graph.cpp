@@ -1,15 +1,20 @@
-// The graph: what depends on what, whoever does it when. Of a graph with more calls than a reader
-// can follow, those of one method of one actor are one node with their number; if that is not few
-// enough, actors of one class are one box as well.
+// The graph: what depends on what, whoever does it when. A value is a line; a dashed one is order
+// that only an actor's state asks for, as little of it as implies the rest. Of a graph with more
+// calls than a reader can follow, those of one method of one actor are one node with their number;
+// if that is not few enough, actors of one class are one box as well.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
 #include "compiler/inspect/draw/facts/flows.h"
 #include "compiler/inspect/draw/facts/operations.h"
+#include "compiler/inspect/draw/facts/state_order.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/facts/teller.h"
 #include "compiler/inspect/draw/formats/text.h"
@@ -52,17 +57,22 @@ class GraphDrawer {
       CollectNodes();
       if (nodes_.size() <= kMaxNodes) break;
     }
+    CollectFlows();
+    CollectOrders();
+    const char* merged = detail_ == Detail::kCalls     ? ""
+                         : detail_ == Detail::kMethods ? ": calls of one method as one"
+                                                       : ": actors of one class as one";
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
         "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
-        "  label=\"graph {0}{1}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
+        "  label=\"graph {0}{1}{2}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
-        DotText(graph_.name), detail_ == Detail::kCalls     ? ""
-                              : detail_ == Detail::kMethods ? ": calls of one method as one"
-                                                            : ": actors of one class as one");
+        DotText(graph_.name), merged,
+        orders_.empty() ? "" : "\\ndashed: order through the named state of an actor");
     AddNodes();
-    AddEdges();
+    AddFlows();
+    AddOrders();
     return dot_ + "}\n";
   }
 
@@ -130,18 +140,18 @@ class GraphDrawer {
   }
 
   void AddNodes() {
-    std::map<std::string, std::vector<uint32_t>> boxes;
+    std::map<std::string, std::vector<uint32_t>> boxes;  // by title
     for (uint32_t id = 0; id < nodes_.size(); ++id) {
       boxes[nodes_[id].box].push_back(id);
     }
-    uint32_t clusters = 0;
     for (const auto& [title, ids] : boxes) {
       if (!title.empty()) {
         dot_ += fmt::format(
             "  subgraph cluster{} {{\n"
             "    label=\"{}\"; style=\"rounded,filled\"; color=\"#bbbbbb\"; fillcolor=\"#f6f6f6\"; "
             "fontsize=12; margin=14;\n",
-            ++clusters, DotText(title));
+            cluster_of_.emplace(title, cluster_of_.size() + 1).first->second,
+            DotText(Shortened(title)));
       }
       for (uint32_t id : ids) {
         AddNode(id);
@@ -160,46 +170,155 @@ class GraphDrawer {
       told += fmt::format("\nand {} more", node.operations.size() - 1);
     }
     dot_ += fmt::format("    node{} [label=\"{}\", tooltip=\"{}\", fillcolor=\"{}\"{}];\n", id,
-                        DotText(label), DotText(told),
+                        DotText(Shortened(label)), DotText(told),
                         palette_.ColorOf(OperationFamily(plan_, graph_, operation)),
                         port ? ", shape=ellipse, style=filled" : "");
   }
+
+  using Ends = std::pair<uint32_t, uint32_t>;  // nodes
 
   // The values of one type that go one way alike: those of few names by name.
   struct Bundle {
     std::set<std::string> names;
     std::set<uint32_t> values;
   };
+  struct Order {
+    std::set<std::string> read, overwritten;  // states
+    bool reads() const { return !read.empty(); }  // what was written; else it only overwrites
+    const std::set<std::string>& states() const { return reads() ? read : overwritten; }
+  };
 
-  // One edge for all values that go from one node to another. Between boxes its label is a node of
-  // its own on the way: labels of edges that cross there would be laid over each other.
-  void AddEdges() {
-    std::map<std::pair<uint32_t, uint32_t>, std::map<std::string, Bundle>> edges;
+  // One edge for all values that go from one node to another.
+  void CollectFlows() {
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
       std::string type = plan::TypeText(plan_, graph_, flow.value);
       for (size_t i = 0; i < flow.transports.size(); ++i) {
-        type += (i == 0 ? "\nvia " : ", ") + flow.transports[i];
+        type += (i == 0 ? "\nby " : ", ") + flow.transports[i];
       }
-      Bundle& bundle = edges[{node_of_[flow.from], node_of_[flow.to]}][type];
+      Bundle& bundle = flows_[{node_of_[flow.from], node_of_[flow.to]}][type];
       bundle.names.insert(ValueName(plan_, graph_, flow.value));
       bundle.values.insert(flow.value);
     }
-    uint32_t number = 0;
-    for (const auto& [ends, bundles] : edges) {
-      const auto [from, to] = ends;
-      const std::string label = DotText(EdgeLabel(bundles));
-      if (nodes_[from].box == nodes_[to].box && !nodes_[from].box.empty()) {
-        dot_ += fmt::format("  node{0} -> node{1} [label=\"{2}\", tooltip=\"{2}\", "
-                            "labeltooltip=\"{2}\"];\n", from, to, label);
-        continue;
-      }
-      dot_ += fmt::format(
-          "  flow{0} [label=\"{1}\", tooltip=\"{1}\", shape=plaintext, style=\"\", fontsize=10, "
-          "height=0, margin=\"0.04,0.02\"];\n"
-          "  node{2} -> flow{0} [arrowhead=none];\n"
-          "  flow{0} -> node{3};\n",
-          number++, label, from, to);
+  }
+
+  void AddFlows() {
+    for (const auto& [ends, bundles] : flows_) {
+      const std::string label = EdgeLabel(bundles);
+      AddEdge(ends, DotText(Shortened(label)), DotText(label));
     }
+  }
+
+  void CollectOrders() {
+    for (const StateOrder& order : FindStateOrder(plan_, graph_, operations_)) {
+      const Ends ends{node_of_[order.before], node_of_[order.after]};
+      if (ends.first == plan::kNone || ends.second == plan::kNone) continue;
+      if (ends.first == ends.second && (detail_ == Detail::kCalls || !order.reads)) continue;
+      Order& all = orders_[ends];
+      (order.reads ? all.read : all.overwritten).insert(order.state);
+    }
+    Reduce();
+  }
+
+  // What reads a state depends on who wrote it, whatever else passes between the two, so that only
+  // other states can imply it. What overwrites one has to come later and no more, which values
+  // imply, too.
+  void Reduce() {
+    std::set<Ends> all;
+    for (const auto& [ends, order] : orders_) all.insert(ends);
+    std::set<Ends> with_flows = all;
+    for (const auto& [ends, bundles] : flows_) with_flows.insert(ends);
+    for (const bool reads : {true, false}) {
+      for (auto it = orders_.begin(); it != orders_.end();) {
+        const Ends ends = it->first;
+        const bool implied =
+            it->second.reads() == reads && ends.first != ends.second &&
+            ((!reads && flows_.count(ends) > 0) || HasDetour(reads ? all : with_flows, ends));
+        if (implied) {
+          all.erase(ends);
+          if (flows_.count(ends) == 0) with_flows.erase(ends);
+        }
+        it = implied ? orders_.erase(it) : std::next(it);
+      }
+    }
+  }
+
+  // Whether edges lead from one end to the other without the one that joins them.
+  static bool HasDetour(const std::set<Ends>& edges, const Ends& ends) {
+    std::set<uint32_t> seen = {ends.first};
+    std::vector<uint32_t> open = {ends.first};
+    while (!open.empty()) {
+      const uint32_t node = open.back();
+      open.pop_back();
+      for (auto it = edges.lower_bound({node, 0}); it != edges.end() && it->first == node; ++it) {
+        if (*it == ends) continue;
+        if (it->second == ends.second) return true;
+        if (seen.insert(it->second).second) open.push_back(it->second);
+      }
+    }
+    return false;
+  }
+
+  void AddOrders() {
+    for (const auto& [ends, order] : orders_) {
+      const auto [from, to] = ends;
+      std::string names;
+      for (const std::string& state : order.states()) names += (names.empty() ? "" : ", ") + state;
+      const std::string told = fmt::format(
+          "state {}: {} {} what {} {}", names, nodes_[to].label,
+          order.reads() ? "reads" : "overwrites", nodes_[from].label,
+          order.reads() ? "wrote" : "used");
+      const size_t count = order.states().size();
+      const std::string label = count > kMaxLines ? fmt::format("{} states", count) : names;
+      // Of calls drawn as one some may come before what others come after; that is laid out the
+      // other way round.
+      const bool against = FirstOf(nodes_[to]) < FirstOf(nodes_[from]);
+      AddEdge(against ? Ends{to, from} : ends, DotText(label), DotText(told), "style=dashed",
+              against);
+    }
+  }
+
+  uint32_t FirstOf(const Node& node) const {
+    uint32_t first = plan::kNone;
+    for (uint32_t id : node.operations) {
+      first = std::min(first, graph_.instructions[operations_.all[id].instructions[0]].written());
+    }
+    return first;
+  }
+
+  // Between boxes, or where edges go the same way, its label is a node of its own on the way: such
+  // labels of edges would be laid over each other. `back`: the arrow is at the first end.
+  void AddEdge(const Ends& ends, const std::string& label, const std::string& told,
+               const std::string& style = "", bool back = false) {
+    const auto [from, to] = ends;
+    const std::string more = style.empty() ? "" : ", " + style;
+    const std::string& box = nodes_[from].box;
+    const bool inside = box == nodes_[to].box && !box.empty();
+    if (inside && (from == to || !HasNeighbour(ends))) {
+      dot_ += fmt::format("  node{} -> node{} [label=\"{}\", tooltip=\"{}\", "
+                          "labeltooltip=\"{}\"{}{}];\n",
+                          from, to, label, told, told, more, back ? ", dir=back" : "");
+      return;
+    }
+    const std::string node = fmt::format(
+        "flow{} [label=\"{}\", tooltip=\"{}\", shape=plaintext, style=\"\", fontsize=10, "
+        "width=0, height=0, margin=\"0.04,0.02\"];",
+        labels_, label, told);
+    dot_ += inside ? fmt::format("  subgraph cluster{} {{ {} }}\n", cluster_of_.at(box), node)
+                   : "  " + node + "\n";
+    dot_ += fmt::format("  node{0} -> flow{1} [{2}{3}];\n", from, labels_,
+                        back ? "dir=back" : "arrowhead=none", more);
+    dot_ += fmt::format("  flow{0} -> node{1}{2};\n", labels_, to,
+                        back            ? " [arrowhead=none" + more + "]"
+                        : style.empty() ? ""
+                                        : " [" + style + "]");
+    ++labels_;
+  }
+
+  // Whether another edge joins the same nodes.
+  bool HasNeighbour(const Ends& ends) const {
+    const Ends reversed{ends.second, ends.first};
+    return flows_.count(ends) + flows_.count(reversed) + orders_.count(ends) +
+               orders_.count(reversed) > 1;
   }
 
   static std::string EdgeLabel(const std::map<std::string, Bundle>& bundles) {
@@ -235,6 +354,10 @@ class GraphDrawer {
   Detail detail_ = Detail::kCalls;
   std::vector<Node> nodes_;
   std::vector<uint32_t> node_of_;  // by operation
+  std::map<Ends, std::map<std::string, Bundle>> flows_;  // by type and way
+  std::map<Ends, Order> orders_;
+  std::map<std::string, size_t> cluster_of_;  // by title of the box
+  uint32_t labels_ = 0;
   Palette palette_;
   std::string dot_;
 };

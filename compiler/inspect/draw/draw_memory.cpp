@@ -1,10 +1,14 @@
 // The memory: each arena a band, its bytes from bottom to top, time to the right; a buffer is the
 // box of its bytes over the time from its first access to its last. What is free is grey, and a red
-// line marks the moment when most is held.
+// line marks the moment when most is held. Next to a band stands how large it is, and what makes it
+// larger than what is held then. Of few bytes a box is drawn higher than to scale, so that its name
+// can be read.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <cmath>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "compiler/base/bytes_text.h"
@@ -21,15 +25,81 @@
 namespace cgraph {
 namespace {
 
-constexpr double kWidth = 760, kLine = 13, kGap = 10, kAxis = 30, kMinHeight = 3 * kLine,
-                 kMaxHeight = 220;
+constexpr double kWidth = 760, kLine = 13, kGap = 12, kAxis = 30, kMinHeight = 3 * kLine,
+                 kMaxHeight = 220, kMaxWidth = 2000, kMaxPage = 8000;
 constexpr size_t kMaxBands = 60;
+
+// Bytes of an arena from bottom to top. Where a buffer begins or ends is a step; what lies between
+// two of them is as high as its bytes are many, but high enough for a name if there is a buffer,
+// and no higher than that if there is none.
+class ByteAxis {
+ public:
+  ByteAxis(const plan::Graph& graph, uint32_t arena, const std::vector<uint32_t>& buffers) {
+    std::map<uint64_t, int> changes = {{0, 0}, {graph.arenas[arena].bytes(), 0}};
+    for (uint32_t id : buffers) {  // in how many buffers the bytes from here on are
+      const plan::Buffer& buffer = graph.buffers[id];
+      ++changes[buffer.offset()];
+      --changes[buffer.offset() + buffer.bytes()];
+    }
+    int depth = 0;
+    for (const auto& [at, change] : changes) {
+      depth += change;
+      steps_.push_back({at, depth > 0, 0});
+    }
+  }
+
+  // What lies between steps and is in use: what would like to be a line high.
+  size_t lines() const {
+    return std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.used; });
+  }
+
+  // To at least so high; a line no higher than `line`.
+  void Place(double least, double line) {
+    const double to_scale =
+        std::clamp(1.5 * kLine * static_cast<double>(lines()), least, kMaxHeight);
+    double bytes = 0;
+    for (size_t i = 0; i + 1 < steps_.size(); ++i) bytes += steps_[i].used ? BytesOf(i) : 0;
+    for (size_t i = 0; i + 1 < steps_.size(); ++i) {
+      const double height = to_scale * BytesOf(i) / std::max(bytes, 1.0);
+      const bool used = steps_[i].used;
+      stretched_ = stretched_ || (used && height < line);
+      steps_[i + 1].above =
+          steps_[i].above + (used ? std::max(height, line) : std::min(height, line));
+    }
+    height_ = std::max(steps_.back().above, least);
+  }
+
+  double height() const { return height_; }
+  bool stretched() const { return stretched_; }
+  // Of where a buffer begins or ends.
+  double Above(uint64_t byte) const {
+    return std::lower_bound(steps_.begin(), steps_.end(), byte,
+                            [](const Step& step, uint64_t at) { return step.at < at; })
+        ->above;
+  }
+
+ private:
+  struct Step {
+    uint64_t at;
+    bool used;     // from here to the next one there are buffers
+    double above;  // the bottom
+  };
+  double BytesOf(size_t step) const {
+    return static_cast<double>(steps_[step + 1].at - steps_[step].at);
+  }
+
+  std::vector<Step> steps_;
+  double height_ = 0;
+  bool stretched_ = false;
+};
 
 struct Band {
   uint32_t arena = 0;
   std::vector<uint32_t> buffers;
+  ByteAxis axis;
   Peak peak;
-  std::vector<std::string> title;  // two or three lines
+  std::vector<std::string> title;  // two to four lines
+  std::string told;
 };
 
 class MemoryDrawer {
@@ -46,7 +116,7 @@ class MemoryDrawer {
     for (const Band& band : bands_) {
       for (const std::string& line : band.title) left = std::max(left, TextWidth(line));
     }
-    axis_ = TimeAxis(simulation_.makespan, kSvgMargin + left + 12, kWidth);
+    axis_ = TimeAxis(simulation_.makespan, kSvgMargin + left + 12, ChooseWidth());
     double y = kSvgTop;
     uint32_t device = plan::kNone;
     for (const Band& band : bands_) {
@@ -61,12 +131,29 @@ class MemoryDrawer {
     }
     const std::string grid = axis_.Grid(kSvgTop - 6, y);
     const SvgBlock legend = SvgLegend(Legend(), axis_.left(), y + kAxis, axis_.width());
-    return SvgPage(fmt::format("memory of {}, one execution", graph_.name),
+    return SvgPage(fmt::format("memory of {}, one execution{}", graph_.name,
+                               stretched_ ? "; small buffers higher than to scale" : ""),
                    axis_.left() + axis_.width() + 60, y + kAxis + legend.height + 10,
-                   grounds_ + grid + svg_ + legend.svg);
+                   grounds_ + grid + svg_ + peaks_ + names_ + legend.svg);
   }
 
  private:
+  // Wide enough that an ordinary buffer can carry its name, within bounds.
+  double ChooseWidth() const {
+    std::vector<double> wanted;
+    for (const Band& band : bands_) {
+      for (uint32_t id : band.buffers) {
+        const Lifetime& life = lifetimes_[id];
+        if (life.from >= life.to) continue;
+        const double share = static_cast<double>(life.to - life.from) /
+                             static_cast<double>(simulation_.makespan);
+        wanted.push_back((TextWidth(NameOf(id)) + 8) / share);
+      }
+    }
+    std::sort(wanted.begin(), wanted.end());
+    return wanted.empty() ? kWidth : std::clamp(wanted[wanted.size() / 2], kWidth, kMaxWidth);
+  }
+
   // Device by device, the largest first; of very many only the largest.
   void CollectBands() {
     std::vector<std::vector<uint32_t>> buffers(graph_.arenas.size());
@@ -86,14 +173,27 @@ class MemoryDrawer {
       return graph_.arenas[a].device() < graph_.arenas[b].device();
     });
     for (uint32_t arena : arenas) {
-      Band band{arena, std::move(buffers[arena]), {}, {}};
+      Band band{arena, buffers[arena], ByteAxis(graph_, arena, buffers[arena]), {}, {}, ""};
       band.peak = FindPeak(graph_, lifetimes_, band.buffers);
-      band.title = TitleOf(band);
+      Describe(band);
       bands_.push_back(std::move(band));
+    }
+    PlaceBytes();
+  }
+
+  // A line for every name, as far as the page is high.
+  void PlaceBytes() {
+    size_t lines = 0;
+    for (const Band& band : bands_) lines += band.axis.lines();
+    const double line =
+        std::min(kLine + 1, kMaxPage / static_cast<double>(std::max<size_t>(lines, 1)));
+    for (Band& band : bands_) {
+      band.axis.Place(std::max(kMinHeight, kLine * static_cast<double>(band.title.size())), line);
+      stretched_ = stretched_ || band.axis.stretched();
     }
   }
 
-  std::vector<std::string> TitleOf(const Band& band) const {
+  void Describe(Band& band) const {
     const plan::Arena& arena = graph_.arenas[band.arena];
     std::string whose = wire::EnumNameSpace(arena.space());
     if (arena.space() == plan::Space::state && arena.owner() != plan::kNone) {
@@ -101,12 +201,40 @@ class MemoryDrawer {
     }
     std::string size = BytesText(arena.bytes());
     if (arena.copies() > 1) size += fmt::format(", {} copies", arena.copies());
-    std::vector<std::string> lines = {plan::DeviceName(plan_, arena.device()) + " " + whose, size};
-    if (HasPeak(band)) {
-      lines.push_back(fmt::format("peak {} at {}", BytesText(band.peak.bytes),
-                                  TimeText(band.peak.time)));
+    band.title = {plan::DeviceName(plan_, arena.device()) + " " + whose, size};
+    band.told = fmt::format("{}: {} B", band.title[0], arena.bytes());
+    if (arena.copies() > 1) {
+      band.told += fmt::format(" in each of {} copies, one for each execution in progress",
+                               arena.copies());
     }
-    return lines;
+    if (arena.space() == plan::Space::state) band.title.push_back("kept between executions");
+    Explain(band);
+  }
+
+  // Why an arena is larger than what is live in it.
+  void Explain(Band& band) const {
+    const ArenaUse use = FindUse(plan_, graph_, lifetimes_, band.arena, band.buffers, band.peak);
+    if (HasPeak(band)) {
+      band.title.push_back(fmt::format("peak {} at {}", BytesText(band.peak.bytes),
+                                       TimeText(band.peak.time)));
+      band.told += fmt::format("\n{} B of it are live at the peak, {}", use.live,
+                               TimeText(band.peak.time));
+    }
+    std::string more;
+    if (use.other > 0) {
+      more = "+ " + BytesText(use.other) + " not live then";
+      band.told += fmt::format("\n{} B are of buffers that live at other moments, and found no "
+                               "room among those bytes", use.other);
+    }
+    if (use.state > 0) {
+      more = "+ " + BytesText(use.state) + " not used here";
+      band.told += fmt::format("\n{} B are of state that this graph does not use", use.state);
+    }
+    if (use.gaps > 0) {
+      more += (more.empty() ? "+ " : ", ") + BytesText(use.gaps) + " to align";
+      band.told += fmt::format("\n{} B are gaps, since buffers begin at round addresses", use.gaps);
+    }
+    if (!more.empty()) band.title.push_back(more);
   }
 
   // Of an arena whose use changes.
@@ -117,47 +245,91 @@ class MemoryDrawer {
 
   // As high as its buffers need to carry names; returns the height.
   double AddBand(const Band& band, double y) {
-    const plan::Arena& arena = graph_.arenas[band.arena];
-    std::set<uint64_t> offsets;
-    for (uint32_t id : band.buffers) offsets.insert(graph_.buffers[id].offset());
-    const double height =
-        std::clamp(1.5 * kLine * static_cast<double>(offsets.size()), kMinHeight, kMaxHeight);
+    const ByteAxis& bytes = band.axis;
+    const double height = bytes.height();
+    std::string title;
     for (size_t i = 0; i < band.title.size(); ++i) {
-      svg_ += SvgText(axis_.left() - 8, y + kLine * (static_cast<double>(i) + 0.8), band.title[i],
-                      i == 0 ? "text-anchor=\"end\"" : "text-anchor=\"end\" fill=\"#555555\"");
+      title += SvgText(axis_.left() - 8, y + kLine * (static_cast<double>(i) + 0.8), band.title[i],
+                       i == 0 ? "text-anchor=\"end\"" : "text-anchor=\"end\" fill=\"#555555\"");
     }
+    svg_ += SvgItem(band.told, title);
     grounds_ += SvgRect(axis_.left(), y, axis_.width(), height,
                         fmt::format("fill=\"{}\"", kGround));
+    for (uint32_t id : band.buffers) {
+      AddBuffer(id, y + height, bytes, HasPeak(band) ? axis_.X(band.peak.time) : 0);
+    }
     if (HasPeak(band)) {
       const double x = axis_.X(band.peak.time);
-      svg_ += fmt::format(
+      peaks_ += fmt::format(
           "<line x1=\"{0:.2f}\" y1=\"{1:.1f}\" x2=\"{0:.2f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
-          "stroke-width=\"1.6\" stroke-dasharray=\"5,3\"/>\n",
+          "stroke-width=\"1.6\" stroke-dasharray=\"5,3\" pointer-events=\"none\"/>\n",
           x, y - 4, y + height + 4, kAlarmColor);
-    }
-    const double scale = height / static_cast<double>(std::max<uint64_t>(arena.bytes(), 1));
-    for (uint32_t id : band.buffers) {
-      AddBuffer(id, y + height, scale);
     }
     return height;
   }
 
-  void AddBuffer(uint32_t id, double bottom, double scale) {
-    constexpr double kThinnest = 1.5;
+  // `peak`: where the line of the peak is, which a name keeps clear of.
+  void AddBuffer(uint32_t id, double bottom, const ByteAxis& bytes, double peak) {
+    constexpr double kThinnest = 1.5, kRoom = 3;  // for a border, else there is nothing inside it
     const plan::Buffer& buffer = graph_.buffers[id];
     const Lifetime& life = lifetimes_[id];
     const double x = axis_.X(life.from);
     const double width = std::max(axis_.X(life.to) - x, kThinnest);
-    const double height = std::max(scale * static_cast<double>(buffer.bytes()), kThinnest);
-    const double y = bottom - scale * static_cast<double>(buffer.offset()) - height;
-    std::string content =
-        SvgRect(x, y, width, height,
-                FilledStyle(palette_.ColorOf(FamilyOf(id))) + " fill-opacity=\"0.8\"");
-    const std::string name = life.values.empty() ? "" : ValueName(plan_, graph_, life.values[0]);
-    if (TextWidth(name) <= width - 4 && height >= kLine - 1) {
-      content += SvgText(x + width / 2, y + height / 2 + 4, name, "text-anchor=\"middle\"");
+    const double low = bytes.Above(buffer.offset());
+    const double height =
+        std::max(bytes.Above(buffer.offset() + buffer.bytes()) - low, kThinnest);
+    const double y = bottom - low - height;
+    svg_ += SvgItem(Told(id), SvgRect(x, y, width, height,
+                                      FilledStyle(palette_.ColorOf(FamilyOf(id)), width >= kRoom) +
+                                          " fill-opacity=\"0.8\""));
+    double left = x, right = x + width;
+    if (std::abs(peak - x - width / 2) < TextWidth(NameFor(id, width - 4)) / 2 + 3) {
+      (peak - left > right - peak ? right : left) = peak;
     }
-    svg_ += SvgItem(Told(id), content);
+    AddName(id, (left + right) / 2, y + height / 2, right - left - 4, height);
+  }
+
+  // In a box that is high and narrow from bottom to top.
+  void AddName(uint32_t id, double x, double y, double width, double height) {
+    const std::string style = "text-anchor=\"middle\" pointer-events=\"none\"";
+    const std::string name = NameOf(id);
+    const bool upright = TextWidth(name) > width && TextWidth(name) <= height - 4;
+    if (!upright && height >= kLine - 1) {
+      const std::string text = NameFor(id, width);
+      if (!text.empty()) names_ += SvgText(x, y + 4, text, style);
+    } else if (upright && width >= kLine - 4) {
+      names_ += SvgText(x + 4, y, name,
+                        style + fmt::format(" transform=\"rotate(-90 {:.1f} {:.1f})\"", x + 4, y));
+    }
+  }
+
+  // The one that the program gives it, if it does.
+  std::string NameOf(uint32_t id) const {
+    for (uint32_t value : lifetimes_[id].values) {
+      // The compiler's own names have a colon or a percent sign.
+      std::string name = ValueName(plan_, graph_, value);
+      if (name.find_first_of(":%") == std::string::npos) return name;
+    }
+    return lifetimes_[id].values.empty() ? ""
+                                         : ValueName(plan_, graph_, lifetimes_[id].values[0]);
+  }
+
+  // As much as fits: its values and its size, its values, the one that the program names, a part of
+  // that name.
+  std::string NameFor(uint32_t id, double width) const {
+    std::vector<std::string> names;
+    for (uint32_t value : lifetimes_[id].values) {
+      const std::string name = ValueName(plan_, graph_, value);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    if (names.empty()) return "";
+    const std::string one = NameOf(id);
+    const std::string all = fmt::format("{}", fmt::join(names, ", "));
+    const std::string size = ", " + BytesText(graph_.buffers[id].bytes());
+    for (const std::string& text : {all + size, one + size, one}) {
+      if (TextWidth(text) <= width) return text;
+    }
+    return FittedText(one, width);
   }
 
   // The colour of who makes it.
@@ -210,7 +382,8 @@ class MemoryDrawer {
   size_t left_out_ = 0;
   TimeAxis axis_{0, 0, 0};
   Palette palette_;
-  std::string grounds_, svg_;  // from back to front
+  bool stretched_ = false;
+  std::string grounds_, svg_, peaks_, names_;  // from back to front
 };
 
 }  // namespace

@@ -54,14 +54,14 @@ constexpr size_t kMaxRouted = 60;
 // What one picture shows: more cannot be read, and takes long to lay out.
 constexpr size_t kMaxShown = 320, kMaxRows = 100, kMaxColumns = 32;
 
-// "send h to gpu[1] via nccl" in lines that make narrow columns.
+// "send h to gpu[1] by nccl" in lines that make narrow columns.
 std::string Folded(std::string name) {
   for (const char* word : {" to ", " from "}) {
     const size_t at = name.find(word);
     if (at != std::string::npos) name[at] = '\n';
   }
-  const size_t via = name.find(" via ");
-  if (via != std::string::npos) name.replace(via, 5, ", ");
+  const size_t by = name.find(" by ");
+  if (by != std::string::npos) name.replace(by, 4, ", ");
   const size_t dot = name.find('.');
   if (name.find('\n') == std::string::npos && name.size() > 14 && dot != std::string::npos) {
     name.insert(dot + 1, "\n");
@@ -263,9 +263,20 @@ class ScheduleDrawer {
     };
     const std::string plain = "shape=plaintext, style=\"\"";
     add("", "legend", plain + ", fontsize=12");
-    for (size_t i = 0; i < palette_.families().size(); ++i) {
-      const std::string& family = palette_.families()[i];
-      add(std::to_string(i), family, fmt::format("fillcolor=\"{}\"", palette_.ColorOf(family)));
+    std::vector<std::pair<std::string, std::string>> samples;  // colour; families that have it
+    for (const std::string& family : std::vector<std::string>(palette_.families())) {
+      const std::string color = palette_.ColorOf(family);
+      const auto known = std::find_if(samples.begin(), samples.end(),
+                                      [&](const auto& sample) { return sample.first == color; });
+      if (known == samples.end()) {
+        samples.emplace_back(color, family);
+      } else {
+        known->second += ",\n" + family;
+      }
+    }
+    for (size_t i = 0; i < samples.size(); ++i) {
+      add(std::to_string(i), samples[i].second,
+          fmt::format("fillcolor=\"{}\"", samples[i].first));
     }
     add("_meet", "thick: the ends\nof a transfer", plain + fmt::format(", fontcolor=\"{}\"",
                                                                       kMeetingColor));

@@ -12,6 +12,7 @@
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/simulation_report.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -68,9 +69,9 @@ class TimelineDrawer {
     const double legend_top = y + kAxis + 14;
     const SvgBlock legend = SvgLegend(Legend(), axis_.left(), legend_top, axis_.width());
     const std::string title =
-        fmt::format("{}: makespan {}, lower bound {}, bubble {:.1f} %", graph_.name,
+        fmt::format("{}: makespan {}, lower bound {}, {}", graph_.name,
                     TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
-                    100 * simulation_.bubble()) +
+                    BubbleText(simulation_)) +
         (simulation_.executions > 1 ? "; #1: of the second execution" : "");
     return SvgPage(title, axis_.left() + axis_.width() + 60, legend_top + legend.height + 10,
                    rows_ + grid + svg_ + legend.svg);
@@ -137,7 +138,13 @@ class TimelineDrawer {
       while (end < bars.size() && AreNarrow(bars[i], bars[end])) {
         ++end;
       }
-      AddBar(bars[i], bars[end - 1], end - i, y);
+      // Bars that stand close together are all border.
+      constexpr double kRoom = 3;
+      const bool roomy =
+          axis_.X(bars[end - 1].end) - axis_.X(bars[i].start) >= kRoom ||
+          ((i == 0 || axis_.X(bars[i].start) - axis_.X(bars[i - 1].end) >= kRoom) &&
+           (end == bars.size() || axis_.X(bars[end].start) - axis_.X(bars[end - 1].end) >= kRoom));
+      AddBar(bars[i], bars[end - 1], end - i, roomy, y);
       i = end;
     }
   }
@@ -156,8 +163,8 @@ class TimelineDrawer {
     return SvgRect(x, y, std::max(axis_.X(to) - x, 0.5), kBar, style);
   }
 
-  // `count` bars from `bar` to `last` as one.
-  void AddBar(const Bar& bar, const Bar& last, size_t count, double y) {
+  // `count` bars from `bar` to `last` as one, with a border if it has room for it.
+  void AddBar(const Bar& bar, const Bar& last, size_t count, bool roomy, double y) {
     const std::string color = palette_.ColorOf(FamilyOf(bar));
     std::string told = teller_.Tell(operations_.all[bar.operation]);
     const std::string times = fmt::format("{} to {}", TimeText(bar.start), TimeText(last.end));
@@ -172,7 +179,7 @@ class TimelineDrawer {
       content += BarRect(bar.start, bar.active, y, PaleStyle(color));
     }
     if (last.end > bar.active) {
-      content += BarRect(bar.active, last.end, y, FilledStyle(color)) +
+      content += BarRect(bar.active, last.end, y, FilledStyle(color, roomy)) +
                  (count == 1 ? NameInside(bar, y) : "");
     }
     svg_ += SvgItem(told, content);
@@ -185,7 +192,6 @@ class TimelineDrawer {
   // The longest of its names that fits, or as much of the shortest as fits; none is better than one
   // that runs into its neighbour.
   std::string NameInside(const Bar& bar, double y) const {
-    constexpr size_t kLeastLetters = 2;
     const double from = axis_.X(bar.active), to = axis_.X(bar.end);
     const auto inside = [&](const std::string& text) {
       return SvgText((from + to) / 2, y + kBar / 2 + 4, text, "text-anchor=\"middle\"");
@@ -194,11 +200,8 @@ class TimelineDrawer {
     for (const std::string& name : names) {
       if (TextWidth(name) <= to - from - 4) return inside(name);
     }
-    for (size_t letters = names.back().size(); letters-- > kLeastLetters;) {
-      const std::string cut = names.back().substr(0, letters) + "\u2026";
-      if (TextWidth(cut) <= to - from - 2) return inside(cut);
-    }
-    return "";
+    const std::string cut = FittedText(names.back(), to - from - 2);
+    return cut.empty() ? "" : inside(cut);
   }
 
   std::vector<std::pair<std::string, std::string>> Legend() {

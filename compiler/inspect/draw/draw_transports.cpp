@@ -14,6 +14,7 @@
 #include "compiler/inspect/draw/facts/flows.h"
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/formats/text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
@@ -22,6 +23,7 @@ namespace cgraph {
 namespace {
 
 constexpr size_t kMaxDevices = 24, kMaxLines = 6;
+constexpr double kDeviceFont = 12, kLabelFont = 10;
 
 // What travels one way by one transport.
 struct Traffic {
@@ -47,7 +49,8 @@ class TransportsDrawer {
         "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
         "  label=\"transports of {0}: what travels in one execution\"; labelloc=t; "
         "fontname=\"Helvetica\"; fontsize=16;\n"
-        "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
+        "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\", "
+        "margin=\"0.16,0.08\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"{1}\"];\n",
         DotText(graph_.name), kMeetingColor);
     AddDevices();
@@ -172,9 +175,13 @@ class TransportsDrawer {
       const std::string on_it = Lines(places[members[0]]);
       if (!on_it.empty()) label += "\n" + on_it;
       for (uint32_t device : members) box_of_[device] = members[0];
-      dot_ += fmt::format("  device{} [label=\"{}\", fillcolor=\"{}\", tooltip=\"{}\"];\n",
-                          members[0], DotText(label), IsGpu(members[0]) ? "#99ddff" : kHostColor,
-                          DotText(label));
+      dot_ += fmt::format(
+          "  device{} [label=\"{}\", {}, fillcolor=\"{}\", tooltip=\"{}\"];\n", members[0],
+          DotText(Shortened(label)), Room(label, kDeviceFont),
+          IsGpu(members[0]) ? "#99ddff" : kHostColor, DotText(label));
+      if (plan_.devices[members[0]]->kind == plan::DeviceKind::caller) {  // stands on the left
+        dot_ += fmt::format("  {{ rank=source; device{}; }}\n", members[0]);
+      }
     }
   }
 
@@ -227,7 +234,7 @@ class TransportsDrawer {
           fmt::format("by {}: {} in {}\n{}\n{}", TransportName(transport).str(),
                       BytesText(traffic.bytes), Counted(traffic.messages, unit),
                       TextOf(traffic), why);
-      AddLabel(label);
+      AddLabel(label, "shape=plaintext, style=\"\", margin=\"0.06,0.03\"");
       dot_ += fmt::format("  device{1} -> label{0} [arrowhead=none];\n  label{0} -> device{2};\n",
                           labels_, from, to);
     }
@@ -238,18 +245,25 @@ class TransportsDrawer {
     return fmt::format("{} {}", count, unit);
   }
 
-  void AddLabel(const std::string& label, const char* style = "shape=plaintext, style=\"\"") {
-    dot_ += fmt::format(
-        "  label{0} [label=\"{1}\", tooltip=\"{1}\", {2}, fontsize=10, height=0, "
-        "margin=\"0.06,0.03\"];\n",
-        ++labels_, DotText(label), style);
+  // Boxes are laid out by one font and may be shown in another, wider one; and text must not run
+  // into round corners.
+  static std::string Room(const std::string& label, double font) {
+    constexpr double kInch = 72, kCorner = 12;
+    return fmt::format("width=\"{:.2f}\"",
+                       (BlockWidth(Shortened(label)) * font / kFont + 2 * kCorner) / kInch);
+  }
+
+  void AddLabel(const std::string& label, const std::string& style) {
+    dot_ += fmt::format("  label{} [label=\"{}\", tooltip=\"{}\", {}, fontsize={}, height=0];\n",
+                        ++labels_, DotText(Shortened(label)), DotText(label), style, kLabelFont);
   }
 
   void AddCollectives() {
     for (const auto& [group, traffic] : collectives_) {
-      AddLabel(fmt::format("{}: {} in {}\n{}", group.what, BytesText(traffic.bytes),
-                           Counted(traffic.messages, "turn"), TextOf(traffic)),
-               "style=\"filled,rounded\", fillcolor=\"#eedd88\"");
+      const std::string label =
+          fmt::format("{}: {} in {}\n{}", group.what, BytesText(traffic.bytes),
+                      Counted(traffic.messages, "turn"), TextOf(traffic));
+      AddLabel(label, fmt::format("fillcolor=\"{}\", {}", kTransferColor, Room(label, kLabelFont)));
       std::set<uint32_t> boxes;
       for (uint32_t device : group.devices) boxes.insert(box_of_[device]);
       for (uint32_t box : boxes) {

@@ -203,6 +203,11 @@ double Simulation::bubble(uint32_t device) const {
   return makespan == 0 ? 0.0 : 1.0 - static_cast<double>(devices[device].busy) / makespan;
 }
 
+bool Simulation::computes() const {
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const DeviceTimes& times) { return times.busy > 0; });
+}
+
 double Simulation::bubble() const {
   double sum = 0;
   int computing = 0;

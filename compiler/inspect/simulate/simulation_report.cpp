@@ -39,6 +39,11 @@ std::string Align(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+// What never computes has no bubble: copies alone would seem to be without one.
+llvm::json::Value BubbleJson(bool computes, double bubble) {
+  return computes ? llvm::json::Value(bubble) : llvm::json::Value(nullptr);
+}
+
 std::string StuckText(const std::string& name, const Simulation& simulation) {
   std::string text = fmt::format("graph {}: hangs; each of these lanes waits for ever\n", name);
   for (const std::string& line : simulation.stuck) {
@@ -88,6 +93,11 @@ std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
 
 }  // namespace
 
+std::string BubbleText(const Simulation& simulation) {
+  if (simulation.computes()) return "bubble " + Percent(simulation.bubble());
+  return simulation.makespan == 0 ? "nothing takes time" : "no bubble: no device computes";
+}
+
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
   const std::string name = GraphName(plan, graph);
   if (simulation.hangs()) {
@@ -99,14 +109,14 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
     const DeviceTimes& times = simulation.devices[device];
     rows.push_back({plan::DeviceName(plan, device), TimeText(times.busy), TimeText(times.transfer),
                     TimeText(times.waiting),
-                    times.busy == 0 ? "-" : Percent(simulation.bubble(device)),
+                    times.busy == 0 ? "no compute" : Percent(simulation.bubble(device)),
                     BytesText(simulation.memory[device])});
   }
   const std::string lanes = CommLanesText(plan, graph);
   return fmt::format("graph {}: {}\n", name, Counted(simulation.executions, "execution")) +
          Align(rows) + WorkersTable(simulation) +
-         fmt::format("makespan     {} (bubble {})\n", TimeText(simulation.makespan),
-                     Percent(simulation.bubble())) +
+         fmt::format("makespan     {} ({})\n", TimeText(simulation.makespan),
+                     BubbleText(simulation)) +
          fmt::format("lower bound  {} (longest path {}, busiest lane {}{}): the gap is {}\n",
                      TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
                      TimeText(simulation.busiest_lane), SharedText(simulation),
@@ -126,12 +136,13 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
   llvm::json::Array devices;
   for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
     const DeviceTimes& times = simulation.devices[device];
-    devices.push_back(llvm::json::Object{{"name", plan::DeviceName(plan, device)},
-                                         {"busy_ps", times.busy},
-                                         {"transfer_ps", times.transfer},
-                                         {"waiting_ps", times.waiting},
-                                         {"bubble", simulation.bubble(device)},
-                                         {"memory_bytes", simulation.memory[device]}});
+    devices.push_back(
+        llvm::json::Object{{"name", plan::DeviceName(plan, device)},
+                           {"busy_ps", times.busy},
+                           {"transfer_ps", times.transfer},
+                           {"waiting_ps", times.waiting},
+                           {"bubble", BubbleJson(times.busy > 0, simulation.bubble(device))},
+                           {"memory_bytes", simulation.memory[device]}});
   }
   object["makespan_ps"] = simulation.makespan;
   object["lower_bound_ps"] = simulation.lower_bound();
@@ -151,7 +162,7 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
     object["busiest_worker_ps"] = simulation.busiest_worker;
   }
   object["gap"] = simulation.gap();
-  object["bubble"] = simulation.bubble();
+  object["bubble"] = BubbleJson(simulation.computes(), simulation.bubble());
   object["lanes"] = CommLanesText(plan, graph);
   object["devices"] = std::move(devices);
   return object;

@@ -4,7 +4,13 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <map>
+#include <memory>
+#include <regex>
+#include <string>
+#include <vector>
 
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/draw/formats/text.h"
@@ -51,10 +57,96 @@ TEST_CASE("the graph shows actors, calls, values with type and transport") {
   const std::string dot = MustDraw(*plan, {.what = Drawing::kGraph, .format = DrawFormat::kDot});
   INFO(dot);
   CHECK(dot.find("stage[1]: Stage on gpu[1]") != std::string::npos);
-  CHECK(dot.find("y0: f32[4]\\nvia local") != std::string::npos);
+  CHECK(dot.find("y0: f32[4]\\nby local") != std::string::npos);
   CHECK(dot.find("saved0: f32[4]\"") != std::string::npos);  // stays on its device
   CHECK(dot.find("input x") != std::string::npos);
   CHECK(Count(dot, "label=\"forward(") == 4);
+}
+
+// What joins two calls by a dashed line, "forward(0) -> update: w", in the order of the dot text.
+std::vector<std::string> DashedEdges(const std::string& dot) {
+  std::map<std::string, std::string> labels;
+  const std::regex node(R"re(\n *(node\d+) \[label="([^"]*)")re");
+  for (std::sregex_iterator it(dot.begin(), dot.end(), node), end; it != end; ++it) {
+    labels[(*it)[1]] = (*it)[2];
+  }
+  std::vector<std::string> edges;
+  const std::regex edge(R"re((node\d+) -> (node\d+) \[label="([^"]*)".*style=dashed)re");
+  for (std::sregex_iterator it(dot.begin(), dot.end(), edge), end; it != end; ++it) {
+    edges.push_back(labels[(*it)[1]] + " -> " + labels[(*it)[2]] + ": " + std::string((*it)[3]));
+  }
+  return edges;
+}
+
+TEST_CASE("the graph shows order through state, and no more of it than implies the rest") {
+  const DrawOptions options = {.what = Drawing::kGraph, .format = DrawFormat::kDot};
+  const std::string dot = MustDraw(*PipelinePlan({.stages = 1, .micro_batches = 3}), options);
+  INFO(dot);
+  // Update overwrites what each forward read, too, but comes behind every backward anyway.
+  CHECK(DashedEdges(dot) == std::vector<std::string>{"backward(0) -> backward(1): gw",
+                                                     "backward(1) -> backward(2): gw",
+                                                     "backward(2) -> update: gw"});
+  CHECK(dot.find("state gw: update reads what backward(2) wrote") != std::string::npos);
+  CHECK(dot.find("dashed: order through the named state of an actor") != std::string::npos);
+  // Of many calls those of one method follow themselves.
+  const std::string merged =
+      MustDraw(*PipelinePlan({.stages = 1, .micro_batches = 32}), options);
+  CHECK(DashedEdges(merged) ==
+        std::vector<std::string>{"backward \u00d732 -> backward \u00d732: gw",
+                                 "backward \u00d732 -> update: gw"});
+}
+
+// One actor with a state, and the calls that use it, in program order: "r" reads, "w" writes.
+std::unique_ptr<Plan> PlanOfUses(const std::string& uses) {
+  PlanBuilder plan;
+  const uint32_t gpu = plan.Device(DeviceKind::gpu, 0);
+  const uint32_t lane = plan.Lane(gpu, LaneKind::compute);
+  const uint32_t actor = plan.Actor("a", gpu, {{"s", 4}});
+  const uint32_t kernel = plan.Kernel("work");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t state = g.State(actor, 0);
+  for (size_t i = 0; i < uses.size(); ++i) {
+    g.Method(actor, uses.substr(i, 1), 1, {static_cast<int32_t>(i)});
+    const uint32_t value = g.Value("v", gpu, DType::f32, {4});
+    if (uses[i] == 'r') {
+      g.Call(lane, kernel, {state}, {value});
+    } else {
+      g.Call(lane, kernel, {}, {state});
+    }
+  }
+  return plan.Build();
+}
+
+std::string DrawnUses(const std::string& uses) {
+  const std::string dot =
+      MustDraw(*PlanOfUses(uses), {.what = Drawing::kGraph, .format = DrawFormat::kDot});
+  return fmt::format("{}", fmt::join(DashedEdges(dot), "; "));
+}
+
+TEST_CASE("an edge back through state is laid out beside the edge forth") {
+  std::string both;
+  for (int i = 0; i < 30; ++i) both += "rw";
+  const std::string back = MustDraw(
+      *PlanOfUses(both), {.what = Drawing::kGraph, .format = DrawFormat::kDot});
+  INFO(back);
+  CHECK(Count(back, "style=dashed") == 4);  // a label on the way of each
+  CHECK(Count(back, "[dir=back, style=dashed]") == 1);
+}
+
+TEST_CASE("without state there is no order to draw and nothing said of it") {
+  const std::string dot =
+      MustDraw(*TwoWayPlan(), {.what = Drawing::kGraph, .format = DrawFormat::kDot});
+  CHECK(DashedEdges(dot).empty());
+  CHECK(dot.find("dashed") == std::string::npos);
+}
+
+TEST_CASE("who reads a state comes behind who wrote it and before who overwrites it") {
+  CHECK(DrawnUses("rr") == "");
+  CHECK(DrawnUses("wr") == "w(0) -> r(1): s");
+  CHECK(DrawnUses("rw") == "r(0) -> w(1): s");
+  CHECK(DrawnUses("ww") == "w(0) -> w(1): s");
+  CHECK(DrawnUses("wrw") == "w(0) -> r(1): s; r(1) -> w(2): s");  // not w(0) -> w(2)
+  CHECK(DrawnUses("wrrw") == "w(0) -> r(1): s; w(0) -> r(2): s; r(1) -> w(3): s; r(2) -> w(3): s");
 }
 
 TEST_CASE("the schedule shows what moved in red, and only that") {
@@ -176,6 +268,130 @@ TEST_CASE("memory shows each buffer for as long as it is used, and the peak") {
   CHECK(svg.find("0 ps to 13 ps") != std::string::npos);  // received: from when it may come
   CHECK(svg.find("3 ps to 13 ps") != std::string::npos);  // used
   CHECK(svg.find("peak 32 B at 3 ps") != std::string::npos);
+}
+
+TEST_CASE("bars too narrow for a border have none") {
+  const DrawOptions options = {.what = Drawing::kTimeline, .format = DrawFormat::kSvg};
+  const std::string wide = MustDraw(*PipelinePlan({.stages = 2, .micro_batches = 4}), options);
+  const std::string narrow =
+      MustDraw(*PipelinePlan({.stages = 2, .micro_batches = 2000}), options);
+  const std::string bar = "height=\"20.00\" fill=\"#77aadd\"";
+  CHECK(wide.find(bar + " stroke") != std::string::npos);
+  CHECK(narrow.find(bar + "/>") != std::string::npos);
+}
+
+TEST_CASE("memory says why an arena is larger than what is live at its peak") {
+  PlanBuilder plan;
+  const uint32_t gpu = plan.Device(DeviceKind::gpu, 0);
+  const uint32_t lane = plan.Lane(gpu, LaneKind::compute);
+  const uint32_t kernel = plan.Kernel("work");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t a = g.Value("a", gpu, DType::f32, {4});
+  const uint32_t b = g.Value("b", gpu, DType::f32, {4});
+  const uint32_t c = g.Value("c", gpu, DType::f32, {4});
+  g.At(g.Call(lane, kernel, {}, {a})).mutate_expected(5);
+  g.At(g.Call(lane, kernel, {a}, {b})).mutate_expected(5);
+  g.At(g.Call(lane, kernel, {b}, {c})).mutate_expected(5);
+  const auto built = plan.Build();
+  plan::Graph& graph = *built->graphs[0];
+  graph.arenas[graph.buffers[0].arena()].mutate_bytes(60);
+  const std::string svg =
+      MustDraw(*built, {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  // a and b, then b and c, of 16 bytes each; nobody gave c the bytes of a.
+  CHECK(svg.find(">peak 32 B at 5 ps<") != std::string::npos);
+  CHECK(svg.find(">+ 16 B not live then, 12 B to align<") != std::string::npos);
+  CHECK(svg.find("gpu[0] slot: 60 B\n32 B of it are live at the peak") != std::string::npos);
+}
+
+TEST_CASE("memory tells state that the graph does not use from gaps") {
+  const auto plan = PlanOfUses("w");  // 16 bytes of s, alone in its arena
+  plan::Actor& actor = *plan->actors[0];
+  actor.states.push_back(std::make_unique<plan::State>(*actor.states[0]));
+  actor.states[1]->offset = 64;
+  plan::Graph& graph = *plan->graphs[0];
+  for (plan::Arena& arena : graph.arenas) {
+    if (arena.space() == plan::Space::state) arena.mutate_bytes(128);
+  }
+  const std::string svg =
+      MustDraw(*plan, {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  CHECK(svg.find(">kept between executions<") != std::string::npos);
+  CHECK(svg.find(">+ 16 B not used here, 96 B to align<") != std::string::npos);
+}
+
+TEST_CASE("in a memory a small buffer is high enough for its name, and says so") {
+  const auto draw = [](int64_t small) {
+    PlanBuilder plan;
+    const uint32_t gpu = plan.Device(DeviceKind::gpu, 0);
+    const uint32_t lane = plan.Lane(gpu, LaneKind::compute);
+    GraphBuilder& g = plan.Graph("main");
+    const uint32_t large = g.Value("large", gpu, DType::f32, {100'000});
+    const uint32_t other = g.Value("little", gpu, DType::f32, {small});
+    g.At(g.Call(lane, plan.Kernel("work"), {}, {large, other})).mutate_expected(5);
+    return MustDraw(*plan.Build(), {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  };
+  CHECK(draw(1).find(">little, 4 B<") != std::string::npos);
+  CHECK(draw(1).find("small buffers higher than to scale") != std::string::npos);
+  CHECK(draw(100'000).find("than to scale") == std::string::npos);
+}
+
+TEST_CASE("in a memory names stand upright in narrow boxes and clear of the line of the peak") {
+  PlanBuilder plan;
+  const uint32_t gpu = plan.Device(DeviceKind::gpu, 0);
+  const uint32_t lane = plan.Lane(gpu, LaneKind::compute);
+  const uint32_t kernel = plan.Kernel("work");
+  GraphBuilder& g = plan.Graph("main");
+  const uint32_t large = g.Value("large", gpu, DType::f32, {1000});
+  const uint32_t brief = g.Value("brief", gpu, DType::f32, {100'000});
+  g.At(g.Call(lane, kernel, {}, {large})).mutate_expected(49);
+  g.At(g.Call(lane, kernel, {large}, {brief})).mutate_expected(1);
+  g.At(g.Call(lane, kernel, {large}, {})).mutate_expected(50);
+  const std::string svg =
+      MustDraw(*plan.Build(), {.what = Drawing::kMemory, .format = DrawFormat::kSvg});
+  INFO(svg);
+  const std::regex rotated(R"re(rotate\(-90[^>]*>brief<)re");
+  CHECK(std::regex_search(svg, rotated));
+  std::smatch line, name;
+  REQUIRE(std::regex_search(svg, line, std::regex(R"re(<line x1="([0-9.]+)"[^>]*#c4001a)re")));
+  REQUIRE(std::regex_search(svg, name, std::regex(R"re(<text x="([0-9.]+)"[^>]*>large, 3.9 KiB<)re")));
+  CHECK(std::abs(std::stod(line[1]) - std::stod(name[1])) > 50);
+}
+
+TEST_CASE("long names are cut where they are shown and whole where they are told") {
+  const std::string name(200, 'x');
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 1});
+  for (std::string& each : plan->names) {
+    if (each == "y0") each = name;
+  }
+  for (Drawing what : {Drawing::kGraph, Drawing::kTransports}) {
+    const std::string dot = MustDraw(*plan, {.what = what, .format = DrawFormat::kDot});
+    CHECK(dot.find("tooltip=\"") != std::string::npos);
+    CHECK(dot.find(name) != std::string::npos);
+    const std::regex label("[ \\[]label=\"[^\"]*x{57}");
+    CHECK(!std::regex_search(dot, label));
+  }
+}
+
+TEST_CASE("a collective's box has room for its longest line") {
+  for (const SamplePlan& sample : SamplePlans()) {
+    if (sample.name != "collective") continue;
+    const std::string dot =
+        MustDraw(*sample.plan, {.what = Drawing::kTransports, .format = DrawFormat::kDot});
+    INFO(dot);
+    const std::regex box(R"re(label="(all_reduce[^"]*)".*width="([0-9.]+)")re");
+    std::smatch found;
+    REQUIRE(std::regex_search(dot, found, box));
+    size_t longest = 0;
+    const std::string text = found[1];
+    for (size_t at = 0; at != std::string::npos;) {
+      const size_t end = text.find("\\n", at);
+      longest = std::max(longest, std::min(end, text.size()) - at);
+      at = end == std::string::npos ? end : end + 2;
+    }
+    // A letter of 10 points is at most 0.6 as wide on average; round corners take 12 on each side.
+    CHECK(std::stod(found[2]) * 72 >= 5.5 * static_cast<double>(longest) + 24);
+  }
 }
 
 TEST_CASE("the viewer holds all drawings and needs nothing else") {

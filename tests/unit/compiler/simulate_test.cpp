@@ -276,3 +276,22 @@ TEST_CASE("a hundred thousand instructions take well under a second") {
   WARN("100,000 instructions simulated in "
        << std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count() << " ms");
 }
+
+TEST_CASE("copies and transfers alone have no bubble, and that is said") {
+  const auto moves = ProducerConsumerPlan(0, 1, 0, 5, 0);
+  const Simulation moved = Simulate(*moves, 0);
+  CHECK_FALSE(moved.computes());
+  CHECK(BubbleText(moved) == "no bubble: no device computes");
+  const std::string table = SimulationTable(*moves, 0, moved);
+  INFO(table);
+  CHECK(table.find("makespan     5 ps (no bubble: no device computes)") != std::string::npos);
+  CHECK(table.find("busiest lane 5 ps") != std::string::npos);
+  const llvm::json::Value json = SimulationJson(*moves, 0, moved);
+  CHECK(json.getAsObject()->get("bubble")->kind() == llvm::json::Value::Null);
+  const auto& devices = *json.getAsObject()->getArray("devices");
+  for (const llvm::json::Value& device : devices) {
+    CHECK(device.getAsObject()->get("bubble")->kind() == llvm::json::Value::Null);
+  }
+  CHECK(BubbleText(Simulate(*ProducerConsumerPlan(0, 1, 0, 0, 0), 0)) == "nothing takes time");
+  CHECK(BubbleText(Simulate(*Independent(), 0)) == "bubble 14.3 %");
+}

@@ -7,6 +7,7 @@
 
 #include "compiler/inspect/last_writers.h"
 #include "compiler/inspect/meetings.h"
+#include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
@@ -21,7 +22,7 @@ struct Origin {
 class Finder {
  public:
   Finder(const plan::Plan& plan, const plan::Graph& graph, const Operations& operations)
-      : graph_(graph), operations_(operations),
+      : plan_(plan), graph_(graph), operations_(operations),
         index_(IndexMeetings(plan, graph)), writers_(graph.buffers.size()) {
     for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
       const auto sends = index_.sends(channel), receives = index_.receives(channel);
@@ -46,7 +47,7 @@ class Finder {
       switch (graph_.instructions[i].kind()) {
         case plan::Kind::signal:
         case plan::Kind::wait: break;
-        case plan::Kind::copy: PassOn(i, "copy"); break;
+        case plan::Kind::copy: PassOn(i); break;
         case plan::Kind::comm: Communicate(i); break;
         default:
           index_.ForEachOperand(i, [&](uint32_t value, bool write, uint32_t) {
@@ -105,17 +106,27 @@ class Finder {
   }
 
   // A copy's or a received value is what went in at the other end.
-  void PassOn(uint32_t instruction, const std::string& transport) {
+  void PassOn(uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
     for (uint32_t i = 0; i < std::min(at.inputs(), at.outputs()); ++i) {
-      Travel(graph_.operands[at.first() + i], graph_.operands[at.first() + at.inputs() + i],
-             transport);
+      const uint32_t from = graph_.operands[at.first() + i];
+      const uint32_t to = graph_.operands[at.first() + at.inputs() + i];
+      Travel(from, to, DeviceOf(from) == DeviceOf(to) ? "copy" : "host");
     }
+  }
+
+  uint32_t DeviceOf(uint32_t value) const {
+    return graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
   }
 
   void Travel(uint32_t from, uint32_t to, const std::string& transport) {
     for (Origin& origin : OriginsOf(from)) {
-      origin.transports.push_back(transport);
+      std::vector<std::string>& way = origin.transports;
+      if (way.empty() || !way.back().starts_with(transport)) {
+        way.push_back(transport);
+      } else if (transport != "host") {  // which is always two legs between gpus
+        way.back() += " through " + plan::DeviceName(plan_, DeviceOf(from));
+      }
       Write(to, std::move(origin));
     }
   }
@@ -142,6 +153,7 @@ class Finder {
     }
   }
 
+  const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations& operations_;
   const plan::GraphIndex index_;

@@ -15,7 +15,9 @@ struct Flow {
   uint32_t from = 0;   // operations that make or use values: calls, takes, gives, loads,
   uint32_t to = 0;     // collectives; not the copies and transfers between them
   uint32_t value = 0;  // as its maker wrote it, or the part of it that is read
-  std::vector<std::string> transports;  // "nccl", "shm", "copy", in order; none: no device is left
+  // As `--emit transports` says it: "host", "nccl through gpu[1]", in order; "copy" is one on the
+  // same device; none: no device is left.
+  std::vector<std::string> transports;
 };
 
 // In program order of the readers. State is not followed: it belongs to an actor and is no value

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/plan/graph_index.h"
 
@@ -58,6 +59,54 @@ Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
     held -= change.momentary;
   }
   return peak;
+}
+
+namespace {
+
+using ByteRanges = std::vector<std::pair<uint64_t, uint64_t>>;
+
+uint64_t UnionBytes(ByteRanges ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t bytes = 0, covered = 0;  // up to here
+  for (const auto& [begin, end] : ranges) {
+    if (end > covered) {
+      bytes += end - std::max(begin, covered);
+      covered = end;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ArenaUse FindUse(const plan::Plan& plan, const plan::Graph& graph,
+                 const std::vector<Lifetime>& lifetimes, uint32_t arena,
+                 const std::vector<uint32_t>& buffers, const Peak& peak) {
+  ByteRanges live, all;
+  for (uint32_t id : buffers) {
+    const plan::Buffer& buffer = graph.buffers[id];
+    const Lifetime& life = lifetimes[id];
+    const std::pair range(buffer.offset(), buffer.offset() + buffer.bytes());
+    all.push_back(range);
+    const bool momentary = life.from == life.to;
+    if (life.from <= peak.time && (peak.time < life.to || (momentary && life.to == peak.time))) {
+      live.push_back(range);
+    }
+  }
+  ArenaUse use;
+  use.live = UnionBytes(std::move(live));
+  const uint64_t used = UnionBytes(all);
+  use.other = used - use.live;
+  const plan::Arena& at = graph.arenas[arena];
+  if (at.space() == plan::Space::state && at.owner() != plan::kNone) {
+    for (const auto& state : plan.actors[at.owner()]->states) {
+      all.emplace_back(state->offset, state->offset + state->bytes);
+    }
+  }
+  const uint64_t known = UnionBytes(std::move(all));
+  use.state = known - used;
+  use.gaps = at.bytes() - std::min<uint64_t>(at.bytes(), known);
+  return use;
 }
 
 }  // namespace cgraph

@@ -29,6 +29,17 @@ struct Peak {
 Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
               const std::vector<uint32_t>& buffers);
 
+// An arena's bytes at its peak, those of each kind counted once.
+struct ArenaUse {
+  uint64_t live = 0;   // in buffers that are there at the peak
+  uint64_t other = 0;  // only in buffers that are there at other moments
+  uint64_t state = 0;  // of state that the graph does not use
+  uint64_t gaps = 0;   // in none of them
+};
+ArenaUse FindUse(const plan::Plan& plan, const plan::Graph& graph,
+                 const std::vector<Lifetime>& lifetimes, uint32_t arena,
+                 const std::vector<uint32_t>& buffers, const Peak& peak);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_

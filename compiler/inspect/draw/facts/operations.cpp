@@ -34,9 +34,22 @@ std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
     return plan::DeviceName(plan, plan.lanes[lane].device());
   };
   return part.part() == plan::Part::send
-             ? fmt::format("send {} to {} via {}", names, device(channel.to_lane()),
+             ? fmt::format("send {} to {} by {}", names, device(channel.to_lane()),
                            wire::EnumNameCarrier(channel.carrier()))
              : fmt::format("receive {} from {}", names, device(channel.from_lane()));
+}
+
+// To where is said of a copy that leaves its device.
+std::string CopyName(const plan::Plan& plan, const plan::Graph& graph,
+                     const plan::Instruction& copy) {
+  const std::string name = "copy " + Names(plan, graph, copy);
+  if (copy.inputs() == 0 || copy.outputs() == 0) return name;
+  const auto device = [&](uint32_t operand) {
+    const plan::Value& value = graph.values[graph.operands[copy.first() + operand]];
+    return graph.arenas[graph.buffers[value.buffer()].arena()].device();
+  };
+  const uint32_t to = device(copy.inputs());
+  return device(0) == to ? name : name + " to " + plan::DeviceName(plan, to);
 }
 
 std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t index) {
@@ -53,7 +66,7 @@ std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
     case plan::Kind::take: return "take " + graph.inputs[instruction.subject()]->name;
     case plan::Kind::give: return "give " + graph.outputs[instruction.subject()]->name;
     case plan::Kind::load: return "load " + plan.weights[instruction.subject()]->tensor;
-    default: return "copy " + Names(plan, graph, instruction);
+    default: return CopyName(plan, graph, instruction);
   }
 }
 
@@ -104,6 +117,9 @@ std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& g
                                     const Operation& operation) {
   std::vector<std::string> names = {OperationName(plan, graph, operation)};
   if (operation.kind != plan::Kind::call || operation.call == plan::kNone) {
+    const size_t way = std::min(names[0].find(" to "), names[0].find(" from "));
+    const bool alone = names[0].find(" + ") == std::string::npos;
+    if (alone && way != std::string::npos) names.push_back(names[0].substr(0, way));
     const size_t space = names[0].find(' ');
     if (space != std::string::npos) {
       names.push_back(names[0].substr(0, space));

@@ -18,6 +18,26 @@ double TextWidth(std::string_view text) {
   return kCharacter * static_cast<double>(characters);
 }
 
+std::string FittedText(std::string_view text, double width) {
+  if (TextWidth(text) <= width) return std::string(text);
+  constexpr size_t kLeastLetters = 2;
+  for (size_t letters = text.size(); letters-- > kLeastLetters;) {
+    std::string cut = Shortened(text, letters + 1);
+    if (TextWidth(cut) <= width) return cut;
+  }
+  return "";
+}
+
+double BlockWidth(std::string_view text) {
+  double width = 0;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t end = std::min(text.find('\n', from), text.size());
+    width = std::max(width, TextWidth(text.substr(from, end - from)));
+    from = end + 1;
+  }
+  return width;
+}
+
 std::string SvgText(double x, double y, std::string_view text, std::string_view style) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}{}>{}</text>\n", x, y,
                      style.empty() ? "" : " ", style, XmlText(text));
@@ -32,7 +52,8 @@ std::string SvgItem(std::string_view told, const std::string& content) {
   return fmt::format("<g class=\"node\"><title>{}</title>\n{}</g>\n", XmlText(told), content);
 }
 
-std::string FilledStyle(std::string_view color) {
+std::string FilledStyle(std::string_view color, bool border) {
+  if (!border) return fmt::format("fill=\"{}\"", color);
   return fmt::format("fill=\"{}\" stroke=\"{}\" stroke-width=\"0.6\"", color, kBorder);
 }
 
@@ -65,12 +86,32 @@ std::string TimeAxis::Grid(double top, double bottom) const {
   return svg;
 }
 
+namespace {
+
+// What looks alike is one entry.
+using LegendEntries = std::vector<std::pair<std::string, std::string>>;
+LegendEntries OnePerSample(const LegendEntries& entries) {
+  LegendEntries merged;
+  for (const auto& [style, text] : entries) {
+    const auto known = std::find_if(merged.begin(), merged.end(),
+                                    [&](const auto& entry) { return entry.first == style; });
+    if (known == merged.end()) {
+      merged.emplace_back(style, text);
+    } else {
+      known->second += ", " + text;
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
 SvgBlock SvgLegend(const std::vector<std::pair<std::string, std::string>>& entries, double left,
                    double top, double width) {
   constexpr double kBox = 12, kLine = 20, kAfterBox = 17, kBetween = 18;
   SvgBlock legend;
   double x = left, y = top;
-  for (const auto& [style, text] : entries) {
+  for (const auto& [style, text] : OnePerSample(entries)) {
     const double needed = kAfterBox + TextWidth(text);
     if (x > left && x + needed > left + width) {
       x = left;

@@ -14,13 +14,16 @@ inline constexpr double kFont = 11;
 
 // What a text takes at the ordinary size, on average.
 double TextWidth(std::string_view text);
+// As much of its beginning as fits, at least two letters and a mark for the rest; else "".
+std::string FittedText(std::string_view text, double width);
+double BlockWidth(std::string_view text);  // of its longest line
 
 // `style` is more attributes. The text is made harmless.
 std::string SvgText(double x, double y, std::string_view text, std::string_view style = "");
 std::string SvgRect(double x, double y, double width, double height, std::string_view style);
 // What a reader can point at, with what is told then.
 std::string SvgItem(std::string_view told, const std::string& content);
-std::string FilledStyle(std::string_view color);
+std::string FilledStyle(std::string_view color, bool border = true);
 
 // Picoseconds on a horizontal line.
 class TimeAxis {

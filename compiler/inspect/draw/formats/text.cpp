@@ -8,6 +8,24 @@
 
 namespace cgraph {
 
+std::string Shortened(std::string_view text, size_t most) {
+  std::string result;
+  size_t characters = 0;  // in this line so far
+  size_t last = 0;        // where the last one begins that a line has room for
+  for (char c : text) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    if (c == '\n') {
+      characters = 0;
+    } else if (begins && ++characters == most) {
+      last = result.size();
+    } else if (begins && characters == most + 1) {
+      result.replace(last, std::string::npos, "\u2026");
+    }
+    if (characters <= most) result += c;
+  }
+  return result;
+}
+
 std::string Printable(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size();) {

@@ -9,6 +9,8 @@
 
 namespace cgraph {
 
+// Each line with at most so many characters, the last of which stands for the rest.
+std::string Shortened(std::string_view text, size_t most = 56);
 std::string Printable(std::string_view text);  // keeps line ends
 // Inside a double-quoted string of the dot language; line ends are centred.
 std::string DotText(std::string_view text);
