@@ -18,6 +18,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/device/libraries/blas.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/plan/dtype.h"
 
@@ -43,12 +44,16 @@ double Microseconds(const Action& action, int times) {
   return (now() - start) / times;
 }
 
-constexpr int64_t kLine = 64;
-struct alignas(kLine) Line { char bytes[kLine]; };
+// Memory as plans have it: what is large lies in huge pages.
+Memory Take(int64_t bytes) {
+  Result<Memory> memory = Memory::Allocate(static_cast<uint64_t>(bytes), "an operand");
+  if (!memory.ok()) fmt::print("{}\n", memory.status().message()), std::exit(1);
+  return std::move(*memory);
+}
 
-// A tensor of small numbers that begins with a cache line, as the buffers of plans do.
+// A tensor of small numbers.
 struct Operand {
-  std::vector<Line> memory;  // moving it keeps where it lies
+  Memory memory;  // moving it keeps where it lies
   Tensor tensor;
   OperandType type;
 
@@ -60,7 +65,7 @@ struct Operand {
     std::copy(dims.begin(), dims.end(), tensor.dims);
     std::copy(dims.begin(), dims.end(), type.dims);
     const int64_t count = tensor.elements();
-    memory.resize(static_cast<size_t>(count * plan::DTypeBytes(dtype)) / kLine + 1);
+    memory = Take(count * plan::DTypeBytes(dtype));
     tensor.data = memory.data();
     for (int64_t i = 0; i < count; ++i) {
       const float value = static_cast<float>(i * 7 % 31) * 0.1f - 1.5f;
@@ -320,8 +325,9 @@ void Rows(Dnnl& dnnl) {
 
 // A copy of `moved` bytes; it reads and writes as many.
 Action Copy(size_t moved) {
-  auto from = std::make_shared<std::vector<Line>>(moved / kLine + 1, Line{{1}});
-  auto to = std::make_shared<std::vector<Line>>(moved / kLine + 1);
+  const auto from = std::make_shared<Memory>(Take(static_cast<int64_t>(moved)));
+  const auto to = std::make_shared<Memory>(Take(static_cast<int64_t>(moved)));
+  std::memset(from->data(), 1, moved);  // pages of its own, whatever the system
   return [=] { std::memcpy(to->data(), from->data(), moved); };
 }
 

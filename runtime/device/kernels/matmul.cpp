@@ -1,7 +1,8 @@
-// Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by it too, in blocks that are widened to
-// f32, a single row by loops of our own, integers by a plain one; bf16 of static shape by oneDNN
-// where that is faster. Leading dimensions are a batch that broadcasts; where only the left operand
-// has one, it is more rows of a single product.
+// Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by loops of our own over blocks that are
+// widened to f32 (by OpenBLAS where the right operand is transposed), a single row by loops of our
+// own, integers by a plain one; bf16 of static shape by oneDNN where that is faster. Leading
+// dimensions are a batch that broadcasts; where only the left operand has one, it is more rows of a
+// single product.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -9,10 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "runtime/device/kernels/block_product.h"
 #include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/row_product.h"
+#include "runtime/device/kernels/workspace.h"
 #include "runtime/device/libraries/blas.h"
 #include "runtime/device/libraries/onednn.h"
 
@@ -57,33 +60,21 @@ class HalfProduct {
     };
     a_.resize(size(most.m, most.k));
     b_.resize(size(most.k, most.n));
-    c_.resize(size(most.m, most.n));
+    c_.resize(SumElements(std::min(most.m, kEdge), std::min(most.n, kEdge)));
+    if (blocks_ != nullptr) panel_.resize(kPanelElements);
   }
   void operator()(const Shape& shape, const T* a, const T* b, T* c) {
     const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
     const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
-    const bool in_registers = row_ != nullptr && shape.row_times_matrix();
-    // What is used but a few times should not leave the first cache in between.
-    const int64_t width = std::min(kEdge, shape.n);
-    const bool near = shape.m < kFewRows && !in_registers;
-    const int64_t depth = near ? std::min(kEdge, kNear / width) : kEdge;
     for (int64_t i = 0; i < shape.m; i += kEdge) {
       for (int64_t j = 0; j < shape.n; j += kEdge) {
         Shape block = shape;
         block.m = std::min(kEdge, shape.m - i), block.n = std::min(kEdge, shape.n - j);
-        for (int64_t l = 0; l < shape.k; l += depth) {
-          block.k = std::min(depth, shape.k - l);
-          Widen(a, a_width, shape.transpose_a ? Box{l, i, block.k, block.m}
-                                              : Box{i, l, block.m, block.k}, a_.data());
-          if (in_registers) {
-            if (l == 0) std::fill_n(c_.data(), block.n, 0.0f);
-            row_(a_.data(), b + l * b_width + j, b_width, block.k, block.n, c_.data());
-            continue;
-          }
-          Widen(b, b_width, shape.transpose_b ? Box{j, l, block.n, block.k}
-                                              : Box{l, j, block.k, block.n}, b_.data());
-          BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
+        if (blocks_ != nullptr && !shape.transpose_b && shape.m > 1) {
+          MultiplyPanels(block, i, a, a_width, b + j, c + i * shape.n + j, shape.n);
+          continue;
         }
+        Multiply(block, i, j, a, a_width, b, b_width);
         const bool whole = block.n == shape.n;  // its rows follow one another
         const int64_t rows = whole ? 1 : block.m, length = whole ? block.m * block.n : block.n;
         for (int64_t r = 0; r < rows; ++r) {
@@ -97,6 +88,43 @@ class HalfProduct {
   static constexpr int64_t kEdge = 512, kFewRows = 4, kNear = 32 * kEdge;  // kNear: elements
   struct Box { int64_t row, column, rows, columns; };
 
+  // Into c_: the block of the result at i, j, of all k.
+  void Multiply(Shape block, int64_t i, int64_t j, const T* a, int64_t a_width, const T* b,
+                int64_t b_width) {
+    const bool in_registers = row_ != nullptr && block.row_times_matrix();
+    // What is used but a few times should not leave the first cache in between.
+    const bool near = block.m < kFewRows && !in_registers;
+    const int64_t depth = near ? std::min(kEdge, kNear / block.n) : kEdge, k = block.k;
+    if (in_registers) std::fill_n(c_.data(), block.n, 0.0f);
+    for (int64_t l = 0; l < k; l += depth) {
+      block.k = std::min(depth, k - l);
+      WidenA(block, i, l, a, a_width);
+      if (in_registers) {
+        row_(a_.data(), b + l * b_width + j, b_width, block.k, block.n, c_.data());
+        continue;
+      }
+      Widen(b, b_width, block.transpose_b ? Box{j, l, block.n, block.k}
+                                          : Box{l, j, block.k, block.n}, b_.data());
+      BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
+    }
+  }
+  // Into c: the block of the result at row i, of columns that begin at those of b.
+  void MultiplyPanels(Shape block, int64_t i, const T* a, int64_t a_width, const T* b, T* c,
+                      int64_t width) {
+    const int64_t k = block.k;
+    for (int64_t l = 0; l < k; l += kMostDepth) {
+      block.k = std::min(kMostDepth, k - l);
+      WidenA(block, i, l, a, a_width);
+      blocks_({a_.data(), block.transpose_a ? 1 : block.k, block.transpose_a ? block.m : 1,
+               b + l * width, width, block.m, block.n, block.k, l == 0, l + block.k == k,
+               panel_.data(), c_.data(), c, width});
+    }
+  }
+
+  void WidenA(const Shape& block, int64_t i, int64_t l, const T* a, int64_t a_width) {
+    Widen(a, a_width, block.transpose_a ? Box{l, i, block.k, block.m}
+                                        : Box{i, l, block.m, block.k}, a_.data());
+  }
   void Widen(const T* matrix, int64_t width, const Box& box, float* to) const {
     if (box.columns == width) {
       half_.widen(matrix + box.row * width, to, box.rows * width);
@@ -110,7 +138,8 @@ class HalfProduct {
   Gemm<float> gemm_;
   HalfLoops half_;
   RowProductFunction<T> row_ = RowProductOf<T>();
-  std::vector<float> a_, b_, c_;
+  BlockProductFunction<T> blocks_ = BlockProductOf<T>();
+  Workspace<float> a_, b_, c_, panel_;
 };
 
 // One shape of product, by oneDNN.

@@ -29,46 +29,75 @@ struct PlainVectors {
   }
 };
 
+// Terms of even rows and of odd rows are summed apart, so that no sum waits for the one before.
 template <typename Vectors, typename T>
 class RowProduct {
  public:
   using C = Compute<T>;
   CGRAPH_INLINE static void Run(const C* row, const T* matrix, int64_t width, int64_t rows,
                                 int64_t columns, C* sum) {
-    for (int64_t first = 0; first < columns; first += kColumns) {
-      const int64_t some = std::min(kColumns, columns - first);
-      const T* at = matrix + first;
-      int64_t i = 0;
-      for (; i + kRows <= rows; i += kRows) {
-        AddRows<kRows>(row + i, at + i * width, width, some, sum + first);
+    // What the first cache holds is walked column by column, all rows of it at once.
+    const bool small = rows * columns * static_cast<int64_t>(sizeof(T)) <= kNear;
+    const int64_t together = small ? rows : kRows, most = small ? columns : kColumns;
+    for (int64_t first = 0; first < columns; first += most) {
+      const int64_t some = std::min(most, columns - first);
+      for (int64_t i = 0; i < rows; i += together) {
+        AddRows(row + i, matrix + i * width + first, width, std::min(together, rows - i), some,
+                sum + first);
       }
-      for (; i < rows; ++i) AddRows<1>(row + i, at + i * width, width, some, sum + first);
     }
   }
 
  private:
-  static constexpr int kRows = 8;            // so that sums are seldom written
+  static constexpr int64_t kNear = 1 << 14;  // bytes
+  static constexpr int64_t kRows = 8;        // so that sums are seldom written
   static constexpr int64_t kColumns = 2048;  // of which the sums stay in the first cache
   static constexpr int kLanes = Vectors::kLanes;
+  // Side by side: what is added up then is as wide whatever the processor has.
+  static constexpr int kVectors = std::max(1, 128 / static_cast<int>(kLanes * sizeof(C)));
 
-  template <int rows>
-  CGRAPH_INLINE static void AddRows(const C* row, const T* matrix, int64_t width, int64_t columns,
-                                    C* sum) {
+  CGRAPH_INLINE static void AddRows(const C* row, const T* matrix, int64_t width, int64_t rows,
+                                    int64_t columns, C* sum) {
     int64_t j = 0;
-    for (; j + kLanes <= columns; j += kLanes) {
-      C x[1][kLanes], total[kLanes];
-      CGRAPH_FOR_LANES(l, kLanes) total[l] = sum[j + l];
-#pragma GCC unroll 8
-      for (int i = 0; i < rows; ++i) {
-        Vectors::WidenRow(matrix + i * width + j, x);
-        CGRAPH_FOR_LANES(l, kLanes) total[l] = Fma(row[i], x[0][l], total[l]);
-      }
-      CGRAPH_FOR_LANES(l, kLanes) sum[j + l] = total[l];
+    for (; j + kVectors * kLanes <= columns; j += kVectors * kLanes) {
+      AddColumns<kVectors>(row, matrix + j, width, rows, sum + j);
     }
+    for (; j + kLanes <= columns; j += kLanes) AddColumns<1>(row, matrix + j, width, rows, sum + j);
     for (; j < columns; ++j) {
-      for (int i = 0; i < rows; ++i) {
-        sum[j] = Fma(row[i], static_cast<C>(matrix[i * width + j]), sum[j]);
+      C total[2] = {sum[j], 0};
+      for (int64_t i = 0; i < rows; ++i) {
+        total[i % 2] = Fma(row[i], static_cast<C>(matrix[i * width + j]), total[i % 2]);
       }
+      sum[j] = total[0] + total[1];
+    }
+  }
+  template <int vectors>
+  CGRAPH_INLINE static void AddColumns(const C* row, const T* matrix, int64_t width, int64_t rows,
+                                       C* sum) {
+    C even[vectors][kLanes], odd[vectors][kLanes];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      CGRAPH_FOR_LANES(l, kLanes) even[v][l] = sum[v * kLanes + l];
+      CGRAPH_FOR_LANES(l, kLanes) odd[v][l] = 0;
+    }
+    int64_t i = 0;
+    for (; i + 2 <= rows; i += 2) {
+      AddRow(row[i], matrix + i * width, even);
+      AddRow(row[i + 1], matrix + (i + 1) * width, odd);
+    }
+    if (i < rows) AddRow(row[i], matrix + i * width, even);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      CGRAPH_FOR_LANES(l, kLanes) sum[v * kLanes + l] = even[v][l] + odd[v][l];
+    }
+  }
+  template <int vectors>
+  CGRAPH_INLINE static void AddRow(C factor, const T* matrix, C (&total)[vectors][kLanes]) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      C x[1][kLanes];
+      Vectors::WidenRow(matrix + v * kLanes, x);
+      CGRAPH_FOR_LANES(l, kLanes) total[v][l] = Fma(factor, x[0][l], total[v][l]);
     }
   }
 };

@@ -2,6 +2,7 @@
 // at the sizes, signs and NaNs where loops have their seams.
 #include <cmath>
 #include <functional>
+#include <span>
 
 #include <catch2/catch.hpp>
 
@@ -56,6 +57,32 @@ TEST_CASE("a result may be its operand's memory", "[elementwise]") {
     for (int64_t i = 0; i < count; ++i) {
       CHECK(a.tensor.as<float>()[i] == before[static_cast<size_t>(i)] - b.tensor.as<float>()[i]);
     }
+  }
+}
+
+// The result begins with a line, and ends within one.
+TEST_CASE("a result may be larger than caches", "[elementwise]") {
+  constexpr int64_t kCount = (4 << 20) + 13;
+  const Value a = Make({kCount}, Sequence<double>(kCount));
+  const Value b = Make({kCount}, Sequence<double>(kCount, 2));
+  for (const char* name : {"subtract", "relu"}) {
+    const size_t operands = name == std::string("relu") ? 1 : 2;
+    Value memory(DType::f64, {kCount + 8});
+    Tensor out = memory.tensor;
+    out.dims[0] = kCount;
+    while (reinterpret_cast<uintptr_t>(out.data) % 64 != 0) out.data = out.as<double>() + 1;
+    auto kernel = TryMake(name, {operands, TypeOf(a.tensor)}, {TypeOf(out)});
+    REQUIRE(kernel.ok());
+    std::string error;
+    const std::vector<Tensor> in = {a.tensor, b.tensor};
+    REQUIRE((*kernel)->Run(std::span(in).first(operands), {&out, 1}, nullptr, error));
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+      const double x = a.tensor.as<double>()[i], y = b.tensor.as<double>()[i];
+      wrong += out.as<double>()[i] != (operands == 1 ? std::max(x, 0.0) : x - y);
+    }
+    CHECK(wrong == 0);
+    CHECK(std::bit_cast<uint64_t>(out.as<double>()[kCount]) == 0xa5a5a5a5a5a5a5a5u);
   }
 }
 

@@ -18,16 +18,18 @@ using Random = std::mt19937_64;
 
 int Below(Random& random, int bound) { return static_cast<int>(random() % bound); }
 
-// A tensor with memory of its own.
+struct alignas(64) Line { char bytes[64]; };
+
+// A tensor with memory of its own, which begins with a line.
 struct Owned {
   Tensor tensor;
-  std::vector<uint64_t> memory;
+  std::vector<Line> memory;
 
   Owned(DType dtype, const std::vector<int64_t>& dims) {
     tensor.dtype = dtype;
     tensor.rank = static_cast<uint8_t>(dims.size());
     std::copy(dims.begin(), dims.end(), tensor.dims);
-    memory.resize(bytes() / 8 + 1);
+    memory.resize(bytes() / sizeof(Line) + 1);
     tensor.data = memory.data();
   }
   size_t bytes() const { return tensor.elements() * plan::DTypeBytes(tensor.dtype); }
@@ -235,6 +237,23 @@ TEST_CASE("so does one over more memory than lies in the caches") {
     }
   }
   CHECK(chains > 15);
+}
+
+TEST_CASE("so does one of which the result is larger than caches") {
+  constexpr int64_t kMany = (4 << 20) + 13;
+  Random random(3);
+  Owned a(DType::f64, {kMany}), b(DType::f64, {kMany}), out(DType::f64, {kMany});
+  Fill(random, a), Fill(random, b);
+  plan::Kernel chain;
+  chain.name = "chain";
+  chain.body.push_back(MakePrimitive("multiply", {0, 1, -1}));
+  chain.body.push_back(MakePrimitive("subtract", {-1, 0, 2}));
+  chain.temporaries = {DType::f64};
+  Run(chain, {a.tensor, b.tensor}, out.tensor);
+  const double *x = a.tensor.as<double>(), *y = b.tensor.as<double>();
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < kMany; ++i) wrong += out.tensor.as<double>()[i] != x[i] * y[i] - x[i];
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a fused kernel that cannot be is refused") {

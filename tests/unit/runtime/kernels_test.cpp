@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/format_tensor.h"
+#include "runtime/device/numbers/half.h"
 #include "tests/support/kernel_calls.h"
 
 namespace cgraph::device {
@@ -63,6 +64,45 @@ TEMPLATE_TEST_CASE("matmul", "[matmul]", int8_t, int32_t, int64_t, float, double
   }
 }
 
+// Of -1, 0 and 1, of which sums are exact before they are rounded, beyond the sizes of blocks.
+template <typename Half>
+void CheckHalfMatmul(DType dtype, int64_t m, int64_t k, int64_t n, bool transpose_a,
+                     bool transpose_b) {
+  const auto make = [&](int64_t rows, int64_t columns, int64_t step, bool transposed) {
+    Value value(dtype, transposed ? std::vector{columns, rows} : std::vector{rows, columns});
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      value.tensor.as<Half>()[i] = Half(i * step % 1009 % 3 - 1);
+    }
+    return value;
+  };
+  const Value a = make(m, k, 5, transpose_a), b = make(k, n, 7, transpose_b);
+  const Value got = Call("matmul", {&a, &b}, Value(dtype, {m, n}),
+                         {.ints = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}});
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < m * n; ++i) {
+    float sum = 0;
+    for (int64_t l = 0; l < k; ++l) {
+      const int64_t row = i / n, column = i % n;
+      sum += a.tensor.as<Half>()[transpose_a ? l * m + row : row * k + l] *
+             b.tensor.as<Half>()[transpose_b ? column * k + l : l * n + column];
+    }
+    wrong += got.tensor.as<Half>()[i].bits != Half(sum).bits;
+  }
+  INFO(m << " " << k << " " << n << " " << transpose_a << transpose_b);
+  CHECK(wrong == 0);
+}
+TEST_CASE("matmul of f16 and bf16", "[matmul]") {
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 200, 70}, {2, 3, 1}, {3, 129, 33},
+                                {7, 300, 515}, {515, 150, 40}}) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        CheckHalfMatmul<F16>(DType::f16, m, k, n, transpose_a, transpose_b);
+        CheckHalfMatmul<BF16>(DType::bf16, m, k, n, transpose_a, transpose_b);
+      }
+    }
+  }
+}
+
 TEST_CASE("matmul refuses what does not fit", "[matmul]") {
   const auto type = [](std::vector<int64_t> dims, DType dtype = DType::f32) {
     return TypeOf(Value(dtype, std::move(dims)).tensor);
@@ -80,6 +120,12 @@ TEST_CASE("matmul refuses what does not fit", "[matmul]") {
   REQUIRE(!half.ok());
   CHECK(half.status().code() == StatusCode::kUnsupported);
   CHECK(half.status().message() == "kernel `matmul` has no CPU version for bool[3, 4], bool[4, 5]");
+}
+
+TEST_CASE("a norm's epsilon is a number", "[norm]") {
+  const OperandType x = TypeOf(Value(DType::bf16, {3, 4}).tensor);
+  CHECK(TryMake("rms_norm", {x}, {x}, {.floats = {{"epsilon", 1e-5}}}).ok());
+  CHECK(!TryMake("rms_norm", {x}, {x}, {.floats = {{"epsilon", kNan}}}).ok());
 }
 
 TEST_CASE("extents of an execution", "[matmul]") {

@@ -10,9 +10,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/device/kernels/block_product.h"
 #include "runtime/device/kernels/elementwise/loop_templates.h"
 #include "runtime/device/kernels/row_product.h"
 #include "runtime/device/kernels/rows/lanes.h"
+#include "runtime/device/kernels/workspace.h"
 
 namespace cgraph::device {
 namespace {
@@ -49,7 +51,19 @@ int64_t Different(const std::vector<T>& a, const std::vector<T>& b) {
   return different;
 }
 
-template <typename Loop, typename T>
+// Of results that begin with a line and end within one.
+template <typename Operation, typename T, int operands>
+void CheckPastCaches(const void* const* in, const std::vector<T>& expected) {
+  if constexpr (requires { Operation::kMoves; }) {
+    if (!HasAvx2()) return;
+    Workspace<T> got(kCount);
+    Versions<PastCachesLoop<Operation, T, operands>>::Avx2(in, got.data(), kCount);
+    FinishPastCaches();
+    CHECK(Different({got.begin(), got.end()}, expected) == 0);
+  }
+}
+
+template <typename Operation, typename Loop, typename T, int operands>
 void CheckVersions() {
   const std::vector<T> a = Samples<T>(1), b = Samples<T>(77);
   const void* const in[] = {a.data(), b.data()};
@@ -63,6 +77,7 @@ void CheckVersions() {
     Versions<Loop>::Avx512(in, got.data(), kCount);
     CHECK(Different(got, expected) == 0);
   }
+  CheckPastCaches<Operation, T, operands>(in, expected);
 }
 
 template <typename T>
@@ -70,13 +85,15 @@ void CheckAll() {
 #define UNARY(name, operation, dtypes)                                                            \
   if constexpr (DTypes::dtypes != DTypes::kBool) {                                                \
     INFO(name);                                                                                   \
-    CheckVersions<UnaryLoop<operation, T>, T>();                                                  \
-    if constexpr (std::is_same_v<T, float>) CheckVersions<UnaryLoop<OnHalf<operation>, T>, T>();  \
+    CheckVersions<operation, UnaryLoop<operation, T>, T, 1>();                                    \
+    if constexpr (std::is_same_v<T, float>) {                                                     \
+      CheckVersions<void, UnaryLoop<OnHalf<operation>, T>, T, 1>();                               \
+    }                                                                                             \
   }
 #define BINARY(name, operation, dtypes)                                                           \
   if constexpr (DTypes::dtypes != DTypes::kBool) {                                                \
     INFO(name);                                                                                   \
-    CheckVersions<BinaryLoop<operation, T, T, Walking::kBoth>, T>();                              \
+    CheckVersions<operation, BinaryLoop<operation, T, T, Walking::kBoth>, T, 2>();                \
   }
 #include "runtime/device/kernels/kernels.def"
 }
@@ -109,29 +126,51 @@ TEST_CASE("every version of a sum gives the same bits") {
   CheckSums<double>();
 }
 
-// A row times a part of a matrix, against the sums one element after another.
+// Vectors of one element, which are widened by half.h.
+template <typename T>
+struct Single {
+  static constexpr int kLanes = 1;
+  CGRAPH_INLINE static void WidenRow(const T* from, Compute<T> (&to)[1][1]) { to[0][0] = *from; }
+  CGRAPH_INLINE static void NarrowRow(const float* from, T* to) {
+    constexpr int kCount = std::is_same_v<T, BF16> ? 2 : 1;
+    for (int i = 0; i < kCount; ++i) to[i] = T(from[i]);
+  }
+};
+
+// Elements of which the sums of products are rounded.
+template <typename T>
+std::vector<T> Elements(size_t count, size_t start) {
+  std::vector<T> elements(count);
+  for (size_t i = 0; i < count; ++i) {
+    elements[i] = T(static_cast<Compute<T>>((i + start) * 5 % 977) / Compute<T>(100) - 4);
+  }
+  return elements;
+}
+
+// A row times a part of a matrix, which the first cache holds or not.
 template <typename T, typename Vectors2, typename Vectors512>
 void CheckRowProduct() {
   using C = Compute<T>;
   constexpr int64_t kRows = 29, kWidth = 2100;
-  std::vector<C> row(kRows);
-  std::vector<T> matrix(kRows * kWidth);
-  for (int64_t i = 0; i < kRows; ++i) row[i] = static_cast<C>(i * 5 % 7) - C(2.7);
-  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = T(static_cast<C>(i % 977) / C(100));
-  for (int64_t columns : {1, 15, 16, 33, 2075}) {
-    std::vector<C> expected(columns + 1, C(0.5));
-    for (int64_t j = 0; j < columns; ++j) {
-      for (int64_t i = 0; i < kRows; ++i) {
-        expected[j] = Fma(row[i], static_cast<C>(matrix[i * kWidth + j]), expected[j]);
-      }
-    }
-    const auto check = [&](RowProductFunction<T> function) {
+  const std::vector<C> row = Elements<C>(kRows, 7);
+  const std::vector<T> matrix = Elements<T>(kRows * kWidth, 0);
+  for (int64_t columns : {1, 15, 16, 33, 127, 2075}) {
+    const auto run = [&](RowProductFunction<T> function) {
       std::vector<C> sum(columns + 1, C(0.5));
       function(row.data(), matrix.data(), kWidth, kRows, columns, sum.data());
-      CHECK(sum == expected);
+      return sum;
     };
-    if (HasAvx2()) check(Versions<RowProduct<Vectors2, T>>::Avx2);
-    if (HasAvx512()) check(Versions<RowProduct<Vectors512, T>>::Avx512);
+    const std::vector<C> expected = run(Versions<RowProduct<Single<T>, T>>::Baseline);
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 0.5;
+      for (int64_t i = 0; i < kRows; ++i) {
+        sum += double{row[i]} * static_cast<double>(static_cast<C>(matrix[i * kWidth + j]));
+      }
+      CHECK(expected[j] == Approx(sum).epsilon(1e-5).margin(1e-4));
+    }
+    CHECK(expected[columns] == C(0.5));
+    if (HasAvx2()) CHECK(run(Versions<RowProduct<Vectors2, T>>::Avx2) == expected);
+    if (HasAvx512()) CHECK(run(Versions<RowProduct<Vectors512, T>>::Avx512) == expected);
   }
 }
 TEST_CASE("every version of a row's product gives the same bits") {
@@ -139,6 +178,48 @@ TEST_CASE("every version of a row's product gives the same bits") {
   CheckRowProduct<double, PlainVectors<double, 32>, PlainVectors<double, 64>>();
   CheckRowProduct<F16, Avx2Halves, Avx512Halves>();
   CheckRowProduct<BF16, Avx2Halves, Avx512Halves>();
+}
+
+// Two blocks of a product, of which the second ends it.
+template <typename T>
+void CheckBlockProduct() {
+  constexpr int64_t kRows = 11, kDepth = kMostDepth + 9, kWidth = 101;
+  const std::vector<float> a = Elements<float>(kRows * kDepth, 7);
+  const std::vector<T> b = Elements<T>(kDepth * kWidth, 0);
+  std::vector<float> panel(kPanelElements);
+  for (int64_t columns : {1, 15, 16, 17, 31, 32, 33, 64, 95, 100}) {
+    const auto run = [&](BlockProductFunction<T> function, int64_t a_row, int64_t a_step) {
+      std::vector<float> sums(SumElements(kRows, columns));
+      std::vector<T> c(kRows * kWidth, T(0.5f));
+      for (int64_t first : {int64_t{0}, kMostDepth}) {
+        const bool ends = first != 0;
+        function({a.data() + first * a_step, a_row, a_step, b.data() + first * kWidth, kWidth,
+                  kRows, columns, ends ? kDepth - first : kMostDepth, !ends, ends, panel.data(),
+                  sums.data(), c.data(), kWidth});
+      }
+      return c;
+    };
+    for (const auto& [a_row, a_step] : {std::pair{kDepth, int64_t{1}}, {int64_t{1}, kRows}}) {
+      int64_t wrong = 0;
+      const auto check = [&](const std::vector<T>& c) {
+        for (int64_t i = 0; i < kRows * kWidth; ++i) {
+          float sum = 0;
+          for (int64_t l = 0; l < kDepth; ++l) {
+            sum = Fma(a[i / kWidth * a_row + l * a_step], b[l * kWidth + i % kWidth], sum);
+          }
+          wrong += c[i].bits != T(i % kWidth < columns ? sum : 0.5f).bits;
+        }
+      };
+      check(run(Versions<BlockProduct<Single<T>, T>>::Baseline, a_row, a_step));
+      if (HasAvx2()) check(run(Versions<BlockProduct<Avx2Halves, T>>::Avx2, a_row, a_step));
+      if (HasAvx512()) check(run(Versions<BlockProduct<Avx512Halves, T>>::Avx512, a_row, a_step));
+      CHECK(wrong == 0);
+    }
+  }
+}
+TEST_CASE("every version of a block's product sums in the order of the terms") {
+  CheckBlockProduct<F16>();
+  CheckBlockProduct<BF16>();
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "runtime/plan/dtype.h"
@@ -25,6 +26,8 @@ struct ElementOp {
   bool widens = false;       // its loops take and give f32 for f16 and bf16 (HalfLoops)
   ElementLoop all = nullptr;                        // every operand moves along
   ElementLoop only_a = nullptr, only_b = nullptr;   // of two operands, this one moves; may be null
+  // As `all`, for a result that GoesPastCaches; FinishPastCaches follows the last. May be null.
+  ElementLoop past_caches = nullptr;
 
   // The loop over `count` elements as they lie in memory, where these operands move along; null
   // when they must be brought into tiles.
@@ -36,6 +39,12 @@ struct ElementOp {
     return nullptr;
   }
 };
+
+// Whether a result goes to memory past the caches, so that its lines are not read before they are
+// written: it is larger than what most caches hold, begins with a line, and is no operand's memory.
+bool GoesPastCaches(std::span<const char* const> in, const char* out, int64_t bytes);
+// Other threads see what went past the caches before what follows.
+void FinishPastCaches();
 
 // Nothing when there is no such operation, or not for the dtype. Of f16 and bf16 it is computed in
 // f32 and rounded, in loops of their own or, where the processor has none, tile by tile.

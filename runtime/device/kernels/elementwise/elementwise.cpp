@@ -8,6 +8,10 @@
 // A result may be the memory of an operand of its type: element i is read before it is written.
 #include <algorithm>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/elementwise/walk.h"
@@ -77,10 +81,15 @@ class ElementwiseKernel final : public Kernel {
   void RunRow(const char* const* in, const bool* moves, char* out, int64_t count) const {
     const void* at[kMostOperands];
     std::copy(in, in + op_.operands, at);
-    if (ElementLoop loop = op_.LoopFor(moves, count)) {
-      loop(at, out, count);
-    } else {
+    const ElementLoop loop = op_.LoopFor(moves, count);
+    if (loop == nullptr) {
       RunTiles(in, moves, out, count);
+    } else if (loop == op_.all && op_.past_caches != nullptr &&
+               GoesPastCaches({in, static_cast<size_t>(op_.operands)}, out, count * out_bytes_)) {
+      op_.past_caches(at, out, count);
+      FinishPastCaches();
+    } else {
+      loop(at, out, count);
     }
   }
   void RunTiles(const char* const* in, const bool* moves, char* out, int64_t count) const {
@@ -144,6 +153,18 @@ Status ExpectBroadcasting(const Request& request) {
 }
 
 }  // namespace
+
+bool GoesPastCaches(std::span<const char* const> in, const char* out, int64_t bytes) {
+  constexpr int64_t kLeast = int64_t{32} << 20;
+  constexpr uintptr_t kLine = 64;
+  return bytes >= kLeast && reinterpret_cast<uintptr_t>(out) % kLine == 0 &&
+         std::find(in.begin(), in.end(), out) == in.end();
+}
+void FinishPastCaches() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
 
 KernelResult MakeBinary(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2, 1));

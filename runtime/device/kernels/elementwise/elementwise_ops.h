@@ -21,19 +21,24 @@ struct WrappingOf<T, true> { using Type = std::make_unsigned_t<T>; };
 template <typename T>
 using Wrapping = typename WrappingOf<T>::Type;
 
+// kMoves: computes so little that it takes as long as memory takes, where its operands lie there.
 struct Add {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b)); }
 };
 struct Subtract {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b)); }
 };
 struct Multiply {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b)); }
 };
 struct Negate {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T x) {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(0) - Wrapping<T>(x));
@@ -71,10 +76,12 @@ struct Modulo {
 };
 // NaN wins, from either side.
 struct Minimum {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T a, T b) { return a <= b || a != a ? a : b; }
 };
 struct Maximum {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T a, T b) { return a >= b || a != a ? a : b; }
 };
@@ -113,6 +120,7 @@ struct GreaterEqual {
 };
 
 struct Abs {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T x) {
     if constexpr (std::is_integral_v<T>) return x < 0 ? Negate::Of(x) : x;
@@ -120,10 +128,12 @@ struct Abs {
   }
 };
 struct Square {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T x) { return Multiply::Of(x, x); }
 };
 struct Relu {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T x) { return x < 0 ? T(0) : x; }
 };
@@ -181,6 +191,7 @@ struct Gelu {
 
 // Gradients: of the argument of a function, from that argument z or its value y, and the value's.
 struct ReluGrad {
+  static constexpr bool kMoves = true;
   template <typename T>
   static T Of(T z, T gy) { return z > 0 ? gy : T(0); }
 };

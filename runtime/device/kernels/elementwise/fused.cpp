@@ -79,7 +79,7 @@ class FusedKernel final : public Kernel {
   struct Moving {
     Tensor* tile;
     int64_t bytes;
-    bool first;  // no other moves through the same memory
+    bool first;  // it is fetched, and no other moves through the same memory
   };
 
   bool RunRow(const Walk<kMostInputs>& walk, const char* const* in, char* out, std::string& error) {
@@ -87,7 +87,10 @@ class FusedKernel final : public Kernel {
     const int64_t length = walk.extents[0];
     const bool far = length >= kFarElements;
     tile_ = (far ? kFarTileBytes : kTileBytes) / widest_;
-    PlaceTiles(walk, in, out, temporaries);
+    const int64_t out_bytes = length * plan::DTypeBytes(out_dtype_);
+    const bool past_caches = steps_.back().op && steps_.back().op->past_caches != nullptr &&
+                             GoesPastCaches({in, in_bytes_.size()}, out, out_bytes);
+    PlaceTiles(walk, in, out, past_caches, temporaries);
     for (int64_t first = 0; first < length; first += tile_) {
       if (length - first < tile_) Shorten(length - first);
       for (size_t i = 0; i < steps_.size(); ++i) {
@@ -96,6 +99,7 @@ class FusedKernel final : public Kernel {
       }
       for (const Moving& m : moving_) m.tile->data = m.tile->as<char>() + m.bytes;
     }
+    if (past_caches) FinishPastCaches();
     return true;
   }
 
@@ -113,7 +117,7 @@ class FusedKernel final : public Kernel {
 
   // The first pass's tiles of a row.
   void PlaceTiles(const Walk<kMostInputs>& walk, const char* const* in, char* out,
-                  char (&temporaries)[kMostSteps][kTileBytes]) {
+                  bool past_caches, char (&temporaries)[kMostSteps][kTileBytes]) {
     moving_.clear();
     const int64_t count = std::min(tile_, walk.extents[0]);
     for (Step& step : steps_) {
@@ -126,24 +130,26 @@ class FusedKernel final : public Kernel {
           tile = Tile(temporaries[place.index], temporaries_[place.index], count);
         } else if (place.kind == Place::kOutput) {
           tile = Tile(out, out_dtype_, count);
-          Move(tile, tile_ * plan::DTypeBytes(out_dtype_));
+          Move(tile, tile_ * plan::DTypeBytes(out_dtype_), !past_caches);
         } else {
           const int64_t stride = walk.strides[place.index][0];
           const bool stands = stride == 0 && step.inputs.size() > 1;
           moves[i] = !stands;
           tile = Tile(in[place.index], in_dtypes_[place.index], stands ? 1 : count);
-          Move(tile, tile_ * stride * in_bytes_[place.index]);
+          Move(tile, tile_ * stride * in_bytes_[place.index], true);
         }
       }
       if (step.op) step.loop = step.op->LoopFor(moves, count);
     }
+    Step& last = steps_.back();
+    if (past_caches && last.loop == last.op->all) last.loop = last.op->past_caches;
   }
 
-  void Move(Tensor& tile, int64_t bytes) {
-    const bool first = std::none_of(moving_.begin(), moving_.end(), [&](const Moving& moving) {
+  void Move(Tensor& tile, int64_t bytes, bool fetched) {
+    const bool alone = std::none_of(moving_.begin(), moving_.end(), [&](const Moving& moving) {
       return moving.tile->data == tile.data;
     });
-    moving_.push_back({&tile, bytes, first});
+    moving_.push_back({&tile, bytes, fetched && alone});
   }
 
   void Shorten(int64_t count) {

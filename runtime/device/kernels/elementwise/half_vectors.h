@@ -21,8 +21,8 @@ namespace cgraph::device {
 // bf16 are taken in pairs, as words of four bytes: their even elements make one vector, their odd
 // elements another, and nothing has to be moved across lanes. f16 make one vector, in order.
 //
-// Pairs are what operations on bf16 make, and a NaN of theirs has an operand's payload or none: its
-// lower half is 0 and it stays a NaN where it is rounded as a number. Elements in order may be any.
+// What is rounded to bf16 was computed from bf16, and a NaN of it has an operand's payload or none:
+// its lower half is 0, and it stays a NaN where it is rounded as a number.
 struct Avx2Halves {
   static constexpr int kLanes = 8;
 
@@ -58,8 +58,8 @@ struct Avx2Halves {
     Narrow(*reinterpret_cast<const float(*)[1][kLanes]>(from), to);
   }
   CGRAPH_AVX2 static inline void NarrowRow(const float* from, BF16* to) {
-    const __m256i first = _mm256_srli_epi32(Rounded(_mm256_loadu_ps(from)), 16);
-    const __m256i last = _mm256_srli_epi32(Rounded(_mm256_loadu_ps(from + kLanes)), 16);
+    const __m256i first = _mm256_srli_epi32(RoundedNumber(_mm256_loadu_ps(from)), 16);
+    const __m256i last = _mm256_srli_epi32(RoundedNumber(_mm256_loadu_ps(from + kLanes)), 16);
     constexpr int kInOrder = 0xd8;  // packing takes the halves of both in turn
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                         _mm256_permute4x64_epi64(_mm256_packus_epi32(first, last), kInOrder));
@@ -74,11 +74,6 @@ struct Avx2Halves {
     const __m256i all = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(all, 16), _mm256_set1_epi32(1));
     return _mm256_add_epi32(_mm256_add_epi32(all, _mm256_set1_epi32(0x7fff)), odd);
-  }
-  CGRAPH_AVX2 static inline __m256i Rounded(__m256 x) {
-    const __m256i quiet = _mm256_or_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x400000));
-    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-    return _mm256_blendv_epi8(RoundedNumber(x), quiet, is_nan);
   }
 };
 
@@ -122,9 +117,10 @@ struct Avx512Halves {
       for (int i = 0; i < 2 * kLanes; ++i) at[i] = static_cast<uint16_t>(2 * i + 1);
       return at;
     }();
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(Rounded(_mm512_loadu_ps(from)),
-                                                      _mm512_load_si512(kUpper.data()),
-                                                      Rounded(_mm512_loadu_ps(from + kLanes))));
+    const __m512i first = RoundedNumber(_mm512_loadu_ps(from));
+    const __m512i last = RoundedNumber(_mm512_loadu_ps(from + kLanes));
+    _mm512_storeu_si512(
+        to, _mm512_permutex2var_epi16(first, _mm512_load_si512(kUpper.data()), last));
   }
 
  private:
@@ -141,11 +137,6 @@ struct Avx512Halves {
     const __mmask16 odd = _mm512_test_epi32_mask(all, _mm512_set1_epi32(0x10000));
     const __m512i down = _mm512_add_epi32(all, _mm512_set1_epi32(0x7fff));
     return _mm512_mask_add_epi32(down, odd, down, _mm512_set1_epi32(1));
-  }
-  CGRAPH_AVX512 static inline __m512i Rounded(__m512 x) {
-    constexpr int kQuietNan = 0x22;  // the responses to both kinds of NaN; others stay
-    return _mm512_castps_si512(_mm512_fixupimm_ps(_mm512_castsi512_ps(RoundedNumber(x)), x,
-                                                  _mm512_set1_epi32(kQuietNan), 0));
   }
 };
 

@@ -53,6 +53,48 @@ struct SelectLoop {
   }
 };
 
+#if defined(__x86_64__)
+// A line that goes to memory past the caches.
+CGRAPH_AVX2 static inline void StreamLine(const void* from, void* to) {
+  const auto* vectors = static_cast<const __m256i*>(from);
+  _mm256_stream_si256(static_cast<__m256i*>(to), _mm256_load_si256(vectors));
+  _mm256_stream_si256(static_cast<__m256i*>(to) + 1, _mm256_load_si256(vectors + 1));
+}
+
+template <typename Operation, typename T, int operands>
+struct PastCachesLoop {
+  CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {
+    constexpr int kLanes = 32 / sizeof(T);
+    const T* const a = static_cast<const T*>(in[0]);
+    const T* const b = static_cast<const T*>(in[operands - 1]);
+    T* to = static_cast<T*>(out);
+    const auto of = [=](int64_t i) {
+      if constexpr (operands == 1) return Operation::Of(a[i]);
+      else return Operation::Of(a[i], b[i]);
+    };
+    int64_t i = 0;
+    for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+      alignas(64) T line[2][kLanes];
+      CGRAPH_FOR_LANES(l, kLanes) line[0][l] = of(i + l);
+      CGRAPH_FOR_LANES(l, kLanes) line[1][l] = of(i + kLanes + l);
+      StreamLine(line, to + i);
+    }
+    for (; i < count; ++i) to[i] = of(i);
+  }
+};
+#endif
+
+// Null where a result does not gain by it.
+template <typename Operation, typename T, int operands>
+ElementLoop PastCachesOf() {
+#if defined(__x86_64__)
+  if constexpr (std::is_floating_point_v<T> && requires { Operation::kMoves; }) {
+    if (HasAvx2()) return Versions<PastCachesLoop<Operation, T, operands>>::Avx2;
+  }
+#endif
+  return nullptr;
+}
+
 // Whether an operation of these dtypes is instantiated for the C++ type.
 template <DTypes dtypes, typename T>
 inline constexpr bool kComputes = dtypes == DTypes::kFloat  ? std::is_floating_point_v<T>
@@ -92,6 +134,7 @@ std::optional<ElementOp> BinaryOp(DType dtype) {
       op.all = LoopOf<T, BinaryLoop<Operation, T, Out, Walking::kBoth>>();
       op.only_a = LoopOf<T, BinaryLoop<Operation, T, Out, Walking::kOnlyA>>();
       op.only_b = LoopOf<T, BinaryLoop<Operation, T, Out, Walking::kOnlyB>>();
+      if constexpr (!compares) op.past_caches = PastCachesOf<Operation, T, 2>();
     }
   });
   return op;
@@ -110,7 +153,10 @@ std::optional<ElementOp> UnaryOp(DType dtype) {
   if (op.all != nullptr) return op;
   WithComputeType(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (kComputes<dtypes, T>) op.all = LoopOf<T, UnaryLoop<Operation, T>>();
+    if constexpr (kComputes<dtypes, T>) {
+      op.all = LoopOf<T, UnaryLoop<Operation, T>>();
+      op.past_caches = PastCachesOf<Operation, T, 1>();
+    }
   });
   return op;
 }

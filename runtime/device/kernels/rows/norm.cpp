@@ -31,29 +31,35 @@ struct LayerNormRows {
 
   CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t rows, int64_t count,
                                 double epsilon) {
-    const C* x = in[0];
-    for (int64_t first = 0; first < rows; first += kTogether) {
-      const int64_t some = rows - first < kTogether ? rows - first : kTogether;
-      RunSome(x + first * count, in[1], in[2], y + first * count, some, count, epsilon);
-    }
+    Into<StoreAsIs, C>::Run(in, y, rows, count, epsilon);
   }
+  template <typename Store, typename T>
+  struct Into {
+    CGRAPH_INLINE static void Run(const C* const* in, T* y, int64_t rows, int64_t count,
+                                  double epsilon) {
+      for (int64_t first = 0; first < rows; first += kTogether) {
+        const int64_t some = rows - first < kTogether ? rows - first : kTogether;
+        RunSome(in[0] + first * count, in[1], in[2], y + first * count, some, count, epsilon);
+      }
+    }
 
- private:
-  CGRAPH_INLINE static void RunSome(const C* x, const C* gain, const C* bias, C* y, int64_t rows,
-                                    int64_t count, double epsilon) {
-    C means[kTogether], scales[kTogether];
-    for (int64_t r = 0; r < rows; ++r) means[r] = MeanOf(x + r * count, count);
-    for (int64_t r = 0; r < rows; ++r) {
-      scales[r] = ScaleOf(x + r * count, means[r], count, epsilon);
+   private:
+    CGRAPH_INLINE static void RunSome(const C* x, const C* gain, const C* bias, T* y, int64_t rows,
+                                      int64_t count, double epsilon) {
+      C means[kTogether], scales[kTogether];
+      for (int64_t r = 0; r < rows; ++r) means[r] = MeanOf(x + r * count, count);
+      for (int64_t r = 0; r < rows; ++r) {
+        scales[r] = ScaleOf(x + r * count, means[r], count, epsilon);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        const C mean = means[r], scale = scales[r];
+        const C* from = x + r * count;
+        Store::Run(y + r * count, count, [=](int64_t i) {
+          return Fma((from[i] - mean) * scale, gain[i], bias[i]);
+        });
+      }
     }
-    for (int64_t r = 0; r < rows; ++r) {
-      const C mean = means[r], scale = scales[r];
-      const C* from = x + r * count;
-      C* to = y + r * count;
-#pragma GCC ivdep
-      for (int64_t i = 0; i < count; ++i) to[i] = Fma((from[i] - mean) * scale, gain[i], bias[i]);
-    }
-  }
+  };
 };
 
 template <typename C>
@@ -172,7 +178,7 @@ class LayerNormGradKernel final : public Kernel {
   const HalfLoops half_;
   const size_t longest_;
   decltype(&LayerNormGradRow<C>::Run) const function_ = WidestOf<LayerNormGradRow<C>>();
-  std::vector<C> workspace_;
+  Workspace<C> workspace_;
   std::vector<double> sums_;
 };
 
@@ -181,6 +187,13 @@ Status ExpectRowVector(const Request& request, const OperandType& vector) {
   const OperandType& x = request.inputs[0];
   if (vector.rank == 1 && SameDim(vector, 0, x, x.rank - 1)) return Status::Ok();
   return Invalid(request, TypeText(vector) + " is no row of " + TypeText(x));
+}
+
+// No NaN, whose payload would become that of results: bf16 are rounded as if there were none.
+Result<double> EpsilonOf(const Request& request) {
+  Result<double> epsilon = FloatAttribute(request, "epsilon");
+  if (epsilon.ok() && std::isnan(*epsilon)) return Invalid(request, "its epsilon is no number");
+  return epsilon;
 }
 
 template <typename C>
@@ -206,7 +219,7 @@ KernelResult MakeNorm(const Request& request, size_t rows, size_t vectors) {
   for (size_t i = rows; i < rows + vectors; ++i) {
     CGRAPH_RETURN_IF_ERROR(ExpectRowVector(request, request.inputs[i]));
   }
-  Result<double> epsilon = FloatAttribute(request, "epsilon");
+  Result<double> epsilon = EpsilonOf(request);
   if (!epsilon.ok()) return epsilon.status();
   return MakeRows<Rows>(request, static_cast<int>(rows), x.rank - 1, *epsilon);
 }
@@ -237,7 +250,7 @@ KernelResult MakeLayerNormGrad(const Request& request) {
   for (const OperandType* vector : {&request.inputs[1], &request.outputs[1], &request.outputs[2]}) {
     CGRAPH_RETURN_IF_ERROR(ExpectRowVector(request, *vector));
   }
-  Result<double> epsilon = FloatAttribute(request, "epsilon");
+  Result<double> epsilon = EpsilonOf(request);
   if (!epsilon.ok()) return epsilon.status();
   if (!Contains(DTypes::kFloat, x.dtype)) return NoKernel(request);
   CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, x, x.rank - 1));

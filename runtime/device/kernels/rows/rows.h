@@ -7,11 +7,14 @@
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_ROWS_H_
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/device/kernels/elementwise/element_loops.h"
+#include "runtime/device/kernels/elementwise/half_vectors.h"
 #include "runtime/device/kernels/rows/lanes.h"
 #include "runtime/device/kernels/makers.h"
+#include "runtime/device/kernels/workspace.h"
 #include "runtime/device/numbers/targets.h"
 
 namespace cgraph::device {
@@ -21,6 +24,53 @@ namespace cgraph::device {
 template <typename C>
 using RowFunction = void (*)(const C* const* in, C* out, int64_t rows, int64_t count,
                              double epsilon);
+
+// The same of a function that rounds its results to f16 or bf16 itself, in registers.
+template <typename T>
+using RoundingRowFunction = void (*)(const float* const* in, T* out, int64_t rows, int64_t count,
+                                     double epsilon);
+
+// How results are stored: to[i] = of(i), of i < count.
+struct StoreAsIs {
+  template <typename C, typename Of>
+  CGRAPH_INLINE static void Run(C* to, int64_t count, Of of) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = of(i);
+  }
+};
+#if defined(__x86_64__)
+template <typename Halves>
+struct StoreRounded {
+  template <typename T, typename Of>
+  CGRAPH_INLINE static void Run(T* to, int64_t count, Of of) {
+    constexpr int kLanes = Halves::kLanes, kVectors = std::is_same_v<T, BF16> ? 2 : 1;
+    int64_t i = 0;
+    for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
+      alignas(64) float y[kVectors][kLanes];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        CGRAPH_FOR_LANES(l, kLanes) y[v][l] = of(i + v * kLanes + l);
+      }
+      Halves::NarrowRow(y[0], to + i);
+    }
+    for (; i < count; ++i) to[i] = T(of(i));
+  }
+};
+#endif
+
+// Of rows that have `Into<Store, T>` and a processor that has the conversions; else null.
+template <typename Rows, typename T>
+RoundingRowFunction<T> RoundingOf() {
+#if defined(__x86_64__)
+  if constexpr (kIsHalf<T> && requires { &Rows::template Into<StoreAsIs, float>::Run; }) {
+    using Into512 = typename Rows::template Into<StoreRounded<Avx512Halves>, T>;
+    using Into2 = typename Rows::template Into<StoreRounded<Avx2Halves>, T>;
+    if (HasAvx512()) return Versions<Into512>::Avx512;
+    if (HasAvx2()) return Versions<Into2>::Avx2;
+  }
+#endif
+  return nullptr;
+}
 
 // Of a function of one row with `operands` operands, of which none is shared.
 template <typename Row, typename C, int operands>
@@ -65,8 +115,9 @@ class RowKernel final : public Kernel {
 
   // The first `rows` inputs have the result's dimensions, of which `dim` is worked along; the rest
   // are vectors as long as a row.
-  RowKernel(const Request& request, RowFunction<C> function, int rows, int dim, double epsilon)
-      : function_(function), rows_(rows), dim_(dim), epsilon_(epsilon),
+  RowKernel(const Request& request, RowFunction<C> function, RoundingRowFunction<T> rounding,
+            int rows, int dim, double epsilon)
+      : function_(function), rounding_(rounding), rows_(rows), dim_(dim), epsilon_(epsilon),
         half_(HalfLoopsOf(request.outputs[0].dtype)),
         space_(std::max(request.outputs[0].dims[dim], kBatch)) {
     workspace_.resize(request.inputs.size() * static_cast<size_t>(space_));
@@ -81,7 +132,7 @@ class RowKernel final : public Kernel {
     const RowAccess<T> shared{1, half_};
     const C* in[kMostOperands];
     for (size_t i = static_cast<size_t>(rows_); i < inputs.size(); ++i) {
-      in[i] = RowsOf(shared, inputs[i].as<T>(), Workspace(i), along);
+      in[i] = RowsOf(shared, inputs[i].as<T>(), Space(i), along);
     }
     // Rows that follow one another are taken as many at once as the workspace holds.
     const int64_t most = access.inner == 1 ? space_ / along : 1;
@@ -101,16 +152,21 @@ class RowKernel final : public Kernel {
                const C** in, int64_t first, int64_t count, int64_t along) {
     const auto rows = static_cast<size_t>(rows_);
     for (size_t i = 0; i < rows; ++i) {
-      in[i] = RowsOf(access, inputs[i].as<T>() + first, Workspace(i), count * along);
+      in[i] = RowsOf(access, inputs[i].as<T>() + first, Space(i), count * along);
     }
-    C* to = Workspace(0);  // where the first operand was brought: a row function may overwrite it
+    if constexpr (kIsHalf<T>) {
+      if (rounding_ != nullptr && access.inner == 1) {
+        return rounding_(in, out.as<T>() + first, count, along, epsilon_);
+      }
+    }
+    C* to = Space(0);  // where the first operand was brought: a row function may overwrite it
     if constexpr (!kIsHalf<T>) {
       if (access.direct()) to = out.as<T>() + first;
     }
     function_(in, to, count, along, epsilon_);
     if (!access.direct()) access.Store(to, out.as<T>() + first, count * along);
   }
-  C* Workspace(size_t i) { return workspace_.data() + i * static_cast<size_t>(space_); }
+  C* Space(size_t i) { return workspace_.data() + i * static_cast<size_t>(space_); }
   static const C* RowsOf(const RowAccess<T>& access, const T* from, C* workspace, int64_t count) {
     if constexpr (!kIsHalf<T>) {
       if (access.direct()) return from;
@@ -122,11 +178,12 @@ class RowKernel final : public Kernel {
   // elements: the operands together fit the first-level cache
   static constexpr int64_t kBatch = 2048;
   RowFunction<C> function_;
+  RoundingRowFunction<T> rounding_;  // for rows that are contiguous; may be null
   int rows_, dim_;
   double epsilon_;
   HalfLoops half_;
   int64_t space_;  // elements
-  std::vector<C> workspace_;
+  Workspace<C> workspace_;
 };
 
 // A row kernel of `Rows<C>::Run` for the result's dtype, which must be a float.
@@ -138,8 +195,9 @@ KernelResult MakeRows(const Request& request, int rows, int dim, double epsilon)
   WithType(request.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (kIsFloat<T>) {
-      kernel = std::make_unique<RowKernel<T>>(request, WidestOf<Rows<Compute<T>>>(), rows, dim,
-                                              epsilon);
+      using C = Compute<T>;
+      kernel = std::make_unique<RowKernel<T>>(request, WidestOf<Rows<C>>(),
+                                              RoundingOf<Rows<C>, T>(), rows, dim, epsilon);
     }
   });
   return kernel;

@@ -151,7 +151,7 @@ class CrossEntropyKernel final : public Kernel {
   const HalfLoops half_;
   C (*const log_sum_)(const C*, C*, int64_t) = WidestOf<LogSum>();
   const RowFunction<C> softmax_ = WidestOf<SoftmaxRows<C>>();
-  std::vector<C> workspace_;
+  Workspace<C> workspace_;
 };
 
 // `rows` has the dimensions of the logits without the last, the classes.
