@@ -1,7 +1,10 @@
 #include "compiler/compile/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
@@ -27,6 +30,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/plan/limits.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 #include "runtime/status/read_file.h"
@@ -131,6 +135,7 @@ class Phases {
     if (options_.topology != nullptr) return options_.topology;
     return result_.topology ? &*result_.topology : nullptr;
   }
+  bool FitsInAPlan(const graph::Module& module);
   void Prove();
 
   // Each is some of the phases, in their order; without a result the compilation ends.
@@ -190,6 +195,26 @@ bool Phases::WriteOrders(const graph::Module& module, const Schedules& schedules
     if (!Write(file, pipeline::WriteOrder(*order))) return false;
   }
   return true;
+}
+
+bool Phases::FitsInAPlan(const graph::Module& module) {
+  const auto check = [&](const plan::Graph& graph, const Range& range) {
+    double bytes = 0;  // which may be more than a uint64_t holds
+    for (const plan::Arena& arena : graph.arenas) {
+      bytes += static_cast<double>(arena.bytes()) * std::max<uint32_t>(arena.copies(), 1);
+    }
+    if (bytes <= static_cast<double>(plan::kMaxArenaBytes)) return;
+    diagnostics_.Report(Code::kE0802, range,
+                        fmt::format("graph `{}` needs {:.1f} TiB of memory on all devices "
+                                    "together; a plan has at most {}",
+                                    graph.name, bytes / 0x1p40, plan::kMaxArenaBytes >> 40));
+  };
+  for (size_t i = 0; i < result_.plan->graphs.size(); ++i) {
+    check(*result_.plan->graphs[i], module.graphs[i].range);
+  }
+  if (!diagnostics_.has_errors()) return true;
+  result_.exit_code = kFailure;
+  return false;
 }
 
 void Phases::Prove() {
@@ -289,7 +314,7 @@ void Phases::EmitAndProve(const graph::Module& module, const Schedules& schedule
                        .compiler = "cgc " CGRAPH_VERSION,
                        .topology = result_.topology ? result_.topology->name : ""});
   clock_.Done("emit");
-  Prove();
+  if (FitsInAPlan(module)) Prove();
   if (result_.exit_code == kSuccess) {
     Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
   }

@@ -100,7 +100,9 @@ class Runner {
     Pending oldest = std::move(pending_.front());
     pending_.pop_front();
     Result<Outputs> outputs = oldest.execution.Get();
-    if (!measured) return outputs.ok() ? Status::Ok() : Tolerated(outputs.status(), oldest.index);
+    if (!measured) {
+      return outputs.ok() ? Status::Ok() : BeforeMeasured(outputs.status(), oldest.index);
+    }
     const uint64_t latency = NsSince(oldest.start);
     if (!outputs.ok() && outputs.status().code() != StatusCode::kFailed) return outputs.status();
     std::lock_guard lock(outcome_.mutex);
@@ -115,6 +117,12 @@ class Runner {
     measurements.latencies.Add(latency);
     const bool last_pass = oldest.index + inputs_.executions() >= total_;
     return last_pass ? outcome_.results.Add(*outputs) : Status::Ok();
+  }
+
+  // One that fails before anything is measured would be counted nowhere, so it ends the run.
+  Status BeforeMeasured(const Status& status, uint64_t index) const {
+    return {status.code(), fmt::format("{}\nin execution {} of {} before those that are measured",
+                                       status.message(), index + 1, options_.warmup)};
   }
 
   // One failed execution of several does not end the run, unless its outputs leave a gap.

@@ -303,6 +303,9 @@ def repeats(run):
     _, error = run.graph("fail", "--input", "x=3", "--input", "y=3", "-n", "5", status=1)
     says(error, "5 executions, 5 errors", "in 5 of 5 executions, the first is number 1")
     expect(error.count("x equals y") == 1, "equal messages are said once")
+    _, error = run.graph("fail", "--input", "x=3", "--input", "y=3", "-n", "5", "--warmup", "2",
+                         status=1)
+    says(error, "x equals y", "in execution 1 of 2 before those that are measured")
     out, _ = run.graph("fail", "--input", "x=3", "--input", "y=3", "--json", status=1)
     expect("x equals y" in json.loads(out)["error"], out)
     run("sub.cgraph", "--input", "x=1", "--profile", "sub.json")

@@ -200,6 +200,12 @@ def limits(run):
                            "4000000000]) -> f32[4] { return a.f(x) }\n", "E0524"),
         "tensor_negative": (ACTOR + "graph g(x: f32[0 - 4]) -> f32[4] { return a.f(x) }\n",
                             "E0504"),
+        "tensors_together": (
+            "import std.tensor\nconst N = 4000000000000\n"
+            "actor A() { method f(x: f32[N]) -> f32[N] { return x + 1 } }\n"
+            "place a = A() on gpu[0]\nplace b = A() on gpu[0]\n"
+            "graph g(x: f32[N]) -> (f32[N], f32[N]) { let y = a.f(x)  return (a.f(y), b.f(y)) }\n",
+            "E0802", "101.9 TiB", "at most 64"),
         "rank": (ACTOR + "graph g(x: f32[4], _y: f32[" + "1, " * 300 + "1]) -> f32[4] { return "
                  "a.f(x) }\n",
                  "E0523"),

@@ -25,7 +25,7 @@ constexpr size_t kMaxRows = 200;
 
 struct Bar {
   uint32_t operation;
-  uint32_t execution;
+  uint64_t execution;
   uint64_t start, active, end;
 };
 

@@ -7,6 +7,12 @@ namespace cgraph::schedule {
 namespace {
 
 constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
+constexpr uint32_t kNoJoint = ~uint32_t{0};
+
+bool AllFlowsToAll(const graph::Collective& collective) {
+  const CollectiveTraits& traits = TraitsOf(collective.kind);
+  return traits.from != CollectiveTraits::kRoot && traits.to != CollectiveTraits::kRoot;
+}
 
 // Whether what `from` does in a collective flows into what `to` does: ranks.
 bool FlowsTo(const graph::Collective& collective, size_t from, size_t to) {
@@ -24,10 +30,28 @@ Clocks::Clocks(const graph::Graph& graph, const Schedule& schedule)
       reach_(graph.inflight + schedule.LongestLag()),
       known_(schedule.units.size() * lanes_, kNothing) {
   for (const Lane& lane : schedule.lanes) sizes_.push_back(static_cast<int64_t>(lane.units.size()));
+  FindJoints();
+}
+
+void Clocks::FindJoints() {
+  joint_of_.assign(schedule_.units.size(), kNoJoint);
+  uint32_t joints = 0;
+  for (UnitId id : schedule_.units.Ids()) {
+    const Unit& unit = schedule_.units[id];
+    if (unit.first_part != id) continue;
+    const Step& step = schedule_.steps[unit.first];
+    if (!AllFlowsToAll(*graph_.ops[step.op].collective)) continue;
+    for (uint32_t rank = 0; rank < step.parts.size(); ++rank) joint_of_[id.index + rank] = joints;
+    ++joints;
+  }
+  joint_known_.assign(joints * lanes_, kNothing);
 }
 
 void Clocks::LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
-  const int64_t* row = Row(from);
+  LearnRow(clock, Row(from), rounds);
+}
+
+void Clocks::LearnRow(std::vector<int64_t>& clock, const int64_t* row, int64_t rounds) const {
   for (size_t lane = 0; lane < lanes_; ++lane) {
     if (row[lane] == kNothing) continue;
     const int64_t value = row[lane] - rounds * sizes_[lane];
@@ -47,6 +71,10 @@ void Clocks::LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t rounds)
 
 // Of a collective: the starts of those from whom something flows here.
 void Clocks::LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
+  if (joint_of_[from.index] != kNoJoint) {
+    LearnRow(clock, &joint_known_[joint_of_[from.index] * lanes_], rounds);
+    return;
+  }
   const uint32_t first = schedule_.units[from].first_part.index;
   const Step& step = schedule_.steps[schedule_.units[from].first];
   const graph::Collective& collective = *graph_.ops[step.op].collective;
@@ -71,6 +99,9 @@ void Clocks::Update(UnitId id) {
   if (!std::equal(scratch_.begin(), scratch_.end(), row)) {
     std::copy(scratch_.begin(), scratch_.end(), row);
     changed_ = true;
+    if (joint_of_[id.index] == kNoJoint) return;
+    int64_t* joint = &joint_known_[joint_of_[id.index] * lanes_];
+    for (size_t i = 0; i < lanes_; ++i) joint[i] = std::max(joint[i], row[i]);
   }
 }
 

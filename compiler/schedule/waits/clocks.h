@@ -34,6 +34,9 @@ class Clocks {
   std::optional<int64_t> Latest(UnitId after, LaneId lane, int64_t rounds) const;
 
  private:
+  // Merges what the one who owns `row` knew so many rounds before.
+  void LearnRow(std::vector<int64_t>& clock, const int64_t* row, int64_t rounds) const;
+  void FindJoints();
   int64_t* Row(UnitId unit) { return &known_[unit.index * lanes_]; }
   const int64_t* Row(UnitId unit) const { return &known_[unit.index * lanes_]; }
   void LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
@@ -46,6 +49,10 @@ class Clocks {
   int64_t reach_;  // how many rounds back questions go
   std::vector<int64_t> sizes_;  // units per lane
   std::vector<int64_t> known_;  // by unit and lane
+  // Of a collective whose parts all flow into all, what any of them knows at its start: so each
+  // part reads one row, and not those of all others. Knowledge only grows, and so does this.
+  std::vector<uint32_t> joint_of_;     // by unit
+  std::vector<int64_t> joint_known_;  // by joint and lane
   std::vector<int64_t> scratch_;
   bool changed_ = false;
 };
