@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -270,10 +271,13 @@ std::vector<uint8_t> FormatNpyHeader(DType dtype, std::span<const int64_t> dims)
   const size_t fixed = kMagicBytes + 4;
   text.append(63 - (fixed + text.size()) % 64, ' ');
   text += '\n';
-  std::vector<uint8_t> header(kMagic, kMagic + kMagicBytes);
-  header.insert(header.end(), {1, 0, static_cast<uint8_t>(text.size() & 0xff),
-                               static_cast<uint8_t>(text.size() >> 8)});
-  header.insert(header.end(), text.begin(), text.end());
+  std::vector<uint8_t> header;
+  header.reserve(fixed + text.size());
+  std::copy(kMagic, kMagic + kMagicBytes, std::back_inserter(header));
+  for (const size_t byte : {size_t{1}, size_t{0}, text.size() & 0xff, text.size() >> 8}) {
+    header.push_back(static_cast<uint8_t>(byte));
+  }
+  std::copy(text.begin(), text.end(), std::back_inserter(header));
   return header;
 }
 

@@ -1,6 +1,7 @@
-// The rules in the order of docs/plan.md, but for the last. Each needs what the ones before have
-// shown: clocks exist only where no cycle is, extents can be followed back only where nothing races
-// (so rule 15 comes after 11), and a certificate says something only of a plan that has a shape.
+// The rules in the order in which they build on each other: 8, what lags may be (of 12), 9 to 11,
+// 15, the rest of 12, and 13. Clocks exist only where no cycle is, and look back no further than
+// lags reach; extents can be followed back only where nothing races; and a certificate says
+// something only of a plan that has a shape.
 #include "runtime/plan/prove.h"
 
 #include <algorithm>
@@ -63,7 +64,8 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   if (!prove::Clocks::Fit(constraints)) {
     Verdict verdict;
     verdict.refusal = Refusal::kTooLarge;
-    verdict.message = fmt::format("{}, rule 9: {} instructions on {} lanes are too many to prove",
+    verdict.message = fmt::format("{}: {} instructions on {} lanes are too many to prove; fewer "
+                                  "lanes need less, --lanes one, or fewer operations in one graph",
                                   name, graph.instructions.size(), graph.programs.size());
     return verdict;
   }
