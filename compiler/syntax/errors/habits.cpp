@@ -227,6 +227,10 @@ class Habits {
     if (TypeAt(-1) != Lexer::RPAREN) return false;
     if (!Expects(Lexer::ARROW) && !Expects(Lexer::LBRACE)) return false;
     constexpr const char* kResult = "a result is written `-> TYPE`";
+    const size_t word = HeadWord();
+    if (type() == Lexer::COLON && (word == Lexer::SCHEDULE || word == Lexer::TOPOLOGY)) {
+      return Say("a body stands in braces, { ... }, and not behind a colon");
+    }
     if (type() == Lexer::COLON) {
       return SayWithFix(kResult, lexemes_[at_ - 1].end, now().end, " ->");
     }
@@ -245,6 +249,8 @@ class Habits {
         case Lexer::FN:
         case Lexer::METHOD:
         case Lexer::GRAPH:
+        case Lexer::SCHEDULE:
+        case Lexer::TOPOLOGY:
         case Lexer::IF:
         case Lexer::FOR:
         case Lexer::ELSE:
