@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/plan/prove.h"
-#include "runtime/plan/prove/order.h"
+#include "runtime/plan/prove/clocks.h"
 
 namespace cgraph::plan::prove {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/plan/graph_index.h"
-#include "runtime/plan/prove/order.h"
+#include "runtime/plan/prove/clocks.h"
 
 namespace cgraph::plan::prove {
 

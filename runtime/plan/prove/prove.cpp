@@ -16,7 +16,7 @@
 #include "runtime/plan/prove/extents.h"
 #include "runtime/plan/prove/graphs.h"
 #include "runtime/plan/prove/hang.h"
-#include "runtime/plan/prove/order.h"
+#include "runtime/plan/prove/clocks.h"
 #include "runtime/plan/prove/race.h"
 #include "runtime/plan/prove/step.h"
 

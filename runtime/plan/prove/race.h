@@ -4,7 +4,7 @@
 
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
-#include "runtime/plan/prove/order.h"
+#include "runtime/plan/prove/clocks.h"
 
 namespace cgraph::plan::prove {
 

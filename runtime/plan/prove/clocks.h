@@ -6,8 +6,8 @@
 // answers for all instructions of the lane. Clocks are the largest solution that the edges force,
 // found in topological order and again around the edges that cross rounds until nothing changes.
 // Credit edges are left out.
-#ifndef CGRAPH_RUNTIME_PLAN_PROVE_ORDER_H_
-#define CGRAPH_RUNTIME_PLAN_PROVE_ORDER_H_
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_CLOCKS_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_CLOCKS_H_
 
 #include <cstdint>
 #include <limits>
@@ -58,4 +58,4 @@ class Clocks {
 
 }  // namespace cgraph::plan::prove
 
-#endif  // CGRAPH_RUNTIME_PLAN_PROVE_ORDER_H_
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_CLOCKS_H_

@@ -1,4 +1,4 @@
-#include "runtime/plan/prove/order.h"
+#include "runtime/plan/prove/clocks.h"
 
 #include <algorithm>
 
