@@ -5,6 +5,7 @@
 #include <memory>
 #include <tuple>
 
+#include "compiler/emit/carrier.h"
 #include "compiler/emit/value_names.h"
 #include "compiler/schedule/memory/alignment.h"
 #include "compiler/schedule/memory/state_layout.h"
@@ -118,7 +119,7 @@ class DataEmitter {
       const schedule::Channel& channel = schedule_.channels[id];
       const bool nccl = channel.transport == Transport::kNccl;
       out_.channels.emplace_back(nccl ? plan::Protocol::rendezvous : plan::Protocol::buffered,
-                                 nccl ? plan::Carrier::nccl : plan::Carrier::shm,
+                                 PlanCarrier(channel.transport),
                                  numbers_.communicators[id.index],
                                  numbers_.lanes[channel.from.index],
                                  numbers_.lanes[channel.to.index], nccl ? 0 : channel.capacity);

@@ -5,6 +5,7 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
+#include "compiler/emit/carrier.h"
 
 namespace cgraph::emit {
 namespace {
@@ -14,17 +15,6 @@ using schedule::Space;
 using schedule::Step;
 using schedule::Unit;
 using schedule::UnitId;
-
-plan::Carrier PlanCarrier(Transport transport) {
-  switch (transport) {
-    case Transport::kShm: return plan::Carrier::shm;
-    case Transport::kNccl: return plan::Carrier::nccl;
-    case Transport::kMpi: return plan::Carrier::mpi;
-    case Transport::kHost: return plan::Carrier::host;
-    case Transport::kLocal: case Transport::kAuto: return plan::Carrier::local;
-  }
-  return plan::Carrier::local;
-}
 
 class ProgramEmitter {
  public:
@@ -152,19 +142,24 @@ class ProgramEmitter {
     instruction.mutate_flags(flags);
   }
 
-  // One end of a transfer. Both ends of a rendezvous happen at one position; what is buffered is
-  // sent first.
-  void EmitEnd(const Unit& unit, const Step& step) {
-    const bool receives = unit.sender.valid();
-    const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
-    if (receives && rendezvous) --position_;
-    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, Written(step, receives));
+  // Its one part is the next that is added.
+  void AppendComm(const Unit& unit, const Step& step, uint32_t written) {
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, written);
     comm.mutate_flags(plan::kAlwaysRuns);
     comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
     comm.mutate_inputs(1);
     comm.mutate_lag(static_cast<uint16_t>(step.lag));
     comm.mutate_call(step.call.index);
     comm.mutate_expected(step.expected_ps);
+  }
+
+  // One end of a transfer. Both ends of a rendezvous happen at one position; what is buffered is
+  // sent first.
+  void EmitEnd(const Unit& unit, const Step& step) {
+    const bool receives = unit.sender.valid();
+    const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
+    if (receives && rendezvous) --position_;
+    AppendComm(unit, step, Written(step, receives));
     const std::vector<ReplicaId>& values = receives ? step.outputs : step.inputs;
     const auto count = static_cast<uint16_t>(values.size());
     out_.parts.emplace_back(receives ? plan::Part::recv : plan::Part::send, /*flags=*/0,
@@ -183,13 +178,7 @@ class ProgramEmitter {
     const schedule::Part& part = step.parts[rank];
     CGRAPH_CHECK(std::max(part.inputs.size(), part.outputs.size()) <= kMaxOperands, "emit",
                  "a part with more operands than a plan can say");
-    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, Written(step));
-    comm.mutate_flags(plan::kAlwaysRuns);
-    comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
-    comm.mutate_inputs(1);
-    comm.mutate_lag(static_cast<uint16_t>(step.lag));
-    comm.mutate_call(step.call.index);
-    comm.mutate_expected(step.expected_ps);
+    AppendComm(unit, step, Written(step));
     const uint32_t first = AddOperands(part.inputs);
     AddOperands(part.outputs);
     out_.parts.emplace_back(plan::Part::collective, /*flags=*/0,
