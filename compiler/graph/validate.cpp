@@ -15,12 +15,10 @@ namespace {
 using graph::Value;
 using graph::ValueId;
 
-constexpr const char* kPhase = "elaborate";
-
 class GraphValidator {
  public:
-  GraphValidator(const graph::Module& module, const graph::Graph& graph)
-      : module_(module), graph_(graph), made_(graph.values.size()) {}
+  GraphValidator(const graph::Module& module, const graph::Graph& graph, const char* phase)
+      : module_(module), graph_(graph), phase_(phase), made_(graph.values.size()) {}
 
   void Run() {
     for (graph::CallId id : graph_.calls.Ids()) {
@@ -43,7 +41,7 @@ class GraphValidator {
 
  private:
   void Expect(bool condition, const std::string& message) const {
-    CGRAPH_CHECK(condition, kPhase, "graph " + graph_.name + ": " + message);
+    CGRAPH_CHECK(condition, phase_, "graph " + graph_.name + ": " + message);
   }
   const Value& Get(ValueId id) const {
     Expect(graph_.values.Contains(id), id.str() + " is not in the graph");
@@ -223,6 +221,7 @@ class GraphValidator {
 
   const graph::Module& module_;
   const graph::Graph& graph_;
+  const char* const phase_;
   std::vector<bool> made_;
   std::map<graph::StateId, ValueId> current_;
   graph::CallId last_call_;
@@ -231,18 +230,18 @@ class GraphValidator {
 
 }  // namespace
 
-void Validate(const graph::Module& module) {
+void Validate(const graph::Module& module, const char* phase) {
   CGRAPH_CHECK(!module.devices.empty() &&
                    module.devices[graph::DeviceId(0)].kind == graph::DeviceKind::kCaller,
-               kPhase, "device0 is not the caller");
+               phase, "device0 is not the caller");
   for (graph::InstanceId id : module.instances.Ids()) {
     for (graph::StateId state : module.instances[id].states) {
-      CGRAPH_CHECK(module.states.Contains(state) && module.states[state].instance == id, kPhase,
+      CGRAPH_CHECK(module.states.Contains(state) && module.states[state].instance == id, phase,
                    "a state of another instance");
     }
   }
-  GraphValidator(module, module.start).Run();
-  for (const graph::Graph& graph : module.graphs) GraphValidator(module, graph).Run();
+  GraphValidator(module, module.start, phase).Run();
+  for (const graph::Graph& graph : module.graphs) GraphValidator(module, graph, phase).Run();
 }
 
 }  // namespace cgraph

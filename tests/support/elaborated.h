@@ -49,7 +49,7 @@ inline std::unique_ptr<Elaborated> Run(const std::string& text,
   INFO(result->Text());
   REQUIRE_FALSE(result->diagnostics->has_errors());
   result->module = Elaborate(program, options, *result->diagnostics);
-  if (!result->diagnostics->has_errors()) Validate(result->module);
+  if (!result->diagnostics->has_errors()) Validate(result->module, "elaborate");
   return result;
 }
 
