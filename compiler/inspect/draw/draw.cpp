@@ -39,8 +39,10 @@ std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const Draw
   switch (options.what) {
     case Drawing::kGraph: return GraphDot(plan, graph, options.source);
     case Drawing::kTransports: return TransportsDot(plan, graph);
-    default: return ScheduleDot(plan, graph, options.first_row, options.source);
+    case Drawing::kSchedule: return ScheduleDot(plan, graph, options.first_row, options.source);
+    case Drawing::kTimeline: case Drawing::kMemory: break;  // see DrawOverTime
   }
+  return "";
 }
 
 Result<std::string> DrawSvg(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
