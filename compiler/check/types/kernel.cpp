@@ -18,13 +18,15 @@ bool IsTensor(const Program& program, TypeId id) {
   return std::holds_alternative<TensorType>(program.types[id].node);
 }
 
-// In the words of kernels.def: what the compiler looks for, and nothing else.
+// Of a list without its length.
 std::string TypeWords(const Program& program, const TextPrinter& printer, TypeId id) {
   if (IsTensor(program, id)) return "tensor";
   const auto* list = std::get_if<ListType>(&program.types[id].node);
   if (list) return fmt::format("[{}]", TypeWords(program, printer, list->element));
   return printer.Text(id);
 }
+
+// In the words of kernels.def: what the compiler looks for, and nothing else.
 std::string DeclarationOf(const Program& program, const Op& op) {
   const TextPrinter printer(program, &op.signature, &op.locals);
   std::string text;
