@@ -1,15 +1,13 @@
 #include "compiler/compile/compile.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/check/check.h"
 #include "compiler/compile/library_dir.h"
+#include "compiler/compile/plan_limits.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/emit/emit.h"
 #include "compiler/graph/fuse/commit_in_place.h"
@@ -30,7 +28,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/plan/limits.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 #include "runtime/status/read_file.h"
@@ -135,7 +132,6 @@ class Phases {
     if (options_.topology != nullptr) return options_.topology;
     return result_.topology ? &*result_.topology : nullptr;
   }
-  bool FitsInAPlan(const graph::Module& module);
   void Prove();
 
   // Each is some of the phases, in their order; without a result the compilation ends.
@@ -197,26 +193,6 @@ bool Phases::WriteOrders(const graph::Module& module, const Schedules& schedules
   return true;
 }
 
-bool Phases::FitsInAPlan(const graph::Module& module) {
-  const auto check = [&](const plan::Graph& graph, const Range& range) {
-    double bytes = 0;  // which may be more than a uint64_t holds
-    for (const plan::Arena& arena : graph.arenas) {
-      bytes += static_cast<double>(arena.bytes()) * std::max<uint32_t>(arena.copies(), 1);
-    }
-    if (bytes <= static_cast<double>(plan::kMaxArenaBytes)) return;
-    diagnostics_.Report(Code::kE0802, range,
-                        fmt::format("graph `{}` needs {:.1f} TiB of memory on all devices "
-                                    "together; a plan has at most {}",
-                                    graph.name, bytes / 0x1p40, plan::kMaxArenaBytes >> 40));
-  };
-  for (size_t i = 0; i < result_.plan->graphs.size(); ++i) {
-    check(*result_.plan->graphs[i], module.graphs[i].range);
-  }
-  if (!diagnostics_.has_errors()) return true;
-  result_.exit_code = kFailure;
-  return false;
-}
-
 void Phases::Prove() {
   const plan::Verdict verdict = plan::Prove(*result_.plan);
   clock_.Done("prove");
@@ -270,16 +246,17 @@ std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) 
                                     .inflight = options_.inflight,
                                     .limits = options_.limits},
                                    diagnostics_);
+  if (!diagnostics_.has_errors()) CheckSizes(module, diagnostics_);
   clock_.Done("elaborate");
   if (!diagnostics_.has_errors()) {
-    Validate(module);
+    Validate(module, "elaborate");
     result_.rewritten = Rewrite(module, RewriteOptionsOf(options_, TopologyOf()));
     clock_.Done("rewrite");
-    Validate(module);
+    Validate(module, "rewrite");
     LookFirst(module);
     Fuse(module);
     CommitInPlace(module);
-    Validate(module);
+    Validate(module, "fuse");
     clock_.Done("fuse");
   }
   const auto print = [&](auto& out) {
@@ -313,8 +290,10 @@ void Phases::EmitAndProve(const graph::Module& module, const Schedules& schedule
                       {.sources = &sources_,
                        .compiler = "cgc " CGRAPH_VERSION,
                        .topology = result_.topology ? result_.topology->name : ""});
+  CheckArenas(module, *result_.plan, diagnostics_);
   clock_.Done("emit");
-  if (FitsInAPlan(module)) Prove();
+  if (diagnostics_.has_errors()) result_.exit_code = kFailure;
+  if (result_.exit_code == kSuccess) Prove();
   if (result_.exit_code == kSuccess) {
     Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
   }

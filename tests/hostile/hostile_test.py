@@ -206,6 +206,17 @@ def limits(run):
             "place a = A() on gpu[0]\nplace b = A() on gpu[0]\n"
             "graph g(x: f32[N]) -> (f32[N], f32[N]) { let y = a.f(x)  return (a.f(y), b.f(y)) }\n",
             "E0802", "101.9 TiB", "at most 64"),
+        "states_together": (
+            "import std.tensor\nactor A() {\n  state u: f32[16000000000000] = zeros()\n"
+            "  method f(x: f32[1]) -> f32[1] { return x }\n}\nplace a[i in 0..3] = A() on gpu[i]\n"
+            "graph g(x: f32[1]) -> f32[1] { return a[0].f(x) }\n",
+            "E0802", "the states of all actors need 174.6 TiB", "at most 64"),
+        "states_of_one": (
+            "import std.tensor\nactor A() {\n  state u: [f32[16000000000000]; 200000] = "
+            "[zeros() for i in 0..200000]\n"
+            "  method f(x: f32[1]) -> f32[1] { return x }\n}\nplace a = A() on gpu[0]\n"
+            "graph g(x: f32[1]) -> f32[1] { return a.f(x) }\n",
+            "E0802", "at most 64"),
         "rank": (ACTOR + "graph g(x: f32[4], _y: f32[" + "1, " * 300 + "1]) -> f32[4] { return "
                  "a.f(x) }\n",
                  "E0523"),
