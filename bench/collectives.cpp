@@ -152,7 +152,7 @@ void Table(const Programs& programs, int members, int rounds) {
       for (int round = 0; round < rounds; ++round) {
         ours.push_back(Ours(programs, kind, members, bytes));
         theirs.push_back(Theirs(programs.mpi, kind, members, bytes));
-        ratios.push_back(theirs.back() / ours.back());
+        ratios.push_back(theirs.back() / ours.back());  // below 0: this turn measured nothing
       }
       fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} |\n", kind.name,
                  kind.call ? Size(bytes) : "-", Median(ours), Median(theirs), Median(ratios));
