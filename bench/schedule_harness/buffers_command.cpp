@@ -10,7 +10,7 @@
 
 #include "bench/schedule_harness/commands.h"
 #include "bench/schedule_harness/csv.h"
-#include "compiler/schedule/packing/packing.h"
+#include "compiler/schedule/offsets/offset_assignment.h"
 
 namespace cgraph::bench {
 namespace {
@@ -28,7 +28,7 @@ struct BuffersFlags {
 struct Instance {
   std::string name;
   int64_t capacity = 0;  // 0: not stated
-  schedule::PackingProblem problem;
+  schedule::OffsetProblem problem;
 };
 
 // What NAME.CAPACITY.csv says.
@@ -84,10 +84,10 @@ ExitCode Run(const BuffersFlags& flags) {
     if (!instance.ok()) return Fail(instance.status());
     const int64_t stated = flags.capacity > 0 ? flags.capacity : instance->capacity;
     const auto begin = std::chrono::steady_clock::now();
-    const schedule::Packing packing =
+    const schedule::OffsetAssignment assignment =
         schedule::Pack(instance->problem, {.capacity = stated, .effort = flags.effort});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    fmt::print("{},{},{},{:.3f}\n", instance->name, packing.height,
+    fmt::print("{},{},{},{:.3f}\n", instance->name, assignment.height,
                stated > 0 ? stated : kCapacity, took.count());
     std::fflush(stdout);
   }

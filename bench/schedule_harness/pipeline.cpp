@@ -8,7 +8,7 @@
 
 #include "bench/schedule_harness/temporary_file.h"
 #include "bench/schedule_harness/topology.h"
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "compiler/inspect/simulate.h"
 
 namespace cgraph::bench {

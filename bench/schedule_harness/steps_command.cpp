@@ -14,7 +14,7 @@
 #include "bench/schedule_harness/commands.h"
 #include "bench/schedule_harness/temporary_file.h"
 #include "bench/schedule_harness/topology.h"
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "compiler/pipeline/order.h"
 #include "runtime/status/text_file.h"
 

@@ -32,24 +32,24 @@ inline std::optional<Transport> ParseTransport(llvm::StringRef text) {
 }
 
 // How a value is asked to travel, and where the file says so.
-struct Journey {
+struct TransportRequest {
   Transport transport = Transport::kAuto;
   uint32_t capacity = 0;  // of shm: messages that may be under way; 0: the usual number
   Range range = {};       // of the `via`'s operand; invalid: nothing was asked
 
   // Two are one that go the same way, wherever they were asked for.
-  friend bool operator==(const Journey& a, const Journey& b) {
+  friend bool operator==(const TransportRequest& a, const TransportRequest& b) {
     return a.transport == b.transport && a.capacity == b.capacity;
   }
-  friend bool operator<(const Journey& a, const Journey& b) {
+  friend bool operator<(const TransportRequest& a, const TransportRequest& b) {
     return a.transport != b.transport ? a.transport < b.transport : a.capacity < b.capacity;
   }
 };
 
 // "shm", "shm(capacity: 4)"
-inline std::string JourneyText(const Journey& journey) {
-  std::string text = TransportName(journey.transport).str();
-  if (journey.capacity > 0) text += "(capacity: " + std::to_string(journey.capacity) + ")";
+inline std::string JourneyText(const TransportRequest& request) {
+  std::string text = TransportName(request.transport).str();
+  if (request.capacity > 0) text += "(capacity: " + std::to_string(request.capacity) + ")";
   return text;
 }
 

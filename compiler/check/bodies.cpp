@@ -165,7 +165,7 @@ void PlaceBody(Checker& checker, PlaceId id) {
   for (size_t i = 0; i < decl->indices.size(); ++i) {
     const syntax::Index& written = decl->indices[i];
     ExprId range = ResolveIndexRange(scope, written.range);
-    LocalId local = DeclareLocal(scope, written.name, Static::Of(Static::kInt), false);
+    LocalId local = DeclareLocal(scope, written.name, StaticType::Of(StaticType::kInt), false);
     place.indices[i] = {written.name.text, local, range};
   }
   const syntax::Expr& actor = module->file.exprs[decl->actor];
@@ -178,7 +178,7 @@ void PlaceBody(Checker& checker, PlaceId id) {
   }
   Value device = ResolveValue(scope, decl->device);
   place.device = device.id;
-  if (device.type.known() && device.type.kind != Static::kDevice) {
+  if (device.type.known() && device.type.kind != StaticType::kDevice) {
     checker.diagnostics.Report(Code::kE0421, module->file.exprs[decl->device].range,
                                fmt::format("a place stands on a device such as gpu[0]; this is {}",
                                            Describe(checker.program, device.type)));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/check/check.h"
-#include "compiler/check/known/static_type.h"
+#include "compiler/check/static_types/static_type.h"
 
 namespace cgraph::check {
 
@@ -97,7 +97,7 @@ struct Checker {
   Table<program::MethodId, std::unique_ptr<Scope>> method_scopes;
   Table<program::GraphId, std::unique_ptr<Scope>> graph_scopes;
 
-  Table<program::ConstId, Static> const_types;
+  Table<program::ConstId, StaticType> const_types;
   // Which consts the value of a const names.
   Table<program::ConstId, std::vector<program::ConstId>> const_uses;
   std::map<std::pair<program::ActorId, std::string>, program::StateId> state_names;

@@ -28,7 +28,7 @@ class Declarer {
 
   void Visit(const syntax::ConstDecl& decl, Range) {
     const ConstId id = AddRow(checker_.program.consts, checker_.consts, decl);
-    checker_.const_types.Add(Static());
+    checker_.const_types.Add(StaticType());
     checker_.const_uses.Add({});
     AddName(decl.name, {id, decl.name.range});
   }

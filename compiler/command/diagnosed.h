@@ -4,7 +4,7 @@
 #define CGRAPH_COMPILER_COMMAND_DIAGNOSED_H_
 
 #include "compiler/command/flags/output_flags.h"
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "runtime/status/status.h"
 

@@ -7,7 +7,7 @@
 
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "runtime/plan/loaded_plan.h"

@@ -69,13 +69,13 @@ llvm::json::Value ToJson(const Finding& finding, const plan::Plan& plan,
                             {"refusal", plan::RefusalName(verdict.refusal)},
                             {"message", verdict.message}};
   llvm::json::Array steps;
-  for (const plan::Step& step : verdict.steps) {
+  for (const plan::RefusalStep& step : verdict.steps) {
     steps.push_back(llvm::json::Object{{"graph", step.graph},
                                        {"instruction", step.instruction},
                                        {"text", step.text},
                                        {"waits_for", step.waits_for}});
   }
-  result[verdict.refusal == plan::Refusal::kHang ? "cycle" : "steps"] = std::move(steps);
+  result[verdict.refusal == plan::Refusal::kDeadlock ? "cycle" : "steps"] = std::move(steps);
   if (finding.knows_smallest) {
     result["smallest_capacity"] =
         finding.smallest ? llvm::json::Value(*finding.smallest) : llvm::json::Value(nullptr);
@@ -110,7 +110,7 @@ ExitCode RunVerify(const VerifyFlags& flags) {
   Finding finding{plan::Prove(**loaded, {.capacity = flags.capacity})};
   const plan::Verdict& verdict = finding.verdict;
   finding.knows_smallest = flags.capacity.has_value() &&
-                           (verdict.proved() || verdict.refusal == plan::Refusal::kHang);
+                           (verdict.proved() || verdict.refusal == plan::Refusal::kDeadlock);
   if (finding.knows_smallest) finding.smallest = plan::SmallestCapacity(**loaded);
   const std::string about = flags.capacity ? CapacityText(finding, *flags.capacity) : "";
   if (flags.output.json) {

@@ -12,7 +12,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 struct Budget {
   int64_t steps = 0;     // that were taken
@@ -22,14 +22,15 @@ struct Budget {
 };
 
 // Takes steps; false when they are used up.
-bool Step(Work& work, Range range, int64_t count = 1);
+bool Step(ElaborationContext& elaboration, Range range, int64_t count = 1);
 
-bool CheckListLength(Work& work, int64_t length, Range range);
+bool CheckListLength(ElaborationContext& elaboration, int64_t length, Range range);
 
-bool CheckTensorLimits(Work& work, const graph::Type& type, Range range);
+bool CheckTensorLimits(ElaborationContext& elaboration, const graph::Type& type, Range range);
 
 // Of an op, which takes and makes so many tensors. Only lists can be that many.
-bool CheckOperands(Work& work, const std::string& name, size_t taken, size_t made, Range range);
+bool CheckOperands(ElaborationContext& elaboration, const std::string& name, size_t taken,
+                   size_t made, Range range);
 
 }  // namespace cgraph::elaborate
 

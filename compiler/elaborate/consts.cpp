@@ -6,8 +6,8 @@
 
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/types/adapt.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/types/coerce.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "runtime/status/spelling.h"
@@ -23,7 +23,7 @@ std::string Shown(const std::string& name, const std::string& text) {
 }
 
 // The value that `-D NAME=text` gives, of the kind that the const usually has.
-std::optional<Value> DefinedValue(Work& work, const program::Const& constant,
+std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program::Const& constant,
                                   const std::string& text, const Value& usual) {
   std::string digits = text;
   llvm::erase_value(digits, '_');
@@ -36,7 +36,7 @@ std::optional<Value> DefinedValue(Work& work, const program::Const& constant,
   if (usual.As<double>() && is_float) return Value(real);
   if (usual.As<bool>() && (text == "true" || text == "false")) return Value(text == "true");
   if (usual.As<std::string>()) return Value(text);
-  Report(work, Code::kE0502, constant.range,
+  Report(elaboration, Code::kE0502, constant.range,
          fmt::format("{}: `{}` is {} ({}), and the value given is not", Shown(constant.name, text),
                      constant.name, KindText(usual), ScalarText(usual)));
   return std::nullopt;
@@ -44,40 +44,42 @@ std::optional<Value> DefinedValue(Work& work, const program::Const& constant,
 
 }  // namespace
 
-void EvaluateConsts(Work& work) {
-  work.consts.resize(work.program.consts.size());
+void EvaluateConsts(ElaborationContext& elaboration) {
+  elaboration.consts.resize(elaboration.program.consts.size());
   std::vector<std::string> names;
-  for (program::ConstId id : work.program.consts.Ids()) {
-    const program::Const& constant = work.program.consts[id];
-    if (constant.range.source != work.program.main) continue;
+  for (program::ConstId id : elaboration.program.consts.Ids()) {
+    const program::Const& constant = elaboration.program.consts[id];
+    if (constant.range.source != elaboration.program.main) continue;
     names.push_back(constant.name);
-    const Value value = ConstValue(work, id);
-    work.module.parameters.emplace_back(constant.name, ScalarText(value));
+    const Value value = ConstValue(elaboration, id);
+    elaboration.module.parameters.emplace_back(constant.name, ScalarText(value));
   }
-  for (const auto& [name, text] : work.options.defines) {
+  for (const auto& [name, text] : elaboration.options.defines) {
     if (llvm::is_contained(names, name)) continue;
-    Report(work, Code::kE0501, Range(),
+    Report(elaboration, Code::kE0501, Range(),
            fmt::format("{}: the file has no const `{}`{}", Shown(name, text), name,
                        DidYouMeanHint(name, names)));
   }
 }
 
-Value ConstValue(Work& work, program::ConstId id) {
-  std::optional<Value>& known = work.consts[id.index];
+Value ConstValue(ElaborationContext& elaboration, program::ConstId id) {
+  std::optional<Value>& known = elaboration.consts[id.index];
   if (known) return *known;
-  llvm::SaveAndRestore<Numbers> usual(work.numbers, Numbers::kNormal);
+  llvm::SaveAndRestore<ArithmeticMode> usual(elaboration.arithmetic, ArithmeticMode::kNormal);
   known = Value();  // Check has refused cycles; should one be left, it ends here
-  const program::Const& constant = work.program.consts[id];
+  const program::Const& constant = elaboration.program.consts[id];
   Frame frame("", nullptr, &constant.locals);
-  Value value = Evaluate(work, constant.value, frame);
-  auto define = work.options.defines.find(constant.name);
-  if (define != work.options.defines.end() && constant.range.source == work.program.main) {
-    std::optional<Value> defined = DefinedValue(work, constant, define->second, value);
+  Value value = Evaluate(elaboration, constant.value, frame);
+  auto define = elaboration.options.defines.find(constant.name);
+  if (define != elaboration.options.defines.end() &&
+      constant.range.source == elaboration.program.main) {
+    std::optional<Value> defined = DefinedValue(elaboration, constant, define->second, value);
     if (defined) value = *defined;
   }
   if (constant.type.valid()) {
-    value = Adapt(work, value, constant.type, frame, {"const", &constant.name, constant.range},
-                  work.program.exprs[constant.value].range);
+    value =
+        Coerce(elaboration, value, constant.type, frame, {"const", &constant.name, constant.range},
+               elaboration.program.exprs[constant.value].range);
   }
   known = value;
   return value;

@@ -7,12 +7,12 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // All of them, so that a fault is reported though nothing uses the const.
-void EvaluateConsts(Work& work);
+void EvaluateConsts(ElaborationContext& elaboration);
 
-Value ConstValue(Work& work, program::ConstId id);
+Value ConstValue(ElaborationContext& elaboration, program::ConstId id);
 
 }  // namespace cgraph::elaborate
 

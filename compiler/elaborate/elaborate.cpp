@@ -16,9 +16,9 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/rules.h"
 #include "compiler/elaborate/topologies/topologies.h"
-#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/uncalled.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/prune.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -33,50 +33,51 @@ namespace {
 constexpr unsigned kStackBytes = 512u << 20;
 
 // One call per state, in declaration order: its ops, then the copy that commits it.
-void ElaborateStart(Work& work) {
-  work.module.start.name = "start";
-  GraphBuilder builder(work.module, work.module.start);
-  llvm::SaveAndRestore<GraphBuilder*> building(work.builder, &builder);
-  llvm::SaveAndRestore<bool> starting(work.in_start, true);
-  for (graph::InstanceId id : work.module.instances.Ids()) {
-    InstanceDetails& details = work.places.instances[id.index];
-    const std::vector<program::StateId>& states = work.program.actors[details.actor].states;
-    for (size_t i = 0; i < states.size() && !work.budget.stopped; ++i) {
-      const program::State& state = work.program.states[states[i]];
-      MethodScope scope{
-          MakeCall(work, id, "state " + state.name, work.module.instances[id].device, state.range)};
-      llvm::SaveAndRestore<MethodScope*> inside(work.method, &scope);
-      Value value = Evaluate(work, state.value, details.frame, {state.type, &details.frame});
-      value = Adapt(work, value, state.type, details.frame, {"state", &state.name, state.range},
-                    work.program.exprs[state.value].range);
+void ElaborateStart(ElaborationContext& elaboration) {
+  elaboration.module.start.name = "start";
+  GraphBuilder builder(elaboration.module, elaboration.module.start);
+  llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
+  llvm::SaveAndRestore<bool> starting(elaboration.in_start, true);
+  for (graph::InstanceId id : elaboration.module.instances.Ids()) {
+    InstanceDetails& details = elaboration.places.instances[id.index];
+    const std::vector<program::StateId>& states = elaboration.program.actors[details.actor].states;
+    for (size_t i = 0; i < states.size() && !elaboration.budget.stopped; ++i) {
+      const program::State& state = elaboration.program.states[states[i]];
+      MethodScope scope{MakeCall(elaboration, id, "state " + state.name,
+                                 elaboration.module.instances[id].device, state.range)};
+      llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
+      Value value = Evaluate(elaboration, state.value, details.frame, {state.type, &details.frame});
+      value =
+          Coerce(elaboration, value, state.type, details.frame, {"state", &state.name, state.range},
+                 elaboration.program.exprs[state.value].range);
       if (value.poisoned()) continue;
-      StoreState(work, details.layout[i], value);
-      CommitStates(work, scope);
+      StoreState(elaboration, details.layout[i], value);
+      CommitStates(elaboration, scope);
     }
   }
 }
 
-std::vector<program::GraphId> SelectGraphs(Work& work) {
+std::vector<program::GraphId> SelectGraphs(ElaborationContext& elaboration) {
   std::vector<program::GraphId> selected;
   std::vector<std::string> names;
   auto needs_argument = [&](const program::Parameter& parameter) {
-    const auto& type = work.program.types[parameter.type].node;
+    const auto& type = elaboration.program.types[parameter.type].node;
     return std::holds_alternative<program::CompileTimeType>(type) &&
            !parameter.default_value.valid();
   };
-  for (program::GraphId id : work.program.graphs.Ids()) {
-    const program::Graph& graph = work.program.graphs[id];
-    if (graph.range.source != work.program.main) continue;
+  for (program::GraphId id : elaboration.program.graphs.Ids()) {
+    const program::Graph& graph = elaboration.program.graphs[id];
+    if (graph.range.source != elaboration.program.main) continue;
     names.push_back(graph.name);
-    bool asked = llvm::is_contained(work.options.graphs, graph.name);
+    bool asked = llvm::is_contained(elaboration.options.graphs, graph.name);
     // A graph that only others can call is left out unless it was asked for.
     bool runs = llvm::none_of(graph.signature.parameters, needs_argument);
-    if (asked || (work.options.graphs.empty() && runs)) selected.push_back(id);
+    if (asked || (elaboration.options.graphs.empty() && runs)) selected.push_back(id);
   }
-  for (const std::string& name : work.options.graphs) {
+  for (const std::string& name : elaboration.options.graphs) {
     if (llvm::is_contained(names, name)) continue;
     Report(
-        work, Code::kE0526, Range(),
+        elaboration, Code::kE0526, Range(),
         fmt::format("--graph {}: the file has no such graph{}; it has {}", name,
                     DidYouMeanHint(name, names),
                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
@@ -84,73 +85,75 @@ std::vector<program::GraphId> SelectGraphs(Work& work) {
   return selected;
 }
 
-int64_t Inflight(Work& work, const program::Graph& source) {
-  int64_t inflight = work.options.inflight;
+int64_t Inflight(ElaborationContext& elaboration, const program::Graph& source) {
+  int64_t inflight = elaboration.options.inflight;
   Range range = source.range;
   if (inflight == 0) {
     if (!source.inflight.valid()) return 1;
     Frame frame(source.name, nullptr, &source.body.locals);
-    range = work.program.exprs[source.inflight].range;
-    inflight = EvaluateInt(work, source.inflight, frame, "inflight").value_or(1);
+    range = elaboration.program.exprs[source.inflight].range;
+    inflight = EvaluateInt(elaboration, source.inflight, frame, "inflight").value_or(1);
   }
   if (inflight >= 1 && inflight <= kMaxInflight) return inflight;
-  Report(work, Code::kE0525, range,
+  Report(elaboration, Code::kE0525, range,
          fmt::format("inflight is between 1 and {}, not {}", kMaxInflight, inflight));
   return 1;
 }
 
-void ElaborateGraph(Work& work, program::GraphId id) {
-  const size_t errors = work.diagnostics.errors();
-  const program::Graph& source = work.program.graphs[id];
+void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
+  const size_t errors = elaboration.diagnostics.errors();
+  const program::Graph& source = elaboration.program.graphs[id];
   graph::Graph graph;
   graph.name = source.name;
   graph.range = source.range;
   graph.overlap = source.overlap;
   graph.timeout_ps = source.timeout_ps;
-  graph.inflight = Inflight(work, source);
-  GraphBuilder builder(work.module, graph);
-  llvm::SaveAndRestore<GraphBuilder*> building(work.builder, &builder);
+  graph.inflight = Inflight(elaboration, source);
+  GraphBuilder builder(elaboration.module, graph);
+  llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
   Frame frame(source.name, &source.signature, &source.body.locals);
   const std::vector<program::Parameter>& parameters = source.signature.parameters;
   for (const program::Parameter& parameter : parameters)
-    BindInputSymbols(work, parameter.type, frame);
+    BindInputSymbols(elaboration, parameter.type, frame);
   for (const program::Parameter& parameter : parameters) {
     bool is_fixed =
-        parameter.default_value.valid() &&
-        std::holds_alternative<program::CompileTimeType>(work.program.types[parameter.type].node);
+        parameter.default_value.valid() && std::holds_alternative<program::CompileTimeType>(
+                                               elaboration.program.types[parameter.type].node);
     frame.locals[parameter.local.index] =
-        is_fixed ? Adapt(work, Evaluate(work, parameter.default_value, frame), parameter.type,
-                         frame, {"parameter", &parameter.name, parameter.range}, parameter.range)
-                 : AddInput(work, parameter.type, parameter.name, frame, parameter.range);
+        is_fixed ? Coerce(elaboration, Evaluate(elaboration, parameter.default_value, frame),
+                          parameter.type, frame, {"parameter", &parameter.name, parameter.range},
+                          parameter.range)
+                 : AddInput(elaboration, parameter.type, parameter.name, frame, parameter.range);
   }
   for (const std::optional<BoundDims>& dims : frame.dims) frame.rigid.push_back(dims.has_value());
-  Value result = RunBody(work, source.signature, source.body, frame, source.range);
+  Value result = RunBody(elaboration, source.signature, source.body, frame, source.range);
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
-  if (source.signature.result.valid()) AddOutputs(work, result, "", range);
-  if (work.diagnostics.errors() > errors) return;
+  if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
+  if (elaboration.diagnostics.errors() > errors) return;
   for (const graph::Call& call : Prune(graph)) {
-    Report(work, Code::kW0501, call.site,
+    Report(elaboration, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
                        call.instance.valid()
-                           ? work.module.instances[call.instance].name + "." + call.method
+                           ? elaboration.module.instances[call.instance].name + "." + call.method
                            : call.method));
   }
-  if (source.use) graph.rules = ElaborateRules(work, *source.use, graph);
-  work.module.graphs.push_back(std::move(graph));
+  if (source.use) graph.rules = ElaborateRules(elaboration, *source.use, graph);
+  elaboration.module.graphs.push_back(std::move(graph));
 }
 
-void ElaborateProgram(Work& work) {
-  MakePlaces(work);
-  if (work.diagnostics.has_errors()) return;
-  ElaborateStart(work);
-  for (program::GraphId id : SelectGraphs(work)) {
-    if (!work.budget.stopped) ElaborateGraph(work, id);
+void ElaborateProgram(ElaborationContext& elaboration) {
+  MakePlaces(elaboration);
+  if (elaboration.diagnostics.has_errors()) return;
+  ElaborateStart(elaboration);
+  for (program::GraphId id : SelectGraphs(elaboration)) {
+    if (!elaboration.budget.stopped) ElaborateGraph(elaboration, id);
   }
-  if (work.diagnostics.has_errors()) return;
-  CheckTopologies(work.program, work.options, work.diagnostics);
-  if (work.diagnostics.has_errors()) return;
-  CheckSchedules(work);
-  CheckUncalledMethods(work.program, work.options, work.called, work.diagnostics);
+  if (elaboration.diagnostics.has_errors()) return;
+  CheckTopologies(elaboration.program, elaboration.options, elaboration.diagnostics);
+  if (elaboration.diagnostics.has_errors()) return;
+  CheckSchedules(elaboration);
+  CheckUncalledMethods(elaboration.program, elaboration.options, elaboration.called,
+                       elaboration.diagnostics);
 }
 
 // Where a program compiles without what -D says, that is the cause of its first error.
@@ -164,11 +167,11 @@ void BlameDefines(const program::Program& program, const ElaborateOptions& optio
   ElaborateOptions usual = options;
   usual.defines.clear();
   Diagnostics without(diagnostics.sources());
-  Work work(program, usual, without);
-  ElaborateProgram(work);
+  ElaborationContext elaboration(program, usual, without);
+  ElaborateProgram(elaboration);
   if (without.has_errors()) return;
   std::vector<std::string> values;
-  for (const auto& [name, text] : work.module.parameters) {
+  for (const auto& [name, text] : elaboration.module.parameters) {
     auto define = options.defines.find(name);
     if (define == options.defines.end()) continue;
     values.push_back(fmt::format("-D {}={}, which is {} in the file", name, define->second, text));
@@ -178,11 +181,11 @@ void BlameDefines(const program::Program& program, const ElaborateOptions& optio
 
 }  // namespace
 
-void MakePlaces(Work& work) {
-  InternDevice(work, {graph::DeviceKind::kCaller, 0, 0});
-  EvaluateConsts(work);
-  EvaluateTransports(work);
-  CreatePlaces(work);
+void MakePlaces(ElaborationContext& elaboration) {
+  InternDevice(elaboration, {graph::DeviceKind::kCaller, 0, 0});
+  EvaluateConsts(elaboration);
+  EvaluateTransports(elaboration);
+  CreatePlaces(elaboration);
 }
 
 }  // namespace elaborate
@@ -193,10 +196,11 @@ std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
   if (!program.topology) return cost::AssumedTopology();
   std::optional<cost::Topology> made;
   llvm::thread worker(llvm::Optional<unsigned>(elaborate::kStackBytes), [&] {
-    elaborate::Work work(program, options, diagnostics);
-    work.consts.resize(program.consts.size());  // what -D says wrongly is said of the program
+    elaborate::ElaborationContext elaboration(program, options, diagnostics);
+    elaboration.consts.resize(
+        program.consts.size());  // what -D says wrongly is said of the program
     const program::TopologyUse& use = *program.topology;
-    made = elaborate::MakeTopology(work, program.topologies[use.topology], use.arguments,
+    made = elaborate::MakeTopology(elaboration, program.topologies[use.topology], use.arguments,
                                      &use.locals, use.range);
   });
   worker.join();
@@ -207,9 +211,9 @@ graph::Module Elaborate(const program::Program& program, const ElaborateOptions&
                         Diagnostics& diagnostics) {
   graph::Module module;
   llvm::thread worker(llvm::Optional<unsigned>(elaborate::kStackBytes), [&] {
-    elaborate::Work work(program, options, diagnostics);
-    elaborate::ElaborateProgram(work);
-    module = std::move(work.module);
+    elaborate::ElaborationContext elaboration(program, options, diagnostics);
+    elaborate::ElaborateProgram(elaboration);
+    module = std::move(elaboration.module);
     elaborate::BlameDefines(program, options, diagnostics);
   });
   worker.join();

@@ -6,55 +6,57 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 
-void BindInputSymbols(Work& work, program::TypeId type_id, Frame& frame) {
-  const program::Type& type = work.program.types[type_id];
+void BindInputSymbols(ElaborationContext& elaboration, program::TypeId type_id, Frame& frame) {
+  const program::Type& type = elaboration.program.types[type_id];
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    BindInputSymbols(work, list->element, frame);
+    BindInputSymbols(elaboration, list->element, frame);
   } else if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
     for (const program::TupleType::Field& field : tuple->fields) {
-      BindInputSymbols(work, field.type, frame);
+      BindInputSymbols(elaboration, field.type, frame);
     }
   }
   auto* tensor = std::get_if<program::TensorType>(&type.node);
   if (!tensor) return;
   for (const program::Dim& dim : tensor->dims) {
     if (dim.kind != program::Dim::kBounded || !dim.variable.valid()) continue;
-    std::optional<int64_t> bound = EvaluateDimInt(work, dim.expr, frame, "a bound");
+    std::optional<int64_t> bound = EvaluateDimInt(elaboration, dim.expr, frame, "a bound");
     if (!bound) continue;
     const std::string& name = frame.signature->dim_variables[dim.variable].name;
     std::optional<BoundDims>& variable = frame.dims[dim.variable.index];
     if (!variable) {
-      graph::SymbolId symbol = work.builder->AddInputSymbol(name, *bound, dim.range);
+      graph::SymbolId symbol = elaboration.builder->AddInputSymbol(name, *bound, dim.range);
       variable = BoundDims{{graph::Dim{*bound, symbol}}, nullptr, dim.range};
     } else if (variable->dims[0].extent != *bound) {
-      Report(work, Code::kE0508, dim.range,
+      Report(elaboration, Code::kE0508, dim.range,
              fmt::format("`{}` has two bounds, {} and {}", name, variable->dims[0].extent, *bound))
           .AddNote(variable->range, "the other one");
     }
   }
 }
 
-Value AddInput(Work& work, program::TypeId type_id, const std::string& name, Frame& frame,
-               Range range) {
-  const program::Type& type = work.program.types[type_id];
-  if (!Step(work, type.range)) return Value();
+Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
+               Frame& frame, Range range) {
+  const program::Type& type = elaboration.program.types[type_id];
+  if (!Step(elaboration, type.range)) return Value();
   if (auto* tensor = std::get_if<program::TensorType>(&type.node)) {
-    std::optional<graph::Type> concrete = ConcreteType(work, *tensor, frame, type.range);
+    std::optional<graph::Type> concrete = ConcreteType(elaboration, *tensor, frame, type.range);
     if (!concrete) return Value();
-    graph::ValueId value = work.builder->AddInput(name, std::move(*concrete), range);
-    work.builder->graph().inputs.push_back({name, {.value = value, .range = range}});
+    graph::ValueId value = elaboration.builder->AddInput(name, std::move(*concrete), range);
+    elaboration.builder->graph().inputs.push_back({name, {.value = value, .range = range}});
     return Value(Tensor{value});
   }
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    std::optional<int64_t> length = EvaluateDimInt(work, list->length, frame, "a list's length");
-    if (!length || !CheckListLength(work, *length, type.range)) return Value();
+    std::optional<int64_t> length =
+        EvaluateDimInt(elaboration, list->length, frame, "a list's length");
+    if (!length || !CheckListLength(elaboration, *length, type.range)) return Value();
     std::vector<Value> items;
-    for (int64_t i = 0; i < *length && !work.budget.stopped; ++i) {
-      items.push_back(AddInput(work, list->element, fmt::format("{}[{}]", name, i), frame, range));
+    for (int64_t i = 0; i < *length && !elaboration.budget.stopped; ++i) {
+      items.push_back(
+          AddInput(elaboration, list->element, fmt::format("{}[{}]", name, i), frame, range));
     }
     return MakeList(std::move(items));
   }
@@ -65,25 +67,26 @@ Value AddInput(Work& work, program::TypeId type_id, const std::string& name, Fra
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       const std::string& field = tuple->fields[i].name;
       std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
-      items.push_back(AddInput(work, tuple->fields[i].type, item, frame, range));
+      items.push_back(AddInput(elaboration, tuple->fields[i].type, item, frame, range));
       names.push_back(field);
       named |= !field.empty();
     }
     if (!named) names.clear();
     return MakeTuple(std::move(names), std::move(items));
   }
-  Report(work, Code::kE0526, range,
+  Report(elaboration, Code::kE0526, range,
          fmt::format("input `{}` is known only while compiling: give it a default, make it a "
                      "const, or call this graph from another",
                      name));
   return Value();
 }
 
-void AddOutputs(Work& work, const Value& value, const std::string& name, Range range) {
+void AddOutputs(ElaborationContext& elaboration, const Value& value, const std::string& name,
+                Range range) {
   std::string indexed = name.empty() ? "result" : name;
   if (const List* list = value.As<List>()) {
     for (size_t i = 0; i < list->items->size(); ++i) {
-      AddOutputs(work, (*list->items)[i], fmt::format("{}[{}]", indexed, i), range);
+      AddOutputs(elaboration, (*list->items)[i], fmt::format("{}[{}]", indexed, i), range);
     }
   } else if (const Tuple* tuple = value.As<Tuple>()) {
     for (size_t i = 0; i < tuple->items->values.size(); ++i) {
@@ -92,15 +95,16 @@ void AddOutputs(Work& work, const Value& value, const std::string& name, Range r
       std::string item = field.empty()  ? fmt::format("{}[{}]", indexed, i)
                          : name.empty() ? field
                                         : name + "." + field;
-      AddOutputs(work, tuple->items->values[i], item, range);
+      AddOutputs(elaboration, tuple->items->values[i], item, range);
     }
   } else if (const Tensor* tensor = value.As<Tensor>()) {
     graph::Use use{tensor->value, tensor->via, range};
-    CheckTransport(work, use, kCaller);
-    work.builder->graph().outputs.push_back({indexed, use});
+    CheckTransport(elaboration, use, kCaller);
+    elaboration.builder->graph().outputs.push_back({indexed, use});
   } else if (!value.poisoned()) {
-    Report(work, Code::kE0406, range,
-           fmt::format("output `{}` must be a tensor, not {}", indexed, Describe(work, value)));
+    Report(
+        elaboration, Code::kE0406, range,
+        fmt::format("output `{}` must be a tensor, not {}", indexed, Describe(elaboration, value)));
   }
 }
 

@@ -8,17 +8,18 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // `n <= B` in an input makes a symbol, wherever else `n` stands.
-void BindInputSymbols(Work& work, program::TypeId type_id, Frame& frame);
+void BindInputSymbols(ElaborationContext& elaboration, program::TypeId type_id, Frame& frame);
 
 // The value of a parameter of this type; its leaves are inputs.
-Value AddInput(Work& work, program::TypeId type_id, const std::string& name, Frame& frame,
-               Range range);
+Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
+               Frame& frame, Range range);
 
 // `name` is empty for the result as a whole: its fields are ports by their own names.
-void AddOutputs(Work& work, const Value& value, const std::string& name, Range range);
+void AddOutputs(ElaborationContext& elaboration, const Value& value, const std::string& name,
+                Range range);
 
 }  // namespace cgraph::elaborate
 

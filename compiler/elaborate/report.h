@@ -11,26 +11,29 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-Diagnostic& Report(Work& work, Code code, Range range, std::string message);
+Diagnostic& Report(ElaborationContext& elaboration, Code code, Range range, std::string message);
 
 // What to blame for a fault in an op's declaration: the call of the op.
-Range SiteOr(const Work& work, Range range);
+Range SiteOr(const ElaborationContext& elaboration, Range range);
 
 // "f32[n <= 64, 10]".
-std::string Text(const Work& work, const graph::Type& type);
+std::string Text(const ElaborationContext& elaboration, const graph::Type& type);
 
 // What a value is: a tensor's type, "an int (3)", "a list of 3".
-std::string Describe(const Work& work, const Value& value);
+std::string Describe(const ElaborationContext& elaboration, const Value& value);
 
 // A type, or a dimension, as it was declared.
-std::string Declared(const Work& work, program::TypeId type, const Frame& frame);
+std::string Declared(const ElaborationContext& elaboration, program::TypeId type,
+                     const Frame& frame);
 
-std::string Declared(const Work& work, program::ExprId dim, const Frame& frame);
+std::string Declared(const ElaborationContext& elaboration, program::ExprId dim,
+                     const Frame& frame);
 
 // "parameter `x` of `matmul`".
-std::string Describe(const Work& work, const Subject& subject, const Frame& frame);
+std::string Describe(const ElaborationContext& elaboration, const Subject& subject,
+                     const Frame& frame);
 
 }  // namespace cgraph::elaborate
 

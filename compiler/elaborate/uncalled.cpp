@@ -8,7 +8,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/ports.h"
-#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/types/coerce.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -33,14 +33,14 @@ bool IsCertain(Code code) {
 }
 
 // A symbol for every dimension that a call's arguments would give.
-void BindFreeDims(Work& work, program::TypeId id, Frame& frame) {
-  const program::Type& type = work.program.types[id];
+void BindFreeDims(ElaborationContext& elaboration, program::TypeId id, Frame& frame) {
+  const program::Type& type = elaboration.program.types[id];
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    return BindFreeDims(work, list->element, frame);
+    return BindFreeDims(elaboration, list->element, frame);
   }
   if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
     for (const program::TupleType::Field& field : tuple->fields) {
-      BindFreeDims(work, field.type, frame);
+      BindFreeDims(elaboration, field.type, frame);
     }
   }
   auto* tensor = std::get_if<program::TensorType>(&type.node);
@@ -49,37 +49,40 @@ void BindFreeDims(Work& work, program::TypeId id, Frame& frame) {
     std::optional<BoundDims>& bound = frame.dims[dim.variable.index];
     if (bound) continue;
     const std::string& name = frame.signature->dim_variables[dim.variable].name;
-    const graph::SymbolId symbol = work.builder->AddInputSymbol(name, kAnyExtent, dim.range);
+    const graph::SymbolId symbol = elaboration.builder->AddInputSymbol(name, kAnyExtent, dim.range);
     bound = BoundDims{{graph::Dim{kAnyExtent, symbol}}, nullptr, dim.range};
   }
 }
 
-Value ArgumentFor(Work& work, const program::Parameter& parameter, Frame& frame) {
-  const auto& type = work.program.types[parameter.type].node;
+Value ArgumentFor(ElaborationContext& elaboration, const program::Parameter& parameter,
+                  Frame& frame) {
+  const auto& type = elaboration.program.types[parameter.type].node;
   if (!std::holds_alternative<program::CompileTimeType>(type)) {
-    return AddInput(work, parameter.type, parameter.name, frame, parameter.range);
+    return AddInput(elaboration, parameter.type, parameter.name, frame, parameter.range);
   }
   if (!parameter.default_value.valid()) return Value();
-  return Adapt(work, Evaluate(work, parameter.default_value, frame), parameter.type, frame,
-               {"parameter", &parameter.name, parameter.range}, parameter.range);
+  return Coerce(elaboration, Evaluate(elaboration, parameter.default_value, frame), parameter.type,
+                frame, {"parameter", &parameter.name, parameter.range}, parameter.range);
 }
 
-void TryMethod(Work& work, const program::Method& method, graph::InstanceId id) {
+void TryMethod(ElaborationContext& elaboration, const program::Method& method,
+               graph::InstanceId id) {
   graph::Graph graph;
   graph.range = method.range;  // whose call is noted in no message
-  GraphBuilder builder(work.module, graph);
-  llvm::SaveAndRestore<GraphBuilder*> building(work.builder, &builder);
-  Frame frame = FrameOf(work, method, id);
+  GraphBuilder builder(elaboration.module, graph);
+  llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
+  Frame frame = FrameOf(elaboration, method, id);
   const std::vector<program::Parameter>& parameters = method.signature.parameters;
-  for (const program::Parameter& parameter : parameters) BindFreeDims(work, parameter.type, frame);
+  for (const program::Parameter& parameter : parameters)
+    BindFreeDims(elaboration, parameter.type, frame);
   for (const program::Parameter& parameter : parameters) {
-    frame.locals[parameter.local.index] = ArgumentFor(work, parameter, frame);
+    frame.locals[parameter.local.index] = ArgumentFor(elaboration, parameter, frame);
   }
   for (const std::optional<BoundDims>& dims : frame.dims) frame.rigid.push_back(dims.has_value());
-  const graph::DeviceId device = work.module.instances[id].device;
-  MethodScope scope{MakeCall(work, id, method.name, device, method.range)};
-  llvm::SaveAndRestore<MethodScope*> inside(work.method, &scope);
-  CallBody(work, method.signature, method.body, frame, method.range);
+  const graph::DeviceId device = elaboration.module.instances[id].device;
+  MethodScope scope{MakeCall(elaboration, id, method.name, device, method.range)};
+  llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
+  CallBody(elaboration, method.signature, method.body, frame, method.range);
 }
 
 struct Suspect {
@@ -89,10 +92,11 @@ struct Suspect {
 };
 
 // The places of an actor, at most so many as are tried.
-std::vector<graph::InstanceId> PlacesOf(const Work& work, program::ActorId actor) {
+std::vector<graph::InstanceId> PlacesOf(const ElaborationContext& elaboration,
+                                        program::ActorId actor) {
   std::vector<graph::InstanceId> places;
-  for (graph::InstanceId id : work.module.instances.Ids()) {
-    if (work.places.instances[id.index].actor != actor) continue;
+  for (graph::InstanceId id : elaboration.module.instances.Ids()) {
+    if (elaboration.places.instances[id.index].actor != actor) continue;
     places.push_back(id);
     if (places.size() == kMostPlaces) break;
   }
@@ -104,23 +108,23 @@ std::vector<graph::InstanceId> PlacesOf(const Work& work, program::ActorId actor
 void Try(const program::Program& program, const ElaborateOptions& options, size_t turn,
          std::vector<Suspect>& suspects, const Sources& sources) {
   Diagnostics found(sources);
-  Work work(program, options, found);
-  work.trial = true;
-  MakePlaces(work);
+  ElaborationContext elaboration(program, options, found);
+  elaboration.speculative = true;
+  MakePlaces(elaboration);
   llvm::erase_if(suspects, [&](Suspect& suspect) {
     const program::Method& method = program.methods[suspect.method];
-    const std::vector<graph::InstanceId> places = PlacesOf(work, method.actor);
+    const std::vector<graph::InstanceId> places = PlacesOf(elaboration, method.actor);
     if (turn >= places.size()) return turn == 0;
     const size_t before = found.all().size();
-    TryMethod(work, method, places[turn]);
+    TryMethod(elaboration, method, places[turn]);
     std::vector<Diagnostic> faults;
     for (size_t i = before; i < found.all().size(); ++i) {
       if (IsCertain(found.all()[i].code)) faults.push_back(found.all()[i]);
     }
-    const bool wrong = !faults.empty() && !work.budget.stopped;
+    const bool wrong = !faults.empty() && !elaboration.budget.stopped;
     if (wrong && turn == 0) {
       suspect.faults = std::move(faults);
-      suspect.name = work.module.instances[places[turn]].name + "." + method.name;
+      suspect.name = elaboration.module.instances[places[turn]].name + "." + method.name;
     }
     return !wrong;
   });

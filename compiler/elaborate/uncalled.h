@@ -8,7 +8,7 @@
 
 #include <set>
 
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 

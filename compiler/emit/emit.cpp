@@ -31,7 +31,7 @@ plan::LaneKind PlanLaneKind(LaneKind kind) {
     case LaneKind::kComm: case LaneKind::kSend: case LaneKind::kReceive:
       return plan::LaneKind::comm;
     case LaneKind::kCopyIn: case LaneKind::kCopyOut: return plan::LaneKind::copy;
-    case LaneKind::kTake: case LaneKind::kGive: return plan::LaneKind::host;
+    case LaneKind::kInput: case LaneKind::kOutput: return plan::LaneKind::host;
   }
   return plan::LaneKind::compute;
 }
@@ -83,24 +83,24 @@ std::vector<PlanNumbers> EmitLanes(const std::vector<Schedule>& schedules, plan:
 // Who shares a communicator over nccl: the two lanes that are for each other, else all lanes that
 // send or receive. A graph without overlap does so in other lanes than one with it, and a
 // communicator is used by one lane of each device: so there is one for either.
-struct Circle {
+struct CommunicatorKey {
   bool overlap;
   std::vector<uint32_t> pair;  // plan lanes, sorted
-  auto operator<=>(const Circle&) const = default;
+  auto operator<=>(const CommunicatorKey&) const = default;
 };
-Circle CircleOf(const Schedule& schedule, const PlanNumbers& numbers,
+CommunicatorKey CircleOf(const Schedule& schedule, const PlanNumbers& numbers,
                 const schedule::Channel& channel) {
-  Circle circle{schedule.overlap, {}};
+  CommunicatorKey key{schedule.overlap, {}};
   if (schedule.lanes[channel.from].peer.valid()) {
-    circle.pair = {numbers.lanes[channel.from.index], numbers.lanes[channel.to.index]};
-    std::sort(circle.pair.begin(), circle.pair.end());
+    key.pair = {numbers.lanes[channel.from.index], numbers.lanes[channel.to.index]};
+    std::sort(key.pair.begin(), key.pair.end());
   }
-  return circle;
+  return key;
 }
 
 void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
                        plan::Plan& plan) {
-  std::map<Circle, std::set<uint32_t>, std::greater<>> members;  // with overlap first
+  std::map<CommunicatorKey, std::set<uint32_t>, std::greater<>> members;  // with overlap first
   for (size_t i = 0; i < schedules.size(); ++i) {
     for (const schedule::Channel& channel : schedules[i].channels) {
       if (channel.transport != Transport::kNccl) continue;
@@ -109,10 +109,10 @@ void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanN
       here.insert(numbers[i].lanes[channel.to.index]);
     }
   }
-  std::map<Circle, uint32_t> communicators;
-  for (const auto& [circle, lanes] : members) {
+  std::map<CommunicatorKey, uint32_t> communicators;
+  for (const auto& [key, lanes] : members) {
     const auto communicator = static_cast<uint32_t>(plan.communicators.size());
-    communicators[circle] = communicator;
+    communicators[key] = communicator;
     plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
                                     static_cast<uint32_t>(lanes.size()));
     plan.members.insert(plan.members.end(), lanes.begin(), lanes.end());

@@ -14,7 +14,7 @@ namespace cgraph::emit {
 namespace {
 
 using schedule::Buffer;
-using schedule::ReplicaId;
+using schedule::ValueLocationId;
 using schedule::Space;
 
 plan::Space PlanSpace(Space space) {
@@ -51,7 +51,7 @@ class DataEmitter {
       out_.symbols.emplace_back(symbol.bound, pools_.Name(symbol.name));
     }
     for (const schedule::Extent& extent : schedule_.extents) {
-      out_.extents.emplace_back(extent.symbol.index, extent.device.index, extent.replica.index);
+      out_.extents.emplace_back(extent.symbol.index, extent.device.index, extent.location.index);
     }
   }
 
@@ -100,8 +100,8 @@ class DataEmitter {
   }
 
   void EmitValues() {
-    for (const schedule::Replica& replica : schedule_.replicas) {
-      const graph::Value& value = graph_.values[replica.value];
+    for (const schedule::ValueLocation& location : schedule_.locations) {
+      const graph::Value& value = graph_.values[location.value];
       const auto first_dim = static_cast<uint32_t>(out_.dims.size());
       for (const graph::Dim& dim : value.type.dims) {
         out_.dims.emplace_back(dim.extent, dim.symbol.index);
@@ -109,7 +109,7 @@ class DataEmitter {
       out_.values.emplace_back(pools_.Name(ValueName(graph_, value, pools_.sources())),
                                PlanDType(value.type.dtype),
                                static_cast<uint8_t>(value.type.dims.size()), first_dim,
-                               replica.buffer.index, replica.offset,
+                               location.buffer.index, location.offset,
                                value.type.bytes());
     }
   }
@@ -128,7 +128,7 @@ class DataEmitter {
 
   void EmitPorts() {
     const auto emit = [](const std::vector<graph::Port>& ports,
-                         const std::vector<ReplicaId>& values,
+                         const std::vector<ValueLocationId>& values,
                          std::vector<std::unique_ptr<plan::Port>>& out) {
       for (size_t i = 0; i < ports.size(); ++i) {
         out.push_back(std::make_unique<plan::Port>());

@@ -10,10 +10,10 @@
 namespace cgraph::emit {
 namespace {
 
-using schedule::ReplicaId;
+using schedule::ValueLocationId;
 using schedule::Space;
 using schedule::Step;
-using schedule::Unit;
+using schedule::ScheduleUnit;
 using schedule::UnitId;
 
 class ProgramEmitter {
@@ -43,7 +43,7 @@ class ProgramEmitter {
   // Units [i, end) happen together: the ends of a transfer, the parts of a collective.
   uint32_t EndOfMeeting(uint32_t i) const {
     const auto joined = [&](uint32_t unit) {
-      const Unit& next = schedule_.units[UnitId(unit)];
+      const ScheduleUnit& next = schedule_.units[UnitId(unit)];
       return next.sender.valid() || (next.first_part.valid() && next.first_part != UnitId(unit));
     };
     uint32_t end = i + 1;
@@ -61,24 +61,24 @@ class ProgramEmitter {
   // Where a step stands in program order. A transfer is two instructions, a send before its
   // receive.
   uint32_t Written(const Step& step, bool receives = false) const {
-    return 2 * step.written + (receives ? 1 : 0);
+    return 2 * step.program_order + (receives ? 1 : 0);
   }
-  uint32_t Written(const Unit& unit) const { return Written(schedule_.steps[unit.first]); }
+  uint32_t Written(const ScheduleUnit& unit) const { return Written(schedule_.steps[unit.first]); }
 
   // Appends to the lane, at the next position.
-  plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind, uint32_t written) {
+  plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind, uint32_t program_order) {
     plan::Instruction instruction{};
     instruction.mutate_kind(kind);
     instruction.mutate_call(plan::kNone);
-    instruction.mutate_order(position_++);
-    instruction.mutate_written(written);
+    instruction.mutate_certificate_position(position_++);
+    instruction.mutate_program_order(program_order);
     std::vector<plan::Instruction>& program = programs_[numbers_.lanes[lane.index]];
     program.push_back(instruction);
     return program.back();
   }
 
   void EmitWait(UnitId id) {
-    const Unit& unit = schedule_.units[id];
+    const ScheduleUnit& unit = schedule_.units[id];
     if (unit.waits.empty()) return;
     plan::Instruction& wait = Append(unit.lane, plan::Kind::wait, Written(unit));
     wait.mutate_flags(plan::kAlwaysRuns);
@@ -90,7 +90,7 @@ class ProgramEmitter {
   }
 
   void EmitSignal(UnitId id) {
-    const Unit& unit = schedule_.units[id];
+    const ScheduleUnit& unit = schedule_.units[id];
     if (!unit.signals) return;
     plan::Instruction& signal = Append(unit.lane, plan::Kind::signal, Written(unit));
     signal.mutate_flags(plan::kAlwaysRuns);
@@ -98,7 +98,7 @@ class ProgramEmitter {
   }
 
   void EmitSteps(UnitId id) {
-    const Unit& unit = schedule_.units[id];
+    const ScheduleUnit& unit = schedule_.units[id];
     for (uint32_t i = 0; i < unit.count; ++i) {
       const Step& step = schedule_.steps[schedule::StepId(unit.first.index + i)];
       if (step.kind == Step::kTransfer) {
@@ -111,9 +111,9 @@ class ProgramEmitter {
     }
   }
 
-  void EmitStep(const Unit& unit, const Step& step) {
-    static constexpr plan::Kind kKinds[] = {plan::Kind::call, plan::Kind::load, plan::Kind::take,
-                                            plan::Kind::give, plan::Kind::copy};
+  void EmitStep(const ScheduleUnit& unit, const Step& step) {
+    static constexpr plan::Kind kKinds[] = {plan::Kind::call, plan::Kind::load, plan::Kind::input,
+                                            plan::Kind::output, plan::Kind::copy};
     CGRAPH_CHECK(std::max(step.inputs.size(), step.outputs.size()) <= kMaxOperands, "emit",
                  "an instruction with more operands than a plan can say");
     plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind], Written(step));
@@ -133,7 +133,7 @@ class ProgramEmitter {
       case Step::kLoad:
         instruction.mutate_subject(pools_.Weight(graph_.ops[step.op]));
         break;
-      case Step::kTake: case Step::kGive:
+      case Step::kInput: case Step::kOutput:
         instruction.mutate_subject(step.port);
         break;
       case Step::kCopy: case Step::kTransfer: case Step::kCollective:
@@ -143,8 +143,8 @@ class ProgramEmitter {
   }
 
   // Its one part is the next that is added.
-  void AppendComm(const Unit& unit, const Step& step, uint32_t written) {
-    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, written);
+  void AppendComm(const ScheduleUnit& unit, const Step& step, uint32_t program_order) {
+    plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, program_order);
     comm.mutate_flags(plan::kAlwaysRuns);
     comm.mutate_first(static_cast<uint32_t>(out_.parts.size()));
     comm.mutate_inputs(1);
@@ -155,12 +155,12 @@ class ProgramEmitter {
 
   // One end of a transfer. Both ends of a rendezvous happen at one position; what is buffered is
   // sent first.
-  void EmitEnd(const Unit& unit, const Step& step) {
+  void EmitEnd(const ScheduleUnit& unit, const Step& step) {
     const bool receives = unit.sender.valid();
     const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
     if (receives && rendezvous) --position_;
     AppendComm(unit, step, Written(step, receives));
-    const std::vector<ReplicaId>& values = receives ? step.outputs : step.inputs;
+    const std::vector<ValueLocationId>& values = receives ? step.outputs : step.inputs;
     const auto count = static_cast<uint16_t>(values.size());
     out_.parts.emplace_back(receives ? plan::Part::recv : plan::Part::send, /*flags=*/0,
                             receives ? 0 : count, receives ? count : 0, step.channel.index,
@@ -169,13 +169,13 @@ class ProgramEmitter {
   }
 
   // What one participant does. All parts stand at one position, in program order too.
-  void EmitPart(const Unit& unit, const Step& step, uint32_t rank) {
+  void EmitPart(const ScheduleUnit& unit, const Step& step, uint32_t rank) {
     if (rank == 0) {
       AddCollective(step);
     } else {
       --position_;
     }
-    const schedule::Part& part = step.parts[rank];
+    const schedule::CollectivePart& part = step.parts[rank];
     CGRAPH_CHECK(std::max(part.inputs.size(), part.outputs.size()) <= kMaxOperands, "emit",
                  "a part with more operands than a plan can say");
     AppendComm(unit, step, Written(step));
@@ -199,15 +199,15 @@ class ProgramEmitter {
     out_.collectives.push_back(std::move(out));
   }
 
-  uint32_t AddOperands(const std::vector<ReplicaId>& replicas) {
+  uint32_t AddOperands(const std::vector<ValueLocationId>& locations) {
     const auto first = static_cast<uint32_t>(out_.operands.size());
-    for (ReplicaId id : replicas) out_.operands.push_back(id.index);
+    for (ValueLocationId id : locations) out_.operands.push_back(id.index);
     return first;
   }
 
   bool WritesState(const Step& step) const {
-    return std::any_of(step.outputs.begin(), step.outputs.end(), [&](ReplicaId id) {
-      return schedule_.buffers[schedule_.replicas[id].buffer].space == Space::kState;
+    return std::any_of(step.outputs.begin(), step.outputs.end(), [&](ValueLocationId id) {
+      return schedule_.buffers[schedule_.locations[id].buffer].space == Space::kState;
     });
   }
 

@@ -16,21 +16,21 @@ class Layout {
   std::string Text() { return page_.Text(); }
 
  private:
-  using Pieces = llvm::ArrayRef<Piece>;
+  using Items = llvm::ArrayRef<LineItem>;
 
   void PutStatements(const std::vector<Line>& lines, int indent);
   void PutStatement(const Line& line, int indent);
-  // Pieces that hold no block, and behind which `tail` columns must be left on their last line.
-  void PutPieces(Pieces pieces, int continuation, int tail);
-  void PutSegment(Pieces segment, int continuation, int tail);
-  void PutFlat(Pieces pieces, int continuation);
+  // Items that hold no block, and behind which `tail` columns must be left on their last line.
+  void PutPieces(Items items, int continuation, int tail);
+  void PutSegment(Items segment, int continuation, int tail);
+  void PutFlat(Items items, int continuation);
   void PutBlock(const Bracket& block, int indent, int continuation);
   void PutBroken(const Bracket& bracket, int continuation);
   void Put(const Token& token, int continuation);
 
-  bool Fits(Pieces pieces, int tail) const;
+  bool Fits(Items items, int tail) const;
   // Whether a segment that is too long can begin on this line: up to where it is broken.
-  bool HeadFits(Pieces segment) const;
+  bool HeadFits(Items segment) const;
 
   Page page_;
   const Token* last_ = nullptr;  // what was put

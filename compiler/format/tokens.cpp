@@ -74,12 +74,12 @@ std::string Trimmed(StringRef comment) {
 }
 
 struct Gap {  // what stands between two words
-  struct Piece {
+  struct GapComment {
     std::string comment;
     int newlines_before = 0;
     bool ends_line = false;
   };
-  std::vector<Piece> comments;
+  std::vector<GapComment> comments;
   int newlines = 0;  // after the last comment
 };
 
@@ -128,7 +128,7 @@ class Maker {
  private:
   void TakeGap(const Gap& gap) {
     for (size_t i = 0; i < gap.comments.size(); ++i) {
-      const Gap::Piece& piece = gap.comments[i];
+      const Gap::GapComment& piece = gap.comments[i];
       Comment comment{piece.comment, piece.ends_line, piece.newlines_before > 1};
       const bool trails = piece.newlines_before == 0 && i == 0 && piece.ends_line;
       if (trails && !tokens_.empty() && before_.empty() && tokens_.back().after.empty()) {
@@ -237,7 +237,7 @@ std::vector<Token> MakeTokens(const syntax::File& file, const std::string& text,
 
 std::vector<std::string> CommentsIn(StringRef gap) {
   std::vector<std::string> comments;
-  for (Gap::Piece& piece : ReadGap(gap).comments) comments.push_back(std::move(piece.comment));
+  for (Gap::GapComment& piece : ReadGap(gap).comments) comments.push_back(std::move(piece.comment));
   return comments;
 }
 

@@ -60,40 +60,40 @@ class TreeMaker {
   }
 
   void Add(Line& line, int& branches) {
-    Piece piece;
+    LineItem item;
     if (now().is_if_expr) branches += 2;
-    piece.break_before = BreakBefore(line);
+    item.break_before = BreakBefore(line);
     const bool opens =
         now().Is("(") || now().Is("[") || now().opens_types || now().opens_properties;
     if (opens || (now().Is("{") && branches > 0)) {
       branches -= now().Is("{");
-      piece.bracket = MakeBracket();
+      item.bracket = MakeBracket();
     } else if (now().Is("{")) {
-      piece.bracket = MakeBlock(line);
+      item.bracket = MakeBlock(line);
     } else {
-      piece.token = &now();
+      item.token = &now();
       ++at_;
     }
-    Measure(piece, line.pieces.empty());
-    line.pieces.push_back(std::move(piece));
+    Measure(item, line.items.empty());
+    line.items.push_back(std::move(item));
   }
 
-  Piece::Break BreakBefore(const Line& line) const {
-    if (line.pieces.empty()) return Piece::kNever;
-    if (BeginsPart(line)) return Piece::kAtPart;
-    const Token& last = line.pieces.back().last();
-    const bool binary = IsOperator(last.text) && !last.is_sign && line.pieces.size() > 1;
-    if (!binary || last.opens_types || last.closes_types) return Piece::kNever;
-    return llvm::StringSwitch<Piece::Break>(last.text)
-        .Cases("=", "+=", "-=", "*=", "/=", Piece::kAtPart)
-        .Case("or", Piece::kBehindOr)
-        .Case("and", Piece::kBehindAnd)
-        .Default(Piece::kBehindOperator);
+  LineItem::Break BreakBefore(const Line& line) const {
+    if (line.items.empty()) return LineItem::kNever;
+    if (BeginsPart(line)) return LineItem::kAtPart;
+    const Token& last = line.items.back().last();
+    const bool binary = IsOperator(last.text) && !last.is_sign && line.items.size() > 1;
+    if (!binary || last.opens_types || last.closes_types) return LineItem::kNever;
+    return llvm::StringSwitch<LineItem::Break>(last.text)
+        .Cases("=", "+=", "-=", "*=", "/=", LineItem::kAtPart)
+        .Case("or", LineItem::kBehindOr)
+        .Case("and", LineItem::kBehindAnd)
+        .Default(LineItem::kBehindOperator);
   }
 
   // What comes next is no operand of what stands before it.
   bool BeginsPart(const Line& line) const {
-    const Token& last = line.pieces.back().last();
+    const Token& last = line.items.back().last();
     if (last.Is(",")) return true;  // in a rule: elsewhere a comma ends the line's element
     if (IsModifier(now().text) && now().kind == WordKind::kKeyword) return last.EndsOperand();
     const bool uses = now().Is("using") || (now().Is("with") && now().kind == WordKind::kKeyword);
@@ -127,7 +127,7 @@ class TreeMaker {
 
   std::unique_ptr<Bracket> MakeBlock(const Line& line) {
     auto block = std::make_unique<Bracket>();
-    const StringRef keyword = line.pieces.empty() ? "" : line.pieces[0].first().text;
+    const StringRef keyword = line.items.empty() ? "" : line.items[0].first().text;
     block->is_block = true;
     block->open = &tokens_[at_++];
     block->elements = Statements();
@@ -138,43 +138,43 @@ class TreeMaker {
         keyword == "actor" || keyword == "schedule" || keyword == "topology";
     block->stays_open = lines.size() > 1 || (of_declarations && !lines.empty());
     for (const Line& statement : lines) {
-      for (const Piece& piece : statement.pieces) {
-        block->stays_open |= piece.bracket != nullptr && piece.bracket->is_block;
+      for (const LineItem& item : statement.items) {
+        block->stays_open |= item.bracket != nullptr && item.bracket->is_block;
       }
     }
     return block;
   }
 
-  static void Measure(const Token& token, Piece& piece) {
-    piece.width += Width(token.text);
+  static void Measure(const Token& token, LineItem& item) {
+    item.width += Width(token.text);
   }
-  static void MeasureComments(const Token& token, Piece& piece) {
+  static void MeasureComments(const Token& token, LineItem& item) {
     for (const Comment& comment : token.before) {
-      piece.width += Width(comment.text) + 1;
-      piece.breaks |= comment.ends_line;
+      item.width += Width(comment.text) + 1;
+      item.breaks |= comment.ends_line;
     }
   }
 
   // Comments before the first token of a line stand above or before it, and those behind the last
   // token of a piece end the line: they count for what holds them.
-  static void Measure(Piece& piece, bool is_first) {
-    if (!is_first) MeasureComments(piece.first(), piece);
-    if (piece.token != nullptr) return Measure(*piece.token, piece);
-    const Bracket& bracket = *piece.bracket;
-    Measure(*bracket.open, piece);
-    Measure(*bracket.close, piece);
-    MeasureComments(*bracket.close, piece);
-    piece.breaks |= bracket.stays_open || !bracket.open->after.empty();
+  static void Measure(LineItem& item, bool is_first) {
+    if (!is_first) MeasureComments(item.first(), item);
+    if (item.token != nullptr) return Measure(*item.token, item);
+    const Bracket& bracket = *item.bracket;
+    Measure(*bracket.open, item);
+    Measure(*bracket.close, item);
+    MeasureComments(*bracket.close, item);
+    item.breaks |= bracket.stays_open || !bracket.open->after.empty();
     const Token* last = bracket.open;
     for (const Line& element : bracket.elements) {
-      MeasureComments(element.pieces[0].first(), piece);
-      for (const Piece& inner : element.pieces) {
-        piece.width += inner.width + SpaceBetween(*last, inner.first());
-        piece.breaks |= inner.breaks || !inner.last().after.empty();
+      MeasureComments(element.items[0].first(), item);
+      for (const LineItem& inner : element.items) {
+        item.width += inner.width + SpaceBetween(*last, inner.first());
+        item.breaks |= inner.breaks || !inner.last().after.empty();
         last = &inner.last();
       }
     }
-    piece.width += SpaceBetween(*last, *bracket.close);
+    item.width += SpaceBetween(*last, *bracket.close);
   }
 
   const std::vector<Token>& tokens_;

@@ -22,7 +22,7 @@ struct Bracket {
   std::vector<Line> elements;   // each with its comma; or the statements
 };
 
-struct Piece {
+struct LineItem {
   const Token* token = nullptr;      // or
   std::unique_ptr<Bracket> bracket;
   // Where a line that is too long may be broken; of several kinds the loosest first.
@@ -36,7 +36,7 @@ struct Piece {
 };
 
 struct Line {
-  std::vector<Piece> pieces;
+  std::vector<LineItem> items;
   bool is_clauses = false;  // of an op: what does not fit goes 2 columns in, else 4
 };
 

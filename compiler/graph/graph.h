@@ -88,7 +88,7 @@ struct Value {
 
 struct Use {
   ValueId value;
-  Journey via;
+  TransportRequest via;
   Range range;
   DeviceId relay;  // by which it goes; invalid: straight
 };
@@ -157,7 +157,7 @@ struct Port {
 // that reads all of them. `via` is the way of the message, and that of the uses it serves.
 struct Bucket {
   DeviceId to;
-  Journey via;  // nccl or shm
+  TransportRequest via;  // nccl or shm
   std::vector<ValueId> values;
 };
 

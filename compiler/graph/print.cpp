@@ -131,7 +131,7 @@ class GraphPrinter {
     return "%" + std::to_string(id.index);
   }
   std::string Text(const graph::Use& use) const {
-    if (use.via == Journey()) return Name(use.value);
+    if (use.via == TransportRequest()) return Name(use.value);
     return Name(use.value) + " via " + JourneyText(use.via);
   }
   std::string Declared(ValueId id) const {

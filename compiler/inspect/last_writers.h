@@ -18,43 +18,43 @@ class LastWriters {
     }
     SplitAt(begin);
     SplitAt(end);
-    pieces_.erase(pieces_.lower_bound(begin), pieces_.lower_bound(end));
-    pieces_[begin] = {end, writer};
+    ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
+    ranges_[begin] = {end, writer};
   }
 
-  // visit(writer) for each piece of [begin, end) that somebody wrote, in order.
+  // visit(writer) for each range of [begin, end) that somebody wrote, in order.
   template <typename Visit>
   void Read(uint64_t begin, uint64_t end, Visit visit) const {
-    auto piece = pieces_.upper_bound(begin);
-    if (piece != pieces_.begin() && std::prev(piece)->second.end > begin) {
-      --piece;
+    auto range = ranges_.upper_bound(begin);
+    if (range != ranges_.begin() && std::prev(range)->second.end > begin) {
+      --range;
     }
-    for (; piece != pieces_.end() && piece->first < end; ++piece) {
-      visit(piece->second.writer);
+    for (; range != ranges_.end() && range->first < end; ++range) {
+      visit(range->second.writer);
     }
   }
 
-  void Clear() { pieces_.clear(); }
+  void Clear() { ranges_.clear(); }
 
  private:
-  struct Piece {
+  struct ByteRange {
     uint64_t end;
     Writer writer;
   };
 
   void SplitAt(uint64_t at) {
-    const auto after = pieces_.upper_bound(at);
-    if (after == pieces_.begin()) {
+    const auto after = ranges_.upper_bound(at);
+    if (after == ranges_.begin()) {
       return;
     }
-    const auto piece = std::prev(after);
-    if (piece->first < at && piece->second.end > at) {
-      pieces_[at] = piece->second;
-      piece->second.end = at;
+    const auto range = std::prev(after);
+    if (range->first < at && range->second.end > at) {
+      ranges_[at] = range->second;
+      range->second.end = at;
     }
   }
 
-  std::map<uint64_t, Piece> pieces_;  // by first byte
+  std::map<uint64_t, ByteRange> ranges_;  // by first byte
 };
 
 }  // namespace cgraph

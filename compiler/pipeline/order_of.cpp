@@ -149,7 +149,7 @@ class OrderMaker {
     order_.ranks.resize(pipeline_.ranks());
     if (transfers_) CGRAPH_RETURN_IF_ERROR(FindEnds());
     for (schedule::UnitId id : schedule_.ExecutionOrder()) {
-      const schedule::Unit& unit = schedule_.units[id];
+      const schedule::ScheduleUnit& unit = schedule_.units[id];
       if (unit.sender.valid()) continue;
       CGRAPH_RETURN_IF_ERROR(AddCalls(unit));
       for (const auto& [rank, action] : ends_[unit.first]) Add(rank, {action});
@@ -164,7 +164,7 @@ class OrderMaker {
   }
 
   // What a unit does that is of the pipeline: one cell, or none.
-  Status AddCalls(const schedule::Unit& unit) {
+  Status AddCalls(const schedule::ScheduleUnit& unit) {
     std::vector<CallId> calls;
     for (uint32_t i = 0; i < unit.count; ++i) {
       const Step& step = schedule_.steps[StepId(unit.first.index + i)];
@@ -208,7 +208,7 @@ class OrderMaker {
   // Something that a step takes to another device: a message has one value, or several.
   struct Parcel {
     StepId step;
-    schedule::ReplicaId from, to;
+    schedule::ValueLocationId from, to;
     CallId maker;
   };
   using Ends = std::map<std::pair<uint32_t, Action>, StepId>;  // by rank and end
@@ -227,7 +227,7 @@ class OrderMaker {
       const Step& step = schedule_.steps[id];
       if (step.kind != Step::kTransfer && step.kind != Step::kCopy) continue;
       for (size_t i = 0; i < step.inputs.size() && i < step.outputs.size(); ++i) {
-        const graph::ValueId value = RootOf(graph_, schedule_.replicas[step.inputs[i]].value);
+        const graph::ValueId value = RootOf(graph_, schedule_.locations[step.inputs[i]].value);
         const graph::OpId maker = graph_.values[value].producer;
         if (!maker.valid() || !pipeline_.ActionOf(graph_.ops[maker].call)) continue;
         const Parcel parcel{id, step.inputs[i], step.outputs[i], graph_.ops[maker].call};
@@ -265,8 +265,8 @@ class OrderMaker {
     return Status::Ok();
   }
 
-  DeviceId DeviceOf(schedule::ReplicaId id) const {
-    return schedule_.buffers[schedule_.replicas[id].buffer].device;
+  DeviceId DeviceOf(schedule::ValueLocationId id) const {
+    return schedule_.buffers[schedule_.locations[id].buffer].device;
   }
 
   const graph::Graph& graph_;

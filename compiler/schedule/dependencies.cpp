@@ -86,7 +86,7 @@ void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Dependenc
   std::vector<std::vector<UnitId>> units(graph.calls.size());
   for (UnitId id : schedule.units.Ids()) {
     const Step& step = schedule.FirstStep(id);
-    const bool own = step.call.valid() && step.place.order == Step::Place::kOps;
+    const bool own = step.call.valid() && step.place.order == Step::ProgramPosition::kOps;
     if (own) units[step.call.index].push_back(id);
   }
   for (graph::CallId call : graph.calls.Ids()) {
@@ -104,7 +104,7 @@ void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Dependenc
 void AddEffectOrder(const graph::Graph& graph, const Schedule& schedule, Dependencies& found) {
   std::vector<UnitId> first(schedule.lanes.size()), last(first);
   for (UnitId id : schedule.ExecutionOrder()) {
-    const Unit& unit = schedule.units[id];
+    const ScheduleUnit& unit = schedule.units[id];
     for (uint32_t i = 0; i < unit.count; ++i) {
       const Step& step = schedule.steps[StepId(unit.first.index + i)];
       if (step.kind != Step::kCall || !graph.ops[step.op].effect) continue;

@@ -10,7 +10,7 @@
 
 namespace cgraph::schedule {
 
-// Makes lanes, buffers, replicas, channels and steps, in no order that means anything but
+// Makes lanes, buffers, locations, channels and steps, in no order that means anything but
 // Step::place. Every step's operands lie where its lane can reach them.
 void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
            Schedule& schedule);
@@ -20,7 +20,7 @@ void CheckMachine(const graph::Module& module, const graph::Graph& graph, const 
                   const cost::Costs& costs, Diagnostics& diagnostics);
 
 // Says how long each step is expected to take, and which shared resources it holds.
-void Expect(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
+void EstimateCosts(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
             Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
@@ -36,8 +36,8 @@ void ApplyProfile(const graph::Module& module, const graph::Graph& graph, const 
 // By device: the bytes that one copy of its slots may take; nothing: as many as it likes.
 using SlotLimits = std::vector<std::optional<int64_t>>;
 
-// What Arrange did.
-struct Arranged {
+// What OrderTasks did.
+struct OrderingResult {
   bool done = true;    // false: something waits for ever, and the order stays as it was
   bool fixed = false;  // there was nothing to choose
   // By device that has a limit: what the slots need in an order that needs little, 0 for the
@@ -52,7 +52,7 @@ struct Arranged {
 // Changes the order where the program leaves a choice, so that the slots' bytes alive at one moment
 // keep within limits. Rules that can never be kept are reported to `diagnostics`, if it is not
 // null.
-Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
+OrderingResult OrderTasks(const graph::Module& module, const graph::Graph& graph,
                  const ScheduleOptions& options, const SlotLimits& limits, Schedule& schedule,
                  Diagnostics* diagnostics);
 
@@ -63,18 +63,19 @@ Arranged Arrange(const graph::Module& module, const graph::Graph& graph,
 void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Schedule& schedule);
 
 // Gives every buffer its offset. Two slot buffers lie on the same bytes only where all accesses are
-// ordered already: memory never adds a wait. Where first fit exceeds a limit, the packing that
-// keeps it is looked for.
+// ordered already: memory never adds a wait. Where first fit exceeds a limit, the offset assignment
+// that keeps it is looked for.
 void PlanMemory(const graph::Module& module, const graph::Graph& graph, const SlotLimits& limits,
                 Schedule& schedule);
 
 // By device: the bytes that a graph may hold there, besides what its rules say; nothing: no limit.
 using DeviceLimits = std::vector<std::optional<int64_t>>;
 
-// Arrange, Synchronise and PlanMemory, so that no device holds more than its memory allows, or the
-// diagnostics say what is in the way.
-void Fit(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-         const DeviceLimits& limits, Schedule& schedule, Diagnostics& diagnostics);
+// OrderTasks, Synchronise and PlanMemory, so that no device holds more than its memory allows, or
+// the diagnostics say what is in the way.
+void FitMemory(const graph::Module& module, const graph::Graph& graph,
+               const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,
+               Diagnostics& diagnostics);
 
 }  // namespace cgraph::schedule
 

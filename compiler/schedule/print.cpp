@@ -9,10 +9,10 @@
 namespace cgraph {
 namespace {
 
-using schedule::Part;
+using schedule::CollectivePart;
 using schedule::Schedule;
 using schedule::Step;
-using schedule::Unit;
+using schedule::ScheduleUnit;
 using schedule::UnitId;
 
 const char* LaneKindName(schedule::LaneKind kind) {
@@ -23,8 +23,8 @@ const char* LaneKindName(schedule::LaneKind kind) {
     case schedule::LaneKind::kReceive: return "receive";
     case schedule::LaneKind::kCopyIn: return "copy in";
     case schedule::LaneKind::kCopyOut: return "copy out";
-    case schedule::LaneKind::kTake: return "take";
-    case schedule::LaneKind::kGive: return "give";
+    case schedule::LaneKind::kInput: return "input";
+    case schedule::LaneKind::kOutput: return "output";
   }
   return "";
 }
@@ -66,22 +66,22 @@ class SchedulePrinter {
 
   // Units are named by where they stand: "gpu[0] compute.3".
   std::string UnitName(UnitId id) const {
-    const Unit& unit = schedule_.units[id];
+    const ScheduleUnit& unit = schedule_.units[id];
     return fmt::format("{}.{}", LaneName(unit.lane), unit.index);
   }
 
-  std::string ValueName(schedule::ReplicaId id) const {
-    return ValueText(graph_, schedule_.replicas[id].value);
+  std::string ValueName(schedule::ValueLocationId id) const {
+    return ValueText(graph_, schedule_.locations[id].value);
   }
 
-  std::string ValueNames(const std::vector<schedule::ReplicaId>& ids) const {
+  std::string ValueNames(const std::vector<schedule::ValueLocationId>& ids) const {
     std::string text;
-    for (schedule::ReplicaId id : ids) text += (text.empty() ? "" : " ") + ValueName(id);
+    for (schedule::ValueLocationId id : ids) text += (text.empty() ? "" : " ") + ValueName(id);
     return text;
   }
 
   std::string CollectiveText(UnitId id, const Step& step) const {
-    const Part& part = step.parts[id.index - schedule_.units[id].first_part.index];
+    const CollectivePart& part = step.parts[id.index - schedule_.units[id].first_part.index];
     std::string text = CallName(module_, graph_.calls[step.call]);
     if (!part.inputs.empty()) text += " " + ValueNames(part.inputs);
     text += " of";
@@ -91,11 +91,11 @@ class SchedulePrinter {
     return text + " by " + TransportName(step.by).str();
   }
 
-  std::string StepText(const Unit& unit, const Step& step) const {
+  std::string StepText(const ScheduleUnit& unit, const Step& step) const {
     switch (step.kind) {
       case Step::kCall: case Step::kLoad: return CallName(module_, graph_.calls[step.call]);
-      case Step::kTake: return "take " + graph_.inputs[step.port].name;
-      case Step::kGive: return "give " + graph_.outputs[step.port].name;
+      case Step::kInput: return "input " + graph_.inputs[step.port].name;
+      case Step::kOutput: return "output " + graph_.outputs[step.port].name;
       case Step::kCollective: break;
       case Step::kCopy:
         return "copy " + ValueName(step.inputs[0]) + " to " +
@@ -111,12 +111,12 @@ class SchedulePrinter {
     return "";
   }
 
-  const schedule::Buffer& BufferOf(schedule::ReplicaId id) const {
-    return schedule_.buffers[schedule_.replicas[id].buffer];
+  const schedule::Buffer& BufferOf(schedule::ValueLocationId id) const {
+    return schedule_.buffers[schedule_.locations[id].buffer];
   }
 
   void PrintUnit(UnitId id) const {
-    const Unit& unit = schedule_.units[id];
+    const ScheduleUnit& unit = schedule_.units[id];
     const Step& step = schedule_.steps[unit.first];
     out_ << fmt::format("    {}: {}", unit.index,
                         step.kind == Step::kCollective ? CollectiveText(id, step)
@@ -162,15 +162,15 @@ void PrintTransports(const graph::Module& module, const std::vector<Schedule>& s
                          DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
                          JourneyText(edge.chosen), relay, edge.why);
     }
-    for (const schedule::Meeting& meeting : schedules[i].meetings) {
-      const graph::Op& op = graph.ops[meeting.op];
+    for (const schedule::CollectiveChoice& choice : schedules[i].collective_choices) {
+      const graph::Op& op = graph.ops[choice.op];
       out << "  " << op.name;
       for (const graph::Use& use : op.operands) out << " " << ValueText(graph, use.value);
       out << " of";
       for (graph::DeviceId id : op.collective->participants) {
         out << " " << DeviceName(module.devices[id]);
       }
-      out << " by " << TransportName(meeting.chosen) << " (" << meeting.why << ")\n";
+      out << " by " << TransportName(choice.chosen) << " (" << choice.why << ")\n";
     }
   }
 }

@@ -19,7 +19,7 @@ schedule::Schedule Prepare(const graph::Module& module, const graph::Graph& grap
   result.comm_lanes = lanes;
   schedule::Lower(module, graph, lanes, result);
   schedule::CheckMachine(module, graph, result, costs, diagnostics);
-  schedule::Expect(module, graph, costs, result);
+  schedule::EstimateCosts(module, graph, costs, result);
   schedule::Order(result);
   if (options.profile) schedule::ApplyProfile(module, graph, *options.profile, result);
   return result;
@@ -34,7 +34,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   schedule::Schedule result =
       options.lanes ? prepare(*options.lanes)
                     : schedule::ChooseLanes(graph, options.topology, prepare);
-  schedule::Fit(module, graph, options, limits, result, diagnostics);
+  schedule::FitMemory(module, graph, options, limits, result, diagnostics);
   return result;
 }
 
@@ -63,7 +63,7 @@ schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions&
 }  // namespace
 
 uint64_t schedule::Schedule::ExpectedPs(UnitId id) const {
-  const Unit& unit = units[id];
+  const ScheduleUnit& unit = units[id];
   uint64_t sum = 0;
   for (uint32_t i = 0; i < unit.count; ++i) sum += steps[StepId(unit.first.index + i)].expected_ps;
   return sum;

@@ -4,21 +4,22 @@
 //   Lower (lower/)        edges between devices become transfers; every step gets a lane
 //   and, in prepare/,
 //   CheckMachine          whether a machine that is stated has all that is used
-//   Expect                how long each step takes, by the cost model
+//   EstimateCosts              how long each step takes, by the cost model
 //   Order                 program order of all steps, both ends of a transfer and all parts of a
 //                         collective as one step
 //   ApplyProfile          what was measured, instead of what was estimated
-// as often as ChooseLanes (there, too) tries another number of lanes. Then Fit (fit/) runs, once
-// or, where memory is limited, until what they make keeps the limits,
-//   Arrange (arrange/)    another order where the program leaves a choice, by list scheduling in
+// as often as ChooseLanes (there, too) tries another number of lanes. Then FitMemory (fit/) runs,
+// once or, where memory is limited, until what they make keeps the limits,
+//   OrderTasks (arrange/)    another order where the program leaves a choice, by list scheduling in
 //                         simulated time, as rules say, or as a search finds
 //   Synchronise (waits/)  the waits between lanes that data, state and the copies of memory need,
 //                         less those that others imply
-//   PlanMemory (memory/)  lifetimes from the order; packing (packing/) gives offsets
+//   PlanMemory (memory/)  lifetimes from the order; offset assignment (offset assignment/) gives
+//   offsets
 // What several of them ask of a schedule stands beside them: who touches which bytes (accesses.h),
 // and what must be done before what (dependencies.h).
-// The start graph stays in program order, as its files are read: no ChooseLanes, Fit and Arrange.
-// The result is an order of the graph's own ids, not a representation of its own.
+// The start graph stays in program order, as its files are read: no ChooseLanes, Fit and
+// OrderTasks. The result is an order of the graph's own ids, not a representation of its own.
 //
 // Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
 // byte for byte, on every machine. What lets `inflight` executions run at once is that lanes drift
@@ -44,7 +45,7 @@
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/arrange/search/search_options.h"
+#include "compiler/schedule/ordering/search/search_options.h"
 
 namespace cgraph {
 
@@ -64,7 +65,7 @@ namespace cgraph::schedule {
     using Id::Id;                                  \
   };
 CGRAPH_SCHEDULE_ID(LaneId, "lane")
-CGRAPH_SCHEDULE_ID(ReplicaId, "replica")
+CGRAPH_SCHEDULE_ID(ValueLocationId, "location")
 CGRAPH_SCHEDULE_ID(BufferId, "buffer")
 CGRAPH_SCHEDULE_ID(ChannelId, "channel")
 CGRAPH_SCHEDULE_ID(GroupId, "group")
@@ -77,8 +78,17 @@ CGRAPH_SCHEDULE_ID(UnitId, "unit")
 // need not wait for what goes out of this one. What a device exchanges with others goes through
 // one lane, or through one for each peer, or for each peer one out and one in; its collectives
 // through the one without a peer.
-enum class LaneKind : uint8_t { kCompute, kComm, kSend, kReceive, kCopyIn, kCopyOut, kTake, kGive };
-inline bool IsHost(LaneKind kind) { return kind == LaneKind::kTake || kind == LaneKind::kGive; }
+enum class LaneKind : uint8_t {
+  kCompute,
+  kComm,
+  kSend,
+  kReceive,
+  kCopyIn,
+  kCopyOut,
+  kInput,
+  kOutput
+};
+inline bool IsHost(LaneKind kind) { return kind == LaneKind::kInput || kind == LaneKind::kOutput; }
 struct Lane {
   graph::DeviceId device;
   LaneKind kind;
@@ -99,7 +109,7 @@ struct Buffer {
 };
 
 // A graph's value as it lies in one memory: where it was made, or where a transfer put it.
-struct Replica {
+struct ValueLocation {
   graph::ValueId value;
   BufferId buffer;
   int64_t offset = 0;  // in the buffer: of a view
@@ -118,25 +128,25 @@ struct Group {
 };
 
 // What one participant of a collective does.
-struct Part {
-  std::vector<ReplicaId> inputs, outputs, extents;
+struct CollectivePart {
+  std::vector<ValueLocationId> inputs, outputs, extents;
 };
 
 struct Step {
-  enum Kind : uint8_t { kCall, kLoad, kTake, kGive, kCopy, kTransfer, kCollective };
+  enum Kind : uint8_t { kCall, kLoad, kInput, kOutput, kCopy, kTransfer, kCollective };
   Kind kind;
   LaneId lane;             // of a transfer: the sending one; of a collective: the root's
   LaneId to_lane;          // kTransfer
   graph::OpId op;          // kCall, kLoad, kCollective
-  uint32_t port = 0;       // kTake, kGive
+  uint32_t port = 0;       // kInput, kOutput
   ChannelId channel;       // kTransfer
   GroupId group;           // kCollective
   Transport by = Transport::kAuto;  // kCollective: what carries it
-  std::vector<Part> parts;          // kCollective: by rank; its operands are there alone
+  std::vector<CollectivePart> parts;          // kCollective: by rank; its operands are there alone
   graph::CallId call;      // what it works for: of a transfer or copy the call that made the value
-  std::vector<ReplicaId> inputs, outputs;
+  std::vector<ValueLocationId> inputs, outputs;
   // Extents that it reads besides: on the device of `lane`; on that of `to_lane`.
-  std::vector<ReplicaId> extents, to_extents;
+  std::vector<ValueLocationId> extents, to_extents;
   uint64_t expected_ps = 0;
   uint64_t start_ps = 0;  // of its unit, in the timetable by which it was arranged; else 0
   uint32_t lag = 0;       // in round r it works for execution r - lag
@@ -145,14 +155,14 @@ struct Step {
 
   // Where program order puts it: after which call (0: at the start; i + 1: after call i), extents
   // before values before gives, in order of the first consumer, hop by hop.
-  struct Place {
+  struct ProgramPosition {
     uint32_t call = 0;
-    enum Class : uint8_t { kOps, kExtents, kValues, kGives } order = kOps;
+    enum Class : uint8_t { kOps, kExtents, kValues, kOutputs } order = kOps;
     uint32_t consumer = 0;
     uint32_t hop = 0;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const ProgramPosition&) const = default;
   } place;
-  uint32_t written = 0;  // its position in program order: by Order
+  uint32_t program_order = 0;  // its position in program order: by Order
 };
 
 // What a lane does without looking up: all ops of a call, or one end of a transfer, or one
@@ -161,7 +171,7 @@ struct Wait {
   UnitId unit;
   uint32_t lag = 0;  // in rounds; of a dependency, in executions
 };
-struct Unit {
+struct ScheduleUnit {
   LaneId lane;
   uint32_t index = 0;       // in its lane
   StepId first;             // steps first .. first + count - 1
@@ -176,20 +186,20 @@ struct Unit {
 struct Extent {
   graph::SymbolId symbol;
   graph::DeviceId device;
-  ReplicaId replica;
+  ValueLocationId location;
 };
 
 // How one value travels to one device: for `--emit transports`.
 struct Edge {
   graph::ValueId value;
   graph::DeviceId from, to;
-  Journey chosen;
+  TransportRequest chosen;
   std::string why;
   graph::DeviceId relay;  // by which it goes; invalid: straight
 };
 
 // How one collective goes: for `--emit transports` too.
-struct Meeting {
+struct CollectiveChoice {
   graph::OpId op;
   Transport chosen;
   std::string why;
@@ -200,15 +210,15 @@ struct Schedule {
   CommLanes comm_lanes = CommLanes::kOne;
   Table<LaneId, Lane> lanes;
   Table<BufferId, Buffer> buffers;
-  Table<ReplicaId, Replica> replicas;
+  Table<ValueLocationId, ValueLocation> locations;
   Table<ChannelId, Channel> channels;
   Table<GroupId, Group> groups;
-  Table<StepId, Step> steps;  // in the order of a round: by Order, then by Arrange
-  Table<UnitId, Unit> units;  // likewise; ends of a transfer and parts are neighbours
-  std::vector<ReplicaId> inputs, outputs;  // of the graph's ports
+  Table<StepId, Step> steps;  // in the order of a round: by Order, then by OrderTasks
+  Table<UnitId, ScheduleUnit> units;  // likewise; ends of a transfer and parts are neighbours
+  std::vector<ValueLocationId> inputs, outputs;  // of the graph's ports
   std::vector<Extent> extents;
   std::vector<Edge> edges;
-  std::vector<Meeting> meetings;
+  std::vector<CollectiveChoice> collective_choices;
 
   const Step& FirstStep(UnitId unit) const { return steps[units[unit].first]; }
   uint32_t LongestLag() const;  // of its steps

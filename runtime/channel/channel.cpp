@@ -36,54 +36,54 @@ Result<std::unique_ptr<Channel>> Channel::Make(const ChannelShape& shape) {
                                         : std::clamp(shape.outstanding, 1u, shape.capacity);
   const uint64_t slots = std::bit_ceil(channel->room_);
   channel->slots_ = std::vector<Slot>(slots);
-  channel->pieces_.resize(slots * std::max(1u, shape.pieces));
-  device::Layout layout;
-  const uint64_t each = shape.message_bytes + 16ull * shape.pieces;  // a piece starts at 16
+  channel->spans_.resize(slots * std::max(1u, shape.spans));
+  device::BumpLayout layout;
+  const uint64_t each = shape.message_bytes + 16ull * shape.spans;  // a span starts at 16
   if (!channel->rendezvous_) {
     for (uint64_t i = 0; i < slots; ++i) layout.Add(each);
     auto storage = device::Memory::Allocate(layout.size(), "a channel's messages");
     if (!storage.ok()) return storage.status();
     channel->storage_ = std::move(*storage);
   }
-  device::Layout again;
+  device::BumpLayout again;
   for (uint64_t i = 0; i < slots; ++i) {
     Slot& slot = channel->slots_[i];
-    slot.pieces = &channel->pieces_[i * std::max(1u, shape.pieces)];
+    slot.spans = &channel->spans_[i * std::max(1u, shape.spans)];
     if (!channel->rendezvous_) slot.storage = channel->storage_.data() + again.Add(each);
   }
   return channel;
 }
 
-bool Channel::TrySend(uint64_t n, std::span<const Piece> pieces, bool mark) {
+bool Channel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
   if (received_.load(std::memory_order_acquire) + room_ <= n) return false;
   Slot& slot = SlotOf(n);
-  slot.mark = mark;
-  slot.count = static_cast<uint32_t>(pieces.size());
+  slot.poison = poison;
+  slot.count = static_cast<uint32_t>(spans.size());
   uint64_t at = 0;
   for (uint32_t i = 0; i < slot.count; ++i) {
-    slot.pieces[i] = pieces[i];
-    if (rendezvous_ || mark || pieces[i].bytes == 0) continue;
-    slot.pieces[i].data = slot.storage + at;
-    std::memcpy(slot.pieces[i].data, pieces[i].data, pieces[i].bytes);
-    at = (at + pieces[i].bytes + 15) & ~uint64_t{15};
+    slot.spans[i] = spans[i];
+    if (rendezvous_ || poison || spans[i].bytes == 0) continue;
+    slot.spans[i].data = slot.storage + at;
+    std::memcpy(slot.spans[i].data, spans[i].data, spans[i].bytes);
+    at = (at + spans[i].bytes + 15) & ~uint64_t{15};
   }
   slot.number.store(n + 1, std::memory_order_release);
-  receiver_->Ring();
+  receiver_->Notify();
   return true;
 }
 
-bool Channel::Receive(uint64_t n, std::span<const Piece> pieces) {
+bool Channel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
   Slot& slot = SlotOf(n);
-  const bool mark = slot.mark;
-  const uint32_t count = std::min(slot.count, static_cast<uint32_t>(pieces.size()));
-  for (uint32_t i = 0; i < count && !mark; ++i) {
+  const bool poison = slot.poison;
+  const uint32_t count = std::min(slot.count, static_cast<uint32_t>(spans.size()));
+  for (uint32_t i = 0; i < count && !poison; ++i) {
     // Equal on both sides: the checker compares types, extents travel before what they measure.
-    const uint64_t bytes = std::min(pieces[i].bytes, slot.pieces[i].bytes);
-    if (bytes != 0) std::memcpy(pieces[i].data, slot.pieces[i].data, bytes);
+    const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
+    if (bytes != 0) std::memcpy(spans[i].data, slot.spans[i].data, bytes);
   }
   received_.store(n + 1, std::memory_order_release);
-  sender_->Ring();
-  return mark;
+  sender_->Notify();
+  return poison;
 }
 
 }  // namespace cgraph::channel

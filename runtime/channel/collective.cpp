@@ -48,7 +48,7 @@ Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shap
   made->tensors_ = shape.tensors;
   uint64_t bytes = 0;
   for (const CollectiveShape::Tensor& tensor : shape.tensors) {
-    made->shares_.push_back(
+    made->results_.push_back(
         {made->kind_->id, shape.members, shape.root,
          static_cast<uint64_t>(plan::DTypeBytes(tensor.dtype)),
          made->kind_->reduces ? device::FindAcross(tensor.dtype, shape.reduction) : nullptr});
@@ -56,12 +56,12 @@ Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shap
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
-  made->seats_ = std::make_unique<Seat[]>(shape.members);
+  made->member_slots_ = std::make_unique<MemberSlot[]>(shape.members);
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
-  made->pieces_.resize(shape.members * 2 * most);
+  made->spans_.resize(shape.members * 2 * most);
   made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
-  const bool far = made->eager_ && bytes > sizeof(Turn::near);
-  device::Layout layout;
+  const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
+  device::BumpLayout layout;
   std::vector<uint64_t> offsets;
   for (uint32_t i = 0; i < 2 * shape.members; ++i) offsets.push_back(far ? layout.Add(bytes) : 0);
   if (far) {
@@ -70,9 +70,9 @@ Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shap
     made->storage_ = std::move(*storage);
   }
   for (uint32_t i = 0; i < 2 * shape.members; ++i) {
-    Turn& turn = made->seats_[i / 2].turns[i % 2];
-    turn.pieces = &made->pieces_[i * most];
-    turn.copies = far ? made->storage_.data() + offsets[i] : turn.near;
+    RoundSlot& slot = made->member_slots_[i / 2].slots[i % 2];
+    slot.spans = &made->spans_[i * most];
+    slot.copies = far ? made->storage_.data() + offsets[i] : slot.near;
   }
   return made;
 }
@@ -86,23 +86,23 @@ bool Collective::Gets(uint32_t member) const {
   return kind_->out == Kind::kAll || (kind_->out == Kind::kRoot && member == root_);
 }
 
-void Collective::Arrive(uint32_t member, uint64_t n, std::span<const Piece> inputs,
-                        std::span<const Piece> outputs, bool mark) {
-  Turn& turn = TurnOf(member, n);
-  turn.mark = mark;
-  std::copy(inputs.begin(), inputs.end(), turn.pieces);
+void Collective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
+                        std::span<const BufferSpan> outputs, bool poison) {
+  RoundSlot& slot = SlotOf(member, n);
+  slot.poison = poison;
+  std::copy(inputs.begin(), inputs.end(), slot.spans);
   // The root of a broadcast may leave its own share where it is; what is not there has no bytes.
-  Piece* shown = turn.pieces + tensors_.size();
-  std::fill_n(shown, tensors_.size(), Piece{nullptr, 0});
+  BufferSpan* shown = slot.spans + tensors_.size();
+  std::fill_n(shown, tensors_.size(), BufferSpan{nullptr, 0});
   std::copy(outputs.begin(), outputs.end(), shown);
-  if (eager_ && !mark) {
+  if (eager_ && !poison) {
     for (size_t t = 0; t < inputs.size(); ++t) {
-      Copy(turn.copies + copy_offsets_[t], inputs[t].data,
+      Copy(slot.copies + copy_offsets_[t], inputs[t].data,
            std::min(inputs[t].bytes, tensors_[t].bytes));
     }
   }
-  turn.number.store(n + 1, std::memory_order_release);
-  RingOthers(member);
+  slot.number.store(n + 1, std::memory_order_release);
+  NotifyOthers(member);
 }
 
 bool Collective::AllArrived(uint64_t n) const {
@@ -114,8 +114,8 @@ bool Collective::AllArrived(uint64_t n) const {
 
 bool Collective::Present(uint32_t other, uint32_t member) const {
   const auto rounds = [&](uint32_t of) {
-    return std::max(TurnOf(of, 0).number.load(std::memory_order_relaxed),
-                    TurnOf(of, 1).number.load(std::memory_order_relaxed));
+    return std::max(SlotOf(of, 0).number.load(std::memory_order_relaxed),
+                    SlotOf(of, 1).number.load(std::memory_order_relaxed));
   };
   return rounds(other) >= rounds(member);
 }
@@ -123,43 +123,44 @@ bool Collective::Present(uint32_t other, uint32_t member) const {
 bool Collective::Left(uint64_t n) const {
   if (eager_) return true;
   for (uint32_t member = 0; member < members_; ++member) {
-    if (seats_[member].left.load(std::memory_order_acquire) <= n) return false;
+    if (member_slots_[member].left.load(std::memory_order_acquire) <= n) return false;
   }
   return true;
 }
 
-void Collective::RingOthers(uint32_t member) {
+void Collective::NotifyOthers(uint32_t member) {
   for (uint32_t other = 0; other < members_; ++other) {
-    device::Bell* bell = seats_[other].bell;
-    if (other != member && (other == 0 || bell != seats_[other - 1].bell)) bell->Ring();
+    device::EventCount* event_count = member_slots_[other].event_count;
+    if (other != member && (other == 0 || event_count != member_slots_[other - 1].event_count))
+      event_count->Notify();
   }
 }
 
 // ---- shares -------------------------------------------------------------------------------------
 
-bool Collective::Share(uint32_t member, uint64_t n) {
-  bool mark = TurnOf(member, n).mark;
+bool Collective::Reduce(uint32_t member, uint64_t n) {
+  bool poison = SlotOf(member, n).poison;
   if (kind_->in == Kind::kRoot) {
-    mark |= TurnOf(root_, n).mark;  // nothing of the others flows here
+    poison |= SlotOf(root_, n).poison;  // nothing of the others flows here
   } else {
-    for (uint32_t other = 0; other < members_; ++other) mark |= TurnOf(other, n).mark;
+    for (uint32_t other = 0; other < members_; ++other) poison |= SlotOf(other, n).poison;
   }
-  for (uint32_t t = 0; t < tensors_.size() && !mark; ++t) ShareTensor(member, n, t);
+  for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ReduceTensor(member, n, t);
   if (!eager_) {
-    seats_[member].left.store(n + 1, std::memory_order_release);
-    RingOthers(member);
+    member_slots_[member].left.store(n + 1, std::memory_order_release);
+    NotifyOthers(member);
   }
-  return mark;
+  return poison;
 }
 
 const std::byte* Collective::Input(uint32_t member, uint64_t n, uint32_t tensor) const {
-  const Turn& turn = TurnOf(member, n);
-  if (eager_) return turn.copies + copy_offsets_[tensor];
-  return static_cast<const std::byte*>(turn.pieces[tensor].data);
+  const RoundSlot& slot = SlotOf(member, n);
+  if (eager_) return slot.copies + copy_offsets_[tensor];
+  return static_cast<const std::byte*>(slot.spans[tensor].data);
 }
 
-const Piece& Collective::Output(uint32_t member, uint64_t n, uint32_t tensor) const {
-  return TurnOf(member, n).pieces[tensors_.size() + tensor];
+const BufferSpan& Collective::Output(uint32_t member, uint64_t n, uint32_t tensor) const {
+  return SlotOf(member, n).spans[tensors_.size() + tensor];
 }
 
 // The bytes of one member's part of a tensor: the least that everyone has room for. They are equal
@@ -171,9 +172,9 @@ uint64_t Collective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) con
   uint64_t bytes = tensors_[tensor].bytes / (cut ? members_ : 1);
   if (eager_) return std::min(bytes, Output(member, n, tensor).bytes / (joined ? members_ : 1));
   for (uint32_t other = 0; other < members_; ++other) {
-    const Piece* pieces = TurnOf(other, n).pieces;
-    if (Gives(other)) bytes = std::min(bytes, pieces[tensor].bytes / (cut ? members_ : 1));
-    const Piece& output = pieces[tensors_.size() + tensor];
+    const BufferSpan* spans = SlotOf(other, n).spans;
+    if (Gives(other)) bytes = std::min(bytes, spans[tensor].bytes / (cut ? members_ : 1));
+    const BufferSpan& output = spans[tensors_.size() + tensor];
     if (Gets(other) && output.data != nullptr) {
       bytes = std::min(bytes, output.bytes / (joined ? members_ : 1));
     }
@@ -181,7 +182,7 @@ uint64_t Collective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) con
   return bytes;
 }
 
-void Collective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
+void Collective::ReduceTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(member, n, tensor);
   const bool reduces = kind_->id == Kind::kAllReduce || kind_->id == Kind::kReduce;
   if (reduces && !eager_) return ReduceForAll(member, n, tensor, bytes);
@@ -191,7 +192,7 @@ void Collective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   }
   void* out = Output(member, n, tensor).data;
   if (!Gets(member) || out == nullptr) return;
-  device::TakeShare(shares_[tensor], member, Sources(member, n, tensor, 0), bytes, out);
+  device::ComputeRankResult(results_[tensor], member, Sources(member, n, tensor, 0), bytes, out);
 }
 
 // Everybody's input from byte `offset` on.
@@ -206,7 +207,7 @@ const void** Collective::Sources(uint32_t member, uint64_t n, uint32_t tensor, u
 // all_reduce and reduce of what has not been copied: everyone computes some lines of the result for
 // all who get it.
 void Collective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
-  const device::Share& share = shares_[tensor];
+  const device::RankResult& share = results_[tensor];
   const uint64_t lines = (bytes + kLine - 1) / kLine;
   const uint64_t each = (lines + members_ - 1) / members_ * kLine;
   const uint64_t begin = std::min(bytes, member * each), end = std::min(bytes, begin + each);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/device/bell.h"
+#include "runtime/device/event_count.h"
 
 namespace cgraph::device {
 namespace {

@@ -3,8 +3,8 @@
 // visible to it.
 //
 // Every logical device of a plan, `gpu[i]` too, is served by the CPU here: the same lanes, the same
-// order and the same rendezvous, in ordinary memory. Lanes are steps of a strand (engine/strand.h),
-// events are counters (event.h).
+// order and the same rendezvous, in ordinary memory. Lanes are steps of a work queue (engine/work
+// queue.h), events are counters (event.h).
 #ifndef CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 #define CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 

@@ -8,22 +8,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/device/bell.h"
+#include "runtime/device/event_count.h"
 
 namespace cgraph::device {
 
 class alignas(128) Event {
  public:
   // At load: whom to wake.
-  void AddListener(Bell* bell) {
-    if (std::find(listeners_.begin(), listeners_.end(), bell) == listeners_.end()) {
-      listeners_.push_back(bell);
+  void AddListener(EventCount* event_count) {
+    if (std::find(listeners_.begin(), listeners_.end(), event_count) == listeners_.end()) {
+      listeners_.push_back(event_count);
     }
   }
 
   void Signal(uint64_t round) {
     count_.store(round + 1, std::memory_order_release);
-    for (Bell* bell : listeners_) bell->Ring();
+    for (EventCount* event_count : listeners_) event_count->Notify();
   }
   bool Passed(uint64_t round, uint16_t lag) const {
     return round < lag || count_.load(std::memory_order_acquire) >= round - lag + 1;
@@ -31,7 +31,7 @@ class alignas(128) Event {
 
  private:
   std::atomic<uint64_t> count_{0};
-  alignas(128) std::vector<Bell*> listeners_;
+  alignas(128) std::vector<EventCount*> listeners_;
 };
 
 }  // namespace cgraph::device

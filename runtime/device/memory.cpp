@@ -78,7 +78,7 @@ Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
   return memory;
 }
 
-uint64_t Layout::Add(uint64_t bytes, uint64_t align) {
+uint64_t BumpLayout::Add(uint64_t bytes, uint64_t align) {
   if (size_ > kMaxSize - align || bytes > kMaxSize - align - size_) {
     size_ = kMaxSize;
     return 0;

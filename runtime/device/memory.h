@@ -40,7 +40,7 @@ class Memory {
 };
 
 // Adds up sizes of an untrusted plan; saturates instead of wrapping.
-class Layout {
+class BumpLayout {
  public:
   // The offset of `bytes` more, aligned to `align` (a power of two).
   uint64_t Add(uint64_t bytes, uint64_t align = kLineAlign);

@@ -8,7 +8,7 @@ void Mutex::LockSlow() {
     if (!held() && try_lock()) return;
   }
   while (!try_lock()) {
-    bell_.Sleep([&] { return !held(); });
+    event_count_.Wait([&] { return !held(); });
   }
 }
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "runtime/device/bell.h"
+#include "runtime/device/event_count.h"
 
 namespace cgraph::device {
 
@@ -18,14 +18,14 @@ class Mutex {
   }
   void unlock() {
     state_.store(0, std::memory_order_release);
-    bell_.Ring();
+    event_count_.Notify();
   }
   bool held() const { return state_.load(std::memory_order_acquire) != 0; }
 
  private:
   void LockSlow();
   std::atomic<uint32_t> state_{0};
-  Bell bell_;
+  EventCount event_count_;
 };
 
 }  // namespace cgraph::device

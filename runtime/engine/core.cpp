@@ -17,8 +17,8 @@ namespace {
 constexpr uint64_t kBias = 1ull << 62;  // of held_, until Release knows the number
 
 // Marks a closed `returned_` list.
-Run* ClosedList() {
-  static Run closed;
+ExecutionState* ClosedList() {
+  static ExecutionState closed;
   return &closed;
 }
 
@@ -66,7 +66,7 @@ Status Core::LoadPlan() {
   const uint32_t planned = std::min(std::max(1u, plan_->workers), device::Cores());
   const plan::Placement placement = plan::Place(
       *plan_, options_.workers == 0 ? planned : options_.workers, options_.proved);
-  CGRAPH_RETURN_IF_ERROR(MakeStrands(placement));
+  CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
   FindConflicts(placement);
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
   StartThreads();
@@ -105,13 +105,13 @@ Status Core::MakeGraphs() {
   return Status::Ok();
 }
 
-Status Core::MakeStrands(const plan::Placement& placement) {
+Status Core::MakeWorkQueues(const plan::Placement& placement) {
   for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
   Preparation preparation{plan_.get(), &placement,       arenas_.get(),   kernels_.get(),
                           {},          options_.proved, options_.profile || options_.trace};
-  for (uint32_t worker : placement.worker_of_strand) {
-    preparation.bells.push_back(&workers_[worker]->bell);
+  for (uint32_t worker : placement.worker_of_work_queue) {
+    preparation.event_counts.push_back(&workers_[worker]->event_count);
   }
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
@@ -123,26 +123,27 @@ Status Core::MakeStrands(const plan::Placement& placement) {
     if (!scratch.ok()) return scratch.status();
     worker->scratch = std::move(*scratch);
   }
-  for (uint32_t s = 0; s < placement.worker_of_strand.size(); ++s) {
-    Worker& worker = *workers_[placement.worker_of_strand[s]];
-    strands_.push_back(std::make_unique<Strand>(plan_.get(), s, &graphs_, entries,
-                                                worker.scratch.data(), &worker.bell,
-                                                &workers_[0]->bell));
-    strands_.back()->Measure(options_.profile, options_.trace);
-    worker.strands.push_back(strands_.back().get());
+  for (uint32_t s = 0; s < placement.worker_of_work_queue.size(); ++s) {
+    Worker& worker = *workers_[placement.worker_of_work_queue[s]];
+    work_queues_.push_back(std::make_unique<WorkQueue>(plan_.get(), s, &graphs_, entries,
+                                                worker.scratch.data(), &worker.event_count,
+                                                &workers_[0]->event_count));
+    work_queues_.back()->Measure(options_.profile, options_.trace);
+    worker.work_queues.push_back(work_queues_.back().get());
   }
   spins_ = device::SpinBudget(static_cast<uint32_t>(workers_.size()));
   return Status::Ok();
 }
 
 // Two graphs need no wait between them when every state that one writes and the other touches is
-// touched by one strand only, in all graphs: that strand runs them in the order of submission.
+// touched by one work queue only, in all graphs: that work queue runs them in the order of
+// submission.
 void Core::FindConflicts(const plan::Placement& placement) {
   const uint32_t graphs = static_cast<uint32_t>(plan_->graphs.size());
   const size_t actors = plan_->actors.size();
   std::vector<std::vector<bool>> touches(graphs, std::vector<bool>(actors, false));
   std::vector<std::vector<bool>> writes = touches;
-  std::vector<uint32_t> strand_of_actor(actors, plan::kNone);
+  std::vector<uint32_t> work_queue_of_actor(actors, plan::kNone);
   std::vector<bool> shared(actors, false);
   for (uint32_t g = 0; g < graphs; ++g) {
     const plan::Graph& graph = *graphs_[g]->plan;
@@ -152,11 +153,11 @@ void Core::FindConflicts(const plan::Placement& placement) {
         const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
         if (graph.arenas[arena].space() != plan::Space::state) return;
         const uint32_t actor = graph.arenas[arena].owner();
-        const uint32_t strand = placement.strand_of_lane[index.lane(i)];
+        const uint32_t work_queue = placement.work_queue_of_lane[index.lane(i)];
         touches[g][actor] = true;
         if (write) writes[g][actor] = true;
-        if (strand_of_actor[actor] == plan::kNone) strand_of_actor[actor] = strand;
-        if (strand_of_actor[actor] != strand) shared[actor] = true;
+        if (work_queue_of_actor[actor] == plan::kNone) work_queue_of_actor[actor] = work_queue;
+        if (work_queue_of_actor[actor] != work_queue) shared[actor] = true;
       });
     }
   }
@@ -192,9 +193,9 @@ void Core::StartThreads() {
     worker->thread =
         std::thread([this, worker] { worker->Drive(spins_, [this] { return ended(); }); });
   }
-  stand_in_ = std::thread([this] { StandIn(); });
+  fallback_driver_ = std::thread([this] { RunFallbackDriver(); });
   Progress progress;
-  progress.seen.resize(2 * strands_.size(), 0);
+  progress.seen.resize(2 * work_queues_.size(), 0);
   progress.graphs.resize(graphs_.size());
   watchdog_ = std::thread(&Core::Watch, this, std::move(progress));
 }
@@ -220,9 +221,9 @@ void Core::End(Status status) {
     end_status_ = std::move(status);
     ended_.store(true, std::memory_order_release);
   }
-  for (auto& worker : workers_) worker->bell.Ring();
-  stand_in_bell_.Ring();
-  watch_bell_.Ring();
+  for (auto& worker : workers_) worker->event_count.Notify();
+  fallback_driver_wakeup_.Notify();
+  watchdog_wakeup_.Notify();
 }
 
 Status Core::EndStatus() const {
@@ -236,16 +237,16 @@ void Core::Teardown() {
   torn_down_ = true;
   End(Status(StatusCode::kClosed, "the engine was torn down"));
   { std::lock_guard lock(submission_); }  // who was submitting has seen it
-  { std::lock_guard lock(seat_); }        // who was driving has seen it; a kernel is waited for
+  { std::lock_guard lock(driver_lock_); }  // who was driving has seen it; a kernel is waited for
   for (auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
-  if (stand_in_.joinable()) stand_in_.join();
+  if (fallback_driver_.joinable()) fallback_driver_.join();
   if (watchdog_.joinable()) watchdog_.join();
 }
 
-// What is left are strands and graphs without their memory, which a late Get() may still look at,
-// and the runs.
+// What is left are work queues and graphs without their memory, which a late Get() may still look
+// at, and the runs.
 void Core::Release() {
   for (auto& graph : graphs_) {
     for (; graph->retired < graph->submitted; ++graph->retired) {
@@ -261,16 +262,17 @@ void Core::Release() {
   kernels_.reset();
   arenas_.reset();
   uint64_t here = 0;
-  for (Run* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next) ++here;
+  for (ExecutionState* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next)
+    ++here;
   for (auto& graph : graphs_) {
-    for (Run* run = graph->free; run != nullptr; run = run->next) ++here;
+    for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++here;
   }
   const uint64_t surplus = kBias - (runs_.size() - here);
   if (held_.fetch_sub(surplus) == surplus) delete this;
 }
 
-void Core::Return(Run* run) {
-  Run* head = returned_.load(std::memory_order_acquire);
+void Core::Return(ExecutionState* run) {
+  ExecutionState* head = returned_.load(std::memory_order_acquire);
   do {
     if (head == ClosedList()) {
       if (held_.fetch_sub(1) == 1) delete this;

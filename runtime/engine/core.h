@@ -4,10 +4,10 @@
 // drive.cpp makes them happen and watches that they do, wait_report.cpp says who waits for whom,
 // measurements.cpp what was measured.
 //
-// Threads. Submission is under `submission_`. Worker 0 is driven by whoever holds `seat_`: a caller
-// inside Get() or a full Execute(), or the stand-in thread while a caller waits with a deadline,
-// has dropped an execution, or does something else. The watchdog looks at the strands' positions
-// from time to time.
+// Threads. Submission is under `submission_`. Worker 0 is driven by whoever holds `driver_lock_`: a
+// caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
+// deadline, has dropped an execution, or does something else. The watchdog looks at the work
+// queues' positions from time to time.
 //
 // A Core outlives its Engine for as long as results are held: then only the runs are left of it.
 #ifndef CGRAPH_RUNTIME_ENGINE_CORE_H_
@@ -21,13 +21,13 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device/bell.h"
+#include "runtime/device/event_count.h"
 #include "runtime/device/mutex.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/loaded_graph.h"
-#include "runtime/engine/run.h"
+#include "runtime/engine/execution_state.h"
 #include "runtime/engine/worker.h"
 #include "runtime/plan/workers/placement.h"
 
@@ -38,17 +38,17 @@ class Core {
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
 
   // The caller gets two references: one for the Execution, one for its first Outputs.
-  Result<Run*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
+  Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
 
   // Submits the empty rounds that a run of a graph with lags needs to be finished.
-  Status Flush(const Run& run);
+  Status Flush(const ExecutionState& run);
   // Blocks until the run is over or the engine has ended; drives worker 0.
-  void Await(const Run& run);
+  void Await(const ExecutionState& run);
   // The same without driving; returns when `deadline` has passed too.
-  void AwaitUntil(const Run& run, const device::Deadline& deadline);
+  void AwaitUntil(const ExecutionState& run, const device::Deadline& deadline);
   // Sees to it that what was submitted goes on although nobody waits for it.
-  void Attend();
-  void Return(Run* run);  // its last reference is gone
+  void EnsureProgress();
+  void Return(ExecutionState* run);  // its last reference is gone
 
   // Ends the run for everybody: every later call gets `status`. The first one counts.
   void End(Status status);
@@ -74,7 +74,7 @@ class Core {
       uint64_t retired = 0;
       Time since = std::chrono::steady_clock::now();
     };
-    std::vector<uint64_t> seen;  // per strand: finished entries, and position
+    std::vector<uint64_t> seen;  // per work queue: finished entries, and position
     Time since = std::chrono::steady_clock::now();
     std::vector<Graph> graphs;
   };
@@ -86,7 +86,7 @@ class Core {
   // core.cpp
   Status LoadPlan();
   Status MakeGraphs();
-  Status MakeStrands(const plan::Placement& placement);
+  Status MakeWorkQueues(const plan::Placement& placement);
   void FindConflicts(const plan::Placement& placement);
   void StartThreads();
   Status RunStartGraph();
@@ -95,21 +95,21 @@ class Core {
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
-  Status MakeRoom(LoadedGraph& graph, WhenFull when_full, bool& waited);
+  Status AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited);
   LoadedGraph* Conflicting(const LoadedGraph& graph);
   void Retire(LoadedGraph& graph);
-  void SubmitRound(LoadedGraph& graph, Run* run);
+  void SubmitRound(LoadedGraph& graph, ExecutionState* run);
   Status AwaitOldest(LoadedGraph& graph);
   Status SubmitEmpty(LoadedGraph& graph);
-  Result<Run*> TakeRun(LoadedGraph& graph);
-  Result<Run*> MakeRun(uint32_t graph);
+  Result<ExecutionState*> TakeRun(LoadedGraph& graph);
+  Result<ExecutionState*> MakeRun(uint32_t graph);
 
   // drive.cpp
-  void AwaitDone(const Run& run);
+  void AwaitDone(const ExecutionState& run);
   template <typename Until>
   void DriveUntil(Until&& until);
-  void LeaveSeat();
-  void StandIn();
+  void ReleaseDriverLock();
+  void RunFallbackDriver();
   void Watch(Progress progress);
   void TimeOut(const std::string& why);
   bool Stalled(Progress& progress);
@@ -121,7 +121,7 @@ class Core {
   std::unique_ptr<Kernels> kernels_;
   std::unique_ptr<Arenas> arenas_;
   std::vector<std::unique_ptr<LoadedGraph>> graphs_;  // the plan's, then the start graph
-  std::vector<std::unique_ptr<Strand>> strands_;
+  std::vector<std::unique_ptr<WorkQueue>> work_queues_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::string>> output_names_;
   uint64_t measured_from_ = 0;  // steady clock: what began before is forgotten
@@ -130,19 +130,20 @@ class Core {
 
   device::Mutex submission_;
   std::vector<const Input*> given_;             // per port, of the Execute() in progress
-  std::vector<std::unique_ptr<Run>> runs_;      // all of them
+  std::vector<std::unique_ptr<ExecutionState>> runs_;      // all of them
   uint64_t executions_ = 0;
   uint64_t errors_ = 0;
   std::atomic<uint64_t> allocations_{0};
 
-  alignas(128) device::Mutex seat_;  // who drives worker 0
-  alignas(128) std::atomic<Run*> returned_{nullptr};  // by threads that do not hold submission_
+  alignas(128) device::Mutex driver_lock_;  // who drives worker 0
+  alignas(128) std::atomic<ExecutionState*> returned_{
+      nullptr};                      // by threads that do not hold submission_
   std::atomic<uint64_t> held_;       // after Release: runs that callers still hold, plus a bias
 
-  std::atomic<bool> stand_in_called_{false};
-  device::Bell stand_in_bell_;
-  std::thread stand_in_;
-  device::Bell watch_bell_;
+  std::atomic<bool> fallback_driver_called_{false};
+  device::EventCount fallback_driver_wakeup_;
+  std::thread fallback_driver_;
+  device::EventCount watchdog_wakeup_;
   std::thread watchdog_;
 
   mutable std::mutex end_mutex_;

@@ -2,8 +2,8 @@
 //
 // There is one seat. A caller without a deadline takes it and drives until its result is there; if
 // it is taken, the caller sleeps until its result is there or the seat is free. A caller with a
-// deadline may not take it (a kernel could outlast the deadline) and calls the stand-in instead,
-// which drives for as long as worker 0 has anything left to do.
+// deadline may not take it (a kernel could outlast the deadline) and calls the fallback driver
+// instead, which drives for as long as worker 0 has anything left to do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,53 +24,53 @@ template <typename Until>
 void Core::DriveUntil(Until&& until) {
   Worker& worker = *workers_[0];
   while (!until()) {
-    if (seat_.try_lock()) {
+    if (driver_lock_.try_lock()) {
       worker.Drive(spins_, until);
-      LeaveSeat();
+      ReleaseDriverLock();
     } else {
-      worker.bell.Sleep([&] { return until() || !seat_.held(); });
+      worker.event_count.Wait([&] { return until() || !driver_lock_.held(); });
     }
   }
 }
 
-void Core::Await(const Run& run) {
+void Core::Await(const ExecutionState& run) {
   DriveUntil([&] { return ended() || run.Over(); });
 }
 
-void Core::AwaitDone(const Run& run) {
+void Core::AwaitDone(const ExecutionState& run) {
   DriveUntil([&] { return ended() || run.Done(); });
 }
 
-void Core::AwaitUntil(const Run& run, const device::Deadline& deadline) {
+void Core::AwaitUntil(const ExecutionState& run, const device::Deadline& deadline) {
   const auto over = [&] { return ended() || run.Over(); };
   while (!over()) {
-    const bool unattended = !seat_.held() && workers_[0]->Pending();
-    if (unattended) Attend();
-    const bool in_time = workers_[0]->bell.Sleep(
-        [&] { return over() || (!seat_.held() && workers_[0]->Pending()); }, deadline);
+    const bool unattended = !driver_lock_.held() && workers_[0]->Pending();
+    if (unattended) EnsureProgress();
+    const bool in_time = workers_[0]->event_count.Wait(
+        [&] { return over() || (!driver_lock_.held() && workers_[0]->Pending()); }, deadline);
     if (!in_time) return;
   }
 }
 
-void Core::LeaveSeat() {
-  seat_.unlock();
-  workers_[0]->bell.Ring();
+void Core::ReleaseDriverLock() {
+  driver_lock_.unlock();
+  workers_[0]->event_count.Notify();
 }
 
-void Core::Attend() {
-  stand_in_called_.store(true, std::memory_order_release);
-  stand_in_bell_.Ring();
+void Core::EnsureProgress() {
+  fallback_driver_called_.store(true, std::memory_order_release);
+  fallback_driver_wakeup_.Notify();
 }
 
-void Core::StandIn() {
+void Core::RunFallbackDriver() {
   Worker& worker = *workers_[0];
   while (!ended()) {
-    if (!stand_in_called_.exchange(false, std::memory_order_seq_cst)) {
-      stand_in_bell_.Sleep(
-          [&] { return ended() || stand_in_called_.load(std::memory_order_acquire); });
-    } else if (worker.Pending() && seat_.try_lock()) {
+    if (!fallback_driver_called_.exchange(false, std::memory_order_seq_cst)) {
+      fallback_driver_wakeup_.Wait(
+          [&] { return ended() || fallback_driver_called_.load(std::memory_order_acquire); });
+    } else if (worker.Pending() && driver_lock_.try_lock()) {
       worker.Drive(spins_, [&] { return ended() || !worker.Pending(); });
-      LeaveSeat();
+      ReleaseDriverLock();
     }
   }
 }
@@ -83,7 +83,7 @@ void Core::Watch(Progress progress) {
           ? kMaxLook
           : std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kMinLook, kMaxLook);
   while (!ended()) {
-    watch_bell_.Sleep([&] { return ended(); }, Clock::now() + look);
+    watchdog_wakeup_.Wait([&] { return ended(); }, Clock::now() + look);
     if (ended()) return;
     if (Stalled(progress)) {
       const double seconds = std::chrono::duration<double>(options_.stall_timeout).count();
@@ -102,18 +102,18 @@ void Core::TimeOut(const std::string& why) {
 
 bool Core::Stalled(Progress& progress) {
   bool pending = false, moved = false;
-  for (size_t s = 0; s < strands_.size(); ++s) {
-    const Position position = strands_[s]->Where();
+  for (size_t s = 0; s < work_queues_.size(); ++s) {
+    const Position position = work_queues_[s]->Where();
     const uint64_t at = static_cast<uint64_t>(position.graph) << 32 | position.step;
     moved |= progress.seen[2 * s] != position.done || progress.seen[2 * s + 1] != at;
     progress.seen[2 * s] = position.done;
     progress.seen[2 * s + 1] = at;
-    pending |= strands_[s]->pushed() != position.done;
+    pending |= work_queues_[s]->pushed() != position.done;
   }
   const auto now = Clock::now();
   if (!pending || moved) progress.since = now;
-  if (!moved && !seat_.held() && workers_[0]->Pending()) {
-    Attend();
+  if (!moved && !driver_lock_.held() && workers_[0]->Pending()) {
+    EnsureProgress();
     progress.since = now;
   }
   return options_.stall_timeout.count() > 0 && now - progress.since >= options_.stall_timeout;

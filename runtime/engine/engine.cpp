@@ -31,7 +31,7 @@ const device::Tensor* Outputs::Find(std::string_view name) const {
 Execution::~Execution() {
   if (run_ == nullptr) return;
   engine::Core& core = *run_->core;
-  if (!core.ended() && !run_->Over()) core.Attend();
+  if (!core.ended() && !run_->Over()) core.EnsureProgress();
   run_->Unref(spare_ ? 2 : 1);
 }
 
@@ -40,7 +40,7 @@ Result<Outputs> Execution::Fetch() {
   engine::Core& core = *run_->core;
   if (core.ended()) return core.EndStatus();
   if (run_->failed.load(std::memory_order_acquire)) {
-    if (!run_->Done()) core.Attend();  // the rest of it is still under way
+    if (!run_->Done()) core.EnsureProgress();  // the rest of it is still under way
     return run_->Error();
   }
   if (spare_) {
@@ -71,7 +71,7 @@ Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
 bool Execution::Ready() const {
   engine::Core& core = *run_->core;
   if (core.ended() || run_->Over()) return true;
-  core.Attend();
+  core.EnsureProgress();
   return false;
 }
 

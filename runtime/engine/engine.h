@@ -38,7 +38,7 @@ namespace cgraph {
 
 namespace engine {
 class Core;
-struct Run;
+struct ExecutionState;
 }  // namespace engine
 
 struct EngineOptions {
@@ -47,8 +47,8 @@ struct EngineOptions {
                                    // plan's, at most as many as cores
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
-  bool proved = true;              // false: skip the proof and run every lane as its own strand, so
-                                   // that a wrong order really hangs
+  bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
+                       // that a wrong order really hangs
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:
@@ -86,8 +86,8 @@ class Outputs {
 
  private:
   friend class Execution;
-  explicit Outputs(engine::Run* run) : run_(run) {}  // takes over one reference
-  engine::Run* run_;
+  explicit Outputs(engine::ExecutionState* run) : run_(run) {}  // takes over one reference
+  engine::ExecutionState* run_;
 };
 
 // One submitted execution. Dropping it is allowed at any time: the execution still runs.
@@ -113,10 +113,10 @@ class Execution {
 
  private:
   friend class Engine;
-  explicit Execution(engine::Run* run) : run_(run) {}  // takes over two references
+  explicit Execution(engine::ExecutionState* run) : run_(run) {}  // takes over two references
   Result<Outputs> Fetch();
 
-  engine::Run* run_;
+  engine::ExecutionState* run_;
   bool spare_ = true;  // the reference for the first Outputs is still here
 };
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/run.h"
+#include "runtime/engine/execution_state.h"
 #include "runtime/engine/step.h"
 #include "runtime/plan/plan.h"
 
@@ -33,12 +33,12 @@ struct LoadedGraph {
   uint32_t lag = 0;       // most lag of any instruction: rounds that finish an execution
   uint32_t depth = 1;     // round r is submitted when round (r - depth) is finished everywhere
   std::vector<Frame> frames;
-  std::vector<Program> programs;        // per strand
-  std::vector<uint32_t> participants;   // strands with steps
+  std::vector<StepList> programs;        // per work queue
+  std::vector<uint32_t> participants;   // work queues with steps
   std::unique_ptr<device::Event[]> events;
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
-  uint32_t cells = 0;
+  uint32_t poison_flags = 0;
   std::vector<InputPort> inputs;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)
   std::vector<uint64_t> give_offsets;    // per output: in the output block
@@ -51,7 +51,7 @@ struct LoadedGraph {
   uint32_t in_progress = 0;     // not retired and not empty
   uint32_t next_frame = 0;      // submitted mod frames
   uint32_t oldest_frame = 0;    // retired mod frames
-  Run* free = nullptr;          // recycled runs
+  ExecutionState* free = nullptr;          // recycled runs
 };
 
 }  // namespace cgraph::engine

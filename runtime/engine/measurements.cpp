@@ -31,7 +31,7 @@ Engine::Stats Core::GetStats() {
   }
   for (const auto& graph : graphs_) {
     const plan::GraphIndex index(*plan_, *graph->plan);
-    for (const Program& program : graph->programs) {
+    for (const StepList& program : graph->programs) {
       for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
         stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
             program.timings[i].ns.load(std::memory_order_relaxed);
@@ -52,7 +52,7 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
   std::map<std::string, std::map<std::string, Sum>> instances;  // of a method
   for (const auto& graph : graphs_) {
     std::map<uint32_t, Sum> calls;
-    for (const Program& program : graph->programs) {
+    for (const StepList& program : graph->programs) {
       for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
         const uint32_t call = graph->plan->instructions[program.steps[i].instruction].call();
         if (call == plan::kNone || program.steps[i].op != Op::kCall) continue;
@@ -93,9 +93,9 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
   const LoadedGraph& loaded = *graphs_[graph];
   const plan::GraphIndex index(*plan_, *loaded.plan);
-  for (size_t s = 0; s < strands_.size(); ++s) {
-    const Program& program = loaded.programs[s];
-    for (const TracedStep& traced : strands_[s]->traced()) {
+  for (size_t s = 0; s < work_queues_.size(); ++s) {
+    const StepList& program = loaded.programs[s];
+    for (const TracedStep& traced : work_queues_[s]->traced()) {
       if (traced.graph != graph || traced.start_ns < measured_from_) continue;
       const Step& step = program.steps[traced.step];
       const auto add = [&](uint32_t instruction, uint16_t lag) {
@@ -107,7 +107,7 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
         continue;
       }
       for (uint32_t i = 0; i < step.operands.count; ++i) {
-        const Part& part = program.parts[step.operands.first + i];
+        const CommOp& part = program.parts[step.operands.first + i];
         const bool is_new =
             i == 0 || part.instruction != program.parts[step.operands.first + i - 1].instruction;
         if (is_new) add(part.instruction, part.lag);
@@ -129,7 +129,7 @@ void Core::ForgetMeasurements() {
   measured_from_ =
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   for (const auto& graph : graphs_) {
-    for (const Program& program : graph->programs) {
+    for (const StepList& program : graph->programs) {
       for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
         program.timings[i].ns.store(0, std::memory_order_relaxed);
         program.timings[i].count.store(0, std::memory_order_relaxed);

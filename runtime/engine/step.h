@@ -1,14 +1,15 @@
 // What an instruction of a plan becomes at load: a step, with everything looked up.
 //
-// A *program* is the in-order list of steps that one strand runs for one graph. A *frame* is the
-// memory side of one execution in progress: where each step's operands lie, which of its values are
-// poisoned, and the run that it works for. A graph has as many frames as executions can be in
+// A *program* is the in-order list of steps that one work queue runs for one graph. A *frame* is
+// the memory side of one execution in progress: where each step's operands lie, which of its values
+// are poisoned, and the run that it works for. A graph has as many frames as executions can be in
 // progress; execution e uses frame e mod frames, so every address is known before the first one
 // (those of outputs, which outlive the execution, are filled in when it is submitted).
 //
-// Poison is one byte per method call, copy or received message of a frame: its *cell*. 0 is well;
-// a step first looks at the cells of what it reads, and a step whose own cell is set is skipped. In
-// the frame of an empty execution, one that nobody submitted, all cells are set.
+// Poison is one byte per method call, copy or received message of a frame: its *poison flag*. 0 is
+// well; a step first looks at the poison flags of what it reads, and a step whose own poison flag
+// is set is skipped. In the frame of an empty execution, one that nobody submitted, all poison
+// flags are set.
 #ifndef CGRAPH_RUNTIME_ENGINE_STEP_H_
 #define CGRAPH_RUNTIME_ENGINE_STEP_H_
 
@@ -26,7 +27,7 @@ namespace cgraph::engine {
 
 using device::Tensor;
 
-enum class Op : uint8_t { kCall, kCopy, kTake, kGive, kComm, kSignal, kWait };
+enum class Op : uint8_t { kCall, kCopy, kInput, kOutput, kComm, kSignal, kWait };
 
 // Some of a pool: [first, first + count).
 struct Slice {
@@ -41,7 +42,7 @@ struct Step {
   uint16_t inputs = 0;
   uint16_t outputs = 0;
   uint32_t instruction = 0;  // in the plan, for messages
-  uint32_t cell = 0;
+  uint32_t poison_flag = 0;
   uint32_t subject = 0;      // give: the output; take: first of the program's `symbols`
   Slice operands;            // of the frame's tensors; comm: of the program's parts
   Slice checks;              // of the program's `checks`
@@ -50,16 +51,16 @@ struct Step {
   device::Event* event = nullptr;
 };
 
-// One end of a transfer, or both ends where one strand drives both; or one member's part of a
+// One end of a transfer, or both ends where one work queue drives both; or one member's part of a
 // collective.
-struct Part {
+struct CommOp {
   enum class Kind : uint8_t { kSend, kReceive, kMove, kCollective };
   Kind kind = Kind::kSend;
   uint16_t lag = 0;
   uint32_t instruction = 0;
   uint32_t message = 0;    // its number among the channel's messages of a round
   uint32_t per_round = 1;  // how many those are
-  uint32_t cell = 0;       // of what was received, if anything was
+  uint32_t poison_flag = 0;       // of what was received, if anything was
   Slice sources;           // of the frame's tensors
   Slice targets;
   Slice checks;
@@ -83,18 +84,18 @@ struct Timing {
   std::atomic<uint64_t> count{0};
 };
 
-struct Program {
+struct StepList {
   std::vector<Step> steps;
-  std::vector<Part> parts;
-  std::vector<uint32_t> checks;   // cells
+  std::vector<CommOp> parts;
+  std::vector<uint32_t> checks;   // poison flags
   std::vector<ExtentUse> extents;
   std::vector<uint32_t> symbols;  // that takes make extents of
   uint32_t most_parts = 0;        // in one comm
-  uint32_t most_pieces = 0;       // in one part
+  uint32_t most_spans = 0;       // in one part
   std::unique_ptr<Timing[]> timings;  // per step; only when profiling
 };
 
-struct Run;
+struct ExecutionState;
 
 struct Frame {
   // An address that differs between executions: it lies in the run's output block.
@@ -105,15 +106,17 @@ struct Frame {
   std::vector<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
-  std::unique_ptr<std::atomic<uint8_t>[]> cells;
-  std::atomic<bool> dirty{false};  // some cell is set
+  std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
+  std::atomic<bool> dirty{false};  // some poison flag is set
   std::vector<void*> inputs;       // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
-  Run* run = nullptr;
+  ExecutionState* run = nullptr;
 
-  bool Marked(uint32_t cell) const { return cells[cell].load(std::memory_order_relaxed) != 0; }
-  void Mark(uint32_t cell) {
-    cells[cell].store(1, std::memory_order_relaxed);
+  bool IsPoisoned(uint32_t poison_flag) const {
+    return poison_flags[poison_flag].load(std::memory_order_relaxed) != 0;
+  }
+  void SetPoison(uint32_t poison_flag) {
+    poison_flags[poison_flag].store(1, std::memory_order_relaxed);
     dirty.store(true, std::memory_order_relaxed);
   }
 };

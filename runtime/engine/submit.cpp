@@ -1,6 +1,6 @@
 // Submission: an execution's inputs are checked and copied into its frame, and one entry goes to
-// every strand that has work in its graph. All under one lock, so that every strand sees the same
-// order of all graphs.
+// every work queue that has work in its graph. All under one lock, so that every work queue sees
+// the same order of all graphs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,13 +23,14 @@ std::string TypeOf(const Input& input) {
 
 }  // namespace
 
-Result<Run*> Core::Submit(uint32_t g, std::span<const Input> inputs, WhenFull when_full) {
+Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
+                                     WhenFull when_full) {
   LoadedGraph& graph = *graphs_[g];
   std::lock_guard lock(submission_);
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));
   bool waited = false;
-  CGRAPH_RETURN_IF_ERROR(MakeRoom(graph, when_full, waited));
+  CGRAPH_RETURN_IF_ERROR(AwaitCapacity(graph, when_full, waited));
   Frame& frame = graph.frames[graph.next_frame];
   if (waited) CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));  // another thread may have been here
   for (size_t p = 0; p < graph.inputs.size(); ++p) {
@@ -115,7 +116,7 @@ Status Core::MatchPort(const LoadedGraph& graph, uint32_t port, const Input& inp
   return Status::Ok();
 }
 
-Status Core::MakeRoom(LoadedGraph& graph, WhenFull when_full, bool& waited) {
+Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited) {
   for (;;) {
     if (ended()) return EndStatus();
     Retire(graph);
@@ -151,7 +152,7 @@ Status Core::AwaitOldest(LoadedGraph& graph) {
   while (graph.submitted <= graph.retired + graph.lag) {
     CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
   }
-  Run* oldest = graph.frames[graph.oldest_frame].run;
+  ExecutionState* oldest = graph.frames[graph.oldest_frame].run;
   oldest->Ref();
   submission_.unlock();
   AwaitDone(*oldest);
@@ -173,7 +174,7 @@ Status Core::SubmitEmpty(LoadedGraph& graph) {
 // Forgets what is finished: its frame can be used again.
 void Core::Retire(LoadedGraph& graph) {
   while (graph.retired < graph.submitted) {
-    Run* run = graph.frames[graph.oldest_frame].run;
+    ExecutionState* run = graph.frames[graph.oldest_frame].run;
     if (!run->Done()) return;
     if (!run->empty) {
       --graph.in_progress;
@@ -190,19 +191,19 @@ void Core::Retire(LoadedGraph& graph) {
   }
 }
 
-void Core::SubmitRound(LoadedGraph& graph, Run* run) {
+void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   Frame& frame = graph.frames[graph.next_frame];
   frame.run = run;
   run->execution = graph.submitted;
   if (run->empty || frame.dirty.load(std::memory_order_relaxed)) {
-    for (uint32_t cell = 0; cell < graph.cells; ++cell) {
-      frame.cells[cell].store(run->empty, std::memory_order_relaxed);
+    for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag) {
+      frame.poison_flags[poison_flag].store(run->empty, std::memory_order_relaxed);
     }
     frame.dirty.store(run->empty, std::memory_order_relaxed);
   }
   for (const Frame::Patch& patch : frame.patches) *patch.where = run->block.data() + patch.offset;
   // This round is the last one of the execution `lag` before it.
-  Run* ending = run;
+  ExecutionState* ending = run;
   if (graph.lag != 0) {
     for (size_t i = 0; i < graph.participants.size(); ++i) {
       run->targets[i].until.store(kNotYet, std::memory_order_relaxed);
@@ -213,18 +214,18 @@ void Core::SubmitRound(LoadedGraph& graph, Run* run) {
                  : graph.frames[(graph.next_frame + frames - graph.lag) % frames].run;
   }
   for (size_t i = 0; i < graph.participants.size(); ++i) {
-    Strand& strand = *strands_[graph.participants[i]];
+    WorkQueue& work_queue = *work_queues_[graph.participants[i]];
     if (ending != nullptr) {
-      ending->targets[i].until.store(strand.pushed() + 1, std::memory_order_relaxed);
+      ending->targets[i].until.store(work_queue.pushed() + 1, std::memory_order_relaxed);
     }
-    strand.Push(run->graph);
+    work_queue.Push(run->graph);
   }
   ++graph.submitted;
   if (++graph.next_frame == graph.frames.size()) graph.next_frame = 0;
 }
 
 // Submits what a run still needs to be finished: nothing, but for graphs with lags.
-Status Core::Flush(const Run& run) {
+Status Core::Flush(const ExecutionState& run) {
   LoadedGraph& graph = *graphs_[run.graph];
   if (graph.lag == 0) return Status::Ok();
   std::lock_guard lock(submission_);
@@ -237,17 +238,18 @@ Status Core::Flush(const Run& run) {
   return Status::Ok();
 }
 
-Result<Run*> Core::TakeRun(LoadedGraph& graph) {
+Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
   if (graph.free == nullptr) {
-    for (Run* run = returned_.exchange(nullptr, std::memory_order_acq_rel); run != nullptr;) {
-      Run* next = run->next;
+    for (ExecutionState* run = returned_.exchange(nullptr, std::memory_order_acq_rel);
+         run != nullptr;) {
+      ExecutionState* next = run->next;
       LoadedGraph& owner = *graphs_[run->graph];
       run->next = owner.free;
       owner.free = run;
       run = next;
     }
   }
-  Run* run = graph.free;
+  ExecutionState* run = graph.free;
   if (run == nullptr) {
     allocations_.fetch_add(1, std::memory_order_relaxed);
     return MakeRun(graph.index);
@@ -260,15 +262,15 @@ Result<Run*> Core::TakeRun(LoadedGraph& graph) {
   return run;
 }
 
-Result<Run*> Core::MakeRun(uint32_t g) {
+Result<ExecutionState*> Core::MakeRun(uint32_t g) {
   const LoadedGraph& graph = *graphs_[g];
-  auto run = std::make_unique<Run>();
+  auto run = std::make_unique<ExecutionState>();
   run->core = this;
   run->graph = g;
   run->target_count = static_cast<uint32_t>(graph.participants.size());
-  run->targets = std::make_unique<Run::Target[]>(run->target_count);
+  run->targets = std::make_unique<ExecutionState::Target[]>(run->target_count);
   for (uint32_t i = 0; i < run->target_count; ++i) {
-    run->targets[i].finished = &strands_[graph.participants[i]]->finished_counter();
+    run->targets[i].finished = &work_queues_[graph.participants[i]]->finished_counter();
   }
   auto block = device::Memory::Allocate(graph.output_bytes, "the results of " + graph.plan->name);
   if (!block.ok()) return block.status();

@@ -11,7 +11,7 @@
 namespace cgraph::engine {
 namespace {
 
-// One strand that has work left.
+// One work queue that has work left.
 struct Waiting {
   std::string lane;
   std::string doing;                   // the instruction, in words
@@ -24,10 +24,10 @@ class Reporter {
   Reporter(const plan::Plan& plan, const std::vector<std::unique_ptr<LoadedGraph>>& graphs)
       : plan_(plan), graphs_(graphs) {}
 
-  Waiting Describe(const Position& position, uint32_t strand) {
+  Waiting Describe(const Position& position, uint32_t work_queue) {
     const LoadedGraph& loaded = *graphs_[position.graph];
     const plan::Graph& graph = *loaded.plan;
-    const Program& program = loaded.programs[strand];
+    const StepList& program = loaded.programs[work_queue];
     const Step& step = program.steps[std::min<size_t>(position.step, program.steps.size() - 1)];
     Waiting waiting;
     waiting.lane = LaneNameOf(graph, step.instruction);
@@ -67,13 +67,13 @@ class Reporter {
     }
   }
 
-  void DescribePart(const plan::Graph& graph, const Part& part, Waiting& waiting) {
-    if (part.kind == Part::Kind::kMove) return;
-    if (part.kind == Part::Kind::kCollective) return DescribeCollective(graph, part, waiting);
+  void DescribePart(const plan::Graph& graph, const CommOp& part, Waiting& waiting) {
+    if (part.kind == CommOp::Kind::kMove) return;
+    if (part.kind == CommOp::Kind::kCollective) return DescribeCollective(graph, part, waiting);
     const plan::Instruction& comm = graph.instructions[part.instruction];
     for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
       const bool sends = graph.parts[p].part() == plan::Part::send;
-      if (sends != (part.kind == Part::Kind::kSend)) continue;
+      if (sends != (part.kind == CommOp::Kind::kSend)) continue;
       const plan::Channel& channel = graph.channels[graph.parts[p].subject()];
       const std::string other =
           plan::LaneName(plan_, sends ? channel.to_lane() : channel.from_lane());
@@ -85,7 +85,7 @@ class Reporter {
   }
 
   // Those who have not come yet; when all have, those who come last are still at work.
-  void DescribeCollective(const plan::Graph& graph, const Part& part, Waiting& waiting) {
+  void DescribeCollective(const plan::Graph& graph, const CommOp& part, Waiting& waiting) {
     const plan::Instruction& comm = graph.instructions[part.instruction];
     const uint32_t subject = graph.parts[comm.first()].subject();
     const plan::Communicator& group =
@@ -106,11 +106,11 @@ class Reporter {
 
 std::vector<Waiting> Describe(const plan::Plan& plan,
                               const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                              const std::vector<std::unique_ptr<Strand>>& strands) {
+                              const std::vector<std::unique_ptr<WorkQueue>>& work_queues) {
   std::vector<Waiting> all;
   Reporter reporter(plan, graphs);
-  for (uint32_t s = 0; s < strands.size(); ++s) {
-    const Position position = strands[s]->Where();
+  for (uint32_t s = 0; s < work_queues.size(); ++s) {
+    const Position position = work_queues[s]->Where();
     if (!position.idle) all.push_back(reporter.Describe(position, s));
   }
   return all;
@@ -129,13 +129,13 @@ std::string Quoted(const std::string& text) {
 
 std::string Core::WaitReport() const {
   std::string report;
-  for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
+  for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
     report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
   }
   if (report.empty()) {
-    const bool pending = std::any_of(strands_.begin(), strands_.end(), [](const auto& strand) {
-      return strand->pushed() != strand->done();
-    });
+    const bool pending = std::any_of(
+        work_queues_.begin(), work_queues_.end(),
+        [](const auto& work_queue) { return work_queue->pushed() != work_queue->done(); });
     return pending ? "no lane has begun yet" : "no lane has work left";
   }
   report.pop_back();
@@ -144,7 +144,7 @@ std::string Core::WaitReport() const {
 
 std::string Core::WaitReportDot() const {
   std::string dot = "digraph waits {\n  node [shape=box];\n";
-  for (const Waiting& waiting : Describe(*plan_, graphs_, strands_)) {
+  for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
     dot += fmt::format("  {} [label={}];\n", Quoted(waiting.lane),
                        Quoted(waiting.lane + ": " + waiting.doing));
     for (const std::string& other : waiting.waits_for) {

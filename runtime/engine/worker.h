@@ -1,5 +1,5 @@
-// Worker: a thread that drives strands. Worker 0 has no thread of its own: who waits for a result
-// drives it (see drive.cpp).
+// Worker: a thread that drives work queues. Worker 0 has no thread of its own: who waits for a
+// result drives it (see drive.cpp).
 #ifndef CGRAPH_RUNTIME_ENGINE_WORKER_H_
 #define CGRAPH_RUNTIME_ENGINE_WORKER_H_
 
@@ -7,32 +7,33 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device/bell.h"
-#include "runtime/engine/strand.h"
+#include "runtime/device/event_count.h"
+#include "runtime/engine/work_queue.h"
 
 namespace cgraph::engine {
 
 struct Worker {
-  std::vector<Strand*> strands;
-  device::Bell bell;  // rung when something may have become possible for one of its strands
+  std::vector<WorkQueue*> work_queues;
+  device::EventCount
+      event_count;  // notified when something may have become possible for one of its work queues
   device::Memory scratch;
   std::thread thread;
 
-  // Goes round the strands once; true when anything was done.
+  // Goes round the work queues once; true when anything was done.
   bool Advance() {
     bool any = false;
-    for (Strand* strand : strands) any |= strand->Advance();
+    for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
     return any;
   }
-  // Whether something was submitted that its strands have not finished.
+  // Whether something was submitted that its work queues have not finished.
   bool Pending() const {
-    for (const Strand* strand : strands) {
-      if (strand->pushed() != strand->done()) return true;
+    for (const WorkQueue* work_queue : work_queues) {
+      if (work_queue->pushed() != work_queue->done()) return true;
     }
     return false;
   }
   // Drives until `until()`, which reads only sequentially consistent atomics: spins while nothing
-  // can be done, then sleeps until the bell rings.
+  // can be done, then sleeps until the event count is notified.
   template <typename Until>
   void Drive(uint32_t spins, Until&& until) {
     uint32_t idle = 0;
@@ -42,7 +43,7 @@ struct Worker {
       } else if (idle++ < spins) {
         device::Pause();
       } else {
-        bell.Sleep([&] { return until() || Advance(); });
+        event_count.Wait([&] { return until() || Advance(); });
         idle = 0;
       }
     }

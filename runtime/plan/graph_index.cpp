@@ -123,7 +123,7 @@ AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers
       const Value& value = graph.values[id];
       accesses_[next[value.buffer()]++] = {i,
                                            id,
-                                           graph.instructions[i].written(),
+                                           graph.instructions[i].program_order(),
                                            write,
                                            value.offset(),
                                            value.offset() + value.bytes()};

@@ -23,7 +23,7 @@ struct ProveOptions {
 enum class Refusal {
   kNone,
   kShape,        // rules 1-7
-  kHang,         // rule 8: a cycle of waits
+  kDeadlock,         // rule 8: a cycle of waits
   kRace,         // rules 10, 11: two accesses that nothing orders
   kExtent,       // rule 15: two numbers for one symbol
   kInflight,     // rule 12
@@ -34,7 +34,7 @@ enum class Refusal {
 const char* RefusalName(Refusal refusal);
 
 // One instruction of a refusal, as people read it.
-struct Step {
+struct RefusalStep {
   std::string graph;         // "start" for the start graph
   uint32_t instruction = 0;  // index into its instructions
   std::string text;          // "gpu[1] comm: receive `h` of first.hidden (digits.cgraph:25:17)"
@@ -44,7 +44,7 @@ struct Step {
 struct Verdict {
   Refusal refusal = Refusal::kNone;
   std::string message;      // one or more lines, complete by itself; empty when proved
-  std::vector<Step> steps;  // the cycle (hang), or the pair (race, extent)
+  std::vector<RefusalStep> steps;  // the cycle (hang), or the pair (race, extent)
 
   bool proved() const { return refusal == Refusal::kNone; }
 };

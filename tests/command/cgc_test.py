@@ -97,7 +97,7 @@ def viz(cgc):
     for what in ("graph", "transports", "schedule"):
         out, _ = cgc("viz", "-q", "part.cgraph", "--graph", "part", "--what", what,
                      "--format", "dot")
-        says(out, "x[2]: u8[1]" if what != "schedule" else "give result")
+        says(out, "x[2]: u8[1]" if what != "schedule" else "output result")
         expect("%" not in out, f"a value without a name in {what}:\n{out}")
     out, _ = cgc("viz", "-q", "program.cgplan", "--format", "dot")
     says(out, "program.cgraph:4:46")
@@ -470,7 +470,7 @@ def workers(cgc):
     # The order of a plan that does not prove is nobody's.
     text = json.loads(cgc("plan", "two.cgplan", "--json")[0])
     for instruction in text["graphs"][0]["instructions"]:
-        instruction["order"] = 0
+        instruction["certificate_position"] = 0
     cgc.write("wrong.json", json.dumps(text))
     cgc("plan", "--from-json", "wrong.json", "-o", "wrong.cgplan")
     cgc("simulate", "wrong.cgplan")

@@ -366,7 +366,7 @@ TEST_CASE("G3 several tensors of each participant in one collective") {
         Floats{3, -1, 9, 12, 2, 2, 3, -1, 9, 12, 2, 2, 3, -1, 9, 12, 2, 2});
 }
 
-// Also of a plan whose lanes are strands of their own, where a wrong order would hang.
+// Also of a plan whose lanes are work queues of their own, where a wrong order would hang.
 TEST_CASE("G4 overlapping groups in an order that a naive program would deadlock on") {
   auto engine = LoadFile(Workers(GENERATE(1, 2, 5), GENERATE(true, false)));
   const Floats wanted{6, 12, 18, 24, 3, 6, 9,  12, 4, 8,  12, 16, 6, 12, 18, 24,
@@ -422,7 +422,7 @@ TEST_CASE("groups in another order on one lane: the prover sees the hang, and a 
   std::unique_ptr<plan::Plan> plan = CompileFile(kFile, options);
   plan::Graph& graph = *plan->graphs[0];
   std::vector<uint32_t> comms;  // of the lane that makes the first and the last of the three
-  const auto order = [&](uint32_t i) { return graph.instructions[i].order(); };
+  const auto order = [&](uint32_t i) { return graph.instructions[i].certificate_position(); };
   for (const plan::Range& program : graph.programs) {
     std::vector<uint32_t> here;
     for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
@@ -439,7 +439,7 @@ TEST_CASE("groups in another order on one lane: the prover sees the hang, and a 
   std::swap(graph.instructions[comms[0]], graph.instructions[comms[1]]);
   const plan::Verdict verdict = plan::Prove(*plan);
   REQUIRE(!verdict.proved());
-  CHECK(verdict.refusal == plan::Refusal::kHang);
+  CHECK(verdict.refusal == plan::Refusal::kDeadlock);
 
   EngineOptions unproved = Workers(2, /*proved=*/false);
   unproved.stall_timeout = std::chrono::milliseconds(300);

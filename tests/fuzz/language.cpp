@@ -11,7 +11,7 @@
 
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/diagnostics/json.h"
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "llvm/Support/raw_ostream.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compiler/base/kernels.h"
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "runtime/plan/load.h"
 #include "tests/support/checked.h"
 #include "tests/support/plans/plan_trial.h"

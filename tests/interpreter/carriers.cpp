@@ -11,7 +11,7 @@ Ticket Carriers::Start(uint32_t lane, Message message) {
     const uint32_t communicator = view_.graph->collectives[part.subject]->communicator;
     const uint32_t member = MemberOf(view_, communicator, lane);
     const uint64_t index = started_[{communicator, member}]++;
-    Meeting& meeting = meetings_[{communicator, index}];
+    Rendezvous& meeting = meetings_[{communicator, index}];
     meeting.messages.resize(Members(view_, communicator));
     meeting.started.resize(Members(view_, communicator), false);
     meeting.messages[member] = std::move(message);
@@ -34,7 +34,7 @@ bool Carriers::Ready(const PartView& part, const Ticket& ticket) const {
         channel.protocol() == plan::Protocol::buffered ? channel.capacity() : 0;
     return loose_ || channels_[ticket.group].awaited.size() + capacity > ticket.index;
   }
-  const Meeting& meeting = meetings_.at({ticket.group, ticket.index});
+  const Rendezvous& meeting = meetings_.at({ticket.group, ticket.index});
   for (uint32_t from = 0; from < meeting.started.size(); ++from) {
     const bool needed =
         !loose_ || Flows(*view_.graph->collectives[part.subject], from, ticket.member);
@@ -55,7 +55,7 @@ std::vector<Content> Carriers::Receive(const PartView& part, const Ticket& ticke
     const ChannelState& channel = channels_[ticket.group];
     return ReceiveMessage(channel.sent[ticket.index], channel.awaited[ticket.index], mismatch);
   }
-  const Meeting& meeting = meetings_.at({ticket.group, ticket.index});
+  const Rendezvous& meeting = meetings_.at({ticket.group, ticket.index});
   const Message& own = meeting.messages[ticket.member];
   std::vector<std::vector<Content>> given(meeting.messages.size());
   for (uint32_t from = 0; from < meeting.messages.size(); ++from) {

@@ -54,7 +54,7 @@ class Carriers {
     std::vector<Message> awaited;
   };
   // The index-th collective of a communicator: what each member has started.
-  struct Meeting {
+  struct Rendezvous {
     std::vector<Message> messages;
     std::vector<bool> started;
   };
@@ -64,7 +64,7 @@ class Carriers {
   const View& view_;
   const bool loose_;
   std::vector<ChannelState> channels_;
-  std::map<std::pair<uint32_t, uint64_t>, Meeting> meetings_;  // by communicator and index
+  std::map<std::pair<uint32_t, uint64_t>, Rendezvous> meetings_;  // by communicator and index
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> started_;  // by communicator and member
 };
 

@@ -10,7 +10,7 @@ namespace cgraph::interpreter {
 const char* OutcomeName(Outcome outcome) {
   switch (outcome) {
     case Outcome::kOk: return "ok";
-    case Outcome::kHang: return "hang";
+    case Outcome::kDeadlock: return "deadlock";
     case Outcome::kWrong: return "wrong";
     case Outcome::kOverlap: return "overlap";
     case Outcome::kMismatch: return "mismatch";
@@ -66,22 +66,25 @@ Finding Interpreter::Search(uint32_t tries, const std::vector<uint32_t>* suspect
   };
   const uint32_t lanes = static_cast<uint32_t>(view_.graph->programs.size());
   for (uint32_t t = 0; t < tries; ++t) {
-    run({.habit = Habit::kRandom, .loose = t % 2 == 1});
-    run({.habit = Habit::kPriorities, .loose = t % 2 == 0});
-    run({.habit = Habit::kEagerStart, .loose = t % 2 == 1});
-    run({.habit = Habit::kRandom, .workers = 1 + t % (lanes + 1)});
+    run({.policy = SchedulingPolicy::kRandom, .loose = t % 2 == 1});
+    run({.policy = SchedulingPolicy::kPriorities, .loose = t % 2 == 0});
+    run({.policy = SchedulingPolicy::kEagerStart, .loose = t % 2 == 1});
+    run({.policy = SchedulingPolicy::kRandom, .workers = 1 + t % (lanes + 1)});
   }
-  run({.habit = Habit::kRandom, .slow_caller = true});
+  run({.policy = SchedulingPolicy::kRandom, .slow_caller = true});
   for (uint32_t lane = 0; lane < lanes; ++lane) {
-    run({.habit = Habit::kHoldLane, .held = lane, .loose = true});
-    run({.habit = Habit::kFavourLane, .held = lane, .loose = true});
+    run({.policy = SchedulingPolicy::kHoldLane, .held = lane, .loose = true});
+    run({.policy = SchedulingPolicy::kFavourLane, .held = lane, .loose = true});
   }
   const uint32_t all = static_cast<uint32_t>(view_.instructions.size());
   const size_t count = suspects == nullptr ? all : suspects->size();
   for (size_t i = 0; i < count; ++i) {
     const uint32_t held = suspects == nullptr ? static_cast<uint32_t>(i) : (*suspects)[i];
     const auto round = static_cast<uint32_t>(Mix(seed_, i) % (1 + rounds_ / 2));
-    run({.habit = Habit::kHoldFinish, .held = held, .held_round = round, .loose = true});
+    run({.policy = SchedulingPolicy::kHoldFinish,
+         .held = held,
+         .held_round = round,
+         .loose = true});
   }
   return finding;
 }

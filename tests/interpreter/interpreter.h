@@ -25,7 +25,7 @@ namespace cgraph::interpreter {
 
 enum class Outcome {
   kOk,
-  kHang,
+  kDeadlock,
   kWrong,      // an instruction reads, or state keeps, something else than the plan means
   kOverlap,    // two conflicting accesses under way at once
   kMismatch,   // the ends of a transfer disagree
@@ -39,7 +39,7 @@ struct Finding {
   std::string text;
 };
 
-enum class Habit {
+enum class SchedulingPolicy {
   kRandom,        // any possible step
   kPriorities,    // lanes by a random rank, which changes now and then
   kEagerStart,    // everything that can start does, before anything finishes
@@ -50,7 +50,7 @@ enum class Habit {
 
 struct Schedule {
   uint64_t seed = 0;
-  Habit habit = Habit::kRandom;
+  SchedulingPolicy policy = SchedulingPolicy::kRandom;
   uint32_t held = 0;
   uint32_t held_round = 0;
   bool loose = false;        // carriers buffer anything

@@ -199,13 +199,13 @@ bool Machine::WorkerAllows(uint32_t index) const {
 // executions have gone in.
 bool Machine::CallerAllows(const Lane& lane) const {
   const InstructionView& give = Current(lane);
-  if (give.kind != plan::Kind::give || view_.graph->inflight == 0) {
+  if (give.kind != plan::Kind::output || view_.graph->inflight == 0) {
     return true;
   }
   const int64_t newest = lane.round - give.lag + view_.graph->inflight - 1;
   bool takes = false;
   for (uint32_t i = 0; i < view_.instructions.size(); ++i) {
-    if (view_.instructions[i].kind == plan::Kind::take) {
+    if (view_.instructions[i].kind == plan::Kind::input) {
       takes = true;
       if (!HasStarted(i, newest + view_.instructions[i].lag)) {
         return false;
@@ -261,11 +261,11 @@ bool Machine::HasStarted(uint32_t instruction, int64_t round) const {
 
 bool Machine::IsHeld(uint32_t index) const {
   const Lane& lane = lanes_[index];
-  switch (schedule_.habit) {
-    case Habit::kHoldLane: return index == schedule_.held;
-    case Habit::kFavourLane: return index != schedule_.held;
-    case Habit::kEagerStart: return lane.running;
-    case Habit::kHoldFinish:
+  switch (schedule_.policy) {
+    case SchedulingPolicy::kHoldLane: return index == schedule_.held;
+    case SchedulingPolicy::kFavourLane: return index != schedule_.held;
+    case SchedulingPolicy::kEagerStart: return lane.running;
+    case SchedulingPolicy::kHoldFinish:
       return lane.running && lane.first + lane.position == schedule_.held &&
              lane.round == schedule_.held_round;
     default: return false;
@@ -273,7 +273,7 @@ bool Machine::IsHeld(uint32_t index) const {
 }
 
 std::optional<uint32_t> Machine::Choose(const std::vector<uint32_t>& possible) {
-  if (schedule_.habit == Habit::kPriorities) {
+  if (schedule_.policy == SchedulingPolicy::kPriorities) {
     return ChooseByRank(possible);
   }
   uint32_t chosen = possible.front();
@@ -319,7 +319,7 @@ Finding Machine::DescribeHang() const {
               std::to_string(lane.round) + (lane.running ? "" : " (not started)") + ";";
     }
   }
-  return {Outcome::kHang, text};
+  return {Outcome::kDeadlock, text};
 }
 
 }  // namespace cgraph::interpreter

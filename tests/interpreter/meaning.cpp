@@ -25,7 +25,7 @@ class Sequence {
       order_[i] = i;
     }
     std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
-      return view.instructions[a].written < view.instructions[b].written;
+      return view.instructions[a].program_order < view.instructions[b].program_order;
     });
   }
 
@@ -70,16 +70,17 @@ class Sequence {
     }
   }
 
-  // Instructions that share a `written` happen at once: all of them read, then all write.
+  // Instructions that share a `program_order` happen at once: all of them read, then all write.
   void Execute(int64_t execution, std::vector<Tag>& found_hashes) {
     sent_.clear();
     given_.clear();
     numbers_.clear();
     for (size_t i = 0; i < order_.size();) {
-      const uint32_t written = view_.instructions[order_[i]].written;
+      const uint32_t program_order = view_.instructions[order_[i]].program_order;
       std::vector<Found> found;
       size_t end = i;
-      for (; end < order_.size() && view_.instructions[order_[end]].written == written; ++end) {
+      for (; end < order_.size() && view_.instructions[order_[end]].program_order == program_order;
+           ++end) {
         found.push_back(Find(order_[end]));
         FindNumbers(order_[end], /*made=*/false);
         found_hashes[order_[end]] = found.back().hash();
@@ -230,7 +231,7 @@ Tag Found::hash() const {
 }
 
 Tag Writer(const InstructionView& instruction, int64_t execution) {
-  return Mix(Mix(instruction.lane, instruction.written), static_cast<Tag>(execution));
+  return Mix(Mix(instruction.lane, instruction.program_order), static_cast<Tag>(execution));
 }
 
 std::vector<Content> Produce(const InstructionView& instruction, int64_t execution,
@@ -240,7 +241,8 @@ std::vector<Content> Produce(const InstructionView& instruction, int64_t executi
     return found.inputs;
   }
   Tag origin = Mix(static_cast<Tag>(instruction.kind), instruction.subject);
-  origin = Mix(Mix(Mix(origin, instruction.written), static_cast<Tag>(execution)), found.hash());
+  origin =
+      Mix(Mix(Mix(origin, instruction.program_order), static_cast<Tag>(execution)), found.hash());
   for (size_t i = 0; i < instruction.outputs.size(); ++i) {
     const Touch& touch = instruction.outputs[i].touch;
     outputs.push_back(Whole(Mix(origin, i), touch.end - touch.begin));

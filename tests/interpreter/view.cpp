@@ -122,8 +122,8 @@ class Maker {
     view.lag = instruction.lag();
     view.subject = instruction.subject();
     view.segment = instruction.segment();
-    view.order = instruction.order();
-    view.written = instruction.written();
+    view.order = instruction.certificate_position();
+    view.program_order = instruction.program_order();
     switch (instruction.kind()) {
       case plan::Kind::wait:
         Within(instruction.first(), instruction.inputs(), graph_.waits.size(), "waits");
@@ -154,8 +154,8 @@ class Maker {
     const uint32_t subject = instruction.subject();
     switch (instruction.kind()) {
       case plan::Kind::call: Within(subject, 1, plan_.kernels.size(), "a kernel"); break;
-      case plan::Kind::take: Within(subject, 1, graph_.inputs.size(), "an input"); break;
-      case plan::Kind::give: Within(subject, 1, graph_.outputs.size(), "an output"); break;
+      case plan::Kind::input: Within(subject, 1, graph_.inputs.size(), "an input"); break;
+      case plan::Kind::output: Within(subject, 1, graph_.outputs.size(), "an output"); break;
       case plan::Kind::load: Within(subject, 1, plan_.weights.size(), "a weight file"); break;
       default: break;
     }

@@ -61,7 +61,7 @@ struct InstructionView {
   uint32_t subject = 0;
   uint32_t segment = 0;
   uint32_t order = 0;
-  uint32_t written = 0;
+  uint32_t program_order = 0;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<Touch> extents;  // read besides the inputs: extents of the operands that it does

@@ -27,7 +27,7 @@ class Certifier {
     const std::vector<uint32_t> positions = Sort();
     if (!positions.empty()) {
       for (uint32_t i = 0; i < positions.size(); ++i) {
-        graph_.instructions[i].mutate_order(positions[i]);
+        graph_.instructions[i].mutate_certificate_position(positions[i]);
       }
     }
   }
@@ -149,7 +149,9 @@ class Certifier {
       }
     }
     const auto later = [&](uint32_t a, uint32_t b) {
-      const auto key = [&](uint32_t i) { return std::pair(graph_.instructions[i].order(), i); };
+      const auto key = [&](uint32_t i) {
+        return std::pair(graph_.instructions[i].certificate_position(), i);
+      };
       return key(a) > key(b);
     };
     std::priority_queue<uint32_t, std::vector<uint32_t>, decltype(later)> ready(later);

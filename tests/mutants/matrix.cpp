@@ -14,7 +14,7 @@ const char* WhyRefused(plan::Refusal refusal) {
     case plan::Refusal::kShape:
       return "it says something that is no plan, though these lanes move the right bytes: another "
              "name for a transfer, a state or constant with copies, a lane that is not a channel's";
-    case plan::Refusal::kHang:
+    case plan::Refusal::kDeadlock:
       return "a cycle of waits that no schedule tried runs into";
     case plan::Refusal::kRace:
       return "nothing orders two accesses, but no schedule tried has them meet";

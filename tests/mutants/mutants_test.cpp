@@ -77,7 +77,7 @@ void ReportFault(const Options& options, const Original& original, const Mutant&
   const char* what = trial.false_accept() ? "accept" : "reject";
   const std::string path = fmt::format("{}/false_{}_{}.json", options.out, what, number);
   std::ofstream(path) << plan::ToJson(*mutant.plan);
-  fmt::print("FALSE {}: mutant {} of {} ({}), written to {}\n  prover: {} {}\n"
+  fmt::print("FALSE {}: mutant {} of {} ({}), program_order to {}\n  prover: {} {}\n"
              "  interpreter: {}: {}\n",
              what, number, original.name, mutant.kind->name, path,
              plan::RefusalName(trial.verdict.refusal), trial.verdict.message,
@@ -156,7 +156,7 @@ bool CheckHarness(const Options& options, const std::vector<Original>& originals
     good = good && matrix.false_accepts() > 0;
   };
   require_seen("that accepts everything", [](const plan::Plan&) { return plan::Verdict(); });
-  for (plan::Refusal blind : {plan::Refusal::kShape, plan::Refusal::kHang, plan::Refusal::kRace,
+  for (plan::Refusal blind : {plan::Refusal::kShape, plan::Refusal::kDeadlock, plan::Refusal::kRace,
                               plan::Refusal::kExtent, plan::Refusal::kInflight,
                               plan::Refusal::kCertificate}) {
     require_seen(fmt::format("blind to {}", plan::RefusalName(blind)),

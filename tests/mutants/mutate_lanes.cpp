@@ -150,7 +150,7 @@ bool AddSync(Damage& damage) {  // harmless, unless it closes a cycle
   Instruction instruction;
   instruction.mutate_flags(plan::kAlwaysRuns);
   instruction.mutate_call(plan::kNone);
-  instruction.mutate_written(static_cast<uint32_t>(damage.graph.instructions.size()));
+  instruction.mutate_program_order(static_cast<uint32_t>(damage.graph.instructions.size()));
   instruction.mutate_kind(Kind::signal);
   instruction.mutate_subject(event);
   Insert(damage.graph, from, damage.random.Below(damage.graph.programs[from].count() + 1),
@@ -253,10 +253,10 @@ bool Order(Damage& damage) {
   const uint32_t a = PickAny(damage), b = PickAny(damage);
   Instruction& first = damage.graph.instructions[a];
   Instruction& second = damage.graph.instructions[b];
-  if (first.order() == second.order()) return false;
-  const uint32_t order = first.order();
-  first.mutate_order(second.order());
-  second.mutate_order(order);
+  if (first.certificate_position() == second.certificate_position()) return false;
+  const uint32_t order = first.certificate_position();
+  first.mutate_certificate_position(second.certificate_position());
+  second.mutate_certificate_position(order);
   return true;
 }
 
@@ -264,13 +264,13 @@ bool Written(Damage& damage) {
   const uint32_t a = PickAny(damage), b = PickAny(damage);
   Instruction& first = damage.graph.instructions[a];
   Instruction& second = damage.graph.instructions[b];
-  if (first.written() == second.written()) return false;
-  const uint32_t written = first.written();
-  first.mutate_written(second.written());
+  if (first.program_order() == second.program_order()) return false;
+  const uint32_t program_order = first.program_order();
+  first.mutate_program_order(second.program_order());
   if (damage.random.OneIn(4)) {  // otherwise both share one
     return true;
   }
-  second.mutate_written(written);
+  second.mutate_program_order(program_order);
   return true;
 }
 
@@ -313,7 +313,7 @@ const std::vector<MutationKind>& LaneMutations() {
       {Fault::kLag, "lag", Lag},
       {Fault::kLag, "lag of lane", LagOfLane},
       {Fault::kOther, "order", Order},
-      {Fault::kOrder, "written", Written},
+      {Fault::kOrder, "program_order", Written},
       {Fault::kOther, "segment", Segment},
       {Fault::kOther, "inflight", Inflight},
   };

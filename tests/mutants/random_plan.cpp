@@ -340,7 +340,7 @@ class RandomPlanMaker {
       parts[from].push_back({true, channel, value.value, transfers_, rows});
       parts[to].push_back({false, channel, NewValue(devices_[to].id, rows), transfers_++, rows});
     }
-    const uint32_t written = Written();
+    const uint32_t program_order = Written();
     for (const auto& [device, own] : parts) {
       const uint32_t comm = devices_[device].comm;
       GraphBuilder::Handle handle = plan::kNone;
@@ -354,7 +354,7 @@ class RandomPlanMaker {
                               : g_.Receive(part.channel, value, part.transfer);
         }
       }
-      g_.At(handle).mutate_written(written);
+      g_.At(handle).mutate_program_order(program_order);
       Lag(comm, lag);
     }
     for (const auto& [device, own] : parts) {
@@ -433,8 +433,8 @@ class RandomPlanMaker {
       const plan::Range& program = graph.programs[lane];
       for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
         plan::Instruction& instruction = graph.instructions[i];
-        const bool inside = instruction.written() >= first_written_[first] &&
-                            instruction.written() < first_written_[last];
+        const bool inside = instruction.program_order() >= first_written_[first] &&
+                            instruction.program_order() < first_written_[last];
         if (inside && instruction.segment() == 0) instruction.mutate_segment(segment);
       }
     }

@@ -51,7 +51,7 @@ interpreter::Finding HoldInEveryRound(const plan::Plan& plan, uint32_t graph_ind
     for (uint32_t instruction : held) {
       for (uint32_t round = 0; round < again.rounds(); ++round) {
         finding = again.Run({.seed = random.Next(),
-                             .habit = interpreter::Habit::kHoldFinish,
+                             .policy = interpreter::SchedulingPolicy::kHoldFinish,
                              .held = instruction,
                              .held_round = round,
                              .loose = true});
@@ -73,7 +73,7 @@ std::vector<uint32_t> EveryInstruction(const plan::Graph& graph) {
 interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
                               const plan::Verdict& verdict, Random& random) {
   std::vector<uint32_t> held;
-  for (const plan::Step& step : verdict.steps) held.push_back(step.instruction);
+  for (const plan::RefusalStep& step : verdict.steps) held.push_back(step.instruction);
   interpreter::Finding finding = HoldInEveryRound(plan, graph_index, held, 8, random);
   if (finding.outcome != interpreter::Outcome::kOk) return finding;
   return HoldInEveryRound(plan, graph_index,

@@ -41,8 +41,8 @@ struct Trial {
   // its runs do.)
   bool false_reject() const {
     return finding.outcome == interpreter::Outcome::kOk &&
-           (verdict.refusal == plan::Refusal::kHang || verdict.refusal == plan::Refusal::kRace ||
-            verdict.refusal == plan::Refusal::kExtent);
+           (verdict.refusal == plan::Refusal::kDeadlock ||
+            verdict.refusal == plan::Refusal::kRace || verdict.refusal == plan::Refusal::kExtent);
   }
 };
 

@@ -71,10 +71,10 @@ class Proofs:
                 broken = list(broken_waits(plan, told, capacity))
                 assert not broken, f"{file} at {capacity}: {broken[:3]}"
                 self.checked += 1
-            elif told["refusal"] == "hang":
+            elif told["refusal"] == "deadlock":
                 assert len(told["cycle"]) >= 2 and all(s["waits_for"] for s in told["cycle"]), told
                 self.refused += 1
-            if capacity is not None and told["refusal"] in ("proved", "hang"):
+            if capacity is not None and told["refusal"] in ("proved", "deadlock"):
                 safe = smallest is not None and capacity >= smallest
                 why = f"{file}: {told['refusal']} at {capacity}, {smallest}"
                 assert told["proved"] == safe, why

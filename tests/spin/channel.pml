@@ -1,4 +1,4 @@
-/* A channel (runtime/channel/channel.h) between two strands, each driven by a worker of its own
+/* A channel (runtime/channel/channel.h) between two work queues, each driven by a worker of its own
  * that sleeps on its bell when it cannot go on, over several rounds and in every interleaving.
  *
  * Messages are numbered for ever. A message is shown in slot n mod SLOTS: first what is in it, then
@@ -44,7 +44,7 @@ bool mark[SLOTS];
 byte received;
 bool ended;
 
-/* Bells, as bell.pml shows them to work: sleeps unless there is news once it is announced. */
+/* Bells, as event count.pml shows them to work: sleeps unless there is news once it is announced. */
 byte sleepers[2], rung[2];
 #define SENDER 0
 #define RECEIVER 1

@@ -14,7 +14,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 # By model: what must hold, and what must fail.
 MODELS = {
-    "bell": ([""], ["NO_FENCE", "LOOK_FIRST", "STALE_RUNG"]),
+    "event_count": ([""], ["NO_FENCE", "LOOK_FIRST", "STALE_RUNG"]),
     "channel": (["CAPACITY=0", "CAPACITY=1", "CAPACITY=2", "CAPACITY=3", "CAPACITY=0 SHUTDOWN",
                  "CAPACITY=2 SHUTDOWN"],
                 ["ROOM_TOO_MUCH CAPACITY=2", "SENT_EARLY", "NUMBER_FIRST",

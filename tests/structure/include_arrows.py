@@ -29,7 +29,7 @@ ARROWS = {
     "compiler/emit": ["compiler/base", "compiler/cost", "compiler/graph", "compiler/schedule",
                       "runtime/plan"],
     "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],
-    "compiler/compile": ["compiler", "runtime/plan", "runtime/status"],
+    "compiler/driver": ["compiler", "runtime/plan", "runtime/status"],
     "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
     "compiler/allocator.cpp": [],
     "compiler/cgc.cpp": ["compiler", "runtime/status"],

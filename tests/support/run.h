@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "runtime/engine/engine.h"
 
 namespace cgraph::testing {

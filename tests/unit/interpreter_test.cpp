@@ -74,7 +74,9 @@ TEST_CASE("nothing is wrong with the samples") {
   }
 }
 
-TEST_CASE("crossed sends hang") { CHECK(Judge(*TwoWayPlan(/*swapped=*/true)) == Outcome::kHang); }
+TEST_CASE("crossed sends hang") {
+  CHECK(Judge(*TwoWayPlan(/*swapped=*/true)) == Outcome::kDeadlock);
+}
 
 TEST_CASE("a wait for data that is missing is seen") {
   const auto plan = TwoWayPlan();
@@ -115,26 +117,26 @@ TEST_CASE("an event that nobody signals hangs") {
   plan::Graph& graph = *plan->graphs[0];
   graph.events += 1;
   graph.waits.back().mutate_event(graph.events - 1);
-  CHECK(Judge(*plan) == Outcome::kHang);
+  CHECK(Judge(*plan) == Outcome::kDeadlock);
 }
 
 TEST_CASE("an index outside its table is malformed") {
   const auto plan = TwoWayPlan();
   plan::Graph& graph = *plan->graphs[0];
-  graph.instructions[FirstOf(graph, plan::Kind::take)].mutate_subject(99);
+  graph.instructions[FirstOf(graph, plan::Kind::input)].mutate_subject(99);
   CHECK(Judge(*plan) == Outcome::kMalformed);
 }
 
 TEST_CASE("a slow caller shows an inflight that is not kept") {
   const auto plan = TwoWayPlan();
   plan->graphs[0]->inflight = 4;  // there are two copies
-  CHECK(Judge(*plan) == Outcome::kHang);
+  CHECK(Judge(*plan) == Outcome::kDeadlock);
 }
 
 TEST_CASE("a certificate that no worker can follow is seen") {
   const auto plan = TwoWayPlan();
   for (plan::Instruction& instruction : plan->graphs[0]->instructions) {
-    if (instruction.kind() == plan::Kind::take) instruction.mutate_order(1000);
+    if (instruction.kind() == plan::Kind::input) instruction.mutate_certificate_position(1000);
   }
-  CHECK(Judge(*plan) == Outcome::kHang);
+  CHECK(Judge(*plan) == Outcome::kDeadlock);
 }

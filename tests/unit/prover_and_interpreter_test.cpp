@@ -95,12 +95,12 @@ TEST_CASE("rule 10: two writes at one place in program order are told before wha
   g.Call(of.lane, of.make, {}, {v});
   g.Call(of.lane, of.use, {v}, {r});
   const auto late = g.Call(of.lane, of.make, {}, {v});
-  g.At(early).mutate_written(g.At(late).written());
+  g.At(early).mutate_program_order(g.At(late).program_order());
   const auto plan = of.plan.Build();
   CHECK(Proved(*plan) == Refusal::kShape);
   CHECK(Seen(*plan, kNone) == Outcome::kOk);
   // Nobody reads the late one: at a place of its own it may be anywhere.
-  plan->start->instructions[g.Index(early)].mutate_written(g.At(late).written() + 1);
+  plan->start->instructions[g.Index(early)].mutate_program_order(g.At(late).program_order() + 1);
   CHECK(Proved(*plan) == Refusal::kNone);
   CHECK(Seen(*plan, kNone) == Outcome::kOk);
 }

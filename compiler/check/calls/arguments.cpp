@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/known/match.h"
+#include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/program/text.h"
 #include "runtime/status/text.h"
@@ -101,7 +101,7 @@ Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& ar
   return resolved;
 }
 
-Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call) {
+StaticType CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call) {
   bool complete = true;
   std::vector<int> argument_of = Distribute(scope, given, callee, call, complete);
   Matcher matcher(scope.program, callee.signature, false);
@@ -109,9 +109,9 @@ Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee
   for (bool numbers : {false, true}) {  // numbers take the dtype that the others bind
     for (size_t i = 0; i < argument_of.size(); ++i) {
       if (argument_of[i] < 0) continue;
-      const Static& type = given.types[argument_of[i]];
+      const StaticType& type = given.types[argument_of[i]];
       const Parameter& parameter = (*callee.parameters)[i];
-      bool number = type.is_number() || type.kind == Static::kBool;
+      bool number = type.is_number() || type.kind == StaticType::kBool;
       if (number != numbers || !parameter.type.valid()) continue;
       auto mismatch = matcher.Match(parameter.type, type);
       if (!mismatch) continue;
@@ -119,7 +119,7 @@ Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee
       TextPrinter text(scope.program, callee.signature, callee.locals);
       ExprId value = given.arguments[argument_of[i]].value;
       const bool in_parentheses =
-          type.kind == Static::kTuple &&
+          type.kind == StaticType::kTuple &&
           std::holds_alternative<ListType>(scope.program.types[parameter.type].node);
       if (in_parentheses) mismatch->reason += "a list is written in brackets, [2, 3]";
       scope
@@ -130,8 +130,9 @@ Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee
           .AddNote(parameter.range, "the parameter");
     }
   }
-  if (!callee.signature || !callee.signature->result.valid()) return Static::Of(Static::kNothing);
-  if (!complete) return Static();  // what was meant may give something else
+  if (!callee.signature || !callee.signature->result.valid())
+    return StaticType::Of(StaticType::kNothing);
+  if (!complete) return StaticType();  // what was meant may give something else
   return fits ? matcher.Bound(callee.signature->result)
               : StaticOf(scope.program, callee.signature->result);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/check/known/static_type.h"
+#include "compiler/check/static_types/static_type.h"
 #include "compiler/check/scope/scope.h"
 
 namespace cgraph::check {
@@ -22,13 +22,13 @@ struct Callee {
 
 struct Arguments {
   std::vector<program::Argument> arguments;
-  std::vector<Static> types;
+  std::vector<StaticType> types;
 };
 
 Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& arguments);
 
 // The result's type (what is known of it) after all arguments were matched.
-Static CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call);
+StaticType CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call);
 
 }  // namespace cgraph::check
 

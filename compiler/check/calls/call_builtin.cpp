@@ -16,7 +16,7 @@ using namespace program;
 
 namespace {
 
-Static BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range range) {
+StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range range) {
   bool of_two =
       builtin == Builtin::kDrop || builtin == Builtin::kPermuted || builtin == Builtin::kBroadcast;
   size_t least = of_two ? 2 : 1;
@@ -26,9 +26,9 @@ Static BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range 
                  fmt::format("`{}` takes {}{} {}, and {} given", Spelling(builtin),
                              most == least ? "" : "at least ", least,
                              least == 1 ? "argument" : "arguments", given.types.size()));
-    return Static();
+    return StaticType();
   }
-  auto expect = [&](size_t i, Static::Kind kind, const char* what) {
+  auto expect = [&](size_t i, StaticType::Kind kind, const char* what) {
     if (!given.types[i].known() || given.types[i].kind == kind) return;
     scope.Report(Code::kE0406, given.arguments[i].range,
                  fmt::format("`{}` takes {}; this is {}", Spelling(builtin), what,
@@ -36,42 +36,42 @@ Static BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range 
   };
   switch (builtin) {
     case Builtin::kZip: {
-      std::vector<Static> elements;
+      std::vector<StaticType> elements;
       for (size_t i = 0; i < given.types.size(); ++i) {
         elements.push_back(ElementOf(scope, {given.arguments[i].value, given.types[i]}));
       }
       std::vector<std::string> names(elements.size());
-      return Static::List(Static::Tuple(std::move(elements), std::move(names)));
+      return StaticType::List(StaticType::Tuple(std::move(elements), std::move(names)));
     }
     case Builtin::kLen:
-      if (given.types[0].kind != Static::kPlaces && given.types[0].kind != Static::kTuple) {
-        expect(0, Static::kList,
-               given.types[0].kind == Static::kTensor
+      if (given.types[0].kind != StaticType::kPlaces && given.types[0].kind != StaticType::kTuple) {
+        expect(0, StaticType::kList,
+               given.types[0].kind == StaticType::kTensor
                    ? "a list, a tuple or an array of places, and a tensor's dimensions have names "
                      "in its type, x: f32[n, m]"
                    : "a list, a tuple or an array of places");
       }
-      return Static::Of(Static::kInt);
-    case Builtin::kWidth: return Static::Of(Static::kInt);
+      return StaticType::Of(StaticType::kInt);
+    case Builtin::kWidth: return StaticType::Of(StaticType::kInt);
     case Builtin::kSize:
     case Builtin::kRank:
-      if (!given.types[0].is_list_of_ints()) expect(0, Static::kDims, "a run of dimensions");
-      return Static::Of(Static::kInt);
+      if (!given.types[0].is_list_of_ints()) expect(0, StaticType::kDims, "a run of dimensions");
+      return StaticType::Of(StaticType::kInt);
     case Builtin::kDrop:
-      expect(0, Static::kDims, "a run of dimensions");
-      expect(1, Static::kInt, "the number of the dimension to drop");
-      return Static::Of(Static::kDims);
+      expect(0, StaticType::kDims, "a run of dimensions");
+      expect(1, StaticType::kInt, "the number of the dimension to drop");
+      return StaticType::Of(StaticType::kDims);
     case Builtin::kPermuted:
-      expect(0, Static::kDims, "a run of dimensions");
-      expect(1, Static::kList, "the list of the dimensions' numbers");
-      return Static::Of(Static::kDims);
+      expect(0, StaticType::kDims, "a run of dimensions");
+      expect(1, StaticType::kList, "the list of the dimensions' numbers");
+      return StaticType::Of(StaticType::kDims);
     case Builtin::kBroadcast:
       for (size_t i = 0; i < given.types.size(); ++i) {
-        expect(i, Static::kDims, "runs of dimensions");
+        expect(i, StaticType::kDims, "runs of dimensions");
       }
-      return Static::Of(Static::kDims);
+      return StaticType::Of(StaticType::kDims);
   }
-  return Static();
+  return StaticType();
 }
 
 }  // namespace
@@ -103,15 +103,15 @@ Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, Builtin bui
     auto generic =
         name && builtin == Builtin::kWidth ? scope.FindGeneric(name->name) : std::nullopt;
     Range at = scope.Written(argument.value).range;
-    Value value =
-        generic ? scope.Make(GenericRef{*generic}, at, Static()) : Resolve(scope, argument.value);
+    Value value = generic ? scope.Make(GenericRef{*generic}, at, StaticType())
+                          : Resolve(scope, argument.value);
     if (builtin == Builtin::kWidth && !generic) {
       scope.Report(Code::kE0406, at, "width(T) is the bytes of an element of a dtype variable T");
     }
     given.arguments.push_back({"", value.id, at});
     given.types.push_back(std::move(value.type));
   }
-  Static type = BuiltinType(scope, builtin, given, range);
+  StaticType type = BuiltinType(scope, builtin, given, range);
   return scope.Make(program::CallBuiltin{builtin, std::move(given.arguments)}, range,
                     std::move(type));
 }

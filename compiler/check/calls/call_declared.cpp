@@ -86,7 +86,7 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   Arguments given = ResolveArguments(scope, node.arguments);
   Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
                 op.range, MendOf(scope, op)};
-  Static type = CheckArguments(scope, given, callee, range);
+  StaticType type = CheckArguments(scope, given, callee, range);
   if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
   call.arguments = std::move(given.arguments);
   return scope.Make(std::move(call), range, std::move(type));
@@ -98,9 +98,10 @@ Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, FnId id, Range r
                 fn.range};
   RefuseTypeArgument(scope, node, callee.what);
   Arguments given = ResolveArguments(scope, node.arguments);
-  Static type = CheckArguments(scope, given, callee, range);
+  StaticType type = CheckArguments(scope, given, callee, range);
   // A fn is inlined: what it declares as a bool may well be known at compile time.
-  if (type.kind == Static::kTensor && type.dtype == DType::kBool && type.rank == 0) type = Static();
+  if (type.kind == StaticType::kTensor && type.dtype == DType::kBool && type.rank == 0)
+    type = StaticType();
   return scope.Make(program::CallFn{id, std::move(given.arguments)}, range, std::move(type));
 }
 
@@ -111,7 +112,7 @@ Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, GraphId id, R
                 &graph.body.locals, graph.range};
   RefuseTypeArgument(scope, node, callee.what);
   Arguments given = ResolveArguments(scope, node.arguments);
-  Static type = CheckArguments(scope, given, callee, range);
+  StaticType type = CheckArguments(scope, given, callee, range);
   if (!scope.MayUsePlaces()) {
     scope
         .Report(Code::kE0316, name_range,

@@ -38,16 +38,16 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
                                      const syntax::CallExpr& node,
                                      const syntax::FieldExpr& callee) {
   const syntax::Name& name = callee.name;
-  const Static& type = receiver.type;
+  const StaticType& type = receiver.type;
   if (!type.known()) return std::nullopt;
-  if (type.kind == Static::kPlaces) {
+  if (type.kind == StaticType::kPlaces) {
     scope.Report(
         Code::kE0306, scope.program.exprs[receiver.id].range,
         fmt::format("this is {}; a method is called on one of them: x[0].{}(...), or in a loop",
                     scope.Describe(type), name.text));
     return std::nullopt;
   }
-  if (type.kind != Static::kPlace) {
+  if (type.kind != StaticType::kPlace) {
     const std::string file = LibraryFileOf(scope.checker, name.text);
     const bool is_function = HasName(scope.module, name.text) || !file.empty();
     Diagnostic& diagnostic =
@@ -82,7 +82,7 @@ Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax
   std::optional<MethodId> id = FindMethodOf(scope, receiver, node, callee);
   RefuseTypeArgument(scope, node, "a method");
   Arguments given = ResolveArguments(scope, node.arguments);
-  Static type;
+  StaticType type;
   if (id) {
     const Method& method = scope.program.methods[*id];
     type = CheckArguments(scope, given,

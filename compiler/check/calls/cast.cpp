@@ -27,16 +27,16 @@ Value Visit(Scope& scope, const syntax::CastExpr& node, Range range) {
     return scope.Poison(range);
   }
   resolved.operand = given.arguments[0].value;
-  const Static& operand = given.types[0];
-  bool castable = !operand.known() || operand.kind == Static::kTensor || operand.is_number() ||
-                  operand.kind == Static::kBool;
+  const StaticType& operand = given.types[0];
+  bool castable = !operand.known() || operand.kind == StaticType::kTensor || operand.is_number() ||
+                  operand.kind == StaticType::kBool;
   if (!castable) {
     scope.Report(
         Code::kE0406, range,
         fmt::format("`cast` converts tensors and numbers; this is {}", scope.Describe(operand)));
   }
-  int rank = operand.kind == Static::kTensor ? operand.rank : operand.known() ? 0 : -1;
-  Static result = Static::Tensor(dtype_only ? tensor->dtype : std::nullopt, rank);
+  int rank = operand.kind == StaticType::kTensor ? operand.rank : operand.known() ? 0 : -1;
+  StaticType result = StaticType::Tensor(dtype_only ? tensor->dtype : std::nullopt, rank);
   return scope.Make(resolved, range, result);
 }
 

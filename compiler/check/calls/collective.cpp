@@ -88,13 +88,13 @@ std::optional<Reduction> ResolveReduction(Scope& scope, const CollectiveTraits& 
 
 ExprId ResolvePlaces(Scope& scope, const CollectiveTraits& traits, syntax::ExprId id) {
   Value places = ResolveValue(scope, id);
-  const Static& type = places.type;
-  const bool fits = !type.known() || type.kind == Static::kPlaces ||
-                    (type.kind == Static::kList &&
-                     (!type.parts[0].known() || type.parts[0].kind == Static::kPlace ||
-                      type.parts[0].kind == Static::kDevice));
+  const StaticType& type = places.type;
+  const bool fits = !type.known() || type.kind == StaticType::kPlaces ||
+                    (type.kind == StaticType::kList &&
+                     (!type.parts[0].known() || type.parts[0].kind == StaticType::kPlace ||
+                      type.parts[0].kind == StaticType::kDevice));
   if (!fits) {
-    const bool of_ints = type.kind == Static::kList && type.parts[0].kind == Static::kInt;
+    const bool of_ints = type.kind == StaticType::kList && type.parts[0].kind == StaticType::kInt;
     scope.Report(Code::kE0406, scope.Written(id).range,
                  fmt::format("`{}` takes a list of places, [stage[0], stage[1]]; this is {}",
                              traits.name, of_ints ? "a list of ints" : scope.Describe(type)));
@@ -125,16 +125,17 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
   };
   if (traits.from == Traits::kNobody) {
     if (auto id = given(0); id.valid()) call.places = ResolvePlaces(scope, traits, id);
-    return whole ? scope.Make(call, range, Static::Of(Static::kNothing)) : scope.Poison(range);
+    return whole ? scope.Make(call, range, StaticType::Of(StaticType::kNothing))
+                 : scope.Poison(range);
   }
-  Static element;
+  StaticType element;
   if (auto id = given(0); id.valid()) {
     Value values = ResolveValue(scope, id);
     call.values = values.id;
     element = values.type;
     if (traits.from == Traits::kEach) {
-      element = values.type.kind == Static::kList ? values.type.parts[0] : Static();
-      if (values.type.known() && values.type.kind != Static::kList) {
+      element = values.type.kind == StaticType::kList ? values.type.parts[0] : StaticType();
+      if (values.type.known() && values.type.kind != StaticType::kList) {
         scope.Report(Code::kE0406, scope.Written(id).range,
                      fmt::format("`{}` takes a list with one value of each participant; this is {}",
                                  traits.name, scope.Describe(values.type)));
@@ -154,7 +155,7 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
     call.root = ResolveInt(scope, node.arguments[argument_of.back()].value, "the root").id;
   }
   if (!whole) return scope.Poison(range);
-  return scope.Make(call, range, traits.to == Traits::kEach ? Static::List(element) : element);
+  return scope.Make(call, range, traits.to == Traits::kEach ? StaticType::List(element) : element);
 }
 
 }  // namespace cgraph::check

@@ -53,7 +53,7 @@ std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, 
   device.kind = kind == "cpu" ? DeviceRef::kCpu : DeviceRef::kGpu;
   if (on_node) device.node = ResolveInt(scope, on_node->subscripts[0], "the number of a node").id;
   device.index = ResolveInt(scope, node.subscripts[0], "the number of a device").id;
-  return scope.Make(device, range, Static::Of(Static::kDevice));
+  return scope.Make(device, range, StaticType::Of(StaticType::kDevice));
 }
 
 }  // namespace cgraph::check

@@ -13,14 +13,14 @@ namespace cgraph::check {
 
 using namespace program;
 
-Static ElementOf(Scope& scope, const Value& list) {
-  const Static& type = list.type;
+StaticType ElementOf(Scope& scope, const Value& list) {
+  const StaticType& type = list.type;
   switch (type.kind) {
-    case Static::kUnknown: return Static();
-    case Static::kList: return type.parts[0];
-    case Static::kPlaces:
+    case StaticType::kUnknown: return StaticType();
+    case StaticType::kList: return type.parts[0];
+    case StaticType::kPlaces:
       if (type.indices == 1) {
-        Static place = Static::Of(Static::kPlace);
+        StaticType place = StaticType::Of(StaticType::kPlace);
         place.actor = type.actor;
         return place;
       }
@@ -29,21 +29,21 @@ Static ElementOf(Scope& scope, const Value& list) {
           fmt::format("an array of places with {} indices is no list; go over each index and "
                       "name one place by all of them",
                       type.indices));
-      return Static();
+      return StaticType();
     default: break;
   }
-  const char* mend = type.kind == Static::kInt      ? "; a range is written 0..n"
-                     : type.kind == Static::kTensor ? "; `for i in 0..n` and x[i] take its rows"
+  const char* mend = type.kind == StaticType::kInt      ? "; a range is written 0..n"
+                     : type.kind == StaticType::kTensor ? "; `for i in 0..n` and x[i] take its rows"
                                                     : "";
   scope.Report(Code::kE0416, scope.program.exprs[list.id].range,
                fmt::format("`for` goes over a list, a range or an array of places; this is {}{}",
                            scope.Describe(type), mend));
-  return Static();
+  return StaticType();
 }
 
 Value Visit(Scope& scope, const syntax::TupleExpr& node, Range range) {
   Tuple resolved;
-  std::vector<Static> parts;
+  std::vector<StaticType> parts;
   std::vector<std::string> names;
   std::map<std::string, Range> first;
   for (const syntax::Argument& field : node.fields) {
@@ -61,18 +61,19 @@ Value Visit(Scope& scope, const syntax::TupleExpr& node, Range range) {
     parts.push_back(std::move(value.type));
     names.push_back(std::move(name));
   }
-  return scope.Make(std::move(resolved), range, Static::Tuple(std::move(parts), std::move(names)));
+  return scope.Make(std::move(resolved), range,
+                    StaticType::Tuple(std::move(parts), std::move(names)));
 }
 
 Value Visit(Scope& scope, const syntax::ListExpr& node, Range range) {
   List resolved;
-  Static element;
+  StaticType element;
   for (size_t i = 0; i < node.items.size(); ++i) {
     Value value = ResolveValue(scope, node.items[i]);
     resolved.items.push_back(value.id);
     element = i == 0 ? value.type : Join(element, value.type);
   }
-  return scope.Make(std::move(resolved), range, Static::List(std::move(element)));
+  return scope.Make(std::move(resolved), range, StaticType::List(std::move(element)));
 }
 
 Value Visit(Scope& scope, const syntax::Comprehension& node, Range range) {
@@ -91,7 +92,7 @@ Value Visit(Scope& scope, const syntax::Comprehension& node, Range range) {
   Value element = ResolveValue(scope, node.element);
   resolved.element = element.id;
   scope.names.CloseBlock();
-  return scope.Make(std::move(resolved), range, Static::List(std::move(element.type)));
+  return scope.Make(std::move(resolved), range, StaticType::List(std::move(element.type)));
 }
 
 }  // namespace cgraph::check

@@ -7,7 +7,7 @@
 namespace cgraph::check {
 
 // The element of what a `for` goes over.
-Static ElementOf(Scope& scope, const Value& list);
+StaticType ElementOf(Scope& scope, const Value& list);
 
 }  // namespace cgraph::check
 

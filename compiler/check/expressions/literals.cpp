@@ -9,15 +9,15 @@ namespace cgraph::check {
 using namespace program;
 
 Value Visit(Scope& scope, const syntax::IntLiteral& node, Range range) {
-  return scope.Make(IntLiteral{node.value}, range, Static::Of(Static::kInt));
+  return scope.Make(IntLiteral{node.value}, range, StaticType::Of(StaticType::kInt));
 }
 
 Value Visit(Scope& scope, const syntax::FloatLiteral& node, Range range) {
-  return scope.Make(FloatLiteral{node.value}, range, Static::Of(Static::kFloat));
+  return scope.Make(FloatLiteral{node.value}, range, StaticType::Of(StaticType::kFloat));
 }
 
 Value Visit(Scope& scope, const syntax::BoolLiteral& node, Range range) {
-  return scope.Make(BoolLiteral{node.value}, range, Static::Of(Static::kBool));
+  return scope.Make(BoolLiteral{node.value}, range, StaticType::Of(StaticType::kBool));
 }
 
 Value Visit(Scope& scope, const syntax::NameExpr& node, Range range) {
@@ -27,7 +27,8 @@ Value Visit(Scope& scope, const syntax::NameExpr& node, Range range) {
 Value Visit(Scope& scope, const syntax::QuantityLiteral& node, Range range) {
   const UnitTraits* unit = FindUnit(node.unit);
   if (scope.unit && unit != nullptr && unit->unit == *scope.unit) {
-    return scope.Make(FloatLiteral{node.value * unit->factor}, range, Static::Of(Static::kFloat));
+    return scope.Make(FloatLiteral{node.value * unit->factor}, range,
+                      StaticType::Of(StaticType::kFloat));
   }
   if (!scope.unit) {  // else said of the property as a whole
     scope.Report(Code::kE0425, range,
@@ -43,7 +44,7 @@ Value Visit(Scope& scope, const syntax::StringLiteral& node, Range range) {
   for (syntax::ExprId id : node.exprs) {
     resolved.exprs.push_back(ResolveCompileTime(scope, id, "what a string takes in").id);
   }
-  return scope.Make(std::move(resolved), range, Static::Of(Static::kStr));
+  return scope.Make(std::move(resolved), range, StaticType::Of(StaticType::kStr));
 }
 
 }  // namespace cgraph::check

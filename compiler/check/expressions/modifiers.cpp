@@ -35,9 +35,10 @@ Value ResolveAfter(Scope& scope, const syntax::Modified& node, Range range) {
         "`after` orders calls of a graph; everything inside an actor runs in program order");
     return base;
   }
-  Static::Kind kind = done.type.kind;
-  bool comes_from_calls = !done.type.known() || kind == Static::kTensor || kind == Static::kList ||
-                          kind == Static::kTuple || kind == Static::kNothing;
+  StaticType::Kind kind = done.type.kind;
+  bool comes_from_calls = !done.type.known() || kind == StaticType::kTensor ||
+                          kind == StaticType::kList || kind == StaticType::kTuple ||
+                          kind == StaticType::kNothing;
   if (!comes_from_calls) {
     scope.Report(
         Code::kE0406, scope.Written(node.argument).range,
@@ -55,8 +56,8 @@ Value ResolveOn(Scope& scope, const syntax::Modified& node, Range range) {
     return base;
   }
   Value where = ResolveValue(scope, node.argument);
-  Static::Kind kind = where.type.kind;
-  if (kind != Static::kPlace && kind != Static::kDevice && where.type.known()) {
+  StaticType::Kind kind = where.type.kind;
+  if (kind != StaticType::kPlace && kind != StaticType::kDevice && where.type.known()) {
     scope.Report(Code::kE0421, scope.Written(node.argument).range,
                  fmt::format("`on` takes a place or a device such as gpu[0]; this is {}",
                              scope.Describe(where.type)));

@@ -4,7 +4,7 @@
 
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
-#include "compiler/check/known/match.h"
+#include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
 
 namespace cgraph::check {
@@ -25,29 +25,29 @@ bool IsLogical(BinaryOperator op) {
   return op == BinaryOperator::kOr || op == BinaryOperator::kAnd;
 }
 
-bool CanBeOperand(const Static& type) {
-  return type.kind == Static::kTensor || type.is_number() || type.kind == Static::kBool;
+bool CanBeOperand(const StaticType& type) {
+  return type.kind == StaticType::kTensor || type.is_number() || type.kind == StaticType::kBool;
 }
 
-Static RefuseOperands(Scope& scope, BinaryOperator op, const Static& a, const Static& b,
+StaticType RefuseOperands(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
                       Range range, const std::string& mend) {
   scope.Report(Code::kE0409, range,
                fmt::format("`{}` does not take {} and {}{}", Spelling(op), scope.Describe(a),
                            scope.Describe(b), mend.empty() ? "" : "; " + mend));
-  return Static();
+  return StaticType();
 }
 
-Static TensorOperator(Scope& scope, BinaryOperator op, const Static& a, const Static& b,
+StaticType TensorOperator(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
                       Range range) {
   if ((a.known() && !CanBeOperand(a)) || (b.known() && !CanBeOperand(b))) {
     return RefuseOperands(scope, op, a, b, range, "");
   }
   OpId id = scope.program.operator_ops[op];
-  if (!id.valid() || scope.program.ops[id].signature.parameters.size() < 2) return Static();
+  if (!id.valid() || scope.program.ops[id].signature.parameters.size() < 2) return StaticType();
   const Signature& signature = scope.program.ops[id].signature;
   Matcher matcher(scope.program, &signature, false);
   // Numbers take the dtype of the other operand, so that one is matched first.
-  bool a_first = a.kind == Static::kTensor;
+  bool a_first = a.kind == StaticType::kTensor;
   for (bool first : {a_first, !a_first}) {
     auto mismatch = matcher.Match(signature.parameters[first ? 0 : 1].type, first ? a : b);
     if (!mismatch) continue;
@@ -60,16 +60,17 @@ Static TensorOperator(Scope& scope, BinaryOperator op, const Static& a, const St
                                    : ""))
         .AddNote(scope.program.ops[id].range,
                  fmt::format("it stands for the op `{}`", scope.program.ops[id].name));
-    return Static();
+    return StaticType();
   }
-  return signature.result.valid() ? matcher.Bound(signature.result) : Static();
+  return signature.result.valid() ? matcher.Bound(signature.result) : StaticType();
 }
 
-Static UnaryType(Scope& scope, const syntax::Unary& node, const Static& operand, Range range) {
-  if (!operand.known()) return Static();
-  if (operand.kind == Static::kTensor) {
+StaticType UnaryType(Scope& scope, const syntax::Unary& node, const StaticType& operand,
+                     Range range) {
+  if (!operand.known()) return StaticType();
+  if (operand.kind == StaticType::kTensor) {
     OpId id = node.is_not ? scope.program.not_op : scope.program.negate_op;
-    if (!id.valid() || scope.program.ops[id].signature.parameters.empty()) return Static();
+    if (!id.valid() || scope.program.ops[id].signature.parameters.empty()) return StaticType();
     const Signature& signature = scope.program.ops[id].signature;
     Matcher matcher(scope.program, &signature, false);
     auto mismatch = matcher.Match(signature.parameters[0].type, operand);
@@ -77,57 +78,60 @@ Static UnaryType(Scope& scope, const syntax::Unary& node, const Static& operand,
     scope.Report(mismatch->code, range,
                  fmt::format("`{}` does not take {}: {}", node.is_not ? "not" : "-",
                              scope.Describe(operand), mismatch->reason));
-    return Static();
+    return StaticType();
   }
-  if (node.is_not ? operand.kind == Static::kBool : operand.is_number()) return operand;
+  if (node.is_not ? operand.kind == StaticType::kBool : operand.is_number()) return operand;
   scope.Report(
       Code::kE0409, range,
       fmt::format("`{}` does not take {}", node.is_not ? "not" : "-", scope.Describe(operand)));
-  return Static();
+  return StaticType();
 }
 
 }  // namespace
 
-Static BinaryType(Scope& scope, BinaryOperator op, const Static& a, const Static& b, Range range) {
+StaticType BinaryType(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
+                      Range range) {
   if (op == BinaryOperator::kRange) {
-    bool ints = (a.kind == Static::kInt || !a.known()) && (b.kind == Static::kInt || !b.known());
+    bool ints =
+        (a.kind == StaticType::kInt || !a.known()) && (b.kind == StaticType::kInt || !b.known());
     if (!ints)
       return RefuseOperands(scope, op, a, b, range, "the ends of a range are compile-time ints");
-    return Static::List(Static::Of(Static::kInt));
+    return StaticType::List(StaticType::Of(StaticType::kInt));
   }
-  if (a.kind == Static::kTensor || b.kind == Static::kTensor) {
+  if (a.kind == StaticType::kTensor || b.kind == StaticType::kTensor) {
     return TensorOperator(scope, op, a, b, range);
   }
   if (!a.known() || !b.known()) {
-    const Static& other = a.known() ? a : b;
+    const StaticType& other = a.known() ? a : b;
     bool fits = !other.known() || CanBeOperand(other) || IsEquality(op) ||
-                (op == BinaryOperator::kAdd && other.kind == Static::kList);
-    return fits ? Static() : RefuseOperands(scope, op, a, b, range, "");
+                (op == BinaryOperator::kAdd && other.kind == StaticType::kList);
+    return fits ? StaticType() : RefuseOperands(scope, op, a, b, range, "");
   }
   if (a.is_number() && b.is_number()) {
-    if (IsComparison(op)) return Static::Of(Static::kBool);
+    if (IsComparison(op)) return StaticType::Of(StaticType::kBool);
     if (IsLogical(op)) return RefuseOperands(scope, op, a, b, range, "its operands are bools");
     if (op == BinaryOperator::kMatmul) {
       return RefuseOperands(scope, op, a, b, range, "it multiplies matrices");
     }
-    bool both_int = a.kind == Static::kInt && b.kind == Static::kInt;
-    return Static::Of(both_int ? Static::kInt : Static::kFloat);
+    bool both_int = a.kind == StaticType::kInt && b.kind == StaticType::kInt;
+    return StaticType::Of(both_int ? StaticType::kInt : StaticType::kFloat);
   }
-  if (a.kind == Static::kBool && b.kind == Static::kBool && (IsLogical(op) || IsEquality(op))) {
+  if (a.kind == StaticType::kBool && b.kind == StaticType::kBool &&
+      (IsLogical(op) || IsEquality(op))) {
     return a;
   }
-  if (a.kind == Static::kList && b.kind == Static::kList && op == BinaryOperator::kAdd) {
-    return Static::List(Join(a.parts[0], b.parts[0]));
+  if (a.kind == StaticType::kList && b.kind == StaticType::kList && op == BinaryOperator::kAdd) {
+    return StaticType::List(Join(a.parts[0], b.parts[0]));
   }
-  if (a.kind == b.kind && IsEquality(op)) return Static::Of(Static::kBool);
-  bool strings = a.kind == Static::kStr && op == BinaryOperator::kAdd;
+  if (a.kind == b.kind && IsEquality(op)) return StaticType::Of(StaticType::kBool);
+  bool strings = a.kind == StaticType::kStr && op == BinaryOperator::kAdd;
   return RefuseOperands(scope, op, a, b, range,
                         strings ? "strings are put together by interpolation: \"{a}{b}\"" : "");
 }
 
 Value Visit(Scope& scope, const syntax::Unary& node, Range range) {
   Value operand = ResolveValue(scope, node.operand);
-  Static type = UnaryType(scope, node, operand.type, range);
+  StaticType type = UnaryType(scope, node, operand.type, range);
   return scope.Make(Unary{node.is_not, operand.id}, range, std::move(type));
 }
 
@@ -142,7 +146,7 @@ Value Visit(Scope& scope, const syntax::Chain& node, Range range) {
   };
   Value first = resolve(node.operands[0]);
   resolved.operands.push_back(first.id);
-  Static type = std::move(first.type);
+  StaticType type = std::move(first.type);
   for (size_t i = 0; i < node.operators.size(); ++i) {
     Value next = resolve(node.operands[i + 1]);
     BinaryOperator op = node.operators[i];

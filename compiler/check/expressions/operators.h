@@ -6,7 +6,8 @@
 
 namespace cgraph::check {
 
-Static BinaryType(Scope& scope, BinaryOperator op, const Static& a, const Static& b, Range range);
+StaticType BinaryType(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
+                      Range range);
 
 }  // namespace cgraph::check
 

@@ -17,24 +17,24 @@ using namespace program;
 
 namespace {
 
-Static FieldType(Scope& scope, const Static& base, const syntax::Name& name) {
-  if (!base.known()) return Static();
-  if (base.kind == Static::kTuple) {
+StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& name) {
+  if (!base.known()) return StaticType();
+  if (base.kind == StaticType::kTuple) {
     for (size_t i = 0; i < base.parts.size(); ++i) {
       if (base.names[i] == name.text) return base.parts[i];
     }
     Diagnostic& diagnostic = scope.Report(Code::kE0313, name.range,
                                           fmt::format("the tuple has no field `{}`", name.text));
     scope.checker.Suggest(diagnostic, name.range, name.text, base.names);
-    return Static();
+    return StaticType();
   }
-  if (base.kind == Static::kPlace && base.actor.valid() &&
+  if (base.kind == StaticType::kPlace && base.actor.valid() &&
       FindMethod(scope.program, base.actor, name.text).valid()) {
     scope.Report(Code::kE0305, name.range,
                  fmt::format("`{0}` is a method; a call has parentheses: {0}(...)", name.text));
-    return Static();
+    return StaticType();
   }
-  const auto state = base.kind == Static::kPlace && base.actor.valid()
+  const auto state = base.kind == StaticType::kPlace && base.actor.valid()
                          ? scope.checker.state_names.find({base.actor, name.text})
                          : scope.checker.state_names.end();
   if (state != scope.checker.state_names.end()) {
@@ -44,37 +44,37 @@ Static FieldType(Scope& scope, const Static& base, const syntax::Name& name) {
                             "returns it can be called: `method current() -> TYPE {{ return {0} }}`",
                             name.text))
         .AddNote(scope.program.states[state->second].range, "declared here");
-    return Static();
+    return StaticType();
   }
   Diagnostic& diagnostic =
       scope.Report(Code::kE0313, name.range,
                    fmt::format("only tuples have fields, and this is {}", scope.Describe(base)));
-  if (base.kind == Static::kTensor) scope.checker.Translate(diagnostic, Range(), name.text);
-  return Static();
+  if (base.kind == StaticType::kTensor) scope.checker.Translate(diagnostic, Range(), name.text);
+  return StaticType();
 }
 
-Static PlacesIndexType(Scope& scope, const Static& base, const std::vector<Value>& subscripts,
-                       Range range) {
+StaticType PlacesIndexType(Scope& scope, const StaticType& base,
+                           const std::vector<Value>& subscripts, Range range) {
   if (static_cast<int>(subscripts.size()) != base.indices) {
     scope.Report(Code::kE0418, range,
                  fmt::format("{} has {} {}, and {} {} given", scope.Describe(base), base.indices,
                              base.indices == 1 ? "index" : "indices", subscripts.size(),
                              subscripts.size() == 1 ? "is" : "are"));
-    return Static();
+    return StaticType();
   }
-  Static place = Static::Of(Static::kPlace);
+  StaticType place = StaticType::Of(StaticType::kPlace);
   place.actor = base.actor;
   for (const Value& subscript : subscripts) {  // a list for each index that is a range
-    if (!subscript.type.known()) return Static();
-    if (subscript.type.kind == Static::kList) place = Static::List(std::move(place));
+    if (!subscript.type.known()) return StaticType();
+    if (subscript.type.kind == StaticType::kList) place = StaticType::List(std::move(place));
   }
   return place;
 }
 
-Static TupleIndexType(Scope& scope, const Static& base, const Value& subscript) {
+StaticType TupleIndexType(Scope& scope, const StaticType& base, const Value& subscript) {
   if (!subscript.id.valid()) return base;
   const auto* literal = std::get_if<IntLiteral>(&scope.program.exprs[subscript.id].node);
-  if (!literal) return Static();
+  if (!literal) return StaticType();
   if (literal->value >= 0 && literal->value < static_cast<int64_t>(base.parts.size())) {
     return base.parts[literal->value];
   }
@@ -82,53 +82,53 @@ Static TupleIndexType(Scope& scope, const Static& base, const Value& subscript) 
       Code::kE0418, scope.program.exprs[subscript.id].range,
       fmt::format("the tuple has {}; there is no {}", Counted(base.parts.size(), "field"),
                   literal->value));
-  return Static();
+  return StaticType();
 }
 
-Static IndexType(Scope& scope, const Value& base, const std::vector<Value>& subscripts,
+StaticType IndexType(Scope& scope, const Value& base, const std::vector<Value>& subscripts,
                  Range range) {
-  const Static& type = base.type;
+  const StaticType& type = base.type;
   for (const Value& subscript : subscripts) {
-    Static::Kind kind = subscript.type.kind;
-    bool late = kind == Static::kTensor;
-    bool fits = !subscript.type.known() || kind == Static::kInt || kind == Static::kList ||
-                (late && (type.kind == Static::kTensor || !type.known()));
+    StaticType::Kind kind = subscript.type.kind;
+    bool late = kind == StaticType::kTensor;
+    bool fits = !subscript.type.known() || kind == StaticType::kInt || kind == StaticType::kList ||
+                (late && (type.kind == StaticType::kTensor || !type.known()));
     if (fits) continue;
     scope.Report(Code::kE0418, scope.program.exprs[subscript.id].range,
                  fmt::format("a subscript is a compile-time int or a range a..b; this is {}",
                              scope.Describe(subscript.type)));
-    return Static();
+    return StaticType();
   }
-  if (type.kind == Static::kPlaces) return PlacesIndexType(scope, type, subscripts, range);
-  if (!type.known()) return Static();
-  bool indexable =
-      type.kind == Static::kTensor || type.kind == Static::kList || type.kind == Static::kTuple;
-  if (!indexable || (type.kind == Static::kTensor && type.rank == 0)) {
+  if (type.kind == StaticType::kPlaces) return PlacesIndexType(scope, type, subscripts, range);
+  if (!type.known()) return StaticType();
+  bool indexable = type.kind == StaticType::kTensor || type.kind == StaticType::kList ||
+                   type.kind == StaticType::kTuple;
+  if (!indexable || (type.kind == StaticType::kTensor && type.rank == 0)) {
     scope.Report(
         Code::kE0418, range,
         fmt::format("only lists, tuples, arrays of places and tensors with dimensions have "
                     "subscripts; this is {}",
                     scope.Describe(type)));
-    return Static();
+    return StaticType();
   }
   if (subscripts.size() != 1) {
-    const bool parts = type.kind == Static::kTensor &&
+    const bool parts = type.kind == StaticType::kTensor &&
                        std::any_of(subscripts.begin(), subscripts.end(), [](const Value& each) {
-                         return each.type.kind == Static::kList;
+                         return each.type.kind == StaticType::kList;
                        });
     scope.Report(Code::kE0418, range,
                  fmt::format("{} takes one subscript at a time: x[i][j]{}", scope.Describe(type),
                              parts ? "; slice(x, dim: 1, from: a, length: n) cuts another "
                                      "dimension than the first"
                                    : ""));
-    return Static();
+    return StaticType();
   }
-  const Static& subscript = subscripts[0].type;
-  if (type.kind == Static::kTuple) return TupleIndexType(scope, type, subscripts[0]);
-  if (subscript.kind == Static::kList) return type;  // a range
-  if (subscript.kind != Static::kInt) return Static();
-  if (type.kind == Static::kList) return type.parts[0];
-  return Static::Tensor(type.dtype, type.rank < 0 ? -1 : type.rank - 1);
+  const StaticType& subscript = subscripts[0].type;
+  if (type.kind == StaticType::kTuple) return TupleIndexType(scope, type, subscripts[0]);
+  if (subscript.kind == StaticType::kList) return type;  // a range
+  if (subscript.kind != StaticType::kInt) return StaticType();
+  if (type.kind == StaticType::kList) return type.parts[0];
+  return StaticType::Tensor(type.dtype, type.rank < 0 ? -1 : type.rank - 1);
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
   }
   if (IsSelf(scope, node.base)) return RefuseSelf(scope, node.name, range);
   Value base = ResolveValue(scope, node.base);
-  Static type = FieldType(scope, base.type, node.name);
+  StaticType type = FieldType(scope, base.type, node.name);
   return scope.Make(Field{base.id, node.name.text, node.name.range}, range, std::move(type));
 }
 
@@ -160,11 +160,12 @@ Value Visit(Scope& scope, const syntax::IndexExpr& node, Range range) {
   std::vector<Value> subscripts;
   for (syntax::ExprId id : node.subscripts) {
     // `:` is everything, like a range.
-    subscripts.push_back(id.valid() ? ResolveValue(scope, id)
-                                    : Value{ExprId(), Static::List(Static::Of(Static::kInt))});
+    subscripts.push_back(id.valid()
+                             ? ResolveValue(scope, id)
+                             : Value{ExprId(), StaticType::List(StaticType::Of(StaticType::kInt))});
     resolved.subscripts.push_back(subscripts.back().id);
   }
-  Static type = IndexType(scope, base, subscripts, range);
+  StaticType type = IndexType(scope, base, subscripts, range);
   return scope.Make(std::move(resolved), range, std::move(type));
 }
 

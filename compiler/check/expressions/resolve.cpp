@@ -16,33 +16,33 @@ Value Resolve(Scope& scope, syntax::ExprId id) {
 
 Value ResolveValue(Scope& scope, syntax::ExprId id) {
   Value value = Resolve(scope, id);
-  if (value.type.kind == Static::kNothing) {
+  if (value.type.kind == StaticType::kNothing) {
     scope.Report(Code::kE0427, scope.Written(id).range,
                  "this call has no result, so it is no value");
-    value.type = Static();
-  } else if (value.type.kind == Static::kDims) {
+    value.type = StaticType();
+  } else if (value.type.kind == StaticType::kDims) {
     scope.Report(
         Code::kE0427, scope.Written(id).range,
         "a run of dimensions is no value; size(s) is the number of its elements, rank(s) that "
         "of its dimensions");
-    value.type = Static();
+    value.type = StaticType();
   }
   return value;
 }
 
 Value ResolveCompileTime(Scope& scope, syntax::ExprId id, const char* what) {
   Value value = ResolveValue(scope, id);
-  if (value.type.kind != Static::kTensor) return value;
+  if (value.type.kind != StaticType::kTensor) return value;
   scope.Report(Code::kE0420, scope.Written(id).range,
                fmt::format("{} must be known at compile time; this is {}", what,
                            scope.Describe(value.type)));
-  value.type = Static();
+  value.type = StaticType();
   return value;
 }
 
 Value ResolveInt(Scope& scope, syntax::ExprId id, const char* what) {
   Value value = ResolveCompileTime(scope, id, what);
-  if (value.type.known() && value.type.kind != Static::kInt) {
+  if (value.type.known() && value.type.kind != StaticType::kInt) {
     scope.Report(
         Code::kE0420, scope.Written(id).range,
         fmt::format("{} is a compile-time int; this is {}", what, scope.Describe(value.type)));
@@ -52,8 +52,8 @@ Value ResolveInt(Scope& scope, syntax::ExprId id, const char* what) {
 
 Value ResolveCondition(Scope& scope, syntax::ExprId id) {
   Value value = ResolveValue(scope, id);
-  if (!value.type.known() || value.type.kind == Static::kBool) return value;
-  bool late = value.type.kind == Static::kTensor;
+  if (!value.type.known() || value.type.kind == StaticType::kBool) return value;
+  bool late = value.type.kind == StaticType::kTensor;
   scope.Report(
       Code::kE0415, scope.Written(id).range,
       fmt::format("a condition is a compile-time bool; this is {}{}", scope.Describe(value.type),
@@ -70,7 +70,7 @@ Value ResolveBytes(Scope& scope, syntax::ExprId id, const char* what) {
   const bool is_bytes = unit != nullptr && unit->unit == PropertyUnit::kBytes;
   if (is_bytes && quantity->value * unit->factor < 9e18) {
     const auto value = static_cast<int64_t>(quantity->value * unit->factor);
-    return scope.Make(IntLiteral{value}, expr.range, Static::Of(Static::kInt));
+    return scope.Make(IntLiteral{value}, expr.range, StaticType::Of(StaticType::kInt));
   }
   scope.Report(Code::kE0425, expr.range,
                fmt::format("{} is a number of bytes: 512MiB, 40GiB, or an int", what));
@@ -79,7 +79,7 @@ Value ResolveBytes(Scope& scope, syntax::ExprId id, const char* what) {
 
 ExprId ResolveIndexRange(Scope& scope, syntax::ExprId id) {
   Value value = ResolveCompileTime(scope, id, "the index of an array of places");
-  if (value.type.known() && value.type.kind != Static::kList) {
+  if (value.type.known() && value.type.kind != StaticType::kList) {
     scope.Report(Code::kE0416, scope.Written(id).range,
                  fmt::format("the index of an array of places goes over a range, 0..n; this is {}",
                              scope.Describe(value.type)));

@@ -31,7 +31,7 @@ class RuleReader {
     schedule_.parameters = ResolveParameters(scope_, decl_.parameters);
     ResolveDefaults(scope_, decl_.parameters, schedule_.parameters);
     schedule_.index =
-        DeclareLocal(scope_, {"index", decl_.name.range}, Static::Of(Static::kInt), false);
+        DeclareLocal(scope_, {"index", decl_.name.range}, StaticType::Of(StaticType::kInt), false);
     if (!Fits()) return;
     // Keys and conditions last: the names that they bring are none of bounds.
     for (bool keys : {false, true}) {

@@ -9,7 +9,7 @@ namespace cgraph::check {
 
 using namespace program;
 
-LocalId DeclareLocal(Scope& scope, const syntax::Name& name, Static type, bool is_var) {
+LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bool is_var) {
   const LocalId id = scope.names.AddRow({name.text, is_var, name.range}, std::move(type));
   if (name.text == "_") return id;  // takes a value that nobody wants
   if (name.text == "none") {
@@ -42,11 +42,11 @@ LocalId DeclareLocal(Scope& scope, const syntax::Name& name, Static type, bool i
 }
 
 std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
-                                    bool tuple, Range range, const Static& type, bool is_var) {
-  std::vector<Static> parts(names.size());
+                                    bool tuple, Range range, const StaticType& type, bool is_var) {
+  std::vector<StaticType> parts(names.size());
   if (!tuple) {
     parts[0] = type;
-  } else if (type.kind == Static::kTuple) {
+  } else if (type.kind == StaticType::kTuple) {
     if (type.parts.size() == names.size()) {
       parts = type.parts;
     } else {
@@ -54,7 +54,7 @@ std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name
                    fmt::format("the pattern has {} and the tuple {}", Counted(names.size(), "name"),
                                type.parts.size()));
     }
-  } else if (type.kind == Static::kList) {
+  } else if (type.kind == StaticType::kList) {
     parts.assign(names.size(), type.parts[0]);
   } else if (type.known()) {
     scope.Report(Code::kE0417, range,
@@ -63,7 +63,7 @@ std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name
   }
   std::vector<LocalId> locals;
   for (size_t i = 0; i < names.size(); ++i) {
-    locals.push_back(DeclareLocal(scope, names[i], is_var ? Static() : parts[i], is_var));
+    locals.push_back(DeclareLocal(scope, names[i], is_var ? StaticType() : parts[i], is_var));
   }
   return locals;
 }

@@ -11,10 +11,10 @@
 
 namespace cgraph::check {
 
-program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, Static type, bool is_var);
+program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bool is_var);
 
 std::vector<program::LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
-                                             bool tuple, Range range, const Static& type,
+                                             bool tuple, Range range, const StaticType& type,
                                              bool is_var);
 
 // Its parameters come first, its states are in scope.

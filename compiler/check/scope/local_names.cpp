@@ -4,7 +4,7 @@ namespace cgraph::check {
 
 using program::LocalId;
 
-LocalId LocalNames::AddRow(program::Local row, Static type) {
+LocalId LocalNames::AddRow(program::Local row, StaticType type) {
   const LocalId id = rows_->Add(std::move(row));
   types_.resize(rows_->size());
   types_[id.index] = std::move(type);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/check/known/static_type.h"
+#include "compiler/check/static_types/static_type.h"
 
 namespace cgraph::check {
 
@@ -24,9 +24,9 @@ class LocalNames {
 
   const Rows* rows() const { return rows_; }
   const program::Local& row(program::LocalId id) const { return (*rows_)[id]; }
-  const Static& type(program::LocalId id) const { return types_[id.index]; }
-  void set_type(program::LocalId id, Static type) { types_[id.index] = std::move(type); }
-  program::LocalId AddRow(program::Local row, Static type);
+  const StaticType& type(program::LocalId id) const { return types_[id.index]; }
+  void set_type(program::LocalId id, StaticType type) { types_[id.index] = std::move(type); }
+  program::LocalId AddRow(program::Local row, StaticType type);
 
   std::optional<program::LocalId> Find(const std::string& name) const;
   // Until the end of the block.
@@ -47,7 +47,7 @@ class LocalNames {
 
  private:
   Rows* rows_;
-  std::vector<Static> types_;  // by LocalId
+  std::vector<StaticType> types_;  // by LocalId
   std::map<std::string, program::LocalId> names_;
   // What each name meant before, to be put back at the end of its block.
   std::vector<std::pair<std::string, std::optional<program::LocalId>>> undo_;

@@ -33,8 +33,8 @@ std::optional<Value> ResolveOwnName(Scope& scope, const std::string& name, Range
     auto state = scope.checker.state_names.find({scope.actor, name});
     if (state != scope.checker.state_names.end()) {
       const TypeId type = scope.program.states[state->second].type;
-      Static known = StaticOf(scope.program, type);
-      if (known.kind == Static::kTensor) {
+      StaticType known = StaticOf(scope.program, type);
+      if (known.kind == StaticType::kTensor) {
         known.declared = {type, nullptr, &scope.program.actors[scope.actor].locals};
       }
       return scope.Make(StateRef{state->second}, range, std::move(known));
@@ -46,7 +46,9 @@ std::optional<Value> ResolveOwnName(Scope& scope, const std::string& name, Range
   bool run = scope.signature->dim_variables[*dim].run;
   // In a body an extent may be dynamic; in types and costs it counts as an integer.
   bool integer = scope.in_type || scope.site == Site::kOp;
-  Static type = Static::Of(run ? Static::kDims : integer ? Static::kInt : Static::kUnknown);
+  StaticType type = StaticType::Of(run       ? StaticType::kDims
+                                   : integer ? StaticType::kInt
+                                             : StaticType::kUnknown);
   return scope.Make(DimRef{*dim}, range, type);
 }
 
@@ -67,7 +69,7 @@ std::optional<Value> ResolveDimName(Scope& scope, const std::string& name, Range
   std::optional<DimVariableId> id = DimVariable(scope, name, false, *scope.in_type, range);
   if (!id) return scope.Poison(range);
   scope.dims.AddUse(*id, range);
-  return scope.Make(DimRef{*id}, range, Static::Of(Static::kInt));
+  return scope.Make(DimRef{*id}, range, StaticType::Of(StaticType::kInt));
 }
 
 // A const is itself; what else has that name cannot be meant.
@@ -76,10 +78,10 @@ std::optional<Value> ResolveCallVariable(Scope& scope, const std::string& name, 
   const Found found = FindName(scope.checker, scope.module, name, range);
   const bool is_const = found.symbol && std::holds_alternative<ConstId>(found.symbol->node);
   if (found.reported || is_const) return std::nullopt;
-  const LocalId id = DeclareLocal(scope, {name, range}, Static::Of(Static::kInt), false);
+  const LocalId id = DeclareLocal(scope, {name, range}, StaticType::Of(StaticType::kInt), false);
   scope.call_variables->push_back(id);
   scope.names.Use(id);
-  return scope.Make(LocalRef{id}, range, Static::Of(Static::kInt));
+  return scope.Make(LocalRef{id}, range, StaticType::Of(StaticType::kInt));
 }
 
 // Where a `let` or `var` behind `use` declares the name.
@@ -111,7 +113,7 @@ std::optional<Range> DeclaredLater(const Scope& scope, const std::vector<syntax:
 }  // namespace
 
 Value ResolveName(Scope& scope, const std::string& name, Range range) {
-  if (name == "none") return scope.Make(NoneLiteral(), range, Static());
+  if (name == "none") return scope.Make(NoneLiteral(), range, StaticType());
   if (auto own = ResolveOwnName(scope, name, range)) return *own;
   if (scope.in_type) {
     if (auto dim = ResolveDimName(scope, name, range)) return *dim;
@@ -142,7 +144,8 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
           .AddNote(symbol.range, "declared here");
       return scope.Poison(range);
     }
-    Static type = Static::Of(place.indices.empty() ? Static::kPlace : Static::kPlaces);
+    StaticType type =
+        StaticType::Of(place.indices.empty() ? StaticType::kPlace : StaticType::kPlaces);
     type.actor = place.actor;
     type.indices = static_cast<int>(place.indices.size());
     return scope.Make(PlaceRef{*id}, range, type);

@@ -10,13 +10,13 @@ std::optional<program::GenericId> Scope::FindGeneric(const std::string& name) co
   return std::nullopt;
 }
 
-Static Scope::Declared(program::TypeId type) const {
-  Static known = StaticOf(program, type);
-  if (known.kind == Static::kTensor) known.declared = {type, signature, names.rows()};
+StaticType Scope::Declared(program::TypeId type) const {
+  StaticType known = StaticOf(program, type);
+  if (known.kind == StaticType::kTensor) known.declared = {type, signature, names.rows()};
   return known;
 }
 
-Value Scope::Make(decltype(program::Expr::node) node, Range range, Static type) {
+Value Scope::Make(decltype(program::Expr::node) node, Range range, StaticType type) {
   return {program.exprs.Add({std::move(node), range}), std::move(type)};
 }
 

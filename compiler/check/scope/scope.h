@@ -29,7 +29,7 @@ enum class TypeRole : uint8_t { kParameter, kResult, kState, kHint, kArgument, k
 
 struct Value {
   program::ExprId id;
-  Static type;
+  StaticType type;
 };
 
 struct Scope {
@@ -65,11 +65,11 @@ struct Scope {
   bool MayUsePlaces() const { return site == Site::kGraph || site == Site::kFn; }
   std::optional<program::GenericId> FindGeneric(const std::string& name) const;
   // A value of a type that is written in this declaration.
-  Static Declared(program::TypeId type) const;
-  std::string Describe(const Static& type) const { return check::Describe(program, type); }
+  StaticType Declared(program::TypeId type) const;
+  std::string Describe(const StaticType& type) const { return check::Describe(program, type); }
 
-  Value Make(decltype(program::Expr::node) node, Range range, Static type);
-  Value Poison(Range range) { return Make(program::NoneLiteral(), range, Static()); }
+  Value Make(decltype(program::Expr::node) node, Range range, StaticType type);
+  Value Poison(Range range) { return Make(program::NoneLiteral(), range, StaticType()); }
   Diagnostic& Report(Code code, Range range, std::string message) {
     return checker.diagnostics.Report(code, range, std::move(message));
   }

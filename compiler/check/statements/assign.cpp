@@ -39,7 +39,7 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
     ReportUnknownName(scope, name->name, expr.range,
                       "; `let` declares a name, `var` one that is assigned again");
     // What follows uses the name as if it were declared: the fault is this one.
-    DeclareLocal(scope, {name->name, expr.range}, Static(), /*is_var=*/true);
+    DeclareLocal(scope, {name->name, expr.range}, StaticType(), /*is_var=*/true);
     return false;
   }
   Value target = ResolveName(scope, name->name, expr.range);
@@ -122,12 +122,12 @@ std::optional<Statement> ResolveAssign(Scope& scope, const syntax::Assign& node,
   if (!known) return std::nullopt;
   assign.value = value.id;
   CheckElementTarget(scope, assign, scope.Written(node.target).range);
-  Static given = value.type;
+  StaticType given = value.type;
   if (node.compound) {
     assign.compound = *node.compound;
-    Static before = assign.state.valid() && assign.subscripts.empty()
+    StaticType before = assign.state.valid() && assign.subscripts.empty()
                         ? StaticOf(scope.program, scope.program.states[assign.state].type)
-                        : Static();
+                        : StaticType();
     given = BinaryType(scope, *assign.compound, before, given, range);
   }
   if (assign.state.valid() && assign.subscripts.empty()) {

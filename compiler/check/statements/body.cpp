@@ -28,15 +28,16 @@ Bind ResolveBinding(Scope& scope, const syntax::Pattern& pattern, syntax::TypeId
   bind.tuple_pattern = pattern.tuple;
   Value value = ResolveValue(scope, written);
   bind.value = value.id;
-  Static known = std::move(value.type);
+  StaticType known = std::move(value.type);
   if (type.valid()) {
     bind.type = ResolveType(scope, type, TypeRole::kHint);
     ReportUnboundUses(scope, "write it alone as a dimension first");
     ExpectType(scope, bind.type, known, scope.Written(written).range, "this value", Range());
-    Static hint = scope.Declared(bind.type);
+    StaticType hint = scope.Declared(bind.type);
     // A constant under a tensor's hint: it may be taken as either.
-    bool constant = hint.kind == Static::kTensor && known.kind != Static::kTensor && known.known();
-    known = constant ? Static() : hint;
+    bool constant =
+        hint.kind == StaticType::kTensor && known.kind != StaticType::kTensor && known.known();
+    known = constant ? StaticType() : hint;
   }
   bind.pattern = DeclarePattern(scope, pattern.names, pattern.tuple, pattern.range, known, is_var);
   return bind;

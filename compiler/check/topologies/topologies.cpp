@@ -67,7 +67,7 @@ class PartReader {
     for (const syntax::Index& index : written.indices) {
       const ExprId range = ResolveIndexRange(scope_, index.range);
       const LocalId local =
-          DeclareLocal(scope_, index.name, Static::Of(Static::kInt), /*is_var=*/false);
+          DeclareLocal(scope_, index.name, StaticType::Of(StaticType::kInt), /*is_var=*/false);
       part.indices.push_back({index.name.text, local, range});
     }
     if (const auto* device = std::get_if<syntax::DevicePart>(&written.node)) {
@@ -88,7 +88,7 @@ class PartReader {
 
   ExprId Device(syntax::ExprId id) {
     const Value device = ResolveValue(scope_, id);
-    if (device.type.known() && device.type.kind != Static::kDevice) {
+    if (device.type.known() && device.type.kind != StaticType::kDevice) {
       scope_.Report(Code::kE0421, scope_.Written(id).range,
                     fmt::format("a device is cpu[i], gpu[i], node[j].cpu[i] or node[j].gpu[i]; "
                                 "this is {}",

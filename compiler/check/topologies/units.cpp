@@ -79,7 +79,7 @@ Value ResolveQuantity(Scope& scope, syntax::ExprId id, TopologyProperty property
   const Range range = scope.Written(id).range;
   if (traits.unit == PropertyUnit::kText) {
     Value value = ResolveCompileTime(scope, id, traits.name);
-    if (!value.type.known() || value.type.kind == Static::kStr) return value;
+    if (!value.type.known() || value.type.kind == StaticType::kStr) return value;
     scope.Report(Code::kE0432, range, fmt::format("`{}` is a text in quotes", traits.name));
     return scope.Poison(range);
   }

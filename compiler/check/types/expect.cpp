@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/check/known/match.h"
+#include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/program/text.h"
 
@@ -10,8 +10,8 @@ namespace cgraph::check {
 
 using namespace program;
 
-void ExpectType(Scope& scope, TypeId type, const Static& given, Range at, const std::string& what,
-                Range declared) {
+void ExpectType(Scope& scope, TypeId type, const StaticType& given, Range at,
+                const std::string& what, Range declared) {
   Matcher matcher(scope.program, scope.signature, true);
   auto mismatch = matcher.Match(type, given);
   if (!mismatch) return;

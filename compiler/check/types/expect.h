@@ -9,7 +9,7 @@
 namespace cgraph::check {
 
 // Reports "WHAT is declared as `f32[n, 64]`, and this is an i64[?]" unless `given` fits.
-void ExpectType(Scope& scope, program::TypeId type, const Static& given, Range at,
+void ExpectType(Scope& scope, program::TypeId type, const StaticType& given, Range at,
                 const std::string& what, Range declared);
 
 }  // namespace cgraph::check

@@ -34,7 +34,7 @@ Dim ResolvePlainDim(Scope& scope, const std::string& name, TypeRole role, Range 
   }
   if (!is_dim) {
     Value value = ResolveName(scope, name, range);
-    if (value.type.known() && value.type.kind != Static::kInt) {
+    if (value.type.known() && value.type.kind != StaticType::kInt) {
       Diagnostic& diagnostic =
           scope.Report(Code::kE0420, range,
                        fmt::format("a dimension is a compile-time int; `{}` is {}", name,
@@ -71,9 +71,9 @@ Dim ResolveBounded(Scope& scope, const syntax::Chain& chain, TypeRole role, Rang
   }
   dim.expr = ResolveInt(scope, chain.operands[1], "the bound of a dimension").id;
   if (const auto local = scope.names.Find(name->name)) {
-    const Static& type = scope.names.type(*local);
-    bool extent = type.kind == Static::kInt || !type.known() ||
-                  (type.kind == Static::kTensor && type.rank == 0 && type.dtype == DType::kI64);
+    const StaticType& type = scope.names.type(*local);
+    bool extent = type.kind == StaticType::kInt || !type.known() ||
+                  (type.kind == StaticType::kTensor && type.rank == 0 && type.dtype == DType::kI64);
     if (role != TypeRole::kResult || scope.site != Site::kOp || !extent) {
       scope
           .Report(
@@ -133,7 +133,7 @@ Dim ResolveRun(Scope& scope, const syntax::Dim& dim, TypeRole role) {
     return {.kind = Dim::kRun, .expr = scope.Poison(expr.range).id};
   }
   Value value = Resolve(scope, dim.expr);
-  if (value.type.known() && value.type.kind != Static::kDims) {
+  if (value.type.known() && value.type.kind != StaticType::kDims) {
     scope.Report(
         Code::kE0426, expr.range,
         "after `*` stands a run of dimensions: a name with a small initial, broadcast(s, t), "

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compile/compile.h"
+#include "compiler/driver/compile.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::command {

@@ -7,7 +7,7 @@
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
 #include "compiler/command/messages.h"
-#include "compiler/compile/library_dir.h"
+#include "compiler/driver/library_dir.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/syntax/parse.h"

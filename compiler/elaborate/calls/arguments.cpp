@@ -4,35 +4,36 @@
 
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
 namespace {
 
 // Argument `at` has no parameter: there are too many, or its label is none.
-void ReportNoParameter(Work& work, const std::vector<program::Parameter>& parameters,
+void ReportNoParameter(ElaborationContext& elaboration,
+                       const std::vector<program::Parameter>& parameters,
                        const std::vector<Actual>& actuals, size_t at, const std::string& subject) {
   const Actual& actual = actuals[at];
   if (actual.label.empty()) {
-    Report(work, Code::kE0402, actual.range,
+    Report(elaboration, Code::kE0402, actual.range,
            fmt::format("`{}` takes {} argument{}, not {}", subject, parameters.size(),
                        parameters.size() == 1 ? "" : "s", actuals.size()));
     return;
   }
   std::vector<std::string> names;
   for (const program::Parameter& parameter : parameters) names.push_back(parameter.name);
-  Report(work, Code::kE0403, actual.label_range,
+  Report(elaboration, Code::kE0403, actual.label_range,
          fmt::format("`{}` has no parameter `{}`", subject, actual.label))
       .Suggest(actual.label_range, actual.label, names);
 }
 
 // Per parameter its argument, or null for a default.
 std::optional<std::vector<const Actual*>> MatchArguments(
-    Work& work, const std::vector<program::Parameter>& parameters,
+    ElaborationContext& elaboration, const std::vector<program::Parameter>& parameters,
     const std::vector<Actual>& actuals, const Frame& callee, Range site) {
   std::vector<const Actual*> matched(parameters.size(), nullptr);
   for (size_t i = 0; i < actuals.size(); ++i) {
@@ -43,12 +44,12 @@ std::optional<std::vector<const Actual*>> MatchArguments(
       at = named - parameters.begin();
     }
     if (at >= parameters.size()) {
-      ReportNoParameter(work, parameters, actuals, i, callee.subject);
+      ReportNoParameter(elaboration, parameters, actuals, i, callee.subject);
       return std::nullopt;
     }
     if (matched[at] != nullptr) {
       Report(
-          work, Code::kE0404, actuals[i].range,
+          elaboration, Code::kE0404, actuals[i].range,
           fmt::format("`{}`: parameter `{}` is given twice", callee.subject, parameters[at].name))
           .AddNote(matched[at]->range, "the first time here");
       return std::nullopt;
@@ -57,7 +58,7 @@ std::optional<std::vector<const Actual*>> MatchArguments(
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (matched[i] || parameters[i].default_value.valid()) continue;
-    Report(work, Code::kE0401, site,
+    Report(elaboration, Code::kE0401, site,
            fmt::format("`{}` needs an argument for `{}`", callee.subject, parameters[i].name))
         .AddNote(parameters[i].range, "declared here");
     return std::nullopt;
@@ -65,44 +66,47 @@ std::optional<std::vector<const Actual*>> MatchArguments(
   return matched;
 }
 
-bool BindParameter(Work& work, const program::Parameter& parameter, const Actual* actual,
-                   Frame& callee) {
+bool BindParameter(ElaborationContext& elaboration, const program::Parameter& parameter,
+                   const Actual* actual, Frame& callee) {
   Value value;
   Range range = parameter.range;
   if (actual) {
     value = actual->value;
     range = actual->range;
   } else {
-    value = Evaluate(work, parameter.default_value, callee, {parameter.type, &callee});
+    value = Evaluate(elaboration, parameter.default_value, callee, {parameter.type, &callee});
   }
   const Subject subject{"parameter", &parameter.name, parameter.range};
-  value = Adapt(work, value, parameter.type, callee, subject, range);
+  value = Coerce(elaboration, value, parameter.type, callee, subject, range);
   callee.locals[parameter.local.index] = value;
   return !value.poisoned();
 }
 
 // `where rank(s) == dim` says how many dimensions a run takes, which `*s, n, *r` leaves open.
-void RankHints(Work& work, program::ExprId where, Frame& callee) {
-  auto* chain = std::get_if<program::Chain>(&work.program.exprs[where].node);
+void RankHints(ElaborationContext& elaboration, program::ExprId where, Frame& callee) {
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (!chain) return;
   if (chain->operators[0] == BinaryOperator::kAnd) {
-    for (program::ExprId operand : chain->operands) RankHints(work, operand, callee);
+    for (program::ExprId operand : chain->operands) RankHints(elaboration, operand, callee);
     return;
   }
-  auto* rank = std::get_if<program::CallBuiltin>(&work.program.exprs[chain->operands[0]].node);
+  auto* rank =
+      std::get_if<program::CallBuiltin>(&elaboration.program.exprs[chain->operands[0]].node);
   bool is_hint = chain->operators.size() == 1 && rank &&
                  chain->operators[0] == BinaryOperator::kEqual &&
                  rank->builtin == program::Builtin::kRank;
-  if (!is_hint || !IsKnown(work, chain->operands[1], callee)) return;
-  auto* run = std::get_if<program::DimRef>(&work.program.exprs[rank->arguments[0].value].node);
+  if (!is_hint || !IsKnown(elaboration, chain->operands[1], callee)) return;
+  auto* run =
+      std::get_if<program::DimRef>(&elaboration.program.exprs[rank->arguments[0].value].node);
   if (!run) return;
   callee.run_ranks[run->variable.index] =
-      EvaluateInt(work, chain->operands[1], callee, "a number of dimensions");
+      EvaluateInt(elaboration, chain->operands[1], callee, "a number of dimensions");
 }
 
 }  // namespace
 
-std::vector<Actual> EvaluateArguments(Work& work, const std::vector<program::Argument>& arguments,
+std::vector<Actual> EvaluateArguments(ElaborationContext& elaboration,
+                                      const std::vector<program::Argument>& arguments,
                                       const std::vector<program::Parameter>* parameters,
                                       Frame& callee, Frame& frame) {
   std::vector<Actual> actuals;
@@ -114,24 +118,25 @@ std::vector<Actual> EvaluateArguments(Work& work, const std::vector<program::Arg
       bool meant = argument.label.empty() ? j == i : parameter.name == argument.label;
       if (meant) expected = {parameter.type, &callee};
     }
-    Value value = Evaluate(work, argument.value, frame, expected);
-    actuals.push_back({argument.label, std::move(value), work.program.exprs[argument.value].range,
-                       argument.range});
+    Value value = Evaluate(elaboration, argument.value, frame, expected);
+    actuals.push_back({argument.label, std::move(value),
+                       elaboration.program.exprs[argument.value].range, argument.range});
   }
   return actuals;
 }
 
-bool BindParameters(Work& work, const std::vector<program::Parameter>& parameters,
+bool BindParameters(ElaborationContext& elaboration,
+                    const std::vector<program::Parameter>& parameters,
                     const std::vector<Actual>& actuals, Frame& callee, Range site,
                     program::ExprId where) {
   for (const Actual& actual : actuals) {
     if (actual.value.poisoned()) return false;
   }
-  auto matched = MatchArguments(work, parameters, actuals, callee, site);
+  auto matched = MatchArguments(elaboration, parameters, actuals, callee, site);
   if (!matched) return false;
   enum Turn { kCompileTime, kTensors, kFloats, kRest };
   auto turn_of = [&](size_t i) {
-    const auto& type = work.program.types[parameters[i].type].node;
+    const auto& type = elaboration.program.types[parameters[i].type].node;
     if (std::holds_alternative<program::CompileTimeType>(type)) return kCompileTime;
     if (!(*matched)[i]) return kRest;
     const Value& value = (*matched)[i]->value;
@@ -141,12 +146,13 @@ bool BindParameters(Work& work, const std::vector<program::Parameter>& parameter
   bool bound = true;
   for (Turn turn : {kCompileTime, kTensors, kFloats, kRest}) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (turn_of(i) == turn) bound &= BindParameter(work, parameters[i], (*matched)[i], callee);
+      if (turn_of(i) == turn)
+        bound &= BindParameter(elaboration, parameters[i], (*matched)[i], callee);
     }
     if (!bound) return false;
-    if (turn == kCompileTime && where.valid()) RankHints(work, where, callee);
+    if (turn == kCompileTime && where.valid()) RankHints(elaboration, where, callee);
   }
-  if (!CheckDeferred(work, callee)) return false;
+  if (!CheckDeferred(elaboration, callee)) return false;
   callee.rigid.clear();
   for (const std::optional<BoundDims>& dims : callee.dims) callee.rigid.push_back(dims.has_value());
   return true;

@@ -10,7 +10,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // An argument that was evaluated, before it is matched with a parameter.
 struct Actual {
@@ -21,12 +21,14 @@ struct Actual {
 };
 
 // `parameters`, if any, say which types are expected.
-std::vector<Actual> EvaluateArguments(Work& work, const std::vector<program::Argument>& arguments,
+std::vector<Actual> EvaluateArguments(ElaborationContext& elaboration,
+                                      const std::vector<program::Argument>& arguments,
                                       const std::vector<program::Parameter>* parameters,
                                       Frame& callee, Frame& frame);
 
 // `where`, an op's, may say how long runs are.
-bool BindParameters(Work& work, const std::vector<program::Parameter>& parameters,
+bool BindParameters(ElaborationContext& elaboration,
+                    const std::vector<program::Parameter>& parameters,
                     const std::vector<Actual>& actuals, Frame& callee, Range site,
                     program::ExprId where = {});
 

@@ -10,8 +10,8 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/statements/execute.h"
-#include "compiler/elaborate/types/adapt.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/types/coerce.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -23,58 +23,60 @@ constexpr int64_t kStepsPerCall = 10;
 
 }  // namespace
 
-Value CallBody(Work& work, const program::Signature& signature, const program::Body& body,
-               Frame& callee, Range site) {
-  if (!Step(work, site, kStepsPerCall)) return Value();
-  if (work.trail.calls.size() >= static_cast<size_t>(kMaxCallDepth)) {
-    work.budget.stopped = true;
-    Report(work, Code::kE0522, site,
+Value CallBody(ElaborationContext& elaboration, const program::Signature& signature,
+               const program::Body& body, Frame& callee, Range site) {
+  if (!Step(elaboration, site, kStepsPerCall)) return Value();
+  if (elaboration.backtrace.calls.size() >= static_cast<size_t>(kMaxCallDepth)) {
+    elaboration.budget.stopped = true;
+    Report(elaboration, Code::kE0522, site,
            fmt::format("calls are nested more than {} deep", kMaxCallDepth));
     return Value();
   }
-  work.trail.calls.push_back({&callee, site});
-  auto leave = llvm::make_scope_exit([&] { work.trail.calls.pop_back(); });
-  llvm::SaveAndRestore<Numbers> usual(work.numbers,
-                                      Numbers::kNormal);  // also where a dimension calls a fn
-  ExecuteBlock(work, body.statements, callee);
-  if (work.budget.stopped) return Value();
+  elaboration.backtrace.calls.push_back({&callee, site});
+  auto leave = llvm::make_scope_exit([&] { elaboration.backtrace.calls.pop_back(); });
+  llvm::SaveAndRestore<ArithmeticMode> usual(
+      elaboration.arithmetic,
+      ArithmeticMode::kNormal);  // also where a dimension calls a fn
+  ExecuteBlock(elaboration, body.statements, callee);
+  if (elaboration.budget.stopped) return Value();
   if (!signature.result.valid()) return MakeTuple({}, {});
-  Range declared = work.program.types[signature.result].range;
+  Range declared = elaboration.program.types[signature.result].range;
   CGRAPH_CHECK(callee.result, "elaborate",
                callee.subject + " ends without return, which Check refuses");
   const Subject subject{"the result", nullptr, declared};
-  return AdaptHint(work, *callee.result, signature.result, callee, subject, callee.result_range);
+  return AdaptHint(elaboration, *callee.result, signature.result, callee, subject,
+                   callee.result_range);
 }
 
-Value RunBody(Work& work, const program::Signature& signature, const program::Body& body,
-              Frame& callee, Range site) {
-  Value result = CallBody(work, signature, body, callee, site);
-  return signature.via ? WithVia(result, JourneyOf(work, *signature.via)) : result;
+Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
+              const program::Body& body, Frame& callee, Range site) {
+  Value result = CallBody(elaboration, signature, body, callee, site);
+  return signature.via ? WithVia(result, JourneyOf(elaboration, *signature.via)) : result;
 }
 
-Value Eval(Work& work, const program::CallFn& e, const Context& context) {
-  const program::Fn& fn = work.program.fns[e.fn];
+Value Eval(ElaborationContext& elaboration, const program::CallFn& e, const Context& context) {
+  const program::Fn& fn = elaboration.program.fns[e.fn];
   Frame callee(fn.name, &fn.signature, &fn.body.locals);
   std::vector<Actual> actuals =
-      EvaluateArguments(work, e.arguments, &fn.signature.parameters, callee, context.frame);
-  if (!BindParameters(work, fn.signature.parameters, actuals, callee, context.range))
+      EvaluateArguments(elaboration, e.arguments, &fn.signature.parameters, callee, context.frame);
+  if (!BindParameters(elaboration, fn.signature.parameters, actuals, callee, context.range))
     return Value();
-  return RunBody(work, fn.signature, fn.body, callee, context.range);
+  return RunBody(elaboration, fn.signature, fn.body, callee, context.range);
 }
 
-Value Eval(Work& work, const program::CallGraph& e, const Context& context) {
-  const program::Graph& graph = work.program.graphs[e.graph];
-  if (work.method || !work.builder) {
-    Report(work, Code::kE0604, context.range,
+Value Eval(ElaborationContext& elaboration, const program::CallGraph& e, const Context& context) {
+  const program::Graph& graph = elaboration.program.graphs[e.graph];
+  if (elaboration.method || !elaboration.builder) {
+    Report(elaboration, Code::kE0604, context.range,
            "graphs are called by graphs, not by methods or initial values");
     return Value();
   }
   Frame callee(graph.name, &graph.signature, &graph.body.locals);
-  std::vector<Actual> actuals =
-      EvaluateArguments(work, e.arguments, &graph.signature.parameters, callee, context.frame);
-  if (!BindParameters(work, graph.signature.parameters, actuals, callee, context.range))
+  std::vector<Actual> actuals = EvaluateArguments(
+      elaboration, e.arguments, &graph.signature.parameters, callee, context.frame);
+  if (!BindParameters(elaboration, graph.signature.parameters, actuals, callee, context.range))
     return Value();
-  return RunBody(work, graph.signature, graph.body, callee, context.range);
+  return RunBody(elaboration, graph.signature, graph.body, callee, context.range);
 }
 
 }  // namespace cgraph::elaborate

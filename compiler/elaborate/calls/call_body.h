@@ -6,15 +6,15 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // Runs a body whose parameters are bound; the result has the declared type.
-Value CallBody(Work& work, const program::Signature& signature, const program::Body& body,
-               Frame& callee, Range site);
+Value CallBody(ElaborationContext& elaboration, const program::Signature& signature,
+               const program::Body& body, Frame& callee, Range site);
 
 // The same, its result travelling as the signature says.
-Value RunBody(Work& work, const program::Signature& signature, const program::Body& body,
-              Frame& callee, Range site);
+Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
+              const program::Body& body, Frame& callee, Range site);
 
 }  // namespace cgraph::elaborate
 

@@ -10,27 +10,28 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
 namespace {
 
 // Invalid (reported) where the instance's actor has no method of that name.
-program::MethodId MethodOf(Work& work, const program::CallMethod& e, graph::InstanceId id) {
-  const program::ActorId actor = work.places.instances[id.index].actor;
-  const program::MethodId method = FindMethod(work.program, actor, e.name);
+program::MethodId MethodOf(ElaborationContext& elaboration, const program::CallMethod& e,
+                           graph::InstanceId id) {
+  const program::ActorId actor = elaboration.places.instances[id.index].actor;
+  const program::MethodId method = FindMethod(elaboration.program, actor, e.name);
   if (method.valid()) return method;
-  const graph::Instance& instance = work.module.instances[id];
+  const graph::Instance& instance = elaboration.module.instances[id];
   std::vector<std::string> names;
-  for (const program::Method& other : work.program.methods) {
+  for (const program::Method& other : elaboration.program.methods) {
     if (other.actor == actor) names.push_back(other.name);
   }
-  Report(work, Code::kE0312, e.name_range,
+  Report(elaboration, Code::kE0312, e.name_range,
          fmt::format("`{}` is made of actor `{}`, which has no method `{}`", instance.name,
                      instance.actor, e.name))
       .Suggest(e.name_range, e.name, names)
-      .AddNote(work.program.actors[actor].range, "declared here");
+      .AddNote(elaboration.program.actors[actor].range, "declared here");
   return {};
 }
 
@@ -45,52 +46,56 @@ Value HandedOver(const Actual& actual) {
 
 }  // namespace
 
-Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id) {
-  const InstanceDetails& details = work.places.instances[id.index];
-  Frame frame(work.module.instances[id].name + "." + method.name, &method.signature,
+Frame FrameOf(const ElaborationContext& elaboration, const program::Method& method,
+              graph::InstanceId id) {
+  const InstanceDetails& details = elaboration.places.instances[id.index];
+  Frame frame(elaboration.module.instances[id].name + "." + method.name, &method.signature,
               &method.body.locals);
-  const size_t fixed = work.program.actors[details.actor].parameters.size();
+  const size_t fixed = elaboration.program.actors[details.actor].parameters.size();
   for (size_t i = 0; i < fixed; ++i) frame.locals[i] = details.frame.locals[i];
   frame.instance = id;
   return frame;
 }
 
-Value Eval(Work& work, const program::CallMethod& e, const Context& context) {
-  Value receiver = Evaluate(work, e.receiver, context.frame);
+Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const Context& context) {
+  Value receiver = Evaluate(elaboration, e.receiver, context.frame);
   if (receiver.poisoned()) return receiver;
   const graph::InstanceId* instance_id = receiver.As<graph::InstanceId>();
   if (!instance_id) {
-    Report(work, Code::kE0406, work.program.exprs[e.receiver].range,
-           fmt::format("`{}` is called on a place; this is {}", e.name, Describe(work, receiver)));
+    Report(elaboration, Code::kE0406, elaboration.program.exprs[e.receiver].range,
+           fmt::format("`{}` is called on a place; this is {}", e.name,
+                       Describe(elaboration, receiver)));
     return Value();
   }
-  if (work.method || !work.builder) {
-    Report(work, Code::kE0604, context.range,
+  if (elaboration.method || !elaboration.builder) {
+    Report(elaboration, Code::kE0604, context.range,
            "methods of places are called by graphs, not by methods or initial values");
     return Value();
   }
-  const program::MethodId method_id = MethodOf(work, e, *instance_id);
+  const program::MethodId method_id = MethodOf(elaboration, e, *instance_id);
   if (!method_id.valid()) return Value();
-  work.called.insert(method_id);
-  const program::Method& method = work.program.methods[method_id];
-  const graph::Instance& instance = work.module.instances[*instance_id];
-  Frame callee = FrameOf(work, method, *instance_id);
-  std::vector<Actual> actuals =
-      EvaluateArguments(work, e.arguments, &method.signature.parameters, callee, context.frame);
+  elaboration.called.insert(method_id);
+  const program::Method& method = elaboration.program.methods[method_id];
+  const graph::Instance& instance = elaboration.module.instances[*instance_id];
+  Frame callee = FrameOf(elaboration, method, *instance_id);
+  std::vector<Actual> actuals = EvaluateArguments(
+      elaboration, e.arguments, &method.signature.parameters, callee, context.frame);
   for (Actual& actual : actuals) actual.value = HandedOver(actual);
-  if (!BindParameters(work, method.signature.parameters, actuals, callee, context.range)) {
+  if (!BindParameters(elaboration, method.signature.parameters, actuals, callee, context.range)) {
     return Value();
   }
-  MethodScope scope{MakeCall(work, *instance_id, method.name, instance.device, context.range)};
-  llvm::SaveAndRestore<MethodScope*> inside(work.method, &scope);
-  Value result = CallBody(work, method.signature, method.body, callee, context.range);
+  MethodScope scope{
+      MakeCall(elaboration, *instance_id, method.name, instance.device, context.range)};
+  llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
+  Value result = CallBody(elaboration, method.signature, method.body, callee, context.range);
   if (result.poisoned()) return result;
-  result = LeaveMethod(work, scope, result);
+  result = LeaveMethod(elaboration, scope, result);
   if (!scope.call_id.valid() && !method.signature.result.valid()) {
-    Report(work, Code::kW0501, context.range,
+    Report(elaboration, Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));
   }
-  return method.signature.via ? WithVia(result, JourneyOf(work, *method.signature.via)) : result;
+  return method.signature.via ? WithVia(result, JourneyOf(elaboration, *method.signature.via))
+                              : result;
 }
 
 }  // namespace cgraph::elaborate

@@ -6,10 +6,11 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // What the method's body sees before its parameters are bound: those of its actor.
-Frame FrameOf(const Work& work, const program::Method& method, graph::InstanceId id);
+Frame FrameOf(const ElaborationContext& elaboration, const program::Method& method,
+              graph::InstanceId id);
 
 }  // namespace cgraph::elaborate
 

@@ -15,7 +15,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // In order of insertion.
 template <typename Key, typename T>
@@ -28,15 +28,15 @@ struct MethodScope {
 };
 
 // A call with the loop indices and the `after`s that surround it.
-graph::Call MakeCall(Work& work, graph::InstanceId instance, std::string method,
-                     graph::DeviceId device, Range site);
+graph::Call MakeCall(ElaborationContext& elaboration, graph::InstanceId instance,
+                     std::string method, graph::DeviceId device, Range site);
 
-graph::CallId CallOf(Work& work, MethodScope& scope);
+graph::CallId CallOf(ElaborationContext& elaboration, MethodScope& scope);
 
 // What leaves the method: copied where it was not made by it. Commits.
-Value LeaveMethod(Work& work, MethodScope& scope, const Value& result);
+Value LeaveMethod(ElaborationContext& elaboration, MethodScope& scope, const Value& result);
 
-void CommitStates(Work& work, MethodScope& scope);
+void CommitStates(ElaborationContext& elaboration, MethodScope& scope);
 
 }  // namespace cgraph::elaborate
 

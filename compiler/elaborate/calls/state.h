@@ -6,17 +6,18 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // The state's tensors at this instance: a tree with StateLeaf leaves.
-const Value& LayoutOf(const Work& work, program::StateId state, const Frame& frame);
+const Value& LayoutOf(const ElaborationContext& elaboration, program::StateId state,
+                      const Frame& frame);
 
-Tensor ReadState(Work& work, graph::StateId state);
+Tensor ReadState(ElaborationContext& elaboration, graph::StateId state);
 
-Value ReadStates(Work& work, const Value& layout);
+Value ReadStates(ElaborationContext& elaboration, const Value& layout);
 
-// `value` has the shape of `layout`: Adapt has seen to it.
-void StoreState(Work& work, const Value& layout, const Value& value);
+// `value` has the shape of `layout`: Coerce has seen to it.
+void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value);
 
 }  // namespace cgraph::elaborate
 

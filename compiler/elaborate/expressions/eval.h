@@ -6,61 +6,64 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // expressions/literals.cpp
-Value Eval(Work& work, const program::IntLiteral& e, const Context& context);
-Value Eval(Work& work, const program::FloatLiteral& e, const Context& context);
-Value Eval(Work& work, const program::BoolLiteral& e, const Context& context);
-Value Eval(Work& work, const program::NoneLiteral& e, const Context& context);
-Value Eval(Work& work, const program::StringLiteral& e, const Context& context);
-Value Eval(Work& work, const program::Tuple& e, const Context& context);
-Value Eval(Work& work, const program::List& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::IntLiteral& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::FloatLiteral& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::BoolLiteral& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::NoneLiteral& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::StringLiteral& e,
+           const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Tuple& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::List& e, const Context& context);
 
 // expressions/names.cpp
-Value Eval(Work& work, const program::LocalRef& e, const Context& context);
-Value Eval(Work& work, const program::ConstRef& e, const Context& context);
-Value Eval(Work& work, const program::PlaceRef& e, const Context& context);
-Value Eval(Work& work, const program::DimRef& e, const Context& context);
-Value Eval(Work& work, const program::GenericRef& e, const Context& context);
-Value Eval(Work& work, const program::DeviceRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::LocalRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::ConstRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::PlaceRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::DimRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::GenericRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const Context& context);
 
 // expressions/operators.cpp
-Value Eval(Work& work, const program::Unary& e, const Context& context);
-Value Eval(Work& work, const program::Chain& e, const Context& context);
-Value Eval(Work& work, const program::If& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Unary& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Chain& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::If& e, const Context& context);
 
 // expressions/modifiers.cpp
-Value Eval(Work& work, const program::Via& e, const Context& context);
-Value Eval(Work& work, const program::On& e, const Context& context);
-Value Eval(Work& work, const program::After& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Via& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::On& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::After& e, const Context& context);
 
 // expressions/iterate.cpp
-Value Eval(Work& work, const program::Comprehension& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Comprehension& e,
+           const Context& context);
 
 // expressions/lists.cpp
-Value Eval(Work& work, const program::CallBuiltin& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const Context& context);
 
 // expressions/parts.cpp
-Value Eval(Work& work, const program::Field& e, const Context& context);
-Value Eval(Work& work, const program::Index& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Field& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Index& e, const Context& context);
 
 // calls/call_body.cpp
-Value Eval(Work& work, const program::CallFn& e, const Context& context);
-Value Eval(Work& work, const program::CallGraph& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::CallFn& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::CallGraph& e, const Context& context);
 
 // calls/state.cpp
-Value Eval(Work& work, const program::StateRef& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::StateRef& e, const Context& context);
 
 // calls/call_method.cpp
-Value Eval(Work& work, const program::CallMethod& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const Context& context);
 
 // ops/call_op.cpp
-Value Eval(Work& work, const program::CallOp& e, const Context& context);
-Value Eval(Work& work, const program::Cast& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::CallOp& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::Cast& e, const Context& context);
 
 // ops/collectives.cpp
-Value Eval(Work& work, const program::CallCollective& e, const Context& context);
+Value Eval(ElaborationContext& elaboration, const program::CallCollective& e,
+           const Context& context);
 
 }  // namespace cgraph::elaborate
 

@@ -8,7 +8,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // Where an expression is evaluated.
 struct Context {
@@ -17,15 +17,18 @@ struct Context {
   Expected expected;
 };
 
-Value Evaluate(Work& work, program::ExprId id, Frame& frame, Expected expected = {});
+Value Evaluate(ElaborationContext& elaboration, program::ExprId id, Frame& frame,
+               Expected expected = {});
 
 // What is expected of each element, where a list is; else nothing.
-Expected ElementExpected(const Work& work, const Context& context);
+Expected ElementExpected(const ElaborationContext& elaboration, const Context& context);
 
 // `what` names the place of it, for messages.
-std::optional<int64_t> EvaluateInt(Work& work, program::ExprId id, Frame& frame, const char* what);
+std::optional<int64_t> EvaluateInt(ElaborationContext& elaboration, program::ExprId id,
+                                   Frame& frame, const char* what);
 
-std::optional<bool> EvaluateCondition(Work& work, program::ExprId id, Frame& frame);
+std::optional<bool> EvaluateCondition(ElaborationContext& elaboration, program::ExprId id,
+                                      Frame& frame);
 
 }  // namespace cgraph::elaborate
 

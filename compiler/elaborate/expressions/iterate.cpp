@@ -10,7 +10,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -18,60 +18,64 @@ namespace {
 // A turn costs as much as this many expressions, so that a loop without end ends soon.
 constexpr int64_t kStepsPerTurn = 5;
 
-bool RunClauses(Work& work, const program::Comprehension& e, size_t index, const Context& context,
-                std::vector<Value>& items) {
+bool RunClauses(ElaborationContext& elaboration, const program::Comprehension& e, size_t index,
+                const Context& context, std::vector<Value>& items) {
   if (index == e.clauses.size()) {
-    items.push_back(Evaluate(work, e.element, context.frame, ElementExpected(work, context)));
-    return CheckListLength(work, items.size(), context.range);
+    items.push_back(
+        Evaluate(elaboration, e.element, context.frame, ElementExpected(elaboration, context)));
+    return CheckListLength(elaboration, items.size(), context.range);
   }
   const program::Comprehension::Clause& clause = e.clauses[index];
-  return Iterate(work, clause.pattern, clause.tuple_pattern, clause.list, context.frame, [&] {
-    if (clause.condition.valid()) {
-      std::optional<bool> taken = EvaluateCondition(work, clause.condition, context.frame);
-      if (!taken) return false;
-      if (!*taken) return true;
-    }
-    return RunClauses(work, e, index + 1, context, items);
-  });
+  return Iterate(elaboration, clause.pattern, clause.tuple_pattern, clause.list, context.frame,
+                 [&] {
+                   if (clause.condition.valid()) {
+                     std::optional<bool> taken =
+                         EvaluateCondition(elaboration, clause.condition, context.frame);
+                     if (!taken) return false;
+                     if (!*taken) return true;
+                   }
+                   return RunClauses(elaboration, e, index + 1, context, items);
+                 });
 }
 
 // All turns are paid for before the first one, since a loop ends early only by a failure: one that
 // is far too long is refused before it has made anything.
-bool StepTurns(Work& work, Range range, const IntRange& bounds) {
+bool StepTurns(ElaborationContext& elaboration, Range range, const IntRange& bounds) {
   if (bounds.end <= bounds.begin) return true;
   const uint64_t turns = static_cast<uint64_t>(bounds.end) - static_cast<uint64_t>(bounds.begin);
-  return Step(work, range, kStepsPerTurn * std::min<uint64_t>(turns, kMaxElaborationSteps));
+  return Step(elaboration, range, kStepsPerTurn * std::min<uint64_t>(turns, kMaxElaborationSteps));
 }
 
 }  // namespace
 
-bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
-             program::ExprId list_id, Frame& frame, llvm::function_ref<bool()> turn) {
-  Range range = work.program.exprs[list_id].range;
-  Value list = Evaluate(work, list_id, frame);
+bool Iterate(ElaborationContext& elaboration, const std::vector<program::LocalId>& pattern,
+             bool tuple_pattern, program::ExprId list_id, Frame& frame,
+             llvm::function_ref<bool()> turn) {
+  Range range = elaboration.program.exprs[list_id].range;
+  Value list = Evaluate(elaboration, list_id, frame);
   if (list.poisoned()) return false;
   if (!tuple_pattern)
-    work.trail.loops.push_back({&(*frame.names)[pattern[0]].name, &frame, pattern[0]});
+    elaboration.backtrace.loops.push_back({&(*frame.names)[pattern[0]].name, &frame, pattern[0]});
   bool going = true;
   if (const IntRange* bounds = list.As<IntRange>()) {  // not written out: it may be long
-    going = StepTurns(work, range, *bounds);
+    going = StepTurns(elaboration, range, *bounds);
     for (int64_t i = bounds->begin; going && i < bounds->end; ++i) {
-      going = BindPattern(work, pattern, tuple_pattern, Value(i), frame, range) && turn();
+      going = BindPattern(elaboration, pattern, tuple_pattern, Value(i), frame, range) && turn();
     }
-  } else if (std::optional<std::vector<Value>> items = ListItems(work, list, range)) {
-    going = Step(work, range, kStepsPerTurn * static_cast<int64_t>(items->size()));
+  } else if (std::optional<std::vector<Value>> items = ListItems(elaboration, list, range)) {
+    going = Step(elaboration, range, kStepsPerTurn * static_cast<int64_t>(items->size()));
     for (size_t i = 0; going && i < items->size(); ++i) {
-      going = BindPattern(work, pattern, tuple_pattern, (*items)[i], frame, range) && turn();
+      going = BindPattern(elaboration, pattern, tuple_pattern, (*items)[i], frame, range) && turn();
     }
   } else {
     going = false;
   }
-  if (!tuple_pattern) work.trail.loops.pop_back();
+  if (!tuple_pattern) elaboration.backtrace.loops.pop_back();
   return going;
 }
 
-bool BindPattern(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
-                 const Value& value, Frame& frame, Range range) {
+bool BindPattern(ElaborationContext& elaboration, const std::vector<program::LocalId>& pattern,
+                 bool tuple_pattern, const Value& value, Frame& frame, Range range) {
   if (!tuple_pattern) {
     frame.locals[pattern[0].index] = value;
     return true;
@@ -85,16 +89,17 @@ bool BindPattern(Work& work, const std::vector<program::LocalId>& pattern, bool 
   }
   for (program::LocalId local : pattern) frame.locals[local.index] = Value();
   if (!value.poisoned()) {
-    Report(work, Code::kE0513, range,
+    Report(elaboration, Code::kE0513, range,
            fmt::format("a pattern of {} names does not match {}", pattern.size(),
-                       Describe(work, value)));
+                       Describe(elaboration, value)));
   }
   return false;
 }
 
-Value Eval(Work& work, const program::Comprehension& e, const Context& context) {
+Value Eval(ElaborationContext& elaboration, const program::Comprehension& e,
+           const Context& context) {
   std::vector<Value> items;
-  if (!RunClauses(work, e, 0, context, items)) return Value();
+  if (!RunClauses(elaboration, e, 0, context, items)) return Value();
   return MakeList(std::move(items));
 }
 

@@ -9,14 +9,15 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // Runs `turn` once per element; false when it, or the list, failed.
-bool Iterate(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
-             program::ExprId list_id, Frame& frame, llvm::function_ref<bool()> turn);
+bool Iterate(ElaborationContext& elaboration, const std::vector<program::LocalId>& pattern,
+             bool tuple_pattern, program::ExprId list_id, Frame& frame,
+             llvm::function_ref<bool()> turn);
 
-bool BindPattern(Work& work, const std::vector<program::LocalId>& pattern, bool tuple_pattern,
-                 const Value& value, Frame& frame, Range range);
+bool BindPattern(ElaborationContext& elaboration, const std::vector<program::LocalId>& pattern,
+                 bool tuple_pattern, const Value& value, Frame& frame, Range range);
 
 }  // namespace cgraph::elaborate
 

@@ -11,22 +11,22 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/runs.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
 
-Value Zip(Work& work, const std::vector<Actual>& actuals, Range range) {
+Value Zip(ElaborationContext& elaboration, const std::vector<Actual>& actuals, Range range) {
   std::vector<std::vector<Value>> lists;
   for (const Actual& actual : actuals) {
-    std::optional<std::vector<Value>> items = ListItems(work, actual.value, actual.range);
+    std::optional<std::vector<Value>> items = ListItems(elaboration, actual.value, actual.range);
     if (!items) return Value();
     lists.push_back(std::move(*items));
   }
   for (const std::vector<Value>& list : lists) {
     if (list.size() == lists[0].size()) continue;
     Report(
-        work, Code::kE0513, range,
+        elaboration, Code::kE0513, range,
         fmt::format("zip of lists of different lengths: {} and {}", lists[0].size(), list.size()));
     return Value();
   }
@@ -41,16 +41,18 @@ Value Zip(Work& work, const std::vector<Actual>& actuals, Range range) {
 
 }  // namespace
 
-std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Range range) {
+std::optional<std::vector<Value>> ListItems(ElaborationContext& elaboration, const Value& value,
+                                            Range range) {
   if (value.poisoned()) return std::nullopt;
   if (const List* list = value.As<List>()) {
-    if (!Step(work, range, list->items->size())) return std::nullopt;
+    if (!Step(elaboration, range, list->items->size())) return std::nullopt;
     return *list->items;
   }
   if (const IntRange* bounds = value.As<IntRange>()) {
     int64_t length = 0;
     if (__builtin_sub_overflow(bounds->end, bounds->begin, &length)) length = INT64_MAX;
-    if (!CheckListLength(work, length, range) || !Step(work, range, std::max<int64_t>(length, 0))) {
+    if (!CheckListLength(elaboration, length, range) ||
+        !Step(elaboration, range, std::max<int64_t>(length, 0))) {
       return std::nullopt;
     }
     std::vector<Value> items;
@@ -58,23 +60,23 @@ std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Rang
     return items;
   }
   if (const PlaceArray* array = value.As<PlaceArray>()) {
-    return ListItems(work, IndexPlaces(work, array->place, {}, range), range);
+    return ListItems(elaboration, IndexPlaces(elaboration, array->place, {}, range), range);
   }
-  Report(work, Code::kE0406, range,
-         fmt::format("a list is needed here, not {}", Describe(work, value)));
+  Report(elaboration, Code::kE0406, range,
+         fmt::format("a list is needed here, not {}", Describe(elaboration, value)));
   return std::nullopt;
 }
 
-Value Eval(Work& work, const program::CallBuiltin& e, const Context& context) {
+Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const Context& context) {
   if (e.builtin != program::Builtin::kZip && e.builtin != program::Builtin::kLen) {
-    return DimFunction(work, e, context);
+    return DimFunction(elaboration, e, context);
   }
   std::vector<Actual> actuals =
-      EvaluateArguments(work, e.arguments, nullptr, context.frame, context.frame);
+      EvaluateArguments(elaboration, e.arguments, nullptr, context.frame, context.frame);
   for (const Actual& actual : actuals) {
     if (actual.value.poisoned()) return Value();
   }
-  if (e.builtin == program::Builtin::kZip) return Zip(work, actuals, context.range);
+  if (e.builtin == program::Builtin::kZip) return Zip(elaboration, actuals, context.range);
   const Value& list = actuals[0].value;
   if (const IntRange* range = list.As<IntRange>()) {
     int64_t length = 0;
@@ -85,7 +87,7 @@ Value Eval(Work& work, const program::CallBuiltin& e, const Context& context) {
   if (const Tuple* tuple = list.As<Tuple>()) {
     return Value(static_cast<int64_t>(tuple->items->values.size()));
   }
-  std::optional<std::vector<Value>> items = ListItems(work, list, actuals[0].range);
+  std::optional<std::vector<Value>> items = ListItems(elaboration, list, actuals[0].range);
   return items ? Value(static_cast<int64_t>(items->size())) : Value();
 }
 

@@ -9,10 +9,11 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // The elements of whatever can be gone through, written out.
-std::optional<std::vector<Value>> ListItems(Work& work, const Value& value, Range range);
+std::optional<std::vector<Value>> ListItems(ElaborationContext& elaboration, const Value& value,
+                                            Range range);
 
 }  // namespace cgraph::elaborate
 

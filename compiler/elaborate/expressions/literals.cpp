@@ -6,47 +6,56 @@
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 
-Value Eval(Work&, const program::IntLiteral& e, const Context&) { return Value(e.value); }
+Value Eval(ElaborationContext&, const program::IntLiteral& e, const Context&) {
+  return Value(e.value);
+}
 
-Value Eval(Work&, const program::FloatLiteral& e, const Context&) { return Value(e.value); }
+Value Eval(ElaborationContext&, const program::FloatLiteral& e, const Context&) {
+  return Value(e.value);
+}
 
-Value Eval(Work&, const program::BoolLiteral& e, const Context&) { return Value(e.value); }
+Value Eval(ElaborationContext&, const program::BoolLiteral& e, const Context&) {
+  return Value(e.value);
+}
 
-Value Eval(Work&, const program::NoneLiteral&, const Context&) { return Value(None()); }
+Value Eval(ElaborationContext&, const program::NoneLiteral&, const Context&) {
+  return Value(None());
+}
 
-Value Eval(Work& work, const program::StringLiteral& e, const Context& context) {
+Value Eval(ElaborationContext& elaboration, const program::StringLiteral& e,
+           const Context& context) {
   std::string text = e.texts[0];
   for (size_t i = 0; i < e.exprs.size(); ++i) {
-    Value value = Evaluate(work, e.exprs[i], context.frame);
+    Value value = Evaluate(elaboration, e.exprs[i], context.frame);
     if (value.poisoned()) return value;
     if (const std::string* part = value.As<std::string>()) {
       text += *part;
     } else if (IsNumber(value)) {
       text += ScalarText(value);
     } else {
-      Report(work, Code::kE0406, work.program.exprs[e.exprs[i]].range,
+      Report(elaboration, Code::kE0406, elaboration.program.exprs[e.exprs[i]].range,
              fmt::format("a string interpolates scalars known at compile time, not {}",
-                         Describe(work, value)));
+                         Describe(elaboration, value)));
       return Value();
     }
     text += e.texts[i + 1];
     if (text.size() > kMaxStringBytes) {
-      Report(work, Code::kE0521, context.range,
+      Report(elaboration, Code::kE0521, context.range,
              fmt::format("a string of more than {} bytes", kMaxStringBytes));
       return Value();
     }
   }
-  return Step(work, context.range, text.size() / 64) ? Value(text) : Value();
+  return Step(elaboration, context.range, text.size() / 64) ? Value(text) : Value();
 }
 
-Value Eval(Work& work, const program::Tuple& e, const Context& context) {
+Value Eval(ElaborationContext& elaboration, const program::Tuple& e, const Context& context) {
   const program::TupleType* type = nullptr;
   if (context.expected.valid()) {
-    type = std::get_if<program::TupleType>(&work.program.types[context.expected.type].node);
+    type = std::get_if<program::TupleType>(&elaboration.program.types[context.expected.type].node);
   }
   std::vector<std::string> names;
   std::vector<Value> values;
@@ -54,7 +63,7 @@ Value Eval(Work& work, const program::Tuple& e, const Context& context) {
   for (size_t i = 0; i < e.fields.size(); ++i) {
     Expected expected;
     if (type && i < type->fields.size()) expected = {type->fields[i].type, context.expected.frame};
-    values.push_back(Evaluate(work, e.fields[i].value, context.frame, expected));
+    values.push_back(Evaluate(elaboration, e.fields[i].value, context.frame, expected));
     names.push_back(e.fields[i].label);
     named |= !e.fields[i].label.empty();
   }
@@ -62,11 +71,11 @@ Value Eval(Work& work, const program::Tuple& e, const Context& context) {
   return MakeTuple(std::move(names), std::move(values));
 }
 
-Value Eval(Work& work, const program::List& e, const Context& context) {
-  const Expected expected = ElementExpected(work, context);
+Value Eval(ElaborationContext& elaboration, const program::List& e, const Context& context) {
+  const Expected expected = ElementExpected(elaboration, context);
   std::vector<Value> items;
   for (program::ExprId item : e.items)
-    items.push_back(Evaluate(work, item, context.frame, expected));
+    items.push_back(Evaluate(elaboration, item, context.frame, expected));
   return MakeList(std::move(items));
 }
 

@@ -12,25 +12,26 @@
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
 
-Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& frame,
-                  Expected expected) {
-  const program::Expr& expr = work.program.exprs[base];
+Value EvaluateVia(ElaborationContext& elaboration, program::ExprId base,
+                  const TransportRequest& via, Frame& frame, Expected expected) {
+  const program::Expr& expr = elaboration.program.exprs[base];
   if (const auto* collective = std::get_if<program::CallCollective>(&expr.node)) {
-    return Step(work, expr.range)
-               ? CallCollective(work, *collective, via.transport, {frame, expr.range, expected})
-               : Value();
+    return Step(elaboration, expr.range) ? CallCollective(elaboration, *collective, via.transport,
+                                                          {frame, expr.range, expected})
+                                         : Value();
   }
-  return WithVia(Evaluate(work, base, frame, expected), via);
+  return WithVia(Evaluate(elaboration, base, frame, expected), via);
 }
 
-Value Eval(Work& work, const program::Via& e, const Context& context) {
-  return EvaluateVia(work, e.base, JourneyOf(work, e.route), context.frame, context.expected);
+Value Eval(ElaborationContext& elaboration, const program::Via& e, const Context& context) {
+  return EvaluateVia(elaboration, e.base, JourneyOf(elaboration, e.route), context.frame,
+                     context.expected);
 }
 
 namespace {
@@ -51,16 +52,18 @@ const program::Expr& WithoutModifiers(const program::Program& program, program::
 
 // `a[0].f(x) on gpu[1]`, `x on gpu[1]`: read as if the call or the value went there. An expression
 // that makes no op for another reason, such as a loop's turn that does nothing, is no mistake.
-void WarnOfNothingPlaced(Work& work, const program::On& e, const Value& base,
+void WarnOfNothingPlaced(ElaborationContext& elaboration, const program::On& e, const Value& base,
                          graph::DeviceId device, const Context& context) {
-  const auto name_of = [&](graph::DeviceId id) { return DeviceName(work.module.devices[id]); };
-  const program::Expr& expr = WithoutModifiers(work.program, e.base);
+  const auto name_of = [&](graph::DeviceId id) {
+    return DeviceName(elaboration.module.devices[id]);
+  };
+  const program::Expr& expr = WithoutModifiers(elaboration.program, e.base);
   if (const auto* call = std::get_if<program::CallMethod>(&expr.node)) {
-    const Value receiver = Evaluate(work, call->receiver, context.frame);
+    const Value receiver = Evaluate(elaboration, call->receiver, context.frame);
     const graph::InstanceId* id = receiver.As<graph::InstanceId>();
-    if (id == nullptr || work.module.instances[*id].device == device) return;
-    const graph::Instance& instance = work.module.instances[*id];
-    Report(work, Code::kW0601, context.range,
+    if (id == nullptr || elaboration.module.instances[*id].device == device) return;
+    const graph::Instance& instance = elaboration.module.instances[*id];
+    Report(elaboration, Code::kW0601, context.range,
            fmt::format("`on {}` places nothing here: a method runs where its actor is, and `{}` is "
                        "on {}",
                        name_of(device), instance.name, name_of(instance.device)))
@@ -69,9 +72,9 @@ void WarnOfNothingPlaced(Work& work, const program::On& e, const Value& base,
   }
   if (!std::holds_alternative<program::LocalRef>(expr.node)) return;
   MapLeaves(base, [&](const Value& leaf) {
-    const graph::DeviceId home = work.builder->value(leaf.As<Tensor>()->value).home;
+    const graph::DeviceId home = elaboration.builder->value(leaf.As<Tensor>()->value).home;
     if (home.valid() && home != device) {
-      Report(work, Code::kW0601, context.range,
+      Report(elaboration, Code::kW0601, context.range,
              fmt::format("`on {}` places nothing here: it is for ops, and this value is there "
                          "already, on {}; a value travels by itself to where it is used",
                          name_of(device), name_of(home)));
@@ -82,39 +85,40 @@ void WarnOfNothingPlaced(Work& work, const program::On& e, const Value& base,
 
 }  // namespace
 
-Value Eval(Work& work, const program::On& e, const Context& context) {
-  Value where = Evaluate(work, e.where, context.frame);
+Value Eval(ElaborationContext& elaboration, const program::On& e, const Context& context) {
+  Value where = Evaluate(elaboration, e.where, context.frame);
   if (where.poisoned()) return where;
-  std::optional<graph::DeviceId> device = DeviceOf(work, where, work.program.exprs[e.where].range);
+  std::optional<graph::DeviceId> device =
+      DeviceOf(elaboration, where, elaboration.program.exprs[e.where].range);
   if (!device) return Value();
-  if (work.method && work.method->call.device != *device) {
-    Report(work, Code::kE0603, context.range,
+  if (elaboration.method && elaboration.method->call.device != *device) {
+    Report(elaboration, Code::kE0603, context.range,
            fmt::format("a method's ops run where its actor is, on {}; `on` belongs outside methods",
-                       DeviceName(work.module.devices[work.method->call.device])));
+                       DeviceName(elaboration.module.devices[elaboration.method->call.device])));
     return Value();
   }
-  const int64_t before = work.ops_placed;
+  const int64_t before = elaboration.ops_placed;
   Value base;
   {
-    llvm::SaveAndRestore<std::optional<graph::DeviceId>> nearer(work.on, device);
-    base = Evaluate(work, e.base, context.frame, context.expected);
+    llvm::SaveAndRestore<std::optional<graph::DeviceId>> nearer(elaboration.on, device);
+    base = Evaluate(elaboration, e.base, context.frame, context.expected);
   }
-  if (work.ops_placed == before && !base.poisoned()) {
-    WarnOfNothingPlaced(work, e, base, *device, context);
+  if (elaboration.ops_placed == before && !base.poisoned()) {
+    WarnOfNothingPlaced(elaboration, e, base, *device, context);
   }
   return base;
 }
 
 // What made `done` comes first in program order too, so that it is there to be waited for.
-Value Eval(Work& work, const program::After& e, const Context& context) {
-  if (!work.builder || work.method) return Value();  // Check has refused it
-  const graph::Graph& graph = work.builder->graph();
+Value Eval(ElaborationContext& elaboration, const program::After& e, const Context& context) {
+  if (!elaboration.builder || elaboration.method) return Value();  // Check has refused it
+  const graph::Graph& graph = elaboration.builder->graph();
   const size_t before_done = graph.calls.size();
-  Value done = Evaluate(work, e.done, context.frame);
+  Value done = Evaluate(elaboration, e.done, context.frame);
   if (done.poisoned()) return done;
-  std::vector<graph::CallId> calls = work.after;
+  std::vector<graph::CallId> calls = elaboration.after;
   MapLeaves(done, [&](const Value& leaf) {
-    const graph::OpId producer = work.builder->value(leaf.As<Tensor>()->value).producer;
+    const graph::OpId producer = elaboration.builder->value(leaf.As<Tensor>()->value).producer;
     if (producer.valid()) calls.push_back(graph.ops[producer].call);
     return leaf;
   });
@@ -125,11 +129,11 @@ Value Eval(Work& work, const program::After& e, const Context& context) {
   llvm::sort(calls);
   calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
   const size_t before_base = graph.calls.size();
-  llvm::SaveAndRestore<std::vector<graph::CallId>> later(work.after, std::move(calls));
-  Value base = Evaluate(work, e.base, context.frame, context.expected);
+  llvm::SaveAndRestore<std::vector<graph::CallId>> later(elaboration.after, std::move(calls));
+  Value base = Evaluate(elaboration, e.base, context.frame, context.expected);
   if (base.poisoned() || graph.calls.size() > before_base) return base;
   Report(
-      work, Code::kE0532, context.range,
+      elaboration, Code::kE0532, context.range,
       "`after` holds back the calls and ops of its expression, and this has none; write it where "
       "the value is made");
   return Value();

@@ -7,11 +7,11 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // `via` around a collective says how the collective goes, not where its results go next.
-Value EvaluateVia(Work& work, program::ExprId base, const Journey& via, Frame& frame,
-                  Expected expected);
+Value EvaluateVia(ElaborationContext& elaboration, program::ExprId base,
+                  const TransportRequest& via, Frame& frame, Expected expected);
 
 }  // namespace cgraph::elaborate
 

@@ -9,10 +9,10 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-Value ApplyOperator(Work& work, BinaryOperator op, const Actual& a, const Actual& b,
-                    const Context& context);
+Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Actual& a,
+                    const Actual& b, const Context& context);
 
 }  // namespace cgraph::elaborate
 

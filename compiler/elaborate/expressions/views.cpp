@@ -3,20 +3,21 @@
 #include <fmt/format.h>
 
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 
-Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscripts, Range range) {
-  graph::Type type = work.builder->type(tensor.value);
+Value IndexTensor(ElaborationContext& elaboration, const Tensor& tensor,
+                  llvm::ArrayRef<Value> subscripts, Range range) {
+  graph::Type type = elaboration.builder->type(tensor.value);
   int64_t offset = 0;
-  std::string whole = Text(work, type);
+  std::string whole = Text(elaboration, type);
   for (size_t i = 0; i < subscripts.size(); ++i) {
     const int64_t* at = subscripts[i].As<int64_t>();
     const IntRange* part = subscripts[i].As<IntRange>();
     bool last = i + 1 == subscripts.size();
     if (type.dims.empty() || (!at && !last)) {
-      Report(work, Code::kE0511, range,
+      Report(elaboration, Code::kE0511, range,
              type.dims.empty()
                  ? fmt::format("too many indices for {}", whole)
                  : fmt::format("a part of {} is not contiguous: only the last index may be a range",
@@ -26,7 +27,7 @@ Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscr
     if (!at && !part) break;  // `:`
     for (const graph::Dim& dim : type.dims) {
       if (!dim.symbol.valid()) continue;
-      Report(work, Code::kE0519, range,
+      Report(elaboration, Code::kE0519, range,
              fmt::format("{} has a dimension known only while running, so no part of it can be "
                          "named while compiling; use slice()",
                          whole));
@@ -37,7 +38,7 @@ Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscr
     int64_t end = at ? *at : part->end;
     if (begin < 0 || (at ? begin >= extent : begin > end || end > extent)) {
       std::string text = at ? std::to_string(begin) : fmt::format("{}..{}", begin, end);
-      Report(work, Code::kE0511, range,
+      Report(elaboration, Code::kE0511, range,
              fmt::format("[{}] is outside dimension {} of {}{}", text, i, whole,
                          at ? FromTheEnd(begin, extent) : ""));
       return Value();
@@ -48,7 +49,7 @@ Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscr
     type = std::move(element);
   }
   Tensor view = tensor;
-  view.value = work.builder->AddView(tensor.value, offset, std::move(type), range);
+  view.value = elaboration.builder->AddView(tensor.value, offset, std::move(type), range);
   return Value(view);
 }
 

@@ -11,9 +11,10 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-Value IndexTensor(Work& work, const Tensor& tensor, llvm::ArrayRef<Value> subscripts, Range range);
+Value IndexTensor(ElaborationContext& elaboration, const Tensor& tensor,
+                  llvm::ArrayRef<Value> subscripts, Range range);
 
 }  // namespace cgraph::elaborate
 

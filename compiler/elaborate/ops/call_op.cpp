@@ -10,11 +10,11 @@
 #include "compiler/elaborate/ops/emit_op.h"
 #include "compiler/elaborate/ops/where.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/types/adapt.h"
+#include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -49,7 +49,8 @@ bool AddsDimension(const program::Program& program, const program::Op& op) {
 }
 
 // `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
-void CountFromTheEnd(const Work& work, const program::Op& op, std::vector<Actual>& actuals) {
+void CountFromTheEnd(const ElaborationContext& elaboration, const program::Op& op,
+                     std::vector<Actual>& actuals) {
   const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(op, 0, actuals);
   if (!first) return;
   const List* items = first->value.As<List>();
@@ -57,7 +58,7 @@ void CountFromTheEnd(const Work& work, const program::Op& op, std::vector<Actual
                                                          : first->value.As<Tensor>();
   if (!tensor) return;
   const int64_t rank =
-      work.builder->type(tensor->value).dims.size() + AddsDimension(work.program, op);
+      elaboration.builder->type(tensor->value).dims.size() + AddsDimension(elaboration.program, op);
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const std::string& name = op.signature.parameters[i].name;
     if (name != "dim" && name != "dims") continue;
@@ -79,14 +80,14 @@ void CountFromTheEnd(const Work& work, const program::Op& op, std::vector<Actual
 
 // What the arguments leave open in the result (`zeros() -> T[*s]`) the type argument says, or else
 // what is expected where the call stands.
-bool TakeExpectedType(Work& work, const OpCall& call, Frame& op_frame) {
-  const program::Op& op = work.program.ops[call.op];
+bool TakeExpectedType(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = elaboration.program.ops[call.op];
   program::TypeId result = op.signature.result;
   if (!result.valid()) return true;
   const Subject subject{"the result", nullptr, op.range};
-  auto* type = std::get_if<program::TensorType>(&work.program.types[result].node);
+  auto* type = std::get_if<program::TensorType>(&elaboration.program.types[result].node);
   if (type && call.dtype_argument &&
-      !BindDType(work, *type, *call.dtype_argument, op_frame, subject, call.range)) {
+      !BindDType(elaboration, *type, *call.dtype_argument, op_frame, subject, call.range)) {
     return false;
   }
   if (!type) return true;
@@ -96,85 +97,86 @@ bool TakeExpectedType(Work& work, const OpCall& call, Frame& op_frame) {
             !op_frame.dims[dim.variable.index];
   }
   std::optional<graph::Type> concrete = call.type_argument;
-  const program::Type* expected = ExpectedTensor(work, call.expected);
+  const program::Type* expected = ExpectedTensor(elaboration, call.expected);
   if (!concrete && open && expected) {
-    concrete = ConcreteType(work, std::get<program::TensorType>(expected->node),
+    concrete = ConcreteType(elaboration, std::get<program::TensorType>(expected->node),
                             *call.expected.frame, expected->range);
     if (!concrete) return false;
   }
   if (!concrete && open) {
-    Report(work, Code::kE0510, call.range,
+    Report(elaboration, Code::kE0510, call.range,
            fmt::format("nothing here says what type `{}` is to make; write {}<f32[...]>(...)",
                        op.name, op.name));
     return false;
   }
   if (!concrete) return true;
-  return BindDType(work, *type, concrete->dtype, op_frame, subject, call.range) &&
-         MatchDims(work, {result, *concrete, op_frame, subject, call.range});
+  return BindDType(elaboration, *type, concrete->dtype, op_frame, subject, call.range) &&
+         MatchDims(elaboration, {result, *concrete, op_frame, subject, call.range});
 }
 
-Value CallOperation(Work& work, const OpCall& call, Frame& op_frame) {
-  const program::Op& op = work.program.ops[call.op];
+Value CallOperation(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = elaboration.program.ops[call.op];
   if (op.kernel == kSquareRootKernel && call.actuals.size() == 1) {
     Folded folded = FoldSquareRoot(call.actuals[0].value);
-    if (!folded.problem.empty()) Report(work, Code::kE0503, call.range, folded.problem);
+    if (!folded.problem.empty()) Report(elaboration, Code::kE0503, call.range, folded.problem);
     if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
   }
-  if (!work.builder) {
-    Report(work, Code::kE0406, call.range,
+  if (!elaboration.builder) {
+    Report(elaboration, Code::kE0406, call.range,
            fmt::format("`{}` works on tensors; a value known at compile time is needed here",
                        op.name));
     return Value();
   }
-  if (op.kernel == kLoadKernel && !work.in_start) {
-    Report(work, Code::kE0518, call.range,
+  if (op.kernel == kLoadKernel && !elaboration.in_start) {
+    Report(elaboration, Code::kE0518, call.range,
            fmt::format("`{}` reads weights once, before anything runs: only in a state's initial "
                        "value",
                        op.name));
     return Value();
   }
-  if (!Step(work, call.range, kStepsPerOp)) return Value();
-  work.trail.calls.push_back({&op_frame, call.range, &op});
-  auto leave = llvm::make_scope_exit([&] { work.trail.calls.pop_back(); });
-  bool typed =
-      BindParameters(work, op.signature.parameters, call.actuals, op_frame, call.range, op.where) &&
-      TakeExpectedType(work, call, op_frame) && ApplyWhere(work, call, op_frame) &&
-      (op.kernel != kSameKernel || CheckSame(work, call, op_frame));
-  return typed ? EmitOp(work, call, op_frame) : Value();
+  if (!Step(elaboration, call.range, kStepsPerOp)) return Value();
+  elaboration.backtrace.calls.push_back({&op_frame, call.range, &op});
+  auto leave = llvm::make_scope_exit([&] { elaboration.backtrace.calls.pop_back(); });
+  bool typed = BindParameters(elaboration, op.signature.parameters, call.actuals, op_frame,
+                              call.range, op.where) &&
+               TakeExpectedType(elaboration, call, op_frame) &&
+               ApplyWhere(elaboration, call, op_frame) &&
+               (op.kernel != kSameKernel || CheckSame(elaboration, call, op_frame));
+  return typed ? EmitOp(elaboration, call, op_frame) : Value();
 }
 
 }  // namespace
 
-Value CallOperation(Work& work, const OpCall& call) {
-  const program::Op& op = work.program.ops[call.op];
+Value CallOperation(ElaborationContext& elaboration, const OpCall& call) {
+  const program::Op& op = elaboration.program.ops[call.op];
   Frame op_frame(op.name, &op.signature, &op.locals);
-  return CallOperation(work, call, op_frame);
+  return CallOperation(elaboration, call, op_frame);
 }
 
-Value Eval(Work& work, const program::CallOp& e, const Context& context) {
-  const program::Op& op = work.program.ops[e.op];
+Value Eval(ElaborationContext& elaboration, const program::CallOp& e, const Context& context) {
+  const program::Op& op = elaboration.program.ops[e.op];
   Frame op_frame(op.name, &op.signature, &op.locals);
   OpCall call{e.op};
-  call.actuals =
-      EvaluateArguments(work, e.arguments, &op.signature.parameters, op_frame, context.frame);
-  CountFromTheEnd(work, op, call.actuals);
+  call.actuals = EvaluateArguments(elaboration, e.arguments, &op.signature.parameters, op_frame,
+                                   context.frame);
+  CountFromTheEnd(elaboration, op, call.actuals);
   call.expected = context.expected;
   call.range = context.range;
   if (e.type_argument.valid()) {
-    const program::Type& type = work.program.types[e.type_argument];
+    const program::Type& type = elaboration.program.types[e.type_argument];
     if (auto* tensor = std::get_if<program::TensorType>(&type.node)) {
-      call.type_argument = ConcreteType(work, *tensor, context.frame, type.range);
+      call.type_argument = ConcreteType(elaboration, *tensor, context.frame, type.range);
     }
     if (!call.type_argument) return Value();
   }
-  return CallOperation(work, call, op_frame);
+  return CallOperation(elaboration, call, op_frame);
 }
 
-Value Eval(Work& work, const program::Cast& e, const Context& context) {
-  const auto* type = std::get_if<program::TensorType>(&work.program.types[e.type].node);
-  OpCall call{work.program.cast_op};
-  call.actuals = {
-      {"", Evaluate(work, e.operand, context.frame), work.program.exprs[e.operand].range}};
+Value Eval(ElaborationContext& elaboration, const program::Cast& e, const Context& context) {
+  const auto* type = std::get_if<program::TensorType>(&elaboration.program.types[e.type].node);
+  OpCall call{elaboration.program.cast_op};
+  call.actuals = {{"", Evaluate(elaboration, e.operand, context.frame),
+                   elaboration.program.exprs[e.operand].range}};
   call.range = context.range;
   if (!type) return Value();
   call.dtype_argument = type->dtype;
@@ -182,7 +184,7 @@ Value Eval(Work& work, const program::Cast& e, const Context& context) {
     const std::optional<BoundDType>& bound = context.frame.generics[type->generic.index];
     if (bound) call.dtype_argument = bound->dtype;
   }
-  return CallOperation(work, call);
+  return CallOperation(elaboration, call);
 }
 
 }  // namespace cgraph::elaborate

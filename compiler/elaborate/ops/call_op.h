@@ -9,7 +9,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 struct OpCall {
   program::OpId op;
@@ -20,7 +20,7 @@ struct OpCall {
   Range range;
 };
 
-Value CallOperation(Work& work, const OpCall& call);
+Value CallOperation(ElaborationContext& elaboration, const OpCall& call);
 
 }  // namespace cgraph::elaborate
 

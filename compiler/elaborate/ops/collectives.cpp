@@ -10,7 +10,7 @@
 #include "compiler/elaborate/ops/participants.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/transports.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,15 +30,15 @@ Value InShape(const Value& shape, llvm::ArrayRef<graph::ValueId>& tensors) {
   });
 }
 
-bool CheckReduction(Work& work, const program::CallCollective& e, const Participants& found,
-                    Range range) {
+bool CheckReduction(ElaborationContext& elaboration, const program::CallCollective& e,
+                    const Participants& found, Range range) {
   if (!e.reduction) return true;
   for (const Tensor& tensor : found.tensors[0]) {
-    const DType dtype = work.builder->type(tensor.value).dtype;
+    const DType dtype = elaboration.builder->type(tensor.value).dtype;
     const DTypeClass of = ClassOf(dtype);
     const bool average = *e.reduction == Reduction::kAvg;
     if (of == DTypeClass::kFloating || (of == DTypeClass::kInteger && !average)) continue;
-    Report(work, Code::kE0613, range,
+    Report(elaboration, Code::kE0613, range,
            fmt::format("{} reduces {}; this is of {}", ReductionName(*e.reduction),
                        average ? "floats" : "numbers", DTypeName(dtype).str()));
     return false;
@@ -47,7 +47,7 @@ bool CheckReduction(Work& work, const program::CallCollective& e, const Particip
 }
 
 // By rank; nothing (reported) where dimension 0 cannot be cut or joined.
-std::optional<std::vector<graph::Type>> CollectiveResults(Work& work,
+std::optional<std::vector<graph::Type>> CollectiveResults(ElaborationContext& elaboration,
                                                           const program::CallCollective& e,
                                                           const Participants& found, Range range) {
   const Traits& traits = TraitsOf(e.kind);
@@ -55,10 +55,10 @@ std::optional<std::vector<graph::Type>> CollectiveResults(Work& work,
   std::vector<graph::Type> types;
   if (found.tensors.empty()) return types;
   for (const Tensor& tensor : found.tensors[0]) {
-    graph::Type type = work.builder->type(tensor.value);
+    graph::Type type = elaboration.builder->type(tensor.value);
     const auto refuse = [&](const std::string& why) {
-      Report(work, Code::kE0612, range,
-             fmt::format("`{}` of {} on {} participants: {}", traits.name, Text(work, type),
+      Report(elaboration, Code::kE0612, range,
+             fmt::format("`{}` of {} on {} participants: {}", traits.name, Text(elaboration, type),
                          members, why));
       return std::nullopt;
     };
@@ -76,7 +76,7 @@ std::optional<std::vector<graph::Type>> CollectiveResults(Work& work,
           __builtin_mul_overflow(type.dims[0].extent, members, &type.dims[0].extent)) {
         type.dims[0].extent = INT64_MAX;
       }
-      if (!CheckTensorLimits(work, type, range)) return std::nullopt;
+      if (!CheckTensorLimits(elaboration, type, range)) return std::nullopt;
     }
     types.push_back(std::move(type));
   }
@@ -88,11 +88,12 @@ std::optional<std::vector<graph::Type>> CollectiveResults(Work& work,
   return types;
 }
 
-void CheckGroupTransport(Work& work, const graph::Collective& collective, Range range) {
+void CheckGroupTransport(ElaborationContext& elaboration, const graph::Collective& collective,
+                         Range range) {
   const TransportChoice choice =
-      ChooseGroupTransport(work.module, collective.participants, collective.via);
+      ChooseGroupTransport(elaboration.module, collective.participants, collective.via);
   if (choice.possible) return;
-  Report(work, Code::kE0601, range,
+  Report(elaboration, Code::kE0601, range,
          fmt::format("{} cannot carry this `{}`: {}; possible here: auto, {}",
                      TransportName(collective.via).str(), TraitsOf(collective.kind).name,
                      choice.reason, choice.could_serve));
@@ -100,18 +101,18 @@ void CheckGroupTransport(Work& work, const graph::Collective& collective, Range 
 
 // The rank that gives, or that gets: as it is written, or where the value is, if that is one of the
 // places; else 0.
-std::optional<uint32_t> RootOf(Work& work, const program::CallCollective& e,
+std::optional<uint32_t> RootOf(ElaborationContext& elaboration, const program::CallCollective& e,
                                const Participants& found, Frame& frame) {
   if (TraitsOf(e.kind).from == Traits::kRoot) {
-    const graph::DeviceId home = work.builder->value(found.tensors[0][0].value).home;
+    const graph::DeviceId home = elaboration.builder->value(found.tensors[0][0].value).home;
     const auto at = llvm::find(found.devices, home);
     if (at != found.devices.end()) return at - found.devices.begin();
   }
   if (!e.root.valid()) return 0;
-  std::optional<int64_t> root = EvaluateInt(work, e.root, frame, "the root");
+  std::optional<int64_t> root = EvaluateInt(elaboration, e.root, frame, "the root");
   if (!root) return std::nullopt;
   if (*root >= 0 && *root < static_cast<int64_t>(found.devices.size())) return *root;
-  Report(work, Code::kE0511, work.program.exprs[e.root].range,
+  Report(elaboration, Code::kE0511, elaboration.program.exprs[e.root].range,
          fmt::format("root {} of {} participants: ranks count from 0", *root,
                      found.devices.size()));
   return std::nullopt;
@@ -119,15 +120,15 @@ std::optional<uint32_t> RootOf(Work& work, const program::CallCollective& e,
 
 // What is where it is needed travels by the collective, so that is what its `via` is about; what is
 // elsewhere travels to the root first.
-void TakeOperands(Work& work, const Participants& found, graph::Op& op) {
+void TakeOperands(ElaborationContext& elaboration, const Participants& found, graph::Op& op) {
   graph::Collective& collective = *op.collective;
   const bool each = TraitsOf(collective.kind).from == Traits::kEach;
   for (const std::vector<Tensor>& tensors : found.tensors) {
     for (const Tensor& tensor : tensors) {
-      const bool there = each || work.builder->value(tensor.value).home == op.device;
+      const bool there = each || elaboration.builder->value(tensor.value).home == op.device;
       if (there && collective.via == Transport::kAuto) collective.via = tensor.via.transport;
-      op.operands.push_back({tensor.value, there ? Journey() : tensor.via, op.range});
-      if (!there) CheckTransport(work, op.operands.back(), op.device);
+      op.operands.push_back({tensor.value, there ? TransportRequest() : tensor.via, op.range});
+      if (!there) CheckTransport(elaboration, op.operands.back(), op.device);
     }
   }
 }
@@ -146,11 +147,11 @@ Value ResultsOf(const Traits& traits, const Participants& found,
 
 }  // namespace
 
-Value CallCollective(Work& work, const program::CallCollective& e, Transport via,
-                     const Context& context) {
+Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,
+                     Transport via, const Context& context) {
   const Traits& traits = TraitsOf(e.kind);
-  if (work.method || !work.builder) {
-    Report(work, Code::kE0604, context.range,
+  if (elaboration.method || !elaboration.builder) {
+    Report(elaboration, Code::kE0604, context.range,
            fmt::format("`{}` works between places: only graphs use it, not methods or initial "
                        "values",
                        traits.name));
@@ -158,13 +159,13 @@ Value CallCollective(Work& work, const program::CallCollective& e, Transport via
   }
   Participants found;
   const bool each = traits.from == Traits::kEach;
-  if (!(each ? FindGivers(work, e, context.frame, found)
-             : FindPlaces(work, e, context.frame, found)) ||
-      !Step(work, context.range, kStepsPerCollective * found.devices.size()) ||
-      !CheckParticipants(work, found, traits.name)) {
+  if (!(each ? FindGivers(elaboration, e, context.frame, found)
+             : FindPlaces(elaboration, e, context.frame, found)) ||
+      !Step(elaboration, context.range, kStepsPerCollective * found.devices.size()) ||
+      !CheckParticipants(elaboration, found, traits.name)) {
     return Value();
   }
-  const std::optional<uint32_t> root = RootOf(work, e, found, context.frame);
+  const std::optional<uint32_t> root = RootOf(elaboration, e, found, context.frame);
   if (!root) return Value();
   graph::Op op;
   op.name = traits.name;
@@ -173,19 +174,23 @@ Value CallCollective(Work& work, const program::CallCollective& e, Transport via
   op.effect = traits.from == Traits::kNobody;
   op.range = context.range;
   op.collective = graph::Collective{e.kind, e.reduction, *root, found.devices, via};
-  TakeOperands(work, found, op);
-  std::optional<std::vector<graph::Type>> types = CollectiveResults(work, e, found, context.range);
-  if (!types || !CheckReduction(work, e, found, context.range)) return Value();
-  CheckGroupTransport(work, *op.collective, context.range);
-  if (!CheckOperands(work, op.name, op.operands.size(), types->size(), op.range)) return Value();
-  op.call = work.builder->AddCall(MakeCall(work, {}, op.name, op.device, context.range));
-  const graph::OpId id = work.builder->AddCollective(std::move(op), std::move(*types));
-  const std::vector<graph::ValueId> results = work.builder->graph().ops[id].results;
+  TakeOperands(elaboration, found, op);
+  std::optional<std::vector<graph::Type>> types =
+      CollectiveResults(elaboration, e, found, context.range);
+  if (!types || !CheckReduction(elaboration, e, found, context.range)) return Value();
+  CheckGroupTransport(elaboration, *op.collective, context.range);
+  if (!CheckOperands(elaboration, op.name, op.operands.size(), types->size(), op.range))
+    return Value();
+  op.call =
+      elaboration.builder->AddCall(MakeCall(elaboration, {}, op.name, op.device, context.range));
+  const graph::OpId id = elaboration.builder->AddCollective(std::move(op), std::move(*types));
+  const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   return ResultsOf(traits, found, results);
 }
 
-Value Eval(Work& work, const program::CallCollective& e, const Context& context) {
-  return CallCollective(work, e, Transport::kAuto, context);
+Value Eval(ElaborationContext& elaboration, const program::CallCollective& e,
+           const Context& context) {
+  return CallCollective(elaboration, e, Transport::kAuto, context);
 }
 
 }  // namespace cgraph::elaborate

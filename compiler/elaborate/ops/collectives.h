@@ -6,10 +6,10 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-Value CallCollective(Work& work, const program::CallCollective& e, Transport via,
-                     const Context& context);
+Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,
+                     Transport via, const Context& context);
 
 }  // namespace cgraph::elaborate
 

@@ -9,7 +9,7 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/fuse/overwrite.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -32,22 +32,24 @@ std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
 
 // In a method: where its actor is. Else where `on` says; else the home of the first placed operand,
 // the caller's own counting only when nothing else is placed.
-graph::DeviceId DeviceOfOp(Work& work, const std::vector<graph::Use>& operands) {
-  if (work.method) return work.method->call.device;
-  if (work.on) {
-    ++work.ops_placed;
-    return *work.on;
+graph::DeviceId DeviceOfOp(ElaborationContext& elaboration,
+                           const std::vector<graph::Use>& operands) {
+  if (elaboration.method) return elaboration.method->call.device;
+  if (elaboration.on) {
+    ++elaboration.ops_placed;
+    return *elaboration.on;
   }
   for (const graph::Use& operand : operands) {
-    graph::DeviceId home = work.builder->value(operand.value).home;
+    graph::DeviceId home = elaboration.builder->value(operand.value).home;
     if (home.valid() && home != kCaller) return home;
   }
   return kCaller;
 }
 
 // Compile-time arguments become attributes, tensors operands.
-void AddParameters(Work& work, const OpCall& call, Frame& op_frame, graph::Op& out) {
-  const program::Op& op = work.program.ops[call.op];
+void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame,
+                   graph::Op& out) {
+  const program::Op& op = elaboration.program.ops[call.op];
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const program::Parameter& parameter = op.signature.parameters[i];
     const Value& value = *op_frame.locals[parameter.local.index];
@@ -76,42 +78,44 @@ void AddParameters(Work& work, const OpCall& call, Frame& op_frame, graph::Op& o
   }
 }
 
-bool ResultTypes(Work& work, program::TypeId type_id, Frame& op_frame,
+bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,
                  std::vector<graph::Type>& types, Range range) {
-  const auto& type = work.program.types[type_id].node;
+  const auto& type = elaboration.program.types[type_id].node;
   if (auto* tensor = std::get_if<program::TensorType>(&type)) {
-    std::optional<graph::Type> concrete = ConcreteType(work, *tensor, op_frame, range);
+    std::optional<graph::Type> concrete = ConcreteType(elaboration, *tensor, op_frame, range);
     if (concrete) types.push_back(std::move(*concrete));
     return concrete.has_value();
   }
   if (auto* tuple = std::get_if<program::TupleType>(&type)) {
     return llvm::all_of(tuple->fields, [&](const auto& field) {
-      return ResultTypes(work, field.type, op_frame, types, range);
+      return ResultTypes(elaboration, field.type, op_frame, types, range);
     });
   }
   if (auto* list = std::get_if<program::ListType>(&type)) {
-    std::optional<int64_t> length = EvaluateDimInt(work, list->length, op_frame, "a list's length");
-    if (!length || !CheckListLength(work, *length, range)) return false;
+    std::optional<int64_t> length =
+        EvaluateDimInt(elaboration, list->length, op_frame, "a list's length");
+    if (!length || !CheckListLength(elaboration, *length, range)) return false;
     for (int64_t i = 0; i < *length; ++i) {
-      if (!Step(work, range) || !ResultTypes(work, list->element, op_frame, types, range))
+      if (!Step(elaboration, range) ||
+          !ResultTypes(elaboration, list->element, op_frame, types, range))
         return false;
     }
     return true;
   }
-  Report(work, Code::kE0406, range, "an op makes tensors, not compile-time values");
+  Report(elaboration, Code::kE0406, range, "an op makes tensors, not compile-time values");
   return false;
 }
 
 // The values of an op in the shape of its result type; takes them from the front of `rest`.
-Value TakeResults(Work& work, program::TypeId type_id, Frame& op_frame,
+Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,
                   llvm::ArrayRef<graph::ValueId>& rest) {
-  const auto& type = work.program.types[type_id].node;
+  const auto& type = elaboration.program.types[type_id].node;
   if (auto* tuple = std::get_if<program::TupleType>(&type)) {
     std::vector<std::string> names;
     std::vector<Value> values;
     bool named = false;
     for (const program::TupleType::Field& field : tuple->fields) {
-      values.push_back(TakeResults(work, field.type, op_frame, rest));
+      values.push_back(TakeResults(elaboration, field.type, op_frame, rest));
       names.push_back(field.name);
       named |= !field.name.empty();
     }
@@ -120,9 +124,10 @@ Value TakeResults(Work& work, program::TypeId type_id, Frame& op_frame,
   }
   if (auto* list = std::get_if<program::ListType>(&type)) {
     std::vector<Value> values;
-    int64_t length = EvaluateDimInt(work, list->length, op_frame, "a list's length").value_or(0);
+    int64_t length =
+        EvaluateDimInt(elaboration, list->length, op_frame, "a list's length").value_or(0);
     for (int64_t i = 0; i < length; ++i) {
-      values.push_back(TakeResults(work, list->element, op_frame, rest));
+      values.push_back(TakeResults(elaboration, list->element, op_frame, rest));
     }
     return MakeList(std::move(values));
   }
@@ -132,17 +137,18 @@ Value TakeResults(Work& work, program::TypeId type_id, Frame& op_frame,
 }
 
 // A cost that does not fit is as large as can be said: it orders and times, it does not size.
-int64_t CostOf(Work& work, program::ExprId expr, Frame& op_frame) {
+int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& op_frame) {
   if (!expr.valid()) return 0;
-  llvm::SaveAndRestore<Numbers> at_bounds(work.numbers, Numbers::kCost);
-  Value cost = Evaluate(work, expr, op_frame);
+  llvm::SaveAndRestore<ArithmeticMode> at_bounds(elaboration.arithmetic, ArithmeticMode::kCost);
+  Value cost = Evaluate(elaboration, expr, op_frame);
   const int64_t* number = cost.As<int64_t>();
   return number ? std::max<int64_t>(*number, 0) : 0;
 }
 
 // Whether a result is as long as an operand says, which may be more than its bound.
-bool MakesExtents(const Work& work, const graph::Op& op, const std::vector<graph::Type>& types) {
-  const graph::Graph& graph = work.builder->graph();
+bool MakesExtents(const ElaborationContext& elaboration, const graph::Op& op,
+                  const std::vector<graph::Type>& types) {
+  const graph::Graph& graph = elaboration.builder->graph();
   return llvm::any_of(types, [&](const graph::Type& type) {
     return llvm::any_of(type.dims, [&](const graph::Dim& dim) {
       return dim.symbol.valid() && llvm::any_of(op.operands, [&](const graph::Use& operand) {
@@ -154,11 +160,11 @@ bool MakesExtents(const Work& work, const graph::Op& op, const std::vector<graph
 
 }  // namespace
 
-Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
-  const program::Op& op = work.program.ops[call.op];
+Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = elaboration.program.ops[call.op];
   std::vector<graph::Type> types;
   if (op.signature.result.valid() &&
-      !ResultTypes(work, op.signature.result, op_frame, types, call.range)) {
+      !ResultTypes(elaboration, op.signature.result, op_frame, types, call.range)) {
     return Value();
   }
   graph::Op out;
@@ -168,32 +174,33 @@ Value EmitOp(Work& work, const OpCall& call, Frame& op_frame) {
   out.effect = !op.effect.empty();
   out.elementwise = op.elementwise;
   out.range = call.range;
-  AddParameters(work, call, op_frame, out);
-  if (!CheckOperands(work, op.name, out.operands.size(), types.size(), call.range)) return Value();
-  out.fails |= MakesExtents(work, out, types);
+  AddParameters(elaboration, call, op_frame, out);
+  if (!CheckOperands(elaboration, op.name, out.operands.size(), types.size(), call.range))
+    return Value();
+  out.fails |= MakesExtents(elaboration, out, types);
   // A state too: its new value may be made where the old one lies (graph/fuse/commit_in_place.h).
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
     const size_t at = pair.first;
     if (types.empty() || at >= out.operands.size()) return true;
-    const graph::Value& operand = work.builder->value(out.operands[at].value);
+    const graph::Value& operand = elaboration.builder->value(out.operands[at].value);
     graph::Value result;
     result.type = types[0];
     result.storage = operand.storage;
     result.state = operand.state;
-    return !MayOverwrite(work.builder->graph(), out.operands, at, result);
+    return !MayOverwrite(elaboration.builder->graph(), out.operands, at, result);
   });
-  out.device = DeviceOfOp(work, out.operands);
-  for (const graph::Use& operand : out.operands) CheckTransport(work, operand, out.device);
-  out.flops = CostOf(work, op.flops, op_frame);
-  out.bytes = CostOf(work, op.bytes, op_frame);
-  out.call = work.method
-                 ? CallOf(work, *work.method)
-                 : work.builder->AddCall(MakeCall(work, {}, op.name, out.device, call.range));
-  graph::OpId id = work.builder->AddOp(std::move(out), std::move(types));
+  out.device = DeviceOfOp(elaboration, out.operands);
+  for (const graph::Use& operand : out.operands) CheckTransport(elaboration, operand, out.device);
+  out.flops = CostOf(elaboration, op.flops, op_frame);
+  out.bytes = CostOf(elaboration, op.bytes, op_frame);
+  out.call = elaboration.method ? CallOf(elaboration, *elaboration.method)
+                                : elaboration.builder->AddCall(
+                                      MakeCall(elaboration, {}, op.name, out.device, call.range));
+  graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
   if (!op.signature.result.valid()) return MakeTuple({}, {});
-  const std::vector<graph::ValueId> results = work.builder->graph().ops[id].results;
+  const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   llvm::ArrayRef<graph::ValueId> rest = results;
-  return TakeResults(work, op.signature.result, op_frame, rest);
+  return TakeResults(elaboration, op.signature.result, op_frame, rest);
 }
 
 }  // namespace cgraph::elaborate

@@ -6,9 +6,9 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-Value EmitOp(Work& work, const OpCall& call, Frame& op_frame);
+Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
 
 }  // namespace cgraph::elaborate
 

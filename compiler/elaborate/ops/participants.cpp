@@ -8,7 +8,7 @@
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
@@ -21,7 +21,8 @@ std::string Participant(const graph::Module& module, graph::DeviceId device, siz
 }
 
 // The tensors of one participant, in order.
-bool TakeTensors(Work& work, const Value& value, Range range, std::vector<Tensor>& tensors) {
+bool TakeTensors(ElaborationContext& elaboration, const Value& value, Range range,
+                 std::vector<Tensor>& tensors) {
   if (value.poisoned()) return false;
   if (const Tensor* tensor = value.As<Tensor>()) {
     tensors.push_back(*tensor);
@@ -30,32 +31,35 @@ bool TakeTensors(Work& work, const Value& value, Range range, std::vector<Tensor
   const List* list = value.As<List>();
   const Tuple* tuple = value.As<Tuple>();
   if (list || tuple) {
-    return llvm::all_of(list ? *list->items : tuple->items->values,
-                        [&](const Value& item) { return TakeTensors(work, item, range, tensors); });
+    return llvm::all_of(list ? *list->items : tuple->items->values, [&](const Value& item) {
+      return TakeTensors(elaboration, item, range, tensors);
+    });
   }
-  Report(work, Code::kE0406, range,
-         fmt::format("what a participant gives is tensors; this is {}", Describe(work, value)));
+  Report(
+      elaboration, Code::kE0406, range,
+      fmt::format("what a participant gives is tensors; this is {}", Describe(elaboration, value)));
   return false;
 }
 
-std::optional<graph::DeviceId> HomeOf(Work& work, const std::vector<Tensor>& tensors, Range range) {
+std::optional<graph::DeviceId> HomeOf(ElaborationContext& elaboration,
+                                      const std::vector<Tensor>& tensors, Range range) {
   if (tensors.empty()) {
-    Report(work, Code::kE0610, range, "a participant that gives no tensor");
+    Report(elaboration, Code::kE0610, range, "a participant that gives no tensor");
     return std::nullopt;
   }
-  const graph::DeviceId home = work.builder->value(tensors[0].value).home;
+  const graph::DeviceId home = elaboration.builder->value(tensors[0].value).home;
   for (const Tensor& tensor : tensors) {
-    const graph::DeviceId other = work.builder->value(tensor.value).home;
+    const graph::DeviceId other = elaboration.builder->value(tensor.value).home;
     if (!other.valid()) {
-      Report(work, Code::kE0610, range,
+      Report(elaboration, Code::kE0610, range,
              "a constant is at home everywhere, so this names no participant; write `on`");
       return std::nullopt;
     }
     if (other == home) continue;
-    Report(
-        work, Code::kE0610, range,
-        fmt::format("the tensors of one participant live on {} and {}; they must be together",
-                    DeviceName(work.module.devices[home]), DeviceName(work.module.devices[other])));
+    Report(elaboration, Code::kE0610, range,
+           fmt::format("the tensors of one participant live on {} and {}; they must be together",
+                       DeviceName(elaboration.module.devices[home]),
+                       DeviceName(elaboration.module.devices[other])));
     return std::nullopt;
   }
   return home;
@@ -63,18 +67,19 @@ std::optional<graph::DeviceId> HomeOf(Work& work, const std::vector<Tensor>& ten
 
 }  // namespace
 
-bool FindGivers(Work& work, const program::CallCollective& e, Frame& frame, Participants& found) {
-  const program::Expr& list = work.program.exprs[e.values];
-  Value values = Evaluate(work, e.values, frame);
-  std::optional<std::vector<Value>> items = ListItems(work, values, list.range);
+bool FindGivers(ElaborationContext& elaboration, const program::CallCollective& e, Frame& frame,
+                Participants& found) {
+  const program::Expr& list = elaboration.program.exprs[e.values];
+  Value values = Evaluate(elaboration, e.values, frame);
+  std::optional<std::vector<Value>> items = ListItems(elaboration, values, list.range);
   if (!items) return false;
   const auto* written = std::get_if<program::List>(&list.node);
   for (size_t rank = 0; rank < items->size(); ++rank) {
     const bool named = written && written->items.size() == items->size();
-    const Range range = named ? work.program.exprs[written->items[rank]].range : list.range;
+    const Range range = named ? elaboration.program.exprs[written->items[rank]].range : list.range;
     std::vector<Tensor> tensors;
-    if (!TakeTensors(work, (*items)[rank], range, tensors)) return false;
-    std::optional<graph::DeviceId> home = HomeOf(work, tensors, range);
+    if (!TakeTensors(elaboration, (*items)[rank], range, tensors)) return false;
+    std::optional<graph::DeviceId> home = HomeOf(elaboration, tensors, range);
     if (!home) return false;
     found.devices.push_back(*home);
     found.tensors.push_back(std::move(tensors));
@@ -85,79 +90,83 @@ bool FindGivers(Work& work, const program::CallCollective& e, Frame& frame, Part
     return true;
   }
   Report(
-      work, Code::kE0610, list.range,
+      elaboration, Code::kE0610, list.range,
       fmt::format("`{}` over an empty list: there must be a participant", TraitsOf(e.kind).name));
   return false;
 }
 
-bool FindPlaces(Work& work, const program::CallCollective& e, Frame& frame, Participants& found) {
-  const Range range = work.program.exprs[e.places].range;
+bool FindPlaces(ElaborationContext& elaboration, const program::CallCollective& e, Frame& frame,
+                Participants& found) {
+  const Range range = elaboration.program.exprs[e.places].range;
   if (TraitsOf(e.kind).from == Traits::kRoot) {
-    found.shape = Evaluate(work, e.values, frame);
+    found.shape = Evaluate(elaboration, e.values, frame);
     found.tensors.emplace_back();
-    const Range at = work.program.exprs[e.values].range;
-    if (!TakeTensors(work, found.shape, at, found.tensors[0])) return false;
+    const Range at = elaboration.program.exprs[e.values].range;
+    if (!TakeTensors(elaboration, found.shape, at, found.tensors[0])) return false;
     if (found.tensors[0].empty()) {
-      Report(work, Code::kE0610, at, fmt::format("`{}` of no tensor", TraitsOf(e.kind).name));
+      Report(elaboration, Code::kE0610, at,
+             fmt::format("`{}` of no tensor", TraitsOf(e.kind).name));
       return false;
     }
   }
   std::optional<std::vector<Value>> places =
-      ListItems(work, Evaluate(work, e.places, frame), range);
+      ListItems(elaboration, Evaluate(elaboration, e.places, frame), range);
   if (!places) return false;
   for (const Value& place : *places) {
     if (place.poisoned()) return false;
     if (!place.As<graph::InstanceId>() && !place.As<graph::DeviceId>()) {
-      Report(work, Code::kE0406, range,
+      Report(elaboration, Code::kE0406, range,
              fmt::format("`{}` takes a list of places; this has {} in it", TraitsOf(e.kind).name,
-                         Describe(work, place)));
+                         Describe(elaboration, place)));
       return false;
     }
-    std::optional<graph::DeviceId> device = DeviceOf(work, place, range);
+    std::optional<graph::DeviceId> device = DeviceOf(elaboration, place, range);
     found.devices.push_back(*device);
     found.ranges.push_back(range);
   }
   if (!places->empty()) return true;
   Report(
-      work, Code::kE0610, range,
+      elaboration, Code::kE0610, range,
       fmt::format("`{}` over an empty list: there must be a participant", TraitsOf(e.kind).name));
   return false;
 }
 
-bool CheckParticipants(Work& work, const Participants& found, const char* name) {
+bool CheckParticipants(ElaborationContext& elaboration, const Participants& found,
+                       const char* name) {
   std::map<graph::DeviceId, size_t> ranks;
   for (size_t rank = 0; rank < found.devices.size(); ++rank) {
     auto [first, is_new] = ranks.try_emplace(found.devices[rank], rank);
     if (is_new) continue;
     const bool caller = found.devices[rank] == kCaller;
-    Report(work, Code::kE0610, found.ranges[rank],
-           fmt::format(
-               "{} takes part in `{}` twice, as ranks {} and {}; a device takes part once: {}",
-               DeviceName(work.module.devices[found.devices[rank]]), name, first->second, rank,
-               caller ? "what a graph takes lives at its caller; scatter() hands parts of it to "
-                        "places, broadcast() all of it"
-                      : "put the places on devices of their own"))
+    Report(
+        elaboration, Code::kE0610, found.ranges[rank],
+        fmt::format(
+            "{} takes part in `{}` twice, as ranks {} and {}; a device takes part once: {}",
+            DeviceName(elaboration.module.devices[found.devices[rank]]), name, first->second, rank,
+            caller ? "what a graph takes lives at its caller; scatter() hands parts of it to "
+                     "places, broadcast() all of it"
+                   : "put the places on devices of their own"))
         .AddNote(found.ranges[first->second], "the first time here");
     return false;
   }
   for (size_t rank = 1; rank < found.tensors.size(); ++rank) {
     const std::vector<Tensor>&first = found.tensors[0], &mine = found.tensors[rank];
-    const std::string who = Participant(work.module, found.devices[rank], rank);
-    const std::string other = Participant(work.module, found.devices[0], 0);
+    const std::string who = Participant(elaboration.module, found.devices[rank], rank);
+    const std::string other = Participant(elaboration.module, found.devices[0], 0);
     std::string differ;
     if (mine.size() != first.size()) {
       differ = fmt::format("{} gives {} {} and {} gives {}", who, mine.size(),
                            mine.size() == 1 ? "tensor" : "tensors", other, first.size());
     }
     for (size_t t = 0; differ.empty() && t < mine.size(); ++t) {
-      const graph::Type& type = work.builder->type(mine[t].value);
-      const graph::Type& expected = work.builder->type(first[t].value);
+      const graph::Type& type = elaboration.builder->type(mine[t].value);
+      const graph::Type& expected = elaboration.builder->type(first[t].value);
       if (type == expected) continue;
-      differ = fmt::format("{} gives {} and {} gives {}", who, Text(work, type), other,
-                           Text(work, expected));
+      differ = fmt::format("{} gives {} and {} gives {}", who, Text(elaboration, type), other,
+                           Text(elaboration, expected));
     }
     if (differ.empty()) continue;
-    Report(work, Code::kE0611, found.ranges[rank],
+    Report(elaboration, Code::kE0611, found.ranges[rank],
            fmt::format("{}; in `{}` all give the same", differ, name))
         .AddNote(found.ranges[0], fmt::format("{} gives this", other));
     return false;

@@ -12,7 +12,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 struct Participants {
   std::vector<graph::DeviceId> devices;      // by rank
@@ -22,12 +22,15 @@ struct Participants {
 };
 
 // By the values in a list.
-bool FindGivers(Work& work, const program::CallCollective& e, Frame& frame, Participants& found);
+bool FindGivers(ElaborationContext& elaboration, const program::CallCollective& e, Frame& frame,
+                Participants& found);
 
 // By the places that are named.
-bool FindPlaces(Work& work, const program::CallCollective& e, Frame& frame, Participants& found);
+bool FindPlaces(ElaborationContext& elaboration, const program::CallCollective& e, Frame& frame,
+                Participants& found);
 
-bool CheckParticipants(Work& work, const Participants& found, const char* name);
+bool CheckParticipants(ElaborationContext& elaboration, const Participants& found,
+                       const char* name);
 
 }  // namespace cgraph::elaborate
 

@@ -9,7 +9,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/runs.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/program/text.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,39 +24,41 @@ bool AnyUnknown(llvm::ArrayRef<graph::Dim> dims) {
 
 // Of two dimensions `==` asks whether they are the same one, also where it is known only while
 // running.
-std::optional<bool> Holds(Work& work, program::ExprId where, Frame& op_frame) {
-  auto* chain = std::get_if<program::Chain>(&work.program.exprs[where].node);
+std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (chain && chain->operators[0] == BinaryOperator::kAnd) {
     bool all = true;
     for (program::ExprId operand : chain->operands) {
-      std::optional<bool> holds = Holds(work, operand, op_frame);
+      std::optional<bool> holds = Holds(elaboration, operand, op_frame);
       if (!holds) return std::nullopt;
       all &= *holds;
     }
     return all;
   }
   if (chain && chain->operators.size() == 1 && chain->operators[0] == BinaryOperator::kEqual &&
-      IsRun(work, chain->operands[0], op_frame)) {
-    std::optional<Dims> a = EvaluateRun(work, chain->operands[0], op_frame);
-    std::optional<Dims> b = a ? EvaluateRun(work, chain->operands[1], op_frame) : std::nullopt;
-    if (!b || (work.trial && a->size() == b->size() && (AnyUnknown(*a) || AnyUnknown(*b)))) {
+      IsRun(elaboration, chain->operands[0], op_frame)) {
+    std::optional<Dims> a = EvaluateRun(elaboration, chain->operands[0], op_frame);
+    std::optional<Dims> b =
+        a ? EvaluateRun(elaboration, chain->operands[1], op_frame) : std::nullopt;
+    if (!b ||
+        (elaboration.speculative && a->size() == b->size() && (AnyUnknown(*a) || AnyUnknown(*b)))) {
       return std::nullopt;
     }
     return *a == *b;
   }
   if (chain && chain->operators.size() == 1 && chain->operators[0] == BinaryOperator::kEqual) {
-    program::ExprId left = Reduce(work, chain->operands[0], op_frame);
-    program::ExprId right = Reduce(work, chain->operands[1], op_frame);
-    if (std::holds_alternative<program::DimRef>(work.program.exprs[left].node) &&
-        std::holds_alternative<program::DimRef>(work.program.exprs[right].node)) {
-      std::optional<graph::Dim> a = EvaluateDim(work, left, op_frame);
-      std::optional<graph::Dim> b = EvaluateDim(work, right, op_frame);
-      if (!a || !b || (work.trial && (AnyUnknown({*a, *b})))) return std::nullopt;
+    program::ExprId left = Reduce(elaboration, chain->operands[0], op_frame);
+    program::ExprId right = Reduce(elaboration, chain->operands[1], op_frame);
+    if (std::holds_alternative<program::DimRef>(elaboration.program.exprs[left].node) &&
+        std::holds_alternative<program::DimRef>(elaboration.program.exprs[right].node)) {
+      std::optional<graph::Dim> a = EvaluateDim(elaboration, left, op_frame);
+      std::optional<graph::Dim> b = EvaluateDim(elaboration, right, op_frame);
+      if (!a || !b || (elaboration.speculative && (AnyUnknown({*a, *b})))) return std::nullopt;
       return *a == *b;
     }
   }
-  llvm::SaveAndRestore<Numbers> numbers(work.numbers, Numbers::kDims);
-  return EvaluateCondition(work, where, op_frame);
+  llvm::SaveAndRestore<ArithmeticMode> arithmetic(elaboration.arithmetic, ArithmeticMode::kDims);
+  return EvaluateCondition(elaboration, where, op_frame);
 }
 
 // The dimension variables that an `==` of two compares, with what they were bound to; none where it
@@ -66,16 +68,16 @@ struct Side {
   const BoundDims* bound;
 };
 
-std::vector<Side> SidesOf(Work& work, program::ExprId where, Frame& op_frame) {
-  auto* chain = std::get_if<program::Chain>(&work.program.exprs[where].node);
+std::vector<Side> SidesOf(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   std::vector<Side> sides;
   if (!chain || chain->operators.size() != 1 || chain->operators[0] != BinaryOperator::kEqual) {
     return {};
   }
   for (program::ExprId operand : chain->operands) {
-    if (IsRun(work, operand, op_frame)) return {};
+    if (IsRun(elaboration, operand, op_frame)) return {};
     auto* dim = std::get_if<program::DimRef>(
-        &work.program.exprs[Reduce(work, operand, op_frame)].node);
+        &elaboration.program.exprs[Reduce(elaboration, operand, op_frame)].node);
     if (!dim || !op_frame.dims[dim->variable.index]) return {};
     sides.push_back({op_frame.signature->dim_variables[dim->variable].name,
                      &*op_frame.dims[dim->variable.index]});
@@ -101,33 +103,34 @@ bool IsGiven(const OpCall& call, const program::Op& op, const program::Parameter
 
 }  // namespace
 
-bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame) {
-  const program::Op& op = work.program.ops[call.op];
+bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = elaboration.program.ops[call.op];
   if (!op.where.valid()) return true;
-  std::optional<bool> holds = Holds(work, op.where, op_frame);
+  std::optional<bool> holds = Holds(elaboration, op.where, op_frame);
   if (!holds || *holds) return holds.has_value();
   std::string given;
   for (const program::Parameter& parameter : op.signature.parameters) {
     if (parameter.default_value.valid() && !IsGiven(call, op, parameter)) continue;
     const Value& value = *op_frame.locals[parameter.local.index];
     given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
-                         value.As<Tensor>() ? Describe(work, value) : ScalarText(value));
+                         value.As<Tensor>() ? Describe(elaboration, value) : ScalarText(value));
   }
-  const program::TextPrinter printer(work.program, &op.signature, &op.locals);
+  const program::TextPrinter printer(elaboration.program, &op.signature, &op.locals);
   std::string needed = printer.Text(op.where);
-  auto* chain = std::get_if<program::Chain>(&work.program.exprs[op.where].node);
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[op.where].node);
   if (chain && chain->operators.size() == 1 &&
       chain->operators[0] == BinaryOperator::kEqual) {  // without what is decided already
-    needed = fmt::format("{} == {}", printer.Text(Reduce(work, chain->operands[0], op_frame)),
-                         printer.Text(Reduce(work, chain->operands[1], op_frame)));
+    needed =
+        fmt::format("{} == {}", printer.Text(Reduce(elaboration, chain->operands[0], op_frame)),
+                    printer.Text(Reduce(elaboration, chain->operands[1], op_frame)));
   }
-  const std::vector<Side> sides = SidesOf(work, op.where, op_frame);
+  const std::vector<Side> sides = SidesOf(elaboration, op.where, op_frame);
   std::string message =
       fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given, needed);
   if (!sides.empty()) {
     message += fmt::format("; here {} and {}", SideText(sides[0]), SideText(sides[1]));
   }
-  Diagnostic& diagnostic = Report(work, Code::kE0517, call.range, std::move(message));
+  Diagnostic& diagnostic = Report(elaboration, Code::kE0517, call.range, std::move(message));
   for (const Side& side : sides) {
     if (side.bound->from == nullptr) continue;
     diagnostic.AddNote(side.bound->range,
@@ -137,19 +140,19 @@ bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame) {
   return false;
 }
 
-bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
-  const program::Op& op = work.program.ops[call.op];
+bool CheckSame(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
+  const program::Op& op = elaboration.program.ops[call.op];
   auto argument = [&](size_t parameter) -> const Value& {
     return *op_frame.locals[op.signature.parameters[parameter].local.index];
   };
   auto dims_of = [&](size_t parameter) -> const std::vector<graph::Dim>& {
-    return work.builder->type(argument(parameter).As<Tensor>()->value).dims;
+    return elaboration.builder->type(argument(parameter).As<Tensor>()->value).dims;
   };
   const int64_t dim = *argument(2).As<int64_t>();
   const int64_t ranks[] = {static_cast<int64_t>(dims_of(0).size()),
                            static_cast<int64_t>(dims_of(1).size())};
   if (dim < 0 || dim >= std::min(ranks[0], ranks[1])) {
-    Report(work, Code::kE0507, call.range,
+    Report(elaboration, Code::kE0507, call.range,
            fmt::format("`{}`: two tensors with {} and {} dimensions have no dimension {} both",
                        op.name, ranks[0], ranks[1], dim));
     return false;
@@ -157,11 +160,11 @@ bool CheckSame(Work& work, const OpCall& call, Frame& op_frame) {
   const graph::Dim x = dims_of(0)[dim], y = dims_of(1)[dim];
   const bool possible =
       (x.symbol.valid() || x.extent <= y.extent) && (y.symbol.valid() || y.extent <= x.extent);
-  if (possible || work.trial) return true;
+  if (possible || elaboration.speculative) return true;
   auto text = [](const graph::Dim& d) {
     return d.symbol.valid() ? fmt::format("at most {}", d.extent) : std::to_string(d.extent);
   };
-  Report(work, Code::kE0507, call.range,
+  Report(elaboration, Code::kE0507, call.range,
          fmt::format("`{}`: dimension {} is {} and {}, which are never equal", op.name, dim,
                      text(x), text(y)));
   return false;

@@ -6,12 +6,12 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-bool ApplyWhere(Work& work, const OpCall& call, Frame& op_frame);
+bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
 
 // What `same` would find out in vain: extents that cannot be equal.
-bool CheckSame(Work& work, const OpCall& call, Frame& op_frame);
+bool CheckSame(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
 
 }  // namespace cgraph::elaborate
 

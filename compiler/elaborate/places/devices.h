@@ -8,12 +8,13 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-graph::DeviceId InternDevice(Work& work, const graph::Device& device);
+graph::DeviceId InternDevice(ElaborationContext& elaboration, const graph::Device& device);
 
 // The device that `on` names by a place or by itself.
-std::optional<graph::DeviceId> DeviceOf(Work& work, const Value& value, Range range);
+std::optional<graph::DeviceId> DeviceOf(ElaborationContext& elaboration, const Value& value,
+                                        Range range);
 
 }  // namespace cgraph::elaborate
 

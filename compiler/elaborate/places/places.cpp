@@ -10,23 +10,24 @@
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
 
 // One state per tensor of the declared type: "w", "xs[3]", "pair.x".
-Value StateLayout(Work& work, program::TypeId type_id, const std::string& name, Frame& frame,
-                  graph::InstanceId instance) {
-  const program::Type& type = work.program.types[type_id];
-  if (!Step(work, type.range)) return Value();
+Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
+                  Frame& frame, graph::InstanceId instance) {
+  const program::Type& type = elaboration.program.types[type_id];
+  if (!Step(elaboration, type.range)) return Value();
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    std::optional<int64_t> length = EvaluateDimInt(work, list->length, frame, "a list's length");
-    if (!length || !CheckListLength(work, *length, type.range)) return Value();
+    std::optional<int64_t> length =
+        EvaluateDimInt(elaboration, list->length, frame, "a list's length");
+    if (!length || !CheckListLength(elaboration, *length, type.range)) return Value();
     std::vector<Value> items;
-    for (int64_t i = 0; i < *length && !work.budget.stopped; ++i) {
+    for (int64_t i = 0; i < *length && !elaboration.budget.stopped; ++i) {
       items.push_back(
-          StateLayout(work, list->element, fmt::format("{}[{}]", name, i), frame, instance));
+          StateLayout(elaboration, list->element, fmt::format("{}[{}]", name, i), frame, instance));
     }
     return MakeList(std::move(items));
   }
@@ -36,7 +37,7 @@ Value StateLayout(Work& work, program::TypeId type_id, const std::string& name, 
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       const std::string& field = tuple->fields[i].name;
       std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
-      items.push_back(StateLayout(work, tuple->fields[i].type, item, frame, instance));
+      items.push_back(StateLayout(elaboration, tuple->fields[i].type, item, frame, instance));
       names.push_back(field);
     }
     return MakeTuple(std::move(names), std::move(items));
@@ -44,29 +45,30 @@ Value StateLayout(Work& work, program::TypeId type_id, const std::string& name, 
   auto* tensor = std::get_if<program::TensorType>(&type.node);
   if (!tensor) {
     Report(
-        work, Code::kE0528, type.range,
+        elaboration, Code::kE0528, type.range,
         fmt::format("state `{}` holds tensors, and {} is known only while compiling; a scalar is "
                     "i64, f32 or bool",
-                    name, Declared(work, type_id, frame)));
+                    name, Declared(elaboration, type_id, frame)));
     return Value();
   }
-  std::optional<graph::Type> concrete = ConcreteType(work, *tensor, frame, type.range);
+  std::optional<graph::Type> concrete = ConcreteType(elaboration, *tensor, frame, type.range);
   if (!concrete) return Value();
-  graph::StateId id = work.module.states.Add({instance, name, std::move(*concrete)});
-  work.module.instances[instance].states.push_back(id);
+  graph::StateId id = elaboration.module.states.Add({instance, name, std::move(*concrete)});
+  elaboration.module.instances[instance].states.push_back(id);
   return Value(StateLeaf{id});
 }
 
-void CreateInstance(Work& work, program::PlaceId id, const std::vector<int64_t>& indices) {
-  const program::Place& place = work.program.places[id];
-  const program::Actor& actor = work.program.actors[place.actor];
+void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
+                    const std::vector<int64_t>& indices) {
+  const program::Place& place = elaboration.program.places[id];
+  const program::Actor& actor = elaboration.program.actors[place.actor];
   Frame frame(place.name, nullptr, &place.locals);
   graph::Instance instance;
   instance.name = place.name;
   for (size_t i = 0; i < indices.size(); ++i) {
     frame.locals[place.indices[i].local.index] = Value(indices[i]);
     instance.name += fmt::format("{}{}", i == 0 ? "[" : ", ", indices[i]);
-    work.trail.loops.push_back({&place.indices[i].name, &frame, place.indices[i].local});
+    elaboration.backtrace.loops.push_back({&place.indices[i].name, &frame, place.indices[i].local});
   }
   if (!indices.empty()) instance.name += "]";
   instance.actor = actor.name;
@@ -74,55 +76,59 @@ void CreateInstance(Work& work, program::PlaceId id, const std::vector<int64_t>&
 
   Frame parameters(instance.name, nullptr, &actor.locals);
   std::vector<Actual> actuals =
-      EvaluateArguments(work, place.arguments, &actor.parameters, parameters, frame);
-  bool bound = BindParameters(work, actor.parameters, actuals, parameters, place.range);
+      EvaluateArguments(elaboration, place.arguments, &actor.parameters, parameters, frame);
+  bool bound = BindParameters(elaboration, actor.parameters, actuals, parameters, place.range);
   std::optional<graph::DeviceId> device =
-      DeviceOf(work, Evaluate(work, place.device, frame), work.program.exprs[place.device].range);
+      DeviceOf(elaboration, Evaluate(elaboration, place.device, frame),
+               elaboration.program.exprs[place.device].range);
   instance.device = device.value_or(kCaller);
 
-  graph::InstanceId instance_id = work.module.instances.Add(std::move(instance));
-  work.places.tables[id].instances.push_back(instance_id);
+  graph::InstanceId instance_id = elaboration.module.instances.Add(std::move(instance));
+  elaboration.places.tables[id].instances.push_back(instance_id);
   parameters.instance = instance_id;
   std::vector<Value> layout;
-  work.trail.calls.push_back({&parameters, place.range});
+  elaboration.backtrace.calls.push_back({&parameters, place.range});
   for (program::StateId state_id : actor.states) {
-    const program::State& state = work.program.states[state_id];
-    layout.push_back(bound ? StateLayout(work, state.type, state.name, parameters, instance_id)
-                           : Value());
+    const program::State& state = elaboration.program.states[state_id];
+    layout.push_back(bound
+                         ? StateLayout(elaboration, state.type, state.name, parameters, instance_id)
+                         : Value());
   }
-  work.trail.calls.pop_back();
+  elaboration.backtrace.calls.pop_back();
   std::vector<std::pair<std::string, int64_t>> named;
   for (size_t i = 0; i < indices.size(); ++i) named.emplace_back(place.indices[i].name, indices[i]);
-  work.places.instances.push_back(
+  elaboration.places.instances.push_back(
       {place.actor, std::move(parameters), std::move(named), std::move(layout)});
-  work.trail.loops.resize(work.trail.loops.size() - indices.size());
+  elaboration.backtrace.loops.resize(elaboration.backtrace.loops.size() - indices.size());
 }
 
-void CreatePlace(Work& work, program::PlaceId id) {
-  const program::Place& place = work.program.places[id];
+void CreatePlace(ElaborationContext& elaboration, program::PlaceId id) {
+  const program::Place& place = elaboration.program.places[id];
   Frame frame(place.name, nullptr, &place.locals);
-  PlaceTable& table = work.places.tables[id];
+  PlaceTable& table = elaboration.places.tables[id];
   int64_t count = 1;
   for (const program::IndexRange& index : place.indices) {
-    Range range = work.program.exprs[index.range].range;
-    Value value = Evaluate(work, index.range, frame);
+    Range range = elaboration.program.exprs[index.range].range;
+    Value value = Evaluate(elaboration, index.range, frame);
     IntRange bounds;
     if (const IntRange* given = value.As<IntRange>()) {
       bounds = {given->begin, std::max(given->begin, given->end)};
     } else if (!value.poisoned()) {
-      Report(work, Code::kE0406, range,
-             fmt::format("a place's index goes over a range a..b, not {}", Describe(work, value)));
+      Report(elaboration, Code::kE0406, range,
+             fmt::format("a place's index goes over a range a..b, not {}",
+                         Describe(elaboration, value)));
     }
     table.indices.push_back(bounds);
     int64_t length = 0;
     bool too_many = __builtin_sub_overflow(bounds.end, bounds.begin, &length) ||
                     __builtin_mul_overflow(count, length, &count);
-    if (too_many || !CheckListLength(work, count, range) || !Step(work, range, count)) return;
+    if (too_many || !CheckListLength(elaboration, count, range) || !Step(elaboration, range, count))
+      return;
   }
   std::vector<int64_t> indices;
   for (const IntRange& bounds : table.indices) indices.push_back(bounds.begin);
-  for (int64_t i = 0; i < count && !work.budget.stopped; ++i) {
-    CreateInstance(work, id, indices);
+  for (int64_t i = 0; i < count && !elaboration.budget.stopped; ++i) {
+    CreateInstance(elaboration, id, indices);
     for (size_t k = indices.size(); k-- > 0;) {  // the last index runs fastest
       if (++indices[k] < table.indices[k].end) break;
       indices[k] = table.indices[k].begin;
@@ -132,8 +138,8 @@ void CreatePlace(Work& work, program::PlaceId id) {
 
 }  // namespace
 
-void CreatePlaces(Work& work) {
-  for (program::PlaceId id : work.program.places.Ids()) CreatePlace(work, id);
+void CreatePlaces(ElaborationContext& elaboration) {
+  for (program::PlaceId id : elaboration.program.places.Ids()) CreatePlace(elaboration, id);
 }
 
 namespace {
@@ -155,12 +161,13 @@ std::string OutsideText(const std::string& name, size_t indices, size_t level,
 
 }  // namespace
 
-Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& subscripts,
-                  Range range) {
-  const PlaceTable& table = work.places.tables[id];
+Value IndexPlaces(ElaborationContext& elaboration, program::PlaceId id,
+                  const std::vector<Value>& subscripts, Range range) {
+  const PlaceTable& table = elaboration.places.tables[id];
   if (subscripts.size() > table.indices.size()) {
-    Report(work, Code::kE0511, range,
-           fmt::format("`{}` has {} indices", work.program.places[id].name, table.indices.size()));
+    Report(elaboration, Code::kE0511, range,
+           fmt::format("`{}` has {} indices", elaboration.program.places[id].name,
+                       table.indices.size()));
     return Value();
   }
   auto collect = [&](auto& self, size_t level, size_t position) -> Value {
@@ -179,8 +186,8 @@ Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& sub
         (at && part.begin == part.end)) {
       const std::string given = at ? std::to_string(*at)
                                    : fmt::format("{}..{}", part.begin, part.end);
-      Report(work, Code::kE0511, range,
-             OutsideText(work.program.places[id].name, table.indices.size(), level, bounds) +
+      Report(elaboration, Code::kE0511, range,
+             OutsideText(elaboration.program.places[id].name, table.indices.size(), level, bounds) +
                  fmt::format(": there is no {}", given));
       return Value();
     }
@@ -190,7 +197,8 @@ Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& sub
     };
     if (at) return next(*at);
     std::vector<Value> items;
-    for (int64_t i = part.begin; i < part.end && Step(work, range); ++i) items.push_back(next(i));
+    for (int64_t i = part.begin; i < part.end && Step(elaboration, range); ++i)
+      items.push_back(next(i));
     return MakeList(std::move(items));
   };
   return collect(collect, 0, 0);

@@ -9,7 +9,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // The places of one declaration: an instance per combination of indices, the last one fastest.
 struct PlaceTable {
@@ -30,11 +30,11 @@ struct Places {
   std::vector<InstanceDetails> instances;  // by InstanceId
 };
 
-void CreatePlaces(Work& work);
+void CreatePlaces(ElaborationContext& elaboration);
 
 // `s[d, t]` is a place, `s[d, :]` and `s[d]` lists of the rest.
-Value IndexPlaces(Work& work, program::PlaceId id, const std::vector<Value>& subscripts,
-                  Range range);
+Value IndexPlaces(ElaborationContext& elaboration, program::PlaceId id,
+                  const std::vector<Value>& subscripts, Range range);
 
 }  // namespace cgraph::elaborate
 

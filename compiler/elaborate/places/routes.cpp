@@ -5,56 +5,56 @@
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/transports.h"
 
 namespace cgraph::elaborate {
 
-void EvaluateTransports(Work& work) {
-  for (const program::NamedTransport& transport : work.program.transports) {
-    uint32_t& capacity = work.capacities.emplace_back(0);
+void EvaluateTransports(ElaborationContext& elaboration) {
+  for (const program::NamedTransport& transport : elaboration.program.transports) {
+    uint32_t& capacity = elaboration.capacities.emplace_back(0);
     for (const program::Argument& option : transport.options) {
       Frame frame(transport.name, nullptr, &transport.locals);
-      std::optional<int64_t> value = EvaluateInt(work, option.value, frame, "an option");
+      std::optional<int64_t> value = EvaluateInt(elaboration, option.value, frame, "an option");
       if (!value) continue;
       if (*value >= 1 && *value <= kMaxCapacity) {
         capacity = static_cast<uint32_t>(*value);
         continue;
       }
-      Report(work, Code::kE0531, work.program.exprs[option.value].range,
+      Report(elaboration, Code::kE0531, elaboration.program.exprs[option.value].range,
              fmt::format("the capacity of a transport is between 1 and {} messages, not {}",
                          kMaxCapacity, *value));
     }
   }
 }
 
-Journey JourneyOf(const Work& work, const program::Route& route) {
-  Journey via{.transport = route.transport};
-  if (route.declared.valid()) via.capacity = work.capacities[route.declared.index];
+TransportRequest JourneyOf(const ElaborationContext& elaboration, const program::Route& route) {
+  TransportRequest via{.transport = route.transport};
+  if (route.declared.valid()) via.capacity = elaboration.capacities[route.declared.index];
   via.range = route.range;
   return via;
 }
 
-void CheckTransport(Work& work, const graph::Use& use, graph::DeviceId to) {
-  const graph::Value& value = work.builder->value(use.value);
+void CheckTransport(ElaborationContext& elaboration, const graph::Use& use, graph::DeviceId to) {
+  const graph::Value& value = elaboration.builder->value(use.value);
   if (!value.home.valid()) return;  // a constant is wherever it is used
-  TransportChoice choice = ChooseTransport(work.module, value.home, to, use.via.transport);
+  TransportChoice choice = ChooseTransport(elaboration.module, value.home, to, use.via.transport);
   if (choice.possible) return;
   std::string could = choice.could_serve.empty()
                           ? "nothing else reaches it"
                           : fmt::format("possible here: auto, {}", choice.could_serve);
   const Range asked = use.via.range.valid() ? use.via.range : use.range;
   Diagnostic& diagnostic =
-      Report(work, Code::kE0601, asked,
+      Report(elaboration, Code::kE0601, asked,
              fmt::format("{} cannot carry this from {} to {}: {}; {}",
                          TransportName(use.via.transport).str(),
-                         DeviceName(work.module.devices[value.home]),
-                         DeviceName(work.module.devices[to]), choice.reason, could));
+                         DeviceName(elaboration.module.devices[value.home]),
+                         DeviceName(elaboration.module.devices[to]), choice.reason, could));
   const bool here = asked.source == use.range.source && asked.begin >= use.range.begin &&
                     asked.end <= use.range.end;
   if (!here) {
-    diagnostic.AddNote(use.range,
-                       fmt::format("it is read here, on {}", DeviceName(work.module.devices[to])));
+    diagnostic.AddNote(use.range, fmt::format("it is read here, on {}",
+                                              DeviceName(elaboration.module.devices[to])));
   }
 }
 

@@ -7,15 +7,15 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // The capacities of the named transports.
-void EvaluateTransports(Work& work);
+void EvaluateTransports(ElaborationContext& elaboration);
 
-Journey JourneyOf(const Work& work, const program::Route& route);
+TransportRequest JourneyOf(const ElaborationContext& elaboration, const program::Route& route);
 
 // Reports a use at `to` that the value's transport does not reach.
-void CheckTransport(Work& work, const graph::Use& use, graph::DeviceId to);
+void CheckTransport(ElaborationContext& elaboration, const graph::Use& use, graph::DeviceId to);
 
 }  // namespace cgraph::elaborate
 

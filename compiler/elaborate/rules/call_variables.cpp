@@ -4,14 +4,17 @@
 
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/print.h"
 
 namespace cgraph::elaborate {
 
-CallVariables::CallVariables(Work& work, const program::Using& use,
+CallVariables::CallVariables(ElaborationContext& elaboration, const program::Using& use,
                              const program::Schedule& schedule)
-    : work_(work), use_(use), schedule_(schedule), frame_(schedule.name, nullptr, &use.locals) {
+    : elaboration_(elaboration),
+      use_(use),
+      schedule_(schedule),
+      frame_(schedule.name, nullptr, &use.locals) {
   for (size_t i = 0; i < use.variables.size(); ++i) {
     if (use.variables[i].value.valid()) renamed_[schedule.variables[i]] = &use.variables[i];
   }
@@ -26,11 +29,11 @@ std::optional<int64_t> CallVariables::ValueOf(const graph::Call& call, program::
     if (!value) return std::nullopt;
     frame_.locals[used.index] = Value(*value);
   }
-  return EvaluateInt(work_, renamed->second->value, frame_, "a variable of a schedule");
+  return EvaluateInt(elaboration_, renamed->second->value, frame_, "a variable of a schedule");
 }
 
 std::string CallVariables::CallText(const graph::Call& call) const {
-  return cgraph::CallText(work_.module, call);
+  return cgraph::CallText(elaboration_.module, call);
 }
 
 std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::string& name,
@@ -38,7 +41,7 @@ std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::s
   for (size_t i = call.indices.size(); i-- > 0;) {
     if (call.index_names[i] == name) return call.indices[i];
   }
-  for (const auto& [index, value] : work_.places.instances[call.instance.index].indices) {
+  for (const auto& [index, value] : elaboration_.places.instances[call.instance.index].indices) {
     if (index == name) return value;
   }
   ReportMissing(call, name, rule);
@@ -47,13 +50,13 @@ std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::s
 
 void CallVariables::ReportMissing(const graph::Call& call, const std::string& name, Range rule) {
   std::vector<std::string> names = call.index_names;
-  for (const auto& [index, value] : work_.places.instances[call.instance.index].indices) {
+  for (const auto& [index, value] : elaboration_.places.instances[call.instance.index].indices) {
     names.push_back(index);
   }
   const std::string has =
       names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
   const std::string near = DidYouMean(name, names);
-  Report(work_, Code::kE0533, use_.range,
+  Report(elaboration_, Code::kE0533, use_.range,
          fmt::format("{} has no variable `{}`, which the rules of `{}` name: {}{}", CallText(call),
                      name, schedule_.name, has,
                      near.empty() ? "; `with` says what a variable is called here"

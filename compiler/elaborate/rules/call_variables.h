@@ -11,11 +11,12 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 class CallVariables {
  public:
-  CallVariables(Work& work, const program::Using& use, const program::Schedule& schedule);
+  CallVariables(ElaborationContext& elaboration, const program::Using& use,
+                const program::Schedule& schedule);
 
   // `variable`: one of the schedule's. Without a value, that a call of `rule` lacks it, or what is
   // wrong with its `with`, was reported.
@@ -28,7 +29,7 @@ class CallVariables {
   std::optional<int64_t> Find(const graph::Call& call, const std::string& name, Range rule);
   void ReportMissing(const graph::Call& call, const std::string& name, Range rule);
 
-  Work& work_;
+  ElaborationContext& elaboration_;
   const program::Using& use_;
   const program::Schedule& schedule_;
   Frame frame_;  // of what `with` says

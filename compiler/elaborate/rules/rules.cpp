@@ -12,7 +12,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/call_variables.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -23,25 +23,25 @@ using graph::InstanceId;
 
 class RuleMaker {
  public:
-  RuleMaker(Work& work, const program::Using& use, const program::Schedule& schedule,
-            const graph::Graph& graph)
-      : work_(work),
+  RuleMaker(ElaborationContext& elaboration, const program::Using& use,
+            const program::Schedule& schedule, const graph::Graph& graph)
+      : elaboration_(elaboration),
         use_(use),
         schedule_(schedule),
         graph_(graph),
         frame_(schedule.name, nullptr, &schedule.locals),
-        variables_(work, use, schedule) {}
+        variables_(elaboration, use, schedule) {}
 
   graph::Rules Run() {
     rules_.name = schedule_.name;
     rules_.range = use_.range;
     Frame outside(schedule_.name, nullptr, &use_.locals);
     const std::vector<Actual> actuals =
-        EvaluateArguments(work_, use_.arguments, &schedule_.parameters, frame_, outside);
-    if (!BindParameters(work_, schedule_.parameters, actuals, frame_, use_.range)) {
+        EvaluateArguments(elaboration_, use_.arguments, &schedule_.parameters, frame_, outside);
+    if (!BindParameters(elaboration_, schedule_.parameters, actuals, frame_, use_.range)) {
       return std::move(rules_);
     }
-    work_.trail.calls.push_back({&frame_, use_.range});
+    elaboration_.backtrace.calls.push_back({&frame_, use_.range});
     NameKinds();
     NoteCalled();
     Cover();
@@ -52,7 +52,7 @@ class RuleMaker {
     }
     for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
     for (const program::OrderRule& rule : schedule_.orders) Order(rule);
-    work_.trail.calls.pop_back();
+    elaboration_.backtrace.calls.pop_back();
     return std::move(rules_);
   }
 
@@ -70,7 +70,7 @@ class RuleMaker {
     for (CallId id : graph_.calls.Ids()) {
       const graph::Call& call = graph_.calls[id];
       if (!call.instance.valid()) continue;
-      const program::ActorId actor = work_.places.instances[call.instance.index].actor;
+      const program::ActorId actor = elaboration_.places.instances[call.instance.index].actor;
       auto found = kinds.find({actor, call.method});
       if (found == kinds.end()) found = kinds.find({program::ActorId(), call.method});
       if (found == kinds.end()) continue;
@@ -80,7 +80,7 @@ class RuleMaker {
 
   // What CheckSchedules wants to know when all graphs are there.
   void NoteCalled() {
-    CalledKinds& called = work_.called_kinds[use_.schedule];
+    CalledKinds& called = elaboration_.called_kinds[use_.schedule];
     ++called.graphs;
     if (called.use == nullptr) called.use = &use_;
     called.kinds.resize(schedule_.kinds.size(), false);
@@ -104,32 +104,32 @@ class RuleMaker {
     }
     int64_t next = 0;
     for (InstanceId id : covered) {
-      const DeviceId device = work_.module.instances[id].device;
+      const DeviceId device = elaboration_.module.instances[id].device;
       if (positions_.count(device)) continue;
       positions_[device] = use_.along.empty() ? next++ : Along(id);
     }
   }
 
   int64_t Along(InstanceId id) {
-    for (const auto& [name, value] : work_.places.instances[id.index].indices) {
+    for (const auto& [name, value] : elaboration_.places.instances[id.index].indices) {
       if (name == use_.along) return value;
     }
-    Report(work_, Code::kE0533, use_.range,
+    Report(elaboration_, Code::kE0533, use_.range,
            fmt::format("`along: {}`: `{}` is of a place that has no such index", use_.along,
-                       work_.module.instances[id].name))
-        .AddNote(work_.module.instances[id].range, "the place");
+                       elaboration_.module.instances[id].name))
+        .AddNote(elaboration_.module.instances[id].range, "the place");
     return 0;
   }
 
   // The bound on each covered device.
   std::vector<std::optional<int64_t>> PerDevice(program::ExprId expr, const char* what) {
-    std::vector<std::optional<int64_t>> values(work_.module.devices.size());
+    std::vector<std::optional<int64_t>> values(elaboration_.module.devices.size());
     const std::string& name = schedule_.locals[schedule_.index].name;
     for (const auto& [device, position] : positions_) {
       frame_.locals[schedule_.index.index] = Value(position);
-      work_.trail.loops.push_back({&name, &frame_, schedule_.index});
-      values[device.index] = EvaluateInt(work_, expr, frame_, what);
-      work_.trail.loops.pop_back();
+      elaboration_.backtrace.loops.push_back({&name, &frame_, schedule_.index});
+      values[device.index] = EvaluateInt(elaboration_, expr, frame_, what);
+      elaboration_.backtrace.loops.pop_back();
     }
     return values;
   }
@@ -152,7 +152,7 @@ class RuleMaker {
       graph::CallRule& own = rules_.calls[id.index];
       if (own.kind != kind.index) continue;
       if (!BindVariables(graph_.calls[id], limit.variables, limit.range)) break;
-      const std::optional<bool> counts = EvaluateCondition(work_, limit.condition, frame_);
+      const std::optional<bool> counts = EvaluateCondition(elaboration_, limit.condition, frame_);
       if (!counts) break;
       if (*counts) own.counted.push_back(part);
     }
@@ -176,7 +176,7 @@ class RuleMaker {
     rules_.memory_range = rule.range;
     for (const std::optional<int64_t>& bytes : rules_.memory) {
       if (!bytes || *bytes > 0) continue;
-      Report(work_, Code::kE0536, rule.range,
+      Report(elaboration_, Code::kE0536, rule.range,
              fmt::format("a device has at least one byte, not {}", *bytes));
       return;
     }
@@ -190,7 +190,7 @@ class RuleMaker {
       if (own.kind != rule.kind.index) continue;
       if (!BindVariables(call, rule.variables, rule.range)) return false;
       for (program::ExprId key : rule.keys) {
-        const std::optional<int64_t> value = EvaluateInt(work_, key, frame_, "a key");
+        const std::optional<int64_t> value = EvaluateInt(elaboration_, key, frame_, "a key");
         if (!value) return false;
         (own.*keys).push_back(*value);
       }
@@ -223,11 +223,11 @@ class RuleMaker {
   void ReportTie(const program::OrderRule& rule, CallId first, CallId second) {
     const graph::CallRule& own = rules_.calls[second.index];
     const graph::Call& call = graph_.calls[second];
-    Report(work_, Code::kE0534, rule.range,
+    Report(elaboration_, Code::kE0534, rule.range,
            fmt::format("on {} two calls of `{}` have the same keys ({}): {} and {}",
-                       DeviceName(work_.module.devices[call.device]), rules_.kinds[own.kind].name,
-                       fmt::join(own.sequence, ", "), variables_.CallText(graph_.calls[first]),
-                       variables_.CallText(call)))
+                       DeviceName(elaboration_.module.devices[call.device]),
+                       rules_.kinds[own.kind].name, fmt::join(own.sequence, ", "),
+                       variables_.CallText(graph_.calls[first]), variables_.CallText(call)))
         .AddNote(call.site, "the second call");
   }
 
@@ -239,10 +239,10 @@ class RuleMaker {
       fused = second;
       return true;
     }
-    Report(work_, Code::kE0534, rule.range,
+    Report(elaboration_, Code::kE0534, rule.range,
            fmt::format("on {} {} and {} have the same keys ({}), by which they would run as one, "
                        "and `fuse` joins one of them to another call",
-                       DeviceName(work_.module.devices[graph_.calls[first].device]),
+                       DeviceName(elaboration_.module.devices[graph_.calls[first].device]),
                        variables_.CallText(graph_.calls[first]),
                        variables_.CallText(graph_.calls[second]),
                        fmt::join(rules_.calls[first.index].sequence, ", ")))
@@ -294,7 +294,7 @@ class RuleMaker {
   void ReportNoPair(const program::FuseRule& rule, CallId id, bool is_before) {
     const graph::Call& call = graph_.calls[id];
     const std::string& second = schedule_.kinds[rule.second].name;
-    Report(work_, Code::kE0535, rule.range,
+    Report(elaboration_, Code::kE0535, rule.range,
            fmt::format("{} has no call of `{}` to be fused with: {}", variables_.CallText(call),
                        second,
                        is_before ? "the one with its loop variables comes before it"
@@ -302,7 +302,7 @@ class RuleMaker {
         .AddNote(call.site, "the call");
   }
 
-  Work& work_;
+  ElaborationContext& elaboration_;
   const program::Using& use_;
   const program::Schedule& schedule_;
   const graph::Graph& graph_;
@@ -314,7 +314,8 @@ class RuleMaker {
 };
 
 // A kind for every method that the graph calls.
-graph::Rules Automatic(const Work& work, const program::Using& use, const graph::Graph& graph) {
+graph::Rules Automatic(const ElaborationContext& elaboration, const program::Using& use,
+                       const graph::Graph& graph) {
   graph::Rules rules;
   rules.name = "auto";
   rules.automatic = true;
@@ -324,7 +325,7 @@ graph::Rules Automatic(const Work& work, const program::Using& use, const graph:
   for (CallId id : graph.calls.Ids()) {
     const graph::Call& call = graph.calls[id];
     if (!call.instance.valid()) continue;
-    const std::string name = work.module.instances[call.instance].actor + "." + call.method;
+    const std::string name = elaboration.module.instances[call.instance].actor + "." + call.method;
     if (kinds.size() == kMaxKinds && !kinds.count(name)) continue;
     const auto [known, added] = kinds.emplace(name, static_cast<uint32_t>(kinds.size()));
     if (added) rules.kinds.push_back({.name = name});
@@ -335,24 +336,25 @@ graph::Rules Automatic(const Work& work, const program::Using& use, const graph:
 
 }  // namespace
 
-graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::Graph& graph) {
-  if (!use.schedule.valid()) return Automatic(work, use, graph);
-  return RuleMaker(work, use, work.program.schedules[use.schedule], graph).Run();
+graph::Rules ElaborateRules(ElaborationContext& elaboration, const program::Using& use,
+                            const graph::Graph& graph) {
+  if (!use.schedule.valid()) return Automatic(elaboration, use, graph);
+  return RuleMaker(elaboration, use, elaboration.program.schedules[use.schedule], graph).Run();
 }
 
-void CheckSchedules(Work& work) {
-  for (const auto& [id, called] : work.called_kinds) {
+void CheckSchedules(ElaborationContext& elaboration) {
+  for (const auto& [id, called] : elaboration.called_kinds) {
     const auto users = std::count_if(
-        work.program.graphs.begin(), work.program.graphs.end(),
+        elaboration.program.graphs.begin(), elaboration.program.graphs.end(),
         [id = id](const program::Graph& graph) { return graph.use && graph.use->schedule == id; });
     if (users != called.graphs) continue;  // those that are not elaborated may call it
-    const program::Schedule& schedule = work.program.schedules[id];
+    const program::Schedule& schedule = elaboration.program.schedules[id];
     const std::vector<std::string> methods(called.methods.begin(), called.methods.end());
     for (program::KindId kind : schedule.kinds.Ids()) {
       if (called.kinds[kind.index]) continue;
       const program::Using::Method& method = called.use->methods[kind];
       const std::string near = DidYouMean(method.name, methods);
-      Report(work, Code::kW0502, method.range,
+      Report(elaboration, Code::kW0502, method.range,
              fmt::format("`{}` has rules about `{}`, which no graph that uses it calls{}",
                          schedule.name, method.name,
                          near.empty() ? "" : fmt::format(" (did you mean `{}`?)", near)))

@@ -7,13 +7,14 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // `graph` has all its calls, and no others.
-graph::Rules ElaborateRules(Work& work, const program::Using& use, const graph::Graph& graph);
+graph::Rules ElaborateRules(ElaborationContext& elaboration, const program::Using& use,
+                            const graph::Graph& graph);
 
 // Warns of rules about methods that no graph calls: after all graphs.
-void CheckSchedules(Work& work);
+void CheckSchedules(ElaborationContext& elaboration);
 
 }  // namespace cgraph::elaborate
 

@@ -9,102 +9,106 @@
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/expressions/operators.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/types/adapt.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/types/coerce.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
 
 // The element to be assigned; a list that others see too is copied first.
-Value* ElementToAssign(Work& work, Value& list_value, program::ExprId subscript, Frame& frame) {
-  Range range = work.program.exprs[subscript].range;
-  std::optional<int64_t> index = EvaluateInt(work, subscript, frame, "an index");
+Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
+                       program::ExprId subscript, Frame& frame) {
+  Range range = elaboration.program.exprs[subscript].range;
+  std::optional<int64_t> index = EvaluateInt(elaboration, subscript, frame, "an index");
   if (!index || list_value.poisoned()) return nullptr;
   if (list_value.As<IntRange>()) {
-    std::optional<std::vector<Value>> items = ListItems(work, list_value, range);
+    std::optional<std::vector<Value>> items = ListItems(elaboration, list_value, range);
     if (!items) return nullptr;
     list_value = MakeList(std::move(*items));
   }
   List* list = std::get_if<List>(&list_value.node);
   if (!list) {
-    Report(work, Code::kE0406, range,
+    Report(elaboration, Code::kE0406, range,
            fmt::format("elements of a list can be assigned, but this is {}{}",
-                       Describe(work, list_value),
+                       Describe(elaboration, list_value),
                        list_value.As<Tensor>() ? "; x = update_row(x, row, at: i) replaces a row "
                                                  "of a tensor, x = update(x, part, at: [i]) a part"
                                                : ""));
     return nullptr;
   }
   if (list->items.use_count() > 1) {
-    if (!Step(work, range, list->items->size())) return nullptr;
+    if (!Step(elaboration, range, list->items->size())) return nullptr;
     list->items = std::make_shared<std::vector<Value>>(*list->items);
   }
   if (*index >= 0 && *index < static_cast<int64_t>(list->items->size())) {
     return &(*list->items)[*index];
   }
-  Report(work, Code::kE0511, range,
+  Report(elaboration, Code::kE0511, range,
          fmt::format("[{}] is outside a list of {}", *index, list->items->size()));
   return nullptr;
 }
 
 }  // namespace
 
-void AssignLocal(Work& work, const program::Assign& s, Frame& frame, Range range) {
-  Actual right{"", Evaluate(work, s.value, frame), work.program.exprs[s.value].range};
+void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
+                 Range range) {
+  Actual right{"", Evaluate(elaboration, s.value, frame), elaboration.program.exprs[s.value].range};
   std::optional<Value>& local = frame.locals[s.local.index];
   Value* slot = local ? &*local : nullptr;
   if (!slot) slot = &local.emplace();
   for (program::ExprId subscript : s.subscripts) {
-    slot = ElementToAssign(work, *slot, subscript, frame);
+    slot = ElementToAssign(elaboration, *slot, subscript, frame);
     if (!slot) return;
   }
   if (s.compound) {
     Actual left{"", *slot, range};
     if (slot->As<None>()) {
-      Report(work, Code::kE0512, range, "this element is read before anything was assigned to it");
+      Report(elaboration, Code::kE0512, range,
+             "this element is read before anything was assigned to it");
       left.value = Value();
     }
     *slot = Value();  // so that a list that grows is not copied
-    right.value = ApplyOperator(work, *s.compound, left, right, {frame, range, {}});
+    right.value = ApplyOperator(elaboration, *s.compound, left, right, {frame, range, {}});
   }
   *slot = std::move(right.value);
 }
 
-void AssignState(Work& work, const program::Assign& s, Frame& frame, Range range) {
-  const program::State& state = work.program.states[s.state];
-  Frame& owner = work.places.instances[frame.instance.index].frame;
-  const Value* target = &LayoutOf(work, s.state, frame);
+void AssignState(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
+                 Range range) {
+  const program::State& state = elaboration.program.states[s.state];
+  Frame& owner = elaboration.places.instances[frame.instance.index].frame;
+  const Value* target = &LayoutOf(elaboration, s.state, frame);
   program::TypeId type = state.type;
   for (program::ExprId subscript : s.subscripts) {
-    Range at = work.program.exprs[subscript].range;
-    std::optional<int64_t> index = EvaluateInt(work, subscript, frame, "an index");
+    Range at = elaboration.program.exprs[subscript].range;
+    std::optional<int64_t> index = EvaluateInt(elaboration, subscript, frame, "an index");
     if (!index) return;
     const List* list = target->As<List>();
     if (!list) {
       Report(
-          work, Code::kE0406, at,
+          elaboration, Code::kE0406, at,
           fmt::format("state `{}` is assigned as a whole; update_row() makes a tensor with one row "
                       "replaced",
                       state.name));
       return;
     }
     if (*index < 0 || *index >= static_cast<int64_t>(list->items->size())) {
-      Report(work, Code::kE0511, at,
+      Report(elaboration, Code::kE0511, at,
              fmt::format("[{}] is outside a list of {}", *index, list->items->size()));
       return;
     }
     target = &(*list->items)[*index];
-    type = std::get<program::ListType>(work.program.types[type].node).element;
+    type = std::get<program::ListType>(elaboration.program.types[type].node).element;
   }
-  Actual right{"", Evaluate(work, s.value, frame, {type, &owner}),
-               work.program.exprs[s.value].range};
+  Actual right{"", Evaluate(elaboration, s.value, frame, {type, &owner}),
+               elaboration.program.exprs[s.value].range};
   if (s.compound) {
-    Actual left{"", ReadStates(work, *target), range};
-    right.value = ApplyOperator(work, *s.compound, left, right, {frame, range, {}});
+    Actual left{"", ReadStates(elaboration, *target), range};
+    right.value = ApplyOperator(elaboration, *s.compound, left, right, {frame, range, {}});
   }
-  Value value =
-      Adapt(work, right.value, type, owner, {"state", &state.name, state.range}, right.range);
-  if (!value.poisoned()) StoreState(work, *target, value);
+  Value value = Coerce(elaboration, right.value, type, owner, {"state", &state.name, state.range},
+                       right.range);
+  if (!value.poisoned()) StoreState(elaboration, *target, value);
 }
 
 }  // namespace cgraph::elaborate

@@ -6,11 +6,13 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-void AssignLocal(Work& work, const program::Assign& s, Frame& frame, Range range);
+void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
+                 Range range);
 
-void AssignState(Work& work, const program::Assign& s, Frame& frame, Range range);
+void AssignState(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
+                 Range range);
 
 }  // namespace cgraph::elaborate
 

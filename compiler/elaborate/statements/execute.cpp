@@ -6,81 +6,84 @@
 #include "compiler/elaborate/expressions/modifiers.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/statements/assign.h"
-#include "compiler/elaborate/types/adapt.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/types/coerce.h"
+#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
 
-bool Execute(Work& work, const program::Bind& s, Frame& frame, Range) {
-  Range range = work.program.exprs[s.value].range;
+bool Execute(ElaborationContext& elaboration, const program::Bind& s, Frame& frame, Range) {
+  Range range = elaboration.program.exprs[s.value].range;
   Expected expected;
   if (s.type.valid()) expected = {s.type, &frame};
-  Value value = s.via ? EvaluateVia(work, s.value, JourneyOf(work, *s.via), frame, expected)
-                      : Evaluate(work, s.value, frame, expected);
+  Value value =
+      s.via ? EvaluateVia(elaboration, s.value, JourneyOf(elaboration, *s.via), frame, expected)
+            : Evaluate(elaboration, s.value, frame, expected);
   const std::string* name = s.tuple_pattern ? nullptr : &(*frame.names)[s.pattern[0]].name;
   if (s.type.valid()) {
     Subject subject{s.is_var ? "the type hint of var" : "the type hint of let", name,
-                    work.program.types[s.type].range};
-    value = AdaptHint(work, value, s.type, frame, subject, range);
+                    elaboration.program.types[s.type].range};
+    value = AdaptHint(elaboration, value, s.type, frame, subject, range);
   }
-  BindPattern(work, s.pattern, s.tuple_pattern, value, frame, range);
+  BindPattern(elaboration, s.pattern, s.tuple_pattern, value, frame, range);
   for (program::LocalId local : s.pattern) {  // dumps and drawings call a value by its first name
     const std::optional<Value>& bound = frame.locals[local.index];
     const Tensor* tensor = bound ? bound->As<Tensor>() : nullptr;
     if (!tensor) continue;
-    std::string& called = work.builder->graph().values[tensor->value].name;
+    std::string& called = elaboration.builder->graph().values[tensor->value].name;
     if (called.empty()) called = (*frame.names)[local].name;
   }
   return true;
 }
 
-bool Execute(Work& work, const program::For& s, Frame& frame, Range) {
-  bool on = Iterate(work, s.pattern, s.tuple_pattern, s.list, frame,
-                    [&] { return ExecuteBlock(work, s.body, frame); });
+bool Execute(ElaborationContext& elaboration, const program::For& s, Frame& frame, Range) {
+  bool on = Iterate(elaboration, s.pattern, s.tuple_pattern, s.list, frame,
+                    [&] { return ExecuteBlock(elaboration, s.body, frame); });
   if (!on && !frame.result) frame.result = Value();
   return on;
 }
 
-bool Execute(Work& work, const program::IfStatement& s, Frame& frame, Range) {
-  std::optional<bool> condition = EvaluateCondition(work, s.condition, frame);
-  if (condition) return ExecuteBlock(work, *condition ? s.then_body : s.else_body, frame);
+bool Execute(ElaborationContext& elaboration, const program::IfStatement& s, Frame& frame, Range) {
+  std::optional<bool> condition = EvaluateCondition(elaboration, s.condition, frame);
+  if (condition) return ExecuteBlock(elaboration, *condition ? s.then_body : s.else_body, frame);
   frame.result = Value();
   return false;
 }
 
-bool Execute(Work& work, const program::Return& s, Frame& frame, Range) {
+bool Execute(ElaborationContext& elaboration, const program::Return& s, Frame& frame, Range) {
   Expected expected;
   if (frame.signature && frame.signature->result.valid()) {
     expected = {frame.signature->result, &frame};
   }
-  frame.result = Evaluate(work, s.value, frame, expected);
-  frame.result_range = work.program.exprs[s.value].range;
+  frame.result = Evaluate(elaboration, s.value, frame, expected);
+  frame.result_range = elaboration.program.exprs[s.value].range;
   return false;
 }
 
-bool Execute(Work& work, const program::Evaluate& s, Frame& frame, Range) {
-  Evaluate(work, s.call, frame);
+bool Execute(ElaborationContext& elaboration, const program::Evaluate& s, Frame& frame, Range) {
+  Evaluate(elaboration, s.call, frame);
   return true;
 }
 
-bool Execute(Work& work, const program::Assign& s, Frame& frame, Range range) {
+bool Execute(ElaborationContext& elaboration, const program::Assign& s, Frame& frame, Range range) {
   if (s.state.valid()) {
-    AssignState(work, s, frame, range);
+    AssignState(elaboration, s, frame, range);
   } else {
-    AssignLocal(work, s, frame, range);
+    AssignLocal(elaboration, s, frame, range);
   }
   return true;
 }
 
 }  // namespace
 
-bool ExecuteBlock(Work& work, const std::vector<program::StatementId>& statements, Frame& frame) {
+bool ExecuteBlock(ElaborationContext& elaboration,
+                  const std::vector<program::StatementId>& statements, Frame& frame) {
   for (program::StatementId id : statements) {
-    const program::Statement& statement = work.program.statements[id];
-    if (!Step(work, statement.range)) return false;
-    bool on = std::visit([&](const auto& s) { return Execute(work, s, frame, statement.range); },
-                         statement.node);
+    const program::Statement& statement = elaboration.program.statements[id];
+    if (!Step(elaboration, statement.range)) return false;
+    bool on =
+        std::visit([&](const auto& s) { return Execute(elaboration, s, frame, statement.range); },
+                   statement.node);
     if (!on) return false;
   }
   return true;

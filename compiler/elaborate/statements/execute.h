@@ -9,9 +9,10 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
-bool ExecuteBlock(Work& work, const std::vector<program::StatementId>& statements, Frame& frame);
+bool ExecuteBlock(ElaborationContext& elaboration,
+                  const std::vector<program::StatementId>& statements, Frame& frame);
 
 }  // namespace cgraph::elaborate
 

@@ -13,7 +13,7 @@
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -22,8 +22,8 @@ namespace {
 
 class TopologyMaker {
  public:
-  TopologyMaker(Work& work, const program::Topology& topology)
-      : work_(work),
+  TopologyMaker(ElaborationContext& elaboration, const program::Topology& topology)
+      : elaboration_(elaboration),
         topology_(topology),
         frame_(topology.name, nullptr, &topology.locals),
         resources_(topology.parts.size()) {}
@@ -31,21 +31,23 @@ class TopologyMaker {
   std::optional<cost::Topology> Run(const std::vector<program::Argument>& arguments,
                                     const Table<program::LocalId, program::Local>* locals,
                                     Range site) {
-    const size_t errors = work_.diagnostics.errors();
+    const size_t errors = elaboration_.diagnostics.errors();
     Frame outside(topology_.name, nullptr, locals);
     const std::vector<Actual> actuals =
-        EvaluateArguments(work_, arguments, &topology_.parameters, frame_, outside);
-    if (!BindParameters(work_, topology_.parameters, actuals, frame_, site)) return std::nullopt;
+        EvaluateArguments(elaboration_, arguments, &topology_.parameters, frame_, outside);
+    if (!BindParameters(elaboration_, topology_.parameters, actuals, frame_, site))
+      return std::nullopt;
     made_ = cost::AssumedTopology();
     made_.machine.emplace();
     made_.name = NameOf(actuals);
     made_.range = topology_.range;
     for (TopologyParts kind : {kOfDevice, kOfResource, kOfLink}) {
       for (size_t i = 0; i < topology_.parts.size(); ++i) {
-        if (topology_.parts[i].kind == kind && !work_.budget.stopped) MakePart(i);
+        if (topology_.parts[i].kind == kind && !elaboration_.budget.stopped) MakePart(i);
       }
     }
-    if (work_.diagnostics.errors() > errors || work_.budget.stopped) return std::nullopt;
+    if (elaboration_.diagnostics.errors() > errors || elaboration_.budget.stopped)
+      return std::nullopt;
     return std::move(made_);
   }
 
@@ -64,25 +66,28 @@ class TopologyMaker {
     std::vector<IntRange> ranges;
     int64_t count = 1;
     for (const program::IndexRange& index : part.indices) {
-      const Range range = work_.program.exprs[index.range].range;
-      const Value value = Evaluate(work_, index.range, frame_);
+      const Range range = elaboration_.program.exprs[index.range].range;
+      const Value value = Evaluate(elaboration_, index.range, frame_);
       IntRange bounds;
       if (const IntRange* given = value.As<IntRange>()) {
         bounds = {given->begin, std::max(given->begin, given->end)};
       } else if (!value.poisoned()) {
-        Report(work_, Code::kE0406, range,
-               fmt::format("an index goes over a range a..b, not {}", Describe(work_, value)));
+        Report(
+            elaboration_, Code::kE0406, range,
+            fmt::format("an index goes over a range a..b, not {}", Describe(elaboration_, value)));
       }
       int64_t length = 0;
       const bool too_many = __builtin_sub_overflow(bounds.end, bounds.begin, &length) ||
                             __builtin_mul_overflow(count, length, &count);
-      if (too_many || !CheckListLength(work_, count, range) || !Step(work_, range, count)) return;
+      if (too_many || !CheckListLength(elaboration_, count, range) ||
+          !Step(elaboration_, range, count))
+        return;
       ranges.push_back(bounds);
     }
     resources_[position] = {ranges, machine().resources.size()};
     std::vector<int64_t> at;
     for (const IntRange& bounds : ranges) at.push_back(bounds.begin);
-    for (int64_t i = 0; i < count && !work_.budget.stopped; ++i) {
+    for (int64_t i = 0; i < count && !elaboration_.budget.stopped; ++i) {
       MakeOne(part, at);
       for (size_t k = at.size(); k-- > 0;) {  // the last index runs fastest
         if (++at[k] < ranges[k].end) break;
@@ -94,35 +99,37 @@ class TopologyMaker {
   void MakeOne(const program::TopologyPart& part, const std::vector<int64_t>& at) {
     for (size_t i = 0; i < at.size(); ++i) {
       frame_.locals[part.indices[i].local.index] = Value(at[i]);
-      work_.trail.loops.push_back({&part.indices[i].name, &frame_, part.indices[i].local});
+      elaboration_.backtrace.loops.push_back(
+          {&part.indices[i].name, &frame_, part.indices[i].local});
     }
     switch (part.kind) {
       case kOfDevice: MakeDevice(part); break;
       case kOfResource: MakeResource(part, at); break;
       case kOfLink: MakeLink(part); break;
     }
-    work_.trail.loops.resize(work_.trail.loops.size() - at.size());
+    elaboration_.backtrace.loops.resize(elaboration_.backtrace.loops.size() - at.size());
   }
 
   bool Fits(size_t count, int64_t most, const char* what, Range range) {
     if (static_cast<int64_t>(count) < most) return true;
-    work_.budget.stopped = true;
-    Report(work_, Code::kE0521, range, fmt::format("a topology has at most {} {}", most, what));
+    elaboration_.budget.stopped = true;
+    Report(elaboration_, Code::kE0521, range,
+           fmt::format("a topology has at most {} {}", most, what));
     return false;
   }
 
   std::optional<cost::DeviceKey> KeyOf(program::ExprId id) {
-    const program::Expr& expr = work_.program.exprs[id];
-    const Value value = Evaluate(work_, id, frame_);
+    const program::Expr& expr = elaboration_.program.exprs[id];
+    const Value value = Evaluate(elaboration_, id, frame_);
     const graph::DeviceId* device = value.As<graph::DeviceId>();
     if (device == nullptr) {
       if (!value.poisoned()) {
-        Report(work_, Code::kE0603, expr.range,
-               fmt::format("a device such as gpu[0], not {}", Describe(work_, value)));
+        Report(elaboration_, Code::kE0603, expr.range,
+               fmt::format("a device such as gpu[0], not {}", Describe(elaboration_, value)));
       }
       return std::nullopt;
     }
-    const graph::Device& row = work_.module.devices[*device];
+    const graph::Device& row = elaboration_.module.devices[*device];
     const bool is_gpu = row.kind == graph::DeviceKind::kGpu;
     return cost::DeviceKey{is_gpu ? cost::DeviceKey::kGpu : cost::DeviceKey::kCpu, row.node,
                            row.index};
@@ -156,13 +163,13 @@ class TopologyMaker {
 
   void SetGeneration(const program::TopologyPart::Property& property,
                      cost::MachineDevice& device) {
-    const Value value = Evaluate(work_, property.value, frame_);
+    const Value value = Evaluate(elaboration_, property.value, frame_);
     const std::string* name = value.As<std::string>();
     const auto known = name != nullptr ? cost::ParseGeneration(*name) : std::nullopt;
     if (known) {
       device.generation = *known;
     } else if (!value.poisoned()) {
-      Report(work_, Code::kE0543, property.range,
+      Report(elaboration_, Code::kE0543, property.range,
              fmt::format("a generation is {}", kGenerationNames));
     }
   }
@@ -186,13 +193,13 @@ class TopologyMaker {
 
   void MakeLink(const program::TopologyPart& part) {
     if (part.condition.valid()) {
-      const std::optional<bool> holds = EvaluateCondition(work_, part.condition, frame_);
+      const std::optional<bool> holds = EvaluateCondition(elaboration_, part.condition, frame_);
       if (!holds || !*holds) return;
     }
     const std::optional<cost::DeviceKey> from = KeyOf(part.device), to = KeyOf(part.to);
     if (!from || !to || !Fits(machine().links(), kMaxLinks, "links", part.range)) return;
     if (*from == *to) {
-      Report(work_, Code::kE0542, part.range,
+      Report(elaboration_, Code::kE0542, part.range,
              fmt::format("a link leads from one device to another, and this from {} to itself; "
                          "`if i != j` leaves it out",
                          cost::NameOf(*from)));
@@ -224,14 +231,14 @@ class TopologyMaker {
 
   void ReportTwice(const std::string& what, Range first, Range second) {
     Diagnostic& report =
-        Report(work_, Code::kE0541, second, fmt::format("{} is stated twice", what));
+        Report(elaboration_, Code::kE0541, second, fmt::format("{} is stated twice", what));
     if (first != second) report.AddNote(first, "stated first here");
   }
 
   std::optional<uint32_t> Station(const cost::DeviceKey& key, program::ExprId at) {
     const std::optional<uint32_t> found = machine().Find(key);
     if (!found) {
-      Report(work_, Code::kE0542, work_.program.exprs[at].range,
+      Report(elaboration_, Code::kE0542, elaboration_.program.exprs[at].range,
              fmt::format("the topology has no device {}", cost::NameOf(key)));
     }
     return found;
@@ -241,10 +248,11 @@ class TopologyMaker {
     const auto& [ranges, first] = resources_[hop.resource];
     int64_t position = 0;
     for (size_t i = 0; i < hop.indices.size(); ++i) {
-      const std::optional<int64_t> index = EvaluateInt(work_, hop.indices[i], frame_, "an index");
+      const std::optional<int64_t> index =
+          EvaluateInt(elaboration_, hop.indices[i], frame_, "an index");
       if (!index || ranges.size() != hop.indices.size()) return std::nullopt;
       if (*index < ranges[i].begin || *index >= ranges[i].end) {
-        Report(work_, Code::kE0542, hop.range,
+        Report(elaboration_, Code::kE0542, hop.range,
                fmt::format("index {} of `{}` is in {}..{}, not {}", i,
                            topology_.parts[hop.resource].name, ranges[i].begin, ranges[i].end,
                            *index));
@@ -258,7 +266,7 @@ class TopologyMaker {
   // In the cost model's unit, rounded to the nearest whole number.
   std::optional<uint64_t> Number(const program::TopologyPart::Property& property) {
     const PropertyTraits& traits = TraitsOf(property.property);
-    const Value value = Evaluate(work_, property.value, frame_);
+    const Value value = Evaluate(elaboration_, property.value, frame_);
     if (value.poisoned()) return std::nullopt;
     const int64_t* whole = value.As<int64_t>();
     const double* real = value.As<double>();
@@ -269,7 +277,7 @@ class TopologyMaker {
     if (number >= bounds.least && number <= bounds.most) {
       return static_cast<uint64_t>(std::nearbyint(number / bounds.scale));
     }
-    Report(work_, Code::kE0543, property.range,
+    Report(elaboration_, Code::kE0543, property.range,
            fmt::format("`{}` is {}", traits.name, bounds.words));
     return std::nullopt;
   }
@@ -279,7 +287,7 @@ class TopologyMaker {
     size_t first = 0;  // of the machine's resources
   };
 
-  Work& work_;
+  ElaborationContext& elaboration_;
   const program::Topology& topology_;
   Frame frame_;
   std::vector<Array> resources_;  // by part
@@ -290,11 +298,12 @@ class TopologyMaker {
 
 }  // namespace
 
-std::optional<cost::Topology> MakeTopology(Work& work, const program::Topology& topology,
+std::optional<cost::Topology> MakeTopology(ElaborationContext& elaboration,
+                                           const program::Topology& topology,
                                            const std::vector<program::Argument>& arguments,
                                            const Table<program::LocalId, program::Local>* locals,
                                            Range site) {
-  return TopologyMaker(work, topology).Run(arguments, locals, site);
+  return TopologyMaker(elaboration, topology).Run(arguments, locals, site);
 }
 
 void CheckTopologies(const program::Program& program, const ElaborateOptions& options,
@@ -306,9 +315,10 @@ void CheckTopologies(const program::Program& program, const ElaborateOptions& op
       return !parameter.default_value.valid();
     });
     if (topology.range.source != program.main || chosen || needs) continue;
-    Work work(program, options, diagnostics);  // its devices are not the program's
-    work.consts.resize(program.consts.size());
-    MakeTopology(work, topology, {}, &topology.locals, topology.range);
+    ElaborationContext elaboration(program, options,
+                                   diagnostics);  // its devices are not the program's
+    elaboration.consts.resize(program.consts.size());
+    MakeTopology(elaboration, topology, {}, &topology.locals, topology.range);
   }
 }
 

@@ -12,10 +12,11 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // Nothing where something was reported.
-std::optional<cost::Topology> MakeTopology(Work& work, const program::Topology& topology,
+std::optional<cost::Topology> MakeTopology(ElaborationContext& elaboration,
+                                           const program::Topology& topology,
                                            const std::vector<program::Argument>& arguments,
                                            const Table<program::LocalId, program::Local>* locals,
                                            Range site);

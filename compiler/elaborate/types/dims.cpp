@@ -7,7 +7,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/values/arithmetic.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -16,52 +16,55 @@ namespace {
 
 // `length <= n` in an op's result: the extent is what the i64 argument says. Known while compiling
 // it is a static dimension, else a symbol.
-std::optional<graph::Dim> BoundedDim(Work& work, const program::Dim& dim, Frame& frame) {
+std::optional<graph::Dim> BoundedDim(ElaborationContext& elaboration, const program::Dim& dim,
+                                     Frame& frame) {
   if (dim.variable.valid() && frame.dims[dim.variable.index]) {
     return frame.dims[dim.variable.index]->dims[0];
   }
-  std::optional<graph::Dim> limit = EvaluateDim(work, dim.expr, frame);
+  std::optional<graph::Dim> limit = EvaluateDim(elaboration, dim.expr, frame);
   if (!limit) return std::nullopt;
-  Value extent = dim.extent.valid() ? Evaluate(work, dim.extent, frame) : Value(None());
+  Value extent = dim.extent.valid() ? Evaluate(elaboration, dim.extent, frame) : Value(None());
   std::optional<int64_t> number;
   if (const int64_t* known = extent.As<int64_t>()) number = *known;
   const Tensor* tensor = extent.As<Tensor>();
-  if (tensor && work.builder->value(tensor->value).storage == graph::Value::kConstant) {
-    number = DecodeI64(work.builder->value(tensor->value).constant);
+  if (tensor && elaboration.builder->value(tensor->value).storage == graph::Value::kConstant) {
+    number = DecodeI64(elaboration.builder->value(tensor->value).constant);
   }
-  const bool unlimited = work.trial && limit->symbol.valid();
+  const bool unlimited = elaboration.speculative && limit->symbol.valid();
   if (number && *number >= 0 && (unlimited || *number <= limit->extent)) {
     return graph::Dim{*number, {}};
   }
   if (number) {
-    Report(work, Code::kE0511, SiteOr(work, dim.range),
+    Report(elaboration, Code::kE0511, SiteOr(elaboration, dim.range),
            fmt::format("an extent of {} is outside 0..{}", *number, limit->extent));
     return std::nullopt;
   }
-  if (tensor && work.builder->type(tensor->value) == graph::Type{DType::kI64, {}}) {
+  if (tensor && elaboration.builder->type(tensor->value) == graph::Type{DType::kI64, {}}) {
     std::string name = "extent";
-    if (auto* local = std::get_if<program::LocalRef>(&work.program.exprs[dim.extent].node)) {
+    if (auto* local = std::get_if<program::LocalRef>(&elaboration.program.exprs[dim.extent].node)) {
       name = (*frame.names)[local->local].name;
     }
-    return graph::Dim{limit->extent, work.builder->SymbolOf(tensor->value, limit->extent, name)};
+    return graph::Dim{limit->extent,
+                      elaboration.builder->SymbolOf(tensor->value, limit->extent, name)};
   }
-  Report(work, Code::kE0509, dim.range,
+  Report(elaboration, Code::kE0509, dim.range,
          "nothing says what this extent is: it needs an i64 parameter");
   return std::nullopt;
 }
 
-std::optional<Dims> EvaluateDims(Work& work, const std::vector<program::Dim>& dims, Frame& frame) {
+std::optional<Dims> EvaluateDims(ElaborationContext& elaboration,
+                                 const std::vector<program::Dim>& dims, Frame& frame) {
   Dims result;
   for (const program::Dim& dim : dims) {
     std::optional<graph::Dim> extent;
     switch (dim.kind) {
       case program::Dim::kExpr:
-        extent = EvaluateDim(work, dim.expr, frame);
+        extent = EvaluateDim(elaboration, dim.expr, frame);
         break;
       case program::Dim::kVariable: {
         const std::optional<BoundDims>& bound = frame.dims[dim.variable.index];
         if (!bound) {
-          Report(work, Code::kE0509, dim.range,
+          Report(elaboration, Code::kE0509, dim.range,
                  fmt::format("dimension `{}` has no extent and no bound; write `{} <= LIMIT`",
                              frame.signature->dim_variables[dim.variable].name,
                              frame.signature->dim_variables[dim.variable].name));
@@ -71,12 +74,12 @@ std::optional<Dims> EvaluateDims(Work& work, const std::vector<program::Dim>& di
         break;
       }
       case program::Dim::kBounded:
-        extent = BoundedDim(work, dim, frame);
+        extent = BoundedDim(elaboration, dim, frame);
         break;
       case program::Dim::kRun: {
         std::optional<Dims> run;
         if (!dim.variable.valid()) {
-          run = EvaluateRun(work, dim.expr, frame);
+          run = EvaluateRun(elaboration, dim.expr, frame);
         } else if (const std::optional<BoundDims>& bound = frame.dims[dim.variable.index]) {
           run = bound->dims;
         }
@@ -93,11 +96,11 @@ std::optional<Dims> EvaluateDims(Work& work, const std::vector<program::Dim>& di
 
 }  // namespace
 
-bool IsKnown(const Work& work, program::ExprId id, const Frame& frame) {
-  const auto& node = work.program.exprs[id].node;
+bool IsKnown(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame) {
+  const auto& node = elaboration.program.exprs[id].node;
   auto all_known = [&](auto&& ids) {
-    return llvm::all_of(ids,
-                        [&](program::ExprId operand) { return IsKnown(work, operand, frame); });
+    return llvm::all_of(
+        ids, [&](program::ExprId operand) { return IsKnown(elaboration, operand, frame); });
   };
   if (auto* local = std::get_if<program::LocalRef>(&node)) {
     return frame.locals[local->local.index].has_value();
@@ -108,74 +111,80 @@ bool IsKnown(const Work& work, program::ExprId id, const Frame& frame) {
   if (auto* generic = std::get_if<program::GenericRef>(&node)) {
     return frame.generics[generic->generic.index].has_value();
   }
-  if (auto* unary = std::get_if<program::Unary>(&node)) return IsKnown(work, unary->operand, frame);
+  if (auto* unary = std::get_if<program::Unary>(&node))
+    return IsKnown(elaboration, unary->operand, frame);
   if (auto* chain = std::get_if<program::Chain>(&node)) return all_known(chain->operands);
   if (auto* choice = std::get_if<program::If>(&node)) {
     return all_known(std::initializer_list<program::ExprId>{choice->condition, choice->then_value,
                                                             choice->else_value});
   }
   if (auto* call = std::get_if<program::CallBuiltin>(&node)) {
-    return llvm::all_of(call->arguments,
-                        [&](const auto& argument) { return IsKnown(work, argument.value, frame); });
+    return llvm::all_of(call->arguments, [&](const auto& argument) {
+      return IsKnown(elaboration, argument.value, frame);
+    });
   }
   return true;
 }
 
-bool IsKnown(const Work& work, const program::TensorType& type, const Frame& frame) {
+bool IsKnown(const ElaborationContext& elaboration, const program::TensorType& type,
+             const Frame& frame) {
   if (!type.dtype && !frame.generics[type.generic.index]) return false;
   return llvm::all_of(type.dims, [&](const program::Dim& dim) {
     if (dim.variable.valid()) return frame.dims[dim.variable.index].has_value();
-    return !dim.extent.valid() && IsKnown(work, dim.expr, frame);
+    return !dim.extent.valid() && IsKnown(elaboration, dim.expr, frame);
   });
 }
 
-program::ExprId Reduce(Work& work, program::ExprId id, Frame& frame) {
-  auto* choice = std::get_if<program::If>(&work.program.exprs[id].node);
-  if (!choice || !IsKnown(work, choice->condition, frame)) return id;
-  std::optional<bool> condition = EvaluateCondition(work, choice->condition, frame);
+program::ExprId Reduce(ElaborationContext& elaboration, program::ExprId id, Frame& frame) {
+  auto* choice = std::get_if<program::If>(&elaboration.program.exprs[id].node);
+  if (!choice || !IsKnown(elaboration, choice->condition, frame)) return id;
+  std::optional<bool> condition = EvaluateCondition(elaboration, choice->condition, frame);
   if (!condition) return id;
-  return Reduce(work, *condition ? choice->then_value : choice->else_value, frame);
+  return Reduce(elaboration, *condition ? choice->then_value : choice->else_value, frame);
 }
 
-std::optional<graph::Dim> EvaluateDim(Work& work, program::ExprId id, Frame& frame) {
-  id = Reduce(work, id, frame);
-  if (auto* name = std::get_if<program::DimRef>(&work.program.exprs[id].node)) {
+std::optional<graph::Dim> EvaluateDim(ElaborationContext& elaboration, program::ExprId id,
+                                      Frame& frame) {
+  id = Reduce(elaboration, id, frame);
+  if (auto* name = std::get_if<program::DimRef>(&elaboration.program.exprs[id].node)) {
     const std::optional<BoundDims>& bound = frame.dims[name->variable.index];
     if (bound && bound->dims.size() == 1) return bound->dims[0];
   }
-  std::optional<int64_t> extent = EvaluateDimInt(work, id, frame, "a dimension");
+  std::optional<int64_t> extent = EvaluateDimInt(elaboration, id, frame, "a dimension");
   if (!extent) return std::nullopt;
   return graph::Dim{*extent, {}};
 }
 
-std::optional<int64_t> EvaluateDimInt(Work& work, program::ExprId id, Frame& frame,
-                                      const char* what) {
-  llvm::SaveAndRestore<Numbers> exact(work.numbers, Numbers::kDims);
-  std::optional<int64_t> extent = EvaluateInt(work, id, frame, what);
+std::optional<int64_t> EvaluateDimInt(ElaborationContext& elaboration, program::ExprId id,
+                                      Frame& frame, const char* what) {
+  llvm::SaveAndRestore<ArithmeticMode> exact(elaboration.arithmetic, ArithmeticMode::kDims);
+  std::optional<int64_t> extent = EvaluateInt(elaboration, id, frame, what);
   if (!extent || *extent >= 0) return extent;
-  Report(work, Code::kE0504, work.program.exprs[id].range,
+  Report(elaboration, Code::kE0504, elaboration.program.exprs[id].range,
          fmt::format("{} of {} is negative", what, *extent));
   return std::nullopt;
 }
 
-std::optional<graph::Type> ConcreteType(Work& work, const program::TensorType& type, Frame& frame,
+std::optional<graph::Type> ConcreteType(ElaborationContext& elaboration,
+                                        const program::TensorType& type, Frame& frame,
                                         Range range) {
-  std::optional<Dims> dims = EvaluateDims(work, type.dims, frame);
+  std::optional<Dims> dims = EvaluateDims(elaboration, type.dims, frame);
   std::optional<DType> dtype = type.dtype;
   if (!dtype && frame.generics[type.generic.index]) {
     dtype = frame.generics[type.generic.index]->dtype;
   }
   if (!dims || !dtype) return std::nullopt;
   graph::Type concrete{*dtype, {dims->begin(), dims->end()}};
-  if (!CheckTensorLimits(work, concrete, range)) return std::nullopt;
+  if (!CheckTensorLimits(elaboration, concrete, range)) return std::nullopt;
   return concrete;
 }
 
-const program::Type* ExpectedTensor(const Work& work, const Expected& expected) {
+const program::Type* ExpectedTensor(const ElaborationContext& elaboration,
+                                    const Expected& expected) {
   if (!expected.valid()) return nullptr;
-  const program::Type& type = work.program.types[expected.type];
+  const program::Type& type = elaboration.program.types[expected.type];
   auto* tensor = std::get_if<program::TensorType>(&type.node);
-  return tensor && IsKnown(work, *tensor, *expected.frame) ? &type : nullptr;
+  return tensor && IsKnown(elaboration, *tensor, *expected.frame) ? &type : nullptr;
 }
 
 }  // namespace cgraph::elaborate

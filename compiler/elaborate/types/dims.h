@@ -11,26 +11,29 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // Whether everything that a dimension's expression mentions has a value.
-bool IsKnown(const Work& work, program::ExprId id, const Frame& frame);
+bool IsKnown(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame);
 
-bool IsKnown(const Work& work, const program::TensorType& type, const Frame& frame);
+bool IsKnown(const ElaborationContext& elaboration, const program::TensorType& type,
+             const Frame& frame);
 
 // Follows conditions that are known: `if transpose { k } else { m }` is the dimension it chooses.
-program::ExprId Reduce(Work& work, program::ExprId id, Frame& frame);
+program::ExprId Reduce(ElaborationContext& elaboration, program::ExprId id, Frame& frame);
 
-std::optional<graph::Dim> EvaluateDim(Work& work, program::ExprId id, Frame& frame);
+std::optional<graph::Dim> EvaluateDim(ElaborationContext& elaboration, program::ExprId id,
+                                      Frame& frame);
 
-std::optional<int64_t> EvaluateDimInt(Work& work, program::ExprId id, Frame& frame,
-                                      const char* what);
+std::optional<int64_t> EvaluateDimInt(ElaborationContext& elaboration, program::ExprId id,
+                                      Frame& frame, const char* what);
 
-std::optional<graph::Type> ConcreteType(Work& work, const program::TensorType& type, Frame& frame,
-                                        Range range);
+std::optional<graph::Type> ConcreteType(ElaborationContext& elaboration,
+                                        const program::TensorType& type, Frame& frame, Range range);
 
 // The tensor type that is expected, when everything in it has a value.
-const program::Type* ExpectedTensor(const Work& work, const Expected& expected);
+const program::Type* ExpectedTensor(const ElaborationContext& elaboration,
+                                    const Expected& expected);
 
 }  // namespace cgraph::elaborate
 

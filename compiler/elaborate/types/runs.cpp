@@ -7,16 +7,18 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/work.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
 namespace {
 
 // The ints of a list parameter.
-std::optional<std::vector<int64_t>> ListedInts(Work& work, program::ExprId id, Frame& frame) {
+std::optional<std::vector<int64_t>> ListedInts(ElaborationContext& elaboration, program::ExprId id,
+                                               Frame& frame) {
   std::optional<std::vector<Value>> items =
-      ListItems(work, Evaluate(work, id, frame), SiteOr(work, work.program.exprs[id].range));
+      ListItems(elaboration, Evaluate(elaboration, id, frame),
+                SiteOr(elaboration, elaboration.program.exprs[id].range));
   if (!items) return std::nullopt;
   std::vector<int64_t> ints;
   for (const Value& item : *items) {
@@ -28,13 +30,13 @@ std::optional<std::vector<int64_t>> ListedInts(Work& work, program::ExprId id, F
 }
 
 // A run of dimensions that a list parameter gives: `reshape(x, [2, 3])`.
-std::optional<Dims> ListedRun(Work& work, program::ExprId id, Frame& frame) {
-  std::optional<std::vector<int64_t>> extents = ListedInts(work, id, frame);
+std::optional<Dims> ListedRun(ElaborationContext& elaboration, program::ExprId id, Frame& frame) {
+  std::optional<std::vector<int64_t>> extents = ListedInts(elaboration, id, frame);
   if (!extents) return std::nullopt;
   Dims run;
   for (int64_t extent : *extents) {
     if (extent < 0) {
-      Report(work, Code::kE0504, SiteOr(work, work.program.exprs[id].range),
+      Report(elaboration, Code::kE0504, SiteOr(elaboration, elaboration.program.exprs[id].range),
              fmt::format("`{}`: a dimension of {} is negative", frame.subject, extent));
       return std::nullopt;
     }
@@ -44,30 +46,30 @@ std::optional<Dims> ListedRun(Work& work, program::ExprId id, Frame& frame) {
 }
 
 // Dimension i is dimension order[i] of the run.
-std::optional<Dims> PermutedRun(Work& work, const Dims& run, program::ExprId order, Frame& frame,
-                                Range range) {
-  std::optional<std::vector<int64_t>> numbers = ListedInts(work, order, frame);
-  if (!numbers) return std::nullopt;
-  std::vector<int64_t> sorted = *numbers;
+std::optional<Dims> PermutedRun(ElaborationContext& elaboration, const Dims& run,
+                                program::ExprId order, Frame& frame, Range range) {
+  std::optional<std::vector<int64_t>> arithmetic = ListedInts(elaboration, order, frame);
+  if (!arithmetic) return std::nullopt;
+  std::vector<int64_t> sorted = *arithmetic;
   llvm::sort(sorted);
   bool each_once = sorted.size() == run.size();
   for (size_t i = 0; each_once && i < sorted.size(); ++i) {
     each_once = sorted[i] == static_cast<int64_t>(i);
   }
   if (!each_once) {
-    Report(work, Code::kE0511, SiteOr(work, range),
+    Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
            fmt::format("`{}`: [{}] does not name each of the {} dimensions once, counted from 0",
-                       frame.subject, fmt::join(*numbers, ", "), run.size()));
+                       frame.subject, fmt::join(*arithmetic, ", "), run.size()));
     return std::nullopt;
   }
   Dims permuted;
-  for (int64_t number : *numbers) permuted.push_back(run[static_cast<size_t>(number)]);
+  for (int64_t number : *arithmetic) permuted.push_back(run[static_cast<size_t>(number)]);
   return permuted;
 }
 
 // NumPy's rule: aligned at the last dimension, equal or 1.
-std::optional<Dims> BroadcastRuns(Work& work, const Dims& a, const Dims& b, Frame& frame,
-                                  Range range) {
+std::optional<Dims> BroadcastRuns(ElaborationContext& elaboration, const Dims& a, const Dims& b,
+                                  Frame& frame, Range range) {
   Dims result(std::max(a.size(), b.size()));
   const graph::Dim one{1, {}};
   for (size_t i = 0; i < result.size(); ++i) {  // from the last dimension
@@ -76,10 +78,10 @@ std::optional<Dims> BroadcastRuns(Work& work, const Dims& a, const Dims& b, Fram
     if (x != y && x != one && y != one) {
       auto text = [&](const Dims& dims) {
         graph::Type type{DType::kF32, {dims.begin(), dims.end()}};
-        return Text(work, type).substr(3);
+        return Text(elaboration, type).substr(3);
       };
       bool dynamic = x.symbol.valid() || y.symbol.valid();
-      Report(work, dynamic ? Code::kE0508 : Code::kE0507, SiteOr(work, range),
+      Report(elaboration, dynamic ? Code::kE0508 : Code::kE0507, SiteOr(elaboration, range),
              fmt::format("`{}`: shapes {} and {} do not broadcast: counted from the last, "
                          "dimension {} differs and neither is 1{}",
                          frame.subject, text(a), text(b), i + 1, dynamic ? kOneValue : ""));
@@ -90,12 +92,12 @@ std::optional<Dims> BroadcastRuns(Work& work, const Dims& a, const Dims& b, Fram
   return result;
 }
 
-std::optional<Dims> WithoutDim(Work& work, const Dims& run, program::ExprId index, Frame& frame,
-                               Range range) {
-  std::optional<int64_t> dim = EvaluateInt(work, index, frame, "a dimension's index");
+std::optional<Dims> WithoutDim(ElaborationContext& elaboration, const Dims& run,
+                               program::ExprId index, Frame& frame, Range range) {
+  std::optional<int64_t> dim = EvaluateInt(elaboration, index, frame, "a dimension's index");
   if (!dim) return std::nullopt;
   if (*dim < 0 || *dim >= static_cast<int64_t>(run.size())) {
-    Report(work, Code::kE0511, SiteOr(work, range),
+    Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
            fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0, or from "
                        "-1 at the end",
                        frame.subject, *dim, run.size()));
@@ -108,8 +110,8 @@ std::optional<Dims> WithoutDim(Work& work, const Dims& run, program::ExprId inde
 
 }  // namespace
 
-bool IsRun(const Work& work, program::ExprId id, const Frame& frame) {
-  const auto& node = work.program.exprs[id].node;
+bool IsRun(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame) {
+  const auto& node = elaboration.program.exprs[id].node;
   if (auto* dim = std::get_if<program::DimRef>(&node)) {
     return frame.signature->dim_variables[dim->variable].run;
   }
@@ -119,54 +121,57 @@ bool IsRun(const Work& work, program::ExprId id, const Frame& frame) {
           call->builtin == program::Builtin::kPermuted || call->builtin == program::Builtin::kDrop);
 }
 
-std::optional<Dims> EvaluateRun(Work& work, program::ExprId id, Frame& frame) {
-  const program::Expr& expr = work.program.exprs[id];
+std::optional<Dims> EvaluateRun(ElaborationContext& elaboration, program::ExprId id, Frame& frame) {
+  const program::Expr& expr = elaboration.program.exprs[id];
   if (auto* name = std::get_if<program::DimRef>(&expr.node)) {
     if (const auto& bound = frame.dims[name->variable.index]) return bound->dims;
-    Report(work, Code::kE0509, expr.range,
+    Report(elaboration, Code::kE0509, expr.range,
            fmt::format("nothing binds the dimensions `{}`",
                        frame.signature->dim_variables[name->variable].name));
     return std::nullopt;
   }
-  if (std::holds_alternative<program::LocalRef>(expr.node)) return ListedRun(work, id, frame);
+  if (std::holds_alternative<program::LocalRef>(expr.node))
+    return ListedRun(elaboration, id, frame);
   auto* call = std::get_if<program::CallBuiltin>(&expr.node);
   bool of_runs =
       call && call->arguments.size() == 2 &&
       (call->builtin == program::Builtin::kBroadcast ||
        call->builtin == program::Builtin::kPermuted || call->builtin == program::Builtin::kDrop);
   if (!of_runs) {
-    Report(work, Code::kE0406, expr.range, "a run of dimensions is needed here");
+    Report(elaboration, Code::kE0406, expr.range, "a run of dimensions is needed here");
     return std::nullopt;
   }
-  std::optional<Dims> run = EvaluateRun(work, call->arguments[0].value, frame);
+  std::optional<Dims> run = EvaluateRun(elaboration, call->arguments[0].value, frame);
   if (!run) return std::nullopt;
   if (call->builtin == program::Builtin::kDrop) {
-    return WithoutDim(work, *run, call->arguments[1].value, frame, expr.range);
+    return WithoutDim(elaboration, *run, call->arguments[1].value, frame, expr.range);
   }
   if (call->builtin == program::Builtin::kPermuted) {
-    return PermutedRun(work, *run, call->arguments[1].value, frame, expr.range);
+    return PermutedRun(elaboration, *run, call->arguments[1].value, frame, expr.range);
   }
-  std::optional<Dims> other = EvaluateRun(work, call->arguments[1].value, frame);
-  return other ? BroadcastRuns(work, *run, *other, frame, expr.range) : std::nullopt;
+  std::optional<Dims> other = EvaluateRun(elaboration, call->arguments[1].value, frame);
+  return other ? BroadcastRuns(elaboration, *run, *other, frame, expr.range) : std::nullopt;
 }
 
-Value DimFunction(Work& work, const program::CallBuiltin& e, const Context& context) {
+Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e,
+                  const Context& context) {
   program::ExprId argument = e.arguments[0].value;
   if (e.builtin == program::Builtin::kWidth) {
-    auto* generic = std::get_if<program::GenericRef>(&work.program.exprs[argument].node);
+    auto* generic = std::get_if<program::GenericRef>(&elaboration.program.exprs[argument].node);
     if (generic && context.frame.generics[generic->generic.index]) {
       return Value(DTypeBytes(context.frame.generics[generic->generic.index]->dtype));
     }
-    Report(work, Code::kE0406, context.range, "width() is of a dtype variable of the signature");
+    Report(elaboration, Code::kE0406, context.range,
+           "width() is of a dtype variable of the signature");
     return Value();
   }
-  std::optional<Dims> run = EvaluateRun(work, argument, context.frame);
+  std::optional<Dims> run = EvaluateRun(elaboration, argument, context.frame);
   if (!run) return Value();
   if (e.builtin == program::Builtin::kRank) return Value(static_cast<int64_t>(run->size()));
   graph::Type type{DType::kU8, {run->begin(), run->end()}};
   bool is_static = llvm::none_of(*run, [](const graph::Dim& dim) { return dim.symbol.valid(); });
-  if (is_static || work.numbers == Numbers::kCost) return Value(type.elements());
-  Report(work, Code::kE0508, context.range,
+  if (is_static || elaboration.arithmetic == ArithmeticMode::kCost) return Value(type.elements());
+  Report(elaboration, Code::kE0508, context.range,
          "size() of dimensions that are known only while running");
   return Value();
 }

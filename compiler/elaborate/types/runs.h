@@ -10,15 +10,16 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 // Whether an expression is a run of dimensions.
-bool IsRun(const Work& work, program::ExprId id, const Frame& frame);
+bool IsRun(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame);
 
-std::optional<Dims> EvaluateRun(Work& work, program::ExprId id, Frame& frame);
+std::optional<Dims> EvaluateRun(ElaborationContext& elaboration, program::ExprId id, Frame& frame);
 
 // size, rank and width: dimensions as numbers.
-Value DimFunction(Work& work, const program::CallBuiltin& e, const Context& context);
+Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e,
+                  const Context& context);
 
 }  // namespace cgraph::elaborate
 

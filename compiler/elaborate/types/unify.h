@@ -10,7 +10,7 @@
 
 namespace cgraph::elaborate {
 
-struct Work;
+struct ElaborationContext;
 
 struct Match {
   program::TypeId type;
@@ -21,10 +21,10 @@ struct Match {
   bool is_number = false;  // one of the compile time, without dimensions
 };
 
-bool MatchDims(Work& work, const Match& match);
+bool MatchDims(ElaborationContext& elaboration, const Match& match);
 
 // What waited for all parameters to be bound.
-bool CheckDeferred(Work& work, Frame& frame);
+bool CheckDeferred(ElaborationContext& elaboration, Frame& frame);
 
 }  // namespace cgraph::elaborate
 

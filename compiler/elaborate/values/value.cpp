@@ -54,7 +54,7 @@ std::string ScalarText(const Value& value) {
   return KindText(value);
 }
 
-Value WithVia(const Value& value, const Journey& via) {
+Value WithVia(const Value& value, const TransportRequest& via) {
   return MapLeaves(value, [&](const Value& leaf) {
     Tensor tensor = *leaf.As<Tensor>();
     tensor.via = via;

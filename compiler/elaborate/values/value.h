@@ -26,7 +26,7 @@ struct Poison {};  // stands for a value whose fault has been reported
 struct None {};    // a list element that is not yet assigned
 struct Tensor {
   graph::ValueId value;
-  Journey via;
+  TransportRequest via;
   Range use;  // where the caller of a method named it; invalid: where it stands
 };
 struct PlaceArray {
@@ -103,7 +103,7 @@ Value MapLeaves(const Value& value, Make&& make) {
 
 // The same, every tensor of it travelling by `via` from now on: the last one said is the nearest to
 // the use.
-Value WithVia(const Value& value, const Journey& via);
+Value WithVia(const Value& value, const TransportRequest& via);
 
 // The mend of an index that counts from the end; empty for others.
 std::string FromTheEnd(int64_t index, int64_t length);

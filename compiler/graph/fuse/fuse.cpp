@@ -120,7 +120,7 @@ class Fuser {
 
   void Replace(const Group& group) {
     std::map<ValueId, int> made;  // by which step
-    std::map<std::pair<ValueId, Journey>, int> operands;
+    std::map<std::pair<ValueId, TransportRequest>, int> operands;
     Op& root = graph_.ops[group.root];
     Op fused;
     fused.elementwise = true;

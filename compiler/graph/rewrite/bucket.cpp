@@ -177,7 +177,7 @@ class Bucketer {
 
   void AddBucket(const Message& message, std::vector<Rewritten>& done) {
     const Way& way = message.way;
-    const Journey via{.transport = way.transport, .capacity = way.capacity};
+    const TransportRequest via{.transport = way.transport, .capacity = way.capacity};
     graph_.buckets.push_back({way.to, via, message.values});
     done.push_back({.places = message.ranges,
                     .way = fmt::format("{} to {}", DeviceName(module_.devices[way.from]),

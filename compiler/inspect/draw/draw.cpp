@@ -25,7 +25,8 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
                                           .cores = options.cores,
                                           .instants = memory});
   if (simulation.hangs()) {
-    std::string message = "the plan hangs, so there is no time to draw; these lanes wait for ever:";
+    std::string message =
+        "the plan deadlocks, so there is no time to draw; these lanes wait for ever:";
     for (const std::string& line : simulation.stuck) {
       message += "\n  " + line;
     }

@@ -16,9 +16,9 @@
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/facts/state_order.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/facts/tooltip_writer.h"
 #include "compiler/inspect/draw/formats/text.h"
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -38,11 +38,11 @@ class GraphDrawer {
  public:
   GraphDrawer(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source)
       : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
-        teller_(plan, graph, source), palette_(FamiliesOf(plan, graph, operations_)) {
+        tooltips_(plan, graph, source), palette_(FamiliesOf(plan, graph, operations_)) {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       meeting_of_.push_back(id);
     }
-    const plan::GraphIndex index = IndexMeetings(plan, graph);
+    const plan::GraphIndex index = IndexMessages(plan, graph);
     for (const CollectiveParts parts : CollectivesOf(index)) {
       for (const plan::CollectivePart& part : parts) {
         meeting_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
@@ -127,8 +127,8 @@ class GraphDrawer {
   std::string LabelOf(uint32_t id) const {
     const Operation& operation = operations_.all[id];
     const plan::Instruction& first = graph_.instructions[operation.instructions.front()];
-    if (operation.kind == plan::Kind::take) return "input " + graph_.inputs[first.subject()]->name;
-    if (operation.kind == plan::Kind::give) {
+    if (operation.kind == plan::Kind::input) return "input " + graph_.inputs[first.subject()]->name;
+    if (operation.kind == plan::Kind::output) {
       const std::string& name = graph_.outputs[first.subject()]->name;
       return "output " + (detail_ == Detail::kCalls ? name : name.substr(0, name.find('[')));
     }
@@ -163,8 +163,8 @@ class GraphDrawer {
   void AddNode(uint32_t id) {
     const Node& node = nodes_[id];
     const Operation& operation = operations_.all[node.operations.front()];
-    const bool port = operation.kind == plan::Kind::take || operation.kind == plan::Kind::give;
-    std::string label = node.label, told = teller_.Tell(operation);
+    const bool port = operation.kind == plan::Kind::input || operation.kind == plan::Kind::output;
+    std::string label = node.label, told = tooltips_.Tell(operation);
     if (node.operations.size() > 1) {
       label += fmt::format(" \u00d7{}", node.operations.size());
       told += fmt::format("\nand {} more", node.operations.size() - 1);
@@ -280,7 +280,8 @@ class GraphDrawer {
   uint32_t FirstOf(const Node& node) const {
     uint32_t first = plan::kNone;
     for (uint32_t id : node.operations) {
-      first = std::min(first, graph_.instructions[operations_.all[id].instructions[0]].written());
+      first =
+          std::min(first, graph_.instructions[operations_.all[id].instructions[0]].program_order());
     }
     return first;
   }
@@ -348,7 +349,7 @@ class GraphDrawer {
   const plan::Plan& plan_;
   const plan::Graph& graph_;
   const Operations operations_;
-  const Teller teller_;
+  const TooltipWriter tooltips_;
   std::vector<uint32_t> meeting_of_;  // by operation: itself, or the first part of its collective
   std::set<uint32_t> collectives_;    // operations that are parts of one
   Detail detail_ = Detail::kCalls;

@@ -17,7 +17,7 @@
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/svg.h"
-#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/facts/tooltip_writer.h"
 #include "compiler/inspect/draw/formats/text.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
@@ -107,7 +107,7 @@ class MemoryDrawer {
   MemoryDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
                const SourceLines& source)
       : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
-        lifetimes_(FindLifetimes(plan, graph, simulation)), teller_(plan, graph, source),
+        lifetimes_(FindLifetimes(plan, graph, simulation)), tooltips_(plan, graph, source),
         palette_(FamiliesOf(plan, graph, operations_)) {}
 
   std::string Draw() {
@@ -347,7 +347,7 @@ class MemoryDrawer {
     constexpr size_t kMaxValues = 5;
     std::string text;
     for (size_t i = 0; i < std::min(life.values.size(), kMaxValues); ++i) {
-      text += (i == 0 ? "" : "\n") + teller_.TellValue(life.values[i]);
+      text += (i == 0 ? "" : "\n") + tooltips_.TellValue(life.values[i]);
     }
     if (life.values.size() > kMaxValues) {
       text += fmt::format("\nand {} values more", life.values.size() - kMaxValues);
@@ -355,7 +355,7 @@ class MemoryDrawer {
     text += fmt::format("\nbytes {} to {} of the arena\n{} to {}", buffer.offset(),
                         buffer.offset() + buffer.bytes(), TimeText(life.from), TimeText(life.to));
     if (life.maker != plan::kNone) {
-      text += "\nmade by " + teller_.Tell(operations_.all[operations_.of[life.maker]]);
+      text += "\nmade by " + tooltips_.Tell(operations_.all[operations_.of[life.maker]]);
     }
     return text;
   }
@@ -377,7 +377,7 @@ class MemoryDrawer {
   const Simulation& simulation_;
   const Operations operations_;
   const std::vector<Lifetime> lifetimes_;
-  const Teller teller_;
+  const TooltipWriter tooltips_;
   std::vector<Band> bands_;
   size_t left_out_ = 0;
   TimeAxis axis_{0, 0, 0};

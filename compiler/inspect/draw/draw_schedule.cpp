@@ -13,9 +13,9 @@
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/facts/rows.h"
-#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/facts/tooltip_writer.h"
 #include "compiler/inspect/draw/formats/text.h"
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -74,8 +74,8 @@ class ScheduleDrawer {
   ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
                  const SourceLines& source)
       : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
-        index_(IndexMeetings(plan, graph)), awaited_(FindAwaited(graph, operations_)),
-        rows_(FindRows(index_, operations_, awaited_)), teller_(plan, graph, source),
+        index_(IndexMessages(plan, graph)), awaited_(FindAwaited(graph, operations_)),
+        rows_(FindRows(index_, operations_, awaited_)), tooltips_(plan, graph, source),
         first_row_(first_row), palette_(FamiliesOf(plan, graph, operations_)) {
     ChooseWindow();
   }
@@ -112,7 +112,7 @@ class ScheduleDrawer {
     std::stable_partition(columns.begin(), columns.end(), [&](uint32_t lane) {
       const std::vector<uint32_t>& ids = operations_.lanes[lane];
       return std::none_of(ids.begin(), ids.end(), [&](uint32_t id) {
-        return operations_.all[id].kind == plan::Kind::give;
+        return operations_.all[id].kind == plan::Kind::output;
       });
     });
     return columns;
@@ -177,17 +177,17 @@ class ScheduleDrawer {
     const size_t space = title.find(' ');
     if (space != std::string::npos) title[space] = '\n';
     double width = Width(title) + 8;  // a larger font
-    std::vector<uint32_t> written;
+    std::vector<uint32_t> program_order;
     for (uint32_t id : operations_.lanes[lane]) {
       const Operation& operation = operations_.all[id];
       if (is_shown_[id]) width = std::max(width, Width(LabelOf(operation)));
-      written.push_back(graph_.instructions[operation.instructions.front()].written());
+      program_order.push_back(graph_.instructions[operation.instructions.front()].program_order());
     }
     const double x = right_ + width / 2;
     right_ += width + kColumnGap;
     const std::string name = fmt::format("lane{}", lane);
     AddNode(name, title, x, -1.2, "shape=plaintext, style=\"\", fontsize=12");
-    const std::vector<bool> stays = LongestRising(written);
+    const std::vector<bool> stays = LongestRising(program_order);
     std::string before = name;
     for (size_t i = 0; i < stays.size(); ++i) {
       const uint32_t id = operations_.lanes[lane][i];
@@ -213,7 +213,7 @@ class ScheduleDrawer {
     any_lags_ = any_lags_ || LagOf(operation) > 0;
     std::string style = fmt::format(
         "tooltip=\"{}\", fillcolor=\"{}\"",
-        DotText(teller_.Tell(operation) + (moved ? "\nmoved against program order" : "")),
+        DotText(tooltips_.Tell(operation) + (moved ? "\nmoved against program order" : "")),
         palette_.ColorOf(OperationFamily(plan_, graph_, operation)));
     if (moved) {
       style += kMovedStyle;
@@ -297,7 +297,7 @@ class ScheduleDrawer {
   const plan::GraphIndex index_;
   const std::vector<std::set<uint32_t>> awaited_;
   const std::vector<uint32_t> rows_;  // by operation
-  const Teller teller_;
+  const TooltipWriter tooltips_;
   uint32_t first_row_, end_row_ = 0, all_rows_ = 0;  // of the window, and in all
   size_t shown_count_ = 0, left_out_lanes_ = 0;
   std::vector<uint32_t> columns_;

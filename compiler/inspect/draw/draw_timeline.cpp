@@ -11,7 +11,7 @@
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/svg.h"
-#include "compiler/inspect/draw/facts/teller.h"
+#include "compiler/inspect/draw/facts/tooltip_writer.h"
 #include "compiler/inspect/simulation_report.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
@@ -34,7 +34,7 @@ class TimelineDrawer {
   TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
                  const SourceLines& source)
       : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
-        teller_(plan, graph, source), bars_(graph.programs.size()),
+        tooltips_(plan, graph, source), bars_(graph.programs.size()),
         places_(graph.programs.size()), palette_(FamiliesOf(plan, graph, operations_)) {
     for (const Operation& operation : operations_.all) {
       if (operation.kind == plan::Kind::call && operation.call != plan::kNone &&
@@ -166,7 +166,7 @@ class TimelineDrawer {
   // `count` bars from `bar` to `last` as one, with a border if it has room for it.
   void AddBar(const Bar& bar, const Bar& last, size_t count, bool roomy, double y) {
     const std::string color = palette_.ColorOf(FamilyOf(bar));
-    std::string told = teller_.Tell(operations_.all[bar.operation]);
+    std::string told = tooltips_.Tell(operations_.all[bar.operation]);
     const std::string times = fmt::format("{} to {}", TimeText(bar.start), TimeText(last.end));
     told.insert(std::min(told.find('\n'), told.size()),
                 (count > 1 ? fmt::format(" and {} more", count - 1) : "") + ": " + times);
@@ -221,7 +221,7 @@ class TimelineDrawer {
   const plan::Graph& graph_;
   const Simulation& simulation_;
   const Operations operations_;
-  const Teller teller_;
+  const TooltipWriter tooltips_;
   std::vector<std::vector<Bar>> bars_;    // by lane
   std::vector<std::set<uint32_t>> places_;  // by lane: whose calls run on it
   Palette palette_;

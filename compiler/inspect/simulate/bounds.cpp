@@ -6,7 +6,7 @@
 #include <span>
 
 #include "compiler/base/check.h"
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 #include "compiler/inspect/simulate/data_flow.h"
 #include "compiler/inspect/simulate/periodic.h"
 
@@ -22,7 +22,7 @@ uint32_t End(uint32_t unit) { return 2 * unit + 1; }
 class Bounder {
  public:
   Bounder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations)
-      : graph_(graph), index_(IndexMeetings(plan, graph)), durations_(durations),
+      : graph_(graph), index_(IndexMessages(plan, graph)), durations_(durations),
         units_(FindUnits(graph)), weights_(units_.size(), 0) {
     for (uint32_t i = 0; i < durations.size(); ++i) {
       weights_[units_.of[i]] = AddTimes(weights_[units_.of[i]], durations[i]);
@@ -53,7 +53,7 @@ class Bounder {
         const std::array ends = {sends[j], receives[j]};
         Lengthen(std::span<const plan::Message>(ends));
       }
-      if (units_.written[send] <= units_.written[receive]) {
+      if (units_.program_order[send] <= units_.program_order[receive]) {
         moments_.AddEdge(Start(send), End(receive), 0);
       }
     }
@@ -65,7 +65,8 @@ class Bounder {
     const uint32_t meeting = moments_.AddMoment();
     for (const plan::CollectivePart& part : parts) {
       const uint32_t unit = units_.of[part.instruction];
-      if (units_.written[unit] == units_.written[units_.of[parts.front().instruction]]) {
+      if (units_.program_order[unit] ==
+          units_.program_order[units_.of[parts.front().instruction]]) {
         moments_.AddEdge(Start(unit), meeting, 0);
         moments_.AddEdge(meeting, End(unit), 0);
       }
@@ -157,9 +158,9 @@ void BoundByResources(const Contention& contention, uint32_t executions, LowerBo
 void BoundByWorkers(const plan::Graph& graph, const plan::Placement& placement,
                     const std::vector<uint64_t>& durations, uint32_t executions,
                     LowerBounds& bounds) {
-  for (const std::vector<uint32_t>& strand : plan::StrandsOf(placement, graph)) {
+  for (const std::vector<uint32_t>& work_queue : plan::WorkQueuesOf(placement, graph)) {
     uint64_t work = 0;
-    for (uint32_t i : strand) {
+    for (uint32_t i : work_queue) {
       if (graph.instructions[i].kind() != plan::Kind::comm) work = AddTimes(work, durations[i]);
     }
     const auto all = static_cast<unsigned __int128>(work) * executions;

@@ -24,14 +24,14 @@ class DependencyFinder {
     for (uint32_t i = 0; i < order.size(); ++i) {
       order[i] = i;
     }
-    const auto written = [&](uint32_t i) { return graph_.instructions[i].written(); };
+    const auto program_order = [&](uint32_t i) { return graph_.instructions[i].program_order(); };
     std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return written(a) < written(b); });
+                     [&](uint32_t a, uint32_t b) { return program_order(a) < program_order(b); });
     for (execution_ = 0; execution_ < 2; ++execution_) {
       for (size_t i = 0; i < order.size();) {
         // The parts of one exchange or collective happen at once: all read, then all write.
         size_t end = i;
-        for (; end < order.size() && written(order[end]) == written(order[i]); ++end) {
+        for (; end < order.size() && program_order(order[end]) == program_order(order[i]); ++end) {
           Read(order[end]);
         }
         for (; i < end; ++i) {
@@ -58,7 +58,7 @@ class DependencyFinder {
       writers_[value.buffer()].Read(
           value.offset(), value.offset() + value.bytes(), [&](const Writer& writer) {
             const uint32_t distance = execution_ - writer.execution;
-            if (distance > 0 || units_.written[writer.unit] < units_.written[reader]) {
+            if (distance > 0 || units_.program_order[writer.unit] < units_.program_order[reader]) {
               dependencies_.push_back({writer.unit, reader, distance});
             }
           });
@@ -103,10 +103,11 @@ Units FindUnits(const plan::Graph& graph) {
       const bool computes = instruction.kind() == plan::Kind::call;
       if (!computes || call == plan::kNone || instruction.call() != call) {
         units.lane.push_back(lane);
-        units.written.push_back(instruction.written());
+        units.program_order.push_back(instruction.program_order());
       }
       units.of[i] = units.size() - 1;
-      units.written.back() = std::min(units.written.back(), instruction.written());
+      units.program_order.back() =
+          std::min(units.program_order.back(), instruction.program_order());
       call = computes ? instruction.call() : plan::kNone;
     }
   }

@@ -17,7 +17,8 @@ namespace cgraph {
 struct Units {
   std::vector<uint32_t> of;       // by instruction
   std::vector<uint32_t> lane;     // by unit
-  std::vector<uint32_t> written;  // by unit: the position in program order of its first instruction
+  std::vector<uint32_t>
+      program_order;  // by unit: the position in program order of its first instruction
   uint32_t size() const { return static_cast<uint32_t>(lane.size()); }
 };
 Units FindUnits(const plan::Graph& graph);
@@ -29,7 +30,7 @@ struct Dependency {
 
   friend auto operator<=>(const Dependency&, const Dependency&) = default;
 };
-// Between units, sorted, each once; those of distance 0 go forward in `written`.
+// Between units, sorted, each once; those of distance 0 go forward in `program_order`.
 std::vector<Dependency> DataFlowOf(const plan::GraphIndex& index, const Units& units);
 
 }  // namespace cgraph

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 
 namespace cgraph {
 namespace {
@@ -13,7 +13,7 @@ class Builder {
   Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations,
           const Movements& movements, const plan::Placement* placement)
       : graph_(graph),
-        index_(IndexMeetings(plan, graph)),
+        index_(IndexMessages(plan, graph)),
         durations_(durations),
         movements_(movements),
         placement_(placement) {}
@@ -86,16 +86,16 @@ class Builder {
   void AddWorkers() {
     const uint32_t begin = AddMoment(0), over = AddMoment(0);
     AddEdge(over, begin, std::max<uint64_t>(graph_.inflight, 1));
-    for (const std::vector<uint32_t>& strand : plan::StrandsOf(*placement_, graph_)) {
+    for (const std::vector<uint32_t>& work_queue : plan::WorkQueuesOf(*placement_, graph_)) {
       uint32_t before = AddMoment(0);
       const uint32_t first = before;
       AddEdge(begin, first);
-      for (size_t i = 0; i < strand.size();) {
-        const size_t end = plan::StepEnd(*placement_, graph_, strand, i);
-        const uint32_t after = end == i + 1 ? End(strand[i]) : AddMoment(0);
+      for (size_t i = 0; i < work_queue.size();) {
+        const size_t end = plan::StepEnd(*placement_, graph_, work_queue, i);
+        const uint32_t after = end == i + 1 ? End(work_queue[i]) : AddMoment(0);
         for (; i < end; ++i) {
-          AddEdge(before, Start(strand[i]));
-          if (after != End(strand[i])) AddEdge(End(strand[i]), after);
+          AddEdge(before, Start(work_queue[i]));
+          if (after != End(work_queue[i])) AddEdge(End(work_queue[i]), after);
         }
         before = after;
       }

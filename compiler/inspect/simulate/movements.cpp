@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace cgraph {
@@ -12,7 +12,7 @@ class Applier {
  public:
   Applier(const plan::Plan& plan, const plan::Graph& graph, const cost::Topology& topology,
           std::vector<uint64_t>& durations)
-      : plan_(plan), graph_(graph), index_(IndexMeetings(plan, graph)), costs_(topology),
+      : plan_(plan), graph_(graph), index_(IndexMessages(plan, graph)), costs_(topology),
         durations_(durations) {}
 
   Movements Run() {

@@ -37,7 +37,7 @@ class PeriodicGraph {
   std::vector<uint32_t> Sort();
 
   // The moments that can happen in a round, each after those it waits for; set by Sort().
-  const std::vector<uint32_t>& order() const { return order_; }
+  const std::vector<uint32_t>& certificate_position() const { return order_; }
 
   // Calls see(round, times) after each round; times[m] is when moment m of that round is over.
   // weight(moment, round) is how long it takes.

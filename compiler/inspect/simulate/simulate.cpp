@@ -82,8 +82,8 @@ std::vector<uint64_t> TimesOfWorkers(const plan::Placement& placement,
                                      const Simulation& simulation) {
   std::vector<std::vector<Interval>> work(placement.workers);
   for (const plan::TraceEvent& event : simulation.events) {
-    const uint32_t strand = placement.strand_of_lane[event.lane];
-    work[placement.worker_of_strand[strand]].push_back({event.active, event.end});
+    const uint32_t work_queue = placement.work_queue_of_lane[event.lane];
+    work[placement.worker_of_work_queue[work_queue]].push_back({event.active, event.end});
   }
   std::vector<uint64_t> times;
   for (std::vector<Interval>& intervals : work) times.push_back(UnionLength(std::move(intervals)));

@@ -45,7 +45,7 @@ llvm::json::Value BubbleJson(bool computes, double bubble) {
 }
 
 std::string StuckText(const std::string& name, const Simulation& simulation) {
-  std::string text = fmt::format("graph {}: hangs; each of these lanes waits for ever\n", name);
+  std::string text = fmt::format("graph {}: deadlocks; each of these lanes waits for ever\n", name);
   for (const std::string& line : simulation.stuck) {
     text += "  " + line + "\n";
   }
@@ -128,7 +128,7 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
                                  const Simulation& simulation) {
   llvm::json::Object object{{"graph", GraphName(plan, graph)},
                             {"executions", int64_t{simulation.executions}},
-                            {"hangs", simulation.hangs()}};
+                            {"deadlocks", simulation.hangs()}};
   if (simulation.hangs()) {
     object["stuck"] = llvm::json::Array(simulation.stuck);
     return object;

@@ -35,7 +35,7 @@ class Fitter {
     const bool limited = std::any_of(limits_.begin(), limits_.end(),
                                      [](const auto& limit) { return limit.has_value(); });
     if (!limited) {
-      Arranged arranged = Arrange(module_, graph_, options_, {}, schedule_, &diagnostics_);
+      OrderingResult arranged = OrderTasks(module_, graph_, options_, {}, schedule_, &diagnostics_);
       if (arranged.steady) schedule_ = std::move(*arranged.steady);
       Synchronise(graph_, {}, schedule_);
       PlanMemory(module_, graph_, {}, schedule_);
@@ -44,9 +44,9 @@ class Fitter {
     const SlotLimits none(limits_.size());
     const bool searches = graph_.rules && graph_.rules->automatic;
     if (!searches) {  // what nothing holds back may fit already; and rules may block by themselves
-      const Arranged arranged = Try(none);
+      const OrderingResult arranged = Try(none);
       if (!arranged.done) {
-        (void)Arrange(module_, graph_, options_, none, schedule_, &diagnostics_);
+        (void)OrderTasks(module_, graph_, options_, none, schedule_, &diagnostics_);
         return;
       }
       if (excess_ == 0) return;
@@ -62,7 +62,7 @@ class Fitter {
     SlotLimits alive = slots_;
     bool relaxed = false;
     for (int i = 0; i < kMostTries && !alive.empty(); ++i) {
-      const Arranged arranged = Try(alive);
+      const OrderingResult arranged = Try(alive);
       if (!arranged.done) {
         // Not even as many bytes as some order needs will do.
         if (relaxed || arranged.needs.empty()) return;
@@ -77,9 +77,10 @@ class Fitter {
   }
 
   // Arranges with so many bytes alive, and keeps what comes out if it is the best so far.
-  Arranged Try(const SlotLimits& alive) {
+  OrderingResult Try(const SlotLimits& alive) {
     Schedule arranged = schedule_;
-    Arranged result = Arrange(module_, graph_, options_, alive, arranged, /*diagnostics=*/nullptr);
+    OrderingResult result =
+        OrderTasks(module_, graph_, options_, alive, arranged, /*diagnostics=*/nullptr);
     if (!result.done) return result;
     if (result.steady && FitsSteadily(*result.steady)) return result;
     const std::vector<int64_t> excess = TryOrder(arranged);
@@ -175,8 +176,9 @@ class Fitter {
 
 }  // namespace
 
-void Fit(const graph::Module& module, const graph::Graph& graph, const ScheduleOptions& options,
-         const DeviceLimits& limits, Schedule& schedule, Diagnostics& diagnostics) {
+void FitMemory(const graph::Module& module, const graph::Graph& graph,
+               const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,
+               Diagnostics& diagnostics) {
   Fitter(module, graph, options, limits, schedule, diagnostics).Run();
 }
 

@@ -192,11 +192,11 @@ class Report {
   // The largest one that lies there.
   graph::ValueId ValueIn(BufferId buffer) const {
     graph::ValueId found;
-    for (const Replica& replica : schedule_.replicas) {
-      if (replica.buffer != buffer) continue;
-      const bool larger = !found.valid() || graph_.values[replica.value].type.bytes() >
+    for (const ValueLocation& location : schedule_.locations) {
+      if (location.buffer != buffer) continue;
+      const bool larger = !found.valid() || graph_.values[location.value].type.bytes() >
                                                 graph_.values[found].type.bytes();
-      if (larger) found = replica.value;
+      if (larger) found = location.value;
     }
     return found;
   }

@@ -10,36 +10,38 @@ using graph::OpId;
 using graph::ValueId;
 
 // Through host memory: everything is brought to the caller, who computes and hands out.
-void AddAtCaller(Work& work, OpId id) {
-  const graph::Op& op = work.graph.ops[id];
-  const Step::Place place{.call = work.facts.PlaceOf(id), .consumer = id.index};
-  std::vector<ReplicaId> inputs, staged;
+void AddAtCaller(LoweringContext& lowering, OpId id) {
+  const graph::Op& op = lowering.graph.ops[id];
+  const Step::ProgramPosition place{.call = lowering.facts.PlaceOf(id), .consumer = id.index};
+  std::vector<ValueLocationId> inputs, staged;
   for (const graph::Use& use : op.operands) {
     inputs.push_back(
-        work.values.Reach({.value = use.value}, kCaller, place));
+        lowering.values.MaterializeOn({.value = use.value}, kCaller, place));
   }
   for (ValueId result : op.results) {
-    staged.push_back(work.tables.AddReplica(result, Space::kSlot, kCaller));
+    staged.push_back(lowering.tables.AddLocation(result, Space::kSlot, kCaller));
   }
-  std::vector<ReplicaId> touched = inputs;
+  std::vector<ValueLocationId> touched = inputs;
   touched.insert(touched.end(), staged.begin(), staged.end());
-  std::vector<ReplicaId> extents = work.values.Extents(touched, kCaller, id.index);
-  Step& step =
-      work.tables.AddStep(Step::kCall, work.tables.LaneOf(kCaller, LaneKind::kCompute), place);
+  std::vector<ValueLocationId> extents = lowering.values.Extents(touched, kCaller, id.index);
+  Step& step = lowering.tables.AddStep(Step::kCall,
+                                       lowering.tables.LaneOf(kCaller, LaneKind::kCompute), place);
   step.op = id;
   step.call = op.call;
   step.inputs = std::move(inputs);
   step.outputs = staged;
   step.extents = std::move(extents);
   for (size_t i = 0; i < staged.size(); ++i) {
-    const DeviceId home = work.graph.values[op.results[i]].home;
-    ReplicaId target = staged[i];
+    const DeviceId home = lowering.graph.values[op.results[i]].home;
+    ValueLocationId target = staged[i];
     if (home != kCaller) {
-      target = work.tables.AddReplica(op.results[i], Space::kSlot, home);
-      const Step::Place after{place.call, Step::Place::kValues, id.index, /*hop=*/1};
-      work.values.AddCopy(staged[i], target, work.tables.LaneOf(home, LaneKind::kCopyIn), after);
+      target = lowering.tables.AddLocation(op.results[i], Space::kSlot, home);
+      const Step::ProgramPosition after{place.call, Step::ProgramPosition::kValues, id.index,
+                                        /*hop=*/1};
+      lowering.values.AddCopy(staged[i], target, lowering.tables.LaneOf(home, LaneKind::kCopyIn),
+                              after);
     }
-    work.values.SetHome(op.results[i], home, target);
+    lowering.values.SetHome(op.results[i], home, target);
   }
 }
 
@@ -47,25 +49,25 @@ void AddAtCaller(Work& work, OpId id) {
 
 // One step with a part at every participant. What flows in is brought there first; a root that
 // is not where the value lives reads it like any other consumer.
-void AddCollective(Work& work, OpId id) {
+void AddCollective(LoweringContext& lowering, OpId id) {
   using Traits = CollectiveTraits;
-  const graph::Op& op = work.graph.ops[id];
+  const graph::Op& op = lowering.graph.ops[id];
   const graph::Collective& collective = *op.collective;
   const Traits& traits = TraitsOf(collective.kind);
   const size_t members = collective.participants.size();
   const TransportChoice choice =
-      ChooseGroupTransport(work.module, collective.participants, collective.via);
+      ChooseGroupTransport(lowering.module, collective.participants, collective.via);
   CGRAPH_CHECK(choice.possible, "schedule", "a collective that nothing carries: " + choice.reason);
-  work.schedule.meetings.push_back({id, choice.transport, choice.reason});
+  lowering.schedule.collective_choices.push_back({id, choice.transport, choice.reason});
   const bool through_host = choice.transport == Transport::kHost;
-  if (through_host && traits.from != Traits::kNobody) return AddAtCaller(work, id);
-  const Step::Place place{.call = work.facts.PlaceOf(id), .consumer = id.index};
-  std::vector<Part> parts(members);
+  if (through_host && traits.from != Traits::kNobody) return AddAtCaller(lowering, id);
+  const Step::ProgramPosition place{.call = lowering.facts.PlaceOf(id), .consumer = id.index};
+  std::vector<CollectivePart> parts(members);
   Group group;
   for (size_t rank = 0; rank < members; ++rank) {
     const DeviceId device = collective.participants[rank];
-    Part& part = parts[rank];
-    group.lanes.push_back(work.tables.LaneOf(device, LaneKind::kComm));
+    CollectivePart& part = parts[rank];
+    group.lanes.push_back(lowering.tables.LaneOf(device, LaneKind::kComm));
     const auto share = [&](Traits::Who who, size_t values) -> std::pair<size_t, size_t> {
       if (who == Traits::kEach) return {rank * (values / members), values / members};
       return {0, rank == collective.root ? values : 0};
@@ -73,19 +75,20 @@ void AddCollective(Work& work, OpId id) {
     const auto [first_input, inputs] = share(traits.from, op.operands.size());
     const auto [first_output, outputs] = share(traits.to, op.results.size());
     for (size_t i = 0; i < inputs; ++i) {
-      part.inputs.push_back(work.values.Reach(op.operands[first_input + i], device, place));
+      part.inputs.push_back(
+          lowering.values.MaterializeOn(op.operands[first_input + i], device, place));
     }
     for (size_t i = 0; i < outputs; ++i) {
-      part.outputs.push_back(work.values.AtHome(op.results[first_output + i], device));
+      part.outputs.push_back(lowering.values.AtHome(op.results[first_output + i], device));
     }
-    std::vector<ReplicaId> touched = part.inputs;
+    std::vector<ValueLocationId> touched = part.inputs;
     touched.insert(touched.end(), part.outputs.begin(), part.outputs.end());
-    part.extents = work.values.Extents(touched, device, id.index);
+    part.extents = lowering.values.Extents(touched, device, id.index);
   }
-  Step& step = work.tables.AddStep(Step::kCollective, group.lanes[collective.root], place);
+  Step& step = lowering.tables.AddStep(Step::kCollective, group.lanes[collective.root], place);
   step.op = id;
   step.call = op.call;
-  step.group = work.tables.GroupOf(std::move(group));
+  step.group = lowering.tables.GroupOf(std::move(group));
   step.by = through_host ? Transport::kShm : choice.transport;  // a barrier moves nothing
   step.parts = std::move(parts);
 }

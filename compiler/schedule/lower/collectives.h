@@ -2,11 +2,11 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_COLLECTIVES_H_
 #define CGRAPH_COMPILER_SCHEDULE_LOWER_COLLECTIVES_H_
 
-#include "compiler/schedule/lower/work.h"
+#include "compiler/schedule/lower/lowering_context.h"
 
 namespace cgraph::schedule {
 
-void AddCollective(Work& work, graph::OpId id);
+void AddCollective(LoweringContext& lowering, graph::OpId id);
 
 }  // namespace cgraph::schedule
 

@@ -20,7 +20,7 @@ class Facts {
   }
   bool IsPort(graph::ValueId id) const { return ports_[id.index]; }  // of an input
 
-  // Step::Place::call of what the call of `op` does, and of what follows from it.
+  // Step::ProgramPosition::call of what the call of `op` does, and of what follows from it.
   uint32_t PlaceOf(graph::OpId op) const { return last_op_[graph_.ops[op].call.index] + 1; }
   // The same of what made a value; 0 of an input.
   uint32_t MadeAt(graph::ValueId id) const;

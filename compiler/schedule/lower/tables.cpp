@@ -24,7 +24,7 @@ LaneId Tables::CommLaneOf(DeviceId device, DeviceId peer, bool sends) {
   return LaneOf(device, sends ? LaneKind::kSend : LaneKind::kReceive, peer);
 }
 
-ChannelId Tables::ChannelOf(const Journey& via, LaneId from, LaneId to) {
+ChannelId Tables::ChannelOf(const TransportRequest& via, LaneId from, LaneId to) {
   const auto [it, is_new] = channels_.try_emplace({via, from, to});
   const uint32_t capacity = std::max(via.capacity, 1u);
   if (is_new) it->second = schedule_.channels.Add({via.transport, from, to, capacity});
@@ -37,14 +37,14 @@ GroupId Tables::GroupOf(Group group) {
   return it->second;
 }
 
-ReplicaId Tables::AddReplica(ValueId value, Space space, DeviceId device) {
+ValueLocationId Tables::AddLocation(ValueId value, Space space, DeviceId device) {
   Buffer buffer{.space = space, .device = device, .bytes = graph_.values[value].type.bytes()};
   if (space == Space::kState) buffer.state = graph_.values[value].state;
   if (space == Space::kConstant) buffer.constant = value;
-  return schedule_.replicas.Add({.value = value, .buffer = schedule_.buffers.Add(buffer)});
+  return schedule_.locations.Add({.value = value, .buffer = schedule_.buffers.Add(buffer)});
 }
 
-Step& Tables::AddStep(Step::Kind kind, LaneId lane, Step::Place place) {
+Step& Tables::AddStep(Step::Kind kind, LaneId lane, Step::ProgramPosition place) {
   const StepId id = schedule_.steps.Add({.kind = kind, .lane = lane, .place = place});
   return schedule_.steps[id];
 }

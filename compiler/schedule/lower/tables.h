@@ -19,16 +19,16 @@ class Tables {
   LaneId LaneOf(graph::DeviceId device, LaneKind kind, graph::DeviceId peer = {});
   // Of one end of a transfer.
   LaneId CommLaneOf(graph::DeviceId device, graph::DeviceId peer, bool sends);
-  ChannelId ChannelOf(const Journey& via, LaneId from, LaneId to);
+  ChannelId ChannelOf(const TransportRequest& via, LaneId from, LaneId to);
   GroupId GroupOf(Group group);
 
   // In a buffer of its own.
-  ReplicaId AddReplica(graph::ValueId value, Space space, graph::DeviceId device);
+  ValueLocationId AddLocation(graph::ValueId value, Space space, graph::DeviceId device);
   // Later steps are found by their place, so the order in which they are added means nothing.
-  Step& AddStep(Step::Kind kind, LaneId lane, Step::Place place);
+  Step& AddStep(Step::Kind kind, LaneId lane, Step::ProgramPosition place);
 
-  const Buffer& BufferOf(ReplicaId id) const {
-    return schedule_.buffers[schedule_.replicas[id].buffer];
+  const Buffer& BufferOf(ValueLocationId id) const {
+    return schedule_.buffers[schedule_.locations[id].buffer];
   }
 
  private:
@@ -36,7 +36,7 @@ class Tables {
   const CommLanes comm_lanes_;
   Schedule& schedule_;
   std::map<std::tuple<graph::DeviceId, LaneKind, graph::DeviceId>, LaneId> lanes_;
-  std::map<std::tuple<Journey, LaneId, LaneId>, ChannelId> channels_;
+  std::map<std::tuple<TransportRequest, LaneId, LaneId>, ChannelId> channels_;
   std::map<std::vector<LaneId>, GroupId> groups_;
 };
 

@@ -21,75 +21,76 @@ Values::Values(const graph::Module& module, const graph::Graph& graph, const Fac
 
 // ---- where they are made ------------------------------------------------------------------------
 
-ReplicaId Values::AtHome(ValueId id, DeviceId device) {
+ValueLocationId Values::AtHome(ValueId id, DeviceId device) {
   const Value& value = graph_.values[id];
   const ValueId root = RootOf(graph_, id);
   const Value& owner = graph_.values[root];
   const bool constant = owner.storage == Value::kConstant;
   const auto key = std::make_pair(id, constant ? device : owner.home);
   if (const auto found = home_.find(key); found != home_.end()) return found->second;
-  ReplicaId replica;
+  ValueLocationId location;
   if (root != id) {
-    const BufferId buffer = schedule_.replicas[AtHome(root, device)].buffer;
-    replica = schedule_.replicas.Add({.value = id, .buffer = buffer, .offset = value.offset});
+    const BufferId buffer = schedule_.locations[AtHome(root, device)].buffer;
+    location = schedule_.locations.Add({.value = id, .buffer = buffer, .offset = value.offset});
   } else if (owner.storage == Value::kState) {
     // Every version of a state variable is the same memory.
     const auto [it, is_new] = states_.try_emplace(value.state);
     if (is_new) {
-      replica = tables_.AddReplica(id, Space::kState, value.home);
-      it->second = schedule_.replicas[replica].buffer;
+      location = tables_.AddLocation(id, Space::kState, value.home);
+      it->second = schedule_.locations[location].buffer;
     } else {
-      replica = schedule_.replicas.Add({.value = id, .buffer = it->second});
+      location = schedule_.locations.Add({.value = id, .buffer = it->second});
     }
   } else {
     const Space space = facts_.HomeSpace(id);
-    replica = tables_.AddReplica(id, space, space == Space::kOutput ? kCaller : key.second);
+    location = tables_.AddLocation(id, space, space == Space::kOutput ? kCaller : key.second);
   }
-  return home_[key] = replica;
+  return home_[key] = location;
 }
 
-void Values::SetHome(ValueId id, DeviceId device, ReplicaId replica) {
-  home_[{id, device}] = replica;
+void Values::SetHome(ValueId id, DeviceId device, ValueLocationId location) {
+  home_[{id, device}] = location;
 }
 
 // A state value as others than its own compute lane may read it.
-ReplicaId Values::Snapshot(ValueId id) {
+ValueLocationId Values::Snapshot(ValueId id) {
   const auto [it, is_new] = snapshots_.try_emplace(id);
   if (is_new) {
     const DeviceId home = graph_.values[RootOf(graph_, id)].home;
-    const ReplicaId from = AtHome(id, home);
-    it->second = tables_.AddReplica(id, Space::kSlot, home);
+    const ValueLocationId from = AtHome(id, home);
+    it->second = tables_.AddLocation(id, Space::kSlot, home);
     AddCopy(from, it->second, tables_.LaneOf(home, LaneKind::kCompute),
-            {.call = facts_.MadeAt(id), .order = Step::Place::kExtents});
+            {.call = facts_.MadeAt(id), .order = Step::ProgramPosition::kExtents});
   }
   return it->second;
 }
 
 // ---- elsewhere ----------------------------------------------------------------------------------
 
-ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place place, Space space) {
+ValueLocationId Values::MaterializeOn(const graph::Use& use, DeviceId device,
+                                      Step::ProgramPosition place, Space space) {
   const Value& root = graph_.values[RootOf(graph_, use.value)];
   if (root.storage == Value::kConstant) return AtHome(use.value, device);
   const TransportChoice choice = ChooseTransport(module_, root.home, device, use.via.transport);
   CGRAPH_CHECK(choice.possible, "schedule", "an edge that no transport serves: " + choice.reason);
   if (root.home != device) Remember(use, root.home, device, choice);
 
-  const bool leaves = place.order != Step::Place::kOps || root.home != device;
-  const ReplicaId source = root.storage == Value::kState && leaves ? Snapshot(use.value)
+  const bool leaves = place.order != Step::ProgramPosition::kOps || root.home != device;
+  const ValueLocationId source = root.storage == Value::kState && leaves ? Snapshot(use.value)
                                                                    : AtHome(use.value, device);
   if (choice.transport == Transport::kLocal) return source;
-  Journey via = use.via;
+  TransportRequest via = use.via;
   via.transport = choice.transport;
-  const Errand key(use.value, device, via);
+  const TransferKey key(use.value, device, via);
   if (const auto found = remote_.find(key); found != remote_.end()) return found->second;
   place.call = facts_.MadeAt(use.value);
-  if (place.order != Step::Place::kExtents) place.order = Step::Place::kValues;
+  if (place.order != Step::ProgramPosition::kExtents) place.order = Step::ProgramPosition::kValues;
   place.hop = 1;
   if (const auto found = buckets_.find(key); found != buckets_.end()) {
     SendBucket(*found->second, place);
     return remote_.at(key);
   }
-  const ReplicaId target =
+  const ValueLocationId target =
       choice.transport == Transport::kHost
           ? CopyThroughHost(source, root.home, device, place, space)
           : SendBy(use.relay, source, root.home, device, place, via);
@@ -99,31 +100,31 @@ ReplicaId Values::Reach(const graph::Use& use, DeviceId device, Step::Place plac
 
 // Straight, or by way of another gpu, whose communication takes it in and passes it on. What that
 // gpu reads itself it has once, unless that travels with others, perhaps later.
-ReplicaId Values::SendBy(DeviceId relay, ReplicaId source, DeviceId from, DeviceId to,
-                         Step::Place place, const Journey& via) {
+ValueLocationId Values::SendBy(DeviceId relay, ValueLocationId source, DeviceId from, DeviceId to,
+                         Step::ProgramPosition place, const TransportRequest& via) {
   if (!relay.valid()) return Send({source}, from, to, place, via)[0];
-  const Errand errand(schedule_.replicas[source].value, relay, via);
-  ReplicaId between;
-  if (const auto found = remote_.find(errand);
-      found != remote_.end() && buckets_.count(errand) == 0) {
+  const TransferKey key(schedule_.locations[source].value, relay, via);
+  ValueLocationId between;
+  if (const auto found = remote_.find(key);
+      found != remote_.end() && buckets_.count(key) == 0) {
     between = found->second;
   } else {
     between = Send({source}, from, relay, place, via)[0];
-    if (buckets_.count(errand) == 0) remote_[errand] = between;
+    if (buckets_.count(key) == 0) remote_[key] = between;
   }
   ++place.hop;
   return Send({between}, relay, to, place, via)[0];
 }
 
 // As soon as the last of them is made.
-void Values::SendBucket(const graph::Bucket& bucket, Step::Place place) {
+void Values::SendBucket(const graph::Bucket& bucket, Step::ProgramPosition place) {
   const DeviceId from = graph_.values[bucket.values[0]].home;
-  std::vector<ReplicaId> sources;
+  std::vector<ValueLocationId> sources;
   for (ValueId id : bucket.values) {
     sources.push_back(AtHome(id, from));
     place.call = std::max(place.call, facts_.MadeAt(id));
   }
-  const std::vector<ReplicaId> targets = Send(sources, from, bucket.to, place, bucket.via);
+  const std::vector<ValueLocationId> targets = Send(sources, from, bucket.to, place, bucket.via);
   for (size_t i = 0; i < targets.size(); ++i) {
     remote_[{bucket.values[i], bucket.to, bucket.via}] = targets[i];
   }
@@ -132,22 +133,22 @@ void Values::SendBucket(const graph::Bucket& bucket, Step::Place place) {
 void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to,
                       const TransportChoice& choice) {
   if (!edges_.insert({use.value, to, use.via}).second) return;
-  const Journey chosen{.transport = choice.transport, .capacity = use.via.capacity};
+  const TransportRequest chosen{.transport = choice.transport, .capacity = use.via.capacity};
   schedule_.edges.push_back({use.value, from, to, chosen, choice.reason, use.relay});
 }
 
 // The device that copies is the one that has memory of its own; between two of them the value is
 // staged in the caller's memory.
-ReplicaId Values::CopyThroughHost(ReplicaId source, DeviceId from, DeviceId to, Step::Place place,
-                          Space space) {
-  const ValueId value = schedule_.replicas[source].value;
+ValueLocationId Values::CopyThroughHost(ValueLocationId source, DeviceId from, DeviceId to,
+                                        Step::ProgramPosition place, Space space) {
+  const ValueId value = schedule_.locations[source].value;
   if (facts_.IsGpu(from) && facts_.IsGpu(to)) {
-    const ReplicaId staged = tables_.AddReplica(value, Space::kSlot, kCaller);
+    const ValueLocationId staged = tables_.AddLocation(value, Space::kSlot, kCaller);
     AddCopy(source, staged, tables_.LaneOf(from, LaneKind::kCopyOut), place);
     source = staged;
     ++place.hop;
   }
-  const ReplicaId target = tables_.AddReplica(value, space, to);
+  const ValueLocationId target = tables_.AddLocation(value, space, to);
   const bool out = facts_.IsGpu(from) && !facts_.IsGpu(to);
   AddCopy(source, target,
           out ? tables_.LaneOf(from, LaneKind::kCopyOut) : tables_.LaneOf(to, LaneKind::kCopyIn),
@@ -155,10 +156,11 @@ ReplicaId Values::CopyThroughHost(ReplicaId source, DeviceId from, DeviceId to, 
   return target;
 }
 
-void Values::AddCopy(ReplicaId from, ReplicaId to, LaneId lane, Step::Place place) {
-  const ValueId value = schedule_.replicas[from].value;
+void Values::AddCopy(ValueLocationId from, ValueLocationId to, LaneId lane,
+                     Step::ProgramPosition place) {
+  const ValueId value = schedule_.locations[from].value;
   const DeviceId device = schedule_.lanes[lane].device;
-  std::vector<ReplicaId> extents = Extents({from}, device, place.consumer);
+  std::vector<ValueLocationId> extents = Extents({from}, device, place.consumer);
   Step& step = tables_.AddStep(Step::kCopy, lane, place);
   step.call = MakerOf(graph_, value);
   step.inputs = {from};
@@ -166,21 +168,22 @@ void Values::AddCopy(ReplicaId from, ReplicaId to, LaneId lane, Step::Place plac
   step.extents = std::move(extents);
 }
 
-std::vector<ReplicaId> Values::Send(const std::vector<ReplicaId>& sources, DeviceId from,
-                                    DeviceId to, Step::Place place, const Journey& via) {
-  std::vector<ReplicaId> targets;
-  for (ReplicaId source : sources) {
-    const ValueId value = schedule_.replicas[source].value;
-    targets.push_back(tables_.AddReplica(value, Space::kSlot, to));
+std::vector<ValueLocationId> Values::Send(const std::vector<ValueLocationId>& sources,
+                                          DeviceId from, DeviceId to, Step::ProgramPosition place,
+                                          const TransportRequest& via) {
+  std::vector<ValueLocationId> targets;
+  for (ValueLocationId source : sources) {
+    const ValueId value = schedule_.locations[source].value;
+    targets.push_back(tables_.AddLocation(value, Space::kSlot, to));
   }
-  std::vector<ReplicaId> extents = Extents(sources, from, place.consumer);
-  std::vector<ReplicaId> to_extents = Extents(sources, to, place.consumer);
+  std::vector<ValueLocationId> extents = Extents(sources, from, place.consumer);
+  std::vector<ValueLocationId> to_extents = Extents(sources, to, place.consumer);
   const LaneId lane = tables_.CommLaneOf(from, to, /*sends=*/true);
   const LaneId to_lane = tables_.CommLaneOf(to, from, /*sends=*/false);
   Step& step = tables_.AddStep(Step::kTransfer, lane, place);
   step.to_lane = to_lane;
   step.channel = tables_.ChannelOf(via, lane, to_lane);
-  step.call = MakerOf(graph_, schedule_.replicas[sources.back()].value);
+  step.call = MakerOf(graph_, schedule_.locations[sources.back()].value);
   step.inputs = sources;
   step.outputs = targets;
   step.extents = std::move(extents);
@@ -188,25 +191,25 @@ std::vector<ReplicaId> Values::Send(const std::vector<ReplicaId>& sources, Devic
   return targets;
 }
 
-ReplicaId Values::ExtentAt(SymbolId symbol, DeviceId device, uint32_t consumer) {
+ValueLocationId Values::ExtentAt(SymbolId symbol, DeviceId device, uint32_t consumer) {
   const auto key = std::make_pair(symbol, device);
   if (const auto found = extents_.find(key); found != extents_.end()) return found->second;
   const graph::Use use{.value = graph_.symbols[symbol].extent};
-  const Step::Place place{.order = Step::Place::kExtents, .consumer = consumer};
-  const ReplicaId replica = Reach(use, device, place);
-  schedule_.extents.push_back({symbol, device, replica});
-  return extents_[key] = replica;
+  const Step::ProgramPosition place{.order = Step::ProgramPosition::kExtents, .consumer = consumer};
+  const ValueLocationId location = MaterializeOn(use, device, place);
+  schedule_.extents.push_back({symbol, device, location});
+  return extents_[key] = location;
 }
 
-std::vector<ReplicaId> Values::Extents(const std::vector<ReplicaId>& touched, DeviceId device,
-                               uint32_t consumer) {
+std::vector<ValueLocationId> Values::Extents(const std::vector<ValueLocationId>& touched,
+                                             DeviceId device, uint32_t consumer) {
   std::set<SymbolId> symbols;
-  for (ReplicaId id : touched) {
-    for (const graph::Dim& dim : graph_.values[schedule_.replicas[id].value].type.dims) {
+  for (ValueLocationId id : touched) {
+    for (const graph::Dim& dim : graph_.values[schedule_.locations[id].value].type.dims) {
       if (dim.symbol.valid()) symbols.insert(dim.symbol);
     }
   }
-  std::vector<ReplicaId> extents;
+  std::vector<ValueLocationId> extents;
   for (SymbolId symbol : symbols) extents.push_back(ExtentAt(symbol, device, consumer));
   return extents;
 }

@@ -1,5 +1,5 @@
-// Where values lie: at their homes, and as replicas wherever else they are read. Who asks for a
-// value somewhere gets a replica there, and the steps that bring it are added once.
+// Where values lie: at their homes, and as locations wherever else they are read. Who asks for a
+// value somewhere gets a location there, and the steps that bring it are added once.
 #ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_VALUES_H_
 #define CGRAPH_COMPILER_SCHEDULE_LOWER_VALUES_H_
 
@@ -20,31 +20,32 @@ class Values {
          Tables& tables, Schedule& schedule);
 
   // Where it was made. Constants are at home wherever they are used: on `device`.
-  ReplicaId AtHome(graph::ValueId id, graph::DeviceId device);
+  ValueLocationId AtHome(graph::ValueId id, graph::DeviceId device);
   // From now on the value lies there: of what the caller computed for another device.
-  void SetHome(graph::ValueId id, graph::DeviceId device, ReplicaId replica);
+  void SetHome(graph::ValueId id, graph::DeviceId device, ValueLocationId location);
 
-  // The replica of a value that `device` reads. `place` says for whom: its class and consumer.
+  // The location of a value that `device` reads. `place` says for whom: its class and consumer.
   // `space` is where a host copy made now puts it.
-  ReplicaId Reach(const graph::Use& use, graph::DeviceId device, Step::Place place,
-                  Space space = Space::kSlot);
-  void AddCopy(ReplicaId from, ReplicaId to, LaneId lane, Step::Place place);
+  ValueLocationId MaterializeOn(const graph::Use& use, graph::DeviceId device,
+                                Step::ProgramPosition place, Space space = Space::kSlot);
+  void AddCopy(ValueLocationId from, ValueLocationId to, LaneId lane, Step::ProgramPosition place);
 
   // The extents that `device` reads to touch these values.
-  std::vector<ReplicaId> Extents(const std::vector<ReplicaId>& touched, graph::DeviceId device,
-                                 uint32_t consumer);
+  std::vector<ValueLocationId> Extents(const std::vector<ValueLocationId>& touched,
+                                       graph::DeviceId device, uint32_t consumer);
 
  private:
-  ReplicaId Snapshot(graph::ValueId id);
-  ReplicaId CopyThroughHost(ReplicaId source, graph::DeviceId from, graph::DeviceId to,
-                            Step::Place place, Space space);
+  ValueLocationId Snapshot(graph::ValueId id);
+  ValueLocationId CopyThroughHost(ValueLocationId source, graph::DeviceId from, graph::DeviceId to,
+                            Step::ProgramPosition place, Space space);
   // One message with all of `sources`, which are in the memory of `from`.
-  std::vector<ReplicaId> Send(const std::vector<ReplicaId>& sources, graph::DeviceId from,
-                              graph::DeviceId to, Step::Place place, const Journey& via);
-  ReplicaId SendBy(graph::DeviceId relay, ReplicaId source, graph::DeviceId from,
-                   graph::DeviceId to, Step::Place place, const Journey& via);
-  void SendBucket(const graph::Bucket& bucket, Step::Place place);
-  ReplicaId ExtentAt(graph::SymbolId symbol, graph::DeviceId device, uint32_t consumer);
+  std::vector<ValueLocationId> Send(const std::vector<ValueLocationId>& sources,
+                                    graph::DeviceId from, graph::DeviceId to,
+                                    Step::ProgramPosition place, const TransportRequest& via);
+  ValueLocationId SendBy(graph::DeviceId relay, ValueLocationId source, graph::DeviceId from,
+                   graph::DeviceId to, Step::ProgramPosition place, const TransportRequest& via);
+  void SendBucket(const graph::Bucket& bucket, Step::ProgramPosition place);
+  ValueLocationId ExtentAt(graph::SymbolId symbol, graph::DeviceId device, uint32_t consumer);
   void Remember(const graph::Use& use, graph::DeviceId from, graph::DeviceId to,
                 const TransportChoice& choice);
 
@@ -53,15 +54,15 @@ class Values {
   const Facts& facts_;
   Tables& tables_;
   Schedule& schedule_;
-  std::map<std::pair<graph::ValueId, graph::DeviceId>, ReplicaId> home_;
+  std::map<std::pair<graph::ValueId, graph::DeviceId>, ValueLocationId> home_;
   std::map<graph::StateId, BufferId> states_;
-  std::map<graph::ValueId, ReplicaId> snapshots_;
+  std::map<graph::ValueId, ValueLocationId> snapshots_;
   // A value, where it is wanted, and which way.
-  using Errand = std::tuple<graph::ValueId, graph::DeviceId, Journey>;
-  std::map<Errand, ReplicaId> remote_;
-  std::map<Errand, const graph::Bucket*> buckets_;
-  std::map<std::pair<graph::SymbolId, graph::DeviceId>, ReplicaId> extents_;
-  std::set<std::tuple<graph::ValueId, graph::DeviceId, Journey>> edges_;
+  using TransferKey = std::tuple<graph::ValueId, graph::DeviceId, TransportRequest>;
+  std::map<TransferKey, ValueLocationId> remote_;
+  std::map<TransferKey, const graph::Bucket*> buckets_;
+  std::map<std::pair<graph::SymbolId, graph::DeviceId>, ValueLocationId> extents_;
+  std::set<std::tuple<graph::ValueId, graph::DeviceId, TransportRequest>> edges_;
 };
 
 }  // namespace cgraph::schedule

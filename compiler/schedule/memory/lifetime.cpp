@@ -8,15 +8,15 @@ Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesse
   Lifetime lifetime;
   for (const Access& access : accesses) {
     const LaneId lane = schedule.units[access.unit].lane;
-    const uint32_t written = schedule.steps[access.step].written;
+    const uint32_t program_order = schedule.steps[access.step].program_order;
     const auto span = std::find_if(lifetime.begin(), lifetime.end(),
                                    [&](const LaneSpan& s) { return s.lane == lane; });
     if (span == lifetime.end()) {
-      lifetime.push_back({lane, access, access, written, written});
+      lifetime.push_back({lane, access, access, program_order, program_order});
     } else {
       span->last = access;
-      span->first_written = std::min(span->first_written, written);
-      span->last_written = std::max(span->last_written, written);
+      span->first_written = std::min(span->first_written, program_order);
+      span->last_written = std::max(span->last_written, program_order);
     }
   }
   return lifetime;

@@ -1,10 +1,10 @@
 // PlanMemory: offsets.
 //
-// The slot buffers of a device are packed (packing/): two may lie on the same bytes where one is
-// done with before the other begins, in this execution and in the one that uses the same copy next.
-// Before that the results of kernels that work in place take over their operands' buffers
-// (take_over.h). What is not a slot lies side by side: inputs, outputs and constants live as long
-// as the execution or longer, state as its actor's layout says.
+// The slot buffers of a device are packed (offset assignment/): two may lie on the same bytes where
+// one is done with before the other begins, in this execution and in the one that uses the same
+// copy next. Before that the results of kernels that work in place take over their operands'
+// buffers (in_place_reuse.h). What is not a slot lies side by side: inputs, outputs and constants
+// live as long as the execution or longer, state as its actor's layout says.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,23 +14,23 @@
 #include "compiler/schedule/memory/alignment.h"
 #include "compiler/schedule/memory/lifetime.h"
 #include "compiler/schedule/memory/state_layout.h"
-#include "compiler/schedule/memory/take_over.h"
-#include "compiler/schedule/packing/packing.h"
+#include "compiler/schedule/memory/in_place_reuse.h"
+#include "compiler/schedule/offsets/offset_assignment.h"
 #include "compiler/schedule/passes.h"
-#include "compiler/schedule/waits/clocks.h"
+#include "compiler/schedule/waits/vector_clocks.h"
 
 namespace cgraph::schedule {
 namespace {
 
-// For a packing lower than first fit's: about 10 us, and 1 us a buffer; where a limit must be kept
-// a hundred times as much.
+// For a offset assignment lower than first fit's: about 10 us, and 1 us a buffer; where a limit
+// must be kept a hundred times as much.
 constexpr int64_t kEffort = 10'000, kEffortPerBuffer = 1'000, kLimitedEffort = 100;
 
 // Who may take over whose bytes, in numbers: the sources are lanes, a moment is a step's place in
 // the order of an execution.
 class Handovers {
  public:
-  Handovers(const Schedule& schedule, const Clocks& clocks, int64_t copies,
+  Handovers(const Schedule& schedule, const VectorClocks& clocks, int64_t copies,
             const std::set<LaneId>& lanes)
       : schedule_(schedule), clocks_(clocks), copies_(copies) {
     for (LaneId lane : lanes) lanes_.push_back(InOrder(lane));
@@ -72,7 +72,7 @@ class Handovers {
       return schedule_.FirstStep(a).lag < schedule_.FirstStep(b).lag;
     });
     for (UnitId id : units) {
-      const Unit& unit = schedule_.units[id];
+      const ScheduleUnit& unit = schedule_.units[id];
       const int64_t lag = schedule_.FirstStep(id).lag;
       source.numbers.push_back(lag * static_cast<int64_t>(units.size()) + unit.index);
       source.moments.push_back(static_cast<int32_t>(moments_[unit.first.index + unit.count - 1]));
@@ -93,7 +93,7 @@ class Handovers {
   }
 
   const Schedule& schedule_;
-  const Clocks& clocks_;
+  const VectorClocks& clocks_;
   const int64_t copies_;
   const std::vector<uint32_t> moments_ = schedule_.Moments();
   std::vector<Source> lanes_;
@@ -101,10 +101,10 @@ class Handovers {
 };
 
 // Offsets for the slot buffers of one device.
-void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
+void PackSlots(Schedule& schedule, const VectorClocks& clocks, int64_t copies,
                const std::vector<BufferId>& buffers, const std::vector<Lifetime>& lifetimes,
                const std::optional<int64_t>& limit) {
-  PackingProblem problem;
+  OffsetProblem problem;
   std::set<LaneId> lanes;
   for (BufferId id : buffers) {
     Item item{Aligned(schedule.buffers[id].bytes), INT64_MAX, 0};
@@ -123,17 +123,18 @@ void PackSlots(Schedule& schedule, const Clocks& clocks, int64_t copies,
   }
   int64_t effort = kEffort + kEffortPerBuffer * static_cast<int64_t>(buffers.size());
   if (limit) effort *= kLimitedEffort;
-  const Packing packing = Pack(problem, {.capacity = limit.value_or(0), .effort = effort});
+  const OffsetAssignment assignment =
+      Pack(problem, {.capacity = limit.value_or(0), .effort = effort});
   for (size_t i = 0; i < buffers.size(); ++i) {
-    schedule.buffers[buffers[i]].offset = packing.offsets[i];
+    schedule.buffers[buffers[i]].offset = assignment.offsets[i];
   }
 }
 
 void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits& limits) {
   const std::vector<std::vector<Access>> accesses = FindAccesses(graph, schedule);
   const int64_t copies = Copies(Space::kSlot, graph);
-  Clocks clocks(graph, schedule);
-  clocks.Settle();
+  VectorClocks clocks(graph, schedule);
+  clocks.RunToFixpoint();
 
   std::vector<BufferId> slots;
   for (BufferId id : schedule.buffers.Ids()) {
@@ -145,7 +146,7 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits&
   std::vector<Lifetime> lifetimes(schedule.buffers.size());
   for (BufferId id : slots) lifetimes[id.index] = LifetimeOf(schedule, accesses[id.index]);
   const std::vector<BufferId> owners =
-      TakeOver(schedule, graph, clocks, slots, accesses, lifetimes);
+      ReuseInPlace(schedule, graph, clocks, slots, accesses, lifetimes);
   std::map<graph::DeviceId, std::vector<BufferId>> devices;
   for (BufferId id : slots) {
     if (owners[id.index] == id) devices[schedule.buffers[id].device].push_back(id);

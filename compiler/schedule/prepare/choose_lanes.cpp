@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "compiler/schedule/arrange/list/list_schedule.h"
-#include "compiler/schedule/arrange/steady_state.h"
-#include "compiler/schedule/arrange/tasks/task_maker.h"
+#include "compiler/schedule/ordering/list/list_schedule.h"
+#include "compiler/schedule/ordering/steady_state.h"
+#include "compiler/schedule/ordering/tasks/task_maker.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -23,13 +23,13 @@ void SortSteps(Schedule& schedule) {
   Table<StepId, Step> steps;
   for (StepId id : sorted) {
     Step& step = schedule.steps[id];
-    step.written = static_cast<uint32_t>(steps.size());
+    step.program_order = static_cast<uint32_t>(steps.size());
     steps.Add(std::move(step));
   }
   schedule.steps = std::move(steps);
 }
 
-void AddUnit(Schedule& schedule, Unit unit) {
+void AddUnit(Schedule& schedule, ScheduleUnit unit) {
   Lane& lane = schedule.lanes[unit.lane];
   unit.index = static_cast<uint32_t>(lane.units.size());
   lane.units.push_back(schedule.units.Add(std::move(unit)));
@@ -61,7 +61,7 @@ void MakeUnits(const graph::Rules* rules, Schedule& schedule) {
                   schedule.steps[StepId(i + count)])) {
       ++count;
     }
-    Unit unit{.lane = step.lane, .first = first, .count = count};
+    ScheduleUnit unit{.lane = step.lane, .first = first, .count = count};
     if (step.kind == Step::kCollective) {
       unit.lane = schedule.groups[step.group].lanes[0];
       unit.first_part = UnitId(schedule.units.size());

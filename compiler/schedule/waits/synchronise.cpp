@@ -7,7 +7,7 @@
 #include "compiler/base/check.h"
 #include "compiler/schedule/dependencies.h"
 #include "compiler/schedule/passes.h"
-#include "compiler/schedule/waits/clocks.h"
+#include "compiler/schedule/waits/vector_clocks.h"
 #include "compiler/schedule/waits/reuse.h"
 
 namespace cgraph::schedule {
@@ -19,7 +19,7 @@ int64_t Moment(const Schedule& schedule, const Wait& wait) {
 }
 
 // Adds to `unit` the waits that the rest does not imply.
-void AddWaits(Schedule& schedule, Clocks& clocks, UnitId unit, std::vector<Wait> needs) {
+void AddWaits(Schedule& schedule, VectorClocks& clocks, UnitId unit, std::vector<Wait> needs) {
   clocks.Update(unit);
   std::sort(needs.begin(), needs.end(), [&](const Wait& a, const Wait& b) {
     return Moment(schedule, a) > Moment(schedule, b);
@@ -37,7 +37,7 @@ void AddWaits(Schedule& schedule, Clocks& clocks, UnitId unit, std::vector<Wait>
 void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Schedule& schedule) {
   Dependencies dependencies = FindDependencies(graph, schedule);
   AddReuse(graph, schedule, tight, dependencies);
-  Clocks clocks(graph, schedule);
+  VectorClocks clocks(graph, schedule);
   // Waits between lanes, in rounds; lanes keep what is of one lane.
   const auto add = [&](UnitId from, UnitId to, uint32_t executions, std::vector<Wait>& needs) {
     if (schedule.units[from].lane == schedule.units[to].lane) return;
@@ -57,7 +57,7 @@ void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Sche
   // one; and what follows from data may save one for memory.
   for (uint32_t lag = 0; lag <= schedule.LongestLag(); ++lag) {
     add_within(lag);
-    clocks.Settle();
+    clocks.RunToFixpoint();
   }
   for (UnitId unit : schedule.units.Ids()) {
     std::vector<Wait> needs;

@@ -11,7 +11,7 @@ namespace {
 
 struct Open {
   Lexeme bracket;
-  Place place = Place::kExpression;  // what stands inside
+  SyntaxPosition place = SyntaxPosition::kExpression;  // what stands inside
   uint32_t indent = 0;               // of the line that opened it
   int ifs = 0;  // `if`s directly inside whose `{` has not come yet, in a block also `for`s
   bool by_colon = false;  // as in Python: it ends with its lines' indentation
@@ -54,7 +54,9 @@ class Balancer {
 
  private:
   const Lexeme& now() const { return in_[at_]; }
-  Place place() const { return open_.empty() ? Place::kFile : open_.back().place; }
+  SyntaxPosition place() const {
+    return open_.empty() ? SyntaxPosition::kFile : open_.back().place;
+  }
   bool InBrackets() const { return !open_.empty() && open_.back().bracket.type != Lexer::LBRACE; }
   size_t before() const { return out_.empty() ? size_t{Lexer::SEMICOLON} : out_.back().type; }
   uint32_t end_before() const { return out_.empty() ? 0 : out_.back().end; }
@@ -71,12 +73,12 @@ class Balancer {
       BeginDeclaration();
     } else if (StartsMember(in_, at_)) {
       BeginMember();
-    } else if (body_missing_ && place() != Place::kExpression && now().first_on_line &&
+    } else if (body_missing_ && place() != SyntaxPosition::kExpression && now().first_on_line &&
                StartsStatementOnly(now().type)) {
-      InsertOpener(Place::kBlock);
+      InsertOpener(SyntaxPosition::kBlock);
     } else if (EndsHead()) {
       --open_.back().ifs;
-      InsertOpener(Place::kBlock);
+      InsertOpener(SyntaxPosition::kBlock);
     }
     while (InBrackets() && EndsBrackets()) CloseInnermost();
     CheckLineBegin();
@@ -88,7 +90,7 @@ class Balancer {
       --open_.back().ifs;
     }
     const bool heads = now().type == Lexer::IF ||
-                       (now().type == Lexer::FOR && place() == Place::kBlock);
+                       (now().type == Lexer::FOR && place() == SyntaxPosition::kBlock);
     if (heads && !open_.empty()) ++open_.back().ifs;
   }
 
@@ -99,24 +101,25 @@ class Balancer {
     member_column_ = UINT32_MAX;
     switch (now().type) {
       case Lexer::ACTOR:
-        body_ = Place::kActor;
+        body_ = SyntaxPosition::kActor;
         break;
       case Lexer::SCHEDULE:
-        body_ = Place::kSchedule;
+        body_ = SyntaxPosition::kSchedule;
         break;
       case Lexer::TOPOLOGY:
-        body_ = Place::kTopology;
+        body_ = SyntaxPosition::kTopology;
         break;
       default:
-        body_ = Place::kBlock;
+        body_ = SyntaxPosition::kBlock;
     }
     body_missing_ = now().type == Lexer::ACTOR || now().type == Lexer::GRAPH ||
                     now().type == Lexer::FN;
   }
 
   void BeginMember() {
-    if (open_.empty() && body_missing_ && body_ == Place::kActor) InsertOpener(Place::kActor);
-    const bool in_actor = !open_.empty() && open_.front().place == Place::kActor;
+    if (open_.empty() && body_missing_ && body_ == SyntaxPosition::kActor)
+      InsertOpener(SyntaxPosition::kActor);
+    const bool in_actor = !open_.empty() && open_.front().place == SyntaxPosition::kActor;
     if (!in_actor) return;
     if (open_.size() > 1 && (!now().first_on_line || now().column > member_column_)) return;
     while (open_.size() > 1) CloseInnermost();
@@ -131,7 +134,8 @@ class Balancer {
 
   // Does a statement begin here, on a new line, though an `if` or `for` still lacks its `{`?
   bool EndsHead() const {
-    if (place() != Place::kBlock || open_.back().ifs == 0 || !now().first_on_line) return false;
+    if (place() != SyntaxPosition::kBlock || open_.back().ifs == 0 || !now().first_on_line)
+      return false;
     const size_t type = now().type;
     bool begins = StartsStatementOnly(type) || type == Lexer::FOR || type == Lexer::IF ||
                   IsName(type);
@@ -157,7 +161,7 @@ class Balancer {
     const bool joins =
         type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::SUB;
     if (!joins || !now().first_on_line || open_.empty() || InBrackets()) return;
-    if (!EndsOperand(before()) || place() == Place::kTopology) return;
+    if (!EndsOperand(before()) || place() == SyntaxPosition::kTopology) return;
     Diagnostic* diagnostic = errors_.ReportStructure(
         Code::kE0205, now().begin, now().end,
         std::string("a line inside a block may not begin with `") + FixedSpelling(type) +
@@ -171,7 +175,7 @@ class Balancer {
 
   // `for (i = 0; i < n; i++)`: before its `;` makes a bracket look unclosed.
   void CheckLoopHead() {
-    if (now().type != Lexer::FOR || place() != Place::kBlock) return;
+    if (now().type != Lexer::FOR || place() != SyntaxPosition::kBlock) return;
     if (in_[at_ + 1].type != Lexer::LPAREN) return;
     for (size_t i = at_ + 2; i + 1 < in_.size() && in_[i].line == now().line; ++i) {
       if (in_[i].type == Lexer::LBRACE) return;
@@ -184,9 +188,9 @@ class Balancer {
 
   // `if c:`, `method f(x: f32) -> f32:` at the end of a line: taken for the `{` that is meant.
   void CheckColon() {
-    if (now().type != Lexer::COLON || place() == Place::kExpression) return;
+    if (now().type != Lexer::COLON || place() == SyntaxPosition::kExpression) return;
     const bool of_statement =
-        place() == Place::kBlock && (open_.back().ifs > 0 || before() == Lexer::ELSE);
+        place() == SyntaxPosition::kBlock && (open_.back().ifs > 0 || before() == Lexer::ELSE);
     // Before its parameters a head may have `<T: float>`.
     const bool of_head = body_missing_ && parameters_read_ && in_[at_ + 1].first_on_line;
     if (!of_statement && !of_head) return;
@@ -200,7 +204,7 @@ class Balancer {
     switch (now().type) {
       case Lexer::LPAREN:
       case Lexer::LBRACKET:
-        open_.push_back({now(), Place::kExpression, indent_});
+        open_.push_back({now(), SyntaxPosition::kExpression, indent_});
         break;
       case Lexer::LBRACE:
         OpenBrace();
@@ -219,11 +223,12 @@ class Balancer {
   }
 
   void OpenBrace() {
-    Place inside = Place::kBlock;
+    SyntaxPosition inside = SyntaxPosition::kBlock;
     if (open_.empty()) {
       inside = body_;
     } else {
-      if (place() == Place::kTopology) inside = Place::kExpression;  // of properties
+      if (place() == SyntaxPosition::kTopology)
+        inside = SyntaxPosition::kExpression;  // of properties
       if (open_.back().ifs > 0) --open_.back().ifs;
     }
     body_missing_ = false;
@@ -307,7 +312,7 @@ class Balancer {
     Insert(closer);
   }
 
-  void InsertOpener(Place inside) {
+  void InsertOpener(SyntaxPosition inside) {
     const uint32_t end = end_before();
     Diagnostic* diagnostic =
         errors_.ReportStructure(Code::kE0202, end, end, "`{` is missing here, before the body");
@@ -333,7 +338,7 @@ class Balancer {
   uint32_t indent_ = 0;         // of the current line
   uint32_t item_column_ = 0;    // of the declaration in work
   uint32_t member_column_ = UINT32_MAX;
-  Place body_ = Place::kBlock;  // what the next `{` at the top opens
+  SyntaxPosition body_ = SyntaxPosition::kBlock;  // what the next `{` at the top opens
   bool body_missing_ = false;   // a header was read whose `{` has not come yet
   bool parameters_read_ = false;  // and its parameters, or something else in parentheses
   bool by_colon_ = false;       // the `{` that comes was a colon

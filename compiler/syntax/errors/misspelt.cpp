@@ -92,16 +92,16 @@ size_t Nearest(llvm::StringRef word, llvm::ArrayRef<size_t> keywords) {
 
 }  // namespace
 
-void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
+void CorrectKeyword(Lexemes& lexemes, size_t at, SyntaxPosition place, bool at_margin,
                     SyntaxErrors& errors) {
   Lexeme& lexeme = lexemes[at];
-  const bool member = place == Place::kActor && !at_margin &&
+  const bool member = place == SyntaxPosition::kActor && !at_margin &&
                       AsMember(lexeme.type) != antlr4::Token::INVALID_TYPE;
-  if ((lexeme.type != Lexer::ID && !member) || place == Place::kExpression) return;
+  if ((lexeme.type != Lexer::ID && !member) || place == SyntaxPosition::kExpression) return;
   const Lexeme& next = lexemes[at + 1];
   if (next.line != lexeme.line || !BeginsStatement(lexemes, at)) return;
   const llvm::StringRef word = errors.text().slice(lexeme.begin, lexeme.end);
-  if (place == Place::kBlock && RefuseAbsent(lexeme, next, word, errors)) return;
+  if (place == SyntaxPosition::kBlock && RefuseAbsent(lexeme, next, word, errors)) return;
   size_t keyword = antlr4::Token::INVALID_TYPE;
   if (member) {
     if (IsName(next.type)) keyword = AsMember(lexeme.type);
@@ -109,18 +109,18 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
     // In a block too, whose end may be missing: no statement has two names before one of these.
     const size_t third = lexemes[std::min(at + 2, lexemes.size() - 1)].type;
     const bool like_member = third == Lexer::LPAREN || third == Lexer::COLON;
-    if (place == Place::kActor || (place == Place::kBlock && like_member)) {
+    if (place == SyntaxPosition::kActor || (place == SyntaxPosition::kBlock && like_member)) {
       keyword = Nearest(word, kMembers);
     }
-    if (place == Place::kFile || (keyword == antlr4::Token::INVALID_TYPE && at_margin)) {
+    if (place == SyntaxPosition::kFile || (keyword == antlr4::Token::INVALID_TYPE && at_margin)) {
       keyword = Nearest(word, kDeclarations);
     }
   }
-  if (place == Place::kSchedule && (IsName(next.type) || next.type == Lexer::LE)) {
+  if (place == SyntaxPosition::kSchedule && (IsName(next.type) || next.type == Lexer::LE)) {
     keyword = Nearest(word, kRules);
   }
-  if (place == Place::kTopology && IsName(next.type)) keyword = Nearest(word, kParts);
-  if (place == Place::kBlock && keyword == antlr4::Token::INVALID_TYPE &&
+  if (place == SyntaxPosition::kTopology && IsName(next.type)) keyword = Nearest(word, kParts);
+  if (place == SyntaxPosition::kBlock && keyword == antlr4::Token::INVALID_TYPE &&
       (IsName(next.type) || IsLiteral(next.type))) {
     keyword = Nearest(word, kStatementWords);
   }

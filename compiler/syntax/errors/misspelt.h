@@ -8,12 +8,12 @@ namespace cgraph::syntax {
 
 // What may stand at some point of a file: declarations, members, rules, statements; inside `(`,
 // `[` and the `{` of properties an expression.
-enum class Place : uint8_t { kFile, kActor, kSchedule, kBlock, kExpression, kTopology };
+enum class SyntaxPosition : uint8_t { kFile, kActor, kSchedule, kBlock, kExpression, kTopology };
 
 // `lett x = 1`: a name at the beginning of a statement with another word after it is legal nowhere.
 // When it is close to a keyword of its place, reports it and makes it that keyword. `at_margin`: it
 // stands as far left as declarations do, so one of those may be meant as well.
-void CorrectKeyword(Lexemes& lexemes, size_t at, Place place, bool at_margin,
+void CorrectKeyword(Lexemes& lexemes, size_t at, SyntaxPosition place, bool at_margin,
                     SyntaxErrors& errors);
 
 }  // namespace cgraph::syntax

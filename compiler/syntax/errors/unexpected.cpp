@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "compiler/syntax/errors/divisions.h"
-#include "compiler/syntax/errors/habits.h"
+#include "compiler/syntax/errors/common_mistakes.h"
 #include "compiler/syntax/errors/recovery.h"
 
 namespace cgraph::syntax {

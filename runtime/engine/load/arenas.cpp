@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kMaxFrames = 1 << 16;
 
 // Room for `copies` blocks in a row; the stride keeps each of them aligned.
-uint64_t AddCopies(device::Layout& layout, uint64_t bytes, uint64_t copies, uint64_t& stride) {
+uint64_t AddCopies(device::BumpLayout& layout, uint64_t bytes, uint64_t copies, uint64_t& stride) {
   if (bytes > UINT64_MAX / 2 / copies) return layout.Add(UINT64_MAX);
   stride = (bytes + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
   return layout.Add(stride * copies);
@@ -44,7 +44,7 @@ Status Arenas::Allocate(const plan::Plan& plan,
                         std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
   layouts_.resize(devices.size());
   for (const auto& actor : plan.actors) {
-    Place place;
+    BlockAddress place;
     place.device = actor->device;
     place.offset = layouts_[actor->device].Add(actor->state_bytes);
     states_.push_back(place);
@@ -64,12 +64,12 @@ Status Arenas::Allocate(const plan::Plan& plan,
   return Status::Ok();
 }
 
-void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<Place>& places) {
-  device::Layout output;
+void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) {
+  device::BumpLayout output;
   graph.output_offsets.assign(graph.plan->arenas.size(), 0);
   for (uint32_t a = 0; a < graph.plan->arenas.size(); ++a) {
     const plan::Arena& arena = graph.plan->arenas[a];
-    Place place;
+    BlockAddress place;
     place.device = arena.device();
     if (arena.space() == plan::Space::state) {
       place = states_[arena.owner()];
@@ -102,7 +102,7 @@ void Arenas::FillConstants() {
     for (const plan::Constant& constant : graph.constants) {
       const plan::Buffer& buffer = graph.buffers[constant.buffer()];
       if (buffer.bytes() == 0) continue;
-      const Place& place = places_[g][buffer.arena()];
+      const BlockAddress& place = places_[g][buffer.arena()];
       std::memcpy(blocks_[place.device].data() + place.offset + buffer.offset(),
                   graph.constant_data.data() + constant.first(), buffer.bytes());
     }
@@ -114,7 +114,7 @@ void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
   const plan::Value& v = g.values[value];
   const plan::Buffer& buffer = g.buffers[v.buffer()];
   if (g.arenas[buffer.arena()].space() == plan::Space::output) return nullptr;
-  const Place& place = places_[graph][buffer.arena()];
+  const BlockAddress& place = places_[graph][buffer.arena()];
   return blocks_[place.device].data() + place.offset + (frame % place.copies) * place.stride +
          buffer.offset() + v.offset();
 }

@@ -36,19 +36,19 @@ class Arenas {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  struct Place {
+  struct BlockAddress {
     uint32_t device = 0;
     uint64_t offset = 0;  // in the device's block
     uint64_t stride = 0;  // from one copy to the next
     uint32_t copies = 1;
   };
-  void LayOutGraph(LoadedGraph& graph, std::vector<Place>& places);
+  void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
   void FillConstants();
 
-  std::vector<device::Layout> layouts_;        // per device
+  std::vector<device::BumpLayout> layouts_;        // per device
   std::vector<device::Memory> blocks_;         // per device
-  std::vector<Place> states_;                  // per actor
-  std::vector<std::vector<Place>> places_;     // per graph, per arena
+  std::vector<BlockAddress> states_;                  // per actor
+  std::vector<std::vector<BlockAddress>> places_;     // per graph, per arena
   std::vector<const LoadedGraph*> graphs_;
   uint64_t bytes_ = 0;
 };

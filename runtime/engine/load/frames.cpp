@@ -131,9 +131,10 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
     frame.inputs.push_back(arenas.Address(number, input->value, at));
   }
   frame.taken.resize(graph_.symbols.size());
-  frame.cells = std::make_unique<std::atomic<uint8_t>[]>(graph.cells);
+  frame.poison_flags = std::make_unique<std::atomic<uint8_t>[]>(graph.poison_flags);
   // Before the first execution there were only empty ones.
-  for (uint32_t cell = 0; cell < graph.cells; ++cell) frame.cells[cell] = 1;
+  for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag)
+    frame.poison_flags[poison_flag] = 1;
   frame.dirty = true;
 }
 

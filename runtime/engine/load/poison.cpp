@@ -13,8 +13,8 @@ constexpr uint64_t kMaxChecks = 1ull << 26;
 
 // One write of bytes that a poisoned execution leaves undefined.
 struct Writer {
-  uint32_t written;
-  uint32_t cell;
+  uint32_t program_order;
+  uint32_t poison_flag;
   uint64_t first;  // bytes of the buffer
   uint64_t last;
 };
@@ -23,12 +23,12 @@ class Finder {
  public:
   explicit Finder(const plan::GraphIndex& index) : index_(index), graph_(index.graph()) {}
 
-  Result<Cells> Find() {
-    cells_.of_instruction.assign(graph_.instructions.size(), plan::kNone);
-    cells_.of_part.assign(graph_.parts.size(), plan::kNone);
-    cells_.checks_of_instruction.resize(graph_.instructions.size());
-    cells_.checks_of_part.resize(graph_.parts.size());
-    NumberCells();
+  Result<PoisonFlags> Find() {
+    poison_flags_.of_instruction.assign(graph_.instructions.size(), plan::kNone);
+    poison_flags_.of_part.assign(graph_.parts.size(), plan::kNone);
+    poison_flags_.checks_of_instruction.resize(graph_.instructions.size());
+    poison_flags_.checks_of_part.resize(graph_.parts.size());
+    NumberPoisonFlags();
     FindWriters();
     FindChecks();
     if (total_ > kMaxChecks) {
@@ -38,7 +38,7 @@ class Finder {
                                 kMaxChecks));
     }
     GatherCalls();
-    return std::move(cells_);
+    return std::move(poison_flags_);
   }
 
  private:
@@ -51,21 +51,23 @@ class Finder {
              (instruction.flags() & plan::kCommitsState) != 0));
   }
 
-  void NumberCells() {
+  void NumberPoisonFlags() {
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       const Instruction& instruction = graph_.instructions[i];
       if (instruction.kind() == plan::Kind::comm) {
         for (uint32_t p = 0; p < instruction.inputs(); ++p) {
           const uint32_t part = instruction.first() + p;
-          if (graph_.parts[part].outputs() != 0) cells_.of_part[part] = cells_.count++;
+          if (graph_.parts[part].outputs() != 0)
+            poison_flags_.of_part[part] = poison_flags_.count++;
         }
       } else if (InCall(instruction)) {
-        auto [at, added] = calls_.try_emplace({instruction.call(), index_.lane(i)}, cells_.count);
-        cells_.count += added;
-        cells_.of_instruction[i] = at->second;
+        auto [at, added] =
+            calls_.try_emplace({instruction.call(), index_.lane(i)}, poison_flags_.count);
+        poison_flags_.count += added;
+        poison_flags_.of_instruction[i] = at->second;
       } else if (instruction.kind() != plan::Kind::signal &&
                  instruction.kind() != plan::Kind::wait) {
-        cells_.of_instruction[i] = cells_.count++;
+        poison_flags_.of_instruction[i] = poison_flags_.count++;
       }
     }
   }
@@ -77,17 +79,17 @@ class Finder {
       if (instruction.kind() == plan::Kind::comm) {
         for (uint32_t p = 0; p < instruction.inputs(); ++p) {
           const plan::CommPart& part = graph_.parts[instruction.first() + p];
-          AddWrites(part.first() + part.inputs(), part.outputs(), instruction.written(),
-                    cells_.of_part[instruction.first() + p]);
+          AddWrites(part.first() + part.inputs(), part.outputs(), instruction.program_order(),
+                    poison_flags_.of_part[instruction.first() + p]);
         }
-      } else if (cells_.of_instruction[i] != plan::kNone) {
+      } else if (poison_flags_.of_instruction[i] != plan::kNone) {
         AddWrites(instruction.first() + instruction.inputs(), instruction.outputs(),
-                  instruction.written(), cells_.of_instruction[i]);
+                  instruction.program_order(), poison_flags_.of_instruction[i]);
       }
     }
   }
 
-  void AddWrites(uint32_t first, uint32_t count, uint32_t written, uint32_t cell) {
+  void AddWrites(uint32_t first, uint32_t count, uint32_t program_order, uint32_t poison_flag) {
     for (uint32_t o = first; o < first + count; ++o) {
       const plan::Value& value = graph_.values[graph_.operands[o]];
       const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();
@@ -96,7 +98,7 @@ class Finder {
         continue;
       }
       writers_[value.buffer()].push_back(
-          {written, cell, value.offset(), value.offset() + value.bytes()});
+          {program_order, poison_flag, value.offset(), value.offset() + value.bytes()});
     }
   }
 
@@ -107,12 +109,12 @@ class Finder {
         for (uint32_t p = instruction.first(); p < instruction.first() + instruction.inputs();
              ++p) {
           const plan::CommPart& part = graph_.parts[p];
-          AddOperands({part.first(), part.inputs(), part.outputs()}, i, cells_.of_part[p],
-                      cells_.checks_of_part[p]);
+          AddOperands({part.first(), part.inputs(), part.outputs()}, i, poison_flags_.of_part[p],
+                      poison_flags_.checks_of_part[p]);
         }
-      } else if (cells_.of_instruction[i] != plan::kNone) {
+      } else if (poison_flags_.of_instruction[i] != plan::kNone) {
         AddOperands({instruction.first(), instruction.inputs(), instruction.outputs()}, i,
-                    cells_.of_instruction[i], cells_.checks_of_instruction[i]);
+                    poison_flags_.of_instruction[i], poison_flags_.checks_of_instruction[i]);
       }
     }
   }
@@ -123,47 +125,48 @@ class Finder {
   // The values that are read, and the extents of all of them.
   void AddOperands(Operands operands, uint32_t instruction, uint32_t own,
                    std::vector<uint32_t>& checks) {
-    const uint32_t written = graph_.instructions[instruction].written();
+    const uint32_t program_order = graph_.instructions[instruction].program_order();
     for (uint32_t o = 0; o < operands.inputs + operands.outputs; ++o) {
       const uint32_t id = graph_.operands[operands.first + o];
-      if (o < operands.inputs) AddValue(id, written, own, checks);
+      if (o < operands.inputs) AddValue(id, program_order, own, checks);
       const plan::Value& value = graph_.values[id];
       for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
         const uint32_t symbol = graph_.dims[d].symbol();
         if (symbol == plan::kNone) continue;
         const uint32_t extent = index_.ExtentValue(symbol, index_.device(instruction));
-        if (extent != plan::kNone) AddValue(extent, written, own, checks);
+        if (extent != plan::kNone) AddValue(extent, program_order, own, checks);
       }
     }
     std::sort(checks.begin(), checks.end());
     checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
   }
 
-  void AddValue(uint32_t index, uint32_t written, uint32_t own, std::vector<uint32_t>& checks) {
+  void AddValue(uint32_t index, uint32_t program_order, uint32_t own,
+                std::vector<uint32_t>& checks) {
     const plan::Value& value = graph_.values[index];
     for (const Writer& writer : writers_[value.buffer()]) {
       if (++total_ > kMaxChecks) return;
       const bool overlaps =
           writer.first < value.offset() + value.bytes() && value.offset() < writer.last;
-      if (writer.written < written && writer.cell != own && overlaps) {
-        checks.push_back(writer.cell);
+      if (writer.program_order < program_order && writer.poison_flag != own && overlaps) {
+        checks.push_back(writer.poison_flag);
       }
     }
   }
 
   // The first instruction of a call, in its lane, looks for all of them.
   void GatherCalls() {
-    std::map<uint32_t, uint32_t> first;  // cell -> instruction
+    std::map<uint32_t, uint32_t> first;  // poison flag -> instruction
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       if (!InCall(graph_.instructions[i])) continue;
-      auto [at, added] = first.try_emplace(cells_.of_instruction[i], i);
+      auto [at, added] = first.try_emplace(poison_flags_.of_instruction[i], i);
       if (added) continue;
-      std::vector<uint32_t>& all = cells_.checks_of_instruction[at->second];
-      const std::vector<uint32_t>& more = cells_.checks_of_instruction[i];
+      std::vector<uint32_t>& all = poison_flags_.checks_of_instruction[at->second];
+      const std::vector<uint32_t>& more = poison_flags_.checks_of_instruction[i];
       all.insert(all.end(), more.begin(), more.end());
     }
-    for (auto [cell, instruction] : first) {
-      std::vector<uint32_t>& all = cells_.checks_of_instruction[instruction];
+    for (auto [poison_flag, instruction] : first) {
+      std::vector<uint32_t>& all = poison_flags_.checks_of_instruction[instruction];
       std::sort(all.begin(), all.end());
       all.erase(std::unique(all.begin(), all.end()), all.end());
     }
@@ -171,14 +174,14 @@ class Finder {
 
   const plan::GraphIndex& index_;
   const plan::Graph& graph_;
-  Cells cells_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> calls_;  // (call, lane) -> cell
+  PoisonFlags poison_flags_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> calls_;  // (call, lane) -> poison flag
   std::vector<std::vector<Writer>> writers_;                 // per buffer
   uint64_t total_ = 0;
 };
 
 }  // namespace
 
-Result<Cells> FindCells(const plan::GraphIndex& index) { return Finder(index).Find(); }
+Result<PoisonFlags> FindPoisonFlags(const plan::GraphIndex& index) { return Finder(index).Find(); }
 
 }  // namespace cgraph::engine

@@ -1,10 +1,10 @@
-// Poison: which cell an instruction writes and which it has to look at before it runs.
+// Poison: which poison flag an instruction writes and which it has to look at before it runs.
 //
-// The instructions of one method call on one lane share a cell, since a method call is atomic: its
-// first instruction looks at everything that the whole call reads from outside, so that a call with
-// one poisoned argument changes nothing. Every instruction also looks at what it reads itself. A
-// copy, take, give or call without a method has a cell of its own, and so has every received
-// message. State, constants and inputs are never poisoned.
+// The instructions of one method call on one lane share a poison flag, since a method call is
+// atomic: its first instruction looks at everything that the whole call reads from outside, so that
+// a call with one poisoned argument changes nothing. Every instruction also looks at what it reads
+// itself. A copy, take, give or call without a method has a poison flag of its own, and so has
+// every received message. State, constants and inputs are never poisoned.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
 
@@ -17,7 +17,7 @@
 
 namespace cgraph::engine {
 
-struct Cells {
+struct PoisonFlags {
   uint32_t count = 0;
   std::vector<uint32_t> of_instruction;  // none for comm, signal, wait
   std::vector<uint32_t> of_part;         // none for sends
@@ -26,7 +26,7 @@ struct Cells {
 };
 
 // kUnsupported when the graph would need absurdly many checks.
-Result<Cells> FindCells(const plan::GraphIndex& index);
+Result<PoisonFlags> FindPoisonFlags(const plan::GraphIndex& index);
 
 }  // namespace cgraph::engine
 

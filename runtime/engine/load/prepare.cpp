@@ -27,31 +27,33 @@ class Preparer {
   }
 
   Status Prepare() {
-    auto cells = FindCells(index_);
-    if (!cells.ok()) return cells.status();
-    cells_ = std::move(*cells);
-    out_.cells = cells_.count;
-    OrderStrands();
+    auto poison_flags = FindPoisonFlags(index_);
+    if (!poison_flags.ok()) return poison_flags.status();
+    poison_flags_ = std::move(*poison_flags);
+    out_.poison_flags = poison_flags_.count;
+    OrderWorkQueues();
     FindWorks();
-    needs_ = p_.proved ? FindSyncNeeds({&graph_, &strands_, &strand_of_, &works_, out_.depth})
-                       : KeepAllSync(graph_);
+    needs_ = p_.proved
+                 ? FindSyncNeeds({&graph_, &work_queues_, &work_queue_of_, &works_, out_.depth})
+                 : KeepAllSync(graph_);
     out_.events = std::make_unique<device::Event[]>(graph_.events);
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());
-    out_.programs.resize(strands_.size());
-    for (strand_ = 0; strand_ < strands_.size(); ++strand_) {
-      CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[strand_]));
-      if (!out_.programs[strand_].steps.empty()) out_.participants.push_back(strand_);
+    out_.programs.resize(work_queues_.size());
+    for (work_queue_ = 0; work_queue_ < work_queues_.size(); ++work_queue_) {
+      CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
+      if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
     return operands_.Fill(*p_.arenas, number_, out_);
   }
 
  private:
-  void OrderStrands() {
-    strands_ = plan::StrandsOf(*p_.placement, graph_);
-    strand_of_.resize(graph_.instructions.size());
-    for (uint32_t strand = 0; strand < strands_.size(); ++strand) {
-      for (uint32_t instruction : strands_[strand]) strand_of_[instruction] = strand;
+  void OrderWorkQueues() {
+    work_queues_ = plan::WorkQueuesOf(*p_.placement, graph_);
+    work_queue_of_.resize(graph_.instructions.size());
+    for (uint32_t work_queue = 0; work_queue < work_queues_.size(); ++work_queue) {
+      for (uint32_t instruction : work_queues_[work_queue])
+        work_queue_of_[instruction] = work_queue;
     }
   }
 
@@ -64,8 +66,8 @@ class Preparer {
       switch (at.kind()) {
         case Kind::signal:
         case Kind::wait: works_[i] = false; break;
-        case Kind::take: works_[i] = at.outputs() > 1; break;
-        case Kind::give: {
+        case Kind::input: works_[i] = at.outputs() > 1; break;
+        case Kind::output: {
           const uint32_t value = graph_.operands[at.first()];
           works_[i] = IsDynamic(graph_, value) || !InOutput(graph_, value);
           break;
@@ -85,12 +87,12 @@ class Preparer {
       // A rendezvous shows at most a group's messages before it waits.
       uint32_t run = 0, last = plan::kNone;
       for (const plan::Message& send : index_.sends(c)) {
-        const uint32_t order = graph_.instructions[send.instruction].order();
+        const uint32_t order = graph_.instructions[send.instruction].certificate_position();
         run = order == last ? run + 1 : 1;
         last = order;
         shape.outstanding = std::max(shape.outstanding, run);
         const plan::CommPart& part = graph_.parts[send.part];
-        shape.pieces = std::max<uint32_t>(shape.pieces, part.inputs());
+        shape.spans = std::max<uint32_t>(shape.spans, part.inputs());
         uint64_t bytes = 0;
         for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
           bytes += graph_.values[graph_.operands[o]].bytes();
@@ -103,8 +105,8 @@ class Preparer {
       }
       auto channel = channel::Channel::Make(shape);
       if (!channel.ok()) return channel.status();
-      (*channel)->SetBells(BellOf(graph_.channels[c].from_lane()),
-                           BellOf(graph_.channels[c].to_lane()));
+      (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
+                           EventCountOf(graph_.channels[c].to_lane()));
       out_.channels.push_back(std::move(*channel));
       for (uint32_t j = 0; j < per_round; ++j) message_of_[index_.sends(c)[j].part] = j;
       for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
@@ -124,7 +126,8 @@ class Preparer {
       auto collective = channel::Collective::Make(shape);
       if (!collective.ok()) return collective.status();
       for (const plan::CollectivePart& seat : seats) {
-        (*collective)->SetBell(seat.member, p_.bells[strand_of_[seat.instruction]]);
+        (*collective)
+            ->SetEventCount(seat.member, p_.event_counts[work_queue_of_[seat.instruction]]);
         seat_of_[seat.part] = {collective->get(), seat.member};
       }
       out_.collectives.push_back(std::move(*collective));
@@ -150,12 +153,12 @@ class Preparer {
     return shape;
   }
 
-  device::Bell* BellOf(uint32_t lane) const {
-    return p_.bells[p_.placement->strand_of_lane[lane]];
+  device::EventCount* EventCountOf(uint32_t lane) const {
+    return p_.event_counts[p_.placement->work_queue_of_lane[lane]];
   }
 
-  Status MakeProgram(Program& program) {
-    const std::vector<uint32_t>& list = strands_[strand_];
+  Status MakeProgram(StepList& program) {
+    const std::vector<uint32_t>& list = work_queues_[work_queue_];
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
@@ -174,7 +177,7 @@ class Preparer {
     return Status::Ok();
   }
 
-  void AddWaits(Program& program, uint32_t instruction) {
+  void AddWaits(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
     for (uint32_t w = at.first(); w < at.first() + at.inputs(); ++w) {
       if (!needs_.wait[w]) continue;
@@ -183,12 +186,12 @@ class Preparer {
       step.instruction = instruction;
       step.event = &out_.events[graph_.waits[w].event()];
       step.lag = graph_.waits[w].lag();
-      step.event->AddListener(p_.bells[strand_]);
+      step.event->AddListener(p_.event_counts[work_queue_]);
       program.steps.push_back(step);
     }
   }
 
-  void AddSignal(Program& program, uint32_t instruction) {
+  void AddSignal(StepList& program, uint32_t instruction) {
     const uint32_t event = graph_.instructions[instruction].subject();
     if (!needs_.signal[event]) return;
     Step step;
@@ -198,21 +201,21 @@ class Preparer {
     program.steps.push_back(step);
   }
 
-  Status AddWork(Program& program, uint32_t instruction) {
+  Status AddWork(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
     Step step;
     step.instruction = instruction;
     step.lag = at.lag();
     step.inputs = at.inputs();
     step.outputs = at.outputs();
-    step.cell = cells_.of_instruction[instruction];
-    step.checks = AddChecks(program, cells_.checks_of_instruction[instruction]);
+    step.poison_flag = poison_flags_.of_instruction[instruction];
+    step.checks = AddChecks(program, poison_flags_.checks_of_instruction[instruction]);
     uint32_t first = at.first();
     uint32_t count = at.inputs() + at.outputs();
     switch (at.kind()) {
       case Kind::copy: step.op = Op::kCopy; break;
-      case Kind::take: {
-        step.op = Op::kTake;
+      case Kind::input: {
+        step.op = Op::kInput;
         ++first;  // the value itself is where Execute() put it
         --count;
         step.subject = static_cast<uint32_t>(program.symbols.size());
@@ -220,12 +223,13 @@ class Preparer {
           if (dim.first) program.symbols.push_back(dim.symbol);
         }
         if (program.symbols.size() - step.subject != count) {
-          return Status(StatusCode::kInvalid, "a take has another number of extents than its port");
+          return Status(StatusCode::kInvalid,
+                        "an input instruction has another number of extents than its port");
         }
         break;
       }
-      case Kind::give:
-        step.op = Op::kGive;
+      case Kind::output:
+        step.op = Op::kOutput;
         step.subject = at.subject();
         step.into_output = !InOutput(graph_, graph_.operands[at.first()]);
         break;
@@ -243,7 +247,7 @@ class Preparer {
     return Status::Ok();
   }
 
-  void AddComm(Program& program, const std::vector<uint32_t>& group) {
+  void AddComm(StepList& program, const std::vector<uint32_t>& group) {
     Step step;
     step.op = Op::kComm;
     step.instruction = group.front();
@@ -278,9 +282,9 @@ class Preparer {
     program.steps.push_back(step);
   }
 
-  Part NewPart(Program& program, uint32_t instruction, uint32_t p) {
+  CommOp NewPart(StepList& program, uint32_t instruction, uint32_t p) {
     const plan::CommPart& at = graph_.parts[p];
-    Part part;
+    CommOp part;
     part.instruction = instruction;
     part.lag = graph_.instructions[instruction].lag();
     if (at.part() == plan::Part::collective) {
@@ -290,13 +294,13 @@ class Preparer {
       part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
       part.channel = out_.channels[at.subject()].get();
     }
-    part.checks = AddChecks(program, cells_.checks_of_part[p]);
-    program.most_pieces = std::max<uint32_t>(program.most_pieces, at.inputs() + at.outputs());
+    part.checks = AddChecks(program, poison_flags_.checks_of_part[p]);
+    program.most_spans = std::max<uint32_t>(program.most_spans, at.inputs() + at.outputs());
     part.extents.first = static_cast<uint32_t>(program.extents.size());
     return part;
   }
 
-  Slice AddPartOperands(Program& program, Part& part, uint32_t p) {
+  Slice AddPartOperands(StepList& program, CommOp& part, uint32_t p) {
     const plan::CommPart& at = graph_.parts[p];
     const bool at_bound = (at.flags() & plan::kAtBound) != 0;
     std::vector<ExtentUse> none;
@@ -306,37 +310,37 @@ class Preparer {
     return slice;
   }
 
-  void AddSend(Program& program, uint32_t instruction, uint32_t p) {
-    Part part = NewPart(program, instruction, p);
-    part.kind = Part::Kind::kSend;
+  void AddSend(StepList& program, uint32_t instruction, uint32_t p) {
+    CommOp part = NewPart(program, instruction, p);
+    part.kind = CommOp::Kind::kSend;
     part.sources = AddPartOperands(program, part, p);
     program.parts.push_back(part);
   }
 
-  void AddCollectivePart(Program& program, uint32_t instruction, uint32_t p) {
-    Part part = NewPart(program, instruction, p);
-    part.kind = Part::Kind::kCollective;
-    part.cell = cells_.of_part[p];
+  void AddCollectivePart(StepList& program, uint32_t instruction, uint32_t p) {
+    CommOp part = NewPart(program, instruction, p);
+    part.kind = CommOp::Kind::kCollective;
+    part.poison_flag = poison_flags_.of_part[p];
     const Slice all = AddPartOperands(program, part, p);
     part.sources = {all.first, graph_.parts[p].inputs()};
     part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
     program.parts.push_back(part);
   }
 
-  void AddReceive(Program& program, uint32_t instruction, uint32_t p) {
-    Part part = NewPart(program, instruction, p);
-    part.kind = Part::Kind::kReceive;
-    part.cell = cells_.of_part[p];
+  void AddReceive(StepList& program, uint32_t instruction, uint32_t p) {
+    CommOp part = NewPart(program, instruction, p);
+    part.kind = CommOp::Kind::kReceive;
+    part.poison_flag = poison_flags_.of_part[p];
     part.targets = AddPartOperands(program, part, p);
     program.parts.push_back(part);
   }
 
-  // Both ends are in one group of one strand: nobody has to wait for anybody.
-  void JoinReceive(Program& program, Part& send, uint32_t instruction, uint32_t p) {
+  // Both ends are in one group of one work queue: nobody has to wait for anybody.
+  void JoinReceive(StepList& program, CommOp& send, uint32_t instruction, uint32_t p) {
     const Slice extents = send.extents;
-    Part joined = NewPart(program, instruction, p);
-    joined.kind = Part::Kind::kMove;
-    joined.cell = cells_.of_part[p];
+    CommOp joined = NewPart(program, instruction, p);
+    joined.kind = CommOp::Kind::kMove;
+    joined.poison_flag = poison_flags_.of_part[p];
     joined.checks = send.checks;
     joined.sources = send.sources;
     // Both ends' extents in one run of the pool.
@@ -347,10 +351,10 @@ class Preparer {
     send = joined;
   }
 
-  Slice AddChecks(Program& program, const std::vector<uint32_t>& cells) {
+  Slice AddChecks(StepList& program, const std::vector<uint32_t>& poison_flags) {
     const Slice slice{static_cast<uint32_t>(program.checks.size()),
-                      static_cast<uint32_t>(cells.size())};
-    program.checks.insert(program.checks.end(), cells.begin(), cells.end());
+                      static_cast<uint32_t>(poison_flags.size())};
+    program.checks.insert(program.checks.end(), poison_flags.begin(), poison_flags.end());
     return slice;
   }
 
@@ -360,14 +364,14 @@ class Preparer {
   const plan::Graph& graph_;
   plan::GraphIndex index_;
   FrameOperands operands_;
-  Cells cells_;
-  std::vector<std::vector<uint32_t>> strands_;  // instructions
-  std::vector<uint32_t> strand_of_;             // per instruction
+  PoisonFlags poison_flags_;
+  std::vector<std::vector<uint32_t>> work_queues_;  // instructions
+  std::vector<uint32_t> work_queue_of_;             // per instruction
   std::vector<bool> works_;                     // per instruction: has a step of its own
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
   std::map<uint32_t, std::pair<channel::Collective*, uint32_t>> seat_of_;  // part -> its member
-  uint32_t strand_ = 0;
+  uint32_t work_queue_ = 0;
 };
 
 }  // namespace

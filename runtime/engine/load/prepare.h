@@ -1,15 +1,15 @@
-// Prepare: from a graph of a plan to the programs that strands run.
+// Prepare: from a graph of a plan to the programs that work queues run.
 //
-// Everything that can be decided before the first execution is decided here: what each strand runs
-// and in which order, which waits are left, which cells are looked at, which kernel object runs,
-// and every address.
+// Everything that can be decided before the first execution is decided here: what each work queue
+// runs and in which order, which waits are left, which poison flags are looked at, which kernel
+// object runs, and every address.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "runtime/device/bell.h"
+#include "runtime/device/event_count.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/loaded_graph.h"
@@ -24,7 +24,7 @@ struct Preparation {
   const plan::Placement* placement = nullptr;
   const Arenas* arenas = nullptr;
   Kernels* kernels = nullptr;
-  std::vector<device::Bell*> bells;  // per strand: its worker's
+  std::vector<device::EventCount*> event_counts;  // per work queue: its worker's
   bool proved = true;
   bool profile = false;
 };

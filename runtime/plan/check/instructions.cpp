@@ -127,7 +127,7 @@ bool MayWrite(Kind kind, Space space) {
     case Space::output:
       return kind == Kind::call || kind == Kind::copy;
     case Space::input:
-      return kind == Kind::take;
+      return kind == Kind::input;
     case Space::constant:
       return false;
   }
@@ -227,9 +227,9 @@ Status CheckKind(const Context& context, uint32_t id) {
   switch (instruction.kind()) {
     case Kind::call:
       return CheckCall(context, id);
-    case Kind::take:
+    case Kind::input:
       return CheckTake(context, id);
-    case Kind::give:
+    case Kind::output:
       return CheckGive(context, id);
     case Kind::copy:
       if (instruction.inputs() == 1 && instruction.outputs() == 1 &&
@@ -296,11 +296,11 @@ Status CheckPortUse(const Context& context) {
   const Graph& graph = context.graph;
   std::vector<uint32_t> taken(graph.inputs.size(), 0), given(graph.outputs.size(), 0);
   for (const Instruction& instruction : graph.instructions) {
-    if (instruction.kind() == Kind::take && taken[instruction.subject()]++ > 0) {
+    if (instruction.kind() == Kind::input && taken[instruction.subject()]++ > 0) {
       return Refuse(context, fmt::format("input `{}` is taken twice",
                                          graph.inputs[instruction.subject()]->name));
     }
-    if (instruction.kind() == Kind::give) ++given[instruction.subject()];
+    if (instruction.kind() == Kind::output) ++given[instruction.subject()];
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] != 1) {

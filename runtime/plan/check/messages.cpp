@@ -68,8 +68,8 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
     return refuse("the ends of a transfer work for different executions (their lags differ)");
   }
   // Equal in an exchange, whose parts happen at once.
-  if (graph.instructions[send.instruction].written() >
-      graph.instructions[receive.instruction].written()) {
+  if (graph.instructions[send.instruction].program_order() >
+      graph.instructions[receive.instruction].program_order()) {
     return refuse("a receive stands before its send in program order");
   }
   if (from.flags() != to.flags()) return refuse("one end of a transfer is at the bound");
@@ -154,7 +154,7 @@ class GroupCheck {
     if (mine.lag() != graph_.instructions[parts_[0].instruction].lag()) {
       return RefusePart(member, "works for another execution than the first member");
     }
-    if (mine.written() != graph_.instructions[parts_[0].instruction].written()) {
+    if (mine.program_order() != graph_.instructions[parts_[0].instruction].program_order()) {
       return RefusePart(member, "has another position in program order than the first member");
     }
     if (part(member).flags() != first.flags()) {

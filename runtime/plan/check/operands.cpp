@@ -35,14 +35,14 @@ Status CheckTakenExtents(const Context& context, const GraphIndex& index, uint32
 }
 
 // Where an operand lies. Sorted by address, of two at one address the output first.
-struct Place {
+struct OperandAddress {
   uint32_t arena;
   uint64_t begin, end;
   bool input;
   uint32_t buffer;
   uint32_t position;  // among the inputs or the outputs of a call
   uint32_t value;
-  bool operator<(const Place& other) const {
+  bool operator<(const OperandAddress& other) const {
     return std::tie(arena, begin, input, end) <
            std::tie(other.arena, other.begin, other.input, other.end);
   }
@@ -55,20 +55,20 @@ class OverlapSweep {
   explicit OverlapSweep(const Kernel* kernel) : kernel_(kernel) {}
 
   // The place that `next` must not overlap and does; null when there is none.
-  const Place* Pass(const Place& next) {
+  const OperandAddress* Pass(const OperandAddress& next) {
     if (next.begin == next.end) return nullptr;
     if (Reaches(output_, next) && !MayShare(next)) return output_;
     if (Reaches(input_, next) && !(next.input && next.buffer == input_->buffer)) return input_;
-    const Place*& kept = next.input ? input_ : output_;
+    const OperandAddress*& kept = next.input ? input_ : output_;
     if (!Reaches(kept, next) || next.end > kept->end) kept = &next;
     return nullptr;
   }
 
  private:
-  static bool Reaches(const Place* before, const Place& next) {
+  static bool Reaches(const OperandAddress* before, const OperandAddress& next) {
     return before != nullptr && before->arena == next.arena && before->end > next.begin;
   }
-  bool MayShare(const Place& next) const {
+  bool MayShare(const OperandAddress& next) const {
     if (kernel_ == nullptr || !next.input || next.buffer != output_->buffer ||
         next.begin != output_->begin || next.end != output_->end) {
       return false;
@@ -79,8 +79,8 @@ class OverlapSweep {
   }
 
   const Kernel* kernel_;
-  const Place* output_ = nullptr;
-  const Place* input_ = nullptr;
+  const OperandAddress* output_ = nullptr;
+  const OperandAddress* input_ = nullptr;
 };
 
 // The bytes of one buffer that were written so far, as pieces between the ends of its accesses.
@@ -157,7 +157,7 @@ Status CheckExtents(const Context& context, const GraphIndex& index) {
   const Graph& graph = context.graph;
   if (graph.symbols.empty() && graph.inputs.empty()) return Status::Ok();
   for (uint32_t id = 0; id < graph.instructions.size(); ++id) {
-    if (graph.instructions[id].kind() == Kind::take) {
+    if (graph.instructions[id].kind() == Kind::input) {
       CGRAPH_RETURN_IF_ERROR(CheckTakenExtents(context, index, id));
     }
     const bool comm = graph.instructions[id].kind() == Kind::comm;
@@ -193,7 +193,7 @@ Status CheckExtents(const Context& context, const GraphIndex& index) {
 
 Status CheckOperands(const Context& context, const GraphIndex& index) {
   const Graph& graph = context.graph;
-  std::vector<Place> places;
+  std::vector<OperandAddress> places;
   for (uint32_t id = 0; id < graph.instructions.size(); ++id) {
     const Instruction& instruction = graph.instructions[id];
     places.clear();
@@ -211,8 +211,8 @@ Status CheckOperands(const Context& context, const GraphIndex& index) {
     std::sort(places.begin(), places.end());
     const bool call = instruction.kind() == Kind::call;
     OverlapSweep sweep(call ? context.plan.kernels[instruction.subject()].get() : nullptr);
-    for (const Place& place : places) {
-      const Place* overlapped = sweep.Pass(place);
+    for (const OperandAddress& place : places) {
+      const OperandAddress* overlapped = sweep.Pass(place);
       if (overlapped == nullptr) continue;
       return Refuse(
           context, 5,

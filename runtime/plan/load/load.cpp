@@ -1,5 +1,5 @@
 // Bytes to a plan and back. FlatBuffers' verifier bounds every offset; what it does not see, a
-// census finds (census.h) before anything is unpacked.
+// census finds (unpacked_size.h) before anything is unpacked.
 #include "runtime/plan/load.h"
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/load/census.h"
+#include "runtime/plan/load/unpacked_size.h"
 #include "runtime/status/read_file.h"
 
 namespace cgraph::plan {
@@ -69,10 +69,11 @@ Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes) {
                     plan->format(), kFormat));
   }
   if (plan->start() == nullptr) return Invalid("the plan has no start graph");
-  const Census census = TakeCensus(*plan, bytes.size());
-  if (census.bytes > bytes.size()) return Invalid("the plan is damaged: its tables share memory");
-  if (census.misaligned) return Invalid("the plan is damaged: its vectors are not aligned");
-  if (census.bad_text) return Invalid("the plan is damaged: it has text that is not UTF-8");
+  const UnpackedSize unpacked_size = TakeCensus(*plan, bytes.size());
+  if (unpacked_size.bytes > bytes.size())
+    return Invalid("the plan is damaged: its tables share memory");
+  if (unpacked_size.misaligned) return Invalid("the plan is damaged: its vectors are not aligned");
+  if (unpacked_size.bad_text) return Invalid("the plan is damaged: it has text that is not UTF-8");
   auto unpacked = std::make_unique<Plan>();
   plan->UnPackTo(unpacked.get());
   return unpacked;

@@ -216,11 +216,11 @@ class Listing {
         if (!site.empty()) notes += " " + site;
       }
     }
-    Line(2, "@{} #{} {}{}", instruction.order(), instruction.written(), Deed(graph, instruction),
-         notes);
+    Line(2, "@{} #{} {}{}", instruction.certificate_position(), instruction.program_order(),
+         InstructionPhrase(graph, instruction), notes);
   }
 
-  std::string Deed(const Graph& graph, const Instruction& instruction) const {
+  std::string InstructionPhrase(const Graph& graph, const Instruction& instruction) const {
     const std::string inputs = Operands(graph, instruction.first(), instruction.inputs());
     switch (instruction.kind()) {
       case Kind::comm:
@@ -230,9 +230,9 @@ class Listing {
       case Kind::signal:
         return fmt::format("signal event{}", instruction.subject());
       case Kind::copy:
-      case Kind::give:
+      case Kind::output:
       case Kind::call:
-      case Kind::take:
+      case Kind::input:
       case Kind::load:
         break;
       default:

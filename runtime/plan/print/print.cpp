@@ -51,12 +51,12 @@ std::string PeerName(const Plan& plan, uint32_t lane) {
 }
 
 // "send `h`", and apart from it where to, since the method stands between the two.
-struct Deed {
+struct InstructionPhrase {
   std::string what;
   std::string where;
 };
 
-Deed PartDeed(const Plan& plan, const Graph& graph, const CommPart& part) {
+InstructionPhrase PartDeed(const Plan& plan, const Graph& graph, const CommPart& part) {
   if (part.part() == Part::collective) {
     const Collective* collective = Find(graph.collectives, part.subject());
     const uint64_t count = part.inputs() > 0 ? part.inputs() : part.outputs();
@@ -74,37 +74,38 @@ Deed PartDeed(const Plan& plan, const Graph& graph, const CommPart& part) {
           fmt::format(" {} {}", send ? "to" : "from", peer)};
 }
 
-Deed CommDeed(const Plan& plan, const Graph& graph, const Instruction& comm) {
+InstructionPhrase CommDeed(const Plan& plan, const Graph& graph, const Instruction& comm) {
   if (comm.inputs() == 1) {
     const CommPart* part = Find(graph.parts, comm.first());
-    return part == nullptr ? Deed{"communicate", ""} : PartDeed(plan, graph, *part);
+    return part == nullptr ? InstructionPhrase{"communicate", ""} : PartDeed(plan, graph, *part);
   }
   constexpr uint64_t kShown = 4;
-  Deed all{"group of", ""};
+  InstructionPhrase all{"group of", ""};
   for (uint64_t i = 0; i < comm.inputs() && i < kShown; ++i) {
     const CommPart* part = Find(graph.parts, uint64_t{comm.first()} + i);
     if (part == nullptr) continue;
-    const Deed deed = PartDeed(plan, graph, *part);
-    all.what += fmt::format("{} {}{}", i == 0 ? "" : " +", deed.what, deed.where);
+    const InstructionPhrase phrase = PartDeed(plan, graph, *part);
+    all.what += fmt::format("{} {}{}", i == 0 ? "" : " +", phrase.what, phrase.where);
   }
   if (comm.inputs() > kShown) all.what += fmt::format(" + {} more", comm.inputs() - kShown);
   return all;
 }
 
-Deed WaitDeed(const Graph& graph, const Instruction& instruction) {
-  Deed deed{"wait for", ""};
+InstructionPhrase WaitDeed(const Graph& graph, const Instruction& instruction) {
+  InstructionPhrase phrase{"wait for", ""};
   for (uint64_t i = 0; i < instruction.inputs(); ++i) {
     const Wait* wait = Find(graph.waits, uint64_t{instruction.first()} + i);
     if (wait == nullptr) continue;
-    deed.what += fmt::format("{} event {}", i == 0 ? "" : ",", wait->event());
+    phrase.what += fmt::format("{} event {}", i == 0 ? "" : ",", wait->event());
     if (wait->lag() > 0) {
-      deed.what += fmt::format(" ({} round{} before)", wait->lag(), wait->lag() == 1 ? "" : "s");
+      phrase.what += fmt::format(" ({} round{} before)", wait->lag(), wait->lag() == 1 ? "" : "s");
     }
   }
-  return deed;
+  return phrase;
 }
 
-Deed InstructionDeed(const Plan& plan, const Graph& graph, const Instruction& instruction) {
+InstructionPhrase InstructionDeed(const Plan& plan, const Graph& graph,
+                                  const Instruction& instruction) {
   const uint64_t first = instruction.first();
   switch (instruction.kind()) {
     case Kind::call: {
@@ -119,10 +120,10 @@ Deed InstructionDeed(const Plan& plan, const Graph& graph, const Instruction& in
       return {fmt::format("signal event {}", instruction.subject()), ""};
     case Kind::wait:
       return WaitDeed(graph, instruction);
-    case Kind::take:
-      return {"take " + OperandNames(plan, graph, first, 1), ""};
-    case Kind::give:
-      return {"give " + OperandNames(plan, graph, first, 1), ""};
+    case Kind::input:
+      return {"input " + OperandNames(plan, graph, first, 1), ""};
+    case Kind::output:
+      return {"output " + OperandNames(plan, graph, first, 1), ""};
     case Kind::load: {
       const WeightFile* weight = Find(plan.weights, instruction.subject());
       return {fmt::format("load {}", OperandNames(plan, graph, first, 1)),
@@ -185,11 +186,11 @@ std::string SiteText(const Plan& plan, uint32_t site) {
 std::string InstructionText(const Plan& plan, const Graph& graph, uint32_t instruction) {
   const Instruction* found = Find(graph.instructions, instruction);
   if (found == nullptr) return "?";
-  const Deed deed = InstructionDeed(plan, graph, *found);
-  std::string text = deed.what;
+  const InstructionPhrase phrase = InstructionDeed(plan, graph, *found);
+  std::string text = phrase.what;
   const std::string call = CallName(plan, graph, found->call());
   if (!call.empty()) text += " of " + call;
-  text += deed.where;
+  text += phrase.where;
   if (const Call* of = Find(graph.calls, found->call())) {
     const std::string site = SiteText(plan, of->site());
     if (!site.empty()) text += " (" + site + ")";

@@ -6,7 +6,7 @@
 
 #include "runtime/plan/prove.h"
 #include "runtime/plan/prove/edges.h"
-#include "runtime/plan/prove/hang.h"
+#include "runtime/plan/prove/deadlock.h"
 
 namespace cgraph::plan {
 namespace {

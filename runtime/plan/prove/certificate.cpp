@@ -115,7 +115,8 @@ class Positions {
   // kNone for hubs, which have none.
   uint32_t of(uint32_t node) const {
     const uint32_t instruction = constraints_.instruction(node);
-    if (instruction != kNone) return constraints_.index().graph().instructions[instruction].order();
+    if (instruction != kNone)
+      return constraints_.index().graph().instructions[instruction].certificate_position();
     const auto found = segments_.find(node);
     return found == segments_.end() ? kNone : found->second;
   }
@@ -145,11 +146,11 @@ Verdict RefusePositions(const ConstraintGraph& constraints, const std::string& g
   const auto& instructions = constraints.index().graph().instructions;
   const uint32_t first = Representative(constraints, from);
   const uint32_t second = Representative(constraints, to);
-  return Refuse(
-      Refusal::kCertificate,
-      fmt::format("{}, rule 13: positions {} and {} of the certificate must {}", graph_name,
-                  instructions[first].order(), instructions[second].order(), must),
-      constraints.index(), {first, second});
+  return Refuse(Refusal::kCertificate,
+                fmt::format("{}, rule 13: positions {} and {} of the certificate must {}",
+                            graph_name, instructions[first].certificate_position(),
+                            instructions[second].certificate_position(), must),
+                constraints.index(), {first, second});
 }
 
 }  // namespace
@@ -174,8 +175,8 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
   Extremes gives(index), begins(index);
   for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
     const Instruction& instruction = graph.instructions[i];
-    if (instruction.kind() == Kind::give) gives.Add(i, false);
-    if (instruction.kind() == Kind::take) begins.Add(i, true);
+    if (instruction.kind() == Kind::output) gives.Add(i, false);
+    if (instruction.kind() == Kind::input) begins.Add(i, true);
   }
   if (gives.by_lane().empty()) return {};
   if (begins.by_lane().empty()) AddFirstWork(constraints, out, begins);
@@ -222,7 +223,7 @@ Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& 
     if (edge.why != Why::kEvent) continue;
     const auto* segment = constraints.SegmentOf(edge.from);
     if (segment != nullptr && segment != constraints.SegmentOf(edge.to) &&
-        segment->last_order >= graph.instructions[edge.to].order()) {
+        segment->last_order >= graph.instructions[edge.to].certificate_position()) {
       return RefusePositions(constraints, graph_name, segment->end, edge.to,
                              "increase, since the second waits for the first's segment");
     }

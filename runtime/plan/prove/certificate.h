@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/plan/prove.h"
-#include "runtime/plan/prove/clocks.h"
+#include "runtime/plan/prove/vector_clocks.h"
 
 namespace cgraph::plan::prove {
 

@@ -51,7 +51,7 @@ void ConstraintGraph::FindSegments() {
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
     auto* segment = const_cast<Segment*>(SegmentOf(i));
     if (segment == nullptr) continue;
-    const uint32_t order = graph_.instructions[i].order();
+    const uint32_t order = graph_.instructions[i].certificate_position();
     segment->first_order = std::min(segment->first_order, order);
     segment->last_order = std::max(segment->last_order, order);
     Add(segment->launch, start(i), 0, Why::kRuns);

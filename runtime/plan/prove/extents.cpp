@@ -41,9 +41,9 @@ struct Number {
   bool operator==(const Number&) const = default;
 };
 
-class Makers {
+class ReachingDefinitions {
  public:
-  Makers(const GraphIndex& index, const AccessTable& accesses)
+  ReachingDefinitions(const GraphIndex& index, const AccessTable& accesses)
       : index_(index), graph_(index.graph()), accesses_(accesses) {
     FindSenders();
     FindGivers();
@@ -59,7 +59,7 @@ class Makers {
       if (!origin.has_value()) return {write->instruction, at};
       if (origin->is_maker) return {origin->instruction, origin->at};
       at = origin->at;
-      place = graph_.instructions[origin->instruction].written();  // earlier than before
+      place = graph_.instructions[origin->instruction].program_order();  // earlier than before
     }
   }
   // Each device has its constants to itself: equal ones are one number.
@@ -80,7 +80,7 @@ class Makers {
   };
   // The part whose inputs a part's outputs are; or, if it makes them, the one that stands for all
   // that make the same.
-  struct Giver {
+  struct SourcePart {
     Message part;
     bool is_maker = false;
   };
@@ -170,7 +170,7 @@ class Makers {
   const GraphIndex& index_;
   const Graph& graph_;
   const AccessTable& accesses_;
-  std::vector<Giver> givers_;                           // by part
+  std::vector<SourcePart> givers_;                           // by part
   std::map<Bytes, std::vector<const Access*>> writes_;  // in program order
   uint64_t spent_ = 0;
 };
@@ -199,7 +199,7 @@ Verdict CheckOneExtent(const GraphIndex& index, const AccessTable& accesses,
                        const std::string& graph_name) {
   const Graph& graph = index.graph();
   if (graph.symbols.empty()) return {};
-  Makers makers(index, accesses);
+  ReachingDefinitions makers(index, accesses);
   std::vector<Reading> readings(graph.symbols.size());  // the first of each symbol
   std::vector<uint32_t> symbols, made;
   for (uint32_t i = 0; i < graph.instructions.size() && !makers.exhausted(); ++i) {
@@ -216,7 +216,7 @@ Verdict CheckOneExtent(const GraphIndex& index, const AccessTable& accesses,
     for (uint32_t symbol : symbols) {
       const uint32_t extent = index.ExtentValue(symbol, index.device(i));
       const bool makes = std::binary_search(made.begin(), made.end(), extent);
-      const uint64_t place = uint64_t{graph.instructions[i].written()} + (makes ? 1 : 0);
+      const uint64_t place = uint64_t{graph.instructions[i].program_order()} + (makes ? 1 : 0);
       const Reading reading{i, extent, makers.NumberIn(extent, place)};
       Reading& first = readings[symbol];
       if (first.instruction == kNone) first = reading;

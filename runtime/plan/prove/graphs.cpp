@@ -66,7 +66,7 @@ Verdict CheckTogether(const Plan& plan, std::span<const StateUse> uses) {
       "that nothing orders one graph after the other",
       plan.actors[first.actor]->name);
   for (const StateUse* use : {&first, &*elsewhere}) {
-    Step step = MakeStep(GraphIndex(plan, *plan.graphs[use->graph]), use->instruction);
+    RefusalStep step = MakeStep(GraphIndex(plan, *plan.graphs[use->graph]), use->instruction);
     verdict.message += fmt::format("\n  graph `{}`: {}", step.graph, step.text);
     verdict.steps.push_back(std::move(step));
   }

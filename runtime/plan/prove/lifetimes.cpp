@@ -100,7 +100,8 @@ void Lifetimes::Add(uint32_t buffer, uint64_t begin, uint64_t end) {
     const uint32_t lane = index_.lane(user);
     points_.emplace_back(
         lane, index_.position(user) + uint64_t{instruction.lag()} * index_.length(lane), user);
-    earliest = std::min(earliest, std::tuple(uint32_t{instruction.lag()}, instruction.order()));
+    earliest = std::min(
+        earliest, std::tuple(uint32_t{instruction.lag()}, instruction.certificate_position()));
   }
   std::sort(points_.begin(), points_.end());
   for (const auto& [lane, along, instruction] : points_) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/plan/graph_index.h"
-#include "runtime/plan/prove/clocks.h"
+#include "runtime/plan/prove/vector_clocks.h"
 
 namespace cgraph::plan::prove {
 
@@ -30,7 +30,7 @@ struct Lifetime {
 // Those of an arena's buffers.
 class Lifetimes {
  public:
-  Lifetimes(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks)
+  Lifetimes(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks)
       : index_(index), accesses_(accesses), clocks_(clocks) {}
 
   // `copies`: of the arena whose buffers are added next.
@@ -53,7 +53,7 @@ class Lifetimes {
 
   const GraphIndex& index_;
   const AccessTable& accesses_;
-  const Clocks& clocks_;
+  const VectorClocks& clocks_;
   int64_t copies_ = 1;
   std::vector<Lifetime> lifetimes_;
   std::vector<LaneSpan> spans_;

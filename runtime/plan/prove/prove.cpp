@@ -1,6 +1,6 @@
 // The rules in the order in which they build on each other: 8, what lags may be (of 12), 9 to 11,
-// 15, the rest of 12, and 13. Clocks exist only where no cycle is, and look back no further than
-// lags reach; extents can be followed back only where nothing races; and a certificate says
+// 15, the rest of 12, and 13. VectorClocks exist only where no cycle is, and look back no further
+// than lags reach; extents can be followed back only where nothing races; and a certificate says
 // something only of a plan that has a shape.
 #include "runtime/plan/prove.h"
 
@@ -15,16 +15,16 @@
 #include "runtime/plan/prove/edges.h"
 #include "runtime/plan/prove/extents.h"
 #include "runtime/plan/prove/graphs.h"
-#include "runtime/plan/prove/hang.h"
-#include "runtime/plan/prove/clocks.h"
+#include "runtime/plan/prove/deadlock.h"
+#include "runtime/plan/prove/vector_clocks.h"
 #include "runtime/plan/prove/race.h"
 #include "runtime/plan/prove/step.h"
 
 namespace cgraph::plan {
 namespace prove {
 
-Step MakeStep(const GraphIndex& index, uint32_t instruction) {
-  Step step;
+RefusalStep MakeStep(const GraphIndex& index, uint32_t instruction) {
+  RefusalStep step;
   step.graph = index.runs_once() ? "start" : index.graph().name;
   step.instruction = instruction;
   step.text = fmt::format("{}: {}", LaneName(index.plan(), index.lane(instruction)),
@@ -39,7 +39,7 @@ Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& 
   verdict.refusal = refusal;
   verdict.message = message;
   for (const auto& [instruction, does] : {std::pair(first, first_does), {second, second_does}}) {
-    Step step = MakeStep(index, instruction);
+    RefusalStep step = MakeStep(index, instruction);
     verdict.message += fmt::format("\n  {}, which {}", step.text, does);
     verdict.steps.push_back(std::move(step));
   }
@@ -61,7 +61,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   if (order.size() < constraints.nodes()) return RefuseHang(constraints, out, order, name);
   if (Verdict lags = prove::CheckLags(index, name); !lags.proved()) return lags;
 
-  if (!prove::Clocks::Fit(constraints)) {
+  if (!prove::VectorClocks::Fit(constraints)) {
     Verdict verdict;
     verdict.refusal = Refusal::kTooLarge;
     verdict.message = fmt::format("{}: {} instructions on {} lanes are too many to prove; fewer "
@@ -69,7 +69,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
                                   name, graph.instructions.size(), graph.programs.size());
     return verdict;
   }
-  const prove::Clocks clocks(constraints, out, order);
+  const prove::VectorClocks clocks(constraints, out, order);
   const AccessTable accesses(index);
   if (Verdict race = CheckSameBuffer(index, accesses, clocks, name); !race.proved()) return race;
   if (Verdict race = CheckReuse(index, accesses, clocks, name); !race.proved()) return race;
@@ -88,14 +88,15 @@ void PrintCertificate(const Plan& plan, const Graph& graph, const std::string& t
   std::vector<uint32_t> by_order(graph.instructions.size());
   for (uint32_t i = 0; i < by_order.size(); ++i) by_order[i] = i;
   std::stable_sort(by_order.begin(), by_order.end(), [&](uint32_t a, uint32_t b) {
-    return graph.instructions[a].order() < graph.instructions[b].order();
+    return graph.instructions[a].certificate_position() <
+           graph.instructions[b].certificate_position();
   });
   std::vector<std::string> lanes;
   for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) lanes.push_back(LaneName(plan, lane));
   out += title + "\n";
   for (uint32_t i : by_order) {
-    out += fmt::format("  {:>5}  {}: {}\n", graph.instructions[i].order(), lanes[index.lane(i)],
-                       InstructionText(plan, graph, i));
+    out += fmt::format("  {:>5}  {}: {}\n", graph.instructions[i].certificate_position(),
+                       lanes[index.lane(i)], InstructionText(plan, graph, i));
   }
 }
 
@@ -107,8 +108,8 @@ const char* RefusalName(Refusal refusal) {
       return "proved";
     case Refusal::kShape:
       return "shape";
-    case Refusal::kHang:
-      return "hang";
+    case Refusal::kDeadlock:
+      return "deadlock";
     case Refusal::kRace:
       return "race";
     case Refusal::kExtent:

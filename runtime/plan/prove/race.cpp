@@ -14,12 +14,12 @@
 namespace cgraph::plan::prove {
 namespace {
 
-// Pieces of buffers that the sweeps look at; only hostile plans need more.
+// ByteRanges of buffers that the sweeps look at; only hostile plans need more.
 constexpr uint64_t kPieceBudget = 2'000'000'000;
 
 class BufferSweep {
  public:
-  BufferSweep(const Graph& graph, const Clocks& clocks) : graph_(graph), clocks_(clocks) {}
+  BufferSweep(const Graph& graph, const VectorClocks& clocks) : graph_(graph), clocks_(clocks) {}
 
   struct Pair {
     const Access* first = nullptr;  // in program order
@@ -47,7 +47,7 @@ class BufferSweep {
 
  private:
   // Bytes between two neighbouring ends of accesses: who touched them last.
-  struct Piece {
+  struct ByteRange {
     const Access* writer = nullptr;
     std::vector<const Access*> readers;  // since that write
   };
@@ -60,10 +60,10 @@ class BufferSweep {
     }
     std::sort(ends_.begin(), ends_.end());
     ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
-    if (pieces_.size() < ends_.size()) pieces_.resize(ends_.size());
+    if (ranges_.size() < ends_.size()) ranges_.resize(ends_.size());
     for (size_t i = 0; i < ends_.size(); ++i) {
-      pieces_[i].writer = nullptr;
-      pieces_[i].readers.clear();
+      ranges_[i].writer = nullptr;
+      ranges_[i].readers.clear();
     }
   }
   size_t PieceAt(uint64_t byte) const {
@@ -71,11 +71,11 @@ class BufferSweep {
   }
 
   template <typename Visit>
-  bool ForPieces(const Access& access, Visit visit) {
+  bool ForByteRanges(const Access& access, Visit visit) {
     const size_t end = PieceAt(access.end);
     for (size_t i = PieceAt(access.begin); i < end; ++i) {
-      spent_ += 1 + pieces_[i].readers.size();
-      if (exhausted() || !visit(pieces_[i])) return false;
+      spent_ += 1 + ranges_[i].readers.size();
+      if (exhausted() || !visit(ranges_[i])) return false;
     }
     return true;
   }
@@ -101,37 +101,37 @@ class BufferSweep {
   }
 
   bool FirstSweep(const Access& access, Pair& pair) {
-    return ForPieces(access, [&](Piece& piece) {
-      if (!Ordered(piece.writer, access, pair)) return false;
+    return ForByteRanges(access, [&](ByteRange& range) {
+      if (!Ordered(range.writer, access, pair)) return false;
       if (!access.write) {
-        piece.readers.push_back(&access);
+        range.readers.push_back(&access);
         return true;
       }
-      for (const Access* reader : piece.readers) {
+      for (const Access* reader : range.readers) {
         if (!Ordered(reader, access, pair)) return false;
       }
-      piece.writer = &access;
-      piece.readers.clear();
+      range.writer = &access;
+      range.readers.clear();
       return true;
     });
   }
   bool SecondSweep(const Access& access, uint32_t copies, Pair& pair) {
-    return ForPieces(access, [&](Piece& piece) {
-      if (!OrderedNext(piece.writer, access, copies, pair)) return false;
+    return ForByteRanges(access, [&](ByteRange& range) {
+      if (!OrderedNext(range.writer, access, copies, pair)) return false;
       if (!access.write) return true;
-      for (const Access* reader : piece.readers) {
+      for (const Access* reader : range.readers) {
         if (!OrderedNext(reader, access, copies, pair)) return false;
       }
-      piece.writer = nullptr;
-      piece.readers.clear();
+      range.writer = nullptr;
+      range.readers.clear();
       return true;
     });
   }
 
   const Graph& graph_;
-  const Clocks& clocks_;
+  const VectorClocks& clocks_;
   std::vector<uint64_t> ends_;
-  std::vector<Piece> pieces_;
+  std::vector<ByteRange> ranges_;
   uint64_t spent_ = 0;
 };
 
@@ -149,8 +149,8 @@ std::string Later(int64_t executions) {
                          : fmt::format(" {} executions later", executions);
 }
 
-Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
-                        const std::string& graph_name) {
+Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
+                        const VectorClocks& clocks, const std::string& graph_name) {
   const Graph& graph = index.graph();
   BufferSweep sweep(graph, clocks);
   for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {

@@ -25,7 +25,7 @@ constexpr int64_t kPairBudget = 50'000'000;
 
 class ArenaReuse {
  public:
-  ArenaReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks)
+  ArenaReuse(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks)
       : index_(index), clocks_(clocks), found_(index, accesses, clocks) {}
 
   struct Pair {
@@ -167,11 +167,11 @@ class ArenaReuse {
     if ((forth == kUnordered) != (return_turn == kUnordered)) return forth == kUnordered;
     if ((forth <= 0) != (return_turn <= 0)) return return_turn <= 0;
     const auto& instructions = index_.graph().instructions;
-    return instructions[there.first].written() <= instructions[back.first].written();
+    return instructions[there.first].program_order() <= instructions[back.first].program_order();
   }
 
   const GraphIndex& index_;
-  const Clocks& clocks_;
+  const VectorClocks& clocks_;
   Lifetimes found_;
   std::vector<Lifetime>& lifetimes_ = found_.all();
   int64_t copies_ = 1;
@@ -193,14 +193,14 @@ std::string BufferText(const GraphIndex& index, uint32_t instruction, uint32_t b
 
 }  // namespace
 
-bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
                  uint32_t buffer) {
   const Arena& arena = index.graph().arenas[index.graph().buffers[buffer].arena()];
   const bool is_ours = arena.space() == Space::slot || arena.space() == Space::scratch;
   return is_ours && ArenaReuse(index, accesses, clocks).InTurn(buffer, arena.copies());
 }
 
-Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const Clocks& clocks,
+Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
                    const std::string& graph_name) {
   const Graph& graph = index.graph();
   std::vector<std::vector<uint32_t>> buffers(graph.arenas.size());

@@ -10,7 +10,7 @@
 
 namespace cgraph::plan::prove {
 
-Step MakeStep(const GraphIndex& index, uint32_t instruction);
+RefusalStep MakeStep(const GraphIndex& index, uint32_t instruction);
 // Two instructions that are at odds: "..., which writes `%v#0`".
 Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& message,
                    uint32_t first, const std::string& first_does, uint32_t second,

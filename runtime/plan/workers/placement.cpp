@@ -49,41 +49,44 @@ Placement Place(const Plan& plan, uint32_t workers, bool merged) {
   for (const LaneInfo& lane : plan.lanes) {
     const uint32_t worker = as_planned ? lane.worker() : worker_of_device[lane.device()];
     if (merged) {
-      placement.strand_of_lane.push_back(worker);
+      placement.work_queue_of_lane.push_back(worker);
     } else {
-      placement.strand_of_lane.push_back(static_cast<uint32_t>(placement.worker_of_strand.size()));
-      placement.worker_of_strand.push_back(worker);
+      placement.work_queue_of_lane.push_back(
+          static_cast<uint32_t>(placement.worker_of_work_queue.size()));
+      placement.worker_of_work_queue.push_back(worker);
     }
   }
   for (uint32_t worker = 0; merged && worker < workers; ++worker) {
-    placement.worker_of_strand.push_back(worker);
+    placement.worker_of_work_queue.push_back(worker);
   }
   return placement;
 }
 
-std::vector<std::vector<uint32_t>> StrandsOf(const Placement& placement, const Graph& graph) {
-  std::vector<std::vector<uint32_t>> strands(placement.worker_of_strand.size());
+std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement, const Graph& graph) {
+  std::vector<std::vector<uint32_t>> work_queues(placement.worker_of_work_queue.size());
   for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
-    std::vector<uint32_t>& strand = strands[placement.strand_of_lane[lane]];
+    std::vector<uint32_t>& work_queue = work_queues[placement.work_queue_of_lane[lane]];
     const Range& range = graph.programs[lane];
-    for (uint32_t i = 0; i < range.count(); ++i) strand.push_back(range.first() + i);
+    for (uint32_t i = 0; i < range.count(); ++i) work_queue.push_back(range.first() + i);
   }
-  if (!placement.merged) return strands;
-  for (std::vector<uint32_t>& strand : strands) {
-    std::stable_sort(strand.begin(), strand.end(), [&](uint32_t a, uint32_t b) {
-      return graph.instructions[a].order() < graph.instructions[b].order();
+  if (!placement.merged) return work_queues;
+  for (std::vector<uint32_t>& work_queue : work_queues) {
+    std::stable_sort(work_queue.begin(), work_queue.end(), [&](uint32_t a, uint32_t b) {
+      return graph.instructions[a].certificate_position() <
+             graph.instructions[b].certificate_position();
     });
   }
-  return strands;
+  return work_queues;
 }
 
-size_t StepEnd(const Placement& placement, const Graph& graph, const std::vector<uint32_t>& strand,
-               size_t first) {
-  const Instruction& step = graph.instructions[strand[first]];
+size_t StepEnd(const Placement& placement, const Graph& graph,
+               const std::vector<uint32_t>& work_queue, size_t first) {
+  const Instruction& step = graph.instructions[work_queue[first]];
   size_t end = first + 1;
-  while (placement.merged && step.kind() == Kind::comm && end < strand.size() &&
-         graph.instructions[strand[end]].kind() == Kind::comm &&
-         graph.instructions[strand[end]].order() == step.order()) {
+  while (placement.merged && step.kind() == Kind::comm && end < work_queue.size() &&
+         graph.instructions[work_queue[end]].kind() == Kind::comm &&
+         graph.instructions[work_queue[end]].certificate_position() ==
+             step.certificate_position()) {
     ++end;
   }
   return end;

@@ -1,8 +1,9 @@
-// Placement: which worker drives which lane, in which strand and in which order.
+// Placement: which worker drives which lane, in which work queue and in which order.
 //
-// A worker is a thread that drives strands; a strand is an in-order list of instructions. Of a
-// proved plan a worker has one strand, its lanes merged by the certificate; of an unproved one each
-// lane is a strand of its own. The engine runs what stands here and the simulator plays it.
+// A worker is a thread that drives work queues; a work queue is an in-order list of instructions.
+// Of a proved plan a worker has one work queue, its lanes merged by the certificate; of an unproved
+// one each lane is a work queue of its own. The engine runs what stands here and the simulator
+// plays it.
 #ifndef CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
 #define CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
 
@@ -15,9 +16,9 @@ namespace cgraph::plan {
 
 struct Placement {
   uint32_t workers = 1;
-  bool merged = true;  // one strand per worker; else one per lane
-  std::vector<uint32_t> worker_of_strand;
-  std::vector<uint32_t> strand_of_lane;
+  bool merged = true;  // one work queue per worker; else one per lane
+  std::vector<uint32_t> worker_of_work_queue;
+  std::vector<uint32_t> work_queue_of_lane;
 };
 
 // The plan's own partition where it has `workers` of them (at least 1); otherwise devices in order,
@@ -25,14 +26,14 @@ struct Placement {
 // one for the caller, are not made.
 Placement Place(const Plan& plan, uint32_t workers, bool merged);
 
-// What each strand runs in a round of the graph: instructions in the order of the certificate where
-// lanes are merged, otherwise in the lane's.
-std::vector<std::vector<uint32_t>> StrandsOf(const Placement& placement, const Graph& graph);
+// What each work queue runs in a round of the graph: instructions in the order of the certificate
+// where lanes are merged, otherwise in the lane's.
+std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement, const Graph& graph);
 
-// The end of the step that begins at strand[first]: communications that share a position of the
+// The end of the step that begins at work queue[first]: communications that share a position of the
 // certificate are one group, of which all parts start before any is waited for.
-size_t StepEnd(const Placement& placement, const Graph& graph, const std::vector<uint32_t>& strand,
-               size_t first);
+size_t StepEnd(const Placement& placement, const Graph& graph,
+               const std::vector<uint32_t>& work_queue, size_t first);
 
 }  // namespace cgraph::plan
 

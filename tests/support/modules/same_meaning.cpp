@@ -139,13 +139,13 @@ class PlanRun {
     std::vector<uint32_t> order(graph_.instructions.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return graph_.instructions[a].written() < graph_.instructions[b].written();
+      return graph_.instructions[a].program_order() < graph_.instructions[b].program_order();
     });
     for (uint32_t i : order) RunOne(i);
     for (uint32_t id = 0; id < graph_.buffers.size(); ++id) {
       const plan::Buffer& buffer = graph_.buffers[id];
       if (graph_.arenas[buffer.arena()].space() != plan::Space::state) continue;
-      if (!buffers_[id].written) continue;
+      if (!buffers_[id].program_order) continue;
       result_.tags[fmt::format("state {} of actor {}", StateAt(buffer), OwnerOf(buffer))] =
           buffers_[id].tag;
     }
@@ -154,7 +154,7 @@ class PlanRun {
 
  private:
   struct Memory {
-    bool written = false;
+    bool program_order = false;
     Tag tag = kUnwritten;
     uint64_t bytes = 0;
   };
@@ -186,7 +186,7 @@ class PlanRun {
     if (space == plan::Space::constant) {
       return PartOf(kConstant, value.offset(), value.bytes(), buffer.bytes());
     }
-    if (space == plan::Space::state && !memory.written) {
+    if (space == plan::Space::state && !memory.program_order) {
       uint64_t number = StateAt(buffer);
       for (uint32_t a = 0; a < OwnerOf(buffer); ++a) number += plan_.actors[a]->states.size();
       return Mix(kStateBefore, number);
@@ -214,11 +214,11 @@ class PlanRun {
     const uint32_t device = DeviceOf(i);
     const uint32_t* operands = graph_.operands.data() + at.first();
     switch (at.kind()) {
-      case plan::Kind::take:
+      case plan::Kind::input:
         Write(operands[0], Mix(kPort, at.subject()));
         for (uint32_t k = 1; k < at.outputs(); ++k) TakeExtent(operands[k]);
         break;
-      case plan::Kind::give:
+      case plan::Kind::output:
         result_.tags[fmt::format("output {}", at.subject())] =
             AddExtents(Read(operands[0]), operands[0], device);
         break;

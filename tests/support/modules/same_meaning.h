@@ -1,8 +1,8 @@
 // Whether a plan's graph computes what the compiler's graph says, whatever lanes and waits do.
 //
 // Both are run symbolically: the graph op by op, the plan instruction by instruction in the order
-// of `written`. A tag stands for bytes; ops make new tags out of those that they read. What the
-// prover leaves open ("that program order is the source's") is this.
+// of `program_order`. A tag stands for bytes; ops make new tags out of those that they read. What
+// the prover leaves open ("that program order is the source's") is this.
 #ifndef CGRAPH_TESTS_SUPPORT_MODULES_SAME_MEANING_H_
 #define CGRAPH_TESTS_SUPPORT_MODULES_SAME_MEANING_H_
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/schedule/arrange/tasks/tasks.h"
+#include "compiler/schedule/ordering/tasks/tasks.h"
 
 namespace cgraph::schedule::testing {
 

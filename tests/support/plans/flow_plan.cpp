@@ -134,9 +134,10 @@ uint32_t FlowPlan::Transfer(uint32_t value, uint32_t from, uint32_t to, uint32_t
 void FlowPlan::Give(const std::string& name, uint32_t value) { gives_.emplace_back(name, value); }
 
 void FlowPlan::Reads(uint32_t lane, uint32_t value) {
-  const auto written = written_.find(value);
-  if (written == written_.end() || written->second.lane == lane) return;
-  if (written->second.seen_by.insert(lane).second) graph_->Wait(lane, written->second.event);
+  const auto program_order = written_.find(value);
+  if (program_order == written_.end() || program_order->second.lane == lane) return;
+  if (program_order->second.seen_by.insert(lane).second)
+    graph_->Wait(lane, program_order->second.event);
 }
 
 void FlowPlan::Wrote(uint32_t lane, const std::vector<uint32_t>& values) {

@@ -158,7 +158,7 @@ GraphBuilder& GraphBuilder::Method(uint32_t place, const std::string& method, ui
 
 GraphBuilder::Handle GraphBuilder::Append(uint32_t lane, Instruction instruction) {
   instruction.mutate_call(call_);
-  instruction.mutate_written(static_cast<uint32_t>(items_.size()));
+  instruction.mutate_program_order(static_cast<uint32_t>(items_.size()));
   items_.push_back({instruction, lane, 0});
   return Last();
 }
@@ -202,13 +202,13 @@ GraphBuilder::Handle GraphBuilder::Take(uint32_t lane, uint32_t input,
   while (graph_->inputs[port]->value != input) ++port;
   std::vector<uint32_t> outputs = {input};
   outputs.insert(outputs.end(), extents.begin(), extents.end());
-  return AppendOperands(lane, Kind::take, port, {}, outputs);
+  return AppendOperands(lane, Kind::input, port, {}, outputs);
 }
 
 GraphBuilder::Handle GraphBuilder::Give(uint32_t lane, uint32_t output) {
   uint32_t port = 0;
   while (graph_->outputs[port]->value != output) ++port;
-  return AppendOperands(lane, Kind::give, port, {output}, {});
+  return AppendOperands(lane, Kind::output, port, {output}, {});
 }
 
 GraphBuilder::Handle GraphBuilder::Load(uint32_t lane, uint32_t weight, uint32_t value) {
@@ -291,7 +291,7 @@ GraphBuilder::Handle GraphBuilder::Part(uint32_t lane, uint32_t collective,
     for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
       const CommPart& part = graph_->parts[p];
       if (part.part() == plan::Part::collective && part.subject() == collective) {
-        At(handle).mutate_written(comm.written());
+        At(handle).mutate_program_order(comm.program_order());
       }
     }
   }
@@ -374,7 +374,7 @@ void GraphBuilder::FindOrder() {
   }
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t found = order[find(i)];
-    items_[i].instruction.mutate_order(found == kNone ? i : found);
+    items_[i].instruction.mutate_certificate_position(found == kNone ? i : found);
   }
 }
 

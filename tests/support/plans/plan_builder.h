@@ -10,9 +10,9 @@
 //   g.Give(host, y);
 //   std::unique_ptr<Plan> p = plan.Build();
 //
-// The order of the calls is program order (`written`); Build() finds the certificate (`order`) and
-// lays the lanes out one after the other. Nothing is checked: tests build wrong plans on purpose.
-// A graph without a certificate (a cyclic wait) gets program order as its `order`.
+// The order of the calls is program order (`program_order`); Build() finds the certificate
+// (`order`) and lays the lanes out one after the other. Nothing is checked: tests build wrong plans
+// on purpose. A graph without a certificate (a cyclic wait) gets program order as its `order`.
 #ifndef CGRAPH_TESTS_SUPPORT_PLANS_PLAN_BUILDER_H_
 #define CGRAPH_TESTS_SUPPORT_PLANS_PLAN_BUILDER_H_
 
@@ -97,7 +97,7 @@ class GraphBuilder {
   Handle Receive(uint32_t channel, const std::vector<uint32_t>& values, uint32_t transfer);
   // A send and its receive; returns the send (the receive is the next handle).
   Handle Transfer(uint32_t channel, uint32_t from, uint32_t to);
-  // One member's part of a collective. All parts of one collective share their `written`.
+  // One member's part of a collective. All parts of one collective share their `program_order`.
   Handle Part(uint32_t lane, uint32_t collective, const std::vector<uint32_t>& inputs,
               const std::vector<uint32_t>& outputs);
   // Adds a part to a group that was appended before (only to the latest one).

@@ -65,10 +65,10 @@ class Synced {
 
   void Reads(uint32_t lane, const std::vector<uint32_t>& values) {
     for (uint32_t value : values) {
-      const auto written = written_.find(value);
-      if (written != written_.end() && written->second.lane != lane &&
-          written->second.seen_by.insert(lane).second) {
-        graph_.Wait(lane, written->second.event);
+      const auto program_order = written_.find(value);
+      if (program_order != written_.end() && program_order->second.lane != lane &&
+          program_order->second.seen_by.insert(lane).second) {
+        graph_.Wait(lane, program_order->second.event);
       }
     }
   }
@@ -266,7 +266,7 @@ std::unique_ptr<Plan> ExchangePlan() {
   g.Group(first, Part::recv, back, {}, {other[0]}, 1);
   const auto second = g.Send(back, {own[1]}, 1);
   g.Group(second, Part::recv, forth, {}, {other[1]}, 0);
-  g.At(second).mutate_written(g.At(first).written());
+  g.At(second).mutate_program_order(g.At(first).program_order());
   for (int k = 0; k < 2; ++k) {
     pair.synced.Wrote(pair.comm[k], {other[k]});
     const uint32_t y = g.Output("y" + std::to_string(k), DType::f32, kRow);

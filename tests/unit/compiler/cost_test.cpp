@@ -6,8 +6,8 @@
 #include "compiler/cost/formulas.h"
 #include "compiler/cost/nccl.h"
 #include "compiler/inspect/simulate/contention.h"
-#include "compiler/schedule/arrange/list/list_schedule.h"
-#include "compiler/schedule/arrange/tasks/tasks.h"
+#include "compiler/schedule/ordering/list/list_schedule.h"
+#include "compiler/schedule/ordering/tasks/tasks.h"
 
 using namespace cgraph;
 using namespace cgraph::cost;

@@ -148,7 +148,7 @@ TEST_CASE("a worker follows the certificate, and what it waits for holds up all 
   for (const plan::Instruction& last : made->graphs[0]->instructions) {
     if (last.expected() != 5) continue;
     for (const plan::Instruction& other : made->graphs[0]->instructions) {
-      REQUIRE(other.order() <= last.order());
+      REQUIRE(other.certificate_position() <= last.certificate_position());
     }
   }
   CHECK(Simulate(*made, 0).makespan == 11);
@@ -244,7 +244,7 @@ TEST_CASE("a plan that hangs is told, lane by lane") {
   REQUIRE(simulation.hangs());
   CHECK(simulation.stuck.size() >= 2);
   CHECK(SimulationTable(*plan, 0, simulation).find("waits for ever") != std::string::npos);
-  CHECK((*SimulationJson(*plan, 0, simulation).getAsObject())["hangs"] == true);
+  CHECK((*SimulationJson(*plan, 0, simulation).getAsObject())["deadlocks"] == true);
 }
 
 TEST_CASE("times are printed in the unit that fits") {

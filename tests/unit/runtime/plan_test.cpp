@@ -102,7 +102,7 @@ TEST_CASE("bytes, files and JSON keep everything") {
   plan->devices[1]->memory_limit = (uint64_t{1} << 53) + 1;
   plan->kernels[0]->flops = uint64_t{1} << 63;
   auto attribute = std::make_unique<Attribute>();
-  attribute->name = "tab\tquote\" bell\a del\x7f \u00e9 \U0001F600";
+  attribute->name = "tab\tquote\" event_count\a del\x7f \u00e9 \U0001F600";
   attribute->ints = {INT64_MIN, INT64_MAX, -1};
   attribute->bits = {0x7ff0000000000001, 0x8000000000000000};
   attribute->dtype = DType::f64;
@@ -262,11 +262,11 @@ const std::vector<Break>& Breaks() {
        [](auto& e, auto&, auto& g) { Ins(e, g, e.part[1]).mutate_lag(1); }},
       {"a receive before its send in program order", "rule 2",
        [](auto& e, auto&, auto& g) {
-         Ins(e, g, e.send).mutate_written(Ins(e, g, e.receive).written() + 1);
+         Ins(e, g, e.send).mutate_program_order(Ins(e, g, e.receive).program_order() + 1);
        }},
       {"members at different positions", "rule 3",
        [](auto& e, auto&, auto& g) {
-         Ins(e, g, e.part[1]).mutate_written(Ins(e, g, e.part[1]).written() + 1);
+         Ins(e, g, e.part[1]).mutate_program_order(Ins(e, g, e.part[1]).program_order() + 1);
        }},
       {"members of different dtypes", "rule 3",
        [](auto& e, auto&, auto& g) {
@@ -297,10 +297,10 @@ const std::vector<Break>& Breaks() {
          g.operands[PartOf(e, g, e.part[0]).first() + 1] = e.w;
        }},
       {"a read before its write", "rule 4",
-       [](auto& e, auto&, auto& g) { Ins(e, g, e.call).mutate_written(0); }},
+       [](auto& e, auto&, auto& g) { Ins(e, g, e.call).mutate_program_order(0); }},
       {"a read of what another position writes", "rule 4",
        [](auto& e, auto&, auto& g) {
-         Ins(e, g, e.copy_out).mutate_written(Ins(e, g, e.receive).written());
+         Ins(e, g, e.copy_out).mutate_program_order(Ins(e, g, e.receive).program_order());
        }},
       {"a constant that nothing fills", "rule 4",
        [](auto&, auto&, auto& g) { g.constants.clear(); }},

@@ -103,7 +103,7 @@ TEST_CASE("no shorter cycle than the one that is told") {
     const Verdict verdict = Prove(*tangle.built);
     if (verdict.refusal == Refusal::kShape) continue;  // a send behind its receive, and the like
     INFO("seed " << seed << ": " << verdict.message);
-    REQUIRE((verdict.refusal == Refusal::kHang) == (shortest < kFar));
+    REQUIRE((verdict.refusal == Refusal::kDeadlock) == (shortest < kFar));
     proved += shortest == kFar;
     if (shortest == kFar) continue;
     ++hangs;

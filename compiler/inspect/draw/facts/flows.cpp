@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "compiler/inspect/last_writers.h"
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -23,7 +23,7 @@ class Finder {
  public:
   Finder(const plan::Plan& plan, const plan::Graph& graph, const Operations& operations)
       : plan_(plan), graph_(graph), operations_(operations),
-        index_(IndexMeetings(plan, graph)), writers_(graph.buffers.size()) {
+        index_(IndexMessages(plan, graph)), writers_(graph.buffers.size()) {
     for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
       const auto sends = index_.sends(channel), receives = index_.receives(channel);
       for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
@@ -41,7 +41,7 @@ class Finder {
       order[i] = i;
     }
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return graph_.instructions[a].written() < graph_.instructions[b].written();
+      return graph_.instructions[a].program_order() < graph_.instructions[b].program_order();
     });
     for (uint32_t i : order) {
       switch (graph_.instructions[i].kind()) {

@@ -63,8 +63,8 @@ std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
   }
   switch (instruction.kind()) {
     case plan::Kind::call: return plan.kernels[instruction.subject()]->name;
-    case plan::Kind::take: return "take " + graph.inputs[instruction.subject()]->name;
-    case plan::Kind::give: return "give " + graph.outputs[instruction.subject()]->name;
+    case plan::Kind::input: return "input " + graph.inputs[instruction.subject()]->name;
+    case plan::Kind::output: return "output " + graph.outputs[instruction.subject()]->name;
     case plan::Kind::load: return "load " + plan.weights[instruction.subject()]->tensor;
     default: return CopyName(plan, graph, instruction);
   }
@@ -162,8 +162,9 @@ std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& g
     const bool is_method = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
                            graph.calls[operation.call].method() != plan::kNone &&
                            graph.calls[operation.call].place() != plan::kNone;
-    const uint32_t written = graph.instructions[operation.instructions.front()].written();
-    found.push_back({{!is_method, written}, std::move(family)});
+    const uint32_t program_order =
+        graph.instructions[operation.instructions.front()].program_order();
+    found.push_back({{!is_method, program_order}, std::move(family)});
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> families;

@@ -26,7 +26,7 @@ struct Operations {
 };
 Operations FindOperations(const plan::Graph& graph);
 
-// "stage[0].forward(3)", "send h to gpu[1] by nccl", "take x".
+// "stage[0].forward(3)", "send h to gpu[1] by nccl", "input x".
 std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation);
 // The same shorter and shorter, for where there is little room: "forward(3)", "3".

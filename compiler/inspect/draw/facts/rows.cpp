@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/inspect/meetings.h"
+#include "compiler/inspect/graph_messages.h"
 
 namespace cgraph {
 namespace {
@@ -121,7 +121,7 @@ class Placer {
       if (next_[lane] < operations_.lanes[lane].size()) {
         const uint32_t id = operations_.lanes[lane][next_[lane]];
         const uint32_t order =
-            graph_.instructions[operations_.all[id].instructions.front()].order();
+            graph_.instructions[operations_.all[id].instructions.front()].certificate_position();
         if (first == plan::kNone || order < first_order) {
           first = id;
           first_order = order;

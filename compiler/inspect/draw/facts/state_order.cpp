@@ -23,13 +23,13 @@ class OrderFinder {
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       if (operations_.of[i] != plan::kNone) order.push_back(i);
     }
-    const auto written = [&](uint32_t i) { return graph_.instructions[i].written(); };
+    const auto program_order = [&](uint32_t i) { return graph_.instructions[i].program_order(); };
     std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return written(a) < written(b); });
+                     [&](uint32_t a, uint32_t b) { return program_order(a) < program_order(b); });
     for (size_t i = 0; i < order.size();) {
       // The parts of one exchange or collective happen at once: all read, then all write.
       size_t end = i;
-      for (; end < order.size() && written(order[end]) == written(order[i]); ++end) {
+      for (; end < order.size() && program_order(order[end]) == program_order(order[i]); ++end) {
         Visit(order[end], /*write=*/false);
       }
       for (; i < end; ++i) Visit(order[i], /*write=*/true);

@@ -65,7 +65,8 @@ Across FindAcross(plan::DType dtype, std::string_view reduction) {
   return nullptr;
 }
 
-void TakeShare(const Share& share, uint32_t rank, const void** from, uint64_t bytes, void* out) {
+void ComputeRankResult(const RankResult& share, uint32_t rank, const void** from, uint64_t bytes,
+                       void* out) {
   using Kind = plan::CollectiveKind;
   const auto at = [](const void* base, uint64_t offset) {
     return static_cast<const std::byte*>(base) + offset;

@@ -18,7 +18,7 @@ namespace cgraph::device {
 using Across = void (*)(const void* const* from, uint32_t participants, uint64_t count, void* out);
 
 // One tensor of a collective, and what each rank gets of it.
-struct Share {
+struct RankResult {
   plan::CollectiveKind::Id kind;
   uint32_t members, root;
   uint64_t width;  // bytes of an element
@@ -26,7 +26,8 @@ struct Share {
 };
 // `from` are the inputs by rank (of kinds that a root gives, its own counts), and is overwritten;
 // `bytes`: what each rank has a part of, an input of kinds that join or keep, an output of others.
-void TakeShare(const Share& share, uint32_t rank, const void** from, uint64_t bytes, void* out);
+void ComputeRankResult(const RankResult& share, uint32_t rank, const void** from, uint64_t bytes,
+                       void* out);
 
 // Null for a dtype that the reduction does not take, or an unknown reduction.
 Across FindAcross(plan::DType dtype, std::string_view reduction);

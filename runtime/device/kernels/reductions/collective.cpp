@@ -12,7 +12,7 @@ using Kind = plan::CollectiveKind;
 
 struct Collected {
   Kind kind;
-  Share share;
+  RankResult share;
   size_t tensors;
 };
 
@@ -61,7 +61,7 @@ KernelResult MakeCollective(const Request& request) {
   Collected c{*kind, {kind->id, count, static_cast<uint32_t>(*root), 1, nullptr},
               request.inputs.size() / (kind->in == Kind::kAll ? count : 1)};
   CGRAPH_RETURN_IF_ERROR(CheckCounts(request, c));
-  std::vector<Share> shares;
+  std::vector<RankResult> shares;
   for (size_t t = 0; t < c.tensors; ++t) {
     for (std::span<const OperandType> all : {request.inputs, request.outputs}) {
       for (size_t i = t; i < all.size(); i += c.tensors) {
@@ -84,7 +84,7 @@ KernelResult MakeCollective(const Request& request) {
         for (uint32_t p = 0; p < c.share.members; ++p) {
           from[p] = in[c.kind.in == Kind::kAll ? p * c.tensors + t : t].data;
         }
-        TakeShare(c.share, rank, from.data(), bytes, out[rank * c.tensors + t].data);
+        ComputeRankResult(c.share, rank, from.data(), bytes, out[rank * c.tensors + t].data);
       }
     }
   });

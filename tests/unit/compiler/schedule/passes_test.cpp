@@ -44,12 +44,12 @@ TEST_CASE("a cpu actor reads the caller's memory and writes the output's") {
   g.Output("y", g.Op("add", {x, x}, Floats({D(4)})));
   CHECK(Text(module.Build()) ==
         "schedule main\n"
-        "  caller take\n"
-        "    0: take x\n"
+        "  caller input\n"
+        "    0: input x\n"
         "  cpu[0] compute\n"
-        "    0: a.twice  after caller take.0\n"
-        "  caller give\n"
-        "    0: give y  after cpu[0] compute.0\n");
+        "    0: a.twice  after caller input.0\n"
+        "  caller output\n"
+        "    0: output y  after cpu[0] compute.0\n");
   CHECK(Count(Main(module.Build()), Step::kCopy) == 0);
 }
 
@@ -95,17 +95,17 @@ TEST_CASE("extents travel before the tensors that need them") {
   g.Output("y", g.Op("relu", {x}, g.graph().values[x].type));
   CHECK(Text(module.Build()) ==
         "schedule main\n"
-        "  caller take\n"
-        "    0: take x  after caller give.0 of 1 before\n"
+        "  caller input\n"
+        "    0: input x  after caller output.0 of 1 before\n"
         "  gpu[0] copy in\n"
-        "    0: copy n to gpu[0]  after caller take.0\n"
+        "    0: copy n to gpu[0]  after caller input.0\n"
         "    1: copy x to gpu[0]\n"
         "  gpu[0] compute\n"
         "    0: a.relu  after gpu[0] copy in.1\n"
         "  gpu[0] copy out\n"
         "    0: copy relu to caller  after gpu[0] compute.0\n"
-        "  caller give\n"
-        "    0: give y  after gpu[0] copy out.0\n");
+        "  caller output\n"
+        "    0: output y  after gpu[0] copy out.0\n");
 }
 
 TEST_CASE("state leaves its actor as a copy made in the actor's compute lane") {
@@ -117,11 +117,11 @@ TEST_CASE("state leaves its actor as a copy made in the actor's compute lane") {
   g.Write(module.StateOf(a, 0), g.Op("zeros", std::vector<ValueId>{}, Floats({D(4)})));
   const graph::Module built = module.Build();
   const Schedule schedule = Main(built);
-  for (const schedule::Unit& unit : schedule.units) {
+  for (const schedule::ScheduleUnit& unit : schedule.units) {
     const Step& step = schedule.steps[unit.first];
     for (const auto& operands : {step.inputs, step.outputs}) {
-      for (schedule::ReplicaId id : operands) {
-        if (schedule.buffers[schedule.replicas[id].buffer].space != Space::kState) continue;
+      for (schedule::ValueLocationId id : operands) {
+        if (schedule.buffers[schedule.locations[id].buffer].space != Space::kState) continue;
         CHECK(schedule.lanes[unit.lane].kind == schedule::LaneKind::kCompute);
       }
     }
@@ -140,8 +140,8 @@ TEST_CASE("a value given twice, an input and a constant are copied into the outp
   const Schedule schedule = Main(module.Build());
   CHECK(Count(schedule, Step::kCopy) == 3);
   std::vector<int64_t> offsets;
-  for (schedule::ReplicaId id : schedule.outputs) {
-    const schedule::Buffer& buffer = schedule.buffers[schedule.replicas[id].buffer];
+  for (schedule::ValueLocationId id : schedule.outputs) {
+    const schedule::Buffer& buffer = schedule.buffers[schedule.locations[id].buffer];
     CHECK(buffer.space == Space::kOutput);
     offsets.push_back(buffer.offset);
   }

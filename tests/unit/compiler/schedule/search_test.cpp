@@ -6,11 +6,11 @@
 #include <numeric>
 #include <random>
 
-#include "compiler/schedule/arrange/list/fallback.h"
-#include "compiler/schedule/arrange/list/list_schedule.h"
-#include "compiler/schedule/arrange/search/in_order.h"
-#include "compiler/schedule/arrange/search/search.h"
-#include "compiler/schedule/arrange/tasks/tasks.h"
+#include "compiler/schedule/ordering/list/fallback.h"
+#include "compiler/schedule/ordering/list/list_schedule.h"
+#include "compiler/schedule/ordering/search/serial_scheduler.h"
+#include "compiler/schedule/ordering/search/search.h"
+#include "compiler/schedule/ordering/tasks/tasks.h"
 #include "tests/support/modules/task_builder.h"
 
 namespace cgraph::schedule {
@@ -325,7 +325,7 @@ TEST_CASE("the search finds the least makespan within memories") {
   for (uint32_t seed = 1000; seed < 1000 + kGraphs; ++seed) {
     Tasks tasks = RandomTasksInMemory(seed, 6);
     uint64_t least = UINT64_MAX;
-    InOrder in_order(tasks);
+    SerialScheduler scheduler(tasks);
     std::vector<uint32_t> order(tasks.size());
     std::iota(order.begin(), order.end(), 0);
     do {
@@ -335,8 +335,8 @@ TEST_CASE("the search finds the least makespan within memories") {
       for (uint32_t task = 0; task < tasks.size(); ++task) {
         for (uint32_t before : tasks.predecessors[task]) keeps &= places[before] < places[task];
       }
-      if (!keeps || !in_order.Place(order)) continue;
-      Timetable table{in_order.starts(), order, 0};
+      if (!keeps || !scheduler.Place(order)) continue;
+      Timetable table{scheduler.starts(), order, 0};
       table.makespan = CostOf(tasks, table.starts, Goal::kMakespan).goal;
       CheckTimetable(tasks, table);
       const std::vector<int64_t> most = MostAlive(tasks, table);

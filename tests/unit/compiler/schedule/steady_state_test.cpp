@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/schedule/arrange/list/list_schedule.h"
-#include "compiler/schedule/arrange/steady_state.h"
+#include "compiler/schedule/ordering/list/list_schedule.h"
+#include "compiler/schedule/ordering/steady_state.h"
 #include "tests/support/modules/task_builder.h"
 
 namespace cgraph::schedule {
@@ -19,7 +19,8 @@ uint32_t LagOf(const Timetable& table, uint32_t task) {
 
 // When each round's last task ends on lanes that start every task as soon as they can, `inflight`
 // executions at a time. Requires that nothing waits for what only comes later.
-std::vector<uint64_t> EndsOfRounds(const Tasks& tasks, const std::vector<Carried>& carried,
+std::vector<uint64_t> EndsOfRounds(const Tasks& tasks,
+                                   const std::vector<LoopCarriedDependency>& carried,
                                    const Timetable& table, size_t inflight, size_t rounds) {
   constexpr uint64_t kNotYet = UINT64_MAX;
   std::vector<std::vector<uint64_t>> ends(rounds, std::vector<uint64_t>(tasks.size(), kNotYet));
@@ -34,7 +35,7 @@ std::vector<uint64_t> EndsOfRounds(const Tasks& tasks, const std::vector<Carried
         start = std::max(start, ends[earlier][other]);
       };
       for (uint32_t before : tasks.predecessors[task]) follow(execution, before);
-      for (const Carried& one : carried) {
+      for (const LoopCarriedDependency& one : carried) {
         if (one.later == task && one.executions <= execution) {
           follow(execution - one.executions, one.earlier);
         }
@@ -54,8 +55,8 @@ std::vector<uint64_t> EndsOfRounds(const Tasks& tasks, const std::vector<Carried
   return last;
 }
 
-uint64_t PeriodOf(const Tasks& tasks, const std::vector<Carried>& carried, const Timetable& table,
-                  size_t inflight) {
+uint64_t PeriodOf(const Tasks& tasks, const std::vector<LoopCarriedDependency>& carried,
+                  const Timetable& table, size_t inflight) {
   const std::vector<uint64_t> ends = EndsOfRounds(tasks, carried, table, inflight, 60);
   return (ends[59] - ends[29]) / 30;
 }
@@ -80,7 +81,7 @@ TEST_CASE("a device that waits for what it gets back works for the next executio
     CHECK(!FindSteadyState(tasks, ProgramOrder(tasks), {}, *steady, 1).has_value());
   }
   SECTION("what the next execution needs of this one bounds the period") {
-    const std::vector<Carried> carried = {{second, first, 1}};
+    const std::vector<LoopCarriedDependency> carried = {{second, first, 1}};
     CHECK(!FindSteadyState(tasks, ProgramOrder(tasks), carried, once, 2).has_value());
   }
 }
@@ -135,7 +136,7 @@ TEST_CASE("random tasks: nothing waits for what comes later, and rounds are as n
     std::mt19937 random(seed);
     const Tasks tasks = RandomTasks(seed, 12);
     const size_t inflight = 2 + random() % 3;
-    std::vector<Carried> carried;
+    std::vector<LoopCarriedDependency> carried;
     for (uint32_t i = random() % 4; i > 0; --i) {
       const auto earlier = static_cast<uint32_t>(random() % tasks.size());
       const auto later = static_cast<uint32_t>(random() % (earlier + 1));

@@ -26,9 +26,10 @@ TEST_CASE("rule 13 with segments: what waits for a part waits for the whole") {
   const auto built = plan.Build();
   REQUIRE_PROVED(*built);
   auto& instructions = built->graphs[0]->instructions;
-  const uint32_t order = instructions[g.Index(last)].order();
-  instructions[g.Index(last)].mutate_order(instructions[g.Index(wait)].order());
-  instructions[g.Index(wait)].mutate_order(order);
+  const uint32_t order = instructions[g.Index(last)].certificate_position();
+  instructions[g.Index(last)].mutate_certificate_position(
+      instructions[g.Index(wait)].certificate_position());
+  instructions[g.Index(wait)].mutate_certificate_position(order);
   REQUIRE_REFUSED(*built, kCertificate);
 }
 
@@ -144,19 +145,19 @@ TEST_CASE("rule 13: the certificate increases along waits and is equal where end
   auto& instructions = plan->graphs[0]->instructions;
   const uint32_t half = plan->graphs[0]->programs[two.lane[0]].count();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
-    const uint32_t order = instructions[i].order();
+    const uint32_t order = instructions[i].certificate_position();
     const bool first = i == 0 || i == half;
     const bool last = i + 1 == instructions.size() || i + 1 == half;
     INFO("instruction " << i << " at position " << order);
     if (!last) {
-      instructions[i].mutate_order(order + 100);
+      instructions[i].mutate_certificate_position(order + 100);
       REQUIRE_REFUSED(*plan, kCertificate);
     }
     if (!first) {
-      instructions[i].mutate_order(instructions[i - 1].order());
+      instructions[i].mutate_certificate_position(instructions[i - 1].certificate_position());
       REQUIRE_REFUSED(*plan, kCertificate);
     }
-    instructions[i].mutate_order(order);
+    instructions[i].mutate_certificate_position(order);
   }
   REQUIRE_PROVED(*plan);
 }

@@ -24,15 +24,15 @@ TEST_CASE("groups of several parts: an exchange in one group does not hang") {
         g.Group(send, Part::recv, channel[1 - i], {}, {got[i]}, 1 - i);
       else
         g.Receive(channel[1 - i], {got[i]}, 1 - i);
-      if (grouped && i == 1) g.At(send).mutate_written(g.At(send - 1).written());
+      if (grouped && i == 1) g.At(send).mutate_program_order(g.At(send - 1).program_order());
       // Without groups, program order must still put each send before its receive.
-      if (!grouped && i == 1) g.At(send).mutate_written(g.At(send - 2).written());
+      if (!grouped && i == 1) g.At(send).mutate_program_order(g.At(send - 2).program_order());
     }
     const auto built = plan.Build();
     if (grouped)
       REQUIRE_PROVED(*built);
     else
-      REQUIRE_REFUSED(*built, kHang);
+      REQUIRE_REFUSED(*built, kDeadlock);
   }
 }
 
@@ -59,8 +59,8 @@ TEST_CASE("a buffered channel makes room in order, and its messages are not reli
       const auto built = plan.Build();
       const Verdict verdict = Prove(*built);
       INFO("capacity " << capacity << ", event after " << before << "\n" << verdict.message);
-      CHECK((verdict.refusal == Refusal::kHang) == (before > capacity));
-      CHECK((Prove(*built, {.capacity = 3}).refusal == Refusal::kHang) == false);
+      CHECK((verdict.refusal == Refusal::kDeadlock) == (before > capacity));
+      CHECK((Prove(*built, {.capacity = 3}).refusal == Refusal::kDeadlock) == false);
     }
   }
 }
@@ -122,7 +122,7 @@ TEST_CASE("collectives join their members") {
   const auto plan = Ring("all_reduce", 0, true).plan.Build();
   const Verdict verdict = Prove(*plan);
   INFO(Explain(verdict));
-  REQUIRE(verdict.refusal == Refusal::kHang);
+  REQUIRE(verdict.refusal == Refusal::kDeadlock);
   CHECK(verdict.message.find("another member's part of the same collective") != std::string::npos);
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a segment starts when all that it waits for is there") {
     g.Signal(lane, over);
     const auto built = plan.Build();
     if (captured)
-      REQUIRE_REFUSED(*built, kHang);
+      REQUIRE_REFUSED(*built, kDeadlock);
     else
       REQUIRE_PROVED(*built);
   }

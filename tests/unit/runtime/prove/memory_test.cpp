@@ -179,12 +179,12 @@ TEST_CASE("rule 11 finds a k that the order of a round does not suggest") {
   const Instruction last = at(g.Index(use_a));
   for (uint32_t i = 3; i > 0; --i) at(i) = at(i - 1);
   at(0) = last;
-  for (uint32_t i = 0; i < 4; ++i) at(i).mutate_order(i);
+  for (uint32_t i = 0; i < 4; ++i) at(i).mutate_certificate_position(i);
   REQUIRE_PROVED(*built);
   // With b between the making and the use of a, the bytes are overwritten.
   std::swap(at(1), at(3));
   std::swap(at(2), at(3));
-  for (uint32_t i = 0; i < 4; ++i) at(i).mutate_order(i);
+  for (uint32_t i = 0; i < 4; ++i) at(i).mutate_certificate_position(i);
   REQUIRE_REFUSED(*built, kRace);
 }
 

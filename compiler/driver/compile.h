@@ -1,0 +1,79 @@
+// Compile: a file -> a proved plan, phase by phase.
+//
+// Every phase is one function; compile.cpp reads as their list. A phase runs only when those before
+// it found no error; what it made is validated, printed where --emit asks for it, and timed.
+#ifndef CGRAPH_COMPILER_DRIVER_COMPILE_H_
+#define CGRAPH_COMPILER_DRIVER_COMPILE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/cost/profile.h"
+#include "compiler/cost/topology.h"
+#include "compiler/elaborate/elaborate.h"
+#include "compiler/graph/rewrite.h"
+#include "compiler/schedule/schedule.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/exit_code.h"
+
+namespace cgraph {
+
+// What phases make, once: enumerator, name. --emit prints each, --stop-after ends with it.
+#define CGRAPH_PHASES(X)        \
+  X(kSyntax, "syntax")          \
+  X(kProgram, "program")        \
+  X(kGraph, "graph")            \
+  X(kTransports, "transports")  \
+  X(kSchedule, "schedule")      \
+  X(kPlan, "plan")
+
+enum class Phase {
+#define X(id, name) id,
+  CGRAPH_PHASES(X)
+#undef X
+};
+std::optional<Phase> ParsePhase(llvm::StringRef name);
+
+struct CompileOptions {
+  std::string path;
+  std::vector<std::string> graphs;                  // --graph; empty: all
+  std::map<std::string, std::string> defines;       // -D
+  std::vector<std::string> import_dirs;             // -I
+  std::optional<bool> overlap;                      // --overlap, --no-overlap
+  int64_t inflight = 0;                             // --inflight; 0: what the graph says
+  std::optional<uint32_t> effort;                   // --effort; absent: the usual one
+  std::string schedule;                             // --schedule; empty: what the graphs say
+  std::optional<Profile> profile;                   // --profile
+  std::optional<CommLanes> lanes;                   // --lanes; absent: the fewest that cost nothing
+  schedule::Goal goal = schedule::Goal::kMakespan;  // of `using auto`
+  const cost::Topology* topology = nullptr;         // null: what `machine` names
+  std::string machine;                              // --topology; empty: the assumed one
+  std::optional<int64_t> memory;                    // of each computing device, in bytes
+  std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
+  std::optional<Phase> stop_after;
+  bool check_only = false;                          // stop when no more faults can be found
+  bool time_phases = false;
+  ElaborationLimits limits;
+  std::string device_map;                           // --device-map
+  std::vector<std::string> no_rewrite;              // --no-rewrite; "all": every one
+};
+
+struct Compilation {
+  ExitCode exit_code = kSuccess;
+  std::unique_ptr<plan::Plan> plan;  // proved; null when stopped before or not reached
+  std::vector<Rewritten> rewritten;  // what rewrites did
+  std::optional<cost::Topology> topology;  // that --topology names
+};
+
+// Diagnostics go to `diagnostics`; what is no diagnostic (an --emit file that cannot be written,
+// how long the phases took) goes to stderr. A plan that does not prove is a bug of ours: a CHECK.
+Compilation Compile(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_DRIVER_COMPILE_H_

@@ -1,0 +1,98 @@
+// What is shared while one program is elaborated: what was read, what was made so far, and where
+// the evaluation stands. Every function of this folder that is not about one value alone takes it
+// first.
+//
+// A function that fails has reported why and returns Poison, nothing or false; a poisoned value is
+// never reported again.
+#ifndef CGRAPH_COMPILER_ELABORATE_ELABORATION_CONTEXT_H_
+#define CGRAPH_COMPILER_ELABORATE_ELABORATION_CONTEXT_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "compiler/base/diagnostics/diagnostics.h"
+#include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/builder.h"
+#include "compiler/elaborate/elaborate.h"
+#include "compiler/elaborate/frame.h"
+#include "compiler/elaborate/places/places.h"
+
+namespace cgraph::elaborate {
+
+struct MethodScope;
+
+// How numbers in dimensions and costs are computed.
+enum class ArithmeticMode {
+  kNormal,
+  kDims,  // division must be exact; a bounded dimension is no number
+  kCost,  // at the bound
+};
+
+// The iterations and the calls that surround the evaluation, for notes and for Call.indices.
+struct Backtrace {
+  struct Loop {
+    const std::string* name;
+    const Frame* frame;
+    program::LocalId local;
+  };
+  struct Call {
+    const Frame* frame;
+    Range site;
+    const program::Op* op = nullptr;  // that is called, rather than a body that is run
+  };
+  std::vector<Loop> loops;
+  std::vector<Call> calls;
+};
+
+// Of a schedule, over all graphs that use it: which of its kinds are called.
+struct CalledKinds {
+  int64_t graphs = 0;
+  const program::Using* use = nullptr;  // the first one
+  std::vector<bool> kinds;              // by KindId
+  std::set<std::string> methods;        // that are called at all
+};
+
+struct ElaborationContext {
+  ElaborationContext(const program::Program& program, const ElaborateOptions& options,
+                     Diagnostics& diagnostics)
+      : program(program), options(options), diagnostics(diagnostics) {}
+
+  const program::Program& program;
+  const ElaborateOptions& options;
+  Diagnostics& diagnostics;
+
+  // Made so far.
+  graph::Module module;
+  std::vector<std::optional<Value>> consts;
+  std::vector<uint32_t> capacities;  // by TransportId; 0: the usual one
+  Places places;
+  std::map<std::tuple<graph::DeviceKind, uint32_t, uint32_t>, graph::DeviceId> devices;
+  std::set<program::MethodId> called;
+  std::map<program::ScheduleId, CalledKinds> called_kinds;
+
+  // Where ops go: none while consts and places are evaluated.
+  GraphBuilder* builder = nullptr;
+  bool in_start = false;
+  MethodScope* method = nullptr;
+  std::optional<graph::DeviceId> on;  // by the nearest `on`
+  int64_t ops_placed = 0;             // by any `on` so far
+  std::vector<graph::CallId> after;   // by all `after`s around
+
+  // Of a method that no graph calls: a dimension that is a symbol is unknown, not dynamic.
+  bool speculative = false;
+
+  ArithmeticMode arithmetic = ArithmeticMode::kNormal;
+  Backtrace backtrace;
+  Budget budget;
+};
+
+// What graphs and methods stand on: devices, consts, transports, places.
+void MakePlaces(ElaborationContext& elaboration);
+
+}  // namespace cgraph::elaborate
+
+#endif  // CGRAPH_COMPILER_ELABORATE_ELABORATION_CONTEXT_H_

@@ -1,0 +1,30 @@
+// Values against declared types: parameters, results, hints, states.
+//
+// One recursion serves all of them. It binds the dimension variables and generic dtypes of the
+// declaration's frame, makes a constant of a compile-time number where a tensor is declared, and
+// gives a tuple the field names that its type declares.
+#ifndef CGRAPH_COMPILER_ELABORATE_TYPES_COERCE_H_
+#define CGRAPH_COMPILER_ELABORATE_TYPES_COERCE_H_
+
+#include "compiler/elaborate/frame.h"
+#include "compiler/elaborate/values/value.h"
+
+namespace cgraph::elaborate {
+
+struct ElaborationContext;
+
+// The value as one of the declared type, whose frame is `frame`.
+Value Coerce(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
+             Frame& frame, const Subject& subject, Range range);
+
+// The same for a hint or a result, which may name dimensions anew in each iteration.
+Value AdaptHint(ElaborationContext& elaboration, const Value& value, program::TypeId type,
+                Frame& frame, const Subject& subject, Range range);
+
+// Whether the dtype is the declared one; binds a generic.
+bool BindDType(ElaborationContext& elaboration, const program::TensorType& type, DType dtype,
+               Frame& frame, const Subject& subject, Range range);
+
+}  // namespace cgraph::elaborate
+
+#endif  // CGRAPH_COMPILER_ELABORATE_TYPES_COERCE_H_

@@ -1,0 +1,177 @@
+#include "compiler/graph/fuse/update_state_in_place.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "compiler/base/kernels.h"
+#include "compiler/graph/fuse/overwrite.h"
+#include "compiler/graph/prune.h"
+
+namespace cgraph {
+namespace {
+
+using graph::Graph;
+using graph::Op;
+using graph::OpId;
+using graph::StateId;
+using graph::Use;
+using graph::Value;
+using graph::ValueId;
+
+class InPlaceUpdater {
+ public:
+  InPlaceUpdater(Graph& graph, bool starts)
+      : graph_(graph), starts_(starts), readers_(graph.values.size()),
+        escapes_(graph.values.size(), false) {}
+
+  void Run() {
+    FindReaders();
+    std::vector<OpId> commits;
+    for (OpId id : graph_.ops.Ids()) {
+      if (IsCommit(graph_.ops[id]) && MayCommitItself(id)) commits.push_back(id);
+    }
+    if (commits.empty()) return;
+    Apply(commits);
+    Prune(graph_);  // the copies, which are read by nobody now
+  }
+
+ private:
+  // By whom each value is read, itself or by a view of it; and what leaves its call otherwise.
+  void FindReaders() {
+    for (OpId id : graph_.ops.Ids()) {
+      for (const Use& operand : graph_.ops[id].operands) {
+        readers_[RootOf(graph_, operand.value).index].push_back(id);
+      }
+    }
+    const auto leaves = [&](ValueId id) { escapes_[RootOf(graph_, id).index] = true; };
+    for (const graph::Port& port : graph_.outputs) leaves(port.use.value);
+    for (const graph::Symbol& symbol : graph_.symbols) leaves(symbol.extent);
+    for (const graph::Bucket& bucket : graph_.buckets) {
+      for (ValueId value : bucket.values) leaves(value);
+    }
+  }
+
+  bool IsCommit(const Op& op) const {
+    return op.kernel == kCopyKernel && op.steps.empty() && op.results.size() == 1 &&
+           graph_.values[op.results[0]].storage == Value::kState;
+  }
+
+  // Whether what the commit copies can be written where it goes by the op that makes it.
+  bool MayCommitItself(OpId commit_id) const {
+    const Op& commit = graph_.ops[commit_id];
+    const ValueId made = commit.operands[0].value;
+    const Value& value = graph_.values[made];
+    const Value& written = graph_.values[commit.results[0]];
+    if (value.storage != Value::kTemporary || value.base.valid() || escapes_[made.index] ||
+        value.type != written.type || value.home != written.home) {
+      return false;
+    }
+    const OpId maker_id = value.producer;
+    const Op& maker = graph_.ops[maker_id];
+    if (maker.call != commit.call || maker.collective) return false;
+    if (maker.fails && maker.inplace.empty() && !starts_) return false;
+    const std::vector<OpId>& readers = readers_[made.index];
+    const bool stays = std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+      return graph_.ops[reader].call == commit.call;
+    });
+    return stays && NothingFailsAfter(maker_id) &&
+           OldIsReadBefore(maker_id, commit_id, written.state) &&
+           MayOverwriteOld(maker, written);
+  }
+
+  bool NothingFailsAfter(OpId maker) const {
+    for (size_t i = maker.index + 1; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[OpId(i)];
+      if (op.call != graph_.ops[maker].call) break;
+      if (op.fails) return false;
+    }
+    return true;
+  }
+
+  // Whether nobody reads or writes the state's old value once the new one is there.
+  bool OldIsReadBefore(OpId maker, OpId commit, StateId state) const {
+    const auto touches = [&](ValueId id) {
+      const Value& value = graph_.values[id];
+      return value.storage == Value::kState && value.state == state;
+    };
+    for (size_t i = maker.index + 1; i < commit.index; ++i) {
+      const Op& op = graph_.ops[OpId(i)];
+      for (const Use& operand : op.operands) {
+        if (touches(operand.value)) return false;
+      }
+      if (std::any_of(op.results.begin(), op.results.end(), touches)) return false;
+    }
+    return true;
+  }
+
+  // Where the maker reads the state's old value, it must be able to write over it.
+  bool MayOverwriteOld(const Op& maker, const Value& written) const {
+    for (size_t i = 0; i < maker.operands.size(); ++i) {
+      const Value& operand = graph_.values[maker.operands[i].value];
+      if (operand.storage != Value::kState || operand.state != written.state) continue;
+      const bool in_place =
+          maker.elementwise || std::any_of(maker.inplace.begin(), maker.inplace.end(),
+                                           [i](const auto& pair) {
+                                             return pair.first == static_cast<int>(i);
+                                           });
+      if (!in_place || !MayOverwrite(graph_, maker.operands, i, written)) return false;
+    }
+    return true;
+  }
+
+  // All at once, since a graph has as many commits as calls.
+  void Apply(const std::vector<OpId>& commits) {
+    std::vector<ValueId> made_as(graph_.values.size());  // by what a commit has written
+    for (OpId id : commits) {
+      const Op& commit = graph_.ops[id];
+      const ValueId made = commit.operands[0].value, written = commit.results[0];
+      OverwriteOld(graph_.ops[graph_.values[made].producer], graph_.values[written]);
+      made_as[written.index] = made;
+    }
+    const auto move = [&](ValueId& id) {
+      if (id.valid() && made_as[id.index].valid()) id = made_as[id.index];
+    };
+    for (Op& op : graph_.ops) {
+      for (Use& operand : op.operands) move(operand.value);
+    }
+    for (graph::Port& port : graph_.outputs) move(port.use.value);
+    for (Value& value : graph_.values) move(value.base);
+    for (ValueId written : graph_.values.Ids()) {
+      if (!made_as[written.index].valid()) continue;
+      Value& old = graph_.values[written];
+      Value& made = graph_.values[made_as[written.index]];
+      made.name = std::move(old.name);
+      made.storage = std::exchange(old.storage, Value::kTemporary);
+      made.state = std::exchange(old.state, StateId());
+    }
+    for (Value& value : graph_.values) {
+      if (!value.base.valid()) continue;
+      value.storage = graph_.values[value.base].storage;
+      value.state = graph_.values[value.base].state;
+    }
+  }
+
+  void OverwriteOld(Op& maker, const Value& written) const {
+    for (size_t i = 0; maker.elementwise && i < maker.operands.size(); ++i) {
+      const std::pair<int, int> pair{static_cast<int>(i), 0};
+      const bool known = std::find(maker.inplace.begin(), maker.inplace.end(), pair) !=
+                         maker.inplace.end();
+      if (!known && MayOverwrite(graph_, maker.operands, i, written)) maker.inplace.push_back(pair);
+    }
+  }
+
+  Graph& graph_;
+  const bool starts_;
+  std::vector<std::vector<OpId>> readers_;  // by value
+  std::vector<char> escapes_;
+};
+
+}  // namespace
+
+void UpdateStateInPlace(graph::Module& module) {
+  InPlaceUpdater(module.start, /*starts=*/true).Run();
+  for (Graph& graph : module.graphs) InPlaceUpdater(graph, /*starts=*/false).Run();
+}
+
+}  // namespace cgraph

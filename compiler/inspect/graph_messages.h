@@ -1,0 +1,24 @@
+// Where a graph's lanes meet, as the plan's index finds it.
+#ifndef CGRAPH_COMPILER_INSPECT_GRAPH_MESSAGES_H_
+#define CGRAPH_COMPILER_INSPECT_GRAPH_MESSAGES_H_
+
+#include <span>
+#include <vector>
+
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph {
+
+// An index with its messages. A channel's j-th send of a round matches its j-th receive.
+plan::GraphIndex IndexMessages(const plan::Plan& plan, const plan::Graph& graph);
+
+// The part of every member in one collective.
+using CollectiveParts = std::span<const plan::CollectivePart>;
+
+// Of every collective of a round; of an index with its messages, which must outlive it.
+std::vector<CollectiveParts> CollectivesOf(const plan::GraphIndex& index);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_GRAPH_MESSAGES_H_

@@ -1,0 +1,294 @@
+#include "compiler/schedule/ordering/list/list_schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "compiler/schedule/ordering/list/memory_budget.h"
+#include "compiler/schedule/ordering/list/start_counts.h"
+
+namespace cgraph::schedule {
+namespace {
+
+// Of a queue whose first has no room, so many others are tried.
+constexpr size_t kMostTried = 16;
+
+// The least at the top.
+template <typename T>
+using Heap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
+
+struct Completion {
+  uint64_t time;
+  uint32_t task;
+  auto operator<=>(const Completion&) const = default;
+};
+
+class ListScheduler {
+ public:
+  ListScheduler(const Tasks& tasks, const Policy& policy)
+      : tasks_(tasks),
+        policy_(policy),
+        waiting_for_(tasks.size()),
+        by_rank_(tasks.size()),
+        queues_of_(tasks.lanes),
+        ready_(tasks.queues.size()),
+        next_(policy.sequences.size(), 0),
+        counts_(tasks),
+        busy_(tasks.lanes, 0),
+        touched_(tasks.lanes, 0),
+        budget_(tasks),
+        tokens_(tasks.tokens),
+        started_(budget_.limited() ? tasks.size() : 0, false) {
+    table_.starts.assign(tasks.size(), 0);
+    table_.order.reserve(tasks.size());
+    for (uint32_t task = 0; task < tasks.size(); ++task) {
+      by_rank_[policy.ranks[task]] = task;
+      waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
+      has_instants_ |= tasks.durations[task] == 0;
+    }
+    for (uint32_t i = 0; i < tasks.queues.size(); ++i) {
+      for (uint32_t lane : tasks.queues[i].lanes) queues_of_[lane].push_back(i);
+    }
+  }
+
+  Timetable Run() {
+    for (uint32_t task = 0; task < tasks_.size(); ++task) {
+      if (waiting_for_[task] == 0) BecomeReady(task);
+    }
+    StartAll();
+    while (!running_.empty() || StartShort()) {
+      if (running_.empty()) continue;
+      now_ = running_.top().time;
+      if (!releases_.empty()) now_ = std::min(now_, releases_.top().time);
+      Release();
+      CompleteDue();
+      StartAll();
+    }
+    table_.makespan = now_;
+    return std::move(table_);
+  }
+
+ private:
+  const Queue& QueueOf(uint32_t task) const { return tasks_.queues[tasks_.queue[task]]; }
+  uint32_t SequenceOf(uint32_t queue) const {
+    return policy_.sequence_of.empty() ? kNone : policy_.sequence_of[queue];
+  }
+
+  void Touch(uint32_t lane) {
+    if (touched_[lane]) return;
+    touched_[lane] = true;
+    touched_lanes_.push_back(lane);
+  }
+
+  void CompleteDue() {
+    while (!running_.empty() && running_.top().time == now_) {
+      const uint32_t task = running_.top().task;
+      running_.pop();
+      Complete(task);
+    }
+  }
+
+  // Whoever waits for what is shared may be on any lane.
+  void Release() {
+    for (; !releases_.empty() && releases_.top().time == now_; releases_.pop()) {
+      for (uint32_t resource : tasks_.holds[releases_.top().task]) ++tokens_[resource];
+      for (uint32_t lane : short_of_tokens_) Touch(lane);
+      short_of_tokens_.clear();
+    }
+  }
+  bool HasTokens(uint32_t task) const {
+    if (tokens_.empty()) return true;
+    const std::span<const uint32_t> holds = tasks_.holds[task];
+    return std::all_of(holds.begin(), holds.end(), [&](uint32_t one) { return tokens_[one] > 0; });
+  }
+
+  void BecomeReady(uint32_t task) {
+    const uint32_t queue = tasks_.queue[task];
+    if (SequenceOf(queue) == kNone) ready_[queue].push(policy_.ranks[task]);
+    for (uint32_t lane : QueueOf(task).lanes) Touch(lane);
+  }
+
+  void Complete(uint32_t task) {
+    for (uint32_t lane : QueueOf(task).lanes) {
+      busy_[lane] = false;
+      Touch(lane);
+    }
+    for (uint32_t next : tasks_.successors[task]) {
+      if (--waiting_for_[next] == 0) BecomeReady(next);
+    }
+    budget_.End(task);
+    // Whoever waits for memory may be on any lane.
+    for (uint32_t lane : short_of_memory_) Touch(lane);
+    short_of_memory_.clear();
+  }
+
+  // What is free now and could start. What takes no time is over before anything else starts, so
+  // that whatever could be ready at this moment is.
+  void StartAll() {
+    while (has_instants_ && StartInstants()) CompleteDue();
+
+    std::sort(touched_lanes_.begin(), touched_lanes_.end());
+    for (uint32_t lane : touched_lanes_) {
+      touched_[lane] = false;
+      if (!busy_[lane]) StartOn(lane);
+    }
+    touched_lanes_.clear();
+  }
+
+  // When nothing is left to wait for but memory, lower limits give way. Whether that helped.
+  bool StartShort() {
+    if (short_of_memory_.empty()) return false;
+    const size_t started = table_.order.size();
+    gives_way_ = true;
+    for (uint32_t lane = 0; lane < tasks_.lanes; ++lane) Touch(lane);
+    short_of_memory_.clear();
+    StartAll();
+    gives_way_ = false;
+    return table_.order.size() > started;
+  }
+
+  // Whether something that takes no time has started.
+  bool StartInstants() {
+    const size_t started = table_.order.size();
+    std::sort(touched_lanes_.begin(), touched_lanes_.end());
+    for (uint32_t lane : touched_lanes_) {
+      if (!busy_[lane]) StartOn(lane, /*instants=*/true);
+    }
+    return table_.order.size() > started;
+  }
+
+  void StartOn(uint32_t lane, bool instants = false) {
+    // Where some task has no room, lower limits hold nothing back.
+    bool is_short = false;
+    std::vector<uint32_t>& held = held_queues_;
+    held.clear();
+    uint32_t best = kNone;  // rank
+    for (uint32_t queue : queues_of_[lane]) {
+      if (!IsReady(queue)) continue;
+      if (HeldBack(tasks_.queues[queue], gives_way_)) {
+        held.push_back(queue);
+      } else if (const uint32_t task = First(queue); task == kNone) {
+        is_short = true;
+      } else {
+        best = std::min(best, RankNow(task, lane));
+      }
+    }
+    if (is_short) {
+      short_of_memory_.push_back(lane);
+      for (uint32_t queue : held) {
+        if (HeldBack(tasks_.queues[queue], /*short_of_memory=*/true)) continue;
+        if (const uint32_t task = First(queue); task != kNone) {
+          best = std::min(best, RankNow(task, lane));
+        }
+      }
+    }
+    if (best == kNone || (instants && tasks_.durations[by_rank_[best]] > 0)) return;
+    Start(by_rank_[best]);
+  }
+  // kNone while what it goes through is in use.
+  uint32_t RankNow(uint32_t task, uint32_t lane) {
+    if (HasTokens(task)) return policy_.ranks[task];
+    short_of_tokens_.push_back(lane);
+    return kNone;
+  }
+
+  // Whether the lanes of a queue are free and some task of it is ready.
+  bool IsReady(uint32_t index) {
+    for (uint32_t lane : tasks_.queues[index].lanes) {
+      if (busy_[lane]) return false;
+    }
+    const uint32_t sequence = SequenceOf(index);
+    if (sequence == kNone) {
+      Heap<uint32_t>& ready = ready_[index];
+      while (!ready.empty() && HasStarted(by_rank_[ready.top()])) ready.pop();
+      return !ready.empty();
+    }
+    const std::vector<uint32_t>& list = policy_.sequences[sequence];
+    return next_[sequence] < list.size() && tasks_.queue[list[next_[sequence]]] == index &&
+           waiting_for_[list[next_[sequence]]] == 0;
+  }
+
+  // Of a queue that is ready the first that has room. Of those that stand behind, a few are tried,
+  // and the one with which what is left could go on in any case.
+  uint32_t First(uint32_t index) {
+    if (SequenceOf(index) != kNone) {
+      const uint32_t task = policy_.sequences[SequenceOf(index)][next_[SequenceOf(index)]];
+      return budget_.Has(task) ? task : kNone;
+    }
+    Heap<uint32_t>& ready = ready_[index];
+    const uint32_t top = by_rank_[ready.top()];
+    if (budget_.Has(top)) return top;
+    std::vector<uint32_t> tried;
+    uint32_t found = kNone;
+    while (!ready.empty() && found == kNone && tried.size() < kMostTried) {
+      const uint32_t task = by_rank_[ready.top()];
+      tried.push_back(ready.top());
+      ready.pop();
+      if (!HasStarted(task) && budget_.Has(task)) found = task;
+    }
+    for (uint32_t rank : tried) ready.push(rank);
+    const uint32_t next = budget_.next();
+    if (found != kNone || next == kNone || tasks_.queue[next] != index) return found;
+    return waiting_for_[next] == 0 && budget_.Has(next) ? next : kNone;
+  }
+  bool HasStarted(uint32_t task) const { return budget_.limited() && started_[task]; }
+
+  bool HeldBack(const Queue& queue, bool short_of_memory) const {
+    if (queue.kinds.empty() || policy_.limits.empty()) return false;
+    const std::vector<LaneLimit>& limits = policy_.limits[queue.lanes[0]];
+    return std::any_of(limits.begin(), limits.end(), [&](const LaneLimit& limit) {
+      return (limit.at_most || !short_of_memory) && counts_.HoldsBack(limit, queue);
+    });
+  }
+
+  void Start(uint32_t task) {
+    const uint32_t index = tasks_.queue[task];
+    const Queue& queue = tasks_.queues[index];
+    if (SequenceOf(index) != kNone) {
+      ++next_[SequenceOf(index)];
+    } else if (!budget_.limited()) {
+      ready_[index].pop();
+    } else {
+      started_[task] = true;  // and leaves the queue once it stands first
+    }
+    budget_.Start(task);
+    for (uint32_t lane : queue.lanes) busy_[lane] = true;
+    counts_.Start(queue);
+    if (!tokens_.empty() && !tasks_.holds[task].empty()) {
+      for (uint32_t resource : tasks_.holds[task]) --tokens_[resource];
+      releases_.push({now_ + tasks_.held[task], task});
+    }
+    table_.starts[task] = now_;
+    table_.order.push_back(task);
+    running_.push({now_ + tasks_.durations[task], task});
+  }
+
+  const Tasks& tasks_;
+  const Policy& policy_;
+  std::vector<uint32_t> waiting_for_;  // by task: predecessors that have not ended
+  std::vector<uint32_t> by_rank_;      // tasks
+  std::vector<std::vector<uint32_t>> queues_of_;  // by lane
+  std::vector<Heap<uint32_t>> ready_;             // by queue: ranks
+  std::vector<size_t> next_;                      // by sequence: how many have started
+  StartCounts counts_;
+  std::vector<char> busy_, touched_;              // by lane
+  std::vector<uint32_t> touched_lanes_, short_of_memory_, short_of_tokens_;
+  std::vector<uint32_t> held_queues_;             // of the lane that is looked at
+  MemoryBudget budget_;
+  std::vector<uint32_t> tokens_;  // by resource: how many are left
+  std::vector<char> started_;     // by task, with memories only
+  bool gives_way_ = false;        // lower limits do
+  Heap<Completion> running_;
+  Heap<Completion> releases_;  // of what is held, which is no longer than the task runs
+  uint64_t now_ = 0;
+  bool has_instants_ = false;  // tasks that take no time
+  Timetable table_;
+};
+
+}  // namespace
+
+Timetable ListSchedule(const Tasks& tasks, const Policy& policy) {
+  return ListScheduler(tasks, policy).Run();
+}
+
+}  // namespace cgraph::schedule

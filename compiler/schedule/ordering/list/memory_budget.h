@@ -1,0 +1,72 @@
+// MemoryBudget: the memories while tasks start and end, and whether a task may still start.
+//
+// A task may start when its bytes are free now, and when afterwards some completion still fits: a
+// walk that takes whatever fits now comes to where everything waits for bytes that nobody gives
+// back. The completion that is kept in mind is one order of all tasks, one after the other
+// (fallback.h), less those that have started. For each of its places the budget knows how many
+// bytes are alive there when everything before it is done: starting a task early adds its bytes to
+// the places before its own, and takes away what is then over sooner.
+#ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_MEMORY_BUDGET_H_
+#define CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_MEMORY_BUDGET_H_
+
+#include <vector>
+
+#include "compiler/schedule/ordering/tasks/tasks.h"
+
+namespace cgraph::schedule {
+
+// Numbers of which ranges grow together, and the greatest of them.
+class RangeMaxTree {
+ public:
+  explicit RangeMaxTree(uint32_t size);
+  void Add(uint32_t begin, uint32_t end, int64_t value) { Add(1, 0, leaves_, begin, end, value); }
+  int64_t Most() const { return most_[1]; }
+
+ private:
+  void Add(uint32_t node, uint32_t from, uint32_t to, uint32_t begin, uint32_t end, int64_t value);
+
+  uint32_t leaves_;
+  std::vector<int64_t> most_, added_;  // by node of a binary tree: below it; to all below it
+};
+
+class MemoryBudget {
+ public:
+  // Nothing has started. Without a fallback only what is free now counts.
+  explicit MemoryBudget(const Tasks& tasks);
+
+  bool limited() const { return !tasks_.memories.empty(); }
+  // The first of the fallback that has not started; kNone without one.
+  uint32_t next() const {
+    return next_ < tasks_.fallback.size() ? tasks_.fallback[next_] : kNone;
+  }
+  // Whether the task may start now.
+  bool Has(uint32_t task);
+  void Start(uint32_t task);
+  // Gives back what nobody touches any more.
+  void End(uint32_t task);
+
+ private:
+  bool FitsLater(uint32_t task);
+  void FindPlaces();
+  uint32_t PlaceOf(uint32_t task, uint32_t memory) const;
+  void Change(uint32_t task, int sign);
+  uint32_t LastUser(uint32_t block, uint32_t but) const;
+
+  const Tasks& tasks_;
+  std::vector<int64_t> free_;          // by memory
+  std::vector<uint32_t> users_;        // by block: tasks that have not ended
+  // With a fallback only. The places of a memory are those of the fallback's tasks that touch it.
+  struct FallbackPosition {
+    uint32_t memory, place;
+  };
+  std::vector<std::vector<FallbackPosition>> places_;  // by task: of each memory that it touches
+  std::vector<std::vector<uint32_t>> order_;        // by memory: the task of each place
+  std::vector<RangeMaxTree> range_max_;                      // by memory, over its places
+  std::vector<std::vector<uint32_t>> user_places_;  // by block, ascending: of those not started
+  std::vector<char> started_;          // by task
+  uint32_t next_ = 0;                  // in the fallback
+};
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_MEMORY_BUDGET_H_

@@ -1,0 +1,235 @@
+#include "compiler/schedule/ordering/search/rule_family.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace cgraph::schedule {
+namespace {
+
+constexpr uint32_t kMostKinds = 4;  // 24 orders of preference
+
+}  // namespace
+
+RuleFamily::RuleFamily(const Tasks& tasks) : tasks_(tasks), all_kinds_(tasks.kinds) {
+  FindKinds();
+  std::vector<uint32_t> order(kinds_.size());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    permutations_.push_back(order);
+  } while (std::next_permutation(order.begin(), order.end()));
+  FindDepths();
+  if (deep_) TellDeepest();
+}
+
+// Kinds of which some lane makes several calls, in the order in which they first appear.
+void RuleFamily::FindKinds() {
+  std::vector<std::vector<uint32_t>> counts(tasks_.lanes, std::vector<uint32_t>(tasks_.kinds));
+  std::vector<uint32_t> appear;
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const Queue& queue = tasks_.queues[tasks_.queue[task]];
+    for (uint32_t kind : queue.kinds) {
+      if (++counts[queue.lanes[0]][kind] == 1) appear.push_back(kind);
+    }
+  }
+  for (uint32_t kind : appear) {
+    const bool often = std::any_of(counts.begin(), counts.end(),
+                                   [&](const auto& count) { return count[kind] > 2; });
+    const bool known = std::find(kinds_.begin(), kinds_.end(), kind) != kinds_.end();
+    if (often && !known && kinds_.size() < kMostKinds) kinds_.push_back(kind);
+  }
+  for (uint32_t lane = 0; lane < tasks_.lanes; ++lane) {
+    const bool covered = std::any_of(kinds_.begin(), kinds_.end(),
+                                     [&](uint32_t kind) { return counts[lane][kind] > 0; });
+    if (covered) positions_.push_back(lane);
+  }
+}
+
+void RuleFamily::FindDepths() {
+  const std::vector<uint64_t> paths = ElapsedPaths(tasks_);
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> least;  // by actor and queue
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const auto path = static_cast<int64_t>(paths[task]);
+    const auto [it, is_new] = least.try_emplace({tasks_.actor[task], tasks_.queue[task]}, path);
+    it->second = std::min(it->second, path);
+  }
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    depths_.push_back(least.at({tasks_.actor[task], tasks_.queue[task]}));
+  }
+  std::map<uint32_t, int64_t> seen;  // by queue
+  deep_ = bounded() && std::any_of(least.begin(), least.end(), [&](const auto& entry) {
+    const auto& [of, depth] = entry;
+    return of.first != kNone && seen.try_emplace(of.second, depth).first->second != depth;
+  });
+}
+
+// Gives the calls of all actors but the deepest of each lane queues and kinds of their own.
+void RuleFamily::TellDeepest() {
+  std::map<uint32_t, std::pair<int64_t, uint32_t>> deepest;  // by lane: depth, actor
+  const auto lane_of = [&](uint32_t task) { return tasks_.queues[tasks_.queue[task]].lanes[0]; };
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const Queue& queue = tasks_.queues[tasks_.queue[task]];
+    if (queue.kinds.empty() || queue.kinds[0] != kinds_[0]) continue;
+    auto& most = deepest[queue.lanes[0]];
+    most = std::max(most, {depths_[task], tasks_.actor[task]});
+  }
+  std::map<uint32_t, uint32_t> outs;  // by queue: that of actors which are not the deepest
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const uint32_t queue = tasks_.queue[task];
+    const auto found = deepest.find(lane_of(task));
+    if (tasks_.queues[queue].kinds.empty() || found == deepest.end()) continue;
+    if (tasks_.actor[task] == found->second.second) continue;
+    const auto [it, is_new] = outs.try_emplace(queue, static_cast<uint32_t>(tasks_.queues.size()));
+    if (is_new) {
+      tasks_.queues.push_back(tasks_.queues[queue]);
+      std::vector<uint32_t>& kinds = tasks_.queues.back().kinds;
+      kinds.push_back(OutKind(kinds[0]));
+    }
+    tasks_.queue[task] = it->second;
+  }
+  tasks_.kinds = 2 * all_kinds_;
+}
+
+// ---- members ------------------------------------------------------------------------------------
+
+std::vector<Depth> RuleFamily::Depths() const {
+  if (!deep_) return {Depth::kAny};
+  return {Depth::kAny, Depth::kForward, Depth::kOutAndBack, Depth::kDeepest};
+}
+
+std::vector<PolicyParams> RuleFamily::Spread() const {
+  std::vector<PolicyParams> spread;
+  const bool limits = kinds_.size() > 1;
+  for (const Depth depth : Depths()) {
+    for (uint32_t preference = 0; preference < permutations_.size(); ++preference) {
+      for (const int64_t ahead : {kUnbounded, int64_t{100}, int64_t{200}}) {
+        for (const int64_t behind : {int64_t{0}, int64_t{150}, kUnbounded}) {
+          if (ahead != kUnbounded && !limits) continue;
+          if (behind != 0 && kinds_.size() < 3) continue;
+          spread.push_back({.preference = preference,
+                            .ahead_slope = ahead,
+                            .behind_slope = behind,
+                            .depth = depth});
+        }
+      }
+      // What a forward keeps until the last of its backwards, alike on all devices: the way to
+      // live within a memory that holds no more.
+      for (const int64_t ahead : {50, 100, 200}) {
+        for (const int64_t out : {kUnbounded, int64_t{100}}) {
+          if (!limits || (out != kUnbounded && depth == Depth::kAny)) continue;
+          spread.push_back({.preference = preference,
+                            .ahead_slope = ahead,
+                            .flat = true,
+                            .against = static_cast<uint32_t>(kinds_.size()) - 1,
+                            .depth = depth,
+                            .out_base = out});
+        }
+      }
+    }
+  }
+  return spread;
+}
+
+std::vector<PolicyParams> RuleFamily::Neighbours(const PolicyParams& params) const {
+  std::vector<PolicyParams> found;
+  const auto add = [&](auto change) {
+    PolicyParams other = params;
+    change(other);
+    if (!(other == params)) found.push_back(other);
+  };
+  for (const int64_t slope : {50, 67, 75, 100, 150, 200, 300, 400}) {
+    add([&](PolicyParams& k) { k.ahead_slope = slope; });
+  }
+  // A slope a little steeper makes room for the time that travelling takes, and wants another
+  // start: these two are varied together.
+  for (const int64_t more : {0, 2, 4, 6, 8, 10, 15}) {
+    for (int64_t ahead = -2; ahead <= 4; ++ahead) {
+      add([&](PolicyParams& k) {
+        if (k.ahead_slope == kUnbounded) return;
+        k.ahead_slope = k.ahead_slope / 25 * 25 + more;
+        k.ahead = ahead;
+      });
+    }
+  }
+  for (const int64_t slope : {0, 50, 100, 150, 200, 250, 300, 350, 400}) {
+    add([&](PolicyParams& k) { k.behind_slope = slope; });
+  }
+  add([&](PolicyParams& k) { k.flat = !k.flat; });
+  for (uint32_t i = 1; i < kinds_.size(); ++i) add([&](PolicyParams& k) { k.against = i; });
+  for (uint32_t i = 0; i < permutations_.size(); ++i)
+    add([&](PolicyParams& k) { k.preference = i; });
+  if (!deep_) return found;
+  for (const Depth depth : Depths()) add([&](PolicyParams& k) { k.depth = depth; });
+  add([](PolicyParams& k) { k.out_base = kUnbounded; });
+  for (const int64_t base : {50, 75, 100, 125}) {
+    for (const int64_t slope : {50, 75, 100, 125}) {
+      for (int64_t out = -3; out <= 2; ++out) {
+        add([&](PolicyParams& k) { k.out_base = base, k.out_slope = slope, k.out = out; });
+      }
+    }
+  }
+  return found;
+}
+
+// ---- what a member means ------------------------------------------------------------------------
+
+Bounds RuleFamily::BoundsOf(const PolicyParams& params) const {
+  const auto lanes = static_cast<int64_t>(positions_.size());
+  const auto at_least_one = [](int64_t bound) { return std::max(int64_t{1}, bound); };
+  Bounds bounds;
+  for (int64_t i = 0; i < lanes; ++i) {
+    const int64_t along = params.flat ? lanes : lanes - i;
+    bounds.ahead.push_back(params.ahead_slope == kUnbounded
+                               ? kUnbounded
+                               : at_least_one(params.ahead_slope * along / 100 + params.ahead));
+    bounds.behind.push_back(params.behind_slope == kUnbounded ? kUnbounded
+                                                             : params.behind_slope * i / 100);
+    bounds.out.push_back(
+        params.out_base == kUnbounded
+            ? kUnbounded
+            : at_least_one((params.out_base * lanes + params.out_slope * (lanes - i)) / 100 +
+                           params.out));
+  }
+  return bounds;
+}
+
+std::vector<std::vector<LaneLimit>> RuleFamily::Limits(const PolicyParams& params,
+                                                       const Bounds& bounds) const {
+  std::vector<std::vector<LaneLimit>> limits(tasks_.lanes);
+  if (kinds_.size() < 2) return limits;
+  const size_t last = kinds_.size() - 1;
+  for (size_t i = 0; i < positions_.size(); ++i) {
+    std::vector<LaneLimit>& here = limits[positions_[i]];
+    here.push_back({kinds_[0], kinds_[params.against], /*at_most=*/true, bounds.ahead[i]});
+    if (last > 1) here.push_back({kinds_[last - 1], kinds_[last], false, bounds.behind[i]});
+    if (params.out_base == kUnbounded) continue;
+    here.push_back({OutKind(kinds_[0]), OutKind(kinds_[1]), /*at_most=*/true, bounds.out[i]});
+  }
+  return limits;
+}
+
+// What is not of these kinds comes first.
+std::vector<uint32_t> RuleFamily::Ranks(const PolicyParams& params) const {
+  std::vector<uint32_t> classes;
+  std::vector<std::vector<int64_t>> keys(tasks_.size());
+  const std::vector<uint32_t>& preferred = permutations_[params.preference];
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const Queue& queue = tasks_.queues[tasks_.queue[task]];
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < preferred.size() && !queue.kinds.empty(); ++i) {
+      if (queue.kinds[0] == kinds_[preferred[i]]) rank = i + 1;
+    }
+    classes.push_back(rank);
+    if (rank > 0) keys[task] = DepthKey(params.depth, task, queue.kinds[0] == kinds_[0]);
+  }
+  return RankTasks(tasks_, classes, keys);
+}
+
+std::vector<int64_t> RuleFamily::DepthKey(Depth depth, uint32_t task, bool is_first_kind) const {
+  const bool deep = depth == Depth::kDeepest || (depth != Depth::kAny && is_first_kind);
+  if (deep) return {-depths_[task]};
+  if (depth == Depth::kOutAndBack) return {depths_[task]};
+  return {};
+}
+
+}  // namespace cgraph::schedule

@@ -1,0 +1,91 @@
+// RuleFamily: the family of rules in which the schedules that people write for pipelines lie.
+//
+// The calls that many devices make again and again (forward, backward, ...) are preferred in some
+// order; the first kind may run ahead of another by some number, which falls along the devices; and
+// the last kind is put off by some number that rises along them, as zero-bubble schedules put off
+// weight gradients to fill later gaps. Where a device has several of a pipeline's actors, as in a
+// V, the deepest or the least deep comes first, and the others than the deepest may run ahead by a
+// number of their own, so that they leave room for the way back. A member is told by a few numbers.
+#ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_
+#define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/schedule/ordering/tasks/tasks.h"
+
+namespace cgraph::schedule {
+
+inline constexpr int64_t kUnbounded = 1 << 30;
+
+// Which of several actors on a device comes first. One is as deep as the longest path to its first
+// call of a kind.
+enum class Depth : uint8_t {
+  kAny,         // whoever makes the call from which the longest path goes on
+  kForward,     // of the first kind the deepest, of others any
+  kOutAndBack,  // of the first kind the deepest, of others the least deep
+  kDeepest,
+};
+
+// One member. Slopes and bases are in hundredths of a call per lane: a slope times the lanes from
+// this one to the last, a base times all lanes.
+struct PolicyParams {
+  uint32_t preference = 0;  // which permutation of the kinds
+  int64_t ahead_slope = kUnbounded, ahead = 0;  // the first kind minus `against`
+  bool flat = false;                            // the same on all lanes
+  uint32_t against = 1;                         // into the kinds
+  int64_t behind_slope = 0;                     // the last but one minus the last
+  Depth depth = Depth::kAny;
+  // The first kind minus the second, of all actors of a device but the deepest.
+  int64_t out_base = kUnbounded, out_slope = 100, out = -1;
+  friend bool operator==(const PolicyParams&, const PolicyParams&) = default;
+};
+
+// The bounds that params give each lane.
+struct Bounds {
+  std::vector<int64_t> ahead, behind, out;  // by position
+};
+
+class RuleFamily {
+ public:
+  explicit RuleFamily(const Tasks& tasks);
+
+  // The same tasks, with kinds that tell the deepest actors of a device from others.
+  const Tasks& tasks() const { return tasks_; }
+  // Lanes that make calls of the kinds: what positions count.
+  size_t positions() const { return positions_.size(); }
+  // Whether some device has actors of several depths.
+  bool deep() const { return deep_; }
+  // Whether bounds mean anything: several kinds on several lanes.
+  bool bounded() const { return kinds_.size() > 1 && positions_.size() > 1; }
+
+  // Members far from each other, to begin with; and those that differ from one by a little.
+  std::vector<PolicyParams> Spread() const;
+  std::vector<PolicyParams> Neighbours(const PolicyParams& params) const;
+
+  Bounds BoundsOf(const PolicyParams& params) const;
+  // What steers a list schedule: see Policy.
+  std::vector<uint32_t> Ranks(const PolicyParams& params) const;
+  std::vector<std::vector<LaneLimit>> Limits(const PolicyParams& params,
+                                             const Bounds& bounds) const;
+
+ private:
+  void FindKinds();
+  void FindDepths();
+  void TellDeepest();
+  std::vector<int64_t> DepthKey(Depth depth, uint32_t task, bool is_first_kind) const;
+  std::vector<Depth> Depths() const;
+  uint32_t OutKind(uint32_t kind) const { return all_kinds_ + kind; }
+
+  Tasks tasks_;
+  const uint32_t all_kinds_;         // those that the tasks came with
+  std::vector<uint32_t> kinds_;      // that some lane makes often, as they first appear
+  std::vector<uint32_t> positions_;  // lanes
+  std::vector<std::vector<uint32_t>> permutations_;  // of the kinds
+  std::vector<int64_t> depths_;                      // by task: of its actor, picoseconds
+  bool deep_ = false;
+};
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_

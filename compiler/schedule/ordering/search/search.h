@@ -1,0 +1,86 @@
+// Search: the best order of tasks that is found within a given effort.
+//
+// Three searches, one after the other. First rules: the ones by which people schedule pipelines,
+// with varied preferences and bounds (search_rules.cpp). Then the bounds of single lanes. Then
+// orders themselves, since a list schedule, which never waits, can exclude the best one
+// (search_orders.cpp). Chance comes from counters, and effort is counted in tasks placed: the same
+// tasks give the same order on every machine.
+#ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_
+#define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compiler/schedule/ordering/search/search_options.h"
+#include "compiler/schedule/ordering/tasks/tasks.h"
+
+namespace cgraph::schedule {
+
+// What is left of the effort.
+class EffortBudget {
+ public:
+  explicit EffortBudget(uint32_t effort) : left_(int64_t{effort} * 10'000), few_(left_ / 20) {}
+  void Spend(int64_t tasks) { left_ -= tasks; }
+  int64_t left() const { return left_; }
+  bool over() const { return left_ <= 0; }
+  // A little is left, to find more that are as good as the best.
+  void LeaveFew() { left_ = std::min(left_, few_); }
+  void End() { left_ = 0; }
+
+ private:
+  int64_t left_;
+  const int64_t few_;
+};
+
+// Less is better: by the goal, ties by the other figure.
+struct Cost {
+  uint64_t goal = UINT64_MAX, other = UINT64_MAX;
+  auto operator<=>(const Cost&) const = default;
+};
+// `starts`: by task.
+Cost CostOf(const Tasks& tasks, std::span<const uint64_t> starts, Goal goal);
+
+// No timetable costs less: no lane is done before its first task can come, all its tasks have run
+// and what follows its last one has; nor is anything before the longest path.
+Cost LeastCost(const Tasks& tasks, Goal goal);
+
+// The best timetables so far, all different, the best first.
+class BestK {
+ public:
+  // Of `wanted` that cost the least there is, no more are looked for.
+  BestK(Cost least, size_t wanted) : least_(least), wanted_(wanted) {}
+
+  // Whether it is now the best.
+  bool Offer(Timetable table, Cost cost);
+
+  bool empty() const { return tables_.empty(); }
+  const Timetable& table() const { return tables_.front(); }
+  Cost cost() const { return costs_.empty() ? Cost{} : costs_.front(); }
+  // Whether none can be better; and whether there are as many such as are wanted.
+  bool perfect() const { return cost() == least_; }
+  bool done() const { return costs_.size() >= wanted_ && costs_[wanted_ - 1] == least_; }
+  // Those whose goal is hardly worse than that of the best.
+  std::vector<Timetable> Take();
+
+  static constexpr size_t kMost = 8;
+
+ private:
+  const Cost least_;
+  const size_t wanted_;
+  std::vector<Timetable> tables_;
+  std::vector<Cost> costs_;
+};
+
+// The best timetables found, the best first: several, since which of them fits into a memory is
+// known only when its buffers have places. Empty: nothing was found that keeps the memories.
+std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options);
+
+// The parts. Each is given what was found so far, and makes it better if it can.
+void SearchRules(const Tasks& tasks, Goal goal, EffortBudget& budget, BestK& best);
+void SearchOrders(const Tasks& tasks, Goal goal, EffortBudget& budget, BestK& best);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_

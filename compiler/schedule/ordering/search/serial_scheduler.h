@@ -1,0 +1,51 @@
+// SerialScheduler: when tasks start if they are taken in a given order, each as early as it can.
+//
+// A task waits for what it needs and for its lanes. Where nothing else is limited it may still
+// start before one that stands before it on other lanes. Where memories or shared resources are
+// limited it does not: then the order is that of the starts, so that what is free at a moment is
+// known when its turn comes, and still every timetable in which nothing waits without need is that
+// of some order.
+#ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SERIAL_SCHEDULER_H_
+#define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SERIAL_SCHEDULER_H_
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "compiler/schedule/ordering/tasks/tasks.h"
+
+namespace cgraph::schedule {
+
+class SerialScheduler {
+ public:
+  explicit SerialScheduler(const Tasks& tasks);
+
+  // `order`: all tasks, each behind those it needs. Whether all of them can start: false when one
+  // waits for memory that nobody gives back; `starts()` is of no use then.
+  bool Place(std::span<const uint32_t> order);
+  // By task, picoseconds.
+  const std::vector<uint64_t>& starts() const { return starts_; }
+
+ private:
+  using Moment = std::pair<uint64_t, uint32_t>;  // when, task
+
+  void Reset();
+  bool Limited() const { return !tasks_.memories.empty() || !tasks_.tokens.empty(); }
+  bool FindMemory(uint32_t task, uint64_t& start);
+  bool Fits(uint32_t task) const;
+  void PassUntil(uint64_t now);
+  void Take(uint32_t task);
+
+  const Tasks& tasks_;
+  std::vector<uint64_t> starts_, free_at_;  // by task; by lane
+  std::vector<uint32_t> all_users_;         // by block: tasks that touch it
+  // Where something is limited, at the last start:
+  std::vector<uint32_t> users_;             // by block: of those that have not ended
+  std::vector<int64_t> free_;               // by memory
+  std::vector<uint32_t> tokens_;            // by resource
+  std::vector<Moment> ends_, releases_;     // heaps, the earliest first
+};
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SERIAL_SCHEDULER_H_

@@ -1,0 +1,116 @@
+// Tasks: what the list scheduler sees of a schedule, in flat tables, so that a search can try
+// thousands of orders.
+//
+// A task holds all its lanes from its start to its end: a call one, a transfer two, a collective
+// one of every participant. Tasks that have the same lanes and are of the same kind stand in one
+// queue, since whatever holds back one holds back all.
+#ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_TASKS_TASKS_H_
+#define CGRAPH_COMPILER_SCHEDULE_ORDERING_TASKS_TASKS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cgraph::schedule {
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+// Lists of numbers, one after the other.
+class Lists {
+ public:
+  void Add(std::span<const uint32_t> list) {
+    values_.insert(values_.end(), list.begin(), list.end());
+    ends_.push_back(static_cast<uint32_t>(values_.size()));
+  }
+  std::span<const uint32_t> operator[](size_t i) const {
+    return std::span(values_).subspan(ends_[i], ends_[i + 1] - ends_[i]);
+  }
+  size_t size() const { return ends_.size() - 1; }
+
+ private:
+  std::vector<uint32_t> values_, ends_ = {0};
+};
+
+struct Queue {
+  std::vector<uint32_t> lanes;  // sorted
+  std::vector<uint32_t> kinds;  // of calls that rules name: its own, then others that count it
+};
+
+// Memory that is taken when the task that writes it first starts, and given back when the last
+// that touches it ends.
+struct Block {
+  uint32_t memory;  // into Tasks::memories
+  int64_t bytes;
+};
+
+struct Tasks {
+  // By task. Tasks stand in program order, one of fused calls where the first of them does; else
+  // predecessors and successors go forward in it.
+  std::vector<uint64_t> durations;  // picoseconds
+  std::vector<uint32_t> queue;
+  std::vector<uint32_t> actor;  // whose call it is; kNone: nobody's that rules may speak of
+  Lists predecessors, successors;
+  Lists takes, touches;  // blocks
+  // Where there are shared resources: which a task holds, a token of each, and how long from its
+  // start.
+  Lists holds;
+  std::vector<uint64_t> held;
+
+  std::vector<Queue> queues;
+  std::vector<Block> blocks;
+  std::vector<int64_t> memories;  // what each can hold
+  std::vector<uint32_t> tokens;   // of each shared resource; empty: there are none
+  // With memories: all tasks in an order in which one after the other fits; empty: none is known.
+  std::vector<uint32_t> fallback;
+  uint32_t lanes = 0, kinds = 0;
+
+  uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
+  // Whether what the task takes is there, of each memory so many bytes.
+  bool Fits(uint32_t task, std::span<const int64_t> free) const;
+};
+
+// `later` of execution e + executions starts after `earlier` of execution e has ended.
+struct LoopCarriedDependency {
+  uint32_t earlier, later;  // tasks
+  uint32_t executions;
+};
+
+// Counts starts on one lane; see graph::Limit.
+struct LaneLimit {
+  uint32_t minuend, subtrahend;
+  bool at_most;
+  int64_t bound;
+  uint32_t rule = kNone;  // into graph::Rules::limits, of one that the program states
+};
+
+// What steers a list schedule.
+struct Policy {
+  std::vector<uint32_t> ranks;                 // by task, each number once: the least first
+  std::vector<std::vector<LaneLimit>> limits;  // by lane
+  // Tasks of a queue that has a sequence start in its order, whatever else is ready.
+  std::vector<std::vector<uint32_t>> sequences;
+  std::vector<uint32_t> sequence_of;           // by queue, kNone: no sequence
+};
+
+// When everything starts. Where something waits for ever, `order` is shorter than the tasks.
+struct Timetable {
+  std::vector<uint64_t> starts;  // by task, picoseconds
+  std::vector<uint32_t> order;   // tasks as they start
+  uint64_t makespan = 0;
+  std::vector<uint32_t> lags = {};  // by task, of a steady state; empty: none has one
+};
+
+// By task: the longest path from its start to the end of everything, in picoseconds; of those that
+// wait for each other something less.
+std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
+// By task: the longest path from the start of everything to its end, likewise.
+std::vector<uint64_t> ElapsedPaths(const Tasks& tasks);
+
+// Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest
+// remaining path, then by program order.
+std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
+                                const std::vector<std::vector<int64_t>>& keys);
+
+}  // namespace cgraph::schedule
+
+#endif  // CGRAPH_COMPILER_SCHEDULE_ORDERING_TASKS_TASKS_H_

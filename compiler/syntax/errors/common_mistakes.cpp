@@ -1,0 +1,383 @@
+// Each habit is one function that looks at the lexeme where the parser got stuck and at its
+// neighbours; the first that knows the form says what it is here. They are asked only after the
+// text has failed to parse, so none of them can refuse a program.
+#include "compiler/syntax/errors/common_mistakes.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace cgraph::syntax {
+namespace {
+
+class CommonMistakes {
+ public:
+  CommonMistakes(const ParseFailure& failure, SyntaxErrors& errors)
+      : lexemes_(failure.lexemes),
+        at_(failure.at),
+        expected_(failure.expected),
+        rule_(failure.rule),
+        errors_(errors) {}
+
+  bool Report() {
+    return Power() || Increment() || Choice() || UnknownExtent() || Label() || Slice() ||
+           DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() || DimsInParentheses() ||
+           TypeBeforeName() || TypeOfOtherLanguage() || StateWithoutType() ||
+           ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
+           BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
+           AttributeWithoutValue() || Lambda() || SeveralValues() || Import() ||
+           AttributeAfterBody() || StatementInFile();
+  }
+
+ private:
+  using Code = cgraph::Code;
+
+  const Lexeme& now() const { return lexemes_[at_]; }
+  size_t type() const { return now().type; }
+  size_t TypeAt(ptrdiff_t offset) const {
+    const ptrdiff_t at = static_cast<ptrdiff_t>(at_) + offset;
+    const bool exists = at >= 0 && at < static_cast<ptrdiff_t>(lexemes_.size());
+    return exists ? lexemes_[at].type : size_t{antlr4::Token::EOF};
+  }
+  llvm::StringRef TextAt(ptrdiff_t offset) const {
+    if (TypeAt(offset) == antlr4::Token::EOF) return "";
+    const Lexeme& lexeme = lexemes_[at_ + offset];
+    return errors_.text().slice(lexeme.begin, lexeme.end);
+  }
+  bool Expects(size_t type) const { return expected_.contains(type); }
+  bool JoinsBefore() const { return at_ > 0 && lexemes_[at_ - 1].end == now().begin; }
+
+  bool Say(std::string message, Code code = Code::kE0201) {
+    errors_.ReportStructure(code, now().begin, now().end, std::move(message));
+    return true;
+  }
+  bool SayWithFix(std::string message, uint32_t begin, uint32_t end, std::string fix) {
+    Diagnostic* diagnostic =
+        errors_.ReportStructure(Code::kE0201, now().begin, now().end, std::move(message));
+    if (diagnostic != nullptr) diagnostic->AddFix(errors_.At(begin, end), std::move(fix));
+    return true;
+  }
+
+  bool Power() {
+    const bool stars = type() == Lexer::MUL && TypeAt(-1) == Lexer::MUL && JoinsBefore();
+    return stars && Say("there is no operator `**`; write x * x, or square(x) and sqrt(x) of "
+                        "std.tensor");
+  }
+
+  // At the first of the two, or the second.
+  bool Increment() {
+    if (type() != Lexer::ADD || at_ + 1 >= lexemes_.size()) return false;
+    const bool first = TypeAt(1) == Lexer::ADD && lexemes_[at_ + 1].begin == now().end;
+    const bool second = TypeAt(-1) == Lexer::ADD && JoinsBefore();
+    return (first || second) && Say("there is no operator `++`; write `x += 1`");
+  }
+
+  // `c ? a : b`, `a if c else b`
+  bool Choice() {
+    const bool conditional = TextAt(0) == "?" && TypeAt(-1) != Lexer::LBRACKET &&
+                             TypeAt(-1) != Lexer::COMMA;
+    const bool trailing = type() == Lexer::ELSE && TypeAt(-1) != Lexer::RBRACE;
+    return (conditional || trailing) &&
+           Say("a choice between values is written `if c { a } else { b }`; c is known while "
+               "compiling, and select(c, a, b) chooses by a tensor",
+               conditional ? Code::kE0211 : Code::kE0201);
+  }
+
+  bool UnknownExtent() {
+    return TextAt(0) == "?" &&
+           Say("a dimension whose extent varies has a name and a bound: n <= 4096", Code::kE0211);
+  }
+
+  // `sum_dim(x, dim=1)`
+  bool Label() {
+    if (type() != Lexer::ASSIGN || !IsName(TypeAt(-1)) || !Expects(Lexer::RPAREN)) return false;
+    if (TypeAt(-2) != Lexer::LPAREN && TypeAt(-2) != Lexer::COMMA) return false;
+    const uint32_t begin = lexemes_[at_ - 1].end;
+    const uint32_t end = std::max(now().end, lexemes_[at_ + 1].begin);
+    return SayWithFix(fmt::format("an argument's label is followed by a colon: {}: ...",
+                                  TextAt(-1).str()),
+                      begin, end, ": ");
+  }
+
+  // `x[1:3]`, `x[1:]`, `x[:3]`
+  bool Slice() {
+    if (!Expects(Lexer::RBRACKET)) return false;
+    constexpr const char* kRange =
+        "a part is written with both ends, x[a..b], rows a to b - 1; slice() of std.tensor cuts "
+        "another dimension";
+    if (type() == Lexer::COLON && TypeAt(1) != Lexer::RBRACKET) {
+      return SayWithFix(kRange, now().begin, now().end, "..");
+    }
+    return (type() == Lexer::COLON || TypeAt(-1) == Lexer::COLON) && Say(kRange);
+  }
+
+  // `on gpu:0`
+  bool DeviceWithColon() {
+    const llvm::StringRef before = TextAt(-1);
+    return type() == Lexer::COLON && (before == "gpu" || before == "cpu" || before == "cuda") &&
+           Say("a device is written with brackets: gpu[0], cpu[0]");
+  }
+
+  // `f16(x)`, `x.to(f16)`
+  bool DTypeAsFunction() {
+    if (type() != Lexer::DTYPE) return false;
+    if (!Expects(Lexer::INT) && rule_ != Grammar::RuleArguments) return false;
+    const std::string dtype = TextAt(0).str();
+    const std::string message =
+        fmt::format("a dtype is no value; cast<{0}>(x) converts, and zeros<{0}[4]>() makes a "
+                    "tensor of it",
+                    dtype);
+    if (TypeAt(1) != Lexer::LPAREN) return Say(message);
+    return SayWithFix(message, now().begin, now().end, "cast<" + dtype + ">");
+  }
+
+  // `cast(x)`
+  bool CastWithoutDType() {
+    return TypeAt(-1) == Lexer::CAST && Expects(Lexer::LT) &&
+           Say("a cast names the dtype that it makes: cast<f16>(x)");
+  }
+
+  // `let y: f32(4)`
+  bool DimsInParentheses() {
+    return type() == Lexer::LPAREN && TypeAt(-1) == Lexer::DTYPE &&
+           Say(fmt::format("the dimensions of a tensor stand in brackets: {}[4]",
+                           TextAt(-1).str()));
+  }
+
+  // `state f32[2] w`, `graph g(f32[4] x)`, `fn f(f32[4])`
+  bool TypeBeforeName() {
+    if (type() != Lexer::DTYPE) return false;
+    const bool state = TypeAt(-1) == Lexer::STATE;
+    const bool parameter = rule_ == Grammar::RuleParameters &&
+                           (TypeAt(-1) == Lexer::LPAREN || TypeAt(-1) == Lexer::COMMA);
+    if (!state && !parameter) return false;
+    ptrdiff_t after = 1;  // behind the type
+    if (TypeAt(after) == Lexer::LBRACKET) {
+      while (TypeAt(after) != Lexer::RBRACKET && TypeAt(after) != antlr4::Token::EOF) ++after;
+      ++after;
+    }
+    const std::string name = IsName(TypeAt(after)) ? TextAt(after).str() : state ? "w" : "x";
+    return Say(fmt::format("a name stands before its type: {}{}: {}[4]", state ? "state " : "",
+                           name, TextAt(0).str()));
+  }
+
+  // `let y: torch.float32`
+  bool TypeOfOtherLanguage() {
+    const bool in_type = TypeAt(-2) == Lexer::COLON || TypeAt(-2) == Lexer::ARROW;
+    if (type() != Lexer::DOT || !in_type || !IsName(TypeAt(-1))) return false;
+    llvm::StringRef bits = TextAt(1);
+    for (const auto& [theirs, ours] : {std::pair("bfloat", "bf"), std::pair("float", "f"),
+                                       std::pair("uint", "u"), std::pair("int", "i")}) {
+      if (!bits.consume_front(theirs)) continue;
+      const std::string dtype = ours + bits.str();
+      return SayWithFix(fmt::format("types stand alone, without a file's name: {}", dtype),
+                        lexemes_[at_ - 1].begin, lexemes_[at_ + 1].end, dtype);
+    }
+    return Say("types stand alone, without a file's name: f32, or f32[2, n]");
+  }
+
+  bool StateWithoutType() {
+    if (rule_ != Grammar::RuleStateDecl) return false;
+    if (Expects(Lexer::COLON) && type() == Lexer::DTYPE) {
+      const uint32_t end = lexemes_[at_ - 1].end;
+      return SayWithFix(fmt::format("a colon stands before a state's type: `state {}: {}...`",
+                                    TextAt(-1).str(), TextAt(0).str()),
+                        end, end, ":");
+    }
+    if (Expects(Lexer::COLON) && type() == Lexer::ASSIGN) {
+      return Say(fmt::format("a state needs a type, which says how large it is: "
+                             "`state {}: f32[2, 3] = ...`",
+                             TextAt(-1).str()));
+    }
+    if (!Expects(Lexer::ASSIGN) || at_ == 0) return false;
+    const uint32_t end = lexemes_[at_ - 1].end;
+    errors_.ReportStructure(Code::kE0201, end, end,
+                            "a state needs an initial value: `= zeros()`, `= normal(seed: 1)` or "
+                            "`= load(\"file.safetensors\", \"tensor\")`");
+    return true;
+  }
+
+  // `actor Layer(n)`, `method f(self)`
+  bool ParameterWithoutType() {
+    if (rule_ != Grammar::RuleParameter || !Expects(Lexer::COLON)) return false;
+    const std::string name = TextAt(-1).str();
+    if (name == "self") {
+      return Say("a method has no `self`: its actor's states are names in its body");
+    }
+    return Say(fmt::format("a parameter needs a type: {0}: f32[4] for a tensor, {0}: int for what "
+                           "is known while compiling",
+                           name));
+  }
+
+  // `method f -> f32 {`, `graph g {`
+  bool ParametersMissing() {
+    const size_t word = TypeAt(-2);
+    const bool takes = word == Lexer::METHOD || word == Lexer::FN || word == Lexer::GRAPH;
+    if (!takes || !IsName(TypeAt(-1)) || !Expects(Lexer::LPAREN)) return false;
+    if (type() != Lexer::ARROW && type() != Lexer::LBRACE) return false;
+    const uint32_t end = lexemes_[at_ - 1].end;
+    return SayWithFix(fmt::format("parentheses stand behind the name, also without parameters: "
+                                  "{} {}()",
+                                  TextAt(-2).str(), TextAt(-1).str()),
+                      end, end, "()");
+  }
+
+  // `graph g(x: f32): f32 {`, `graph g(x: f32) => f32 {`
+  bool ResultWithOtherSign() {
+    if (TypeAt(-1) != Lexer::RPAREN) return false;
+    if (!Expects(Lexer::ARROW) && !Expects(Lexer::LBRACE)) return false;
+    constexpr const char* kResult = "a result is written `-> TYPE`";
+    const size_t word = HeadWord();
+    if (type() == Lexer::COLON && (word == Lexer::SCHEDULE || word == Lexer::TOPOLOGY)) {
+      return Say("a body stands in braces, { ... }, and not behind a colon");
+    }
+    if (type() == Lexer::COLON) {
+      return SayWithFix(kResult, lexemes_[at_ - 1].end, now().end, " ->");
+    }
+    const bool arrow = type() == Lexer::ASSIGN && TypeAt(1) == Lexer::GT &&
+                       lexemes_[at_ + 1].begin == now().end;
+    return arrow && SayWithFix(kResult, now().begin, lexemes_[at_ + 1].end, "->");
+  }
+
+  // The word that began the head in which the parser got stuck: `fn`, `if`.
+  size_t HeadWord() const {
+    for (ptrdiff_t offset = -1; TypeAt(offset) != antlr4::Token::EOF; --offset) {
+      switch (TypeAt(offset)) {
+        case Lexer::LBRACE:
+        case Lexer::RBRACE:
+          return antlr4::Token::INVALID_TYPE;
+        case Lexer::FN:
+        case Lexer::METHOD:
+        case Lexer::GRAPH:
+        case Lexer::SCHEDULE:
+        case Lexer::TOPOLOGY:
+        case Lexer::IF:
+        case Lexer::FOR:
+        case Lexer::ELSE:
+          return TypeAt(offset);
+        default:
+          break;
+      }
+    }
+    return antlr4::Token::INVALID_TYPE;
+  }
+
+  // `fn f() -> f32 = x`
+  bool BodyAfterAssign() {
+    if (type() != Lexer::ASSIGN || !Expects(Lexer::LBRACE)) return false;
+    const size_t word = HeadWord();
+    const bool declares = word == Lexer::FN || word == Lexer::METHOD || word == Lexer::GRAPH;
+    return declares && Say("a body stands in braces: { return x }");
+  }
+
+  bool PlaceWithoutDevice() {
+    if (rule_ != Grammar::RulePlaceDecl || !Expects(Lexer::ON) || at_ == 0) return false;
+    const uint32_t end = lexemes_[at_ - 1].end;
+    errors_.ReportStructure(Code::kE0201, end, end,
+                            "a place stands on a device: `place first = Layer(64) on gpu[0]`");
+    return true;
+  }
+
+  // `memory 3GiB`, `memory: 3GiB`
+  bool BoundOfMemory() {
+    if (TypeAt(-1) != Lexer::MEMORY || rule_ != Grammar::RuleScheduleRule) return false;
+    if (!Expects(Lexer::LE)) return false;
+    constexpr const char* kBound = "a bound on memory is written `memory <= 3GiB`";
+    if (IsLiteral(type())) return SayWithFix(kBound, now().begin, now().begin, "<= ");
+    const bool sign = type() == Lexer::ASSIGN || type() == Lexer::COLON || type() == Lexer::LT;
+    if (sign) return SayWithFix(kBound, now().begin, now().end, "<=");
+    errors_.ReportStructure(Code::kE0201, lexemes_[at_ - 1].begin, lexemes_[at_ - 1].end, kBound);
+    return true;
+  }
+
+  // `prefer forward`
+  bool PreferenceOfOne() {
+    if (rule_ != Grammar::RuleScheduleRule || TypeAt(-2) != Lexer::PREFER) return false;
+    const uint32_t end = lexemes_[at_ - 1].end;
+    errors_.ReportStructure(Code::kE0201, end, end,
+                            fmt::format("a preference is between calls: `prefer {0} > other`, or "
+                                        "`prefer {0} by (mb)`",
+                                        TextAt(-1).str()));
+    return true;
+  }
+
+  // `inflight {`
+  bool AttributeWithoutValue() {
+    return rule_ == Grammar::RuleAttributeValue && type() == Lexer::LBRACE &&
+           Say(fmt::format("`{}` has no value; the attributes of a graph are inflight 4, overlap "
+                           "off and timeout 5s",
+                           TextAt(-1).str()));
+  }
+
+  // `graph g() { ... } using gpipe(4)`
+  bool AttributeAfterBody() {
+    if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
+    if (TypeAt(-1) != Lexer::RBRACE) return false;
+    const llvm::StringRef word = TextAt(0);
+    const bool attribute = type() == Lexer::USING || word == "inflight" || word == "overlap" ||
+                           word == "timeout";
+    return attribute && Say(fmt::format("`{}` stands before the body of its graph: graph g(x: "
+                                        "f32) -> f32 {} {{ ... }}",
+                                        word.str(),
+                                        type() == Lexer::USING ? "using gpipe(4)"
+                                        : word == "inflight"   ? "inflight 4"
+                                        : word == "overlap"    ? "overlap off"
+                                                               : "timeout 5s"));
+  }
+
+  bool Lambda() {
+    const bool here = TextAt(-1) == "lambda" || TextAt(-2) == "lambda" || TextAt(0) == "lambda";
+    return here && Say("functions have names and stand beside the graphs: "
+                       "`fn f(x: f32[n]) -> f32[n] { return x + 1 }`");
+  }
+
+  // `-> f32, f32`, `let a, b = t`, `return x, y`
+  bool SeveralValues() {
+    if (type() != Lexer::COMMA) return false;
+    if (Expects(Lexer::ASSIGN)) return Say("several names stand in parentheses: let (a, b) = t");
+    if (Expects(Lexer::LBRACE)) {
+      return Say("several results are one tuple: -> (f32[4], i64), or -> (y: f32[4], i: i64)");
+    }
+    return rule_ == Grammar::RuleBlock &&
+           Say("several values are one tuple, in parentheses: return (a, b)");
+  }
+
+  bool Import() {
+    const bool in_file = rule_ == Grammar::RuleItem || rule_ == Grammar::RuleFile;
+    const bool quoted = type() == Lexer::STRING && TypeAt(-1) == Lexer::IMPORT;
+    return (quoted || (in_file && TextAt(0) == "from")) &&
+           Say("an import names a file by dots and brings all its names: import std.tensor");
+  }
+
+  // What only a body or a `const` can say.
+  bool StatementInFile() {
+    if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
+    if (IsName(type()) && TypeAt(1) == Lexer::ASSIGN) {
+      return SayWithFix(fmt::format("a value of the file is a const: `const {} = ...`",
+                                    TextAt(0).str()),
+                        now().begin, now().begin, "const ");
+    }
+    if (type() == Lexer::STATE || type() == Lexer::METHOD) {
+      return Say(fmt::format("`{}` stands inside an actor", TextAt(0).str()));
+    }
+    const bool statement = type() == Lexer::LET || type() == Lexer::VAR || type() == Lexer::FOR ||
+                           type() == Lexer::IF || type() == Lexer::RETURN;
+    return statement && Say(fmt::format("`{}` stands inside a graph, fn or method; what is known "
+                                        "while compiling can be a const of the file",
+                                        TextAt(0).str()));
+  }
+
+  const Lexemes& lexemes_;
+  const size_t at_;
+  const antlr4::misc::IntervalSet& expected_;
+  const size_t rule_;
+  SyntaxErrors& errors_;
+};
+
+}  // namespace
+
+bool ReportHabit(const ParseFailure& failure, SyntaxErrors& errors) {
+  return CommonMistakes(failure, errors).Report();
+}
+
+}  // namespace cgraph::syntax

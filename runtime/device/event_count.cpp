@@ -1,0 +1,53 @@
+#include "runtime/device/event_count.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace cgraph::device {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Registers the process on the first call.
+bool HasMembarrier() {
+  static const bool has =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return has;
+}
+
+}  // namespace
+
+EventCount::EventCount() : both_fence_(!HasMembarrier()) {}
+
+uint32_t EventCount::Announce() {
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (!both_fence_) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  return epoch_.load(std::memory_order_acquire);
+}
+
+void EventCount::Wake() {
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &epoch_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+bool EventCount::Block(uint32_t epoch, const Deadline& deadline) {
+  timespec rest{};
+  timespec* timeout = nullptr;
+  if (deadline) {
+    const auto left = *deadline - Clock::now();
+    if (left <= Clock::duration::zero()) return false;
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    rest.tv_sec = static_cast<time_t>(ns / 1000000000);
+    rest.tv_nsec = static_cast<long>(ns % 1000000000);
+    timeout = &rest;
+  }
+  syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, epoch, timeout, nullptr, 0);
+  return !deadline || Clock::now() < *deadline;
+}
+
+}  // namespace cgraph::device

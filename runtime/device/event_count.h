@@ -1,0 +1,67 @@
+// EventCount: how a thread that has nothing to do waits, and how another one ends that.
+//
+// A waiter first spins (waking a sleeping thread costs tens of microseconds, a spin that is as long
+// as that is never worse than twice the best choice), then sleeps on a futex. Who notifies pays one
+// load of a line that nobody writes while nobody sleeps.
+//
+// No wake-up is lost because each side writes before it reads: the notifier stores its news and
+// then reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once
+// more. The processor may swap a store and a later load; the fence against that is paid by the
+// waiter, who is about to sleep anyway: membarrier() makes every thread of the process pass one.
+// (Where the system has no membarrier both sides fence.) Only waiters write `sleepers`: a notifier
+// that cleared it could be late and hide the next sleeper.
+#ifndef CGRAPH_RUNTIME_DEVICE_EVENT_COUNT_H_
+#define CGRAPH_RUNTIME_DEVICE_EVENT_COUNT_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace cgraph::device {
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+class alignas(128) EventCount {
+ public:
+  EventCount();
+
+  // Call after the news was stored with release order.
+  void Notify() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not swap them either
+    const uint32_t sleepers = both_fence_ ? sleepers_.fetch_add(0, std::memory_order_seq_cst)
+                                          : sleepers_.load(std::memory_order_relaxed);
+    if (sleepers != 0) Wake();
+  }
+
+  // Sleeps until notified or until the deadline, unless `predicate()` is true once the sleep is
+  // announced. False when the deadline passed.
+  template <typename Predicate>
+  bool Wait(Predicate&& predicate, const Deadline& deadline = {}) {
+    const uint32_t epoch = Announce();
+    const bool in_time = predicate() || Block(epoch, deadline);
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    return in_time;
+  }
+
+ private:
+  uint32_t Announce();
+  void Wake();
+  bool Block(uint32_t epoch, const Deadline& deadline);
+
+  std::atomic<uint32_t> sleepers_{0};
+  std::atomic<uint32_t> epoch_{0};
+  const bool both_fence_;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_EVENT_COUNT_H_

@@ -1,0 +1,31 @@
+#include "runtime/engine/execution_state.h"
+
+#include <mutex>
+
+#include "runtime/engine/core.h"
+
+namespace cgraph::engine {
+
+void ExecutionState::Fail(uint32_t position, Status status) {
+  std::lock_guard lock(mutex);
+  if (error.ok() || position < program_order) {
+    program_order = position;
+    error = std::move(status);
+  }
+  failed.store(true, std::memory_order_release);
+}
+
+Status ExecutionState::Error() {
+  std::lock_guard lock(mutex);
+  return error;
+}
+
+void ExecutionState::Unref(uint32_t count) {
+  // Who holds all that is left needs no read-modify-write: nobody else can be there.
+  if (refs.load(std::memory_order_acquire) == count ||
+      refs.fetch_sub(count, std::memory_order_acq_rel) == count) {
+    core->Return(this);
+  }
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,69 @@
+// ExecutionState: one submitted execution, from Execute until the last holder of its results lets
+// go.
+//
+// A run owns the block that its outputs are given into, so a result stays valid for as long as it
+// is held, whatever the engine does meanwhile. Runs are recycled: the engine makes a few at load,
+// and more only while callers hold more results than ever before.
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/device/kernel.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/mutex.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+class Core;
+
+struct ExecutionState {
+  Core* core = nullptr;
+  uint32_t graph = 0;
+  uint64_t execution = 0;               // number among the graph's executions
+  bool empty = false;                   // nobody submitted it
+  std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
+  // One per work queue that has work in the graph: the run is done when each has finished so many
+  // entries.
+  struct Target {
+    const std::atomic<uint64_t>* finished = nullptr;
+    std::atomic<uint64_t> until{0};
+  };
+  std::unique_ptr<Target[]> targets;
+  uint32_t target_count = 0;
+
+  std::atomic<bool> failed{false};
+  device::Mutex mutex;                  // of the two below
+  uint32_t program_order = 0;                 // where in program order the error was made
+  Status error;
+
+  device::Memory block;
+  std::vector<device::Tensor> outputs;  // into the block; dims are set by `give`
+  ExecutionState* next = nullptr;                  // of a free list
+
+  bool Done() const {
+    for (uint32_t i = 0; i < target_count; ++i) {
+      if (targets[i].finished->load(std::memory_order_acquire) <
+          targets[i].until.load(std::memory_order_relaxed)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // Finished everywhere, or failed already.
+  bool Over() const { return failed.load(std::memory_order_acquire) || Done(); }
+
+  // Of several errors the first in program order is kept.
+  void Fail(uint32_t position, Status status);
+  Status Error();
+  void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
+  void Unref(uint32_t count = 1);  // the last one gives the run back to its core
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_

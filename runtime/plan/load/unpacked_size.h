@@ -1,0 +1,27 @@
+// What unpacking a plan's bytes would copy, found out before anything is unpacked.
+//
+// FlatBuffers' verifier bounds every offset. It does not see vectors of 8-byte things that are not
+// aligned to 8, nor sharing: a small file may point a million times at one table, and unpacking
+// would copy it a million times. Our own writer shares nothing, so an honest plan's bytes hold all
+// that is counted here. Text is UTF-8, since it is printed and becomes JSON.
+#ifndef CGRAPH_RUNTIME_PLAN_LOAD_UNPACKED_SIZE_H_
+#define CGRAPH_RUNTIME_PLAN_LOAD_UNPACKED_SIZE_H_
+
+#include <cstdint>
+
+#include "runtime/plan/plan.h"
+
+namespace cgraph::plan {
+
+struct UnpackedSize {
+  uint64_t bytes = 0;  // of all vectors and texts
+  bool misaligned = false;
+  bool bad_text = false;
+};
+
+// Of a verified plan with a start graph. Counts no further than a little above `limit`.
+UnpackedSize TakeCensus(const wire::Plan& plan, uint64_t limit);
+
+}  // namespace cgraph::plan
+
+#endif  // CGRAPH_RUNTIME_PLAN_LOAD_UNPACKED_SIZE_H_

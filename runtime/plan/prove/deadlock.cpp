@@ -1,0 +1,269 @@
+// Kahn's algorithm finds an order or what has none; breadth-first searches among the latter find
+// the cycle that is told in the fewest waits. People read it backwards along the edges: each step
+// waits for the next, and steps that only say "stands before it in the list" are drawn together.
+#include "runtime/plan/prove/deadlock.h"
+
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/print.h"
+#include "runtime/plan/prove/step.h"
+
+namespace cgraph::plan::prove {
+namespace {
+
+// Edges looked at by all searches together: on a very large graph the cycle may not be the
+// shortest.
+constexpr uint64_t kSearchBudget = 50'000'000;
+
+// The cost of a cycle is the number of waits that the reader is told: several steps back along one
+// lane are one of them. So a search walks over (node, whether a lane led to it).
+class CycleSearch {
+ public:
+  CycleSearch(const ConstraintGraph& constraints, const Adjacency& out,
+              const std::vector<uint32_t>& order)
+      : constraints_(constraints),
+        edges_(constraints.edges()),
+        out_(out),
+        on_cycle_(constraints.nodes(), 1),
+        reached_(2 * uint64_t{constraints.nodes()}) {
+    for (uint32_t node : order) on_cycle_[node] = 0;
+    DropAcyclicTails();
+  }
+
+  // The edges of the cheapest cycle, in their direction.
+  std::vector<uint32_t> Shortest() {
+    KeepAny();
+    // A lane alone is no cycle: every cycle comes into some node in another way.
+    std::vector<uint8_t> roots(on_cycle_.size(), 0);
+    for (const Edge& edge : edges_) {
+      if (Within(edge) && !IsLane(edge) && Cost(edge) > 0) roots[edge.to] = 1;
+    }
+    for (uint32_t node = 0; node < roots.size() && visited_ <= kSearchBudget; ++node) {
+      if (roots[node] != 0) From(node);
+    }
+    return best_;
+  }
+
+ private:
+  struct Reached {
+    uint32_t cost = kNone;
+    uint32_t by = kNone;      // edge
+    uint32_t before = kNone;  // state that the edge left
+  };
+
+  bool Within(const Edge& edge) const {
+    return edge.distance == 0 && on_cycle_[edge.from] != 0 && on_cycle_[edge.to] != 0;
+  }
+  static bool IsLane(const Edge& edge) { return edge.why == Why::kLane; }
+  // Steps within an instruction, and into a hub, are told with the step that follows.
+  uint32_t Cost(const Edge& edge) const {
+    const bool to_hub = edge.why == Why::kCollective && constraints_.instruction(edge.to) == kNone;
+    return edge.why == Why::kRuns || to_hub ? 0 : 1;
+  }
+
+  // What waits for a cycle is no part of one: the same sort from behind.
+  void DropAcyclicTails() {
+    std::vector<uint32_t> pending(on_cycle_.size(), 0), ready;
+    for (const Edge& edge : edges_) pending[edge.from] += Within(edge);
+    for (uint32_t node = 0; node < on_cycle_.size(); ++node) {
+      if (on_cycle_[node] != 0 && pending[node] == 0) ready.push_back(node);
+    }
+    const Adjacency in(constraints_.nodes(), edges_, Adjacency::End::kTo);
+    for (size_t at = 0; at < ready.size(); ++at) {
+      for (uint32_t id : in.of(ready[at])) {
+        if (Within(edges_[id]) && --pending[edges_[id].from] == 0) {
+          ready.push_back(edges_[id].from);
+        }
+      }
+      on_cycle_[ready[at]] = 0;
+    }
+  }
+
+  // Every cyclic node waits for a node on a cycle: walking back must come round.
+  void KeepAny() {
+    std::vector<uint32_t> before(on_cycle_.size(), kNone);
+    uint32_t node = kNone;
+    for (uint32_t id = 0; id < edges_.size(); ++id) {
+      if (!Within(edges_[id])) continue;
+      before[edges_[id].to] = id;
+      node = edges_[id].to;
+    }
+    std::vector<uint8_t> passed(on_cycle_.size(), 0);
+    for (; passed[node] == 0; node = edges_[before[node]].from) passed[node] = 1;
+    const uint32_t root = node;
+    best_cost_ = 0;
+    do {
+      best_.push_back(before[node]);
+      best_cost_ += Cost(edges_[before[node]]);
+      node = edges_[before[node]].from;
+    } while (node != root);
+    std::reverse(best_.begin(), best_.end());
+  }
+
+  // From a node that something else than its lane has led to, back to it in such a way.
+  void From(uint32_t root) {
+    std::deque<uint32_t> queue = {2 * root};
+    std::vector<uint32_t> touched = {2 * root};
+    reached_[2 * root].cost = 0;
+    while (!queue.empty()) {
+      const uint32_t state = queue.front();
+      queue.pop_front();
+      const bool by_lane = state % 2 != 0;
+      for (uint32_t id : out_.of(state / 2)) {
+        const Edge& edge = edges_[id];
+        if (!Within(edge)) continue;
+        ++visited_;
+        const uint32_t step = by_lane && IsLane(edge) ? 0 : Cost(edge);
+        const uint32_t cost = reached_[state].cost + step;
+        if (cost >= best_cost_) continue;
+        if (edge.to == root && !IsLane(edge)) {
+          Keep(id, state, cost);
+          continue;
+        }
+        const bool still = IsLane(edge) || (by_lane && edge.why == Why::kRuns);
+        const uint32_t next = 2 * edge.to + (still ? 1 : 0);
+        if (cost >= reached_[next].cost) continue;
+        if (reached_[next].cost == kNone) touched.push_back(next);
+        reached_[next] = {cost, id, state};
+        if (step == 0)
+          queue.push_front(next);
+        else
+          queue.push_back(next);
+      }
+    }
+    for (uint32_t state : touched) reached_[state] = {};
+  }
+
+  void Keep(uint32_t last, uint32_t state, uint32_t cost) {
+    best_cost_ = cost;
+    best_ = {last};
+    for (; reached_[state].by != kNone; state = reached_[state].before) {
+      best_.push_back(reached_[state].by);
+    }
+    std::reverse(best_.begin(), best_.end());
+  }
+
+  const ConstraintGraph& constraints_;
+  const std::vector<Edge>& edges_;
+  const Adjacency& out_;
+  std::vector<uint8_t> on_cycle_;   // by node: on a cycle, or between two
+  std::vector<Reached> reached_;   // by state, of the search under way
+  std::vector<uint32_t> best_;
+  uint32_t best_cost_ = kNone;
+  uint64_t visited_ = 0;
+};
+
+// One wait of the cycle: `waiter` waits for `on`.
+struct WaitStep {
+  uint32_t waiter = 0, on = 0;
+  Edge edge;
+};
+
+// From edges between nodes to waits between instructions, backwards, rotated so that the smallest
+// instruction comes first, and runs of list order drawn together.
+std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
+                            const std::vector<uint32_t>& cycle) {
+  std::vector<WaitStep> waits;
+  const size_t count = cycle.size();
+  for (size_t k = 0; k < count; ++k) {
+    Edge edge = constraints.edges()[cycle[k]];
+    const uint32_t waiter = constraints.instruction(edge.to);
+    if (waiter == kNone) continue;
+    // Back over hubs and segments to an instruction; what led there says why.
+    size_t back = k;
+    while (constraints.instruction(constraints.edges()[cycle[back]].from) == kNone) {
+      back = (back + count - 1) % count;
+      const Edge& before = constraints.edges()[cycle[back]];
+      if (edge.why == Why::kRuns) edge.why = before.why;
+    }
+    const uint32_t on = constraints.instruction(constraints.edges()[cycle[back]].from);
+    if (on != waiter) waits.push_back({waiter, on, edge});
+  }
+  std::reverse(waits.begin(), waits.end());
+  for (size_t k = 0; k + 1 < waits.size() && waits.size() > 2;) {
+    if (waits[k].edge.why == Why::kLane && waits[k + 1].edge.why == Why::kLane) {
+      waits[k].on = waits[k + 1].on;
+      waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    } else {
+      ++k;
+    }
+  }
+  const auto first =
+      std::min_element(waits.begin(), waits.end(),
+                       [](const WaitStep& a, const WaitStep& b) { return a.waiter < b.waiter; });
+  std::rotate(waits.begin(), first, waits.end());
+  return waits;
+}
+
+std::string Reason(const GraphIndex& index, const WaitStep& step) {
+  const Graph& graph = index.graph();
+  switch (step.edge.why) {
+    case Why::kRuns:
+    case Why::kLane:
+      return fmt::format("which stands before it in {}",
+                         LaneName(index.plan(), index.lane(step.waiter)));
+    case Why::kEvent:
+      return fmt::format("which signals event {}", graph.instructions[step.on].subject());
+    case Why::kTransfer:
+      return "which must send first";
+    case Why::kRendezvous:
+      return step.edge.credit ? "which must receive at the same time"
+                              : "which must send at the same time";
+    case Why::kRoom:
+      return "which must make room in the channel";
+    case Why::kCollective:
+      return "which is another member's part of the same collective";
+    case Why::kSegment:
+      return "which must be done before the captured segment";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const Adjacency& out) {
+  std::vector<uint32_t> pending(constraints.nodes(), 0);
+  for (const Edge& edge : constraints.edges()) {
+    if (edge.distance == 0) ++pending[edge.to];
+  }
+  std::vector<uint32_t> order;
+  order.reserve(constraints.nodes());
+  for (uint32_t node = 0; node < constraints.nodes(); ++node) {
+    if (pending[node] == 0) order.push_back(node);
+  }
+  for (size_t at = 0; at < order.size(); ++at) {
+    for (uint32_t id : out.of(order[at])) {
+      const Edge& edge = constraints.edges()[id];
+      if (edge.distance == 0 && --pending[edge.to] == 0) order.push_back(edge.to);
+    }
+  }
+  return order;
+}
+
+Verdict RefuseHang(const ConstraintGraph& constraints, const Adjacency& out,
+                   const std::vector<uint32_t>& order, const std::string& graph_name) {
+  const GraphIndex& index = constraints.index();
+  const std::vector<WaitStep> waits =
+      Waits(constraints, CycleSearch(constraints, out, order).Shortest());
+  Verdict verdict;
+  verdict.refusal = Refusal::kDeadlock;
+  verdict.message =
+      fmt::format("{}, rule 8: it would deadlock, {} instructions wait for one another", graph_name,
+                  waits.size());
+  std::string why;
+  for (const WaitStep& wait : waits) {
+    RefusalStep step = MakeStep(index, wait.waiter);
+    step.waits_for = Reason(index, wait);
+    verdict.message += fmt::format("\n  {}{}{}", why.empty() ? "" : "waits for ", step.text,
+                                   why.empty() ? "" : ", " + why);
+    why = step.waits_for;
+    verdict.steps.push_back(std::move(step));
+  }
+  verdict.message += fmt::format("\n  waits for the first, {}", why);
+  return verdict;
+}
+
+}  // namespace cgraph::plan::prove
