@@ -1,5 +1,5 @@
 /* A channel (runtime/channel/channel.h) between two work queues, each driven by a worker of its own
- * that sleeps on its bell when it cannot go on, over several rounds and in every interleaving.
+ * that sleeps on its event count when it cannot go on, over several rounds and in every interleaving.
  *
  * Messages are numbered for ever. A message is shown in slot n mod SLOTS: first what is in it, then
  * its number. Rendezvous (CAPACITY 0): the receiver copies out of the sender's own memory, and the
@@ -12,8 +12,8 @@
  * workers leave.
  *
  * Planted faults: ROOM_TOO_MUCH, one message more than the slots hold; SENT_EARLY, a rendezvous
- * that is done when it is shown; NUMBER_FIRST, the number before the contents; NO_RING_SENDER and
- * NO_RING_RECEIVER, an end that does not ring; SILENT_END, a shutdown that rings nobody.
+ * that is done when it is shown; NUMBER_FIRST, the number before the contents; NO_NOTIFY_SENDER and
+ * NO_NOTIFY_RECEIVER, an end that does not notify; SILENT_END, a shutdown that notifies nobody.
  */
 #ifndef CAPACITY
 #define CAPACITY 0
@@ -44,14 +44,14 @@ bool mark[SLOTS];
 byte received;
 bool ended;
 
-/* Bells, as event count.pml shows them to work: sleeps unless there is news once it is announced. */
-byte sleepers[2], rung[2];
+/* Event counts, as event_count.pml shows them to work: sleeps unless there is news once it is announced. */
+byte sleepers[2], epoch[2];
 #define SENDER 0
 #define RECEIVER 1
-inline ring(who) { if :: sleepers[who] != 0 -> rung[who]++ :: else fi }
+inline notify(who) { if :: sleepers[who] != 0 -> epoch[who]++ :: else fi }
 #define SLEEP(who, news) \
-  sleepers[who]++; word = rung[who]; \
-  if :: (news) :: else -> (rung[who] != word) fi; \
+  sleepers[who]++; word = epoch[who]; \
+  if :: (news) :: else -> (epoch[who] != word) fi; \
   sleepers[who]--
 
 #define Poisoned(n) ((n) == 2)
@@ -79,8 +79,8 @@ active proctype Sender() {
 #ifndef NUMBER_FIRST
      number[n % SLOTS] = n + 1;
 #endif
-#ifndef NO_RING_SENDER
-     ring(RECEIVER);
+#ifndef NO_NOTIFY_SENDER
+     notify(RECEIVER);
 #endif
 #if CAPACITY == 0 && !defined(SENT_EARLY)
      do
@@ -114,8 +114,8 @@ active proctype Receiver() {
      assert(contents[n % SLOTS] == n + 1);
 #endif
      received = n + 1;
-#ifndef NO_RING_RECEIVER
-     ring(SENDER);
+#ifndef NO_NOTIFY_RECEIVER
+     notify(SENDER);
 #endif
      n++
   od;
@@ -126,8 +126,8 @@ active proctype Receiver() {
 active proctype Teardown() {     /* at any moment, or never: another thread, the watchdog */
 end: ended = true;
 #ifndef SILENT_END
-  ring(SENDER);
-  ring(RECEIVER)
+  notify(SENDER);
+  notify(RECEIVER)
 #endif
 }
 #endif

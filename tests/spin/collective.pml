@@ -8,7 +8,7 @@
  * before it is read, although an eager member may be a round ahead; nobody waits for ever.
  *
  * Planted faults: ONE_TURN, both rounds in one turn; NOT_LEFT, large values without the second
- * wait (for each of them AWAKE will do, members that never sleep); NO_RING_ARRIVED and NO_RING_LEFT, a member that does not ring.
+ * wait (for each of them AWAKE will do, members that never sleep); NO_NOTIFY_ARRIVED and NO_NOTIFY_LEFT, a member that does not notify.
  */
 #ifndef MEMBERS
 #define MEMBERS 2
@@ -25,13 +25,13 @@
 typedef Turn { byte number; byte copy }
 typedef Seat { Turn turn[2]; byte left; byte memory }
 Seat seat[MEMBERS];
-byte sleepers[MEMBERS], rung[MEMBERS];
+byte sleepers[MEMBERS], epoch[MEMBERS];
 
-inline ring_others(me) {
+inline notify_others(me) {
   d_step {
-    if :: me != 0 && sleepers[0] != 0 -> rung[0]++ :: else fi;
-    if :: me != 1 && sleepers[1] != 0 -> rung[1]++ :: else fi;
-    if :: MEMBERS == 3 && me != 2 && sleepers[MEMBERS - 1] != 0 -> rung[MEMBERS - 1]++ :: else fi
+    if :: me != 0 && sleepers[0] != 0 -> epoch[0]++ :: else fi;
+    if :: me != 1 && sleepers[1] != 0 -> epoch[1]++ :: else fi;
+    if :: MEMBERS == 3 && me != 2 && sleepers[MEMBERS - 1] != 0 -> epoch[MEMBERS - 1]++ :: else fi
   }
 }
 #define Is(m, n) (seat[m].turn[(n) % TURNS].number == (n) + 1)
@@ -44,8 +44,8 @@ inline ring_others(me) {
   do \
   :: (news) -> break \
   :: else -> \
-     sleepers[me]++; word = rung[me]; \
-     if :: (news) :: else -> (rung[me] != word) fi; \
+     sleepers[me]++; word = epoch[me]; \
+     if :: (news) :: else -> (epoch[me] != word) fi; \
      sleepers[me]-- \
   od
 #endif
@@ -60,8 +60,8 @@ proctype Member(byte me) {
      seat[me].turn[n % TURNS].copy = seat[me].memory;
 #endif
      seat[me].turn[n % TURNS].number = n + 1;
-#ifndef NO_RING_ARRIVED
-     ring_others(me);
+#ifndef NO_NOTIFY_ARRIVED
+     notify_others(me);
 #endif
      WAIT(AllArrived(n));
      other = 0;
@@ -77,8 +77,8 @@ proctype Member(byte me) {
      od;
 #ifndef EAGER
      seat[me].left = n + 1;
-#ifndef NO_RING_LEFT
-     ring_others(me);
+#ifndef NO_NOTIFY_LEFT
+     notify_others(me);
 #endif
 #ifndef NOT_LEFT
      WAIT(Left(n));

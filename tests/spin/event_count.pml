@@ -1,19 +1,19 @@
 /* A event count (runtime/device/event count.h): a waiter announces itself, looks for news once more and sleeps on
- * a futex; a ringer stores its news and then reads whether anybody sleeps. Two ringers, one waiter
+ * a futex; a notifier stores its news and then reads whether anybody sleeps. Two notifiers, one waiter
  * that waits for both pieces of news, one after the other, as a worker does round after round.
  *
- * Stores of ringers go through store buffers, as the processor's do: a later load may be served
- * before an earlier store is seen. The waiter's membarrier empties every ringer's buffer. Shown: no
+ * Stores of notifiers go through store buffers, as the processor's do: a later load may be served
+ * before an earlier store is seen. The waiter's membarrier empties every notifier's buffer. Shown: no
  * end state but the one in which the waiter has had all news, so no wake-up is lost.
  *
  * Planted faults: NO_FENCE, the waiter announces itself without the barrier; LOOK_FIRST, it looks
- * for news before it announces itself; STALE_RUNG, it reads the futex's word after it looked.
+ * for news before it announces itself; STALE_EPOCH, it reads the futex's word after it looked.
  */
-#define RINGERS 2
+#define NOTIFIERS 2
 
-bool buffered[RINGERS];          /* the store of the news, not yet seen by others */
-bool news[RINGERS];
-byte sleepers, rung;
+bool buffered[NOTIFIERS];          /* the store of the news, not yet seen by others */
+bool news[NOTIFIERS];
+byte sleepers, epoch;
 byte heard;
 
 inline drain(r) { if :: buffered[r] -> buffered[r] = false; news[r] = true :: else fi }
@@ -30,7 +30,7 @@ proctype Ringer(byte r) {
   buffered[r] = true;            /* store the news, release */
   if
   :: sleepers != 0 ->            /* load relaxed: may well come before the store is seen */
-     d_step { drain(r); rung++ } /* a locked instruction empties the buffer: and the futex's wake */
+     d_step { drain(r); epoch++ } /* a locked instruction empties the buffer: and the futex's wake */
   :: sleepers == 0
   fi
 }
@@ -41,31 +41,31 @@ proctype Waiter() {
   byte word;
   bool there;
   do
-  :: heard == RINGERS -> break
-  :: heard < RINGERS ->
+  :: heard == NOTIFIERS -> break
+  :: heard < NOTIFIERS ->
      if
      :: News() -> heard++        /* while it spins */
      :: true ->
 #ifdef LOOK_FIRST
         there = News();
         sleepers++;
-        word = rung;
+        word = epoch;
 #else
         sleepers++;
 #ifndef NO_FENCE
         d_step { drain(0); drain(1) }    /* membarrier */
 #endif
-#ifdef STALE_RUNG
+#ifdef STALE_EPOCH
         there = News();
-        word = rung;
+        word = epoch;
 #else
-        word = rung;
+        word = epoch;
         there = News();
 #endif
 #endif
         if
         :: there
-        :: !there -> rung != word        /* futex: sleeps while the word is as it was */
+        :: !there -> epoch != word        /* futex: sleeps while the word is as it was */
         fi;
         sleepers--
      fi

@@ -2,13 +2,13 @@
  * execution e has copy e mod COPIES, nobody takes a copy at run time, the waits are the ownership.
  * A lane writes the slot and signals; another one, which works LAG rounds behind, waits, reads it
  * and signals back; the first one waits for that of COPIES - LAG rounds before. Each is driven by a
- * worker that sleeps on its bell. An event counts the rounds in which it was signalled; a wait of
+ * worker that sleeps on its event count. An event counts the rounds in which it was signalled; a wait of
  * lag d passes in round r when the count has reached r - d + 1.
  *
  * Shown: every execution reads what was written for it, whole, and both lanes come to their end.
  *
  * Planted faults: NO_WAIT_BACK, the writer does not wait; LATE, it waits for one round too early;
- * CYCLE, for one round too late when no copy is spare; NO_LISTENER, an event that rings nobody.
+ * CYCLE, for one round too late when no copy is spare; NO_LISTENER, an event that notifies nobody.
  */
 #ifndef COPIES
 #define COPIES 2
@@ -27,13 +27,13 @@
 
 byte slot[COPIES];
 byte made, used;                 /* events */
-byte sleepers[2], rung[2];
+byte sleepers[2], epoch[2];
 #define WRITER 0
 #define READER 1
 inline signal(event, round, listener) {
   event = round + 1;
 #ifndef NO_LISTENER
-  if :: sleepers[listener] != 0 -> rung[listener]++ :: else fi
+  if :: sleepers[listener] != 0 -> epoch[listener]++ :: else fi
 #endif
 }
 #define Passed(event, round, lag) ((round) < (lag) || event + (lag) >= (round) + 1)
@@ -41,8 +41,8 @@ inline signal(event, round, listener) {
   do \
   :: Passed(event, round, lag) -> break \
   :: else -> \
-     sleepers[who]++; word = rung[who]; \
-     if :: Passed(event, round, lag) :: else -> (rung[who] != word) fi; \
+     sleepers[who]++; word = epoch[who]; \
+     if :: Passed(event, round, lag) :: else -> (epoch[who] != word) fi; \
      sleepers[who]-- \
   od
 

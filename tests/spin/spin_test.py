@@ -14,16 +14,16 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 # By model: what must hold, and what must fail.
 MODELS = {
-    "event_count": ([""], ["NO_FENCE", "LOOK_FIRST", "STALE_RUNG"]),
+    "event_count": ([""], ["NO_FENCE", "LOOK_FIRST", "STALE_EPOCH"]),
     "channel": (["CAPACITY=0", "CAPACITY=1", "CAPACITY=2", "CAPACITY=3", "CAPACITY=0 SHUTDOWN",
                  "CAPACITY=2 SHUTDOWN"],
                 ["ROOM_TOO_MUCH CAPACITY=2", "SENT_EARLY", "NUMBER_FIRST",
                  "NUMBER_FIRST CAPACITY=2",
-                 "NO_RING_SENDER", "NO_RING_RECEIVER", "SILENT_END SHUTDOWN"]),
+                 "NO_NOTIFY_SENDER", "NO_NOTIFY_RECEIVER", "SILENT_END SHUTDOWN"]),
     "slot": (["COPIES=1", "COPIES=2", "COPIES=2 LAG=1", "COPIES=3 LAG=2"],
              ["NO_WAIT_BACK", "LATE", "LATE COPIES=2 LAG=1", "CYCLE", "NO_LISTENER"]),
     "collective": (["", "EAGER", "MEMBERS=3 AWAKE", "MEMBERS=3 AWAKE EAGER"],
-                   ["ONE_TURN EAGER", "NOT_LEFT", "NO_RING_ARRIVED EAGER", "NO_RING_LEFT"]),
+                   ["ONE_TURN EAGER", "NOT_LEFT", "NO_NOTIFY_ARRIVED EAGER", "NO_NOTIFY_LEFT"]),
 }
 
 
