@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/step.h"
+#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

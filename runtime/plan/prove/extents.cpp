@@ -16,7 +16,7 @@
 
 #include "runtime/plan/collective.h"
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/step.h"
+#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/graph_index.h"
-#include "runtime/plan/prove/step.h"
+#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

@@ -12,41 +12,15 @@
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/certificate.h"
+#include "runtime/plan/prove/deadlock.h"
 #include "runtime/plan/prove/edges.h"
 #include "runtime/plan/prove/extents.h"
 #include "runtime/plan/prove/graphs.h"
-#include "runtime/plan/prove/deadlock.h"
-#include "runtime/plan/prove/vector_clocks.h"
 #include "runtime/plan/prove/race.h"
-#include "runtime/plan/prove/step.h"
+#include "runtime/plan/prove/reuse.h"
+#include "runtime/plan/prove/vector_clocks.h"
 
 namespace cgraph::plan {
-namespace prove {
-
-RefusalStep MakeStep(const GraphIndex& index, uint32_t instruction) {
-  RefusalStep step;
-  step.graph = index.runs_once() ? "start" : index.graph().name;
-  step.instruction = instruction;
-  step.text = fmt::format("{}: {}", LaneName(index.plan(), index.lane(instruction)),
-                          InstructionText(index.plan(), index.graph(), instruction));
-  return step;
-}
-
-Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& message,
-                   uint32_t first, const std::string& first_does, uint32_t second,
-                   const std::string& second_does) {
-  Verdict verdict;
-  verdict.refusal = refusal;
-  verdict.message = message;
-  for (const auto& [instruction, does] : {std::pair(first, first_does), {second, second_does}}) {
-    RefusalStep step = MakeStep(index, instruction);
-    verdict.message += fmt::format("\n  {}, which {}", step.text, does);
-    verdict.steps.push_back(std::move(step));
-  }
-  return verdict;
-}
-
-}  // namespace prove
 namespace {
 
 Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name,

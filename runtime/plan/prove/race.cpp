@@ -9,7 +9,8 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/step.h"
+#include "runtime/plan/prove/refusal_step.h"
+#include "runtime/plan/prove/reuse.h"
 
 namespace cgraph::plan::prove {
 namespace {
@@ -142,12 +143,6 @@ std::string Doing(const GraphIndex& index, const Access& access) {
 }
 
 }  // namespace
-
-std::string Later(int64_t executions) {
-  if (executions <= 0) return "";
-  return executions == 1 ? " for the next execution"
-                         : fmt::format(" {} executions later", executions);
-}
 
 Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
                         const VectorClocks& clocks, const std::string& graph_name) {

@@ -7,6 +7,8 @@
 // the arena in the order of a round asks only about neighbours. Should a neighbour fail, all pairs
 // of true lifetimes are asked, for any k.
 // What runs once has one execution: there one buffer's accesses all come first.
+#include "runtime/plan/prove/reuse.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -15,8 +17,7 @@
 
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/lifetimes.h"
-#include "runtime/plan/prove/race.h"
-#include "runtime/plan/prove/step.h"
+#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

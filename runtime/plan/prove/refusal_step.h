@@ -1,6 +1,6 @@
 // The instructions of a refusal, in words.
-#ifndef CGRAPH_RUNTIME_PLAN_PROVE_STEP_H_
-#define CGRAPH_RUNTIME_PLAN_PROVE_STEP_H_
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_REFUSAL_STEP_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_REFUSAL_STEP_H_
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,9 @@ RefusalStep MakeStep(const GraphIndex& index, uint32_t instruction);
 Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& message,
                    uint32_t first, const std::string& first_does, uint32_t second,
                    const std::string& second_does);
+// " for the next execution"; "" for the same one.
+std::string Later(int64_t executions);
 
 }  // namespace cgraph::plan::prove
 
-#endif  // CGRAPH_RUNTIME_PLAN_PROVE_STEP_H_
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_REFUSAL_STEP_H_
