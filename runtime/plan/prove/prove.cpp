@@ -16,8 +16,8 @@
 #include "runtime/plan/prove/edges.h"
 #include "runtime/plan/prove/extents.h"
 #include "runtime/plan/prove/graphs.h"
-#include "runtime/plan/prove/race.h"
-#include "runtime/plan/prove/reuse.h"
+#include "runtime/plan/prove/memory/race.h"
+#include "runtime/plan/prove/memory/reuse.h"
 #include "runtime/plan/prove/vector_clocks.h"
 
 namespace cgraph::plan {

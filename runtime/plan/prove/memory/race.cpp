@@ -2,7 +2,7 @@
 // to sweep a buffer's accesses in program order and to ask about neighbours: each read against the
 // latest write of the same bytes, each write against that and the reads since. A second sweep meets
 // what the first left behind: that is the next execution in the same copy. What runs once has none.
-#include "runtime/plan/prove/race.h"
+#include "runtime/plan/prove/memory/race.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/refusal_step.h"
-#include "runtime/plan/prove/reuse.h"
+#include "runtime/plan/prove/memory/reuse.h"
 
 namespace cgraph::plan::prove {
 namespace {

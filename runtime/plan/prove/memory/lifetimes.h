@@ -1,7 +1,7 @@
 // Lifetimes: a write of some bytes of a buffer, and the reads of what it wrote, summed up by the
 // first and the last access in each lane.
-#ifndef CGRAPH_RUNTIME_PLAN_PROVE_LIFETIMES_H_
-#define CGRAPH_RUNTIME_PLAN_PROVE_LIFETIMES_H_
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_LIFETIMES_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_LIFETIMES_H_
 
 #include <cstdint>
 #include <span>
@@ -65,4 +65,4 @@ class Lifetimes {
 
 }  // namespace cgraph::plan::prove
 
-#endif  // CGRAPH_RUNTIME_PLAN_PROVE_LIFETIMES_H_
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_LIFETIMES_H_

@@ -1,4 +1,4 @@
-#include "runtime/plan/prove/lifetimes.h"
+#include "runtime/plan/prove/memory/lifetimes.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 // the arena in the order of a round asks only about neighbours. Should a neighbour fail, all pairs
 // of true lifetimes are asked, for any k.
 // What runs once has one execution: there one buffer's accesses all come first.
-#include "runtime/plan/prove/reuse.h"
+#include "runtime/plan/prove/memory/reuse.h"
 
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/lifetimes.h"
+#include "runtime/plan/prove/memory/lifetimes.h"
 #include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {

@@ -1,6 +1,6 @@
 // Rule 11: memory is reused only by buffers whose lifetimes never meet, over all executions.
-#ifndef CGRAPH_RUNTIME_PLAN_PROVE_REUSE_H_
-#define CGRAPH_RUNTIME_PLAN_PROVE_REUSE_H_
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_REUSE_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_REUSE_H_
 
 #include <cstdint>
 #include <string>
@@ -23,4 +23,4 @@ Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const V
 
 }  // namespace cgraph::plan::prove
 
-#endif  // CGRAPH_RUNTIME_PLAN_PROVE_REUSE_H_
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_REUSE_H_

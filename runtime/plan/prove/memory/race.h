@@ -1,6 +1,6 @@
 // Rule 10: the accesses of one buffer are ordered, over all executions.
-#ifndef CGRAPH_RUNTIME_PLAN_PROVE_RACE_H_
-#define CGRAPH_RUNTIME_PLAN_PROVE_RACE_H_
+#ifndef CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_RACE_H_
+#define CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_RACE_H_
 
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
@@ -15,4 +15,4 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
 
 }  // namespace cgraph::plan::prove
 
-#endif  // CGRAPH_RUNTIME_PLAN_PROVE_RACE_H_
+#endif  // CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_RACE_H_
