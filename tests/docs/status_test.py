@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+"""The README's status table is true: the commands are asked for each of its rows.
+
+Each row of the table has a name in a comment, `<!-- status: NAME -->`, and a check of that name
+here. A row without a check fails, and so does a check without a row. The list of ops that do not
+exist, in docs/language.md, is compared with the library.
+
+  status_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import listings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROW = re.compile(r"^\| <!-- status: (\w+) -->", re.M)
+GPU = "actor A { method f(x: f32[2]) -> f32[2] { return x } }\nplace a = A() on %s\n" \
+      "graph g(x: f32[2]) -> f32[2] { return a.f(x) %s }\n"
+ACCELERATORS = r"lib(cuda|cudart|nccl|mpi|hip|rccl)\b"
+
+
+class Wrong(Exception):
+    pass
+
+
+def demand(condition, what):
+    if not condition:
+        raise Wrong(what)
+
+
+class Commands:
+    """cgc and cgrun in a folder of their own; each call gives (exit code, all that was printed)."""
+
+    def __init__(self, tools, folder):
+        self.tools, self.folder = tools, pathlib.Path(folder)
+
+    def run(self, name, *words, source=None):
+        if source is not None:
+            (self.folder / "p.cgraph").write_text(source)
+        done = subprocess.run([self.tools.get(name, name), *words], capture_output=True, text=True,
+                              cwd=self.folder, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def codes(self, source):
+        """The codes of the diagnostics of a program."""
+        _, told = self.run("cgc", "check", "--json", "p.cgraph", source=source)
+        return {found["code"] for found in json.loads(told)}
+
+    def flags(self):
+        """All flags of both commands."""
+        pages = [[self.tools["cgrun"]]]
+        pages += [[self.tools["cgc"], name] for name in listings.subcommands(self.tools["cgc"])]
+        return {name for page in pages for flag, _ in listings.flags_of(page)
+                for name in re.findall(r"--[\w-]+", flag.split()[0] + " " + flag)}
+
+
+def devices(commands):
+    run = ["p.cgraph", "--input", "x=[1,2]"]
+    code, told = commands.run("cgrun", *run, source=GPU % ("gpu[0]", ""))
+    demand(code == 0 and "[1. 2.]" in told, f"a gpu does not run as a CPU thread: {told}")
+    code, told = commands.run("cgrun", *run, "--device-map", "gpu[0]=cuda:0")
+    demand(code != 0 and "CUDA" in told, f"a CUDA device is not refused: {told}")
+    for tool in ("cgc", "cgrun"):
+        _, told = commands.run("ldd", str(commands.tools[tool]))
+        demand("libc.so" in told, f"ldd says nothing of {tool}: {told}")
+        demand(not re.search(ACCELERATORS, told), f"{tool} is linked with a library of devices")
+
+
+def machines(commands):
+    code, _ = commands.run("cgrun", "p.cgraph", "--input", "x=[1,2]",
+                           source=GPU % ("node[1].gpu[0]", ""))
+    demand(code != 0, "a program of a second machine is run")
+    demand(commands.codes(GPU % ("gpu[0]", "via mpi")), "`via mpi` is not refused")
+    found = {f for f in commands.flags() if re.search(r"rank|world|hosts|nodes|nprocs", f)}
+    demand(not found, f"there are flags of several processes: {found}")
+
+
+def simulation(commands):
+    code, told = commands.run("cgc", "simulate", "p.cgraph", source=GPU % ("gpu[0]", ""))
+    demand(code == 0 and "makespan" in told, f"a gpu is not simulated: {told}")
+
+
+def training(commands):
+    library = ops_of_library()
+    demand("relu_grad" in library, "std.grad has no relu_grad")
+    found = {name for name in library
+             if re.match(r"(adam|sgd|momentum|dropout|grad$|backward|uniform|bernoulli)", name)}
+    demand(not found, f"the library has {found}")
+    demand(commands.codes("import std.tensor\ngraph g(x: f32) -> f32 { return grad(x * x) }\n"),
+           "`grad` is not refused")
+
+
+def control(commands):
+    for statement in ("if x < 0.0 { x } else { -x }", "while x"):
+        source = f"import std.tensor\ngraph g(x: f32) -> f32 {{ return {statement} }}\n"
+        demand(commands.codes(source), f"`{statement}` is not refused")
+
+
+COUNTER = """import std.tensor
+actor C {
+  state n: i64 = 0
+  method next() -> i64 {
+    n += 1
+    return n
+  }
+}
+place c = C() on cpu[0]
+graph g() -> i64 { return c.next() }
+"""
+
+
+def state(commands):
+    for _ in range(2):
+        code, told = commands.run("cgrun", "-q", "p.cgraph", "-n", "2", source=COUNTER)
+        demand(code == 0 and "= 2" in told, f"state did not begin anew: {told}")
+    found = {f for f in commands.flags() if re.search(r"save|restore|checkpoint|resume", f)}
+    demand(not found, f"there are flags that keep state: {found}")
+
+
+def interfaces(commands):
+    sources = [p for folder in ("compiler", "runtime") for p in (ROOT / folder).rglob("*.cpp")]
+    demand(len(sources) > 100, "the sources were not found")
+    bound = [p for p in sources if re.search(r"PyInit_|PYBIND11_MODULE|NB_MODULE", p.read_text())]
+    demand(not bound, f"there are Python bindings: {bound}")
+    demand("E0703" in commands.codes('actor A { method f(x: f32) -> f32 = extern "l.so:f" }\n'),
+           "extern is not refused")
+    found = {f for f in commands.flags() if re.search(r"onnx|stablehlo|torch", f)}
+    demand(not found, f"there are flags that import models: {found}")
+
+
+CHECKS = [devices, machines, simulation, training, control, state, interfaces]
+
+
+def ops_of_library():
+    text = "".join(p.read_text() for p in (ROOT / "stdlib" / "std").glob("*.cgraph"))
+    return set(re.findall(r"^(?:op|fn) (\w+)", text, re.M))
+
+
+def absent_ops(text, library):
+    """What is wrong with the row of ops that do not exist."""
+    row = re.search(r"^\| <!-- no such ops -->([^|]*)\|", text, re.M)
+    named = re.findall(r"`(\w+)`", row[1]) if row else []
+    if not named:
+        return ["docs/language.md names no ops that do not exist"]
+    return [f"docs/language.md says that there is no `{name}`, and there is"
+            for name in named if name in library]
+
+
+def unmatched(rows, checks):
+    return [f"README: the row `{name}` has no check" for name in rows if name not in checks] + \
+           [f"README has no row `{name}`" for name in checks if name not in rows]
+
+
+def self_test():
+    library = ops_of_library()
+    if not unmatched(["other"], ["devices"]) or unmatched(["devices"], ["devices"]) or \
+            not absent_ops("| <!-- no such ops --> `relu` | x |", library) or \
+            not absent_ops("", library):
+        sys.exit("self-test: what is wrong is not found")
+    try:
+        demand(False, "")
+    except Wrong:
+        return
+    sys.exit("self-test: a demand that fails says nothing")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
+    options = parser.parse_args()
+    self_test()
+    rows = ROW.findall((ROOT / "README.md").read_text())
+    failures = unmatched(rows, [check.__name__ for check in CHECKS])
+    failures += absent_ops((ROOT / "docs" / "language.md").read_text(), ops_of_library())
+    with tempfile.TemporaryDirectory() as folder:
+        commands = Commands({"cgc": options.cgc, "cgrun": options.cgrun}, folder)
+        for check in CHECKS:
+            try:
+                check(commands)
+            except Wrong as wrong:
+                failures.append(f"{check.__name__}: {wrong}")
+    print("".join(failure + "\n" for failure in failures), end="")
+    print(f"status: {len(rows)} rows of the README asked, {len(failures)} failed")
+    sys.exit(1 if failures or not rows else 0)
+
+
+if __name__ == "__main__":
+    main()
