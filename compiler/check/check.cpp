@@ -49,6 +49,16 @@ bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& 
   return true;
 }
 
+// The tensor that a run can give where a compile-time value was asked for.
+const char* TensorLike(const program::CompileTimeType& type) {
+  switch (type.kind) {
+    case program::CompileTimeKind::kInt: return "a tensor of one number, i64";
+    case program::CompileTimeKind::kFloat: return "a tensor of one number, f32";
+    case program::CompileTimeKind::kBool: return "a tensor of one truth value, bool[]";
+    default: return "a tensor";
+  }
+}
+
 // The plan leaves out a graph that needs a compile-time argument; where no graph gives it one, that
 // is hardly what was meant.
 void WarnOfGraphsNobodyRuns(Checker& checker) {
@@ -62,15 +72,13 @@ void WarnOfGraphsNobodyRuns(Checker& checker) {
     if (graph.range.source != program.main || called.count(id)) continue;
     for (const program::Parameter& parameter : graph.signature.parameters) {
       const auto& type = program.types[parameter.type].node;
-      const bool open = std::holds_alternative<program::CompileTimeType>(type) &&
-                        !parameter.default_value.valid();
-      if (!open) continue;
+      const auto* known = std::get_if<program::CompileTimeType>(&type);
+      if (known == nullptr || parameter.default_value.valid()) continue;
       checker.diagnostics.Report(
           Code::kW0303, parameter.range,
           fmt::format("`{0}` is known only while compiling, so no run can give it, and no graph "
-                      "calls `{1}`, which is left out; give `{0}` a default, or take a tensor, "
-                      "such as i64",
-                      parameter.name, graph.name));
+                      "calls `{1}`, which is left out; give `{0}` a default, or take {2}",
+                      parameter.name, graph.name, TensorLike(*known)));
       break;
     }
   }

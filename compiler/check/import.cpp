@@ -4,6 +4,7 @@
 // a/b.cgraph in the importing file's folder, then in the import folders. A file is known by its
 // canonical path: two spellings are one file. Files may not import each other in a circle.
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -198,6 +199,11 @@ class Loader {
     return loaded;
   }
 
+  // `1f1b` and its like, of which a parser would only say that no name begins so.
+  static bool IsNoName(const std::string& text) {
+    return !std::isalpha(static_cast<unsigned char>(text[0])) && text[0] != '_';
+  }
+
   // The value of --schedule becomes a file, which imports the library's schedules.
   void ReadScheduleFlag() {
     const std::string& text = checker_.options.schedule;
@@ -205,6 +211,17 @@ class Loader {
     if (text.empty() || text == "program") return;
     syntax::File file;
     const SourceId source = checker_.sources.Add("--schedule", text);
+    if (IsNoName(text)) {
+      const std::string name = text.substr(0, text.find('('));
+      const Range at{source, 0, static_cast<uint32_t>(name.size())};
+      Diagnostic& diagnostic = checker_.diagnostics.Report(
+          Code::kE0321, at, fmt::format("there is no schedule `{}`", name));
+      checker_.Translate(diagnostic, at, name);
+      diagnostic.message += fmt::format("; there are program, auto, {}",
+                                        fmt::join(LibrarySchedules(checker_), ", "));
+      checker_.names_missing = true;
+      return;
+    }
     const size_t errors = checker_.diagnostics.errors();
     checker_.flag.use = ParseSchedule(source, file, checker_.diagnostics);
     checker_.names_missing |= checker_.diagnostics.errors() > errors;

@@ -440,10 +440,13 @@ def safetensors(run):
         "outside": (safetensors_file(tensor(offsets=(0, 1 << 60)), data), "24 follow the header"),
         "backwards": (safetensors_file(tensor(offsets=(24, 0)), data), "no begin and end"),
         "gap": (safetensors_file(tensor(offsets=(8, 24)), data), "begins at 8"),
-        "dtype": (safetensors_file(tensor(dtype="F64", shape=(3,)), data), "w"),
+        "dtype": (safetensors_file(tensor(dtype="F64", shape=(3,)), data),
+                  "is f64[3], and the program declares f32[2, 3]", "another tensor in `load`"),
+        "dtype_alone": (safetensors_file(tensor(dtype="I32"), data),
+                        "declare the state as i32 and cast where it is used, cast<f32>(w)"),
         "foreign": (safetensors_file(tensor(dtype="F8_E4M3", shape=(24,)), data),
                     "tensor `w` is F8_E4M3, a dtype"),
-        "shape": (safetensors_file(tensor(shape=(3, 2)), data), "w"),
+        "shape": (safetensors_file(tensor(shape=(3, 2)), data), "f32[3, 2]", "transpose_b: true"),
         "name": (safetensors_file({"v": tensor()["w"]}, data), "has no tensor `w`"),
     }
     for name, (content, *words) in cases.items():

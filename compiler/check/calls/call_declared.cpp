@@ -19,6 +19,10 @@ namespace {
 void CollectVariables(const Program& program, TypeId id, std::set<DimVariableId>& variables) {
   const Type& type = program.types[id];
   if (const auto* list = std::get_if<ListType>(&type.node)) {
+    const auto* length = list->length.valid()
+                             ? std::get_if<DimRef>(&program.exprs[list->length].node)
+                             : nullptr;
+    if (length != nullptr) variables.insert(length->variable);
     return CollectVariables(program, list->element, variables);
   }
   const auto* tensor = std::get_if<TensorType>(&type.node);
@@ -70,6 +74,10 @@ std::string MendOf(const Scope& scope, const Op& op) {
     return fmt::format("; its dtype and dimensions are what is expected where it stands, or "
                        "{}<f32[2, 3]>(...)",
                        op.name);
+  }
+  if (op.name == "stack") {
+    return "; it stacks along a new dimension 0: join([unsqueeze(x, dim: 1) for x in xs], dim: 1) "
+           "stacks along another";
   }
   const std::string along = op.name + "_dim";  // sum, and sum_dim
   if (!HasName(scope.module, along)) return "";

@@ -1,5 +1,7 @@
 #include "compiler/check/calls/call_method.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
@@ -32,6 +34,18 @@ std::string AsFunction(const Scope& scope, const syntax::CallExpr& node,
     call += ", " + (argument.label ? argument.label->text + ": " : "") + text(argument.value);
   }
   return call + ")";
+}
+
+// "it has `f` and `g`", of the first few.
+std::string ListOfMethods(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 6;
+  if (names.empty()) return "it has none";
+  std::string list;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    const bool last = i + 1 == names.size();
+    list += fmt::format("{}`{}`", i == 0 ? "" : last ? " and " : ", ", names[i]);
+  }
+  return "it has " + list + (names.size() > kMost ? ", ..." : "");
 }
 
 std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
@@ -68,8 +82,9 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   Diagnostic& diagnostic =
       scope.Report(Code::kE0312, name.range,
                    fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
-  scope.checker.Suggest(diagnostic, name.range, name.text, candidates)
-      .AddNote(actor.range, "the actor is declared here");
+  scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
+  if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(candidates);
+  diagnostic.AddNote(actor.range, "the actor is declared here");
   return std::nullopt;
 }
 

@@ -44,7 +44,12 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
             scope.Report(Code::kE0403, at,
                          fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
                                      argument.label->text, fmt::join(names, ", ")));
-        scope.checker.Suggest(diagnostic, at, argument.label->text, names);
+        if (traits.reduces && argument.label->text == "op") {
+          diagnostic.message += "; the reduction is written `reduction: sum`, or `sum` alone";
+          diagnostic.AddFix(at, "reduction");
+        } else {
+          scope.checker.Suggest(diagnostic, at, argument.label->text, names);
+        }
       } else {
         scope.Report(Code::kE0402, at,
                      fmt::format("`{}` takes {}: {} {}", traits.name, fmt::join(names, ", "),
@@ -77,7 +82,10 @@ std::optional<Reduction> ResolveReduction(Scope& scope, const CollectiveTraits& 
   Diagnostic& diagnostic =
       scope.Report(Code::kE0406, expr.range,
                    fmt::format("`{}` reduces by sum, prod, min, max or avg", traits.name));
-  if (name != nullptr && name->name == "mean") {  // nearer to `min`, which is something else
+  const auto* quoted = std::get_if<syntax::StringLiteral>(&expr.node);
+  if (quoted != nullptr) {
+    diagnostic.message += ", written without quotes";
+  } else if (name != nullptr && name->name == "mean") {  // nearer to `min`, which is something else
     diagnostic.message += " (here it is `avg`)";
     diagnostic.AddFix(expr.range, "avg");
   } else if (name != nullptr) {

@@ -37,6 +37,23 @@ StaticType RefuseOperands(Scope& scope, BinaryOperator op, const StaticType& a, 
   return StaticType();
 }
 
+// How the operands could be made to fit, behind a semicolon.
+std::string OperandMend(BinaryOperator op, const StaticType& a, const StaticType& b) {
+  if (op == BinaryOperator::kMatmul && b.rank == 1) {
+    return "; `@` takes matrices: unsqueeze(v, dim: 1) makes a column of the vector on the right, "
+           "and squeeze(..., dim: 1) a vector of the result";
+  }
+  if (op == BinaryOperator::kMatmul && a.rank == 1) {
+    return "; `@` takes matrices: unsqueeze(v, dim: 0) makes a row of the vector on the left, and "
+           "squeeze(..., dim: 0) a vector of the result";
+  }
+  const StaticType& tensor = a.kind == StaticType::kTensor ? a : b;
+  const bool integers = tensor.kind == StaticType::kTensor && tensor.dtype &&
+                        ClassOf(*tensor.dtype) == DTypeClass::kInteger;
+  const bool with_float = a.kind == StaticType::kFloat || b.kind == StaticType::kFloat;
+  return integers && with_float ? "; cast<f32>(x) makes floats of integers" : "";
+}
+
 StaticType TensorOperator(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
                       Range range) {
   if ((a.known() && !CanBeOperand(a)) || (b.known() && !CanBeOperand(b))) {
@@ -51,13 +68,10 @@ StaticType TensorOperator(Scope& scope, BinaryOperator op, const StaticType& a, 
   for (bool first : {a_first, !a_first}) {
     auto mismatch = matcher.Match(signature.parameters[first ? 0 : 1].type, first ? a : b);
     if (!mismatch) continue;
-    const bool vector = op == BinaryOperator::kMatmul && (a.rank == 1 || b.rank == 1);
     scope
         .Report(mismatch->code, range,
                 fmt::format("`{}` does not take {} and {}: {}{}", Spelling(op), scope.Describe(a),
-                            scope.Describe(b), mismatch->reason,
-                            vector ? "; unsqueeze(x, dim: 0) makes a vector a matrix of one row"
-                                   : ""))
+                            scope.Describe(b), mismatch->reason, OperandMend(op, a, b)))
         .AddNote(scope.program.ops[id].range,
                  fmt::format("it stands for the op `{}`", scope.program.ops[id].name));
     return StaticType();

@@ -138,6 +138,16 @@ class RuleReader {
     return &name;
   }
 
+  static const char* LimitMend(BinaryOperator op) {
+    switch (op) {
+      case BinaryOperator::kLess:
+        return "a limit is written with `<=`, between ints: A - B < e is A - B <= e - 1";
+      case BinaryOperator::kGreater:
+        return "a limit is written with `>=`, between ints: A - B > e is A - B >= e + 1";
+      default: return "a limit compares calls of two methods: A - B <= bound, or A - B >= bound";
+    }
+  }
+
   void Read(const syntax::Limit& rule, Range range) {
     const syntax::Expr& whole = module_.file.exprs[rule.inequality];
     const auto* compared = std::get_if<syntax::Chain>(&whole.node);
@@ -152,7 +162,7 @@ class RuleReader {
                             MethodName(left->operands[1], subtrahend) != nullptr;
     if (!difference || (op != BinaryOperator::kLessEqual && op != BinaryOperator::kGreaterEqual)) {
       Report(Code::kE0428, whole.range,
-             "a limit compares calls of two methods: A - B <= bound, or A - B >= bound");
+             LimitMend(op));
       return;
     }
     if (minuend.text == subtrahend.text) {

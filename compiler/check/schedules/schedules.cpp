@@ -112,7 +112,9 @@ class UsingReader {
       }
       Diagnostic& diagnostic = Report(Code::kE0321, name.range,
                                       fmt::format("there is no schedule `{}`", name.text));
-      checker_.Suggest(diagnostic, name.range, name.text, names);
+      if (!checker_.Translate(diagnostic, name.range, name.text)) {
+        checker_.Suggest(diagnostic, name.range, name.text, names);
+      }
       if (diagnostic.fixes.empty()) {
         diagnostic.message += fmt::format("; there are {}", fmt::join(names, ", "));
       }

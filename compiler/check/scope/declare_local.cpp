@@ -20,21 +20,26 @@ LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bo
     return id;
   }
   Range first;
+  bool is_state = false;
   if (const auto known = scope.names.Find(name.text)) {
     first = scope.names.row(*known).range;
   } else if (const auto dim = scope.dims.Find(name.text)) {
     first = scope.signature->dim_variables[*dim].range;
   } else if (scope.actor.valid()) {
     auto state = scope.checker.state_names.find({scope.actor, name.text});
-    if (state != scope.checker.state_names.end()) first = scope.program.states[state->second].range;
+    is_state = state != scope.checker.state_names.end();
+    if (is_state) first = scope.program.states[state->second].range;
   }
   if (first.valid()) {
+    constexpr const char* kState =
+        "`{0}` is a state of this actor and would be hidden; `{0} = ...` assigns to it, and a "
+        "value of this call takes another name";
+    constexpr const char* kLocal =
+        "`{}` is a name of this body already and would be hidden; choose another name, or assign "
+        "to a `var`";
     scope
-        .Report(
-            Code::kE0303, name.range,
-            fmt::format("`{}` is a name of this body already and would be hidden; choose another "
-                        "name, or assign to a `var`",
-                        name.text))
+        .Report(Code::kE0303, name.range,
+                is_state ? fmt::format(kState, name.text) : fmt::format(kLocal, name.text))
         .AddNote(first, "it is declared here");
   }
   scope.names.SetMeaning(name.text, id);

@@ -198,8 +198,9 @@ Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range) {
 Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend) {
   if (scope.checker.names_missing) return scope.Poison(range);
   if (IsDeviceWord(scope, name)) {
+    const std::string kind = name == "node" ? "node[0].gpu" : name;
     scope.Report(Code::kE0421, range,
-                 "a device is written with its number: cpu[0], gpu[0], node[1].gpu[0]");
+                 fmt::format("a device is written with its number: {0}[0], {0}[1]", kind));
     return scope.Poison(range);
   }
   if (scope.signature && scope.FindGeneric(name)) {

@@ -1,5 +1,7 @@
 #include "compiler/elaborate/calls/call_body.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "compiler/base/check.h"
@@ -21,6 +23,29 @@ namespace {
 // A call takes as long as this many expressions: fns that call themselves twice end soon.
 constexpr int64_t kStepsPerCall = 10;
 
+// Who calls whom, where the innermost call is one of those that are open: "`a` calls `b`, and `b`
+// calls `a`".
+std::string Circle(const ElaborationContext& elaboration, const std::string& callee) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> names = {callee};
+  for (size_t i = elaboration.backtrace.calls.size(); i > 0 && names.size() <= kMost; --i) {
+    names.push_back(elaboration.backtrace.calls[i - 1].frame->subject);
+    if (names.back() == callee) break;
+  }
+  if (names.size() < 2 || names.back() != callee) return "";
+  std::reverse(names.begin(), names.end());
+  if (names.size() == 2) {
+    return fmt::format(": `{}` calls itself; recursion ends by an `if` on what is known while "
+                       "compiling",
+                       callee);
+  }
+  std::string circle;
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    circle += fmt::format("{}`{}` calls `{}`", i == 0 ? "" : ", ", names[i], names[i + 1]);
+  }
+  return ": " + circle + "; recursion ends by an `if` on what is known while compiling";
+}
+
 }  // namespace
 
 Value CallBody(ElaborationContext& elaboration, const program::Signature& signature,
@@ -29,7 +54,8 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
   if (elaboration.backtrace.calls.size() >= static_cast<size_t>(kMaxCallDepth)) {
     elaboration.budget.stopped = true;
     Report(elaboration, Code::kE0522, site,
-           fmt::format("calls are nested more than {} deep", kMaxCallDepth));
+           fmt::format("calls are nested more than {} deep{}", kMaxCallDepth,
+                       Circle(elaboration, callee.subject)));
     return Value();
   }
   elaboration.backtrace.calls.push_back({&callee, site});

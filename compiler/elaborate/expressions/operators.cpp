@@ -50,9 +50,14 @@ Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Ac
   }
   if (folded.value) return *folded.value;
   if (!folded.problem.empty()) {
-    Report(elaboration, Code::kE0503, context.range,
-           fmt::format("{} {} {}: {}", ScalarText(a.value), Spelling(op), ScalarText(b.value),
-                       folded.problem));
+    Diagnostic& diagnostic =
+        Report(elaboration, Code::kE0503, context.range,
+               fmt::format("{} {} {}: {}", ScalarText(a.value), Spelling(op), ScalarText(b.value),
+                           folded.problem));
+    const bool divides = op == BinaryOperator::kDivide || op == BinaryOperator::kModulo;
+    if (divides && end != nullptr && b.range.end - b.range.begin > 1) {
+      diagnostic.AddNote(b.range, "this is 0; `/` of ints rounds down");
+    }
   } else {
     Report(elaboration, Code::kE0406, context.range,
            fmt::format("`{}` does not apply to {} and {}", Spelling(op),

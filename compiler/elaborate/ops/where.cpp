@@ -64,9 +64,43 @@ std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where
 // The dimension variables that an `==` of two compares, with what they were bound to; none where it
 // compares anything else.
 struct Side {
-  std::string name;
+  std::string name;  // "dimension 1 of `a`", or the variable where no parameter bound it
   const BoundDims* bound;
 };
+
+// Which dimension of `parameter` the variable is, of a value of that rank; none where a run of
+// dimensions stands on both sides of it.
+std::optional<size_t> PositionOf(const ElaborationContext& elaboration,
+                                 const program::Parameter& parameter,
+                                 program::DimVariableId variable, size_t rank) {
+  const auto* type =
+      std::get_if<program::TensorType>(&elaboration.program.types[parameter.type].node);
+  if (type == nullptr) return std::nullopt;
+  const auto& dims = type->dims;
+  const auto is_run = [](const program::Dim& dim) { return dim.kind == program::Dim::kRun; };
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (is_run(dims[i]) || !(dims[i].variable == variable)) continue;
+    if (std::none_of(dims.begin(), dims.begin() + i, is_run)) return i;
+    if (std::any_of(dims.begin() + i, dims.end(), is_run)) return std::nullopt;
+    return rank - (dims.size() - i);
+  }
+  return std::nullopt;
+}
+
+std::string NameOfSide(ElaborationContext& elaboration, program::DimVariableId variable,
+                       const Frame& op_frame) {
+  const BoundDims& bound = *op_frame.dims[variable.index];
+  for (const program::Parameter& parameter : op_frame.signature->parameters) {
+    if (bound.from == nullptr || parameter.name != *bound.from) continue;
+    const Tensor* tensor = op_frame.locals[parameter.local.index]->As<Tensor>();
+    if (tensor == nullptr) break;
+    const size_t rank = elaboration.builder->type(tensor->value).dims.size();
+    if (const auto position = PositionOf(elaboration, parameter, variable, rank)) {
+      return fmt::format("dimension {} of `{}`", *position, parameter.name);
+    }
+  }
+  return op_frame.signature->dim_variables[variable].name;
+}
 
 std::vector<Side> SidesOf(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
   auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
@@ -79,7 +113,7 @@ std::vector<Side> SidesOf(ElaborationContext& elaboration, program::ExprId where
     auto* dim = std::get_if<program::DimRef>(
         &elaboration.program.exprs[Reduce(elaboration, operand, op_frame)].node);
     if (!dim || !op_frame.dims[dim->variable.index]) return {};
-    sides.push_back({op_frame.signature->dim_variables[dim->variable].name,
+    sides.push_back({NameOfSide(elaboration, dim->variable, op_frame),
                      &*op_frame.dims[dim->variable.index]});
   }
   return sides;
@@ -125,16 +159,17 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
                     printer.Text(Reduce(elaboration, chain->operands[1], op_frame)));
   }
   const std::vector<Side> sides = SidesOf(elaboration, op.where, op_frame);
-  std::string message =
-      fmt::format("`{}` does not take these: {}, and it needs {}", op.name, given, needed);
-  if (!sides.empty()) {
-    message += fmt::format("; here {} and {}", SideText(sides[0]), SideText(sides[1]));
+  std::string message = fmt::format("`{}` does not take these: {}", op.name, given);
+  if (sides.empty()) {
+    message += ", and it needs " + needed;
+  } else {
+    message += fmt::format("; {} and {}, and they must be equal", SideText(sides[0]),
+                           SideText(sides[1]));
   }
   Diagnostic& diagnostic = Report(elaboration, Code::kE0517, call.range, std::move(message));
   for (const Side& side : sides) {
     if (side.bound->from == nullptr) continue;
-    diagnostic.AddNote(side.bound->range,
-                       fmt::format("{} by `{}`", SideText(side), *side.bound->from));
+    diagnostic.AddNote(side.bound->range, SideText(side));
   }
   diagnostic.AddNote(op.range, "declared here");
   return false;

@@ -20,7 +20,8 @@ class CommonMistakes {
         errors_(errors) {}
 
   bool Report() {
-    return Power() || Increment() || Choice() || UnknownExtent() || Label() || Slice() ||
+    return StarredParameter() || PrefixedString() || ScheduleAttribute() || Power() ||
+           Increment() || Choice() || UnknownExtent() || Label() || Slice() ||
            DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() || DimsInParentheses() ||
            TypeBeforeName() || TypeOfOtherLanguage() || StateWithoutType() ||
            ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
@@ -56,6 +57,38 @@ class CommonMistakes {
         errors_.ReportStructure(Code::kE0201, now().begin, now().end, std::move(message));
     if (diagnostic != nullptr) diagnostic->AddFix(errors_.At(begin, end), std::move(fix));
     return true;
+  }
+
+  // `fn f(*args)`, `fn f(x: f32, **kwargs)`, `f(*xs)`, `f(x, **options)`
+  bool StarredParameter() {
+    if (type() != Lexer::MUL || (TypeAt(-1) != Lexer::LPAREN && TypeAt(-1) != Lexer::COMMA)) {
+      return false;
+    }
+    if (rule_ == Grammar::RuleParameters || rule_ == Grammar::RuleParameter) {
+      return Say("there is no `*args` and no `**kwargs`: every parameter has a name and a type, "
+                 "and a list takes several values, xs: [f32[4]; n]");
+    }
+    if (TypeAt(1) != Lexer::MUL && !IsName(TypeAt(1))) return false;
+    return Say("arguments are written one by one; a parameter that is a list takes several values");
+  }
+
+  // `f"w.{i}"`
+  bool PrefixedString() {
+    const llvm::StringRef prefix = TextAt(-1);
+    if (type() != Lexer::STRING || !JoinsBefore() || prefix.size() > 2) return false;
+    if (!IsName(TypeAt(-1))) return false;
+    const bool formatted = prefix.contains_insensitive("f");
+    return SayWithFix(formatted ? "strings take values in braces without an `f`: \"layer{i}\""
+                                : fmt::format("a string has no prefix such as `{}`", prefix.str()),
+                      lexemes_[at_ - 1].begin, lexemes_[at_ - 1].end, "");
+  }
+
+  // `graph g(x: f32) -> f32 schedule auto {`
+  bool ScheduleAttribute() {
+    if (type() != Lexer::SCHEDULE || !Expects(Lexer::LBRACE)) return false;
+    if (HeadWord() != Lexer::GRAPH) return false;
+    return SayWithFix("a graph says its schedule by `using`: using auto, using gpipe()",
+                      now().begin, now().end, "using");
   }
 
   bool Power() {

@@ -46,6 +46,25 @@ Result<std::string> WeightPath(const std::string& dir, const std::string& name) 
   return (std::filesystem::path(dir) / path).string();
 }
 
+// What to do where a tensor of a file has another type than the program declares.
+std::string SliceMend(plan::DType dtype, const std::vector<int64_t>& dims,
+                      const device::OperandType& out) {
+  const bool reversed = dims.size() == 2 && out.rank == 2 && dims[0] == out.dims[1] &&
+                        dims[1] == out.dims[0] && dims[0] != dims[1];
+  if (reversed) {
+    return fmt::format("declare the state as the file has it, {}[{}], and multiply by "
+                       "matmul(x, w, transpose_b: true), or transpose the tensor in the file",
+                       plan::DTypeName(dtype), fmt::join(dims, ", "));
+  }
+  const bool same_shape = std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank);
+  if (same_shape) {
+    return fmt::format("declare the state as {0} and cast where it is used, cast<{1}>(w), or save "
+                       "the tensor as {1}",
+                       plan::DTypeName(dtype), plan::DTypeName(out.dtype));
+  }
+  return "declare the state as the file has it, or name another tensor in `load`";
+}
+
 Status CheckSlice(const files::Safetensors& file, const plan::WeightFile& slice,
                   const device::OperandType& out, const std::string& path) {
   auto entry = file.entries().find(slice.tensor);
@@ -55,11 +74,12 @@ Status CheckSlice(const files::Safetensors& file, const plan::WeightFile& slice,
   const std::vector<int64_t>& dims = slice.count.empty() ? entry->second.dims : slice.count;
   if (entry->second.dtype != out.dtype ||
       !std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank)) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("`{}` in {} is {}[{}], and the plan expects {}[{}]", slice.tensor,
-                              path, plan::DTypeName(entry->second.dtype), fmt::join(dims, ", "),
-                              plan::DTypeName(out.dtype),
-                              fmt::join(out.dims, out.dims + out.rank, ", ")));
+    return Status(
+        StatusCode::kInvalid,
+        fmt::format("`{}` in {} is {}[{}], and the program declares {}[{}]; {}", slice.tensor, path,
+                    plan::DTypeName(entry->second.dtype), fmt::join(dims, ", "),
+                    plan::DTypeName(out.dtype), fmt::join(out.dims, out.dims + out.rank, ", "),
+                    SliceMend(entry->second.dtype, dims, out)));
   }
   return Status::Ok();
 }
