@@ -137,6 +137,7 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
                  : scope.Poison(range);
   }
   StaticType element;
+  bool fits = true;
   if (auto id = given(0); id.valid()) {
     Value values = ResolveValue(scope, id);
     call.values = values.id;
@@ -144,6 +145,7 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
     if (traits.from == Traits::kEach) {
       element = values.type.kind == StaticType::kList ? values.type.parts[0] : StaticType();
       if (values.type.known() && values.type.kind != StaticType::kList) {
+        fits = false;
         scope.Report(Code::kE0406, scope.Written(id).range,
                      fmt::format("`{}` takes a list with one value of each participant; this is {}",
                                  traits.name, scope.Describe(values.type)));
@@ -163,6 +165,8 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
     call.root = ResolveInt(scope, node.arguments[argument_of.back()].value, "the root").id;
   }
   if (!whole) return scope.Poison(range);
+  if (!fits)
+    return scope.Make(call, range, StaticType());  // what was meant may give something else
   return scope.Make(call, range, traits.to == Traits::kEach ? StaticType::List(element) : element);
 }
 
