@@ -28,8 +28,8 @@ struct VizFlags {
   OutputFlags output;
   CompileFlags compile;
   ThreadFlags threads;
-  std::string file, profile, what = "schedule", format, out;
-  uint32_t executions = 1, from_row = 0;
+  std::string file, profile, what = "schedule", format, out, color_by = "method";
+  uint32_t executions = 1, from_row = 0, width = 0;
 };
 
 // Lines of the program that is being compiled. A plan's own files are not looked for: it may come
@@ -88,6 +88,8 @@ ExitCode RunViz(const VizFlags& flags) {
   options.workers = flags.threads.workers;
   options.cores = flags.threads.cores;
   options.first_row = flags.from_row;
+  options.color_by = *ParseColorBy(flags.color_by);
+  options.width = flags.width;
   options.format = *format;
   if (!llvm::StringRef(flags.file).endswith(".cgplan")) options.source = SourceOf(flags.file);
   Result<std::string> drawing = Draw(*loaded.plan, *graph, options);
@@ -118,6 +120,12 @@ Command AddVizCommand(CLI::App& cgc) {
       ->check(CLI::Range(1u, 1000u))->capture_default_str();
   command->add_option("--from-row", flags->from_row,
                       "first row of a schedule too long for one picture");
+  command->add_option("--color-by", flags->color_by,
+                      "what a colour stands for; a micro-batch is a part of the inputs")
+      ->check(CLI::IsMember(Names(kColorByNames)))->capture_default_str();
+  command->add_option("--width", flags->width,
+                      "of the picture, in pixels: 1600 fits a slide; default: what names need")
+      ->check(CLI::Range(200u, 20000u));
   AddThreadFlags(*command, flags->threads);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);

@@ -43,17 +43,24 @@ struct Topology;
   X(kPdf, "pdf")               \
   X(kHtml, "html")
 
+#define CGRAPH_COLOR_BY(X)  \
+  X(kMethod, "method")      \
+  X(kMicroBatch, "micro-batch")
+
 #define X(id, name) id,
 enum class Drawing { CGRAPH_DRAWINGS(X) };
 enum class DrawFormat { CGRAPH_DRAW_FORMATS(X) };
+enum class ColorBy : uint8_t { CGRAPH_COLOR_BY(X) };
 #undef X
 #define X(id, name) name,
 inline constexpr const char* kDrawingNames[] = {CGRAPH_DRAWINGS(X)};
 inline constexpr const char* kDrawFormatNames[] = {CGRAPH_DRAW_FORMATS(X)};
+inline constexpr const char* kColorByNames[] = {CGRAPH_COLOR_BY(X)};
 #undef X
 
 std::optional<Drawing> ParseDrawing(llvm::StringRef name);
 std::optional<DrawFormat> ParseFormat(llvm::StringRef name);
+std::optional<ColorBy> ParseColorBy(llvm::StringRef name);
 
 // A line of a source file of the plan, or "" when its text is not known.
 using SourceLines = std::function<std::string(const std::string& file, uint32_t line)>;
@@ -66,6 +73,8 @@ struct DrawOptions {
   uint32_t executions = 1;           // in a timeline
   uint32_t workers = 0, cores = 0;   // as in SimulateOptions
   uint32_t first_row = 0;            // of a schedule that is too long for one picture
+  ColorBy color_by = ColorBy::kMethod;
+  uint32_t width = 0;                // of the page, in pixels; 0: as wide as names need
   SourceLines source;                // told when a reader points at an operation
 };
 

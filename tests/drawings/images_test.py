@@ -16,8 +16,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
-PIPELINES = ["gpipe", "one_f_one_b", "zb_h1", "zb_h2", "zb_v", "own"]
-WHOLE = ["gpipe", "one_f_one_b"]  # whose backward is one method
+PIPELINES = ["gpipe", "one_f_one_b", "zb_h1", "zb_h2", "zb_v", "own", "interleaved"]
+WHOLE = ["gpipe", "one_f_one_b", "interleaved"]  # whose backward is one method
 # example, kind, and the graph where there are several
 PICTURES = [
     ("round_trip", "graph", None),
@@ -40,6 +40,7 @@ PICTURES = [
 FLAGS = {
     "two_way": ["--lanes", "one"],
     "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
+    "pipeline/interleaved": ["--color-by", "micro-batch", "--width", "1200"],
     "costs/copies": ["--lanes", "one", "--no-rewrite", "--topology", "examples/costs/box.cgraph",
                      "--profile", "examples/costs/copies.json"],
 }

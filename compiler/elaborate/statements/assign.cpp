@@ -50,6 +50,13 @@ Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
 
 }  // namespace
 
+void CallByName(ElaborationContext& elaboration, const Value& value, const std::string& name) {
+  const Tensor* tensor = value.As<Tensor>();
+  if (tensor == nullptr) return;
+  std::string& called = elaboration.builder->graph().values[tensor->value].name;
+  if (called.empty()) called = name;
+}
+
 void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
                  Range range) {
   Actual right{"", Evaluate(elaboration, s.value, frame), elaboration.program.exprs[s.value].range};
@@ -71,6 +78,7 @@ void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Fram
     right.value = ApplyOperator(elaboration, *s.compound, left, right, {frame, range, {}});
   }
   *slot = std::move(right.value);
+  CallByName(elaboration, *slot, (*frame.names)[s.local].name);
 }
 
 void AssignState(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,

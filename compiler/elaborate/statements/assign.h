@@ -8,6 +8,9 @@ namespace cgraph::elaborate {
 
 struct ElaborationContext;
 
+// Dumps and drawings call a value by its first name.
+void CallByName(ElaborationContext& elaboration, const Value& value, const std::string& name);
+
 void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
                  Range range);
 

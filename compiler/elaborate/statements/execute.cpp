@@ -26,12 +26,9 @@ bool Execute(ElaborationContext& elaboration, const program::Bind& s, Frame& fra
     value = AdaptHint(elaboration, value, s.type, frame, subject, range);
   }
   BindPattern(elaboration, s.pattern, s.tuple_pattern, value, frame, range);
-  for (program::LocalId local : s.pattern) {  // dumps and drawings call a value by its first name
+  for (program::LocalId local : s.pattern) {
     const std::optional<Value>& bound = frame.locals[local.index];
-    const Tensor* tensor = bound ? bound->As<Tensor>() : nullptr;
-    if (!tensor) continue;
-    std::string& called = elaboration.builder->graph().values[tensor->value].name;
-    if (called.empty()) called = (*frame.names)[local].name;
+    if (bound) CallByName(elaboration, *bound, (*frame.names)[local].name);
   }
   return true;
 }

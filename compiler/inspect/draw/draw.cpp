@@ -4,6 +4,7 @@
 
 #include "compiler/inspect/draw/formats/external_programs.h"
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/formats/viewer.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -32,23 +33,25 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
     }
     return Status{StatusCode::kInvalid, message};
   }
-  return memory ? MemorySvg(plan, plan::GraphAt(plan, graph), simulation, options.source)
-                : TimelineSvg(plan, plan::GraphAt(plan, graph), simulation, options.source);
+  return memory ? MemorySvg(plan, plan::GraphAt(plan, graph), simulation, options)
+                : TimelineSvg(plan, plan::GraphAt(plan, graph), simulation, options);
 }
 
 std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options) {
   switch (options.what) {
-    case Drawing::kGraph: return GraphDot(plan, graph, options.source);
+    case Drawing::kGraph: return GraphDot(plan, graph, options);
     case Drawing::kTransports: return TransportsDot(plan, graph);
-    case Drawing::kSchedule: return ScheduleDot(plan, graph, options.first_row, options.source);
+    case Drawing::kSchedule: return ScheduleDot(plan, graph, options);
     case Drawing::kTimeline: case Drawing::kMemory: break;  // see DrawOverTime
   }
   return "";
 }
 
 Result<std::string> DrawSvg(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
-  return IsOverTime(options.what) ? DrawOverTime(plan, graph, options)
-                                  : LayOut(DrawDot(plan, plan::GraphAt(plan, graph), options));
+  if (IsOverTime(options.what)) return DrawOverTime(plan, graph, options);
+  Result<std::string> svg = LayOut(DrawDot(plan, plan::GraphAt(plan, graph), options));
+  if (svg.ok() && options.width > 0) return SvgOfWidth(*svg, options.width);
+  return svg;
 }
 
 std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions options) {
@@ -68,6 +71,12 @@ std::string DrawViewer(const plan::Plan& plan, uint32_t graph, DrawOptions optio
 #define X(id, name) .Case(name, Drawing::id)
 std::optional<Drawing> ParseDrawing(llvm::StringRef name) {
   return llvm::StringSwitch<std::optional<Drawing>>(name) CGRAPH_DRAWINGS(X).Default(std::nullopt);
+}
+#undef X
+
+#define X(id, name) .Case(name, ColorBy::id)
+std::optional<ColorBy> ParseColorBy(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<ColorBy>>(name) CGRAPH_COLOR_BY(X).Default(std::nullopt);
 }
 #undef X
 
@@ -93,7 +102,7 @@ Result<std::string> Draw(const plan::Plan& plan, uint32_t graph, const DrawOptio
   if (!svg.ok() || options.format == DrawFormat::kSvg) {
     return svg;
   }
-  return Render(*svg, kDrawFormatNames[static_cast<int>(options.format)]);
+  return Render(*svg, kDrawFormatNames[static_cast<int>(options.format)], options.width > 0);
 }
 
 }  // namespace cgraph

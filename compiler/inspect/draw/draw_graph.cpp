@@ -36,9 +36,10 @@ struct Node {
 
 class GraphDrawer {
  public:
-  GraphDrawer(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source)
-      : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
-        tooltips_(plan, graph, source), palette_(FamiliesOf(plan, graph, operations_)) {
+  GraphDrawer(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options)
+      : plan_(plan), graph_(graph), operations_(FindOperations(plan, graph, options.color_by)),
+        tooltips_(plan, graph, options.source),
+        palette_(FamiliesOf(plan, graph, operations_), options.color_by == ColorBy::kMicroBatch) {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       meeting_of_.push_back(id);
     }
@@ -133,10 +134,12 @@ class GraphDrawer {
       return "output " + (detail_ == Detail::kCalls ? name : name.substr(0, name.find('[')));
     }
     const std::vector<std::string> names = ShortNames(plan_, graph_, operation);
-    if (collectives_.count(id) > 0) return names.back();  // of what is on the edges
+    if (collectives_.count(id) > 0) {  // of what is on the edges
+      return OperationVerb(plan_, graph_, operation);
+    }
     if (detail_ == Detail::kCalls) return ActorOf(operation) == plan::kNone ? names[0] : names[1];
     return operation.kind == plan::Kind::call ? OperationFamily(plan_, graph_, operation)
-                                              : names.back();
+                                              : OperationVerb(plan_, graph_, operation);
   }
 
   void AddNodes() {
@@ -365,8 +368,8 @@ class GraphDrawer {
 
 }  // namespace
 
-std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source) {
-  return GraphDrawer(plan, graph, source).Draw();
+std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options) {
+  return GraphDrawer(plan, graph, options).Draw();
 }
 
 }  // namespace cgraph

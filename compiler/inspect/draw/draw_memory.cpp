@@ -105,10 +105,12 @@ struct Band {
 class MemoryDrawer {
  public:
   MemoryDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
-               const SourceLines& source)
-      : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
-        lifetimes_(FindLifetimes(plan, graph, simulation)), tooltips_(plan, graph, source),
-        palette_(FamiliesOf(plan, graph, operations_)) {}
+               const DrawOptions& options)
+      : plan_(plan), graph_(graph), simulation_(simulation),
+        operations_(FindOperations(plan, graph, options.color_by)),
+        lifetimes_(FindLifetimes(plan, graph, simulation)), tooltips_(plan, graph, options.source),
+        palette_(FamiliesOf(plan, graph, operations_), options.color_by == ColorBy::kMicroBatch),
+        width_(options.width) {}
 
   std::string Draw() {
     CollectBands();
@@ -116,7 +118,8 @@ class MemoryDrawer {
     for (const Band& band : bands_) {
       for (const std::string& line : band.title) left = std::max(left, TextWidth(line));
     }
-    axis_ = TimeAxis(simulation_.makespan, kSvgMargin + left + 12, ChooseWidth());
+    axis_ = TimeAxis(simulation_.makespan, kSvgMargin + left + 12,
+                     width_ > 0 ? AxisWidthFor(width_, kSvgMargin + left + 12) : ChooseWidth());
     double y = kSvgTop;
     uint32_t device = plan::kNone;
     for (const Band& band : bands_) {
@@ -133,8 +136,9 @@ class MemoryDrawer {
     const SvgBlock legend = SvgLegend(Legend(), axis_.left(), y + kAxis, axis_.width());
     return SvgPage(fmt::format("memory of {}, one execution{}", graph_.name,
                                stretched_ ? "; small buffers higher than to scale" : ""),
-                   axis_.left() + axis_.width() + 60, y + kAxis + legend.height + 10,
-                   grounds_ + grid + svg_ + peaks_ + names_ + legend.svg);
+                   width_ > 0 ? width_ : axis_.left() + axis_.width() + kSvgRight,
+                   y + kAxis + legend.height + 10,
+                   grounds_ + grid + svg_ + peaks_ + names_ + legend.svg, width_ > 0);
   }
 
  private:
@@ -382,6 +386,7 @@ class MemoryDrawer {
   size_t left_out_ = 0;
   TimeAxis axis_{0, 0, 0};
   Palette palette_;
+  const double width_;  // of the page, as it was asked for; 0: nobody did
   bool stretched_ = false;
   std::string grounds_, svg_, peaks_, names_;  // from back to front
 };
@@ -389,8 +394,8 @@ class MemoryDrawer {
 }  // namespace
 
 std::string MemorySvg(const plan::Plan& plan, const plan::Graph& graph,
-                      const Simulation& simulation, const SourceLines& source) {
-  return MemoryDrawer(plan, graph, simulation, source).Draw();
+                      const Simulation& simulation, const DrawOptions& options) {
+  return MemoryDrawer(plan, graph, simulation, options).Draw();
 }
 
 }  // namespace cgraph

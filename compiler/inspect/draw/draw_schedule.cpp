@@ -71,12 +71,12 @@ std::string Folded(std::string name) {
 
 class ScheduleDrawer {
  public:
-  ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
-                 const SourceLines& source)
-      : plan_(plan), graph_(graph), operations_(FindOperations(graph)),
+  ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options)
+      : plan_(plan), graph_(graph), operations_(FindOperations(plan, graph, options.color_by)),
         index_(IndexMessages(plan, graph)), awaited_(FindAwaited(graph, operations_)),
-        rows_(FindRows(index_, operations_, awaited_)), tooltips_(plan, graph, source),
-        first_row_(first_row), palette_(FamiliesOf(plan, graph, operations_)) {
+        rows_(FindRows(index_, operations_, awaited_)), tooltips_(plan, graph, options.source),
+        first_row_(options.first_row),
+        palette_(FamiliesOf(plan, graph, operations_), options.color_by == ColorBy::kMicroBatch) {
     ChooseWindow();
   }
 
@@ -310,9 +310,9 @@ class ScheduleDrawer {
 
 }  // namespace
 
-std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
-                        const SourceLines& source) {
-  return ScheduleDrawer(plan, graph, first_row, source).Draw();
+std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph,
+                        const DrawOptions& options) {
+  return ScheduleDrawer(plan, graph, options).Draw();
 }
 
 }  // namespace cgraph

@@ -32,10 +32,13 @@ struct Bar {
 class TimelineDrawer {
  public:
   TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
-                 const SourceLines& source)
-      : plan_(plan), graph_(graph), simulation_(simulation), operations_(FindOperations(graph)),
-        tooltips_(plan, graph, source), bars_(graph.programs.size()),
-        places_(graph.programs.size()), palette_(FamiliesOf(plan, graph, operations_)) {
+                 const DrawOptions& options)
+      : plan_(plan), graph_(graph), simulation_(simulation),
+        operations_(FindOperations(plan, graph, options.color_by)),
+        tooltips_(plan, graph, options.source), bars_(graph.programs.size()),
+        places_(graph.programs.size()),
+        palette_(FamiliesOf(plan, graph, operations_), options.color_by == ColorBy::kMicroBatch),
+        width_(options.width) {
     for (const Operation& operation : operations_.all) {
       if (operation.kind == plan::Kind::call && operation.call != plan::kNone &&
           graph.calls[operation.call].place() != plan::kNone) {
@@ -73,8 +76,9 @@ class TimelineDrawer {
                     TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
                     BubbleText(simulation_)) +
         (simulation_.executions > 1 ? "; #1: of the second execution" : "");
-    return SvgPage(title, axis_.left() + axis_.width() + 60, legend_top + legend.height + 10,
-                   rows_ + grid + svg_ + legend.svg);
+    return SvgPage(title, width_ > 0 ? width_ : axis_.left() + axis_.width() + kSvgRight,
+                   legend_top + legend.height + 10,
+                   rows_ + grid + svg_ + legend.svg, width_ > 0);
   }
 
  private:
@@ -110,7 +114,9 @@ class TimelineDrawer {
     }
     std::sort(wanted.begin(), wanted.end());
     const double width = wanted.empty() ? kMinWidth : wanted[wanted.size() / 2];
-    axis_ = TimeAxis(simulation_.makespan, left, std::clamp(width, kMinWidth, kMaxWidth));
+    axis_ = TimeAxis(simulation_.makespan, left,
+                     width_ > 0 ? AxisWidthFor(width_, left)
+                                : std::clamp(width, kMinWidth, kMaxWidth));
   }
 
   // Without the actor where it says nothing that the row does not.
@@ -225,6 +231,7 @@ class TimelineDrawer {
   std::vector<std::vector<Bar>> bars_;    // by lane
   std::vector<std::set<uint32_t>> places_;  // by lane: whose calls run on it
   Palette palette_;
+  const double width_;  // of the page, as it was asked for; 0: nobody did
   TimeAxis axis_{0, 0, 0};
   bool waits_for_other_end_ = false;
   std::string rows_, svg_;  // from back to front
@@ -233,8 +240,8 @@ class TimelineDrawer {
 }  // namespace
 
 std::string TimelineSvg(const plan::Plan& plan, const plan::Graph& graph,
-                        const Simulation& simulation, const SourceLines& source) {
-  return TimelineDrawer(plan, graph, simulation, source).Draw();
+                        const Simulation& simulation, const DrawOptions& options) {
+  return TimelineDrawer(plan, graph, simulation, options).Draw();
 }
 
 }  // namespace cgraph

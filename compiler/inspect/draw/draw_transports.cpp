@@ -35,7 +35,8 @@ struct Traffic {
 class TransportsDrawer {
  public:
   TransportsDrawer(const plan::Plan& plan, const plan::Graph& graph)
-      : plan_(plan), graph_(graph), index_(plan, graph), operations_(FindOperations(graph)) {
+      : plan_(plan), graph_(graph), index_(plan, graph),
+        operations_(FindOperations(plan, graph, ColorBy::kMethod)) {
     index_.IndexMessages();
   }
 

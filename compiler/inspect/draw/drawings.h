@@ -11,16 +11,16 @@
 
 namespace cgraph {
 
-std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const SourceLines& source);
-std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph, uint32_t first_row,
-                        const SourceLines& source);
+std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options);
+std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph,
+                        const DrawOptions& options);
 std::string TransportsDot(const plan::Plan& plan, const plan::Graph& graph);
 // The simulation is one of the graph, and does not hang.
 std::string TimelineSvg(const plan::Plan& plan, const plan::Graph& graph,
-                        const Simulation& simulation, const SourceLines& source);
+                        const Simulation& simulation, const DrawOptions& options);
 // The simulation has instants, and is of one execution.
 std::string MemorySvg(const plan::Plan& plan, const plan::Graph& graph,
-                      const Simulation& simulation, const SourceLines& source);
+                      const Simulation& simulation, const DrawOptions& options);
 
 }  // namespace cgraph
 

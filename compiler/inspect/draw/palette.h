@@ -27,13 +27,16 @@ inline constexpr const char* kFaint = "#8a8a8a";
 
 class Palette {
  public:
-  // The first of the families get the colours.
-  explicit Palette(const std::vector<std::string>& families) {
+  // The first of the families get the colours; or all micro-batches, by turns, and nothing else.
+  explicit Palette(const std::vector<std::string>& families, bool by_micro_batch = false) {
     static constexpr const char* kColors[] = {"#77aadd", "#ffaabb", "#44bb99", "#ee8866",
                                               "#99ddff", "#bbcc33", "#aaaa00"};
     size_t used = 0;
     for (const std::string& family : families) {
-      if (used < std::size(kColors) && !Fixed(family)) colors_[family] = kColors[used++];
+      const bool gets_one = by_micro_batch ? family.rfind("mb ", 0) == 0
+                                           : used < std::size(kColors);
+      if (Fixed(family) || !gets_one) continue;
+      colors_[family] = kColors[used++ % std::size(kColors)];
     }
   }
 

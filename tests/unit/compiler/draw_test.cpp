@@ -52,6 +52,18 @@ TEST_CASE("text in drawings is harmless") {
   CHECK(Printable("a\x01\xff\xc3z\xc3\xa4") == "a???z\xc3\xa4");
 }
 
+TEST_CASE("a picture is as wide as it is asked to be") {
+  const auto plan = PipelinePlan({.stages = 2, .micro_batches = 8});
+  for (Drawing what : kAllDrawings) {
+    const std::string svg =
+        MustDraw(*plan, {.what = what, .format = DrawFormat::kSvg, .width = 900});
+    INFO(kDrawingNames[static_cast<int>(what)]);
+    CHECK(svg.substr(svg.find("<svg"), 200).find("width=\"900\"") != std::string::npos);
+    const std::string own = MustDraw(*plan, {.what = what, .format = DrawFormat::kSvg});
+    CHECK(own.substr(own.find("<svg"), 200).find("width=\"900\"") == std::string::npos);
+  }
+}
+
 TEST_CASE("the graph shows actors, calls, values with type and transport") {
   const auto plan = PipelinePlan({.stages = 2, .micro_batches = 2});
   const std::string dot = MustDraw(*plan, {.what = Drawing::kGraph, .format = DrawFormat::kDot});

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
+#include "compiler/inspect/draw.h"
+#include "compiler/inspect/draw/facts/micro_batches.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -70,6 +74,54 @@ std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
   }
 }
 
+// That of all instructions that have one; kNone where they differ.
+uint32_t MicroBatchOf(const std::vector<uint32_t>& of_instructions, const Operation& operation) {
+  uint32_t found = plan::kNone;
+  for (uint32_t i : operation.instructions) {
+    if (of_instructions[i] == plan::kNone) continue;
+    if (found != plan::kNone && found != of_instructions[i]) return plan::kNone;
+    found = of_instructions[i];
+  }
+  return found;
+}
+
+// Indices that say no more than the micro-batch are left out: those of calls that are the only one
+// of their place, method and micro-batch.
+void FindNeededIndices(const plan::Graph& graph, Operations& operations) {
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::set<uint32_t>> calls;
+  const auto key = [&](const Operation& operation) {
+    const plan::Call& call = graph.calls[operation.call];
+    return std::tuple(call.place(), call.method(), operation.micro_batch);
+  };
+  const auto is_call = [](const Operation& operation) {
+    return operation.kind == plan::Kind::call && operation.call != plan::kNone &&
+           operation.micro_batch != plan::kNone;
+  };
+  for (const Operation& operation : operations.all) {
+    if (is_call(operation)) calls[key(operation)].insert(operation.call);
+  }
+  for (Operation& operation : operations.all) {
+    if (is_call(operation)) operation.needs_indices = calls[key(operation)].size() > 1;
+  }
+}
+
+// " mb 3", "" for an operation of no micro-batch.
+std::string MicroBatchText(const Operation& operation) {
+  return operation.micro_batch == plan::kNone ? "" : fmt::format(" mb {}", operation.micro_batch);
+}
+
+// Where the name of one transfer or copy says where from or where to; npos for several.
+size_t WayIn(const std::string& name) {
+  const bool alone = name.find(" + ") == std::string::npos;
+  return alone ? std::min(name.find(" to "), name.find(" from ")) : std::string::npos;
+}
+
+// The name without what stands in parentheses at its end.
+std::string WithoutIndices(const std::string& name) {
+  const size_t bracket = name.rfind('(');
+  return bracket != std::string::npos && name.ends_with(')') ? name.substr(0, bracket) : name;
+}
+
 }  // namespace
 
 std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value) {
@@ -78,7 +130,7 @@ std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
                                                          : plan.names[name];
 }
 
-Operations FindOperations(const plan::Graph& graph) {
+Operations FindOperations(const plan::Plan& plan, const plan::Graph& graph, ColorBy color_by) {
   Operations operations;
   operations.lanes.resize(graph.programs.size());
   operations.of.assign(graph.instructions.size(), plan::kNone);
@@ -102,43 +154,63 @@ Operations FindOperations(const plan::Graph& graph) {
       operations.of[i] = static_cast<uint32_t>(operations.all.size() - 1);
     }
   }
+  const std::vector<uint32_t> micro_batches = FindMicroBatches(plan, graph);
+  for (Operation& operation : operations.all) {
+    operation.micro_batch = MicroBatchOf(micro_batches, operation);
+    operation.is_colored_by_micro_batch = color_by == ColorBy::kMicroBatch;
+  }
+  FindNeededIndices(graph, operations);
   return operations;
 }
 
 std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation) {
-  if (operation.kind == plan::Kind::call && operation.call != plan::kNone) {
-    return plan::CallName(plan, graph, operation.call);
-  }
-  return OtherName(plan, graph, operation.instructions.front());
+  std::string name = operation.kind == plan::Kind::call && operation.call != plan::kNone
+                         ? plan::CallName(plan, graph, operation.call)
+                         : OtherName(plan, graph, operation.instructions.front());
+  if (!operation.needs_indices) name = WithoutIndices(name);
+  const size_t way = operation.kind == plan::Kind::call ? std::string::npos : WayIn(name);
+  return name.insert(std::min(way, name.size()), MicroBatchText(operation));
+}
+
+std::string OperationVerb(const plan::Plan& plan, const plan::Graph& graph,
+                          const Operation& operation) {
+  const std::string name = OperationName(plan, graph, operation);
+  return name.substr(0, name.find(' '));
 }
 
 std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& graph,
                                     const Operation& operation) {
   std::vector<std::string> names = {OperationName(plan, graph, operation)};
+  const std::string micro_batch = MicroBatchText(operation);
   if (operation.kind != plan::Kind::call || operation.call == plan::kNone) {
-    const size_t way = std::min(names[0].find(" to "), names[0].find(" from "));
-    const bool alone = names[0].find(" + ") == std::string::npos;
-    if (alone && way != std::string::npos) names.push_back(names[0].substr(0, way));
-    const size_t space = names[0].find(' ');
-    if (space != std::string::npos) {
-      names.push_back(names[0].substr(0, space));
+    const size_t way = WayIn(names[0]);
+    if (way != std::string::npos) names.push_back(names[0].substr(0, way));
+    if (names[0].find(' ') != std::string::npos) {
+      names.push_back(OperationVerb(plan, graph, operation) + micro_batch);
     }
-    return names;
+  } else {
+    const plan::Call& call = graph.calls[operation.call];
+    if (call.place() != plan::kNone) {
+      names.push_back(names[0].substr(plan.actors[call.place()]->name.size() + 1));
+    }
+    const size_t bracket = names.back().rfind('(');
+    if (micro_batch.empty() && bracket != std::string::npos && names.back().ends_with(')')) {
+      names.push_back(names.back().substr(bracket + 1, names.back().size() - bracket - 2));
+    }
   }
-  const plan::Call& call = graph.calls[operation.call];
-  if (call.place() != plan::kNone) {
-    names.push_back(names[0].substr(plan.actors[call.place()]->name.size() + 1));
-  }
-  const size_t bracket = names.back().rfind('(');
-  if (bracket != std::string::npos && names.back().ends_with(')')) {
-    names.push_back(names.back().substr(bracket + 1, names.back().size() - bracket - 2));
+  if (!micro_batch.empty()) {
+    names.push_back(micro_batch.substr(1));
+    names.push_back(std::to_string(operation.micro_batch));
   }
   return names;
 }
 
 std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
                             const Operation& operation) {
+  if (operation.is_colored_by_micro_batch && operation.micro_batch != plan::kNone) {
+    return MicroBatchText(operation).substr(1);
+  }
   if (operation.kind == plan::Kind::call && operation.call != plan::kNone &&
       graph.calls[operation.call].method() != plan::kNone) {
     return plan.names[graph.calls[operation.call].method()];
@@ -162,9 +234,13 @@ std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& g
     const bool is_method = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
                            graph.calls[operation.call].method() != plan::kNone &&
                            graph.calls[operation.call].place() != plan::kNone;
+    const bool is_micro_batch =
+        operation.is_colored_by_micro_batch && operation.micro_batch != plan::kNone;
     const uint32_t program_order =
         graph.instructions[operation.instructions.front()].program_order();
-    found.push_back({{!is_method, program_order}, std::move(family)});
+    found.push_back({{!is_method && !is_micro_batch,
+                      is_micro_batch ? operation.micro_batch : program_order},
+                     std::move(family)});
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> families;

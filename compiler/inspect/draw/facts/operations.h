@@ -17,6 +17,9 @@ struct Operation {
   plan::Kind kind{};
   uint32_t call = plan::kNone;
   std::vector<uint32_t> instructions;
+  uint32_t micro_batch = plan::kNone;  // see micro_batches.h
+  bool needs_indices = true;           // to be told from others of its micro-batch
+  bool is_colored_by_micro_batch = false;
 };
 
 struct Operations {
@@ -24,15 +27,20 @@ struct Operations {
   std::vector<std::vector<uint32_t>> lanes;  // by lane
   std::vector<uint32_t> of;                  // by instruction; kNone for signals and waits
 };
-Operations FindOperations(const plan::Graph& graph);
+enum class ColorBy : uint8_t;
+Operations FindOperations(const plan::Plan& plan, const plan::Graph& graph, ColorBy color_by);
 
-// "stage[0].forward(3)", "send h to gpu[1] by nccl", "input x".
+// "stage[0].forward(3)", "stage[0].forward mb 3", "send h mb 3 to gpu[1] by nccl", "input x".
 std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation);
-// The same shorter and shorter, for where there is little room: "forward(3)", "3".
+// Its first word: "send", "all_reduce".
+std::string OperationVerb(const plan::Plan& plan, const plan::Graph& graph,
+                          const Operation& operation);
+// The same shorter and shorter, for where there is little room: "forward(3)", "3";
+// "forward mb 3", "mb 3", "3".
 std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& graph,
                                     const Operation& operation);
-// What one colour stands for: a method, or the kind of what is no call.
+// What one colour stands for: a method, or the kind of what is no call; or a micro-batch.
 std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
                             const Operation& operation);
 

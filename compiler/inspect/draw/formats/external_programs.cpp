@@ -109,13 +109,14 @@ Result<std::string> LayOut(const std::string& dot) {
   return RunFilter("dot", {"-Tsvg"}, "graphviz", dot);
 }
 
-Result<std::string> Render(const std::string& svg, const std::string& format) {
+Result<std::string> Render(const std::string& svg, const std::string& format, bool has_width) {
   std::vector<std::string> arguments = {"--format=" + format};
   if (format == "png") {
     // Letters of 11 points need more than a screen's dots to be read; no side of a picture can have
     // more than 32767 of them.
     const double longest = std::max({SizeOf(svg, " width"), SizeOf(svg, " height"), 1.0});
-    arguments.push_back(fmt::format("--zoom={:.3f}", std::min(1.5, 20'000 / longest)));
+    const double wanted = has_width ? 1 : 1.5;
+    arguments.push_back(fmt::format("--zoom={:.3f}", std::min(wanted, 20'000 / longest)));
   } else {
     const bool across = SizeOf(svg, " width") > SizeOf(svg, " height");
     const std::string width = across ? "29.7cm" : "21cm", height = across ? "21cm" : "29.7cm";

@@ -11,7 +11,7 @@ namespace cgraph {
 // Through Graphviz's `dot`: an SVG. kInvalid when it takes too long.
 Result<std::string> LayOut(const std::string& dot);
 // Through `rsvg-convert`: "png", or "pdf" on one page of A4, across or upright as it fits better.
-Result<std::string> Render(const std::string& svg, const std::string& format);
+Result<std::string> Render(const std::string& svg, const std::string& format, bool has_width);
 
 }  // namespace cgraph
 

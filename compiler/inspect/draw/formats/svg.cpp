@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/formats/text.h"
@@ -124,16 +125,44 @@ SvgBlock SvgLegend(const std::vector<std::pair<std::string, std::string>>& entri
   return legend;
 }
 
+double AxisWidthFor(double page, double left) {
+  constexpr double kLeast = 100;
+  return std::max(page - left - kSvgRight, kLeast);
+}
+
+std::string SvgOfWidth(std::string svg, double width) {
+  const size_t head = svg.find("<svg");
+  if (head == std::string::npos) return svg;
+  const auto number = [&](const char* attribute) -> std::pair<size_t, size_t> {
+    const size_t at = svg.find(attribute, head);
+    if (at == std::string::npos) return {at, at};
+    const size_t begin = at + std::string_view(attribute).size();
+    return {begin, svg.find('"', begin)};
+  };
+  const auto [from, to] = number(" width=\"");
+  if (from == std::string::npos || to == std::string::npos) return svg;
+  const double factor = width / std::max(std::strtod(svg.c_str() + from, nullptr), 1.0);
+  svg.replace(from, to - from, fmt::format("{:.0f}", width));
+  const auto [top, bottom] = number(" height=\"");
+  if (top == std::string::npos || bottom == std::string::npos) return svg;
+  const double height = std::strtod(svg.c_str() + top, nullptr);
+  return svg.replace(top, bottom - top, fmt::format("{:.0f}", factor * height));
+}
+
 std::string SvgPage(const std::string& title, double width, double height,
-                    const std::string& body) {
-  constexpr double kTitleCharacter = 8.4;
-  width = std::max(width, 2 * kSvgMargin + kTitleCharacter * static_cast<double>(title.size()));
+                    const std::string& body, bool is_fixed) {
+  constexpr double kTitleCharacter = 8.4, kTitleFont = 15, kLeastFont = 9;
+  const double needed = kTitleCharacter * static_cast<double>(title.size());
+  const double fitting = kTitleFont * (width - 2 * kSvgMargin) / needed;
+  const double font = is_fixed ? std::clamp(fitting, kLeastFont, kTitleFont) : kTitleFont;
+  width = std::max(width, 2 * kSvgMargin + needed * font / kTitleFont);
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
              "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"Helvetica, Arial, sans-serif\" "
              "font-size=\"{2}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
              width, height, kFont) +
-         SvgText(kSvgMargin, 24, title, "font-size=\"15\"") + body + "</svg>\n";
+         SvgText(kSvgMargin, 24, title, fmt::format("font-size=\"{:.3g}\"", font)) + body +
+         "</svg>\n";
 }
 
 }  // namespace cgraph

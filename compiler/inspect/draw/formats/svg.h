@@ -48,10 +48,15 @@ struct SvgBlock {
 SvgBlock SvgLegend(const std::vector<std::pair<std::string, std::string>>& entries, double left,
                    double top, double width);
 
-// A page with a heading; `body` begins below kSvgTop.
-inline constexpr double kSvgTop = 44, kSvgMargin = 16;
+inline constexpr double kSvgTop = 44, kSvgMargin = 16, kSvgRight = 60;
+// The time axis of a page of this width, which begins at `left`.
+double AxisWidthFor(double page, double left);
+// The same picture, drawn so many pixels wide: its letters shrink with it.
+std::string SvgOfWidth(std::string svg, double width);
+// A page with a heading; `body` begins below kSvgTop. Of a page whose width is fixed the heading
+// shrinks to fit.
 std::string SvgPage(const std::string& title, double width, double height,
-                    const std::string& body);
+                    const std::string& body, bool is_fixed = false);
 
 }  // namespace cgraph
 

@@ -1,0 +1,181 @@
+#include "compiler/inspect/draw/facts/micro_batches.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "compiler/inspect/last_writers.h"
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph {
+namespace {
+
+// What a range of bytes was made of.
+struct Source {
+  enum Kind : uint8_t {
+    kNone,    // no part: state, constants, an input that is not cut
+    kInput,   // a whole input, or a copy of one, which begins at `begin` and ends at `end`
+    kPart,    // one part of the inputs
+    kSeveral  // more than one
+  };
+  Kind kind = kNone;
+  uint32_t part = plan::kNone;
+  uint64_t begin = 0, end = 0;
+};
+
+Source PartSource(uint32_t part) { return {.kind = Source::kPart, .part = part}; }
+
+// What is computed of both.
+Source Combined(const Source& a, const Source& b) {
+  if (a.kind == Source::kNone || a.kind == Source::kInput) return b;
+  if (b.kind == Source::kNone || b.kind == Source::kInput) return a;
+  if (a.kind == Source::kPart && b.kind == Source::kPart && a.part == b.part) return a;
+  return {.kind = Source::kSeveral};
+}
+
+// The number in "xs[2]"; kNone for the name of an input that is no element of a list.
+uint32_t ElementOf(const std::string& name) {
+  const size_t open = name.find('[');
+  if (open == std::string::npos) return plan::kNone;
+  uint32_t number = 0;
+  size_t at = open + 1;
+  for (; at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) && at < open + 9;
+       ++at) {
+    number = number * 10 + static_cast<uint32_t>(name[at] - '0');
+  }
+  return at > open + 1 && at < name.size() && name[at] == ']' ? number : plan::kNone;
+}
+
+class MicroBatchFinder {
+ public:
+  MicroBatchFinder(const plan::Plan& plan, const plan::Graph& graph)
+      : graph_(graph), index_(plan, graph), sources_(graph.buffers.size()),
+        found_(graph.instructions.size()) {}
+
+  std::vector<uint32_t> Find() {
+    std::vector<uint32_t> order(graph_.instructions.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto program_order = [&](uint32_t i) { return graph_.instructions[i].program_order(); };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return program_order(a) < program_order(b); });
+    for (size_t i = 0; i < order.size();) {
+      size_t end = i;
+      while (end < order.size() && program_order(order[end]) == program_order(order[i])) ++end;
+      Follow({order.data() + i, end - i});
+      i = end;
+    }
+    std::vector<uint32_t> parts(found_.size(), plan::kNone);
+    if (!AreMicroBatches()) return parts;
+    for (size_t i = 0; i < parts.size(); ++i) parts[i] = found_[i].part;
+    return parts;
+  }
+
+ private:
+  // The instructions that happen at once, such as the parts of a collective.
+  void Follow(std::span<const uint32_t> instructions) {
+    Source collective;
+    for (uint32_t i : instructions) {
+      index_.ForEachOperand(i, [&](uint32_t operand, bool write, uint32_t part) {
+        if (write) return;
+        const Source source = Read(operand);
+        found_[i] = Combined(found_[i], source);
+        if (part == plan::kNone) return;
+        const plan::CommPart& at = graph_.parts[part];
+        if (at.part() == plan::Part::collective) {
+          collective = Combined(collective, source);
+        } else {
+          sent_[at.transfer()] = source;
+        }
+      });
+    }
+    for (uint32_t i : instructions) {
+      const plan::Instruction& at = graph_.instructions[i];
+      const Source copied = at.kind() == plan::Kind::copy && at.inputs() == 1
+                                ? Read(graph_.operands[at.first()])
+                                : found_[i];
+      index_.ForEachOperand(i, [&](uint32_t operand, bool write, uint32_t part) {
+        if (!write) return;
+        Source source = copied;
+        if (part != plan::kNone) {
+          const bool meets = graph_.parts[part].part() == plan::Part::collective;
+          source = meets ? collective : sent_[graph_.parts[part].transfer()];
+        }
+        if (at.kind() == plan::Kind::input) source = TakenBy(at);
+        Write(operand, source);
+        found_[i] = Combined(found_[i], source);
+      });
+    }
+  }
+
+  Source TakenBy(const plan::Instruction& take) const {
+    const uint32_t element = ElementOf(graph_.inputs[take.subject()]->name);
+    return element == plan::kNone ? Source{.kind = Source::kInput} : PartSource(element);
+  }
+
+  bool IsState(const plan::Value& value) const {
+    const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();
+    return space == plan::Space::state || space == plan::Space::constant;
+  }
+
+  Source Read(uint32_t operand) const {
+    const plan::Value& value = graph_.values[operand];
+    Source all;
+    if (IsState(value)) return all;
+    const uint64_t begin = value.offset(), end = begin + value.bytes();
+    sources_[value.buffer()].Read(begin, end, [&](const Source& source) {
+      all = source.kind == Source::kInput && all.kind == Source::kNone
+                ? source
+                : Combined(all, source);
+    });
+    const bool cut = all.kind == Source::kInput && (begin > all.begin || end < all.end);
+    if (!cut) return all;
+    const uint64_t bytes = value.bytes();
+    if (bytes == 0 || begin < all.begin || (begin - all.begin) % bytes != 0 ||
+        (all.end - all.begin) % bytes != 0) {
+      return {.kind = Source::kSeveral};
+    }
+    return PartSource(static_cast<uint32_t>((begin - all.begin) / bytes));
+  }
+
+  void Write(uint32_t operand, Source source) {
+    const plan::Value& value = graph_.values[operand];
+    if (IsState(value)) return;
+    const uint64_t begin = value.offset(), end = begin + value.bytes();
+    if (source.kind == Source::kInput) source.begin = begin, source.end = end;
+    sources_[value.buffer()].Write(begin, end, source);
+  }
+
+  // Whether one method of one actor is called for several parts.
+  bool AreMicroBatches() const {
+    std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> parts;
+    for (uint32_t i = 0; i < found_.size(); ++i) {
+      const plan::Instruction& at = graph_.instructions[i];
+      if (found_[i].kind != Source::kPart || at.call() == plan::kNone) continue;
+      const plan::Call& call = graph_.calls[at.call()];
+      if (at.kind() != plan::Kind::call || call.place() == plan::kNone) continue;
+      std::set<uint32_t>& seen = parts[{call.place(), call.method()}];
+      seen.insert(found_[i].part);
+      if (seen.size() > 1) return true;
+    }
+    return false;
+  }
+
+  const plan::Graph& graph_;
+  const plan::GraphIndex index_;
+  std::vector<LastWriters<Source>> sources_;  // by buffer
+  std::vector<Source> found_;                 // by instruction
+  std::map<uint32_t, Source> sent_;           // by transfer; a send is written before its receive
+};
+
+}  // namespace
+
+std::vector<uint32_t> FindMicroBatches(const plan::Plan& plan, const plan::Graph& graph) {
+  return MicroBatchFinder(plan, graph).Find();
+}
+
+}  // namespace cgraph
