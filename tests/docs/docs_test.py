@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Documents cannot rot: their programs compile, what they show is what the commands print, their
-lists are what the sources say, and their links exist.
+lists are what the sources say, and their links and the files that they name exist.
 
 A fenced block is tested by its language and by the comment on the line before it:
 
@@ -18,11 +18,15 @@ A fenced block is tested by its language and by the comment on the line before i
   <!-- output of: COMMAND (lines A-B) -->    repository's root
   <!-- generated: NAME --> ... <!-- end of NAME -->    a list, see listings.py
 
+A file or folder that is named in backticks exists: by its path from the repository's root, or, of
+sources and folders (`prove.cpp`, `scope/scope.h`, `arrange/`), by the end of its path.
+
 `docs_test.py --update` rewrites sessions, outputs and lists, and lays programs out.
 
   docs_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--update]
 """
 import argparse
+import fnmatch
 import json
 import os
 import pathlib
@@ -39,14 +43,52 @@ BLOCK = re.compile(r"(?:<!-- (?P<marker>[^\n]+?) -->\n+)?```(?P<language>\w*)\n(
                    re.S)
 LISTING = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end of \2 -->)", re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+SPAN = re.compile(r"`([^`\n]+)`")
+FENCED = re.compile(r"^```.*?^```", re.S | re.M)
+PATH = re.compile(r"[\w.*-]+(?:/[\w.*-]+)*/?")
+# Of these a document names the project's alone; a reader's own programs and data end otherwise.
+SOURCES = {".h", ".cpp", ".def", ".fbs", ".g4", ".py", ".md", ".inc", ".cmake"}
 HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
 def anchors(text):
     """What can stand behind # in a link to this document: of each heading, as GitHub makes it."""
-    outside = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    outside = FENCED.sub("", text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
             for heading in HEADING.findall(outside)}
+
+
+def tree(root):
+    """The paths of all files and folders of the repository, without what is built."""
+    paths = set()
+    for folder, folders, files in os.walk(root):
+        at = pathlib.Path(folder).relative_to(root)
+        folders[:] = [name for name in folders
+                      if name != ".git" and not (at == pathlib.Path() and name.startswith("build"))]
+        paths |= {(at / name).as_posix() for name in folders + files}
+    return paths
+
+
+class Names:
+    """Whether what a document names in backticks is a file or folder of the repository."""
+
+    def __init__(self, paths):
+        self.paths = paths
+        self.roots = {path.split("/")[0] for path in paths}
+        self.ends = {path[at:] for path in paths
+                     for at in [0] + [i + 1 for i, c in enumerate(path) if c == "/"]}
+
+    def is_absent(self, name):
+        if not PATH.fullmatch(name) or set(name) <= {"/", "*", "."}:
+            return False
+        plain = name.rstrip("/")
+        suffix = pathlib.PurePath(plain).suffix
+        from_root = "/" in plain and plain.split("/")[0] in self.roots
+        if not (from_root or name.endswith("/") or suffix in SOURCES and plain != suffix):
+            return False
+        if "*" in plain:
+            return not any(fnmatch.fnmatchcase(path, plain) for path in self.paths)
+        return plain not in (self.paths if from_root else self.ends)
 
 
 class Failure(Exception):
@@ -56,9 +98,10 @@ class Failure(Exception):
 class Document:
     """One file: its blocks in order, and the folder in which its commands run."""
 
-    def __init__(self, path, tools, folder):
+    def __init__(self, path, tools, folder, names):
         self.path, self.tools, self.folder = path, tools, pathlib.Path(folder)
-        self.counts = {"programs": 0, "outputs": 0, "lists": 0, "links": 0}
+        self.names = names
+        self.counts = {"programs": 0, "outputs": 0, "lists": 0, "links": 0, "names": 0}
         self.failures = []
         (self.folder / "examples").symlink_to(ROOT / "examples")
         # The commands under the names that a reader types.
@@ -72,6 +115,7 @@ class Document:
         """The text as it should be; `failures` says what no update can mend."""
         text = self.path.read_text()
         self.links(text)
+        self.files(text)
         text = LISTING.sub(self.listing, text)
         return BLOCK.sub(self.block, text)
 
@@ -175,6 +219,14 @@ class Document:
                 self.fail(match, f"{path.name} has no heading #{match[2]}")
 
 
+    def files(self, text):
+        outside = FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+        for match in SPAN.finditer(outside):
+            self.counts["names"] += 1
+            if self.names.is_absent(match[1]):
+                self.fail(match, f"there is no `{match[1]}` in the repository")
+
+
 # Each stands for what this test must find; the last two would be updated.
 PLANTED = [
     "```cgraph\ngraph g(x: f32[2]) -> f32[3] { return x }\n```\n",
@@ -185,19 +237,31 @@ PLANTED = [
     "<!-- generated: nothing -->\n<!-- end of nothing -->\n",
     "[a link](nowhere.md)\n",
     "# Here\n[a link](#there)\n",
+    "It is in `nowhere.cpp`.\n",
+    "It is in `compiler/nowhere/nothing`.\n",
+    "It is in `nowhere/`.\n",
+    "They are `tests/golden/cases/nothing_*.cgraph`.\n",
     "```console\n$ echo other\nthis\n```\n",
     "```cgraph\nconst  A=1\n```\n",
 ]
 
 
-def self_test(tools):
+# What is named and exists, and what is no name of ours.
+NAMED = "`README.md` `compiler/check` `scope/scope.h` `arrange/` `stdlib/std/*.cgraph` `a/b.cgraph` " \
+        "`x.npy` `*`, `/`, `.h`, `and/or`, `build/release/cgc`\n"
+
+
+def self_test(tools, names):
     for planted in PLANTED:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "planted.md"
             path.write_text(planted)
-            document = Document(path, tools, folder)
+            document = Document(path, tools, folder, names)
             if document.wanted() == planted and not document.failures:
                 sys.exit(f"self-test: nothing was found in\n{planted}")
+    wrong = [name for name in SPAN.findall(NAMED) if names.is_absent(name)]
+    if wrong:
+        sys.exit(f"self-test: {wrong} was taken for a file that is absent")
     return len(PLANTED)
 
 
@@ -209,12 +273,13 @@ def main():
     options = parser.parse_args()
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
-    planted = self_test(tools)
+    names = Names(tree(ROOT))
+    planted = self_test(tools, names)
     counts, failures = {}, []
     documents = [p for p in ROOT.rglob("*.md") if "build" not in p.relative_to(ROOT).parts]
     for path in sorted(documents):
         with tempfile.TemporaryDirectory() as folder:
-            document = Document(path, tools, folder)
+            document = Document(path, tools, folder, names)
             wanted = document.wanted()
         failures += document.failures
         for kind, count in document.counts.items():
