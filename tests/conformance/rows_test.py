@@ -35,7 +35,7 @@ def faults(table, files):
         if tests.startswith("none"):
             continue
         for pattern, function in NAMED.findall(tests):
-            paths = [path for path in files if pathlib.PurePath(path).match(pattern)]
+            paths = [path for path in files if pathlib.PurePath("tests", path).match(pattern)]
             named[row].update(paths)
             for path in paths:
                 shown = shown_by(path, function, files[path])

@@ -19,7 +19,7 @@ A fenced block is tested by its language and by the comment on the line before i
   <!-- generated: NAME --> ... <!-- end of NAME -->    a list, see listings.py
 
 A file or folder that is named in backticks exists: by its path from the repository's root, or, of
-sources and folders (`prove.cpp`, `scope/scope.h`, `arrange/`), by the end of its path.
+sources and folders (`prove.cpp`, `scope/scope.h`, `ordering/`), by the end of its path.
 
 `docs_test.py --update` rewrites sessions, outputs and lists, and lays programs out.
 
@@ -247,8 +247,8 @@ PLANTED = [
 
 
 # What is named and exists, and what is no name of ours.
-NAMED = "`README.md` `compiler/check` `scope/scope.h` `arrange/` `stdlib/std/*.cgraph` `a/b.cgraph` " \
-        "`x.npy` `*`, `/`, `.h`, `and/or`, `build/release/cgc`\n"
+NAMED = "`README.md` `compiler/check` `scope/scope.h` `ordering/` `stdlib/std/*.cgraph` " \
+        "`a/b.cgraph` `x.npy` `*`, `/`, `.h`, `and/or`, `build/release/cgc`\n"
 
 
 def self_test(tools, names):

@@ -44,7 +44,7 @@ fn f<T, T>(x: (a: f32, a: f32)) -> (b: f32, c: f32) { return (b: x.a, b: x.a) }
     R"(actor A(k: int) {
   state s: f32 = 0.0
   method m(x: f32[n], s: f32) { let k = x  for i in 0..2 { let n = i } }
-//^ E0303 `s` is a name of this body already
+//^ E0303 `s` is a state of this actor and would be hidden
 //^ E0303 `k` is a name of this body already
 //^ E0303 `n` is a name of this body already
 }
