@@ -35,6 +35,9 @@ Result<std::unique_ptr<Channel>> Channel::Make(const ChannelShape& shape) {
   channel->room_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
                                         : std::clamp(shape.outstanding, 1u, shape.capacity);
   const uint64_t slots = std::bit_ceil(channel->room_);
+  CGRAPH_RETURN_IF_ERROR(
+      device::CheckFree(slots * (sizeof(Slot) + std::max(1u, shape.spans) * sizeof(BufferSpan)),
+                        "a channel's slots"));
   channel->slots_ = std::vector<Slot>(slots);
   channel->spans_.resize(slots * std::max(1u, shape.spans));
   device::BumpLayout layout;

@@ -47,14 +47,7 @@ Memory::~Memory() {
 Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
   Memory memory;
   if (bytes == 0) return memory;
-  if (bytes >= kMapped) {  // the little that is left may serve less
-    const uint64_t most = AvailableBytes();
-    if (bytes > most) {
-      return Status(StatusCode::kInvalid,
-                    fmt::format("{} would take {} bytes, and this machine has {} free", what, bytes,
-                                most));
-    }
-  }
+  CGRAPH_RETURN_IF_ERROR(CheckFree(bytes, what));
   bytes = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
   if (bytes < kMapped) {
     memory.data_ = static_cast<std::byte*>(std::aligned_alloc(kBlockAlign, bytes));
@@ -76,6 +69,15 @@ Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
   madvise(data, bytes, MADV_POPULATE_WRITE);
 #endif
   return memory;
+}
+
+Status CheckFree(uint64_t bytes, const std::string& what) {
+  if (bytes < kMapped) return Status::Ok();  // the little that is left may serve so much
+  const uint64_t most = AvailableBytes();
+  if (bytes <= most) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("{} would take {} bytes, and this machine has {} free", what, bytes,
+                            most));
 }
 
 uint64_t BumpLayout::Add(uint64_t bytes, uint64_t align) {

@@ -39,6 +39,10 @@ class Memory {
   uint64_t size_ = 0;
 };
 
+// kInvalid where `bytes` for `what` are more than is free on this machine now. For what a plan
+// makes the engine allocate elsewhere than in a Memory.
+Status CheckFree(uint64_t bytes, const std::string& what);
+
 // Adds up sizes of an untrusted plan; saturates instead of wrapping.
 class BumpLayout {
  public:

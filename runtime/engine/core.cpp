@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 
 #include "runtime/device/cores.h"
 #include "runtime/engine/load/prepare.h"
@@ -13,8 +15,6 @@
 
 namespace cgraph::engine {
 namespace {
-
-constexpr uint64_t kBias = 1ull << 62;  // of held_, until Release knows the number
 
 // Marks a closed `returned_` list.
 ExecutionState* ClosedList() {
@@ -32,7 +32,11 @@ uint32_t MostLag(const plan::Graph& graph) {
 
 }  // namespace
 
-Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) {
+Status OutOfMemory(const char* what_for) {
+  return Status(StatusCode::kInvalid, std::string("there is no memory left ") + what_for);
+}
+
+Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
   if (options.proved) {
     const plan::Verdict verdict = plan::Prove(*plan);
@@ -44,17 +48,25 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
   }
   CGRAPH_RETURN_IF_ERROR(CheckSupported(*plan));
   Core* core = new Core(std::move(plan), options);
-  Status status = core->LoadPlan();
+  Status status = core->TryLoadPlan();
   if (!status.ok()) {
     core->Teardown();
+    core->JoinWatchdog();
     core->Release();
     return status;
   }
   return core;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory("to load the plan");
+}
+
+Status Core::TryLoadPlan() try {
+  return LoadPlan();
+} catch (const std::bad_alloc&) {
+  return OutOfMemory("to load the plan");
 }
 
 Status Core::LoadPlan() {
-  held_ = kBias;
   for (uint32_t d = 0; d < plan_->devices.size(); ++d) {
     auto device = device::OpenDevice(*plan_, d);
     if (!device.ok()) return device.status();
@@ -69,7 +81,7 @@ Status Core::LoadPlan() {
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
   FindConflicts(placement);
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
-  StartThreads();
+  CGRAPH_RETURN_IF_ERROR(StartThreads());
   return RunStartGraph();
 }
 
@@ -117,6 +129,10 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
     entries += static_cast<uint32_t>(graphs_[g]->frames.size());
+#if CGRAPH_ASSERTS
+    graphs_[g]->rounds_finished =
+        std::make_unique<std::atomic<uint64_t>[]>(placement.worker_of_work_queue.size());
+#endif
   }
   for (auto& worker : workers_) {
     auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
@@ -136,15 +152,17 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
 }
 
 // Two graphs need no wait between them when every state that one writes and the other touches is
-// touched by one work queue only, in all graphs: that work queue runs them in the order of
-// submission.
+// touched by one work queue only, in all graphs, and never with a lag: that work queue runs their
+// rounds in the order of submission, and each round's accesses are those of the execution that it
+// begins. An access with a lag comes rounds later than the execution's first: rounds of another
+// graph that was submitted after it may lie in between.
 void Core::FindConflicts(const plan::Placement& placement) {
   const uint32_t graphs = static_cast<uint32_t>(plan_->graphs.size());
   const size_t actors = plan_->actors.size();
   std::vector<std::vector<bool>> touches(graphs, std::vector<bool>(actors, false));
   std::vector<std::vector<bool>> writes = touches;
   std::vector<uint32_t> work_queue_of_actor(actors, plan::kNone);
-  std::vector<bool> shared(actors, false);
+  std::vector<bool> unordered(actors, false);  // by a work queue's order of rounds
   for (uint32_t g = 0; g < graphs; ++g) {
     const plan::Graph& graph = *graphs_[g]->plan;
     const plan::GraphIndex index(*plan_, graph);
@@ -157,7 +175,9 @@ void Core::FindConflicts(const plan::Placement& placement) {
         touches[g][actor] = true;
         if (write) writes[g][actor] = true;
         if (work_queue_of_actor[actor] == plan::kNone) work_queue_of_actor[actor] = work_queue;
-        if (work_queue_of_actor[actor] != work_queue) shared[actor] = true;
+        if (work_queue_of_actor[actor] != work_queue || graph.instructions[i].lag() != 0) {
+          unordered[actor] = true;
+        }
       });
     }
   }
@@ -165,7 +185,7 @@ void Core::FindConflicts(const plan::Placement& placement) {
     for (uint32_t b = 0; b < graphs; ++b) {
       bool conflict = false;
       for (size_t actor = 0; actor < actors && a != b; ++actor) {
-        conflict |= shared[actor] && ((writes[a][actor] && touches[b][actor]) ||
+        conflict |= unordered[actor] && ((writes[a][actor] && touches[b][actor]) ||
                                       (touches[a][actor] && writes[b][actor]));
       }
       if (conflict) graphs_[a]->conflicts.push_back(b);
@@ -176,18 +196,28 @@ void Core::FindConflicts(const plan::Placement& placement) {
 // As many runs as can be in progress and one for a caller that still holds the last result.
 Status Core::ReserveRuns() {
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
-    for (uint32_t i = 0; i < graphs_[g]->inflight + graphs_[g]->lag + 1; ++i) {
+    const LoadedGraph& graph = *graphs_[g];
+    const uint64_t runs = uint64_t{graph.inflight} + graph.lag + 1;
+    const uint64_t each = sizeof(Run) + graph.participants.size() * sizeof(ExecutionState::Target) +
+                          graph.plan->outputs.size() * sizeof(device::Tensor) +
+                          std::max(graph.output_bytes, device::kBlockAlign);
+    CGRAPH_RETURN_IF_ERROR(device::CheckFree(
+        each > UINT64_MAX / runs ? UINT64_MAX : runs * each,
+        fmt::format("the results of {} executions of `{}`", runs, graph.plan->name)));
+    for (uint64_t i = 0; i < runs; ++i) {
       auto run = MakeRun(g);
       if (!run.ok()) return run.status();
       (*run)->next = graphs_[g]->free;
       graphs_[g]->free = *run;
     }
+    CGRAPH_RETURN_IF_ERROR(BeginEmpty(*graphs_[g]));
     given_.resize(std::max(given_.size(), graphs_[g]->inputs.size()));
   }
   return Status::Ok();
 }
 
-void Core::StartThreads() {
+// Those that could be made are joined by Teardown.
+Status Core::StartThreads() try {
   for (size_t w = 1; w < workers_.size(); ++w) {
     Worker* worker = workers_[w].get();
     worker->thread =
@@ -198,6 +228,12 @@ void Core::StartThreads() {
   progress.seen.resize(2 * work_queues_.size(), 0);
   progress.graphs.resize(graphs_.size());
   watchdog_ = std::thread(&Core::Watch, this, std::move(progress));
+  return Status::Ok();
+} catch (const std::system_error& error) {
+  return Status(StatusCode::kUnsupported,
+                fmt::format("the engine needs {} threads beside the caller's, and the system made "
+                            "fewer: {}",
+                            workers_.size() + 1, error.code().message()));
 }
 
 Status Core::RunStartGraph() {
@@ -232,7 +268,13 @@ Status Core::EndStatus() const {
 }
 
 void Core::Teardown() {
-  std::lock_guard teardown(teardown_mutex_);
+  // The watchdog, inside `timed_out`, cannot wait for who waits for it.
+  std::unique_lock teardown(teardown_mutex_, std::defer_lock);
+  if (std::this_thread::get_id() != watchdog_id_.load()) {
+    teardown.lock();
+  } else if (!teardown.try_lock()) {
+    return;
+  }
   if (torn_down_) return;
   torn_down_ = true;
   End(Status(StatusCode::kClosed, "the engine was torn down"));
@@ -242,12 +284,30 @@ void Core::Teardown() {
     if (worker->thread.joinable()) worker->thread.join();
   }
   if (fallback_driver_.joinable()) fallback_driver_.join();
+  if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
+}
+
+void Core::JoinWatchdog() {
   if (watchdog_.joinable()) watchdog_.join();
 }
 
 // What is left are work queues and graphs without their memory, which a late Get() may still look
 // at, and the runs.
 void Core::Release() {
+  FreeGraphs();
+  uint64_t here = 0;
+  for (ExecutionState* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next)
+    ++here;
+  for (auto& graph : graphs_) {
+    for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++here;
+  }
+  const uint64_t surplus = kBias - (runs_.size() - here);
+  if (held_.fetch_sub(surplus) == surplus) delete this;
+}
+
+void Core::FreeGraphs() {
+  std::lock_guard report(report_mutex_);
+  released_ = true;
   for (auto& graph : graphs_) {
     for (; graph->retired < graph->submitted; ++graph->retired) {
       graph->frames[graph->oldest_frame].run->Unref();
@@ -261,14 +321,6 @@ void Core::Release() {
   }
   kernels_.reset();
   arenas_.reset();
-  uint64_t here = 0;
-  for (ExecutionState* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next)
-    ++here;
-  for (auto& graph : graphs_) {
-    for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++here;
-  }
-  const uint64_t surplus = kBias - (runs_.size() - here);
-  if (held_.fetch_sub(surplus) == surplus) delete this;
 }
 
 void Core::Return(ExecutionState* run) {

@@ -33,6 +33,8 @@
 
 namespace cgraph::engine {
 
+Status OutOfMemory(const char* what_for);  // "to load the plan"
+
 class Core {
  public:
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
@@ -40,8 +42,10 @@ class Core {
   // The caller gets two references: one for the Execution, one for its first Outputs.
   Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
 
-  // Submits the empty rounds that a run of a graph with lags needs to be finished.
+  // Submits the empty rounds that a run of a graph with lags needs to be finished. Flush() drives
+  // until there is room for them; Hasten() leaves that to the fallback driver and never blocks.
   Status Flush(const ExecutionState& run);
+  Status Hasten(const ExecutionState& run);
   // Blocks until the run is over or the engine has ended; drives worker 0.
   void Await(const ExecutionState& run);
   // The same without driving; returns when `deadline` has passed too.
@@ -55,7 +59,8 @@ class Core {
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   Status EndStatus() const;
   void Teardown();
-  void Release();  // after Teardown: gives up everything but the runs that callers hold
+  void JoinWatchdog();  // after Teardown, which may have been called by it
+  void Release();  // after both: gives up everything but the runs that callers hold
 
   const plan::Plan& plan() const { return *plan_; }
   const std::string& OutputName(uint32_t graph, size_t i) const { return output_names_[graph][i]; }
@@ -71,8 +76,9 @@ class Core {
   struct Progress {
     using Time = std::chrono::steady_clock::time_point;
     struct Graph {
-      uint64_t retired = 0;
-      Time since = std::chrono::steady_clock::now();
+      uint64_t retired = 0, submitted = 0;
+      bool pending = false;  // some round was not finished
+      Time since;            // the oldest execution has been at work
     };
     std::vector<uint64_t> seen;  // per work queue: finished entries, and position
     Time since = std::chrono::steady_clock::now();
@@ -84,13 +90,15 @@ class Core {
   ~Core() = default;
 
   // core.cpp
+  Status TryLoadPlan();
   Status LoadPlan();
   Status MakeGraphs();
   Status MakeWorkQueues(const plan::Placement& placement);
   void FindConflicts(const plan::Placement& placement);
-  void StartThreads();
+  Status StartThreads();
   Status RunStartGraph();
   Status ReserveRuns();
+  void FreeGraphs();
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
@@ -98,7 +106,11 @@ class Core {
   Status AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited);
   LoadedGraph* Conflicting(const LoadedGraph& graph);
   void Retire(LoadedGraph& graph);
+  Status BeginEmpty(LoadedGraph& graph);
+  void AssertSubmittable(const LoadedGraph& graph, const ExecutionState& run) const;
   void SubmitRound(LoadedGraph& graph, ExecutionState* run);
+  Status FlushUntil(LoadedGraph& graph, uint64_t until);
+  void FlushWanted();  // takes submission_
   Status AwaitOldest(LoadedGraph& graph);
   Status SubmitEmpty(LoadedGraph& graph);
   Result<ExecutionState*> TakeRun(LoadedGraph& graph);
@@ -112,8 +124,10 @@ class Core {
   void RunFallbackDriver();
   void Watch(Progress progress);
   void TimeOut(const std::string& why);
+  std::chrono::nanoseconds LookInterval() const;
   bool Stalled(Progress& progress);
-  std::optional<std::string> Overdue(Progress& progress);
+  std::optional<std::string> LookAtGraphs(Progress& progress);
+  bool Overdue(const LoadedGraph& graph, Progress::Graph& seen) const;
 
   std::unique_ptr<plan::Plan> plan_;
   EngineOptions options_;
@@ -124,7 +138,7 @@ class Core {
   std::vector<std::unique_ptr<WorkQueue>> work_queues_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::string>> output_names_;
-  uint64_t measured_from_ = 0;  // steady clock: what began before is forgotten
+  std::atomic<uint64_t> measured_from_{0};  // steady clock: what began before is forgotten
   uint32_t spins_ = 0;
   bool has_start_ = false;
 
@@ -137,14 +151,20 @@ class Core {
 
   alignas(128) device::Mutex driver_lock_;  // who drives worker 0
   alignas(128) std::atomic<ExecutionState*> returned_{
-      nullptr};                      // by threads that do not hold submission_
-  std::atomic<uint64_t> held_;       // after Release: runs that callers still hold, plus a bias
+      nullptr};  // by threads that do not hold submission_
+  // After Release: runs that callers still hold; until it knows the number, with a bias.
+  static constexpr uint64_t kBias = 1ull << 62;
+  std::atomic<uint64_t> held_{kBias};
 
   std::atomic<bool> fallback_driver_called_{false};
   device::EventCount fallback_driver_wakeup_;
   std::thread fallback_driver_;
   device::EventCount watchdog_wakeup_;
   std::thread watchdog_;
+  std::atomic<std::thread::id> watchdog_id_{};
+
+  mutable std::mutex report_mutex_;
+  bool released_ = false;  // under report_mutex_: there is nothing left to report about
 
   mutable std::mutex end_mutex_;
   std::atomic<bool> ended_{false};

@@ -68,27 +68,40 @@ void Core::RunFallbackDriver() {
     if (!fallback_driver_called_.exchange(false, std::memory_order_seq_cst)) {
       fallback_driver_wakeup_.Wait(
           [&] { return ended() || fallback_driver_called_.load(std::memory_order_acquire); });
-    } else if (worker.Pending() && driver_lock_.try_lock()) {
+      continue;
+    }
+    FlushWanted();
+    if (worker.Pending() && driver_lock_.try_lock()) {
       worker.Drive(spins_, [&] { return ended() || !worker.Pending(); });
       ReleaseDriverLock();
     }
   }
 }
 
-// Looks from time to time: whether anything moves, whether somebody drives worker 0, and whether a
-// graph's own deadline has passed.
+// So that neither a stall nor a graph's own deadline is noticed late by more than a fraction of it.
+std::chrono::nanoseconds Core::LookInterval() const {
+  std::chrono::nanoseconds look = kMaxLook;
+  if (options_.stall_timeout.count() > 0) look = std::min(look, options_.stall_timeout / 8);
+  for (const auto& graph : graphs_) {
+    const uint64_t deadline = graph->plan->deadline_ps / 1000;
+    if (deadline == 0) continue;
+    look = std::min(look, std::chrono::nanoseconds(deadline) / 8);
+  }
+  return std::max<std::chrono::nanoseconds>(look, kMinLook);
+}
+
+// Looks from time to time: whether anything moves, whether somebody drives worker 0 and submits the
+// rounds that executions end with, and whether a graph's own deadline has passed.
 void Core::Watch(Progress progress) {
-  const std::chrono::nanoseconds look =
-      options_.stall_timeout.count() <= 0
-          ? kMaxLook
-          : std::clamp<std::chrono::nanoseconds>(options_.stall_timeout / 8, kMinLook, kMaxLook);
+  watchdog_id_ = std::this_thread::get_id();
+  const std::chrono::nanoseconds look = LookInterval();
   while (!ended()) {
     watchdog_wakeup_.Wait([&] { return ended(); }, Clock::now() + look);
     if (ended()) return;
     if (Stalled(progress)) {
       const double seconds = std::chrono::duration<double>(options_.stall_timeout).count();
       TimeOut(fmt::format("nothing has moved for {} s\n", seconds));
-    } else if (auto overdue = Overdue(progress)) {
+    } else if (auto overdue = LookAtGraphs(progress)) {
       TimeOut(*overdue);
     }
   }
@@ -119,24 +132,38 @@ bool Core::Stalled(Progress& progress) {
   return options_.stall_timeout.count() > 0 && now - progress.since >= options_.stall_timeout;
 }
 
-std::optional<std::string> Core::Overdue(Progress& progress) {
+// An execution whose last rounds nobody submits gets them when nothing of its graph has moved from
+// one look to the next.
+std::optional<std::string> Core::LookAtGraphs(Progress& progress) {
   std::lock_guard lock(submission_);
   for (auto& graph : graphs_) {
-    if (graph->plan->deadline_ps == 0) continue;
+    if (graph->plan->deadline_ps == 0 && graph->lag == 0) continue;
     Retire(*graph);
     Progress::Graph& seen = progress.graphs[graph->index];
-    const auto now = Clock::now();
-    if (graph->retired != seen.retired || graph->retired == graph->submitted) {
-      seen.retired = graph->retired;
-      seen.since = now;
+    if (graph->idle() && graph->in_progress != 0 && graph->submitted == seen.submitted) {
+      graph->flush_until = graph->submitted;
+      EnsureProgress();
     }
-    const std::chrono::nanoseconds deadline(graph->plan->deadline_ps / 1000);
-    if (now - seen.since >= deadline) {
+    seen.submitted = graph->submitted;
+    if (graph->plan->deadline_ps != 0 && Overdue(*graph, seen)) {
+      const std::chrono::nanoseconds deadline(graph->plan->deadline_ps / 1000);
       return fmt::format("an execution of `{}` has taken longer than its timeout, {} s\n",
                          graph->plan->name, std::chrono::duration<double>(deadline).count());
     }
   }
   return std::nullopt;
+}
+
+// Time counts while the oldest execution is at work, from the first look that finds it so: before
+// that nobody may have driven worker 0, and an execution without its last rounds waits for nothing
+// but them.
+bool Core::Overdue(const LoadedGraph& graph, Progress::Graph& seen) const {
+  const auto now = Clock::now();
+  const bool same = seen.pending && graph.retired == seen.retired;
+  seen.retired = graph.retired;
+  seen.pending = !graph.idle();
+  if (!same || !seen.pending) seen.since = now;
+  return now - seen.since >= std::chrono::nanoseconds(graph.plan->deadline_ps / 1000);
 }
 
 }  // namespace cgraph::engine

@@ -6,6 +6,18 @@
 #include "runtime/plan/load.h"
 
 namespace cgraph {
+namespace {
+
+// None where the clock cannot tell the time of it.
+device::Deadline DeadlineAfter(std::chrono::nanoseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point now = Clock::now();
+  if (timeout <= std::chrono::nanoseconds::zero()) return now;
+  if (timeout >= Clock::time_point::max() - now) return std::nullopt;
+  return now + timeout;
+}
+
+}  // namespace
 
 Outputs::Outputs(const Outputs& other) : run_(other.run_) {
   if (run_ != nullptr) run_->Ref();
@@ -60,8 +72,8 @@ Result<Outputs> Execution::Get() {
 
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
   engine::Core& core = *run_->core;
-  CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
-  if (!run_->Over()) core.AwaitUntil(*run_, std::chrono::steady_clock::now() + timeout);
+  CGRAPH_RETURN_IF_ERROR(core.Hasten(*run_));
+  if (!run_->Over()) core.AwaitUntil(*run_, DeadlineAfter(timeout));
   if (core.ended() || run_->Over()) return Fetch();
   return Status(StatusCode::kTimeout,
                 fmt::format("no result after {} s\n{}",
@@ -71,6 +83,8 @@ Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
 bool Execution::Ready() const {
   engine::Core& core = *run_->core;
   if (core.ended() || run_->Over()) return true;
+  // Where memory for an empty round is short it is tried again, here or by the watchdog.
+  static_cast<void>(core.Hasten(*run_).ok());
   core.EnsureProgress();
   return false;
 }
@@ -91,6 +105,7 @@ Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
 
 Engine::~Engine() {
   core_->Teardown();
+  core_->JoinWatchdog();
   core_->Release();
 }
 

@@ -14,7 +14,8 @@
 // over, within a fraction of a second, while nobody asks for the result of what was submitted.
 //
 // Graphs run in the order in which they are submitted. Where two of them share state that different
-// workers touch, Execute() of the second first waits until the first is finished.
+// workers touch, or that one of them touches in a later round than the one that began (plans with
+// lags), Execute() of the second first waits until the first is finished.
 #ifndef CGRAPH_RUNTIME_ENGINE_ENGINE_H_
 #define CGRAPH_RUNTIME_ENGINE_ENGINE_H_
 
@@ -56,7 +57,8 @@ struct EngineOptions {
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
   // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. Who
-  // is inside Get() learns of it there, unless that is inside a kernel that never returns.
+  // is inside Get() learns of it there, unless that is inside a kernel that never returns. It may
+  // call anything of the engine, Teardown() too, but must not destroy it.
   std::function<void(const Status&)> timed_out;
 };
 
@@ -106,7 +108,8 @@ class Execution {
   // source line and its text are in the message); the engine stays usable.
   Result<Outputs> Get();
   // kTimeout after `timeout`, with the report of who waits for whom; the result can still be
-  // fetched later. A time-out of 0 means now or an error.
+  // fetched later. A time-out of 0 or less means now or an error; one that the clock cannot tell
+  // the end of means never.
   Result<Outputs> Get(std::chrono::nanoseconds timeout);
   // Whether Get() would return at once. Sees to it that it will at some time.
   bool Ready() const;
@@ -167,7 +170,8 @@ class Engine {
   // Mean nanoseconds per method call, by "Actor.method", and by "place.method" where an actor has
   // several instances: what `cgc --profile` reads.
   std::vector<std::pair<std::string, double>> Profile() const;
-  // What lanes did in executions of a graph; of each worker as much as there is room for.
+  // What lanes did in executions of a graph; of each worker as much as there is room for. At any
+  // time: what is under way is not in it. Of a graph that the plan has not: nothing.
   plan::GraphTrace Trace(uint32_t graph) const;
   // Nothing that was measured up to now counts: it was for warming up. No execution is in flight.
   void ForgetMeasurements();

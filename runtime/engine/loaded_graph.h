@@ -1,12 +1,26 @@
 // LoadedGraph: one graph of a plan, ready to run.
+//
+// Rounds and executions. Round r begins an execution and finishes the one that began `lag` rounds
+// before it. Executions are counted from the `lag` empty ones that the first rounds finish: round r
+// begins execution r + lag and finishes execution r, from the first round on. So whatever holds of
+// the end of an execution holds of the end of a round:
+//
+//   Round r is submitted only when round r - depth is finished on every work queue.
+//
+// Submission keeps this by `submitted - retired < frames` (and `in_progress < inflight`): execution
+// r + lag takes the frame of execution r + lag - frames = r - depth, which has to be retired. Waits
+// that look back that far are dropped (load/sync.h), and a frame is filled for its next execution
+// while work queues run, because of this. Debug builds assert it in SubmitRound().
 #ifndef CGRAPH_RUNTIME_ENGINE_LOADED_GRAPH_H_
 #define CGRAPH_RUNTIME_ENGINE_LOADED_GRAPH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/engine/assert.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/step.h"
 #include "runtime/plan/plan.h"
@@ -31,7 +45,7 @@ struct LoadedGraph {
   uint32_t index = 0;     // among the engine's graphs
   uint32_t inflight = 1;  // executions that may be in progress
   uint32_t lag = 0;       // most lag of any instruction: rounds that finish an execution
-  uint32_t depth = 1;     // round r is submitted when round (r - depth) is finished everywhere
+  uint32_t depth = 1;     // rounds that may be submitted and not finished: see above
   std::vector<Frame> frames;
   std::vector<StepList> programs;        // per work queue
   std::vector<uint32_t> participants;   // work queues with steps
@@ -43,15 +57,24 @@ struct LoadedGraph {
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)
   std::vector<uint64_t> give_offsets;    // per output: in the output block
   uint64_t output_bytes = 0;
-  std::vector<uint32_t> conflicts;       // graphs that must be finished before this one starts
+  std::vector<uint32_t> conflicts;       // graphs whose executions must be over before this one's
 
   // Submission; under the core's lock.
   uint64_t submitted = 0;       // executions, empty ones among them: the next one's number
   uint64_t retired = 0;         // the first that is not known to be done
   uint32_t in_progress = 0;     // not retired and not empty
-  uint32_t next_frame = 0;      // submitted mod frames
-  uint32_t oldest_frame = 0;    // retired mod frames
+  uint32_t next_frame = 0;      // of execution `submitted`
+  uint32_t oldest_frame = 0;    // of execution `retired`
+  uint64_t flush_until = 0;     // executions before this one are to be finished by empty rounds
   ExecutionState* free = nullptr;          // recycled runs
+#if CGRAPH_ASSERTS
+  std::unique_ptr<std::atomic<uint64_t>[]> rounds_finished;  // per work queue
+#endif
+
+  uint64_t round() const { return submitted - lag; }  // the next one
+  // Whether every round that was submitted is known to be finished.
+  bool idle() const { return retired + lag == submitted; }
+  bool full() const { return submitted - retired == frames.size(); }
 };
 
 }  // namespace cgraph::engine

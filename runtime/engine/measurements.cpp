@@ -91,11 +91,15 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
 // Instructions of a group were at work together. Time begins with the first of them all.
 plan::GraphTrace Core::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
+  if (graph >= plan_->graphs.size()) return trace;
   const LoadedGraph& loaded = *graphs_[graph];
   const plan::GraphIndex index(*plan_, *loaded.plan);
   for (size_t s = 0; s < work_queues_.size(); ++s) {
     const StepList& program = loaded.programs[s];
-    for (const TracedStep& traced : work_queues_[s]->traced()) {
+    const TraceLog& log = work_queues_[s]->traced();
+    const size_t size = log.size();
+    for (size_t t = 0; t < size; ++t) {
+      const TracedStep& traced = log[t];
       if (traced.graph != graph || traced.start_ns < measured_from_) continue;
       const Step& step = program.steps[traced.step];
       const auto add = [&](uint32_t instruction, uint16_t lag) {

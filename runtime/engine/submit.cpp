@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/load/operand_type.h"
@@ -122,10 +123,7 @@ Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited)
     Retire(graph);
     LoadedGraph* other = Conflicting(graph);
     if (other == nullptr) {
-      if (graph.in_progress < graph.inflight &&
-          graph.submitted - graph.retired < graph.frames.size()) {
-        return Status::Ok();
-      }
+      if (graph.in_progress < graph.inflight && !graph.full()) return Status::Ok();
       if (when_full == WhenFull::kError && graph.in_progress >= graph.inflight) {
         return Status(StatusCode::kCapacity,
                       fmt::format("{} executions of `{}` are in flight, and it may have {}; get a "
@@ -138,18 +136,19 @@ Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited)
   }
 }
 
-// A graph that has to be finished before this one starts, if there is one.
+// A graph whose executions have to be over before this one starts, if there is one. Its empty
+// executions touch no state: they may be under way.
 LoadedGraph* Core::Conflicting(const LoadedGraph& graph) {
   for (uint32_t c : graph.conflicts) {
     Retire(*graphs_[c]);
-    if (graphs_[c]->retired < graphs_[c]->submitted) return graphs_[c].get();
+    if (graphs_[c]->in_progress != 0) return graphs_[c].get();
   }
   return nullptr;
 }
 
 // Gives the lock up meanwhile.
 Status Core::AwaitOldest(LoadedGraph& graph) {
-  while (graph.submitted <= graph.retired + graph.lag) {
+  while (graph.round() <= graph.retired) {
     CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
   }
   ExecutionState* oldest = graph.frames[graph.oldest_frame].run;
@@ -191,7 +190,42 @@ void Core::Retire(LoadedGraph& graph) {
   }
 }
 
+// The executions that the first `lag` rounds finish: nobody submitted them. Their frames are the
+// last ones, and their poison flags are all set.
+Status Core::BeginEmpty(LoadedGraph& graph) {
+  const size_t frames = graph.frames.size();
+  for (size_t at = frames - graph.lag; at < frames; ++at) {
+    auto run = TakeRun(graph);
+    if (!run.ok()) return run.status();
+    ExecutionState& empty = **run;
+    empty.empty = true;
+    empty.refs.store(1, std::memory_order_relaxed);
+    empty.execution = graph.submitted++;
+    for (uint32_t i = 0; i < empty.target_count; ++i) {
+      empty.targets[i].until.store(kNotYet, std::memory_order_relaxed);
+    }
+    graph.frames[at].run = &empty;
+  }
+  graph.oldest_frame = static_cast<uint32_t>((frames - graph.lag) % frames);
+  return Status::Ok();
+}
+
+// What loaded_graph.h states about rounds, and core.cpp about graphs that share state.
+void Core::AssertSubmittable([[maybe_unused]] const LoadedGraph& graph,
+                             [[maybe_unused]] const ExecutionState& run) const {
+#if CGRAPH_ASSERTS
+  CGRAPH_ASSERT(!graph.full());
+  CGRAPH_ASSERT(graph.in_progress <= graph.inflight);
+  for (uint32_t work_queue : graph.participants) {
+    const uint64_t finished = graph.rounds_finished[work_queue].load(std::memory_order_acquire);
+    CGRAPH_ASSERT(graph.round() < finished + graph.depth);
+  }
+  for (uint32_t c : graph.conflicts) CGRAPH_ASSERT(run.empty || graphs_[c]->in_progress == 0);
+#endif
+}
+
 void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
+  AssertSubmittable(graph, *run);
   Frame& frame = graph.frames[graph.next_frame];
   frame.run = run;
   run->execution = graph.submitted;
@@ -209,15 +243,12 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
       run->targets[i].until.store(kNotYet, std::memory_order_relaxed);
     }
     const size_t frames = graph.frames.size();
-    ending = graph.submitted < graph.lag
-                 ? nullptr
-                 : graph.frames[(graph.next_frame + frames - graph.lag) % frames].run;
+    ending = graph.frames[(graph.next_frame + frames - graph.lag) % frames].run;
   }
+  CGRAPH_ASSERT(ending->execution == graph.round());
   for (size_t i = 0; i < graph.participants.size(); ++i) {
     WorkQueue& work_queue = *work_queues_[graph.participants[i]];
-    if (ending != nullptr) {
-      ending->targets[i].until.store(work_queue.pushed() + 1, std::memory_order_relaxed);
-    }
+    ending->targets[i].until.store(work_queue.pushed() + 1, std::memory_order_relaxed);
     work_queue.Push(run->graph);
   }
   ++graph.submitted;
@@ -229,13 +260,42 @@ Status Core::Flush(const ExecutionState& run) {
   LoadedGraph& graph = *graphs_[run.graph];
   if (graph.lag == 0) return Status::Ok();
   std::lock_guard lock(submission_);
-  while (!ended() && !run.Done() && graph.submitted <= run.execution + graph.lag) {
+  return FlushUntil(graph, run.execution + 1);
+}
+
+// Submits the rounds that finish all executions before `until`; waits for room where there is none.
+Status Core::FlushUntil(LoadedGraph& graph, uint64_t until) {
+  while (!ended() && graph.round() < until) {
     Retire(graph);
-    CGRAPH_RETURN_IF_ERROR(graph.submitted - graph.retired == graph.frames.size()
-                               ? AwaitOldest(graph)
-                               : SubmitEmpty(graph));
+    CGRAPH_RETURN_IF_ERROR(graph.full() ? AwaitOldest(graph) : SubmitEmpty(graph));
   }
   return Status::Ok();
+}
+
+// The same without waiting: what there is no room for is left to the fallback driver.
+Status Core::Hasten(const ExecutionState& run) {
+  LoadedGraph& graph = *graphs_[run.graph];
+  if (graph.lag == 0) return Status::Ok();
+  bool all = true;
+  {
+    std::lock_guard lock(submission_);
+    Retire(graph);
+    while (!ended() && graph.round() <= run.execution && !graph.full()) {
+      CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
+    }
+    all = graph.round() > run.execution;
+    if (!all) graph.flush_until = std::max(graph.flush_until, run.execution + 1);
+  }
+  if (!all) EnsureProgress();
+  return Status::Ok();
+}
+
+// What Hasten() and the watchdog left to the fallback driver.
+void Core::FlushWanted() {
+  std::lock_guard lock(submission_);
+  for (auto& graph : graphs_) {
+    if (graph->lag != 0 && !FlushUntil(*graph, graph->flush_until).ok()) return;
+  }
 }
 
 Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
@@ -262,7 +322,7 @@ Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
   return run;
 }
 
-Result<ExecutionState*> Core::MakeRun(uint32_t g) {
+Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   const LoadedGraph& graph = *graphs_[g];
   auto run = std::make_unique<ExecutionState>();
   run->core = this;
@@ -285,6 +345,8 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) {
   }
   runs_.push_back(std::move(run));
   return runs_.back().get();
+} catch (const std::bad_alloc&) {
+  return OutOfMemory("for one more execution");
 }
 
 }  // namespace cgraph::engine

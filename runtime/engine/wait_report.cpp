@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -127,7 +128,10 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
+// An execution outlives its engine, and a Get() with a time-out may be inside when that goes.
 std::string Core::WaitReport() const {
+  std::lock_guard lock(report_mutex_);
+  if (released_) return "the engine was torn down";
   std::string report;
   for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
     report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
@@ -143,6 +147,7 @@ std::string Core::WaitReport() const {
 }
 
 std::string Core::WaitReportDot() const {
+  std::lock_guard lock(report_mutex_);
   std::string dot = "digraph waits {\n  node [shape=box];\n";
   for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
     dot += fmt::format("  {} [label={}];\n", Quoted(waiting.lane),

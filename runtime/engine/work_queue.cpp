@@ -22,8 +22,6 @@ uint64_t Now() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-constexpr size_t kMaxTraced = size_t{1} << 20;
-
 enum PartState : uint8_t { kNew, kShown, kReduced, kDone };
 
 constexpr int kGraphBits = 24;  // of an inbox entry, below its number
@@ -37,6 +35,7 @@ WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
     : plan_(plan),
       inbox_(std::bit_ceil(entries + 1)),
       mask_(inbox_.size() - 1),
+      index_(index),
       scratch_(scratch),
       own_(own),
       driver_(driver) {
@@ -53,6 +52,7 @@ WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
 
 void WorkQueue::Push(uint32_t graph) {
   const uint64_t number = pushed_.load(std::memory_order_relaxed);
+  CGRAPH_ASSERT(number - done() < inbox_.size());
   pushed_.store(number + 1, std::memory_order_relaxed);
   inbox_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_release);
   own_->Notify();
@@ -64,12 +64,16 @@ bool WorkQueue::Begin() {
   graph_ = static_cast<uint32_t>(entry & kGraphMask);
   track_ = &tracks_[graph_];
   frame_ = &track_->graph->frames[track_->frame];
+  CGRAPH_ASSERT(frame_->run->execution == track_->round + track_->graph->lag);
   step_ = 0;
   return true;
 }
 
 void WorkQueue::Finish() {
   ++track_->round;
+#if CGRAPH_ASSERTS
+  track_->graph->rounds_finished[index_].store(track_->round, std::memory_order_release);
+#endif
   if (++track_->frame == track_->graph->frames.size()) track_->frame = 0;
   track_ = nullptr;
   at_.store(kIdle, std::memory_order_relaxed);
@@ -81,7 +85,9 @@ Frame& WorkQueue::FrameOf(uint16_t lag) {
   if (lag == 0) return *frame_;
   std::vector<Frame>& frames = track_->graph->frames;
   const uint32_t count = static_cast<uint32_t>(frames.size());
-  return frames[(track_->frame + count - lag % count) % count];
+  Frame& frame = frames[(track_->frame + count - lag % count) % count];
+  CGRAPH_ASSERT(frame.run->execution == track_->round + track_->graph->lag - lag);
+  return frame;
 }
 
 void WorkQueue::Publish(uint64_t step, bool running) {
@@ -107,8 +113,8 @@ void WorkQueue::Trace(const Step& step) {
   const bool comm = step.op == Op::kComm;
   const uint16_t lag = comm ? track_->program->parts[step.operands.first].lag : step.lag;
   const ExecutionState* run = FrameOf(lag).run;
-  if (run == nullptr || run->empty) return;  // before the first execution, or between two
-  if (traced_.size() < kMaxTraced) traced_.push_back({graph_, step_, track_->round, start, Now()});
+  if (run->empty) return;  // before the first execution, or between two
+  traced_.Append({graph_, step_, track_->round, start, Now()});
 }
 
 template <bool kProfile>

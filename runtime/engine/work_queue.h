@@ -4,7 +4,7 @@
 // one every lane is a work queue of its own and the worker goes round: so a wrong order really
 // hangs.
 //
-// What it measures, if it is asked to, is its own: nobody reads that while it runs.
+// What it measures, if it is asked to, others may read at any time.
 //
 // The inbox holds the graphs to run next, one entry per round, numbered in the slot itself; the
 // submitter writes it, the worker reads it. `done` counts finished entries: that is how everybody
@@ -21,18 +21,10 @@
 #include "runtime/device/event_count.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/step.h"
+#include "runtime/engine/trace_log.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
-
-// A step that was at work, by the steady clock.
-struct TracedStep {
-  uint32_t graph;
-  uint32_t step;
-  uint64_t round;
-  uint64_t start_ns;
-  uint64_t end_ns;
-};
 
 // Where a work queue is, as others see it.
 struct Position {
@@ -66,7 +58,7 @@ class alignas(128) WorkQueue {
     measures_ = profile || trace;
     traces_ = trace;
   }
-  const std::vector<TracedStep>& traced() const { return traced_; }
+  const TraceLog& traced() const { return traced_; }
 
  private:
   static constexpr uint64_t kIdle = ~0ull;
@@ -106,6 +98,7 @@ class alignas(128) WorkQueue {
   std::vector<Track> tracks_;  // per graph
   std::vector<std::atomic<uint64_t>> inbox_;
   uint64_t mask_;
+  [[maybe_unused]] uint32_t index_;  // for assertions
   void* scratch_;
   device::EventCount* own_;
   device::EventCount*
@@ -122,7 +115,7 @@ class alignas(128) WorkQueue {
   std::vector<channel::BufferSpan> spans_;
   std::string error_;
   uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
-  std::vector<TracedStep> traced_;
+  TraceLog traced_;
 
   alignas(128) std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> at_{kIdle};       // graph, running, step; for reports

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/device/memory.h"
 #include "runtime/engine/load/operand_type.h"
 #include "runtime/plan/dtype.h"
 
@@ -102,6 +103,14 @@ Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& g
                               "more than this engine prepares; run fewer in flight",
                               graph_.name, tensors_.size(), graph.frames.size()));
   }
+  // Tensors, patches of those in outputs, extents, inputs, symbols, poison flags; each in a block.
+  const uint64_t each = tensors_.size() * sizeof(Tensor) +
+                        (tensors_.size() + extents_.size()) * sizeof(Frame::Patch) +
+                        extents_.size() * sizeof(void*) + graph_.inputs.size() * sizeof(void*) +
+                        graph_.symbols.size() * sizeof(int64_t) + graph.poison_flags + 256;
+  CGRAPH_RETURN_IF_ERROR(device::CheckFree(
+      each * graph.frames.size(),
+      fmt::format("the bookkeeping of {} executions of `{}`", graph.frames.size(), graph_.name)));
   for (uint32_t f = 0; f < graph.frames.size(); ++f) FillFrame(arenas, number, f, graph);
   return Status::Ok();
 }

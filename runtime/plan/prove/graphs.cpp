@@ -1,7 +1,9 @@
-// Every lane follows one submission order over all graphs, so state that is touched on one lane
-// only needs no further proof. The start graph is complete before all others, and graphs have slots
-// of their own. So what is left to show is: where one graph writes state that another touches, all
-// of them touch it on the same lane.
+// Every lane runs the rounds of all graphs in one order of submission. So state that is touched on
+// one lane only, and without lags, needs no further proof; where a lag lets a round touch it for an
+// execution that began before, who runs the plan finishes one graph's executions before it submits
+// another's (docs/plan.md, rule 14). The start graph is complete before all others, and graphs have
+// slots of their own. So what is left to show is: where one graph writes state that another
+// touches, all of them touch it on the same lane.
 #include "runtime/plan/prove/graphs.h"
 
 #include <algorithm>

@@ -33,8 +33,10 @@ uint32_t FlowPlan::Check(const std::string& message) {
 }
 
 // Every lane of execution e waits for all lanes of execution e - inflight: then slots are free.
-void FlowPlan::Begin(const std::string& name, uint32_t inflight) {
+// That one ends `most_lag` rounds after it has begun.
+void FlowPlan::Begin(const std::string& name, uint32_t inflight, uint16_t most_lag) {
   End();
+  lag_ = 0;
   graph_ = &plan_.Graph(name, inflight);
   std::vector<uint32_t> lanes = {take_, give_};
   lanes.insert(lanes.end(), compute_.begin(), compute_.end());
@@ -42,7 +44,7 @@ void FlowPlan::Begin(const std::string& name, uint32_t inflight) {
   for (uint32_t from : lanes) {
     ends_[from] = graph_->Event();
     for (uint32_t to : lanes) {
-      if (from != to) graph_->Wait(to, ends_[from], static_cast<uint16_t>(inflight));
+      if (from != to) graph_->Wait(to, ends_[from], static_cast<uint16_t>(inflight - most_lag));
     }
   }
 }
@@ -50,7 +52,8 @@ void FlowPlan::Begin(const std::string& name, uint32_t inflight) {
 void FlowPlan::End() {
   if (graph_ == nullptr) return;
   graph_->NoMethod();
-  for (const auto& [name, value] : gives_) {
+  for (const auto& [name, value, lag] : gives_) {
+    lag_ = lag;
     const plan::Value v = graph_->graph().values[value];
     Dims dims;
     for (uint32_t d = v.first_dim(); d < v.first_dim() + v.rank(); ++d) {
@@ -60,7 +63,9 @@ void FlowPlan::End() {
     const uint32_t output = graph_->Output(name, v.dtype(), dims);
     Reads(give_, value);
     graph_->Copy(give_, value, output);
+    graph_->Lag(lag_);
     graph_->Give(give_, output);
+    graph_->Lag(lag_);
   }
   for (const auto& [lane, event] : ends_) graph_->Signal(lane, event);
   gives_.clear();
@@ -107,6 +112,7 @@ void FlowPlan::Call(uint32_t device, uint32_t kernel, const std::vector<uint32_t
                     const std::vector<uint32_t>& outputs, uint8_t flags) {
   for (uint32_t value : inputs) Reads(compute_[device], value);
   graph_->Call(compute_[device], kernel, inputs, outputs);
+  graph_->Lag(lag_);
   Instruction& call = graph_->At(graph_->Last());
   call.mutate_flags(call.flags() | flags);
   Wrote(compute_[device], outputs);
@@ -126,24 +132,31 @@ uint32_t FlowPlan::Transfer(uint32_t value, uint32_t from, uint32_t to, uint32_t
   }
   const uint32_t received = graph_->Value("moved", devices_[to], v.dtype(), dims);
   Reads(comm_[from], value);
-  graph_->Transfer(channel->second, value, received);
+  const GraphBuilder::Handle send = graph_->Transfer(channel->second, value, received);
+  graph_->At(send).mutate_lag(lag_);
+  graph_->At(send + 1).mutate_lag(lag_);
   Wrote(comm_[to], {received});
   return received;
 }
 
-void FlowPlan::Give(const std::string& name, uint32_t value) { gives_.emplace_back(name, value); }
+void FlowPlan::Give(const std::string& name, uint32_t value) {
+  gives_.push_back({name, value, lag_});
+}
 
 void FlowPlan::Reads(uint32_t lane, uint32_t value) {
   const auto program_order = written_.find(value);
   if (program_order == written_.end() || program_order->second.lane == lane) return;
-  if (program_order->second.seen_by.insert(lane).second)
-    graph_->Wait(lane, program_order->second.event);
+  const auto back = static_cast<uint16_t>(lag_ - program_order->second.lag);
+  const auto [seen, added] = program_order->second.seen_by.try_emplace(lane, back);
+  if (!added && seen->second <= back) return;
+  seen->second = back;
+  graph_->Wait(lane, program_order->second.event, back);
 }
 
 void FlowPlan::Wrote(uint32_t lane, const std::vector<uint32_t>& values) {
   const uint32_t event = graph_->Event();
   graph_->Signal(lane, event);
-  for (uint32_t value : values) written_[value] = {lane, event, {}};
+  for (uint32_t value : values) written_[value] = {lane, event, lag_, {}};
 }
 
 }  // namespace cgraph::plan::testing

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +29,11 @@ class FlowPlan {
  public:
   explicit FlowPlan(uint32_t devices);
 
-  void Begin(const std::string& graph, uint32_t inflight = 1);
+  // `most_lag` (less than inflight): of what Lag() says later.
+  void Begin(const std::string& graph, uint32_t inflight = 1, uint16_t most_lag = 0);
+  // What is added from here on works for the execution that began `lag` rounds before. Lags do not
+  // fall, and all that touches one state has one lag.
+  void Lag(uint16_t lag) { lag_ = lag; }
   std::unique_ptr<Plan> Build();
 
   uint32_t Kernel(const std::string& name);  // made once
@@ -62,7 +65,13 @@ class FlowPlan {
   struct Written {
     uint32_t lane;
     uint32_t event;
-    std::set<uint32_t> seen_by;
+    uint16_t lag;
+    std::map<uint32_t, uint16_t> seen_by;  // with the least lag of a wait
+  };
+  struct Given {
+    std::string name;
+    uint32_t value;
+    uint16_t lag;
   };
   PlanBuilder plan_;
   uint32_t take_, give_;
@@ -72,7 +81,8 @@ class FlowPlan {
   std::map<uint32_t, Written> written_;
   std::map<uint32_t, uint32_t> ends_;  // lane -> event at its end
   std::map<std::vector<uint32_t>, uint32_t> channels_;
-  std::vector<std::pair<std::string, uint32_t>> gives_;
+  std::vector<Given> gives_;
+  uint16_t lag_ = 0;
 };
 
 }  // namespace cgraph::plan::testing

@@ -1,0 +1,48 @@
+// TraceLog: the steps that one work queue was at work on, in order; the first million of them.
+//
+// One thread appends; others may read at the same time, and see a beginning of it. Memory comes in
+// chunks that stay where they are.
+#ifndef CGRAPH_RUNTIME_ENGINE_TRACE_LOG_H_
+#define CGRAPH_RUNTIME_ENGINE_TRACE_LOG_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+namespace cgraph::engine {
+
+// A step that was at work, by the steady clock.
+struct TracedStep {
+  uint32_t graph;
+  uint32_t step;
+  uint64_t round;
+  uint64_t start_ns;
+  uint64_t end_ns;
+};
+
+class TraceLog {
+ public:
+  // What there is no room or no memory for is left out.
+  void Append(const TracedStep& step) {
+    const size_t at = count_.load(std::memory_order_relaxed);
+    if (at == kChunks * kChunk) return;
+    std::unique_ptr<TracedStep[]>& chunk = chunks_[at / kChunk];
+    if (chunk == nullptr) chunk.reset(new (std::nothrow) TracedStep[kChunk]);
+    if (chunk == nullptr) return;
+    chunk[at % kChunk] = step;
+    count_.store(at + 1, std::memory_order_release);
+  }
+  size_t size() const { return count_.load(std::memory_order_acquire); }
+  const TracedStep& operator[](size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+
+ private:
+  static constexpr size_t kChunk = 4096, kChunks = 256;
+  std::array<std::unique_ptr<TracedStep[]>, kChunks> chunks_;
+  std::atomic<size_t> count_{0};
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_TRACE_LOG_H_

@@ -1,0 +1,219 @@
+// Graphs with lags, whose executions end rounds after they have begun: several over one state, the
+// first rounds, and what brings an execution to its end that nobody asks for. And time: deadlines,
+// teardown where nobody expects it, traces while there are executions.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "runtime/engine/engine.h"
+#include "tests/support/plans/flow_plan.h"
+
+namespace cgraph {
+namespace {
+
+using plan::DType;
+using plan::testing::FlowPlan;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Device 0 sleeps for `ms`; device 1 has it next; then, two rounds later, device 0 counts.
+void AddCounting(FlowPlan& flow, const char* name, uint32_t inflight) {
+  const uint16_t lag = inflight > 2 ? 2 : 0;
+  flow.Begin(name, inflight, lag);
+  const uint32_t ms = flow.Input("ms");
+  const uint32_t one = flow.Input("one", DType::f32, {1});
+  const uint32_t slept = flow.Scalar("slept", 0);
+  flow.Method(0, "first", 1);
+  flow.Call(0, flow.Kernel("sleep"), {ms}, {});
+  flow.Call(0, flow.Kernel("copy"), {ms}, {slept});
+  flow.Lag(lag / 2);
+  const uint32_t there = flow.Transfer(slept, 0, 1);
+  const uint32_t passed = flow.Scalar("passed", 1);
+  flow.Method(1, "mid", 2);
+  flow.Call(1, flow.Kernel("copy"), {there}, {passed});
+  flow.Lag(lag);
+  const uint32_t back = flow.Transfer(passed, 1, 0);
+  const uint32_t end = flow.Scalar("end", 0);
+  const uint32_t sum = flow.Tensor("sum", 0, DType::f32, {1});
+  flow.Method(0, "second", 3);
+  flow.Call(0, flow.Kernel("copy"), {back}, {end});
+  flow.Call(0, flow.Kernel("add"), {flow.State(0), one}, {sum});
+  flow.Call(0, flow.Kernel("copy"), {sum}, {flow.State(0)}, plan::kCommitsState);
+  flow.Give("n", sum);
+  flow.Give("ms", end);
+}
+
+std::unique_ptr<plan::Plan> CountingPlan(uint64_t timeout_ms = 0) {
+  FlowPlan flow(2);
+  AddCounting(flow, "late", 4);
+  AddCounting(flow, "soon", 2);
+  auto plan = flow.Build();
+  plan->graphs[0]->deadline_ps = timeout_ms * 1000000000;
+  return plan;
+}
+
+std::unique_ptr<Engine> Load(std::unique_ptr<plan::Plan> plan, EngineOptions options) {
+  auto engine = Engine::Load(std::move(plan), options);
+  INFO((engine.ok() ? "" : engine.status().message()));
+  REQUIRE(engine.ok());
+  return std::move(*engine);
+}
+
+EngineOptions Workers(uint32_t workers) {
+  EngineOptions options;
+  options.workers = workers;
+  return options;
+}
+
+Execution Start(Engine& engine, const char* graph, int64_t ms = 0) {
+  const float one = 1;
+  const int64_t dims[] = {1};
+  const Input inputs[] = {{"ms", &ms, DType::i64, {}}, {"one", &one, DType::f32, dims}};
+  auto execution = engine.Execute(graph, inputs);
+  INFO((execution.ok() ? "" : execution.status().message()));
+  REQUIRE(execution.ok());
+  return std::move(*execution);
+}
+
+float Count(const Result<Outputs>& outputs) {
+  INFO((outputs.ok() ? "" : outputs.status().message()));
+  REQUIRE(outputs.ok());
+  return *outputs->Find("n")->as<float>();
+}
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+TEST_CASE("graphs over one state run in the order of submission, also where one has lags") {
+  for (uint32_t workers : {1, 2, 3}) {
+    auto engine = Load(CountingPlan(), Workers(workers));
+    std::vector<Execution> runs;
+    for (int i = 0; i < 60; ++i) {
+      runs.push_back(Start(*engine, i % 3 == 1 ? "soon" : i % 7 == 0 ? "soon" : "late"));
+    }
+    for (size_t i = 0; i < runs.size(); ++i) CHECK(Count(runs[i].Get()) == i + 1);
+  }
+}
+
+TEST_CASE("the first executions after empty rounds are as many as were submitted") {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    auto engine = Load(CountingPlan(), Workers(2));
+    std::vector<Execution> runs;
+    runs.push_back(Start(*engine, "late", 5));
+    static_cast<void>(runs[0].Get(milliseconds(0)).ok());  // submits empty rounds
+    for (int i = 0; i < 3; ++i) runs.push_back(Start(*engine, "late"));
+    for (size_t i = 0; i < runs.size(); ++i) CHECK(Count(runs[i].Get()) == i + 1);
+  }
+}
+
+TEST_CASE("an execution with lags that nobody follows comes to its end: polled, dropped, left") {
+  for (uint32_t workers : {1, 2}) {
+    auto engine = Load(CountingPlan(/*timeout_ms=*/500), Workers(workers));
+    Execution polled = Start(*engine, "late");
+    const auto start = Clock::now();
+    while (!polled.Ready() && SecondsSince(start) < 10) std::this_thread::yield();
+    REQUIRE(polled.Ready());
+    CHECK(Count(polled.Get()) == 1);
+    { Execution dropped = Start(*engine, "late"); }
+    while (engine->GetStats().executions < 2 && SecondsSince(start) < 20) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    CHECK(engine->GetStats().executions == 2);
+    // Time in which it only lacks the rounds that end it is not the execution's.
+    Execution left = Start(*engine, "late");
+    std::this_thread::sleep_for(milliseconds(1200));
+    CHECK(Count(left.Get()) == 3);
+  }
+}
+
+TEST_CASE("a graph's time-out counts what an execution takes, and no more") {
+  auto engine = Load(CountingPlan(/*timeout_ms=*/300), Workers(2));
+  CHECK(Count(Start(*engine, "late", 20).Get()) == 1);
+  std::this_thread::sleep_for(milliseconds(700));
+  CHECK(Count(Start(*engine, "late", 20).Get()) == 2);
+  const auto start = Clock::now();
+  Execution slow = Start(*engine, "late", 1500);
+  const Result<Outputs> outputs = slow.Get(milliseconds(5000));
+  CHECK(SecondsSince(start) < 1.4);
+  REQUIRE(outputs.status().code() == StatusCode::kTimeout);
+  CHECK(outputs.status().message().find("longer than its timeout, 0.3 s") != std::string::npos);
+}
+
+TEST_CASE("Get with a time-out does not drive, also where there is no room for the last rounds") {
+  auto engine = Load(CountingPlan(), Workers(1));
+  std::vector<Execution> runs;
+  for (int i = 0; i < 4; ++i) runs.push_back(Start(*engine, "late", i == 0 ? 400 : 0));
+  const auto start = Clock::now();
+  CHECK(runs[3].Get(milliseconds(20)).status().code() == StatusCode::kTimeout);
+  CHECK(SecondsSince(start) < 0.3);
+  CHECK(Count(runs[3].Get(milliseconds(10000))) == 4);
+}
+
+TEST_CASE("time-outs at the ends of their range") {
+  using std::chrono::nanoseconds;
+  auto engine = Load(CountingPlan(), Workers(2));
+  CHECK(Count(Start(*engine, "soon", 30).Get(nanoseconds::max())) == 1);
+  CHECK(Count(Start(*engine, "soon", 30).Get(std::chrono::hours(24 * 365 * 200))) == 2);
+  for (nanoseconds timeout : {nanoseconds::min(), nanoseconds(-1), nanoseconds(0)}) {
+    CHECK(Start(*engine, "soon", 30).Get(timeout).status().code() == StatusCode::kTimeout);
+  }
+}
+
+TEST_CASE("an engine goes while Get with a time-out reports who waits") {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    auto engine = Load(CountingPlan(), Workers(2));
+    Execution run = Start(*engine, "late", 5);
+    std::atomic<bool> up{false};
+    std::thread asks([&] {
+      for (;;) {
+        const Result<Outputs> outputs = run.Get(milliseconds(0));
+        up = true;
+        if (outputs.ok() || outputs.status().code() != StatusCode::kTimeout) return;
+      }
+    });
+    while (!up) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(250 * repeat));
+    engine.reset();
+    asks.join();
+  }
+}
+
+TEST_CASE("who is told of a time-out may tear the engine down") {
+  Engine* told = nullptr;
+  std::atomic<bool> torn_down{false};
+  EngineOptions options = Workers(2);
+  options.stall_timeout = milliseconds(100);
+  options.timed_out = [&](const Status&) {
+    told->Teardown();
+    torn_down = true;
+  };
+  auto engine = Load(CountingPlan(), options);
+  told = engine.get();
+  CHECK(Start(*engine, "soon", 600).Get().status().code() == StatusCode::kTimeout);
+  engine->Teardown();
+  engine.reset();
+  CHECK(torn_down);
+}
+
+TEST_CASE("what was traced can be read at any time") {
+  EngineOptions options = Workers(2);
+  options.trace = true;
+  auto engine = Load(CountingPlan(), options);
+  std::atomic<bool> stop{false}, wrong{false};
+  std::thread reads([&] {
+    while (!stop) wrong = wrong || engine->Trace(0).graph != 0;
+  });
+  for (int i = 0; i < 300; ++i) CHECK(Count(Start(*engine, "late").Get()) == i + 1);
+  stop = true;
+  reads.join();
+  CHECK(!wrong);
+  CHECK(!engine->Trace(0).events.empty());
+  CHECK(engine->Trace(1000).events.empty());
+}
+
+}  // namespace cgraph
