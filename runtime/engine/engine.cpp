@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "runtime/engine/core.h"
 #include "runtime/plan/load.h"
 
@@ -51,7 +53,7 @@ Execution::~Execution() {
 Result<Outputs> Execution::Fetch() {
   engine::Core& core = *run_->core;
   if (core.ended()) return core.EndStatus();
-  if (run_->failed.load(std::memory_order_acquire)) {
+  if (run_->failed.load(std::memory_order_acquire)) {  // over: no input is lent, or it is done
     if (!run_->Done()) core.EnsureProgress();  // the rest of it is still under way
     return run_->Error();
   }
@@ -90,10 +92,14 @@ bool Execution::Ready() const {
 }
 
 Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
-                                             const EngineOptions& options) {
+                                             const EngineOptions& options) try {
+  std::unique_ptr<Engine> engine(new Engine);
   auto core = engine::Core::Load(std::move(plan), options);
   if (!core.ok()) return core.status();
-  return std::unique_ptr<Engine>(new Engine(*core));
+  engine->core_ = *core;
+  return engine;
+} catch (const std::bad_alloc&) {
+  return engine::OutOfMemory("to load the plan");
 }
 
 Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
@@ -104,6 +110,7 @@ Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
 }
 
 Engine::~Engine() {
+  if (core_ == nullptr) return;
   core_->Teardown();
   core_->JoinWatchdog();
   core_->Release();

@@ -64,9 +64,14 @@ struct EngineOptions {
 
 struct Input {
   std::string_view name;  // of the port: "x", "pair.x"
-  const void* data;       // dense, row-major; copied by Execute
+  const void* data;       // dense, row-major; copied by Execute unless it is lent
   plan::DType dtype;
   std::span<const int64_t> dims;
+  // The data stays as it is until the execution is over, and is read where it lies: until Get()
+  // returns anything but kTimeout, and where that is the end of the engine (kClosed, or a time-out
+  // that ended it), until Teardown() returns. What is small, or not aligned to its elements, is
+  // copied all the same.
+  bool lent = false;
 };
 
 // The results of one execution. Holding them stalls nothing; they stay valid after the engine is
@@ -177,8 +182,8 @@ class Engine {
   void ForgetMeasurements();
 
  private:
-  explicit Engine(engine::Core* core) : core_(core) {}
-  engine::Core* core_;
+  Engine() = default;
+  engine::Core* core_ = nullptr;
 };
 
 }  // namespace cgraph

@@ -26,6 +26,7 @@ struct ExecutionState {
   uint32_t graph = 0;
   uint64_t execution = 0;               // number among the graph's executions
   bool empty = false;                   // nobody submitted it
+  bool lent = false;                    // some input is: not over before nobody reads it
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
   // One per work queue that has work in the graph: the run is done when each has finished so many
   // entries.
@@ -54,8 +55,8 @@ struct ExecutionState {
     }
     return true;
   }
-  // Finished everywhere, or failed already.
-  bool Over() const { return failed.load(std::memory_order_acquire) || Done(); }
+  // Finished everywhere, or failed already and nothing is read that the caller lent.
+  bool Over() const { return (!lent && failed.load(std::memory_order_acquire)) || Done(); }
 
   // Of several errors the first in program order is kept.
   void Fail(uint32_t position, Status status);

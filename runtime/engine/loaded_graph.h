@@ -38,6 +38,7 @@ struct InputPort {
     bool first;       // this port is where the symbol gets its extent
   };
   std::vector<Dim> dims;
+  bool lendable = false;   // large enough that reading it in place is worth the patches
 };
 
 struct LoadedGraph {

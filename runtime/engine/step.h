@@ -98,17 +98,24 @@ struct StepList {
 struct ExecutionState;
 
 struct Frame {
-  // An address that differs between executions: it lies in the run's output block.
+  // An address that differs between executions: it lies in the run's output block, or in an input
+  // that may be lent.
   struct Patch {
     const void** where;
     uint64_t offset;
+  };
+  // Where an execution finds a port's data: in the frame's own block, or where the caller has it.
+  struct InputBlock {
+    void* own = nullptr;
+    bool lent = false;
+    std::vector<Patch> patches;  // of a port that may be lent
   };
   std::vector<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
   std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
   std::atomic<bool> dirty{false};  // some poison flag is set
-  std::vector<void*> inputs;       // per port
+  std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
   ExecutionState* run = nullptr;
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -16,6 +17,13 @@ namespace cgraph::engine {
 namespace {
 
 constexpr uint64_t kNotYet = UINT64_MAX;
+
+// From what the caller lends, or (null) from the frame's own block.
+void ReadFrom(Frame::InputBlock& input, const void* lent) {
+  input.lent = lent != nullptr;
+  const auto* from = static_cast<const std::byte*>(input.lent ? lent : input.own);
+  for (const Frame::Patch& patch : input.patches) *patch.where = from + patch.offset;
+}
 
 std::string TypeOf(const Input& input) {
   if (input.dims.empty()) return std::string(plan::DTypeName(input.dtype));
@@ -34,6 +42,7 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   CGRAPH_RETURN_IF_ERROR(AwaitCapacity(graph, when_full, waited));
   Frame& frame = graph.frames[graph.next_frame];
   if (waited) CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));  // another thread may have been here
+  bool any_lent = false;
   for (size_t p = 0; p < graph.inputs.size(); ++p) {
     const Input& input = *given_[p];
     uint64_t bytes = graph.inputs[p].width;
@@ -42,10 +51,15 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
       const InputPort::Dim& dim = graph.inputs[p].dims[d];
       if (dim.first) frame.taken[dim.symbol] = input.dims[d];
     }
-    if (bytes != 0) std::memcpy(frame.inputs[p], input.data, bytes);
+    const bool lent = input.lent && graph.inputs[p].lendable &&
+                      reinterpret_cast<uintptr_t>(input.data) % graph.inputs[p].width == 0;
+    if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? input.data : nullptr);
+    if (bytes != 0 && !lent) std::memcpy(frame.inputs[p].own, input.data, bytes);
+    any_lent |= lent;
   }
   auto run = TakeRun(graph);
   if (!run.ok()) return run;
+  (*run)->lent = any_lent;
   (*run)->empty = false;
   (*run)->refs.store(3, std::memory_order_relaxed);  // the caller's two and the engine's
   ++graph.in_progress;
@@ -229,6 +243,12 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   Frame& frame = graph.frames[graph.next_frame];
   frame.run = run;
   run->execution = graph.submitted;
+  if (run->empty) {  // what communications move in it is nobody's
+    run->lent = false;
+    for (Frame::InputBlock& input : frame.inputs) {
+      if (input.lent) ReadFrom(input, nullptr);
+    }
+  }
   if (run->empty || frame.dirty.load(std::memory_order_relaxed)) {
     for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag) {
       frame.poison_flags[poison_flag].store(run->empty, std::memory_order_relaxed);
@@ -279,6 +299,7 @@ Status Core::Hasten(const ExecutionState& run) {
   bool all = true;
   {
     std::lock_guard lock(submission_);
+    if (ended()) return Status::Ok();  // there may be no frames any more
     Retire(graph);
     while (!ended() && graph.round() <= run.execution && !graph.full()) {
       CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));

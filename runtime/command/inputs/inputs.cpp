@@ -199,7 +199,7 @@ std::span<const Input> Inputs::Slice(size_t i) {
       data += row * static_cast<size_t>(first);
       given.dims[0] = std::min(per_slice_, rows_ - first);
     }
-    slice_.push_back({given.name, data, given.array.dtype, given.dims});
+    slice_.push_back({given.name, data, given.array.dtype, given.dims, /*lent=*/true});
   }
   return slice_;
 }

@@ -22,7 +22,8 @@ class Inputs {
 
   // Executions of one pass: 1, or with --batch as many as slices.
   size_t executions() const { return executions_; }
-  // The inputs of the i-th execution; valid until the next call.
+  // The inputs of the i-th execution; valid until the next call. Their data lie where they were
+  // read, and are lent: the Inputs must outlive the engine.
   std::span<const Input> Slice(size_t i);
 
  private:

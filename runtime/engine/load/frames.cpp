@@ -12,6 +12,7 @@ namespace cgraph::engine {
 namespace {
 
 constexpr uint64_t kMaxTensors = 1ull << 27;  // of all frames of a graph
+constexpr uint64_t kLendable = 4096;          // bytes at bound: smaller inputs are always copied
 
 }  // namespace
 
@@ -35,6 +36,7 @@ void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph) {
     port.name = input->name;
     port.dtype = value.dtype();
     port.width = static_cast<uint64_t>(plan::DTypeBytes(value.dtype()));
+    port.lendable = value.bytes() >= kLendable;
     for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
       const uint32_t symbol = plan.dims[d].symbol();
       const bool first = symbol != plan::kNone && !seen[symbol];
@@ -52,6 +54,14 @@ FrameOperands::FrameOperands(const plan::GraphIndex& index)
   for (uint32_t i = 0; i < graph_.extents.size(); ++i) {
     const plan::Extent& extent = graph_.extents[i];
     extent_at_.emplace(static_cast<uint64_t>(extent.symbol()) << 32 | extent.device(), i);
+  }
+  FindPorts();
+}
+
+void FrameOperands::FindPorts() {
+  port_of_buffer_.assign(graph_.buffers.size(), plan::kNone);
+  for (uint32_t p = 0; p < graph_.inputs.size(); ++p) {
+    port_of_buffer_[graph_.values[graph_.inputs[p]->value].buffer()] = p;
   }
 }
 
@@ -106,7 +116,8 @@ Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& g
   // Tensors, patches of those in outputs, extents, inputs, symbols, poison flags; each in a block.
   const uint64_t each = tensors_.size() * sizeof(Tensor) +
                         (tensors_.size() + extents_.size()) * sizeof(Frame::Patch) +
-                        extents_.size() * sizeof(void*) + graph_.inputs.size() * sizeof(void*) +
+                        extents_.size() * sizeof(void*) +
+                        graph_.inputs.size() * sizeof(Frame::InputBlock) +
                         graph_.symbols.size() * sizeof(int64_t) + graph.poison_flags + 256;
   CGRAPH_RETURN_IF_ERROR(device::CheckFree(
       each * graph.frames.size(),
@@ -122,8 +133,16 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
     *where = arenas.Address(number, value, at);
     if (*where == nullptr && InOutput(graph_, value)) {
       frame.patches.push_back({where, arenas.OutputOffset(number, value)});
+      return;
     }
+    const uint32_t port = port_of_buffer_[graph_.values[value].buffer()];
+    if (port == plan::kNone || !graph.inputs[port].lendable) return;
+    const plan::Value& whole = graph_.values[graph_.inputs[port]->value];
+    frame.inputs[port].patches.push_back({where, graph_.values[value].offset() - whole.offset()});
   };
+  for (const auto& input : graph_.inputs) {
+    frame.inputs.emplace_back().own = arenas.Address(number, input->value, at);
+  }
   frame.tensors.resize(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const device::OperandType type = OperandTypeOf(graph_, tensors_[i]);
@@ -135,9 +154,6 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
   frame.extents.resize(extents_.size());
   for (size_t i = 0; i < extents_.size(); ++i) {
     locate(graph_.extents[extents_[i]].value(), &frame.extents[i]);
-  }
-  for (const auto& input : graph_.inputs) {
-    frame.inputs.push_back(arenas.Address(number, input->value, at));
   }
   frame.taken.resize(graph_.symbols.size());
   frame.poison_flags = std::make_unique<std::atomic<uint8_t>[]>(graph.poison_flags);

@@ -32,6 +32,7 @@ class FrameOperands {
  private:
   uint32_t ExtentSlot(uint32_t symbol, uint32_t device);
   bool Makes(uint32_t instruction, uint32_t value);
+  void FindPorts();
   void FillFrame(const Arenas& arenas, uint32_t number, uint32_t at, LoadedGraph& graph) const;
 
   const plan::GraphIndex& index_;
@@ -40,6 +41,7 @@ class FrameOperands {
   std::vector<uint32_t> extents_;                // indices of the graph's extents
   std::vector<uint32_t> slot_of_extent_;         // per extent of the graph: place in extents_
   std::map<uint64_t, uint32_t> extent_at_;       // symbol and device -> the graph's extent
+  std::vector<uint32_t> port_of_buffer_;         // none: no input's
   uint32_t made_by_ = plan::kNone;
   std::vector<uint32_t> made_;                   // what that instruction writes, sorted
 };
