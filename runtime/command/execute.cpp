@@ -17,7 +17,7 @@
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/problem.h"
 #include "runtime/command/run.h"
-#include "runtime/device/cores.h"
+#include "runtime/device/sync/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/find_graph.h"

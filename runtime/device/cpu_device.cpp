@@ -1,32 +1,97 @@
+// The CPU: every logical device of a plan, `gpu[i]` too, in ordinary memory. All kinds of memory
+// are one here. Queues run an operation inside the call that issues it, unless one before it waits.
 #include <fmt/format.h>
 
-#include "runtime/device/device.h"
+#include "runtime/device/drivers.h"
+#include "runtime/device/host_queue.h"
+#include "runtime/device/kernel.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::device {
 namespace {
 
+class CpuQueue : public HostQueue {
+ public:
+  using HostQueue::HostQueue;
+
+  bool Poll(std::vector<Report>& reports) override {
+    const bool any = Drain();
+    TakeReports(reports);
+    return any;
+  }
+
+ private:
+  void Appended() override { Drain(); }
+  bool Drain() {
+    bool any = false;
+    while (RunHead() == Outcome::kDone) any = true;
+    return any;
+  }
+};
+
+// Reads into its output.
+class UploadKernel : public Kernel {
+ public:
+  explicit UploadKernel(std::unique_ptr<Source> source) : source_(std::move(source)) {}
+
+  bool Run(std::span<const Tensor>, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    Status status = source_->Read({outputs[0].as<uint8_t>(), outputs[0].bytes()});
+    if (!status.ok()) error = status.message();
+    return status.ok();
+  }
+
+ private:
+  std::unique_ptr<Source> source_;
+};
+
 class CpuDevice : public Device {
  public:
-  Result<Memory> Allocate(uint64_t bytes, const std::string& what) override {
-    return Memory::Allocate(bytes, what);
+  Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    return Memory::Allocate(bytes, what, kind);
   }
-  Result<std::unique_ptr<Kernel>> MakeKernel(const plan::Kernel& kernel,
-                                             std::span<const OperandType> inputs,
-                                             std::span<const OperandType> outputs) override {
-    return MakeCpuKernel(kernel, inputs, outputs);
+  Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
+                                                 std::span<const OperandType> inputs,
+                                                 std::span<const OperandType> outputs) override {
+    auto made = MakeCpuKernel(kernel, inputs, outputs);
+    if (!made.ok()) return made.status();
+    return std::unique_ptr<Executable>(std::move(*made));
+  }
+  Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) override {
+    return std::unique_ptr<Executable>(std::make_unique<UploadKernel>(std::move(source)));
+  }
+  bool immediate() const override { return true; }
+  Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) override {
+    auto scratch = Memory::Allocate(options.scratch, "a kernel's scratch");
+    if (!scratch.ok()) return scratch.status();
+    return std::unique_ptr<Queue>(std::make_unique<CpuQueue>(options, std::move(*scratch)));
+  }
+
+ private:
+  void Upload(std::byte* to, const void* from, uint64_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void Download(void* to, const std::byte* from, uint64_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+};
+
+class CpuDriver : public Driver {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  Status Serves(const plan::Plan& plan, uint32_t device) const override {
+    if (plan.devices[device]->node == 0) return Status::Ok();
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("{} is on another machine; this engine runs on one",
+                              plan::DeviceName(plan, device)));
+  }
+  Result<std::unique_ptr<Device>> Open(const plan::Plan&, uint32_t) override {
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>());
   }
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> OpenDevice(const plan::Plan& plan, uint32_t device) {
-  if (plan.devices[device]->node != 0) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("{} is on another machine; this engine runs on one",
-                              plan::DeviceName(plan, device)));
-  }
-  return std::unique_ptr<Device>(std::make_unique<CpuDevice>());
-}
+std::unique_ptr<Driver> MakeCpuDriver() { return std::make_unique<CpuDriver>(); }
 
 }  // namespace cgraph::device

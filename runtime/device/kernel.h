@@ -1,4 +1,4 @@
-// Kernels: what a `call` instruction runs.
+// Kernels of the host: what a `call` instruction runs on the CPU.
 //
 // A plan names a kernel and its attributes; MakeCpuKernel gives an object that was prepared once,
 // at load, for its operands' types. Run() is called in the steady state: it allocates nothing of
@@ -6,47 +6,18 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNEL_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNEL_H_
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
-#include "runtime/plan/limits.h"
+#include "runtime/device/executable.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
 
-using plan::kMaxRank;
-
-// A dense row-major tensor in memory. `dims` are the extents of this execution.
-struct Tensor {
-  void* data = nullptr;
-  plan::DType dtype = plan::DType::f32;
-  uint8_t rank = 0;
-  int64_t dims[kMaxRank] = {};
-
-  int64_t elements() const {
-    int64_t count = 1;
-    for (int i = 0; i < rank; ++i) count *= dims[i];
-    return count;
-  }
-  template <typename T>
-  T* as() const { return static_cast<T*>(data); }
-};
-
-// What is known of an operand at load: dims are bounds where `dynamic` says so.
-struct OperandType {
-  plan::DType dtype = plan::DType::f32;
-  uint8_t rank = 0;
-  int64_t dims[kMaxRank] = {};
-  bool dynamic[kMaxRank] = {};
-};
-
-class Kernel {
+class Kernel : public Executable {
  public:
-  virtual ~Kernel() = default;
-
   // Inputs and outputs in the order of the plan's operands. True when done; false with `error`
   // filled: the call has failed (only kernels that the plan marks `fails` may do so).
   // `scratch` has the bytes that the plan's kernel states, aligned to 64.

@@ -37,15 +37,18 @@ uint64_t AvailableBytes() {
 
 Memory::~Memory() {
   if (data_ == nullptr) return;
-  if (size_ < kMapped) {
+  if (owner_ != nullptr) {
+    owner_->Free(data_, size_);
+  } else if (size_ < kMapped) {
     std::free(data_);
   } else {
     munmap(data_, size_);
   }
 }
 
-Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what) {
+Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what, MemoryKind kind) {
   Memory memory;
+  memory.kind_ = kind;
   if (bytes == 0) return memory;
   CGRAPH_RETURN_IF_ERROR(CheckFree(bytes, what));
   bytes = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;

@@ -1,14 +1,20 @@
-// Memory of a device's arenas: zeroed, aligned to a page, and touched when it is allocated, so that
-// no execution pays for a page fault. The sizes come from plans, which are not trusted: more than
-// the machine has is refused before the system is asked for it.
+// Memory: a handle on a block of a device's memory, of one kind, that goes back to its owner with
+// the handle. Addresses in it are the device's: the host copies into it and out of it through the
+// device (device.h), unless the block says that the host sees it, too.
+//
+// A block is zeroed and aligned to a page. One of the host's own is touched when it is allocated,
+// so that no execution pays for a page fault. Sizes come from plans, which are not trusted: more
+// than the machine has is refused before the system is asked for it.
 #ifndef CGRAPH_RUNTIME_DEVICE_MEMORY_H_
 #define CGRAPH_RUNTIME_DEVICE_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
@@ -16,27 +22,50 @@ namespace cgraph::device {
 inline constexpr uint64_t kBlockAlign = 4096;  // of a Memory
 inline constexpr uint64_t kLineAlign = 128;    // of what is laid out in it: two cache lines
 
+using MemoryKind = plan::Memory;
+
+// Whoever made a block of memory, and takes it back. Lives as long as any of its blocks.
+class MemoryOwner {
+ public:
+  virtual ~MemoryOwner() = default;
+  virtual void Free(std::byte* data, uint64_t size) = 0;
+};
+
 class Memory {
  public:
   Memory() = default;
-  Memory(Memory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  // A block of `owner`'s.
+  Memory(std::byte* data, uint64_t size, MemoryKind kind, bool host_visible,
+         std::shared_ptr<MemoryOwner> owner)
+      : data_(data), size_(size), kind_(kind), host_visible_(host_visible),
+        owner_(std::move(owner)) {}
+  Memory(Memory&& other) noexcept { *this = std::move(other); }
   Memory& operator=(Memory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(kind_, other.kind_);
+    std::swap(host_visible_, other.host_visible_);
+    std::swap(owner_, other.owner_);
     return *this;
   }
   ~Memory();
 
-  // `what` is named when there is not so much: "the arenas of gpu[0]".
-  static Result<Memory> Allocate(uint64_t bytes, const std::string& what);
+  // Memory of the host. `what` is named when there is not so much: "the arenas of gpu[0]".
+  static Result<Memory> Allocate(uint64_t bytes, const std::string& what,
+                                 MemoryKind kind = MemoryKind::plain);
 
   std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
+  MemoryKind kind() const { return kind_; }
+  bool host_visible() const { return host_visible_; }
+  const MemoryOwner* owner() const { return owner_.get(); }  // null: the host
 
  private:
   std::byte* data_ = nullptr;
   uint64_t size_ = 0;
+  MemoryKind kind_ = MemoryKind::plain;
+  bool host_visible_ = true;
+  std::shared_ptr<MemoryOwner> owner_;
 };
 
 // kInvalid where `bytes` for `what` are more than is free on this machine now. For what a plan

@@ -6,7 +6,8 @@
 #include <new>
 #include <system_error>
 
-#include "runtime/device/cores.h"
+#include "runtime/device/sync/cores.h"
+#include "runtime/device/drivers.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/plan/check.h"
@@ -67,11 +68,9 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::LoadPlan() {
-  for (uint32_t d = 0; d < plan_->devices.size(); ++d) {
-    auto device = device::OpenDevice(*plan_, d);
-    if (!device.ok()) return device.status();
-    devices_.push_back(std::move(*device));
-  }
+  auto devices = device::DriverRegistry::Get().OpenAll(*plan_);
+  if (!devices.ok()) return devices.status();
+  devices_ = std::move(*devices);
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
@@ -79,7 +78,7 @@ Status Core::LoadPlan() {
   const plan::Placement placement = plan::Place(
       *plan_, options_.workers == 0 ? planned : options_.workers, options_.proved);
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
-  FindConflicts(placement);
+  FindConflicts();
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
   CGRAPH_RETURN_IF_ERROR(StartThreads());
   return RunStartGraph();
@@ -120,11 +119,14 @@ Status Core::MakeGraphs() {
 Status Core::MakeWorkQueues(const plan::Placement& placement) {
   for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
-  Preparation preparation{plan_.get(), &placement,       arenas_.get(),   kernels_.get(),
-                          {},          options_.proved, options_.profile || options_.trace};
-  for (uint32_t worker : placement.worker_of_work_queue) {
-    preparation.event_counts.push_back(&workers_[worker]->event_count);
-  }
+  std::vector<device::EventCount*> event_counts;
+  for (uint32_t worker : placement.worker_of_work_queue)
+    event_counts.push_back(&workers_[worker]->event_count);
+  queue_map_ = MapQueues(*plan_, placement, devices_, event_counts);
+  const Preparation preparation{plan_.get(),     &placement,
+                                arenas_.get(),   kernels_.get(),
+                                &queue_map_,     options_.proved,
+                                options_.profile || options_.trace};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
@@ -148,21 +150,34 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
     worker.work_queues.push_back(work_queues_.back().get());
   }
   spins_ = device::SpinBudget(static_cast<uint32_t>(workers_.size()));
+  return OpenQueues();
+}
+
+// In the order of their numbers at each work queue.
+Status Core::OpenQueues() {
+  for (const QueueMap::Queue& at : queue_map_.queues) {
+    if (at.slot == 0) continue;
+    auto queue = devices_[at.device]->OpenQueue({queue_map_.queues[at.work_queue].event_count,
+                                                 kernels_->most_scratch(),
+                                                 options_.profile || options_.trace});
+    if (!queue.ok()) return queue.status();
+    work_queues_[at.work_queue]->AddQueue(std::move(*queue));
+  }
   return Status::Ok();
 }
 
 // Two graphs need no wait between them when every state that one writes and the other touches is
-// touched by one work queue only, in all graphs, and never with a lag: that work queue runs their
+// touched by one in-order queue only, in all graphs, and never with a lag: that queue runs their
 // rounds in the order of submission, and each round's accesses are those of the execution that it
 // begins. An access with a lag comes rounds later than the execution's first: rounds of another
 // graph that was submitted after it may lie in between.
-void Core::FindConflicts(const plan::Placement& placement) {
+void Core::FindConflicts() {
   const uint32_t graphs = static_cast<uint32_t>(plan_->graphs.size());
   const size_t actors = plan_->actors.size();
   std::vector<std::vector<bool>> touches(graphs, std::vector<bool>(actors, false));
   std::vector<std::vector<bool>> writes = touches;
-  std::vector<uint32_t> work_queue_of_actor(actors, plan::kNone);
-  std::vector<bool> unordered(actors, false);  // by a work queue's order of rounds
+  std::vector<uint32_t> queue_of_actor(actors, plan::kNone);
+  std::vector<bool> unordered(actors, false);  // by a queue's order of rounds
   for (uint32_t g = 0; g < graphs; ++g) {
     const plan::Graph& graph = *graphs_[g]->plan;
     const plan::GraphIndex index(*plan_, graph);
@@ -171,11 +186,11 @@ void Core::FindConflicts(const plan::Placement& placement) {
         const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
         if (graph.arenas[arena].space() != plan::Space::state) return;
         const uint32_t actor = graph.arenas[arena].owner();
-        const uint32_t work_queue = placement.work_queue_of_lane[index.lane(i)];
+        const uint32_t queue = queue_map_.of_lane[index.lane(i)];
         touches[g][actor] = true;
         if (write) writes[g][actor] = true;
-        if (work_queue_of_actor[actor] == plan::kNone) work_queue_of_actor[actor] = work_queue;
-        if (work_queue_of_actor[actor] != work_queue || graph.instructions[i].lag() != 0) {
+        if (queue_of_actor[actor] == plan::kNone) queue_of_actor[actor] = queue;
+        if (queue_of_actor[actor] != queue || graph.instructions[i].lag() != 0) {
           unordered[actor] = true;
         }
       });
@@ -198,7 +213,8 @@ Status Core::ReserveRuns() {
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     const LoadedGraph& graph = *graphs_[g];
     const uint64_t runs = uint64_t{graph.inflight} + graph.lag + 1;
-    const uint64_t each = sizeof(Run) + graph.participants.size() * sizeof(ExecutionState::Target) +
+    const uint64_t each = sizeof(ExecutionState) +
+                          graph.participants.size() * sizeof(ExecutionState::Target) +
                           graph.plan->outputs.size() * sizeof(device::Tensor) +
                           std::max(graph.output_bytes, device::kBlockAlign);
     CGRAPH_RETURN_IF_ERROR(device::CheckFree(
@@ -284,6 +300,7 @@ void Core::Teardown() {
     if (worker->thread.joinable()) worker->thread.join();
   }
   if (fallback_driver_.joinable()) fallback_driver_.join();
+  for (auto& work_queue : work_queues_) work_queue->CloseQueues();  // what runs is waited for
   if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
 }
 

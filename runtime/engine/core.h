@@ -21,14 +21,15 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device/event_count.h"
-#include "runtime/device/mutex.h"
+#include "runtime/device/sync/event_count.h"
+#include "runtime/device/sync/mutex.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/kernels.h"
+#include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execution_state.h"
-#include "runtime/engine/worker.h"
+#include "runtime/engine/execute/worker.h"
 #include "runtime/plan/workers/placement.h"
 
 namespace cgraph::engine {
@@ -94,7 +95,8 @@ class Core {
   Status LoadPlan();
   Status MakeGraphs();
   Status MakeWorkQueues(const plan::Placement& placement);
-  void FindConflicts(const plan::Placement& placement);
+  Status OpenQueues();
+  void FindConflicts();
   Status StartThreads();
   Status RunStartGraph();
   Status ReserveRuns();
@@ -134,6 +136,7 @@ class Core {
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<Kernels> kernels_;
   std::unique_ptr<Arenas> arenas_;
+  QueueMap queue_map_;
   std::vector<std::unique_ptr<LoadedGraph>> graphs_;  // the plan's, then the start graph
   std::vector<std::unique_ptr<WorkQueue>> work_queues_;
   std::vector<std::unique_ptr<Worker>> workers_;

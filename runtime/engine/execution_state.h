@@ -14,7 +14,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
-#include "runtime/device/mutex.h"
+#include "runtime/device/sync/mutex.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::engine {

@@ -20,9 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/device.h"
 #include "runtime/engine/assert.h"
 #include "runtime/engine/execution_state.h"
-#include "runtime/engine/step.h"
+#include "runtime/engine/execute/step.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
@@ -39,6 +40,13 @@ struct InputPort {
   };
   std::vector<Dim> dims;
   bool lendable = false;   // large enough that reading it in place is worth the patches
+  device::Device* device = nullptr;        // whose memory it lies in
+  const device::Memory* block = nullptr;
+
+  // Into a frame's place for it, at `to`.
+  void Write(void* to, const void* from, uint64_t bytes) const {
+    device->CopyIn(*block, static_cast<std::byte*>(to) - block->data(), from, bytes);
+  }
 };
 
 struct LoadedGraph {
@@ -50,7 +58,7 @@ struct LoadedGraph {
   std::vector<Frame> frames;
   std::vector<StepList> programs;        // per work queue
   std::vector<uint32_t> participants;   // work queues with steps
-  std::unique_ptr<device::Event[]> events;
+  std::unique_ptr<device::TimelineSemaphore[]> events;  // each counts its rounds
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
   uint32_t poison_flags = 0;
@@ -76,6 +84,13 @@ struct LoadedGraph {
   // Whether every round that was submitted is known to be finished.
   bool idle() const { return retired + lag == submitted; }
   bool full() const { return submitted - retired == frames.size(); }
+
+  // What a step of this lag works on, in a round whose own frame is `frame`.
+  Frame& FrameOf(uint32_t frame, uint16_t lag) {
+    if (lag == 0) return frames[frame];
+    const uint32_t count = static_cast<uint32_t>(frames.size());
+    return frames[(frame + count - lag % count) % count];
+  }
 };
 
 }  // namespace cgraph::engine

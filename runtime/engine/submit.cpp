@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <new>
 
 #include "runtime/engine/core.h"
@@ -54,7 +53,7 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
     const bool lent = input.lent && graph.inputs[p].lendable &&
                       reinterpret_cast<uintptr_t>(input.data) % graph.inputs[p].width == 0;
     if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? input.data : nullptr);
-    if (bytes != 0 && !lent) std::memcpy(frame.inputs[p].own, input.data, bytes);
+    if (!lent) graph.inputs[p].Write(frame.inputs[p].own, input.data, bytes);
     any_lent |= lent;
   }
   auto run = TakeRun(graph);
@@ -353,7 +352,8 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   for (uint32_t i = 0; i < run->target_count; ++i) {
     run->targets[i].finished = &work_queues_[graph.participants[i]]->finished_counter();
   }
-  auto block = device::Memory::Allocate(graph.output_bytes, "the results of " + graph.plan->name);
+  auto block = devices_[0]->Allocate(graph.output_bytes, plan::Memory::plain,  // the caller's
+                                     "the results of " + graph.plan->name);
   if (!block.ok()) return block.status();
   run->block = std::move(*block);
   for (size_t i = 0; i < graph.plan->outputs.size(); ++i) {

@@ -57,7 +57,7 @@ class Reporter {
     const plan::Graph& graph = *loaded.plan;
     for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
       if (graph.instructions[i].kind() != plan::Kind::signal) continue;
-      if (&loaded.events[graph.instructions[i].subject()] != step.event) continue;
+      if (&loaded.events[graph.instructions[i].subject()] != step.semaphore) continue;
       const uint32_t lane = plan::LaneOf(graph, i);
       waiting.waits_for.push_back(plan::LaneName(plan_, lane));
       // What the signal says is done stands before it.
@@ -112,7 +112,9 @@ std::vector<Waiting> Describe(const plan::Plan& plan,
   Reporter reporter(plan, graphs);
   for (uint32_t s = 0; s < work_queues.size(); ++s) {
     const Position position = work_queues[s]->Where();
-    if (!position.idle) all.push_back(reporter.Describe(position, s));
+    const std::vector<Position> queues = work_queues[s]->Everywhere();
+    if (!position.idle && queues.empty()) all.push_back(reporter.Describe(position, s));
+    for (const Position& queue : queues) all.push_back(reporter.Describe(queue, s));
   }
   return all;
 }

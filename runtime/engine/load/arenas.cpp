@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "runtime/plan/print.h"
@@ -12,6 +11,11 @@ namespace cgraph::engine {
 namespace {
 
 constexpr uint32_t kMaxFrames = 1 << 16;
+constexpr uint32_t kKinds = static_cast<uint32_t>(plan::Memory::MAX) + 1;
+
+uint32_t BlockFor(uint32_t device, plan::Memory kind) {
+  return device * kKinds + static_cast<uint32_t>(kind);
+}
 
 // Room for `copies` blocks in a row; the stride keeps each of them aligned.
 uint64_t AddCopies(device::BumpLayout& layout, uint64_t bytes, uint64_t copies, uint64_t& stride) {
@@ -42,25 +46,44 @@ Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
 Status Arenas::Allocate(const plan::Plan& plan,
                         const std::vector<std::unique_ptr<device::Device>>& devices,
                         std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
-  layouts_.resize(devices.size());
-  for (const auto& actor : plan.actors) {
-    BlockAddress place;
-    place.device = actor->device;
-    place.offset = layouts_[actor->device].Add(actor->state_bytes);
-    states_.push_back(place);
-  }
+  for (const auto& device : devices) devices_.push_back(device.get());
+  layouts_.resize(devices.size() * kKinds);
+  LayOutStates(plan, graphs);
   for (auto& graph : graphs) {
     graphs_.push_back(graph.get());
     LayOutGraph(*graph, places_.emplace_back());
   }
-  for (uint32_t d = 0; d < devices.size(); ++d) {
-    auto block = devices[d]->Allocate(layouts_[d].size(),
-                                      "the arenas of " + plan::DeviceName(plan, d));
+  CGRAPH_RETURN_IF_ERROR(AllocateBlocks(plan));
+  FillConstants();
+  return Status::Ok();
+}
+
+// The kind of an actor's memory is what the first graph that has it says.
+void Arenas::LayOutStates(const plan::Plan& plan,
+                          const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+  std::vector<plan::Memory> kinds(plan.actors.size(), plan::Memory::plain);
+  for (size_t g = graphs.size(); g-- > 0;) {
+    for (const plan::Arena& arena : graphs[g]->plan->arenas) {
+      if (arena.space() == plan::Space::state) kinds[arena.owner()] = arena.memory();
+    }
+  }
+  for (size_t a = 0; a < plan.actors.size(); ++a) {
+    BlockAddress place;
+    place.block = BlockFor(plan.actors[a]->device, kinds[a]);
+    place.offset = layouts_[place.block].Add(plan.actors[a]->state_bytes);
+    states_.push_back(place);
+  }
+}
+
+Status Arenas::AllocateBlocks(const plan::Plan& plan) {
+  for (uint32_t b = 0; b < layouts_.size(); ++b) {
+    auto block =
+        devices_[b / kKinds]->Allocate(layouts_[b].size(), static_cast<plan::Memory>(b % kKinds),
+                                       "the arenas of " + plan::DeviceName(plan, b / kKinds));
     if (!block.ok()) return block.status();
-    bytes_ += layouts_[d].size();
+    bytes_ += layouts_[b].size();
     blocks_.push_back(std::move(*block));
   }
-  FillConstants();
   return Status::Ok();
 }
 
@@ -70,7 +93,7 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
   for (uint32_t a = 0; a < graph.plan->arenas.size(); ++a) {
     const plan::Arena& arena = graph.plan->arenas[a];
     BlockAddress place;
-    place.device = arena.device();
+    place.block = BlockFor(arena.device(), arena.memory());
     if (arena.space() == plan::Space::state) {
       place = states_[arena.owner()];
     } else if (arena.space() == plan::Space::output) {
@@ -80,7 +103,7 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
                          ? static_cast<uint32_t>(graph.frames.size())
                          : std::max<uint32_t>(1, arena.copies());
       place.offset =
-          AddCopies(layouts_[arena.device()], arena.bytes(), place.copies, place.stride);
+          AddCopies(layouts_[place.block], arena.bytes(), place.copies, place.stride);
     }
     places.push_back(place);
   }
@@ -103,10 +126,24 @@ void Arenas::FillConstants() {
       const plan::Buffer& buffer = graph.buffers[constant.buffer()];
       if (buffer.bytes() == 0) continue;
       const BlockAddress& place = places_[g][buffer.arena()];
-      std::memcpy(blocks_[place.device].data() + place.offset + buffer.offset(),
-                  graph.constant_data.data() + constant.first(), buffer.bytes());
+      devices_[place.block / kKinds]->CopyIn(blocks_[place.block], place.offset + buffer.offset(),
+                                             graph.constant_data.data() + constant.first(),
+                                             buffer.bytes());
     }
   }
+}
+
+const Arenas::BlockAddress& Arenas::PlaceOf(uint32_t graph, uint32_t value) const {
+  const plan::Graph& g = *graphs_[graph]->plan;
+  return places_[graph][g.buffers[g.values[value].buffer()].arena()];
+}
+
+const device::Memory& Arenas::BlockOf(uint32_t graph, uint32_t value) const {
+  return blocks_[PlaceOf(graph, value).block];
+}
+
+device::Device& Arenas::DeviceOf(uint32_t graph, uint32_t value) const {
+  return *devices_[PlaceOf(graph, value).block / kKinds];
 }
 
 void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
@@ -115,7 +152,7 @@ void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
   const plan::Buffer& buffer = g.buffers[v.buffer()];
   if (g.arenas[buffer.arena()].space() == plan::Space::output) return nullptr;
   const BlockAddress& place = places_[graph][buffer.arena()];
-  return blocks_[place.device].data() + place.offset + (frame % place.copies) * place.stride +
+  return blocks_[place.block].data() + place.offset + (frame % place.copies) * place.stride +
          buffer.offset() + v.offset();
 }
 

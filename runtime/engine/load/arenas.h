@@ -1,8 +1,9 @@
 // Arenas: where the values of all graphs lie in memory.
 //
-// One block per device holds the slots (as many copies as the plan states), constants and scratch
-// of every graph, the states of the device's actors, which all graphs share, and one block of
-// inputs per frame. Output arenas have no place here: each run brings a block of its own.
+// One block per device and kind of memory holds the slots (as many copies as the plan states),
+// constants and scratch of every graph, the states of the device's actors, which all graphs share,
+// and one block of inputs per frame. Output arenas have no place here: each run brings a block of
+// its own.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 
@@ -33,20 +34,29 @@ class Arenas {
   void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
   uint64_t OutputOffset(uint32_t graph, uint32_t value) const;
 
+  // The block that the value lies in, of which device.
+  const device::Memory& BlockOf(uint32_t graph, uint32_t value) const;
+  device::Device& DeviceOf(uint32_t graph, uint32_t value) const;
+
   uint64_t bytes() const { return bytes_; }
 
  private:
   struct BlockAddress {
-    uint32_t device = 0;
-    uint64_t offset = 0;  // in the device's block
+    uint32_t block = 0;
+    uint64_t offset = 0;  // in the block
     uint64_t stride = 0;  // from one copy to the next
     uint32_t copies = 1;
   };
+  void LayOutStates(const plan::Plan& plan,
+                    const std::vector<std::unique_ptr<LoadedGraph>>& graphs);
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
+  Status AllocateBlocks(const plan::Plan& plan);
+  const BlockAddress& PlaceOf(uint32_t graph, uint32_t value) const;
   void FillConstants();
 
-  std::vector<device::BumpLayout> layouts_;        // per device
-  std::vector<device::Memory> blocks_;         // per device
+  std::vector<device::Device*> devices_;
+  std::vector<device::BumpLayout> layouts_;        // per block: device, then kind of memory
+  std::vector<device::Memory> blocks_;
   std::vector<BlockAddress> states_;                  // per actor
   std::vector<std::vector<BlockAddress>> places_;     // per graph, per arena
   std::vector<const LoadedGraph*> graphs_;

@@ -66,7 +66,7 @@ void FrameOperands::FindPorts() {
 }
 
 Slice FrameOperands::Add(uint32_t first, uint32_t count, uint32_t instruction,
-                         std::vector<ExtentUse>& uses) {
+                         std::vector<DynamicDim>& uses) {
   const Slice slice{static_cast<uint32_t>(tensors_.size()), count};
   for (uint32_t o = first; o < first + count; ++o) {
     const uint32_t id = graph_.operands[o];
@@ -161,6 +161,8 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
   for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag)
     frame.poison_flags[poison_flag] = 1;
   frame.dirty = true;
+  frame.bindings = {frame.tensors.data(), frame.extents.data(), frame.poison_flags.get(),
+                    &frame.dirty};
 }
 
 }  // namespace cgraph::engine

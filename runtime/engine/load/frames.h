@@ -25,7 +25,7 @@ class FrameOperands {
   // The graph's operands [first, first + count), used by `instruction`: their place among the
   // tensors of a frame. Their dynamic dimensions are appended to `uses`, but for those whose extent
   // the instruction itself makes.
-  Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<ExtentUse>& uses);
+  Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses);
 
   Status Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const;
 

@@ -11,20 +11,14 @@
 namespace cgraph::engine {
 namespace {
 
-// A `load` instruction: a slice of a weight file, read when the start graph runs.
-class LoadKernel : public device::Kernel {
+// A slice of a weight file, read when the start graph runs.
+class WeightSource : public device::Source {
  public:
-  LoadKernel(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice)
+  WeightSource(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice)
       : file_(std::move(file)), slice_(slice) {}
 
-  bool Run(std::span<const device::Tensor>, std::span<const device::Tensor> outputs, void*,
-           std::string& error) override {
-    const device::Tensor& out = outputs[0];
-    const uint64_t bytes = static_cast<uint64_t>(out.elements() * plan::DTypeBytes(out.dtype));
-    Status status = file_->Read(slice_.tensor, slice_.first, slice_.count,
-                                {static_cast<uint8_t*>(out.data), bytes});
-    if (!status.ok()) error = status.message();
-    return status.ok();
+  Status Read(std::span<uint8_t> to) override {
+    return file_->Read(slice_.tensor, slice_.first, slice_.count, to);
   }
 
  private:
@@ -93,7 +87,7 @@ void AppendType(std::string& key, const device::OperandType& type) {
 
 }  // namespace
 
-Result<device::Kernel*> Kernels::For(const plan::Graph& graph, uint32_t instruction,
+Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t instruction,
                                      uint32_t device) {
   const plan::Instruction& at = graph.instructions[instruction];
   std::vector<device::OperandType> types;
@@ -112,17 +106,20 @@ Result<device::Kernel*> Kernels::For(const plan::Graph& graph, uint32_t instruct
                             site.empty() ? "" : " (" + site + ")", made.status().message()));
 }
 
-Result<std::unique_ptr<device::Kernel>> Kernels::Make(const plan::Instruction& at, uint32_t device,
-                                                      std::span<const device::OperandType> types) {
-  if (at.kind() == plan::Kind::load) return MakeLoad(*plan_->weights[at.subject()], types.back());
+Result<std::unique_ptr<device::Executable>> Kernels::Make(
+    const plan::Instruction& at, uint32_t device, std::span<const device::OperandType> types) {
+  if (at.kind() == plan::Kind::load) {
+    return MakeLoad(*plan_->weights[at.subject()], device, types.back());
+  }
   const plan::Kernel& kernel = *plan_->kernels[at.subject()];
   most_scratch_ = std::max(most_scratch_, kernel.scratch);
   return (*devices_)[device]->MakeKernel(kernel, types.first(at.inputs()),
                                          types.subspan(at.inputs()));
 }
 
-Result<std::unique_ptr<device::Kernel>> Kernels::MakeLoad(const plan::WeightFile& slice,
-                                                          const device::OperandType& out) {
+Result<std::unique_ptr<device::Executable>> Kernels::MakeLoad(const plan::WeightFile& slice,
+                                                              uint32_t device,
+                                                              const device::OperandType& out) {
   auto path = WeightPath(weights_dir_, slice.name);
   if (!path.ok()) return path.status();
   std::shared_ptr<files::Safetensors>& file = files_[*path];
@@ -137,10 +134,10 @@ Result<std::unique_ptr<device::Kernel>> Kernels::MakeLoad(const plan::WeightFile
     file = std::move(*opened);
   }
   CGRAPH_RETURN_IF_ERROR(CheckSlice(*file, slice, out, *path));
-  return std::unique_ptr<device::Kernel>(std::make_unique<LoadKernel>(file, slice));
+  return (*devices_)[device]->MakeUpload(std::make_unique<WeightSource>(file, slice));
 }
 
-Result<device::Kernel*> Kernels::Keep(Result<std::unique_ptr<device::Kernel>> kernel,
+Result<device::Executable*> Kernels::Keep(Result<std::unique_ptr<device::Executable>> kernel,
                                       const std::string& key) {
   if (!kernel.ok()) return kernel.status();
   owned_.push_back(std::move(*kernel));

@@ -1,5 +1,5 @@
-// Kernels: what the calls and loads of a plan run, one object per kernel of the plan and operand
-// types.
+// Kernels: what the calls and loads of a plan run, one executable per device, kernel of the plan
+// and operand types.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 
@@ -25,24 +25,25 @@ class Kernels {
       : plan_(plan), devices_(devices), weights_dir_(std::move(weights_dir)) {}
 
   // What a call or load instruction runs.
-  Result<device::Kernel*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
+  Result<device::Executable*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
   uint64_t most_scratch() const { return most_scratch_; }
 
  private:
-  Result<device::Kernel*> Keep(Result<std::unique_ptr<device::Kernel>> kernel,
+  Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,
                                const std::string& key);
 
-  Result<std::unique_ptr<device::Kernel>> Make(const plan::Instruction& at, uint32_t device,
+  Result<std::unique_ptr<device::Executable>> Make(const plan::Instruction& at, uint32_t device,
                                                std::span<const device::OperandType> types);
-  Result<std::unique_ptr<device::Kernel>> MakeLoad(const plan::WeightFile& slice,
+  Result<std::unique_ptr<device::Executable>> MakeLoad(const plan::WeightFile& slice,
+                                                       uint32_t device,
                                                    const device::OperandType& out);
 
   const plan::Plan* plan_;
   const std::vector<std::unique_ptr<device::Device>>* devices_;
   std::string weights_dir_;
   std::map<std::string, std::shared_ptr<files::Safetensors>> files_;  // by path
-  std::map<std::string, device::Kernel*> made_;  // by kernel, device and operand types
-  std::vector<std::unique_ptr<device::Kernel>> owned_;
+  std::map<std::string, device::Executable*> made_;  // by kernel, device and operand types
+  std::vector<std::unique_ptr<device::Executable>> owned_;
   uint64_t most_scratch_ = 0;
 };
 

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "runtime/channel/carrier.h"
+#include "runtime/channel/local/local_carrier.h"
+#include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
 #include "runtime/engine/load/sync.h"
+#include "runtime/plan/collective.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {
@@ -24,6 +28,11 @@ class Preparer {
         operands_(index_) {
     index_.IndexMessages();
     DescribeInputs(graph_, out_);
+    for (size_t port = 0; port < out_.inputs.size(); ++port) {
+      const uint32_t value = graph_.inputs[port]->value;
+      out_.inputs[port].device = &p_.arenas->DeviceOf(number_, value);
+      out_.inputs[port].block = &p_.arenas->BlockOf(number_, value);
+    }
   }
 
   Status Prepare() {
@@ -33,10 +42,9 @@ class Preparer {
     out_.poison_flags = poison_flags_.count;
     OrderWorkQueues();
     FindWorks();
-    needs_ = p_.proved
-                 ? FindSyncNeeds({&graph_, &work_queues_, &work_queue_of_, &works_, out_.depth})
-                 : KeepAllSync(graph_);
-    out_.events = std::make_unique<device::Event[]>(graph_.events);
+    needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
+                       : KeepAllSync(graph_);
+    out_.events = std::make_unique<device::TimelineSemaphore[]>(graph_.events);
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());
     out_.programs.resize(work_queues_.size());
@@ -50,10 +58,10 @@ class Preparer {
  private:
   void OrderWorkQueues() {
     work_queues_ = plan::WorkQueuesOf(*p_.placement, graph_);
-    work_queue_of_.resize(graph_.instructions.size());
-    for (uint32_t work_queue = 0; work_queue < work_queues_.size(); ++work_queue) {
-      for (uint32_t instruction : work_queues_[work_queue])
-        work_queue_of_[instruction] = work_queue;
+    queues_ = SplitByQueue(*p_.queues, graph_, work_queues_);
+    queue_of_.resize(graph_.instructions.size());
+    for (uint32_t queue = 0; queue < queues_.size(); ++queue) {
+      for (uint32_t instruction : queues_[queue]) queue_of_[instruction] = queue;
     }
   }
 
@@ -103,8 +111,11 @@ class Preparer {
         const uint64_t most = static_cast<uint64_t>(per_round) * (out_.depth + out_.lag + 1);
         shape.outstanding = static_cast<uint32_t>(std::min<uint64_t>(most, shape.capacity));
       }
-      auto channel = channel::Channel::Make(shape);
+      auto carrier = channel::CarrierOfChannel(*p_.plan, graph_, c);
+      if (!carrier.ok()) return carrier.status();
+      auto channel = (*carrier)->MakeChannel(shape);
       if (!channel.ok()) return channel.status();
+      local_channel_.push_back(*carrier == &channel::LocalCarrier());
       (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
                            EventCountOf(graph_.channels[c].to_lane()));
       out_.channels.push_back(std::move(*channel));
@@ -123,12 +134,15 @@ class Preparer {
       const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
       const std::span<const plan::CollectivePart> seats = parts.subspan(first, members);
       channel::CollectiveShape shape = ShapeOf(seats);
-      auto collective = channel::Collective::Make(shape);
+      auto carrier =
+          channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[seats[0].part].subject());
+      if (!carrier.ok()) return carrier.status();
+      auto collective = (*carrier)->MakeCollective(shape);
       if (!collective.ok()) return collective.status();
+      const bool local = *carrier == &channel::LocalCarrier();
       for (const plan::CollectivePart& seat : seats) {
-        (*collective)
-            ->SetEventCount(seat.member, p_.event_counts[work_queue_of_[seat.instruction]]);
-        seat_of_[seat.part] = {collective->get(), seat.member};
+        (*collective)->SetEventCount(seat.member, EventCountOf(index_.lane(seat.instruction)));
+        seat_of_[seat.part] = {collective->get(), seat.member, local};
       }
       out_.collectives.push_back(std::move(*collective));
       first += members;
@@ -154,7 +168,10 @@ class Preparer {
   }
 
   device::EventCount* EventCountOf(uint32_t lane) const {
-    return p_.event_counts[p_.placement->work_queue_of_lane[lane]];
+    return p_.queues->OfLane(lane).event_count;
+  }
+  uint32_t SlotOf(uint32_t instruction) const {
+    return p_.queues->queues[queue_of_[instruction]].slot;
   }
 
   Status MakeProgram(StepList& program) {
@@ -163,7 +180,7 @@ class Preparer {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
         const size_t end = plan::StepEnd(*p_.placement, graph_, list, i);
-        AddComm(program, {list.begin() + i, list.begin() + end});
+        AddComms(program, {list.begin() + i, list.begin() + end});
         i = end - 1;
       } else if (at.kind() == Kind::wait) {
         AddWaits(program, list[i]);
@@ -184,9 +201,10 @@ class Preparer {
       Step step;
       step.op = Op::kWait;
       step.instruction = instruction;
-      step.event = &out_.events[graph_.waits[w].event()];
+      step.queue = SlotOf(instruction);
+      step.semaphore = &out_.events[graph_.waits[w].event()];
       step.lag = graph_.waits[w].lag();
-      step.event->AddListener(p_.event_counts[work_queue_]);
+      step.semaphore->AddListener(EventCountOf(index_.lane(instruction)));
       program.steps.push_back(step);
     }
   }
@@ -197,7 +215,8 @@ class Preparer {
     Step step;
     step.op = Op::kSignal;
     step.instruction = instruction;
-    step.event = &out_.events[event];
+    step.queue = SlotOf(instruction);
+    step.semaphore = &out_.events[event];
     program.steps.push_back(step);
   }
 
@@ -205,6 +224,7 @@ class Preparer {
     const plan::Instruction& at = graph_.instructions[instruction];
     Step step;
     step.instruction = instruction;
+    step.queue = SlotOf(instruction);
     step.lag = at.lag();
     step.inputs = at.inputs();
     step.outputs = at.outputs();
@@ -237,7 +257,11 @@ class Preparer {
         step.op = Op::kCall;
         auto kernel = p_.kernels->For(graph_, instruction, index_.device(instruction));
         if (!kernel.ok()) return kernel.status();
-        step.kernel = *kernel;
+        if (step.queue != 0) {
+          step.executable = *kernel;
+        } else {  // of an immediate device
+          step.kernel = static_cast<device::Kernel*>(*kernel);
+        }
       }
     }
     step.extents.first = static_cast<uint32_t>(program.extents.size());
@@ -247,10 +271,25 @@ class Preparer {
     return Status::Ok();
   }
 
+  // Communications that happen together: those of queues are issued first, each to its own, then
+  // the work queue may wait in the others.
+  void AddComms(StepList& program, const std::vector<uint32_t>& group) {
+    std::vector<uint32_t> own;
+    for (uint32_t instruction : group) {
+      if (SlotOf(instruction) == 0) {
+        own.push_back(instruction);
+      } else {
+        AddComm(program, {instruction});
+      }
+    }
+    if (!own.empty()) AddComm(program, own);
+  }
+
   void AddComm(StepList& program, const std::vector<uint32_t>& group) {
     Step step;
     step.op = Op::kComm;
     step.instruction = group.front();
+    step.queue = SlotOf(group.front());
     step.operands.first = static_cast<uint32_t>(program.parts.size());
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside;  // (channel, message) -> a send
     for (uint32_t instruction : group) {
@@ -279,7 +318,16 @@ class Preparer {
     }
     step.operands.count = static_cast<uint32_t>(program.parts.size()) - step.operands.first;
     program.most_parts = std::max(program.most_parts, step.operands.count);
+    if (step.queue != 0) AddGroup(program, step);
     program.steps.push_back(step);
+  }
+
+  // What the queue runs of the step that is about to be added.
+  void AddGroup(StepList& program, Step& step) {
+    program.groups.push_back(std::make_unique<CommGroup>(
+        p_.plan, &out_, work_queue_, static_cast<uint32_t>(program.steps.size()),
+        step.operands.count, program.most_spans));
+    step.group = program.groups.back().get();
   }
 
   CommOp NewPart(StepList& program, uint32_t instruction, uint32_t p) {
@@ -288,11 +336,12 @@ class Preparer {
     part.instruction = instruction;
     part.lag = graph_.instructions[instruction].lag();
     if (at.part() == plan::Part::collective) {
-      std::tie(part.collective, part.member) = seat_of_.at(p);
+      std::tie(part.collective, part.member, part.local) = seat_of_.at(p);
     } else {
       part.message = message_of_[p];
       part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
       part.channel = out_.channels[at.subject()].get();
+      part.local = local_channel_[at.subject()];
     }
     part.checks = AddChecks(program, poison_flags_.checks_of_part[p]);
     program.most_spans = std::max<uint32_t>(program.most_spans, at.inputs() + at.outputs());
@@ -303,7 +352,7 @@ class Preparer {
   Slice AddPartOperands(StepList& program, CommOp& part, uint32_t p) {
     const plan::CommPart& at = graph_.parts[p];
     const bool at_bound = (at.flags() & plan::kAtBound) != 0;
-    std::vector<ExtentUse> none;
+    std::vector<DynamicDim> none;
     const Slice slice = operands_.Add(at.first(), at.inputs() + at.outputs(), part.instruction,
                                       at_bound ? none : program.extents);
     part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
@@ -366,11 +415,14 @@ class Preparer {
   FrameOperands operands_;
   PoisonFlags poison_flags_;
   std::vector<std::vector<uint32_t>> work_queues_;  // instructions
-  std::vector<uint32_t> work_queue_of_;             // per instruction
+  std::vector<std::vector<uint32_t>> queues_;   // the same, by who carries them out
+  std::vector<uint32_t> queue_of_;              // per instruction
   std::vector<bool> works_;                     // per instruction: has a step of its own
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
-  std::map<uint32_t, std::pair<channel::Collective*, uint32_t>> seat_of_;  // part -> its member
+  // part -> its collective, its member, whether the local carrier made it
+  std::map<uint32_t, std::tuple<channel::Collective*, uint32_t, bool>> seat_of_;
+  std::vector<bool> local_channel_;             // per channel
   uint32_t work_queue_ = 0;
 };
 

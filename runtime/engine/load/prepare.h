@@ -7,11 +7,10 @@
 #define CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
 
 #include <cstdint>
-#include <vector>
 
-#include "runtime/device/event_count.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/kernels.h"
+#include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/workers/placement.h"
@@ -24,7 +23,7 @@ struct Preparation {
   const plan::Placement* placement = nullptr;
   const Arenas* arenas = nullptr;
   Kernels* kernels = nullptr;
-  std::vector<device::EventCount*> event_counts;  // per work queue: its worker's
+  const QueueMap* queues = nullptr;
   bool proved = true;
   bool profile = false;
 };

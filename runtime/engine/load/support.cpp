@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/channel/channel.h"
-#include "runtime/channel/collective.h"
+#include "runtime/channel/carrier.h"
 #include "runtime/device/memory.h"
 
 namespace cgraph::engine {
@@ -21,10 +20,10 @@ Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
     }
   }
   for (uint32_t collective = 0; collective < graph.collectives.size(); ++collective) {
-    CGRAPH_RETURN_IF_ERROR(channel::CanMake(graph, collective));
+    CGRAPH_RETURN_IF_ERROR(channel::CarrierOfCollective(plan, graph, collective).status());
   }
   for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
-    CGRAPH_RETURN_IF_ERROR(channel::CanServe(plan, graph, channel));
+    CGRAPH_RETURN_IF_ERROR(channel::CarrierOfChannel(plan, graph, channel).status());
   }
   for (const auto& input : graph.inputs) {
     const plan::Buffer& buffer = graph.buffers[graph.values[input->value].buffer()];

@@ -24,11 +24,11 @@ class Reducer {
 
   SyncNeeds Reduce() {
     LookAtLanes();
-    for (const std::vector<uint32_t>& work_queue : *query_.work_queues) KeepAcross(work_queue);
+    for (const std::vector<uint32_t>& queue : *query_.queues) KeepAcross(queue);
     DropImplied();
     FindSignals();
     if (query_.depth == 1) {
-      // A wait at a work queue's end may have been all that kept a signal, and so another wait.
+      // A wait at a queue's end may have been all that kept a signal, and so another wait.
       while (DropTrailing()) FindSignals();
     }
     return std::move(needs_);
@@ -62,17 +62,16 @@ class Reducer {
     }
   }
 
-  // Waits for other work queues, unless the same work queue has waited for the same or more
-  // already.
-  void KeepAcross(const std::vector<uint32_t>& work_queue) {
+  // Waits for other queues, unless the same queue has waited for the same or more already.
+  void KeepAcross(const std::vector<uint32_t>& queue) {
     std::vector<uint32_t> waited(graph_.events, kNever);  // least lag so far
-    for (uint32_t instruction : work_queue) {
+    for (uint32_t instruction : queue) {
       const Lane& lane = lanes_[lane_of_[instruction]];
       if (!lane.works && !lane.signals) continue;
       ForWaits(instruction, [&](uint32_t w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t signal = signal_at_[wait.event()];
-        const bool same = (*query_.work_queue_of)[signal] == (*query_.work_queue_of)[instruction];
+        const bool same = (*query_.queue_of)[signal] == (*query_.queue_of)[instruction];
         if (same || wait.lag() >= query_.depth || waited[wait.event()] <= wait.lag()) return;
         waited[wait.event()] = wait.lag();
         needs_.wait[w] = true;
@@ -106,15 +105,15 @@ class Reducer {
     }
   }
 
-  // Waits that nothing follows: the round is finished only when every work queue has finished it.
+  // Waits that nothing follows: the round is over only when every queue is through with it.
   bool DropTrailing() {
     bool dropped = false;
-    for (const std::vector<uint32_t>& work_queue : *query_.work_queues) {
-      for (size_t i = work_queue.size(); i-- > 0;) {
-        const plan::Instruction& instruction = graph_.instructions[work_queue[i]];
-        if ((*query_.works)[work_queue[i]]) break;
+    for (const std::vector<uint32_t>& queue : *query_.queues) {
+      for (size_t i = queue.size(); i-- > 0;) {
+        const plan::Instruction& instruction = graph_.instructions[queue[i]];
+        if ((*query_.works)[queue[i]]) break;
         if (instruction.kind() == plan::Kind::signal && needs_.signal[instruction.subject()]) break;
-        ForWaits(work_queue[i], [&](uint32_t w) {
+        ForWaits(queue[i], [&](uint32_t w) {
           dropped |= needs_.wait[w];
           needs_.wait[w] = false;
         });

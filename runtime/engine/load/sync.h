@@ -1,14 +1,14 @@
 // Sync: which signals and waits of a proved graph have anything left to do.
 //
-// A work queue runs its lanes' instructions in the order of the certificate, so a wait for a signal
-// of the same work queue is over before it is reached. A round is submitted only when the round
-// `depth` before it is finished everywhere, so a wait that looks back that far is over as well. A
-// lane that neither works nor waits (the caller's, that takes) signals nothing that the submission
-// has not said; a lane that neither works nor signals (the caller's, that gives what lies in place
-// already) has nothing to wait for. With one execution in progress at a time, the last two hold for
-// the beginning of every lane and for the end of every work queue.
+// What one in-order queue carries out (queue_map.h) follows the certificate, so a wait for a signal
+// of the same queue is over before it is reached. A round is submitted only when the round `depth`
+// before it is over everywhere, so a wait that looks back that far is over as well. A lane that
+// neither works nor waits (the caller's, that takes) signals nothing that the submission has not
+// said; a lane that neither works nor signals (the caller's, that gives what lies in place already)
+// has nothing to wait for. With one execution in progress at a time, the last two hold for the
+// beginning of every lane and for the end of every queue.
 //
-// What is left is what two workers really have to tell each other.
+// What is left is what two queues really have to tell each other.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
 
@@ -26,8 +26,8 @@ struct SyncNeeds {
 
 struct SyncQuery {
   const plan::Graph* graph = nullptr;
-  const std::vector<std::vector<uint32_t>>* work_queues = nullptr;  // their instructions, in order
-  const std::vector<uint32_t>* work_queue_of = nullptr;             // of each instruction
+  const std::vector<std::vector<uint32_t>>* queues = nullptr;  // their instructions, in order
+  const std::vector<uint32_t>* queue_of = nullptr;             // of each instruction
   const std::vector<bool>* works = nullptr;  // does anything besides signalling and waiting
   uint32_t depth = 1;
 };

@@ -75,7 +75,8 @@ std::unique_ptr<plan::Plan> Sample(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a steady loop allocates nothing") {
+// [immediate]: the queues of the deferred device allocate.
+TEST_CASE("a steady loop allocates nothing", "[immediate]") {
   for (uint32_t workers : {1, 2}) {
     auto engine = Load(ChainPlan(2, 2), Workers(workers));
     const auto loop = [&](int count) {

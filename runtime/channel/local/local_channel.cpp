@@ -1,36 +1,13 @@
-#include "runtime/channel/channel.h"
-
-#include <fmt/format.h>
+#include "runtime/channel/local/local_channel.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "runtime/plan/print.h"
-
 namespace cgraph::channel {
 
-Status CanServe(const plan::Plan& plan, const plan::Graph& graph, uint32_t channel) {
-  const plan::Channel& c = graph.channels[channel];
-  const auto refuse = [&](const std::string& why) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("the channel from {} to {} {}", plan::LaneName(plan, c.from_lane()),
-                              plan::LaneName(plan, c.to_lane()), why));
-  };
-  switch (c.carrier()) {
-    case plan::Carrier::local:
-    case plan::Carrier::shm:
-    case plan::Carrier::nccl: break;  // one address space, ordinary memory: all are served alike
-    case plan::Carrier::mpi: return refuse("is carried by mpi, which this engine has not; compile "
-                                           "for one machine, via local, shm or nccl");
-    case plan::Carrier::host: return refuse("is carried by host, which is a copy and no channel; "
-                                            "compile with via shm or nccl");
-  }
-  return Status::Ok();
-}
-
-Result<std::unique_ptr<Channel>> Channel::Make(const ChannelShape& shape) {
-  std::unique_ptr<Channel> channel(new Channel);
+Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& shape) {
+  std::unique_ptr<LocalChannel> channel(new LocalChannel);
   channel->rendezvous_ = shape.capacity == 0;
   channel->room_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
                                         : std::clamp(shape.outstanding, 1u, shape.capacity);
@@ -57,7 +34,7 @@ Result<std::unique_ptr<Channel>> Channel::Make(const ChannelShape& shape) {
   return channel;
 }
 
-bool Channel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
+bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
   if (received_.load(std::memory_order_acquire) + room_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.poison = poison;
@@ -75,7 +52,7 @@ bool Channel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison
   return true;
 }
 
-bool Channel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
+bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
   Slot& slot = SlotOf(n);
   const bool poison = slot.poison;
   const uint32_t count = std::min(slot.count, static_cast<uint32_t>(spans.size()));

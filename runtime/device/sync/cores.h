@@ -1,6 +1,6 @@
 // The processors, and for how long it is worth to spin on one.
-#ifndef CGRAPH_RUNTIME_DEVICE_CORES_H_
-#define CGRAPH_RUNTIME_DEVICE_CORES_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_SYNC_CORES_H_
+#define CGRAPH_RUNTIME_DEVICE_SYNC_CORES_H_
 
 #include <cstdint>
 
@@ -16,4 +16,4 @@ uint32_t SpinBudget(uint32_t threads);
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_CORES_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_SYNC_CORES_H_

@@ -1,16 +1,20 @@
-// WorkQueue: an in-order list of work that one worker drives without ever blocking in it.
+// WorkQueue: an in-order list of work that one worker issues without ever blocking in it.
 //
 // Of a proved plan a worker has one work queue, its lanes merged by the certificate. Of an unproved
 // one every lane is a work queue of its own and the worker goes round: so a wrong order really
 // hangs.
+//
+// Where all devices are immediate, issuing is doing: the work queue runs each step where it stands,
+// and is one in-order queue. Steps of other lanes go to their queues (lane_queues.h), which are
+// over with them at some later time; only then is the entry that they belong to finished.
 //
 // What it measures, if it is asked to, others may read at any time.
 //
 // The inbox holds the graphs to run next, one entry per round, numbered in the slot itself; the
 // submitter writes it, the worker reads it. `done` counts finished entries: that is how everybody
 // else learns of progress.
-#ifndef CGRAPH_RUNTIME_ENGINE_WORK_QUEUE_H_
-#define CGRAPH_RUNTIME_ENGINE_WORK_QUEUE_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -18,10 +22,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/event_count.h"
+#include "runtime/device/sync/event_count.h"
+#include "runtime/engine/execute/exchange.h"
+#include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/loaded_graph.h"
-#include "runtime/engine/step.h"
-#include "runtime/engine/trace_log.h"
+#include "runtime/engine/execute/step.h"
+#include "runtime/engine/execute/trace_log.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
@@ -42,9 +48,20 @@ class alignas(128) WorkQueue {
             std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries, void* scratch,
             device::EventCount* own, device::EventCount* driver);
 
+  // At load: a queue for steps whose `queue` is the number that this returns.
+  uint32_t AddQueue(std::unique_ptr<device::Queue> queue) {
+    mode_ = Mode::kQueues;
+    return queues_.Add(std::move(queue), own_);
+  }
+  // Nothing that was issued goes on afterwards; no worker drives any more.
+  void CloseQueues() { queues_.Close(); }
+
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
   // failed. True when anything was done. One thread at a time.
-  bool Advance() { return measures_ ? Advance<true>() : Advance<false>(); }
+  bool Advance() {
+    if (mode_ == Mode::kPlain) return Advance<false>();
+    return mode_ == Mode::kMeasured ? Advance<true>() : AdvanceQueues();
+  }
 
   // Under the submission lock.
   void Push(uint32_t graph);
@@ -53,9 +70,12 @@ class alignas(128) WorkQueue {
   uint64_t done() const { return done_.load(std::memory_order_acquire); }
   const std::atomic<uint64_t>& finished_counter() const { return done_; }
   Position Where() const;
+  // The same of each of its queues, which may all be at different places.
+  std::vector<Position> Everywhere() const;
   // Before it runs.
   void Measure(bool profile, bool trace) {
     measures_ = profile || trace;
+    if (measures_ && mode_ == Mode::kPlain) mode_ = Mode::kMeasured;
     traces_ = trace;
   }
   const TraceLog& traced() const { return traced_; }
@@ -70,29 +90,37 @@ class alignas(128) WorkQueue {
     uint32_t frame = 0;  // round mod frames
   };
 
+  enum class Mode : uint8_t { kPlain, kMeasured, kQueues };
+  enum class Outcome : uint8_t { kDone, kPending, kFailed };
+
   template <bool kProfile>
   bool Advance();
+  bool AdvanceQueues();
+  bool Issue();
+  bool FinishEntries();
+  void Hear(const device::Report& report);
   bool Begin();
+  void NextRound();
   void Finish();
-  Frame& FrameOf(uint16_t lag);
-  bool Skipped(const Step& step, Frame& frame);
-  bool AnyPoisoned(const Slice& checks, const Frame& frame) const;
-  // Sets the dims of this execution; false (with error_ filled) when an extent is out of bounds.
-  bool FillExtents(const Slice& extents, Frame& frame);
+  Frame& FrameOf(uint16_t lag) {
+    Frame& frame = lag == 0 ? *frame_ : track_->graph->FrameOf(track_->frame, lag);
+    CGRAPH_ASSERT(frame.run->execution == track_->round + track_->graph->lag - lag);
+    return frame;
+  }
+  template <bool kProfile>
+  Outcome RunStep(const Step& step);
+  // Whether the step has failed: a dimension of this execution is beyond its bound.
+  bool Beyond(const Step& step, Frame& frame);
   template <bool kProfile>
   bool RunCall(const Step& step, Frame& frame);
-  void RunCopy(const Step& step, Frame& frame);
+  bool RunCopy(const Step& step, Frame& frame);
   void RunInput(const Step& step, Frame& frame);
   bool RunOutput(const Step& step, Frame& frame);
   bool TryComm(const Step& step);
-  bool TryPart(const CommOp& part, uint8_t& state);
-  void TryCollective(const CommOp& part, uint8_t& state, Frame& frame);
-  void Move(const CommOp& part, Frame& frame);
-  void Receive(const CommOp& part, Frame& frame, bool poison, bool fits);
-  std::span<const channel::BufferSpan> Spans(const Slice& tensors, const Frame& frame);
-  void Fail(uint32_t instruction, uint32_t poison_flag, Frame& frame);
+  void Fail(const Track& track, uint32_t instruction, Frame& frame, const std::string& error);
   void Publish(uint64_t step, bool running);
-  void Trace(const Step& step);
+  void Trace();
+  void AddTrace(uint32_t graph, uint32_t step, uint64_t round, uint64_t start, uint64_t end);
 
   const plan::Plan* plan_;
   std::vector<Track> tracks_;  // per graph
@@ -103,6 +131,7 @@ class alignas(128) WorkQueue {
   device::EventCount* own_;
   device::EventCount*
       driver_;  // worker 0's: notified when an entry is finished or something failed
+  Mode mode_ = Mode::kPlain;
   bool measures_ = false, traces_ = false;
 
   // The driver's.
@@ -110,12 +139,13 @@ class alignas(128) WorkQueue {
   Frame* frame_ = nullptr;
   uint32_t graph_ = 0;
   uint32_t step_ = 0;
-  uint64_t finished_ = 0;
-  std::vector<uint8_t> states_;           // of the parts of the comm in progress
-  std::vector<channel::BufferSpan> spans_;
+  uint64_t finished_ = 0;  // entries that were issued, where there are queues
+  Exchange exchange_;      // the comm in progress
   std::string error_;
   uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
   TraceLog traced_;
+  LaneQueues queues_;
+  std::vector<device::Report> reports_;
 
   alignas(128) std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> at_{kIdle};       // graph, running, step; for reports
@@ -124,4 +154,4 @@ class alignas(128) WorkQueue {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_WORK_QUEUE_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_

@@ -1,30 +1,37 @@
 // What an instruction of a plan becomes at load: a step, with everything looked up.
 //
-// A *program* is the in-order list of steps that one work queue runs for one graph. A *frame* is
-// the memory side of one execution in progress: where each step's operands lie, which of its values
-// are poisoned, and the run that it works for. A graph has as many frames as executions can be in
-// progress; execution e uses frame e mod frames, so every address is known before the first one
-// (those of outputs, which outlive the execution, are filled in when it is submitted).
+// A *program* is the in-order list of steps that one work queue issues for one graph. The work
+// queue itself runs those of lanes whose device is immediate; others go to a queue of their lane.
+//
+// A *frame* is the memory side of one execution in progress: where each step's operands lie, which
+// of its values are poisoned, and the run that it works for. A graph has as many frames as
+// executions can be in progress; execution e uses frame e mod frames, so every address is known
+// before the first one (those of outputs, which outlive the execution, are filled in when it is
+// submitted).
 //
 // Poison is one byte per method call, copy or received message of a frame: its *poison flag*. 0 is
 // well; a step first looks at the poison flags of what it reads, and a step whose own poison flag
 // is set is skipped. In the frame of an empty execution, one that nobody submitted, all poison
 // flags are set.
-#ifndef CGRAPH_RUNTIME_ENGINE_STEP_H_
-#define CGRAPH_RUNTIME_ENGINE_STEP_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_STEP_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTE_STEP_H_
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/channel/channel.h"
 #include "runtime/channel/collective.h"
-#include "runtime/device/event.h"
 #include "runtime/device/kernel.h"
+#include "runtime/device/operations.h"
+#include "runtime/device/queue.h"
+#include "runtime/device/sync/semaphore.h"
 
 namespace cgraph::engine {
 
+using device::DynamicDim;
 using device::Tensor;
 
 enum class Op : uint8_t { kCall, kCopy, kInput, kOutput, kComm, kSignal, kWait };
@@ -35,7 +42,7 @@ struct Slice {
   uint32_t count = 0;
 };
 
-struct Step {
+struct alignas(64) Step {  // a cache line
   Op op = Op::kCall;
   bool into_output = false;  // give: the value does not lie in the output block yet
   uint16_t lag = 0;          // works for execution (round - lag); wait: the rounds it looks back
@@ -47,9 +54,15 @@ struct Step {
   Slice operands;            // of the frame's tensors; comm: of the program's parts
   Slice checks;              // of the program's `checks`
   Slice extents;             // of the program's `extents`
-  device::Kernel* kernel = nullptr;
-  device::Event* event = nullptr;
+  uint32_t queue = 0;        // of the work queue: 0 is the work queue itself
+  union {
+    device::Kernel* kernel = nullptr;      // a call that the work queue runs
+    device::Executable* executable;        // a call that a queue runs
+    device::TimelineSemaphore* semaphore;  // wait, signal
+    device::Communication* group;          // a comm that a queue runs
+  };
 };
+static_assert(sizeof(Step) == 64);
 
 // One end of a transfer, or both ends where one work queue drives both; or one member's part of a
 // collective.
@@ -68,31 +81,36 @@ struct CommOp {
   channel::Channel* channel = nullptr;
   channel::Collective* collective = nullptr;
   uint32_t member = 0;     // of the collective
-};
-
-// A dimension that differs from one execution to the next.
-struct ExtentUse {
-  uint32_t tensor;  // of the frame
-  uint32_t dim;
-  uint32_t extent;  // of the frame's `extents`
-  uint32_t symbol;  // for messages
-  int64_t bound;
+  bool local = false;      // the channel or collective is the local carrier's: called directly
 };
 
 struct Timing {
   std::atomic<uint64_t> ns{0};
   std::atomic<uint64_t> count{0};
+
+  void Add(uint64_t taken) {  // by one thread
+    ns.store(ns.load(std::memory_order_relaxed) + taken, std::memory_order_relaxed);
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 };
 
 struct StepList {
   std::vector<Step> steps;
   std::vector<CommOp> parts;
   std::vector<uint32_t> checks;   // poison flags
-  std::vector<ExtentUse> extents;
+  std::vector<DynamicDim> extents;
   std::vector<uint32_t> symbols;  // that takes make extents of
   uint32_t most_parts = 0;        // in one comm
   uint32_t most_spans = 0;       // in one part
   std::unique_ptr<Timing[]> timings;  // per step; only when profiling
+  std::vector<std::unique_ptr<device::Communication>> groups;  // comms that queues run
+
+  std::span<const uint32_t> Checks(const Slice& slice) const {
+    return {checks.data() + slice.first, slice.count};
+  }
+  std::span<const DynamicDim> Dims(const Slice& slice) const {
+    return {extents.data() + slice.first, slice.count};
+  }
 };
 
 struct ExecutionState;
@@ -118,16 +136,9 @@ struct Frame {
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
   ExecutionState* run = nullptr;
-
-  bool IsPoisoned(uint32_t poison_flag) const {
-    return poison_flags[poison_flag].load(std::memory_order_relaxed) != 0;
-  }
-  void SetPoison(uint32_t poison_flag) {
-    poison_flags[poison_flag].store(1, std::memory_order_relaxed);
-    dirty.store(true, std::memory_order_relaxed);
-  }
+  device::Bindings bindings;       // all of that as operations see it
 };
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_STEP_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTE_STEP_H_

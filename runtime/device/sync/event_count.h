@@ -10,8 +10,8 @@
 // waiter, who is about to sleep anyway: membarrier() makes every thread of the process pass one.
 // (Where the system has no membarrier both sides fence.) Only waiters write `sleepers`: a notifier
 // that cleared it could be late and hide the next sleeper.
-#ifndef CGRAPH_RUNTIME_DEVICE_EVENT_COUNT_H_
-#define CGRAPH_RUNTIME_DEVICE_EVENT_COUNT_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_SYNC_EVENT_COUNT_H_
+#define CGRAPH_RUNTIME_DEVICE_SYNC_EVENT_COUNT_H_
 
 #include <atomic>
 #include <chrono>
@@ -64,4 +64,4 @@ class alignas(128) EventCount {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_EVENT_COUNT_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_SYNC_EVENT_COUNT_H_

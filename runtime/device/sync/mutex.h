@@ -1,11 +1,11 @@
 // Mutex: a lock for what is held for moments, and rarely wanted by two at once.
-#ifndef CGRAPH_RUNTIME_DEVICE_MUTEX_H_
-#define CGRAPH_RUNTIME_DEVICE_MUTEX_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_SYNC_MUTEX_H_
+#define CGRAPH_RUNTIME_DEVICE_SYNC_MUTEX_H_
 
 #include <atomic>
 #include <cstdint>
 
-#include "runtime/device/event_count.h"
+#include "runtime/device/sync/event_count.h"
 
 namespace cgraph::device {
 
@@ -30,4 +30,4 @@ class Mutex {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_MUTEX_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_SYNC_MUTEX_H_

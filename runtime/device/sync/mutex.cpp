@@ -1,4 +1,4 @@
-#include "runtime/device/mutex.h"
+#include "runtime/device/sync/mutex.h"
 
 namespace cgraph::device {
 

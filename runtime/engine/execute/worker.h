@@ -1,14 +1,14 @@
 // Worker: a thread that drives work queues. Worker 0 has no thread of its own: who waits for a
 // result drives it (see drive.cpp).
-#ifndef CGRAPH_RUNTIME_ENGINE_WORKER_H_
-#define CGRAPH_RUNTIME_ENGINE_WORKER_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
 
 #include <cstdint>
 #include <thread>
 #include <vector>
 
-#include "runtime/device/event_count.h"
-#include "runtime/engine/work_queue.h"
+#include "runtime/device/sync/event_count.h"
+#include "runtime/engine/execute/work_queue.h"
 
 namespace cgraph::engine {
 
@@ -52,4 +52,4 @@ struct Worker {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_WORKER_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_

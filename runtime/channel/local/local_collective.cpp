@@ -1,6 +1,4 @@
-#include "runtime/channel/collective.h"
-
-#include <fmt/format.h>
+#include "runtime/channel/local/local_collective.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,23 +23,8 @@ void Copy(void* to, const void* from, uint64_t bytes) {
 
 }  // namespace
 
-Status CanMake(const plan::Graph& graph, uint32_t id) {
-  const plan::Collective& collective = *graph.collectives[id];
-  switch (collective.carrier) {
-    case plan::Carrier::local:
-    case plan::Carrier::shm:
-    case plan::Carrier::nccl: return Status::Ok();  // one address space: all are served alike
-    case plan::Carrier::mpi:
-    case plan::Carrier::host: break;
-  }
-  return Status(StatusCode::kUnsupported,
-                fmt::format("the collective {} ({}) is carried by {}, which this engine has not; "
-                            "compile via local, shm or nccl",
-                            id, collective.kind, wire::EnumNameCarrier(collective.carrier)));
-}
-
-Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shape) {
-  std::unique_ptr<Collective> made(new Collective);
+Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveShape& shape) {
+  std::unique_ptr<LocalCollective> made(new LocalCollective);
   made->kind_ = plan::FindCollective(shape.kind);
   made->root_ = shape.root;
   made->members_ = shape.members;
@@ -56,11 +39,11 @@ Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shap
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
-  made->member_slots_ = std::make_unique<MemberSlot[]>(shape.members);
+  made->seats_ = std::make_unique<Seat[]>(shape.members);
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
   made->spans_.resize(shape.members * 2 * most);
   made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
-  const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
+  const bool far = made->eager_ && bytes > sizeof(Turn::near);
   device::BumpLayout layout;
   std::vector<uint64_t> offsets;
   for (uint32_t i = 0; i < 2 * shape.members; ++i) offsets.push_back(far ? layout.Add(bytes) : 0);
@@ -70,109 +53,109 @@ Result<std::unique_ptr<Collective>> Collective::Make(const CollectiveShape& shap
     made->storage_ = std::move(*storage);
   }
   for (uint32_t i = 0; i < 2 * shape.members; ++i) {
-    RoundSlot& slot = made->member_slots_[i / 2].slots[i % 2];
-    slot.spans = &made->spans_[i * most];
-    slot.copies = far ? made->storage_.data() + offsets[i] : slot.near;
+    Turn& turn = made->seats_[i / 2].turns[i % 2];
+    turn.spans = &made->spans_[i * most];
+    turn.copies = far ? made->storage_.data() + offsets[i] : turn.near;
   }
   return made;
 }
 
 // ---- arriving and leaving -----------------------------------------------------------------------
 
-bool Collective::Gives(uint32_t member) const {
+bool LocalCollective::Gives(uint32_t member) const {
   return kind_->in == Kind::kAll || (kind_->in == Kind::kRoot && member == root_);
 }
-bool Collective::Gets(uint32_t member) const {
+bool LocalCollective::Gets(uint32_t member) const {
   return kind_->out == Kind::kAll || (kind_->out == Kind::kRoot && member == root_);
 }
 
-void Collective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
+void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
                         std::span<const BufferSpan> outputs, bool poison) {
-  RoundSlot& slot = SlotOf(member, n);
-  slot.poison = poison;
-  std::copy(inputs.begin(), inputs.end(), slot.spans);
+  Turn& turn = TurnOf(member, n);
+  turn.poison = poison;
+  std::copy(inputs.begin(), inputs.end(), turn.spans);
   // The root of a broadcast may leave its own share where it is; what is not there has no bytes.
-  BufferSpan* shown = slot.spans + tensors_.size();
+  BufferSpan* shown = turn.spans + tensors_.size();
   std::fill_n(shown, tensors_.size(), BufferSpan{nullptr, 0});
   std::copy(outputs.begin(), outputs.end(), shown);
   if (eager_ && !poison) {
     for (size_t t = 0; t < inputs.size(); ++t) {
-      Copy(slot.copies + copy_offsets_[t], inputs[t].data,
+      Copy(turn.copies + copy_offsets_[t], inputs[t].data,
            std::min(inputs[t].bytes, tensors_[t].bytes));
     }
   }
-  slot.number.store(n + 1, std::memory_order_release);
+  turn.number.store(n + 1, std::memory_order_release);
   NotifyOthers(member);
 }
 
-bool Collective::AllArrived(uint64_t n) const {
+bool LocalCollective::AllArrived(uint64_t n) const {
   for (uint32_t member = 0; member < members_; ++member) {
     if (!Arrived(member, n)) return false;
   }
   return true;
 }
 
-bool Collective::Present(uint32_t other, uint32_t member) const {
+bool LocalCollective::Present(uint32_t other, uint32_t member) const {
   const auto rounds = [&](uint32_t of) {
-    return std::max(SlotOf(of, 0).number.load(std::memory_order_relaxed),
-                    SlotOf(of, 1).number.load(std::memory_order_relaxed));
+    return std::max(TurnOf(of, 0).number.load(std::memory_order_relaxed),
+                    TurnOf(of, 1).number.load(std::memory_order_relaxed));
   };
   return rounds(other) >= rounds(member);
 }
 
-bool Collective::Left(uint64_t n) const {
+bool LocalCollective::Left(uint64_t n) const {
   if (eager_) return true;
   for (uint32_t member = 0; member < members_; ++member) {
-    if (member_slots_[member].left.load(std::memory_order_acquire) <= n) return false;
+    if (seats_[member].left.load(std::memory_order_acquire) <= n) return false;
   }
   return true;
 }
 
-void Collective::NotifyOthers(uint32_t member) {
+void LocalCollective::NotifyOthers(uint32_t member) {
   for (uint32_t other = 0; other < members_; ++other) {
-    device::EventCount* event_count = member_slots_[other].event_count;
-    if (other != member && (other == 0 || event_count != member_slots_[other - 1].event_count))
+    device::EventCount* event_count = seats_[other].event_count;
+    if (other != member && (other == 0 || event_count != seats_[other - 1].event_count))
       event_count->Notify();
   }
 }
 
 // ---- shares -------------------------------------------------------------------------------------
 
-bool Collective::Reduce(uint32_t member, uint64_t n) {
-  bool poison = SlotOf(member, n).poison;
+bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
+  bool poison = TurnOf(member, n).poison;
   if (kind_->in == Kind::kRoot) {
-    poison |= SlotOf(root_, n).poison;  // nothing of the others flows here
+    poison |= TurnOf(root_, n).poison;  // nothing of the others flows here
   } else {
-    for (uint32_t other = 0; other < members_; ++other) poison |= SlotOf(other, n).poison;
+    for (uint32_t other = 0; other < members_; ++other) poison |= TurnOf(other, n).poison;
   }
-  for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ReduceTensor(member, n, t);
+  for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ShareTensor(member, n, t);
   if (!eager_) {
-    member_slots_[member].left.store(n + 1, std::memory_order_release);
+    seats_[member].left.store(n + 1, std::memory_order_release);
     NotifyOthers(member);
   }
   return poison;
 }
 
-const std::byte* Collective::Input(uint32_t member, uint64_t n, uint32_t tensor) const {
-  const RoundSlot& slot = SlotOf(member, n);
-  if (eager_) return slot.copies + copy_offsets_[tensor];
-  return static_cast<const std::byte*>(slot.spans[tensor].data);
+const std::byte* LocalCollective::Input(uint32_t member, uint64_t n, uint32_t tensor) const {
+  const Turn& turn = TurnOf(member, n);
+  if (eager_) return turn.copies + copy_offsets_[tensor];
+  return static_cast<const std::byte*>(turn.spans[tensor].data);
 }
 
-const BufferSpan& Collective::Output(uint32_t member, uint64_t n, uint32_t tensor) const {
-  return SlotOf(member, n).spans[tensors_.size() + tensor];
+const BufferSpan& LocalCollective::Output(uint32_t member, uint64_t n, uint32_t tensor) const {
+  return TurnOf(member, n).spans[tensors_.size() + tensor];
 }
 
 // The bytes of one member's part of a tensor: the least that everyone has room for. They are equal
 // but in a plan whose members are told different extents. Copies have room for the bound, so there
 // it is enough to ask for one's own result: others' memory is not touched without need.
-uint64_t Collective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const {
+uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const {
   const bool cut = kind_->size == Kind::kOverMembers || kind_->id == Kind::kAllToAll;
   const bool joined = kind_->size == Kind::kTimesMembers || kind_->id == Kind::kAllToAll;
   uint64_t bytes = tensors_[tensor].bytes / (cut ? members_ : 1);
   if (eager_) return std::min(bytes, Output(member, n, tensor).bytes / (joined ? members_ : 1));
   for (uint32_t other = 0; other < members_; ++other) {
-    const BufferSpan* spans = SlotOf(other, n).spans;
+    const BufferSpan* spans = TurnOf(other, n).spans;
     if (Gives(other)) bytes = std::min(bytes, spans[tensor].bytes / (cut ? members_ : 1));
     const BufferSpan& output = spans[tensors_.size() + tensor];
     if (Gets(other) && output.data != nullptr) {
@@ -182,7 +165,7 @@ uint64_t Collective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) con
   return bytes;
 }
 
-void Collective::ReduceTensor(uint32_t member, uint64_t n, uint32_t tensor) {
+void LocalCollective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(member, n, tensor);
   const bool reduces = kind_->id == Kind::kAllReduce || kind_->id == Kind::kReduce;
   if (reduces && !eager_) return ReduceForAll(member, n, tensor, bytes);
@@ -196,7 +179,8 @@ void Collective::ReduceTensor(uint32_t member, uint64_t n, uint32_t tensor) {
 }
 
 // Everybody's input from byte `offset` on.
-const void** Collective::Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset) {
+const void** LocalCollective::Sources(uint32_t member, uint64_t n, uint32_t tensor,
+                                       uint64_t offset) {
   const void** from = sources_.data() + static_cast<size_t>(member) * members_;
   for (uint32_t of = 0; of < members_; ++of) {
     if (Gives(of)) from[of] = Input(of, n, tensor) + offset;
@@ -206,7 +190,7 @@ const void** Collective::Sources(uint32_t member, uint64_t n, uint32_t tensor, u
 
 // all_reduce and reduce of what has not been copied: everyone computes some lines of the result for
 // all who get it.
-void Collective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
+void LocalCollective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
   const device::RankResult& share = results_[tensor];
   const uint64_t lines = (bytes + kLine - 1) / kLine;
   const uint64_t each = (lines + members_ - 1) / members_ * kLine;

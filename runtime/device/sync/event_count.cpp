@@ -1,4 +1,4 @@
-#include "runtime/device/event_count.h"
+#include "runtime/device/sync/event_count.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>

@@ -1,11 +1,11 @@
-#include "runtime/device/cores.h"
+#include "runtime/device/sync/cores.h"
 
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/device/event_count.h"
+#include "runtime/device/sync/event_count.h"
 
 namespace cgraph::device {
 namespace {

@@ -2,8 +2,8 @@
 //
 // One thread appends; others may read at the same time, and see a beginning of it. Memory comes in
 // chunks that stay where they are.
-#ifndef CGRAPH_RUNTIME_ENGINE_TRACE_LOG_H_
-#define CGRAPH_RUNTIME_ENGINE_TRACE_LOG_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 
 #include <array>
 #include <atomic>
@@ -45,4 +45,4 @@ class TraceLog {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_TRACE_LOG_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_

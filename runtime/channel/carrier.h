@@ -1,0 +1,44 @@
+// Carrier: what moves bytes between lanes. A folder per carrier beside this file; each makes
+// channels and collectives, and says of an edge of a plan whether it serves it and, if not, why.
+#ifndef CGRAPH_RUNTIME_CHANNEL_CARRIER_H_
+#define CGRAPH_RUNTIME_CHANNEL_CARRIER_H_
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/channel/channel.h"
+#include "runtime/channel/collective.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::channel {
+
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  virtual std::string_view name() const = 0;
+
+  // Ok, or the reason: "the channel from gpu[0] comm to gpu[1] comm is carried by mpi, which ...".
+  virtual Status ServesChannel(const plan::Plan& plan, const plan::Graph& graph,
+                               uint32_t channel) const = 0;
+  virtual Status ServesCollective(const plan::Plan& plan, const plan::Graph& graph,
+                                  uint32_t collective) const = 0;
+
+  virtual Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape) const = 0;
+  virtual Result<std::unique_ptr<Collective>> MakeCollective(
+      const CollectiveShape& shape) const = 0;
+};
+
+// All that this build has, in the order in which they are asked.
+std::vector<const Carrier*> Carriers();
+
+// The first carrier that serves it. kUnsupported with the first's reason when none does.
+Result<const Carrier*> CarrierOfChannel(const plan::Plan& plan, const plan::Graph& graph,
+                                        uint32_t channel);
+Result<const Carrier*> CarrierOfCollective(const plan::Plan& plan, const plan::Graph& graph,
+                                           uint32_t collective);
+
+}  // namespace cgraph::channel
+
+#endif  // CGRAPH_RUNTIME_CHANNEL_CARRIER_H_

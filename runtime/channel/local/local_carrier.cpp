@@ -1,0 +1,75 @@
+#include "runtime/channel/local/local_carrier.h"
+
+#include <fmt/format.h>
+
+#include "runtime/channel/local/local_channel.h"
+#include "runtime/channel/local/local_collective.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::channel {
+namespace {
+
+template <typename Made, typename Interface, typename Shape>
+Result<std::unique_ptr<Interface>> Make(const Shape& shape) {
+  auto made = Made::Make(shape);
+  if (!made.ok()) return made.status();
+  return std::unique_ptr<Interface>(std::move(*made));
+}
+
+class Local : public Carrier {
+ public:
+  std::string_view name() const override { return "local"; }
+
+  Status ServesChannel(const plan::Plan& plan, const plan::Graph& graph,
+                       uint32_t channel) const override {
+    const plan::Channel& c = graph.channels[channel];
+    const auto refuse = [&](const std::string& why) {
+      return Status(StatusCode::kUnsupported,
+                    fmt::format("the channel from {} to {} {}",
+                                plan::LaneName(plan, c.from_lane()),
+                                plan::LaneName(plan, c.to_lane()), why));
+    };
+    switch (c.carrier()) {
+      case plan::Carrier::local:
+      case plan::Carrier::shm:
+      case plan::Carrier::nccl: break;  // one address space, ordinary memory: all are served alike
+      case plan::Carrier::mpi: return refuse("is carried by mpi, which this engine has not; "
+                                             "compile for one machine, via local, shm or nccl");
+      case plan::Carrier::host: return refuse("is carried by host, which is a copy and no "
+                                              "channel; compile with via shm or nccl");
+    }
+    return Status::Ok();
+  }
+
+  Status ServesCollective(const plan::Plan&, const plan::Graph& graph,
+                          uint32_t id) const override {
+    const plan::Collective& collective = *graph.collectives[id];
+    switch (collective.carrier) {
+      case plan::Carrier::local:
+      case plan::Carrier::shm:
+      case plan::Carrier::nccl: return Status::Ok();  // one address space: all are served alike
+      case plan::Carrier::mpi:
+      case plan::Carrier::host: break;
+    }
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("the collective {} ({}) is carried by {}, which this engine has "
+                              "not; compile via local, shm or nccl",
+                              id, collective.kind, wire::EnumNameCarrier(collective.carrier)));
+  }
+
+  Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape) const override {
+    return Make<LocalChannel, Channel>(shape);
+  }
+  Result<std::unique_ptr<Collective>> MakeCollective(const CollectiveShape& shape) const override {
+    return Make<LocalCollective, Collective>(shape);
+  }
+};
+
+}  // namespace
+
+const Carrier& LocalCarrier() {
+  static const Local carrier;
+  return carrier;
+}
+
+}  // namespace cgraph::channel

@@ -1,0 +1,86 @@
+// A collective among the lanes of one process, in shared memory.
+//
+// A member that arrives shows where its values lie, or, when they are small, puts a copy into its
+// member slot. Its share: it computes the part of the result that is its own and writes it to
+// everybody, or takes its result from the others. Everyone reduces in rank order, so results are
+// the same bits everywhere and every time.
+#ifndef CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_
+#define CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/channel/collective.h"
+#include "runtime/device/sync/event_count.h"
+#include "runtime/device/kernels/reductions/across.h"
+#include "runtime/device/memory.h"
+#include "runtime/plan/collective.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::channel {
+
+class LocalCollective final : public Collective {
+ public:
+  static Result<std::unique_ptr<LocalCollective>> Make(const CollectiveShape& shape);
+
+  void SetEventCount(uint32_t member, device::EventCount* event_count) override {
+    seats_[member].event_count = event_count;
+  }
+  void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
+              std::span<const BufferSpan> outputs, bool poison) override;
+  bool Present(uint32_t other, uint32_t member) const override;
+  bool AllArrived(uint64_t n) const override;
+  bool Reduce(uint32_t member, uint64_t n) override;
+  bool Left(uint64_t n) const override;
+
+ private:
+  // What a member shows in every other round: it can be one round ahead of the slowest, who may
+  // still be reading what it showed in the round before, and not two.
+  struct alignas(128) Turn {
+    std::atomic<uint64_t> number{0};  // of the round, plus one
+    bool poison = false;
+    alignas(16) std::byte near[48];   // what is small travels with the number, in its cache line
+    std::byte* copies = nullptr;      // of the inputs, when they are small; then `near`, or further
+    BufferSpan* spans = nullptr;          // inputs, then outputs
+  };
+  struct Seat {
+    Turn turns[2];
+    alignas(128) std::atomic<uint64_t> left{0};  // rounds
+    device::EventCount* event_count = nullptr;
+  };
+  LocalCollective() = default;
+
+  bool Arrived(uint32_t member, uint64_t n) const {
+    return TurnOf(member, n).number.load(std::memory_order_acquire) == n + 1;
+  }
+  const Turn& TurnOf(uint32_t member, uint64_t n) const { return seats_[member].turns[n & 1]; }
+  Turn& TurnOf(uint32_t member, uint64_t n) { return seats_[member].turns[n & 1]; }
+  void NotifyOthers(uint32_t member);
+  const std::byte* Input(uint32_t member, uint64_t n, uint32_t tensor) const;
+  const BufferSpan& Output(uint32_t member, uint64_t n, uint32_t tensor) const;
+  bool Gives(uint32_t member) const;
+  bool Gets(uint32_t member) const;
+  uint64_t PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const;
+  void ShareTensor(uint32_t member, uint64_t n, uint32_t tensor);
+  const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);
+  void ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
+
+  const plan::CollectiveKind* kind_ = nullptr;
+  uint32_t root_ = 0;
+  uint32_t members_ = 1;
+  bool eager_ = false;  // inputs are copied on arrival, so nobody waits for others to leave
+  std::vector<CollectiveShape::Tensor> tensors_;
+  std::vector<device::RankResult> results_;    // by tensor
+  std::vector<uint64_t> copy_offsets_;   // by tensor
+  std::unique_ptr<Seat[]> seats_;
+  std::vector<BufferSpan> spans_;
+  std::vector<const void*> sources_;     // by member, then participant
+  device::Memory storage_;
+};
+
+}  // namespace cgraph::channel
+
+#endif  // CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_

@@ -1,0 +1,86 @@
+// HostQueue: a queue whose operations a thread of the host carries out. Who calls RunHead, and
+// when, is what kinds of host devices differ in.
+#ifndef CGRAPH_RUNTIME_DEVICE_HOST_QUEUE_H_
+#define CGRAPH_RUNTIME_DEVICE_HOST_QUEUE_H_
+
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/device/queue.h"
+
+namespace cgraph::device {
+
+class HostQueue : public Queue {
+ public:
+  HostQueue(const QueueOptions& options, Memory scratch)
+      : on_report_(options.on_report), measured_(options.measured), scratch_(std::move(scratch)) {}
+
+  void Launch(const device::Launch& launch) override { Append(launch); }
+  void Copy(const device::Copy& copy) override { Append(copy); }
+  void Store(const device::Store& store) override { Append(store); }
+  void Communicate(const device::Communicate& communicate) override { Append(communicate); }
+  void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) override {
+    Append(WaitFor{semaphore, value, tag});
+  }
+  void Signal(TimelineSemaphore* semaphore, uint64_t value) override {
+    Append(SignalTo{semaphore, value});
+  }
+  std::optional<device::Head> Head() override;
+
+ protected:
+  enum class Outcome { kNone, kBlocked, kDone };
+
+  // Carries out the operation at the front, if it can be and nobody else does.
+  Outcome RunHead();
+  // After an operation was appended.
+  virtual void Appended() = 0;
+  void TakeReports(std::vector<Report>& reports);
+
+ private:
+  struct WaitFor {
+    const TimelineSemaphore* semaphore;
+    uint64_t value;
+    Tag tag;
+  };
+  struct SignalTo {
+    TimelineSemaphore* semaphore;
+    uint64_t value;
+    Tag tag = {};
+  };
+  using Item = std::variant<device::Launch, device::Copy, device::Store, device::Communicate,
+                            WaitFor, SignalTo>;
+
+  void Append(Item item);
+  bool Run(const device::Launch& launch);
+  bool Run(const device::Copy& copy);
+  bool Run(const device::Store& store);
+  bool Run(const device::Communicate& communicate);
+  bool Run(const WaitFor& wait) { return wait.semaphore->Reached(wait.value); }
+  bool Run(const SignalTo& signal) {
+    signal.semaphore->Signal(signal.value);
+    return true;
+  }
+  // Whether the operation is to be carried out; its failure is reported here.
+  bool Begins(const Operation& operation);
+  void Fail(const Operation& operation, Report report);
+  void AddReport(Report report);
+
+  EventCount* const on_report_;
+  const bool measured_;
+  Memory scratch_;
+
+  std::mutex mutex_;  // of what follows
+  std::deque<Item> items_;
+  bool running_ = false;
+  uint64_t finished_ = 0;
+  uint64_t begun_ns_ = 0;  // when the front was first tried
+  std::vector<Report> reports_;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_HOST_QUEUE_H_

@@ -1,0 +1,55 @@
+// What an operation does when its turn has come, on a device whose work the host does: the same
+// functions for a worker that runs an operation at once and for a queue that runs it later.
+#ifndef CGRAPH_RUNTIME_DEVICE_OPERATIONS_H_
+#define CGRAPH_RUNTIME_DEVICE_OPERATIONS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "runtime/device/queue.h"
+
+namespace cgraph::device {
+
+inline bool AnyPoisoned(std::span<const uint32_t> checks, const Bindings& bindings) {
+  for (uint32_t flag : checks) {
+    if (bindings.Poisoned(flag)) return true;
+  }
+  return false;
+}
+
+// Whether the operation has nothing to do; its own flag is set then.
+inline bool Skipped(const Predicate& predicate, const Bindings& bindings) {
+  if (bindings.Poisoned(predicate.own)) return true;
+  if (!AnyPoisoned(predicate.checks, bindings)) return false;
+  bindings.Poison(predicate.own);
+  return true;
+}
+
+inline int64_t ExtentOf(const DynamicDim& dim, const Bindings& bindings) {
+  return *static_cast<const int64_t*>(bindings.extents[dim.extent]);
+}
+
+// Gives tensors the dims of this execution. The first that is beyond its bound, if any is; those
+// behind it are left alone.
+inline const DynamicDim* FillDims(std::span<const DynamicDim> dims, const Bindings& bindings) {
+  for (const DynamicDim& dim : dims) {
+    const int64_t extent = ExtentOf(dim, bindings);
+    if (extent < 0 || extent > dim.bound) return &dim;
+    bindings.tensors[dim.tensor].dims[dim.dim] = extent;
+  }
+  return nullptr;
+}
+
+inline void CopyBytes(void* to, const void* from, uint64_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+inline void RunCopy(const Copy& copy) {
+  if (copy.describes) std::copy_n(copy.from->dims, copy.from->rank, copy.to->dims);
+  if (copy.moves) CopyBytes(copy.to->data, copy.from->data, copy.from->bytes());
+}
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_OPERATIONS_H_

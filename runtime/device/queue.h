@@ -1,0 +1,145 @@
+// Queue: in-order work of a device. The issuer appends operations and never assumes that issuing
+// means done: an operation begins when those before it in its queue are over, at any later time.
+//
+// What an operation needs stands in memory that stays where it is until it is over: the issuer's
+// frame (*bindings*), and pools that are filled at load. So issuing copies a few words.
+//
+// An operation of an execution looks at poison flags first (*predicate*): when one of those that it
+// checks is set, it sets its own and does nothing. An operation that fails sets its own flag, too,
+// and its queue goes on; the issuer hears of it later, from Poll.
+//
+// Completion is a semaphore that the issuer lets the queue signal. Memory that an operation works
+// on may be used again when a signal behind it has come, and not before.
+#ifndef CGRAPH_RUNTIME_DEVICE_QUEUE_H_
+#define CGRAPH_RUNTIME_DEVICE_QUEUE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device/executable.h"
+#include "runtime/device/sync/semaphore.h"
+
+namespace cgraph::device {
+
+// The memory side of one execution in progress, as operations see it.
+struct Bindings {
+  Tensor* tensors = nullptr;
+  const void* const* extents = nullptr;     // where each extent lies, as i64
+  std::atomic<uint8_t>* flags = nullptr;    // poison
+  std::atomic<bool>* poisoned = nullptr;    // whether any flag is set
+
+  bool Poisoned(uint32_t flag) const { return flags[flag].load(std::memory_order_relaxed) != 0; }
+  void Poison(uint32_t flag) const {
+    flags[flag].store(1, std::memory_order_relaxed);
+    poisoned->store(true, std::memory_order_relaxed);
+  }
+};
+
+struct Predicate {
+  std::span<const uint32_t> checks;  // flags
+  uint32_t own = 0;                  // flag
+};
+
+// A dimension that differs from one execution to the next: read when the operation begins.
+struct DynamicDim {
+  uint32_t tensor;  // of the bindings
+  uint32_t dim;
+  uint32_t extent;  // of the bindings
+  uint32_t symbol;  // for messages
+  int64_t bound;
+};
+
+// How an issuer names an operation to itself.
+struct Tag {
+  uint32_t graph = 0;
+  uint32_t step = 0;
+  uint64_t round = 0;
+};
+
+// What every operation on values has.
+struct Operation {
+  const Bindings* bindings = nullptr;
+  Predicate predicate;
+  std::span<const DynamicDim> dims;
+  Tag tag;
+};
+
+struct Launch : Operation {
+  Executable* executable = nullptr;
+  const Tensor* operands = nullptr;  // inputs, then outputs
+  uint16_t inputs = 0;
+  uint16_t outputs = 0;
+};
+
+struct Copy : Operation {
+  const Tensor* from = nullptr;
+  Tensor* to = nullptr;
+  bool describes = false;  // gives `to` the dims of `from`
+  bool moves = true;       // the bytes
+};
+
+// A number that the host knows when it issues.
+struct Store : Operation {
+  Tensor* to = nullptr;  // i64
+  int64_t number = 0;
+};
+
+// A group of sends, receives and parts of collectives that happen together. Made by the engine for
+// carriers that a host drives; it looks at poison and dims itself, since a message carries both.
+class Communication {
+ public:
+  enum class Progress { kPending, kDone, kFailed };  // kFailed: done, with `error`
+  virtual ~Communication() = default;
+  // Begins what has not begun and ends what can be ended, in this round; never blocks.
+  virtual Progress Advance(uint64_t round, std::string& error) = 0;
+};
+
+struct Communicate {
+  Communication* group = nullptr;
+  Tag tag;
+};
+
+// What an issuer hears of an operation after it is over.
+struct Report {
+  Tag tag;
+  bool failed = false;
+  std::string error;                  // of the kernel or the carrier
+  const DynamicDim* beyond = nullptr;  // or: this dimension was beyond its bound
+  int64_t extent = 0;                 // and had this extent
+  uint64_t begun_ns = 0, ended_ns = 0;  // by the steady clock, where the queue measures
+};
+
+// Where a queue is, as others see it.
+struct Head {
+  Tag tag;
+  bool running = false;
+  uint64_t finished = 0;  // operations
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;  // what has not begun never will; what runs is waited for
+
+  // Issue. By one thread at a time; the operations' memory stays until they are over.
+  virtual void Launch(const device::Launch& launch) = 0;
+  virtual void Copy(const device::Copy& copy) = 0;
+  virtual void Store(const device::Store& store) = 0;
+  virtual void Communicate(const device::Communicate& communicate) = 0;
+  virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
+  virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
+
+  // Appends what has been learned of operations since the last call; gives a queue without a thread
+  // of its own the chance to go on. True when anything has moved. A failed operation is reported no
+  // later than when a signal behind it is seen.
+  virtual bool Poll(std::vector<Report>& reports) = 0;
+  // The operation at the front; none when everything is over.
+  virtual std::optional<device::Head> Head() = 0;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_QUEUE_H_

@@ -1,0 +1,68 @@
+// Exchange: one comm step under way. Every part of the group is begun before any is waited for: a
+// part that has to wait leaves its state and the next one is tried.
+//
+// A work queue has one for the comms that it runs itself, and each comm of a queue has its own.
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_EXCHANGE_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTE_EXCHANGE_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/engine/execute/step.h"
+
+namespace cgraph::engine {
+
+// Where a part failed: a dimension was beyond its bound.
+struct PartFailure {
+  const CommOp* part;
+  const DynamicDim* beyond;
+  int64_t extent;
+};
+
+class Exchange {
+ public:
+  void Reserve(uint32_t parts, uint32_t spans) {
+    states_.assign(parts, kNew);
+    spans_.resize(spans);
+  }
+
+  // Does what can be done of the step in this round, `frame` being the round's; true when all of it
+  // is over. What failed is added to `failures`, and its poison flag is set.
+  bool Try(LoadedGraph& graph, const StepList& program, const Step& step, uint64_t round,
+           uint32_t frame);
+
+  std::vector<PartFailure>& failures() { return failures_; }
+
+ private:
+  enum State : uint8_t { kNew, kShown, kReduced, kDone };
+  struct At {
+    const StepList& program;
+    uint64_t round;
+  };
+
+  bool TryPart(const At& at, const CommOp& part, const Frame& frame, State& state);
+  template <typename ChannelType>
+  void TrySend(const At& at, const CommOp& part, const Frame& frame, State& state,
+               ChannelType& channel);
+  template <typename ChannelType>
+  void TryReceive(const At& at, const CommOp& part, const Frame& frame, State& state,
+                  ChannelType& channel);
+  template <typename CollectiveType>
+  void TryCollective(const At& at, const CommOp& part, const Frame& frame, State& state,
+                     CollectiveType& collective);
+  void Move(const At& at, const CommOp& part, const Frame& frame);
+  // The dims of this execution; false when the part has failed.
+  bool Describe(const At& at, const CommOp& part, const Frame& frame);
+  bool Poisoned(const At& at, const CommOp& part, const Frame& frame) const;
+  std::span<const channel::BufferSpan> Spans(const Slice& tensors, const Frame& frame);
+
+  std::vector<State> states_;           // of the parts
+  std::vector<channel::BufferSpan> spans_;
+  std::vector<PartFailure> failures_;
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTE_EXCHANGE_H_

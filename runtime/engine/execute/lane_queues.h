@@ -1,0 +1,74 @@
+// LaneQueues: the queues of a work queue's lanes whose devices are not immediate. The work queue
+// issues to them in the order of its programs and hears later what became of it.
+//
+// Behind each entry of its inbox a work queue lets every queue signal the entry's number: the entry
+// is over when all have. Until then all that its operations work on stays as it is.
+#ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_LANE_QUEUES_H_
+#define CGRAPH_RUNTIME_ENGINE_EXECUTE_LANE_QUEUES_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/device/queue.h"
+#include "runtime/device/sync/semaphore.h"
+#include "runtime/engine/execute/exchange.h"
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/engine/execute/step.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::engine {
+
+// A dimension beyond its bound, in words.
+std::string BeyondBound(const plan::Plan& plan, const plan::Graph& graph, const DynamicDim& dim,
+                        int64_t extent);
+
+// A comm step that a queue runs.
+class CommGroup : public device::Communication {
+ public:
+  // Of step `step` of the program that work queue `work_queue` has for `graph`.
+  CommGroup(const plan::Plan* plan, LoadedGraph* graph, uint32_t work_queue, uint32_t step,
+            uint32_t parts, uint32_t spans)
+      : plan_(plan), graph_(graph), work_queue_(work_queue), step_(step) {
+    exchange_.Reserve(parts, spans);
+  }
+  Progress Advance(uint64_t round, std::string& error) override;
+
+ private:
+  const plan::Plan* plan_;
+  LoadedGraph* graph_;
+  uint32_t work_queue_;
+  uint32_t step_;
+  Exchange exchange_;
+};
+
+class LaneQueues {
+ public:
+  // Its number among the work queue's, from 1. `own` is the work queue's event count.
+  uint32_t Add(std::unique_ptr<device::Queue> queue, device::EventCount* own);
+  bool empty() const { return queues_.empty(); }
+
+  // The step of a round, to its queue.
+  void Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
+  // Entry `number`, counted from 1, is issued.
+  void EndEntry(uint64_t number);
+  // How many entries are over.
+  uint64_t Over() const;
+  bool Poll(std::vector<device::Report>& reports);
+  // The fronts of all queues that have any.
+  std::vector<device::Head> Heads() const;
+  void Close() { queues_.clear(); }
+
+ private:
+  struct Opened {
+    device::TimelineSemaphore over;  // entries; outlives the queue, which signals it
+    std::unique_ptr<device::Queue> queue;
+  };
+  std::vector<std::unique_ptr<Opened>> queues_;
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_EXECUTE_LANE_QUEUES_H_

@@ -1,0 +1,345 @@
+#include "runtime/engine/execute/work_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "runtime/plan/dtype.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+uint64_t Now() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+
+constexpr int kGraphBits = 24;  // of an inbox entry, below its number
+constexpr uint64_t kGraphMask = (1ull << kGraphBits) - 1;
+
+}  // namespace
+
+WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
+               std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries, void* scratch,
+               device::EventCount* own, device::EventCount* driver)
+    : plan_(plan),
+      inbox_(std::bit_ceil(entries + 1)),
+      mask_(inbox_.size() - 1),
+      index_(index),
+      scratch_(scratch),
+      own_(own),
+      driver_(driver) {
+  uint32_t parts = 1, spans = 1;
+  for (auto& graph : *graphs) {
+    const StepList& program = graph->programs[index];
+    tracks_.push_back({&program, graph.get(), 0, 0});
+    parts = std::max(parts, program.most_parts);
+    spans = std::max(spans, program.most_spans);
+  }
+  exchange_.Reserve(parts, spans);
+}
+
+void WorkQueue::Push(uint32_t graph) {
+  const uint64_t number = pushed_.load(std::memory_order_relaxed);
+  CGRAPH_ASSERT(number - done() < inbox_.size());
+  pushed_.store(number + 1, std::memory_order_relaxed);
+  inbox_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_release);
+  own_->Notify();
+}
+
+bool WorkQueue::Begin() {
+  const uint64_t entry = inbox_[finished_ & mask_].load(std::memory_order_acquire);
+  if (entry >> kGraphBits != finished_ + 1) return false;
+  graph_ = static_cast<uint32_t>(entry & kGraphMask);
+  track_ = &tracks_[graph_];
+  frame_ = &track_->graph->frames[track_->frame];
+  CGRAPH_ASSERT(frame_->run->execution == track_->round + track_->graph->lag);
+  step_ = 0;
+  return true;
+}
+
+void WorkQueue::NextRound() {
+  ++track_->round;
+#if CGRAPH_ASSERTS
+  track_->graph->rounds_finished[index_].store(track_->round, std::memory_order_release);
+#endif
+  if (++track_->frame == track_->graph->frames.size()) track_->frame = 0;
+  track_ = nullptr;
+  at_.store(kIdle, std::memory_order_relaxed);
+  ++finished_;
+}
+
+void WorkQueue::Finish() {
+  NextRound();
+  done_.store(finished_, std::memory_order_release);
+  driver_->Notify();
+}
+
+void WorkQueue::Publish(uint64_t step, bool running) {
+  at_.store(static_cast<uint64_t>(graph_) << 33 | static_cast<uint64_t>(running) << 32 | step,
+            std::memory_order_relaxed);
+}
+
+Position WorkQueue::Where() const {
+  Position position;
+  position.done = done();
+  const uint64_t at = at_.load(std::memory_order_relaxed);
+  if (at == kIdle) {
+    if (queues_.empty() || pushed() == position.done) return position;
+    const std::vector<Position> queues = Everywhere();
+    return queues.empty() ? position : queues.front();
+  }
+  position.idle = false;
+  position.running = (at >> 32 & 1) != 0;
+  position.graph = static_cast<uint32_t>(at >> 33);
+  position.step = static_cast<uint32_t>(at);
+  return position;
+}
+
+std::vector<Position> WorkQueue::Everywhere() const {
+  std::vector<Position> all;
+  for (const device::Head& head : queues_.Heads()) {
+    all.push_back({false, head.running, head.tag.graph, head.tag.step, done() + head.finished});
+  }
+  return all;
+}
+
+// ---- steps that the work queue runs
+// -----------------------------------------------------------------
+
+template <bool kProfile>
+bool WorkQueue::Advance() {
+  if (track_ == nullptr && !Begin()) return false;
+  const StepList& program = *track_->program;
+  const uint32_t begun = step_;
+  const uint32_t count = static_cast<uint32_t>(program.steps.size());
+  for (; step_ != count; ++step_) {
+    const Step& step = program.steps[step_];
+    const Outcome outcome = RunStep<kProfile>(step);
+    if (outcome == Outcome::kPending) {
+      Publish(step_, false);
+      return step_ != begun;
+    }
+    if (outcome == Outcome::kFailed) {
+      ++step_;  // the driver looks up: its caller may want to know at once
+      return true;
+    }
+  }
+  Finish();
+  return true;
+}
+template bool WorkQueue::Advance<true>();
+template bool WorkQueue::Advance<false>();
+
+template <bool kProfile>
+[[gnu::always_inline]] inline WorkQueue::Outcome WorkQueue::RunStep(const Step& step) {
+  if (kProfile && begun_ns_ == 0) begun_ns_ = Now();
+  bool well = true;
+  switch (step.op) {
+    case Op::kCall: well = RunCall<kProfile>(step, FrameOf(step.lag)); break;
+    case Op::kCopy: well = RunCopy(step, FrameOf(step.lag)); break;
+    case Op::kInput: RunInput(step, FrameOf(step.lag)); break;
+    case Op::kOutput: well = RunOutput(step, FrameOf(step.lag)); break;
+    case Op::kSignal: step.semaphore->Signal(track_->round + 1); break;
+    case Op::kWait: {
+      const uint64_t round = track_->round;
+      if (round >= step.lag && !step.semaphore->Reached(round - step.lag + 1)) {
+        return Outcome::kPending;
+      }
+      break;
+    }
+    case Op::kComm:
+      if (!TryComm(step)) return Outcome::kPending;
+      break;
+  }
+  if constexpr (kProfile) Trace();
+  return well ? Outcome::kDone : Outcome::kFailed;
+}
+
+bool WorkQueue::Beyond(const Step& step, Frame& frame) {
+  const DynamicDim* beyond =
+      device::FillDims(track_->program->Dims(step.extents), frame.bindings);
+  if (beyond == nullptr) return false;
+  error_ = BeyondBound(*plan_, *track_->graph->plan, *beyond,
+                       device::ExtentOf(*beyond, frame.bindings));
+  return true;
+}
+
+template <bool kProfile>
+bool WorkQueue::RunCall(const Step& step, Frame& frame) {
+  if (device::Skipped({track_->program->Checks(step.checks), step.poison_flag}, frame.bindings)) {
+    return true;
+  }
+  const Tensor* operands = frame.bindings.tensors + step.operands.first;
+  bool well = step.extents.count == 0 || !Beyond(step, frame);
+  if (well) {
+    Publish(step_, true);
+    const uint64_t start = kProfile ? Now() : 0;
+    well = step.kernel->Run({operands, step.inputs}, {operands + step.inputs, step.outputs},
+                            scratch_, error_);
+    if constexpr (kProfile) track_->program->timings[step_].Add(Now() - start);
+  }
+  if (well) return true;
+  frame.bindings.Poison(step.poison_flag);
+  Fail(*track_, step.instruction, frame, error_);
+  return false;
+}
+
+bool WorkQueue::RunCopy(const Step& step, Frame& frame) {
+  if (device::Skipped({track_->program->Checks(step.checks), step.poison_flag}, frame.bindings)) {
+    return true;
+  }
+  if (Beyond(step, frame)) {
+    frame.bindings.Poison(step.poison_flag);
+    Fail(*track_, step.instruction, frame, error_);
+    return false;
+  }
+  const Tensor* operands = frame.bindings.tensors + step.operands.first;
+  device::CopyBytes(operands[1].data, operands[0].data, operands[0].bytes());
+  return true;
+}
+
+void WorkQueue::RunInput(const Step& step, Frame& frame) {
+  if (device::Skipped({track_->program->Checks(step.checks), step.poison_flag}, frame.bindings))
+    return;
+  const uint32_t* symbols = track_->program->symbols.data() + step.subject;
+  const Tensor* extents = frame.bindings.tensors + step.operands.first;
+  for (uint32_t i = 0; i < step.operands.count; ++i) {
+    *extents[i].as<int64_t>() = frame.taken[symbols[i]];
+  }
+}
+
+bool WorkQueue::RunOutput(const Step& step, Frame& frame) {
+  if (device::Skipped({track_->program->Checks(step.checks), step.poison_flag}, frame.bindings)) {
+    return true;
+  }
+  if (Beyond(step, frame)) {
+    frame.bindings.Poison(step.poison_flag);
+    Fail(*track_, step.instruction, frame, error_);
+    return false;
+  }
+  const Tensor& value = frame.bindings.tensors[step.operands.first];
+  Tensor& output = frame.run->outputs[step.subject];
+  std::copy_n(value.dims, value.rank, output.dims);
+  if (step.into_output) device::CopyBytes(output.data, value.data, value.bytes());
+  return true;
+}
+
+bool WorkQueue::TryComm(const Step& step) {
+  const Track& track = *track_;
+  const bool all =
+      exchange_.Try(*track.graph, *track.program, step, track.round, track.frame);
+  if (std::vector<PartFailure>& failures = exchange_.failures(); !failures.empty()) {
+    for (const PartFailure& failure : failures) {
+      Fail(track, failure.part->instruction, FrameOf(failure.part->lag),
+           BeyondBound(*plan_, *track.graph->plan, *failure.beyond, failure.extent));
+    }
+    failures.clear();
+  }
+  return all;
+}
+
+void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
+                  const std::string& error) {
+  const plan::Graph& graph = *track.graph->plan;
+  const plan::Instruction& failed = graph.instructions[instruction];
+  std::string who;
+  if (failed.call() == plan::kNone) {
+    who = plan::InstructionText(*plan_, graph, instruction);
+  } else {
+    who = plan::CallName(*plan_, graph, failed.call());
+    const uint32_t site = graph.calls[failed.call()].site();
+    if (site != plan::kNone) who += fmt::format(" ({})", plan::SiteText(*plan_, site));
+  }
+  frame.run->Fail(failed.program_order(),
+                  Status(StatusCode::kFailed, fmt::format("{} failed: {}", who, error)));
+  error_.clear();
+  driver_->Notify();
+}
+
+void WorkQueue::Trace() {
+  const uint64_t start = std::exchange(begun_ns_, 0);
+  if (traces_) AddTrace(graph_, step_, track_->round, start, Now());
+}
+
+void WorkQueue::AddTrace(uint32_t graph, uint32_t at, uint64_t round, uint64_t start,
+                         uint64_t end) {
+  const Track& track = tracks_[graph];
+  const Step& step = track.program->steps[at];
+  if (step.op == Op::kWait || step.op == Op::kSignal) return;
+  const bool comm = step.op == Op::kComm;
+  const uint16_t lag = comm ? track.program->parts[step.operands.first].lag : step.lag;
+  const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
+  const ExecutionState* run = track.graph->FrameOf(own, lag).run;
+  if (run->empty) return;  // before the first execution, or between two
+  traced_.Append({graph, at, round, start, end});
+}
+
+// ---- steps of queues ----------------------------------------------------------------------------
+
+// What was issued is polled whether or not more could be issued, so that it goes on.
+bool WorkQueue::AdvanceQueues() {
+  bool any = false;
+  while ((track_ != nullptr || Begin()) && Issue()) any = true;
+  return FinishEntries() || any;
+}
+
+// Goes on with the entry in progress; true when it is issued to its end.
+bool WorkQueue::Issue() {
+  const StepList& program = *track_->program;
+  const uint32_t count = static_cast<uint32_t>(program.steps.size());
+  for (; step_ != count; ++step_) {
+    const Step& step = program.steps[step_];
+    if (step.queue != 0) {
+      queues_.Issue(step, {graph_, step_, track_->round}, program, FrameOf(step.lag));
+      continue;
+    }
+    const Outcome outcome = measures_ ? RunStep<true>(step) : RunStep<false>(step);
+    if (outcome == Outcome::kPending) {
+      Publish(step_, false);
+      return false;
+    }
+  }
+  NextRound();
+  queues_.EndEntry(finished_);
+  return true;
+}
+
+// What was reported of an entry is heard before the entry is seen to be over.
+bool WorkQueue::FinishEntries() {
+  const uint64_t over = std::min(queues_.Over(), finished_);
+  const bool any = queues_.Poll(reports_);
+  for (const device::Report& report : reports_) Hear(report);
+  reports_.clear();
+  if (over == done_.load(std::memory_order_relaxed)) return any;
+  done_.store(over, std::memory_order_release);
+  driver_->Notify();
+  return true;
+}
+
+void WorkQueue::Hear(const device::Report& report) {
+  const auto [graph, at, round] = report.tag;
+  const Track& track = tracks_[graph];
+  const Step& step = track.program->steps[at];
+  if (report.failed) {
+    const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
+    const bool comm = step.op == Op::kComm;
+    const uint16_t lag = comm ? track.program->parts[step.operands.first].lag : step.lag;
+    Fail(track, step.instruction, track.graph->FrameOf(own, lag),
+         report.beyond == nullptr
+             ? report.error
+             : BeyondBound(*plan_, *track.graph->plan, *report.beyond, report.extent));
+  }
+  if (!measures_ || report.ended_ns == 0) return;
+  if (step.op == Op::kCall) {
+    track.program->timings[at].Add(report.ended_ns - report.begun_ns);
+  }
+  if (traces_) AddTrace(graph, at, round, report.begun_ns, report.ended_ns);
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,120 @@
+#include "tests/support/deferred/deferred.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "runtime/device/kernel.h"
+#include "tests/support/deferred/machine.h"
+
+namespace cgraph::testing {
+namespace {
+
+using namespace device;
+
+std::atomic<uint64_t> first_seed{1}, machines{0};
+
+class DeferredDevice : public Device {
+ public:
+  DeferredDevice(std::shared_ptr<Machine> machine, std::unique_ptr<Device> cpu, bool host_visible)
+      : machine_(std::move(machine)), cpu_(std::move(cpu)), host_visible_(host_visible) {}
+
+  Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    auto memory = cpu_->Allocate(bytes, kind, what);
+    if (!memory.ok() || host_visible_ || memory->size() == 0) return memory;
+    auto owner = std::make_shared<Block>(std::move(*memory));
+    std::byte* data = owner->memory.data();
+    const uint64_t size = owner->memory.size();
+    return Memory(data, size, kind, /*host_visible=*/false, std::move(owner));
+  }
+  Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
+                                                 std::span<const OperandType> inputs,
+                                                 std::span<const OperandType> outputs) override {
+    return cpu_->MakeKernel(kernel, inputs, outputs);
+  }
+  Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) override {
+    return cpu_->MakeUpload(std::move(source));
+  }
+  Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) override {
+    auto scratch = Memory::Allocate(options.scratch, "a kernel's scratch");
+    if (!scratch.ok()) return scratch.status();
+    return std::unique_ptr<Queue>(
+        std::make_unique<DeferredQueue>(options, std::move(*scratch), machine_));
+  }
+  EventCount* driver() override { return machine_->bell(); }
+
+ private:
+  // Goes back to the CPU with the last handle.
+  struct Block : MemoryOwner {
+    explicit Block(Memory memory) : memory(std::move(memory)) {}
+    void Free(std::byte*, uint64_t) override {}
+    Memory memory;
+  };
+
+  void Upload(std::byte* to, const void* from, uint64_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void Download(void* to, const std::byte* from, uint64_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+
+  std::shared_ptr<Machine> machine_;
+  std::unique_ptr<Device> cpu_;
+  bool host_visible_;
+};
+
+class DeferredDriver : public Driver {
+ public:
+  explicit DeferredDriver(const DeferredOptions& options)
+      : options_(options), machine_(std::make_shared<Machine>(options)) {}
+
+  std::string_view name() const override { return "deferred"; }
+  Status Serves(const plan::Plan& plan, uint32_t device) const override {
+    if (plan.devices[device]->kind == plan::DeviceKind::caller && !options_.caller) {
+      return Status(StatusCode::kUnsupported, "the caller is left to the CPU");
+    }
+    return cpu_->Serves(plan, device);
+  }
+  Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) override {
+    auto cpu = cpu_->Open(plan, device);
+    if (!cpu.ok()) return cpu;
+    const bool caller = plan.devices[device]->kind == plan::DeviceKind::caller;
+    return std::unique_ptr<Device>(
+        std::make_unique<DeferredDevice>(machine_, std::move(*cpu), caller));
+  }
+
+ private:
+  DeferredOptions options_;
+  std::shared_ptr<Machine> machine_;
+  std::unique_ptr<Driver> cpu_ = MakeCpuDriver();
+};
+
+}  // namespace
+
+DeferredOptions OptionsOf(uint64_t seed) {
+  DeferredOptions options;
+  options.seed = seed;
+  options.caller = seed % 2 == 0;
+  options.thread = seed % 3 == 0;
+  return options;
+}
+
+std::unique_ptr<Driver> MakeDeferredDriver(const DeferredOptions& options) {
+  return std::make_unique<DeferredDriver>(options);
+}
+
+void DeferAllEngines(uint64_t seed) {
+  first_seed = seed;
+  machines = 0;
+  static const bool added = [] {
+    DriverRegistry::Get().Add(
+        [] { return MakeDeferredDriver(OptionsOf(first_seed + machines++)); });
+    return true;
+  }();
+  (void)added;
+}
+
+uint64_t LastSeed() { return first_seed + machines - 1; }
+uint64_t MachinesMade() { return machines; }
+
+}  // namespace cgraph::testing

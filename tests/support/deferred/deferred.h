@@ -1,0 +1,43 @@
+// The deferred device, for tests: CPU kernels behind queues that run late, in any order that the
+// semaphores allow, as a seed decides.
+//
+// All devices of an engine are one *machine*. Of the operations that may go on, one per queue, it
+// takes those of the queue with the highest priority; priorities are random and change now and
+// then, so that one queue stays far behind the others for a while, as real ones do at times.
+// Nothing runs before the issuer polls or, where the machine has a thread of its own, at any
+// moment. A wait that is missing therefore reads bytes that are not there yet, and a comparison
+// fails, where a device that runs at once would have been right by luck.
+//
+// Memory of its devices but the caller's is not visible to the host: what the engine reads or
+// writes there past the device faults (unless a thread of the machine runs at the same time).
+#ifndef CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_
+#define CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "runtime/device/drivers.h"
+
+namespace cgraph::testing {
+
+struct DeferredOptions {
+  uint64_t seed = 1;
+  bool caller = false;  // the caller's device is deferred, too; else it is the CPU's
+  bool thread = false;  // a thread of the machine's runs the queues; else who polls them
+};
+
+// What a seed says besides the order: every third machine has a thread, every second the caller.
+DeferredOptions OptionsOf(uint64_t seed);
+
+std::unique_ptr<device::Driver> MakeDeferredDriver(const DeferredOptions& options);
+
+// From here on every engine of the process runs on deferred devices; the seeds are `seed`,
+// `seed` + 1, .... What the last engine got, for messages.
+void DeferAllEngines(uint64_t seed);
+uint64_t LastSeed();
+uint64_t MachinesMade();
+
+}  // namespace cgraph::testing
+
+#endif  // CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_

@@ -1,0 +1,117 @@
+#include "tests/support/deferred/machine.h"
+
+#include <algorithm>
+
+namespace cgraph::testing {
+
+DeferredQueue::DeferredQueue(const device::QueueOptions& options, device::Memory scratch,
+                             std::shared_ptr<Machine> machine)
+    : HostQueue(options, std::move(scratch)),
+      machine_(std::move(machine)),
+      issuer_(options.on_report) {
+  machine_->Add(this);
+}
+
+DeferredQueue::~DeferredQueue() { machine_->Remove(this); }
+
+void DeferredQueue::Appended() { machine_->Appended(); }
+
+bool DeferredQueue::Poll(std::vector<device::Report>& reports) {
+  const bool any = machine_->bell() == nullptr && machine_->RunOne();
+  const size_t before = reports.size();
+  TakeReports(reports);
+  return any || reports.size() != before;
+}
+
+Machine::Machine(const DeferredOptions& options) : options_(options), random_(options.seed) {
+  change_every_ = uint64_t{1} << (random_() % 6);   // 1 .. 32
+  eager_one_in_ = uint64_t{1} << (random_() % 12);  // often none at all
+  if (options.thread) thread_ = std::thread([this] { Work(); });
+}
+
+Machine::~Machine() {
+  ended_ = true;
+  bell_.Notify();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Machine::Add(DeferredQueue* queue) {
+  std::lock_guard lock(mutex_);
+  queue->priority_ = (1 << 20) + random_() % (1 << 20);
+  queues_.push_back(queue);
+}
+
+void Machine::Remove(DeferredQueue* queue) {
+  for (;;) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!queue->busy_) {
+        std::erase(queues_, queue);
+        return;
+      }
+    }
+    std::this_thread::yield();
+  }
+}
+
+void Machine::Appended() {
+  if (options_.thread) {
+    work_.fetch_add(1, std::memory_order_release);
+    bell_.Notify();
+    return;
+  }
+  bool eager;
+  {
+    std::lock_guard lock(mutex_);
+    eager = random_() % eager_one_in_ == 0;
+  }
+  if (eager) RunOne();
+}
+
+// Of the queues that nobody is at work on and that were not tried in vain, the one with the highest
+// priority.
+DeferredQueue* Machine::Choose(const std::vector<DeferredQueue*>& tried) {
+  DeferredQueue* best = nullptr;
+  for (DeferredQueue* queue : queues_) {
+    if (queue->busy_ || std::count(tried.begin(), tried.end(), queue) != 0) continue;
+    if (best == nullptr || queue->priority_ > best->priority_) best = queue;
+  }
+  return best;
+}
+
+bool Machine::RunOne() {
+  std::vector<DeferredQueue*> tried;
+  for (;;) {
+    DeferredQueue* queue;
+    {
+      std::lock_guard lock(mutex_);
+      queue = Choose(tried);
+      if (queue == nullptr) return false;
+      queue->busy_ = true;
+    }
+    const auto outcome = queue->RunHead();
+    const bool done = outcome == DeferredQueue::Outcome::kDone;
+    if (done && !options_.thread) queue->issuer_->Notify();  // what is behind it may go on
+    std::lock_guard lock(mutex_);
+    queue->busy_ = false;
+    if (done) {
+      if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
+      return true;
+    }
+    tried.push_back(queue);
+  }
+}
+
+void Machine::Work() {
+  while (!ended_) {
+    const uint64_t seen = work_.load(std::memory_order_acquire);
+    bool any = false;
+    while (RunOne()) any = true;
+    if (any) continue;
+    // News may also be a semaphore of somebody else's: whatever rings the bell is looked at.
+    bell_.Wait(
+        [&] { return ended_ || work_.load(std::memory_order_acquire) != seen || RunOne(); });
+  }
+}
+
+}  // namespace cgraph::testing

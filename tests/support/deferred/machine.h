@@ -1,0 +1,69 @@
+// Machine: the queues of one engine's deferred devices, and who of them is next.
+#ifndef CGRAPH_TESTS_SUPPORT_DEFERRED_MACHINE_H_
+#define CGRAPH_TESTS_SUPPORT_DEFERRED_MACHINE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "runtime/device/sync/event_count.h"
+#include "runtime/device/host_queue.h"
+#include "tests/support/deferred/deferred.h"
+
+namespace cgraph::testing {
+
+class Machine;
+
+class DeferredQueue : public device::HostQueue {
+ public:
+  DeferredQueue(const device::QueueOptions& options, device::Memory scratch,
+                std::shared_ptr<Machine> machine);
+  ~DeferredQueue() override;
+  bool Poll(std::vector<device::Report>& reports) override;
+
+ private:
+  friend class Machine;
+  void Appended() override;
+
+  std::shared_ptr<Machine> machine_;
+  device::EventCount* const issuer_;
+  uint64_t priority_ = 0;  // under the machine's mutex, and so is:
+  bool busy_ = false;
+};
+
+class Machine {
+ public:
+  explicit Machine(const DeferredOptions& options);
+  ~Machine();
+
+  void Add(DeferredQueue* queue);
+  void Remove(DeferredQueue* queue);  // waits for an operation of it that runs
+  // Carries out one operation, if any may go on.
+  bool RunOne();
+  void Appended();
+  device::EventCount* bell() { return options_.thread ? &bell_ : nullptr; }
+
+ private:
+  DeferredQueue* Choose(const std::vector<DeferredQueue*>& tried);
+  void Work();
+
+  const DeferredOptions options_;
+  std::mutex mutex_;
+  std::mt19937_64 random_;
+  uint64_t change_every_ = 1;   // operations, on average
+  uint64_t eager_one_in_ = 1;   // appended operations after which one is carried out
+  std::vector<DeferredQueue*> queues_;
+  uint64_t next_low_ = 1 << 20;  // falls: who is put behind all others
+  device::EventCount bell_;
+  std::atomic<uint64_t> work_{0};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace cgraph::testing
+
+#endif  // CGRAPH_TESTS_SUPPORT_DEFERRED_MACHINE_H_
