@@ -278,8 +278,9 @@ std::optional<Schedules> Phases::MakeSchedules(const graph::Module& module) {
   }
   if (!WriteOrders(module, schedules)) return std::nullopt;
   if (!Finish(Phase::kTransports,
-              [&](auto& out) { PrintTransports(module, schedules, out); }) ||
-      !Finish(Phase::kSchedule, [&](auto& out) { PrintSchedule(module, schedules, out); })) {
+              [&](auto& out) { PrintTransports(module, schedules, &sources_, out); }) ||
+      !Finish(Phase::kSchedule,
+              [&](auto& out) { PrintSchedule(module, schedules, &sources_, out); })) {
     return std::nullopt;
   }
   return schedules;

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "compiler/emit/carrier.h"
-#include "compiler/emit/value_names.h"
+#include "compiler/graph/value_names.h"
 #include "compiler/schedule/memory/alignment.h"
 #include "compiler/schedule/memory/state_layout.h"
 
@@ -106,7 +106,7 @@ class DataEmitter {
       for (const graph::Dim& dim : value.type.dims) {
         out_.dims.emplace_back(dim.extent, dim.symbol.index);
       }
-      out_.values.emplace_back(pools_.Name(ValueName(graph_, value, pools_.sources())),
+      out_.values.emplace_back(pools_.Name(graph::ValueName(graph_, value, pools_.sources())),
                                PlanDType(value.type.dtype),
                                static_cast<uint8_t>(value.type.dims.size()), first_dim,
                                location.buffer.index, location.offset,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "compiler/graph/print.h"
+#include "compiler/graph/value_names.h"
 
 namespace cgraph {
 namespace {
@@ -29,17 +30,11 @@ const char* LaneKindName(schedule::LaneKind kind) {
   return "";
 }
 
-// As the graph is printed, where the program gives no name.
-std::string ValueText(const graph::Graph& graph, graph::ValueId id) {
-  const std::string& name = graph.values[id].name;
-  return name.empty() ? "%" + std::to_string(id.index) : name;
-}
-
 class SchedulePrinter {
  public:
   SchedulePrinter(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-                  llvm::raw_ostream& out)
-      : module_(module), graph_(graph), schedule_(schedule), out_(out) {}
+                  const Sources* sources, llvm::raw_ostream& out)
+      : module_(module), graph_(graph), schedule_(schedule), sources_(sources), out_(out) {}
 
   void Run() {
     out_ << "schedule " << graph_.name << (schedule_.overlap ? "" : " overlap off");
@@ -71,7 +66,7 @@ class SchedulePrinter {
   }
 
   std::string ValueName(schedule::ValueLocationId id) const {
-    return ValueText(graph_, schedule_.locations[id].value);
+    return graph::ValueName(graph_, graph_.values[schedule_.locations[id].value], sources_);
   }
 
   std::string ValueNames(const std::vector<schedule::ValueLocationId>& ids) const {
@@ -134,6 +129,7 @@ class SchedulePrinter {
   const graph::Module& module_;
   const graph::Graph& graph_;
   const Schedule& schedule_;
+  const Sources* sources_;
   llvm::raw_ostream& out_;
 };
 
@@ -144,28 +140,31 @@ const graph::Graph& GraphOf(const graph::Module& module, size_t schedule) {
 }  // namespace
 
 void PrintSchedule(const graph::Module& module, const std::vector<Schedule>& schedules,
-                   llvm::raw_ostream& out) {
+                   const Sources* sources, llvm::raw_ostream& out) {
   for (size_t i = 0; i < schedules.size(); ++i) {
-    SchedulePrinter(module, GraphOf(module, i), schedules[i], out).Run();
+    SchedulePrinter(module, GraphOf(module, i), schedules[i], sources, out).Run();
   }
 }
 
 void PrintTransports(const graph::Module& module, const std::vector<Schedule>& schedules,
-                     llvm::raw_ostream& out) {
+                     const Sources* sources, llvm::raw_ostream& out) {
   for (size_t i = 0; i < schedules.size(); ++i) {
     const graph::Graph& graph = GraphOf(module, i);
+    const auto name = [&](graph::ValueId id) {
+      return graph::ValueName(graph, graph.values[id], sources);
+    };
     out << "transports " << graph.name << "\n";
     for (const schedule::Edge& edge : schedules[i].edges) {
       const std::string relay =
           edge.relay.valid() ? " through " + DeviceName(module.devices[edge.relay]) : "";
-      out << fmt::format("  {}: {} -> {} by {}{} ({})\n", ValueText(graph, edge.value),
+      out << fmt::format("  {}: {} -> {} by {}{} ({})\n", name(edge.value),
                          DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
                          JourneyText(edge.chosen), relay, edge.why);
     }
     for (const schedule::CollectiveChoice& choice : schedules[i].collective_choices) {
       const graph::Op& op = graph.ops[choice.op];
       out << "  " << op.name;
-      for (const graph::Use& use : op.operands) out << " " << ValueText(graph, use.value);
+      for (const graph::Use& use : op.operands) out << " " << name(use.value);
       out << " of";
       for (graph::DeviceId id : op.collective->participants) {
         out << " " << DeviceName(module.devices[id]);

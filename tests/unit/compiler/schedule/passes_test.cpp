@@ -23,7 +23,7 @@ std::string Text(const graph::Module& module, const ScheduleOptions& options = {
   std::vector<Schedule> schedules = SchedulesOf(module, options);
   std::string text;
   llvm::raw_string_ostream out(text);
-  PrintSchedule(module, schedules, out);
+  PrintSchedule(module, schedules, nullptr, out);
   return text.substr(text.find("schedule main"));
 }
 
