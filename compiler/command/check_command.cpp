@@ -4,6 +4,7 @@
 
 #include "compiler/command/commands.h"
 #include "compiler/command/diagnosed.h"
+#include "compiler/command/files.h"
 #include "compiler/command/flags/compile_flags.h"
 #include "compiler/command/flags/output_flags.h"
 #include "compiler/command/load_plan.h"
@@ -31,6 +32,7 @@ ExitCode RunCheck(const CheckFlags& flags) {
     if (Status emit = CheckEmit(flags.output, *options); !emit.ok()) {
       return UsageError(emit.message());
     }
+    if (LosesFiles(flags.compile.Read({{"", file}}), flags.compile.Written({}))) return kUsage;
     all.push_back(std::move(*options));
   }
   Diagnosed(flags.output, [&](llvm::json::OStream* json) {

@@ -46,13 +46,18 @@ ExitCode RunCompile(const CompileCommandFlags& flags) {
     out = llvm::sys::path::filename(flags.files[0]);
     llvm::sys::path::replace_extension(out, ".cgplan");
   }
-  if (WritesOver(out.str().str(), flags.files[0])) return kUsage;
+  const std::vector<NamedFile> written = flags.compile.Written({{"-o ", out.str().str()}});
+  if (LosesFiles(flags.compile.Read({{"", flags.files[0]}, {"--profile ", flags.profile}}),
+                 written)) {
+    return kUsage;
+  }
   Compilation done;
   Diagnosed(flags.output, [&](llvm::json::OStream* json) {
     done = CompileAndReport(*options, flags.output, json);
   });
   if (!done.plan) return done.exit_code;
   WarnOfUnusedTimes(*done.plan, *profile, flags.profile);
+  if (LosesFiles(done.read, written)) return kUsage;  // an import, which nobody knew before
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);
   }

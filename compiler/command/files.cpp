@@ -1,15 +1,27 @@
 #include "compiler/command/files.h"
 
 #include "compiler/command/messages.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/text_file.h"
 
 namespace cgraph::command {
 
-bool WritesOver(const std::string& out, const std::string& in) {
-  if (!llvm::sys::fs::equivalent(out, in)) return false;
-  UsageError("-o " + out + " is the file that is read; name another one");
+namespace {
+
+std::vector<NamedFile> OnlyFiles(const std::vector<NamedFile>& named) {
+  std::vector<NamedFile> files;
+  for (const NamedFile& file : named) {
+    if (!file.path.empty() && file.path != "-") files.push_back(file);
+  }
+  return files;
+}
+
+}  // namespace
+
+bool LosesFiles(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written) {
+  const std::string lost = Overwriting(OnlyFiles(read), OnlyFiles(written));
+  if (lost.empty()) return false;
+  UsageError(lost);
   return true;
 }
 

@@ -4,13 +4,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "runtime/status/same_file.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::command {
 
-// Whether writing `out` would destroy `in`, the file that the command reads; says so.
-bool WritesOver(const std::string& out, const std::string& in);
+// Whether a file would be lost: one that is read, or one of two results under one name; says so.
+// Names that are empty or "-" are no files.
+bool LosesFiles(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written);
 
 // WriteText(), but that "" and "-" are standard output.
 Status WriteOutput(const std::string& path, const std::string& text);

@@ -1,6 +1,4 @@
 // `cgc fmt`: sources in their one layout, to standard output, in place, or only compared with it.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "compiler/base/diagnostics/json.h"
@@ -9,10 +7,10 @@
 #include "compiler/command/messages.h"
 #include "compiler/format/format.h"
 #include "compiler/syntax/parse.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/status/text_file.h"
 
 namespace cgraph::command {
 namespace {
@@ -22,28 +20,6 @@ struct FmtFlags {
   std::vector<std::string> files;
   bool check = false, in_place = false;
 };
-
-// Written beside the file first, so that a full disk leaves the file as it was.
-Status Replace(const std::string& path, const std::string& text) {
-  llvm::SmallString<256> real, temporary;
-  int file = -1;
-  std::error_code error = llvm::sys::fs::real_path(path, real);
-  llvm::sys::fs::file_status status;
-  if (!error) error = llvm::sys::fs::status(real, status);
-  if (!error) error = llvm::sys::fs::createUniqueFile(real + ".%%%%%%", file, temporary);
-  if (!error) {
-    llvm::raw_fd_ostream out(file, /*shouldClose=*/true);
-    out << text;
-    out.close();
-    error = out.error();
-    out.clear_error();
-    if (!error) error = llvm::sys::fs::setPermissions(temporary, status.permissions());
-    if (!error) error = llvm::sys::fs::rename(temporary, real);
-    if (error) llvm::sys::fs::remove(temporary);
-  }
-  if (!error) return Status::Ok();
-  return {StatusCode::kNotFound, fmt::format("cannot write {}: {}", path, error.message())};
-}
 
 class Formatter {
  public:
@@ -95,7 +71,7 @@ class Formatter {
     }
     if (flags_.check) return differs ? kFailure : kSuccess;
     if (!flags_.in_place || !differs) return kSuccess;
-    if (Status status = Replace(path, laid_out); !status.ok()) return ReportStatus(status);
+    if (Status status = WriteText(path, laid_out); !status.ok()) return ReportStatus(status);
     return kSuccess;
   }
 

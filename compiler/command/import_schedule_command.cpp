@@ -60,7 +60,7 @@ ExitCode RunImport(const ImportFlags& flags) {
                                   "digits and _, and no word of the language",
                                   flags.name));
   }
-  if (WritesOver(flags.output, flags.file)) return kUsage;
+  if (LosesFiles({{"", flags.file}}, {{"-o ", flags.output}})) return kUsage;
   const Result<std::string> text = ReadText(flags.file, kMaxSourceBytes);
   if (!text.ok()) return ReportStatus(text.status());
   const Result<pipeline::Order> order = pipeline::ReadOrder(flags.file, *text);

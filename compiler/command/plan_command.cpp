@@ -23,7 +23,7 @@ struct PlanFlags {
 
 // JSON -> .cgplan. Only the form is checked, so that a plan can be edited into one that is wrong.
 ExitCode RunFromJson(const PlanFlags& flags) {
-  if (WritesOver(flags.out, flags.from_json)) return kUsage;
+  if (LosesFiles({{"--from-json ", flags.from_json}}, {{"-o ", flags.out}})) return kUsage;
   Result<std::string> text = ReadText(flags.from_json, kMaxTextBytes);
   if (!text.ok()) return ReportStatus(text.status());
   Result<std::unique_ptr<plan::Plan>> made = plan::FromJson(*text);
@@ -45,7 +45,7 @@ ExitCode RunPlan(const PlanFlags& flags) {
   if (flags.plan.empty()) {
     return UsageError("plan: name a PLAN to print, or --from-json JSON -o PLAN");
   }
-  if (WritesOver(flags.out, flags.plan)) return kUsage;
+  if (LosesFiles({{"", flags.plan}}, {{"-o ", flags.out}})) return kUsage;
   if (const std::string source = SourceForPlanText(flags.plan); !source.empty()) {
     return UsageError("plan: " + source);
   }

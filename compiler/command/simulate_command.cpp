@@ -46,7 +46,10 @@ Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
 }
 
 ExitCode RunSimulate(const SimulateFlags& flags) {
-  if (WritesOver(flags.trace, flags.file)) return kUsage;
+  if (LosesFiles(flags.compile.Read({{"", flags.file}, {"--profile ", flags.profile}}),
+                 flags.compile.Written({{"--trace ", flags.trace}}))) {
+    return kUsage;
+  }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   std::optional<cost::Topology> topology;

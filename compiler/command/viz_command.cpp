@@ -61,7 +61,10 @@ Result<DrawFormat> FormatOf(const VizFlags& flags) {
 
 ExitCode RunViz(const VizFlags& flags) {
   if (flags.compile.graphs.size() > 1) return UsageError("--graph: one graph is drawn at a time");
-  if (WritesOver(flags.out, flags.file)) return kUsage;
+  if (LosesFiles(flags.compile.Read({{"", flags.file}, {"--profile ", flags.profile}}),
+                 flags.compile.Written({{"-o ", flags.out}}))) {
+    return kUsage;
+  }
   Result<DrawFormat> format = FormatOf(flags);
   if (!format.ok()) {
     return UsageError(format.status().message());

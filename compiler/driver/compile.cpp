@@ -109,6 +109,12 @@ bool IsOrder(Phase phase, llvm::StringRef file) {
   return (phase == Phase::kSchedule || phase == Phase::kTransports) && file.endswith(".csv");
 }
 
+std::vector<NamedFile> FilesOf(const Sources& sources) {
+  std::vector<NamedFile> files;
+  for (uint32_t i = 0; i < sources.size(); ++i) files.push_back({"", sources[SourceId(i)].path});
+  return files;
+}
+
 using Schedules = std::vector<schedule::Schedule>;  // of the start graph, then of each graph
 
 // One compilation on its way through the phases.
@@ -148,6 +154,12 @@ class Phases {
 };
 
 bool Phases::Write(const std::string& file, const std::string& text) {
+  const NamedFile emitted[] = {{"--emit ", file}};
+  if (const std::string lost = Overwriting(FilesOf(sources_), emitted); !lost.empty()) {
+    llvm::errs() << "cgc: error: " << lost << "\n";
+    result_.exit_code = kUsage;
+    return false;
+  }
   const Status written = WriteText(file, text);
   if (written.ok()) return true;
   llvm::errs() << "cgc: error: " << written.message() << "\n";
@@ -228,6 +240,7 @@ std::optional<program::Program> Phases::ReadSources() {
        .schedule = options_.schedule,
        .topology = options_.machine},
       diagnostics_);
+  result_.read = FilesOf(sources_);
   clock_.Done("check");
   if (!diagnostics_.has_errors()) Validate(program);
   if (!Finish(Phase::kProgram, [&](auto& out) { Print(program, out); })) return std::nullopt;

@@ -20,6 +20,7 @@
 #include "compiler/schedule/schedule.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
+#include "runtime/status/same_file.h"
 
 namespace cgraph {
 
@@ -67,6 +68,7 @@ struct Compilation {
   ExitCode exit_code = kSuccess;
   std::unique_ptr<plan::Plan> plan;  // proved; null when stopped before or not reached
   std::vector<Rewritten> rewritten;  // what rewrites did
+  std::vector<NamedFile> read;       // the sources
   std::optional<cost::Topology> topology;  // that --topology names
 };
 

@@ -1,17 +1,14 @@
 #include "runtime/command/check_options.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "runtime/status/output_files.h"
+#include "runtime/status/same_file.h"
 #include "runtime/status/spelling.h"
 #include "runtime/status/text.h"
 
@@ -19,21 +16,19 @@ namespace cgraph::command {
 namespace {
 
 Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
-  std::map<std::string, std::string> by_path;
+  std::vector<std::string> names;
+  for (const auto& port : graph.outputs) names.push_back(port->name);
   for (const auto& [name, path] : options.outputs) {
-    const auto [first, is_new] = by_path.insert({path, name});
-    if (!is_new) {
-      return {kUsage, fmt::format("--output {}={}: output {} goes to that file already", name, path,
-                                  first->second)};
+    // A list may be meant as a whole: its elements are stacked.
+    const std::string first = name + "[0]";
+    if (std::find(names.begin(), names.end(), name) != names.end() ||
+        std::find(names.begin(), names.end(), first) != names.end()) {
+      continue;
     }
-    std::vector<std::string> names;
-    for (const auto& port : graph.outputs) names.push_back(port->name);
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      return {kUsage,
-              fmt::format("--output {}: graph {} has no such output{}; it has {}", name, graph.name,
-                          DidYouMeanHint(name, names),
-                          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
-    }
+    return {kUsage,
+            fmt::format("--output {}: graph {} has no such output{}; it has {}", name, graph.name,
+                        DidYouMeanHint(name, names),
+                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
   }
   return {};
 }
@@ -41,27 +36,34 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
 Problem CheckWeights(const Options& options) {
   std::error_code error;
   if (options.weights.empty() || std::filesystem::is_directory(options.weights, error)) return {};
-  return {kEnvironment, fmt::format("--weights {}: there is no such folder", options.weights)};
+  if (!std::filesystem::exists(options.weights, error)) {
+    return {kEnvironment, fmt::format("--weights {}: there is no such folder", options.weights)};
+  }
+  const std::string folder = std::filesystem::path(options.weights).parent_path().string();
+  return {kUsage, fmt::format("--weights {}: it is a file, and the folder is wanted in which the "
+                              "files are that `load` names: --weights {}",
+                              options.weights, folder.empty() ? "." : folder)};
 }
 
-// What is written after the run can be written: found out before it.
-Problem CheckWritable(const Options& options) {
-  std::vector<std::string> paths;
-  for (const auto& [name, path] : options.outputs) paths.push_back(path);
-  for (const std::string& path : {options.profile, options.trace}) {
-    if (!path.empty()) paths.push_back(path);
+// What is written after the run can be written, and loses nothing: found out before it.
+Problem CheckWritten(const plan::Plan& plan, const Options& options) {
+  std::vector<NamedFile> read = {{"", options.file}}, written;
+  for (const auto& [name, value] : options.inputs) {
+    if (value.ends_with(".npy")) read.push_back({fmt::format("--input {}=", name), value});
   }
-  for (const std::string& path : paths) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    const bool there = access(path.c_str(), F_OK) == 0;
-    const std::string& needed = there ? path : folder.empty() ? "." : folder;
-    if (access(needed.c_str(), W_OK) != 0) {
-      return {kEnvironment, fmt::format("cannot write {}: {}", path, std::strerror(errno))};
-    }
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
-      return {kEnvironment, fmt::format("cannot write {}: it is a folder", path)};
-    }
+  const std::filesystem::path weights =
+      options.weights.empty() ? std::filesystem::path(options.file).parent_path()
+                              : std::filesystem::path(options.weights);
+  for (const auto& file : plan.weights) read.push_back({"weights", weights / file->name});
+  for (const auto& [name, path] : options.outputs) {
+    written.push_back({fmt::format("--output {}=", name), path});
+  }
+  if (!options.profile.empty()) written.push_back({"--profile ", options.profile});
+  if (!options.trace.empty()) written.push_back({"--trace ", options.trace});
+  if (const std::string lost = Overwriting(read, written); !lost.empty()) return {kUsage, lost};
+  for (const NamedFile& file : written) {
+    const Status status = CheckWritable(file.path);
+    if (!status.ok()) return ProblemOf(status);
   }
   return {};
 }
@@ -77,10 +79,10 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 
 }  // namespace
 
-Problem CheckOptions(const plan::Graph& graph, const Options& options) {
+Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
   Problem problem = CheckOutputs(graph, options);
   if (problem.ok()) problem = CheckWeights(options);
-  if (problem.ok()) problem = CheckWritable(options);
+  if (problem.ok()) problem = CheckWritten(plan, options);
   if (problem.ok()) problem = CheckInflight(graph, options);
   return problem;
 }

@@ -9,7 +9,7 @@
 namespace cgraph::command {
 
 // Of one graph of the plan. The inputs are looked at where they are read (inputs/).
-Problem CheckOptions(const plan::Graph& graph, const Options& options);
+Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options);
 
 }  // namespace cgraph::command
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "runtime/command/check_options.h"
 #include "runtime/command/compile_source.h"
 #include "runtime/command/inputs/inputs.h"
@@ -22,6 +24,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/find_graph.h"
 #include "runtime/plan/workers/device_map.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -36,7 +39,7 @@ void EndTimedOut(const Options& options, Outcome& outcome, const Status& status)
   std::lock_guard lock(outcome.mutex);
   if (outcome.over) return;
   outcome.status = status;
-  const ExitCode code = Conclude(options, outcome, /*interrupted=*/false);
+  const ExitCode code = Conclude(options, outcome, /*interrupted=*/false, /*run=*/nullptr);
   std::fflush(nullptr);
   std::_Exit(code);
 }
@@ -67,21 +70,29 @@ Problem Prepare(plan::Plan& plan, const Options& options, uint32_t& graph, Input
       plan::FindGraph(plan, options.graphs.empty() ? "" : options.graphs[0]);
   if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
   graph = *found;
-  if (Problem problem = CheckOptions(*plan.graphs[graph], options); !problem.ok()) return problem;
-  return Inputs::Read(plan, *plan.graphs[graph], options, inputs);
+  Problem problem = CheckOptions(plan, *plan.graphs[graph], options);
+  if (problem.ok()) problem = Inputs::Read(plan, *plan.graphs[graph], options, inputs);
+  if (!problem.ok()) return problem;
+  uint64_t total = 0;
+  if (!__builtin_mul_overflow(options.repeat, uint64_t{inputs.executions()}, &total)) return {};
+  return {kUsage, fmt::format("-n {}: so many passes over {} are more executions than can be "
+                              "counted",
+                              options.repeat, Counted(inputs.executions(), "slice"))};
 }
 
 }  // namespace
 
 ExitCode Execute(const Options& options, Signals& signals) {
-  plan::LoadedPlan loaded = LoadPlan(options, signals);
-  if (loaded.plan == nullptr) return loaded.exit_code;
   // Until executions run there is nothing to tear down.
-  signals.OnInterrupt([&options] {
+  const auto end_early = [&options] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
     std::fflush(stdout);
     std::_Exit(code);
-  });
+  };
+  signals.OnInterrupt(end_early);
+  plan::LoadedPlan loaded = LoadPlan(options, signals);
+  if (loaded.plan == nullptr) return loaded.exit_code;
+  signals.OnInterrupt(end_early);  // a compilation had its own
   // An interrupt must not speak as well as this.
   const auto fail = [&](const Problem& problem) {
     signals.OnInterrupt(nullptr);
@@ -103,16 +114,13 @@ ExitCode Execute(const Options& options, Signals& signals) {
   Run(engine, graph, inputs, options, outcome);
   signals.OnInterrupt(nullptr);
   signals.OnReport(nullptr);
-  ExitCode code = Conclude(options, outcome, signals.interrupted());
+  const Measured measured{engine, graph};
+  const ExitCode code = Conclude(options, outcome, signals.interrupted(), &measured);
   if (options.verbose && !signals.interrupted()) SayStats(engine, options);
   if (outcome.status.code() == StatusCode::kTimeout) {
     // A kernel that never returns cannot be joined, so nothing is destroyed.
     std::fflush(nullptr);
     std::_Exit(code);
-  }
-  if (code == kSuccess) {
-    const Status written = WriteMeasurements(engine, graph, options);
-    if (!written.ok()) code = Report(options, written);
   }
   return code;
 }

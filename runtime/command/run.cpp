@@ -109,9 +109,7 @@ class Runner {
     Measurements& measurements = outcome_.measurements;
     ++measurements.executions;
     if (!outputs.ok()) {
-      ++measurements.errors;
-      Failure& failure = measurements.failures[outputs.status().message()];
-      if (failure.count++ == 0) failure.first = oldest.index + 1;
+      measurements.AddFailure(outputs.status().message(), oldest.index + 1);
       return Tolerated(outputs.status(), oldest.index);
     }
     measurements.latencies.Add(latency);

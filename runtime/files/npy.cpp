@@ -4,12 +4,7 @@
 // the bytes that arrive.
 #include "runtime/files/npy.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -281,32 +276,9 @@ std::vector<uint8_t> FormatNpyHeader(DType dtype, std::span<const int64_t> dims)
   return header;
 }
 
-namespace {
-
-bool WriteAll(int descriptor, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
-  }
-  return true;
-}
-
-}  // namespace
-
-Status WriteNpy(const std::string& path, DType dtype, std::span<const int64_t> dims,
-                std::span<const uint8_t> bytes) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool done = descriptor >= 0 && WriteAll(descriptor, FormatNpyHeader(dtype, dims)) &&
-              WriteAll(descriptor, bytes);
-  int error = errno;
-  if (descriptor >= 0 && close(descriptor) != 0 && done) {
-    done = false;
-    error = errno;
-  }
-  if (done) return Status::Ok();
-  return {StatusCode::kNotFound, fmt::format("cannot write {}: {}", path, std::strerror(error))};
+Status AddNpy(OutputFiles& files, const std::string& path, DType dtype,
+              std::span<const int64_t> dims, std::span<const uint8_t> bytes) {
+  return files.Add(path, {FormatNpyHeader(dtype, dims), bytes});
 }
 
 }  // namespace cgraph::files

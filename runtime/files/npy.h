@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/plan/plan.h"
+#include "runtime/status/output_files.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::files {
@@ -25,8 +26,9 @@ struct Array {
 Result<Array> ParseNpy(std::span<const uint8_t> bytes);
 Result<Array> ReadNpy(const std::string& path);  // "-": standard input
 std::vector<uint8_t> FormatNpyHeader(plan::DType dtype, std::span<const int64_t> dims);
-Status WriteNpy(const std::string& path, plan::DType dtype, std::span<const int64_t> dims,
-                std::span<const uint8_t> bytes);
+// One more file of those that are written together.
+Status AddNpy(OutputFiles& files, const std::string& path, plan::DType dtype,
+              std::span<const int64_t> dims, std::span<const uint8_t> bytes);
 
 }  // namespace cgraph::files
 

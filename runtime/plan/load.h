@@ -22,7 +22,7 @@ std::vector<uint8_t> ToBytes(const Plan& plan);
 
 // Reads the whole file first. kNotFound when unreadable, kInvalid when it is no plan.
 Result<std::unique_ptr<Plan>> ReadFile(const std::string& path);
-// To a temporary file beside `path`, then renamed over it. kNotFound when that cannot be written.
+// Whole or not at all (status/output_files.h). kNotFound when it cannot be written.
 Status WriteFile(const Plan& plan, const std::string& path);
 
 // JSON both ways without loss, by the schema that is compiled in.

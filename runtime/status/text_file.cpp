@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <system_error>
 
+#include "runtime/status/output_files.h"
 #include "runtime/status/read_file.h"
 
 namespace cgraph {
@@ -19,11 +19,9 @@ Result<std::string> ReadText(const std::string& path, int64_t most) {
 }
 
 Status WriteText(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();  // a full disk shows only now
-  if (!out) return {StatusCode::kNotFound, fmt::format("cannot write {}", path)};
-  return Status::Ok();
+  OutputFiles files;
+  CGRAPH_RETURN_IF_ERROR(files.Add(path, text));
+  return files.Commit();
 }
 
 }  // namespace cgraph

@@ -12,7 +12,7 @@ namespace cgraph {
 // kNotFound when it cannot be read, kInvalid when it has more than `most` bytes.
 Result<std::string> ReadText(const std::string& path, int64_t most);
 
-// Instead of what is there. kNotFound when it cannot be written, or not to its end.
+// Instead of what is there, whole or not at all. kNotFound when it cannot be written.
 Status WriteText(const std::string& path, const std::string& text);
 
 }  // namespace cgraph

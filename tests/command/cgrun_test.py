@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -423,6 +424,15 @@ def interrupts(run):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     expect(process.returncode == 130, f"exit code {process.returncode} after two interrupts")
+    # Two in a row, as timeout(1) sends them to a process and to its group, are one.
+    process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=50", "-n", "1000")
+    time.sleep(0.5)
+    for _ in range(3):
+        process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=20)
+    expect(process.returncode == 130, f"exit code {process.returncode} after SIGTERM thrice")
+    says(error.decode(), "interrupted after ")
+    expect("twice" not in error.decode(), error.decode())
     # Before anything runs, here while an input is awaited: with --json that is said, too.
     process = run.start("program.cgplan", "--graph", "add", "--input", "x=-", "--json",
                         stdin=subprocess.PIPE)
@@ -437,12 +447,27 @@ def interrupts(run):
     (run.folder / "long.cgraph").write_text(
         "import std.tensor\ngraph g(x: i64) -> i64 {\n  var h = x\n"
         "  for i in 0..200000 { h = h + 1 }\n  return h\n}\n")
-    process = run.start("long.cgraph", "--input", "x=1")
-    time.sleep(0.2)
+    for send in (lambda process: process.send_signal(signal.SIGTERM),
+                 lambda process: [os.killpg(process.pid, signal.SIGTERM) for _ in range(2)],
+                 lambda process: os.killpg(process.pid, signal.SIGKILL)):
+        process = run.start("long.cgraph", "--input", "x=1", start_new_session=True)
+        time.sleep(0.2)
+        send(process)
+        _, error = process.communicate(timeout=60)
+        expect(process.returncode in (130, -signal.SIGKILL),
+               f"exit code {process.returncode} while compiling\n{error.decode()}")
+        expect("twice" not in error.decode() and "bug" not in error.decode(), error.decode())
+        expect(not list(run.temporary.iterdir()), f"left {list(run.temporary.iterdir())}")
+    # While a plan is awaited that nobody writes.
+    os.mkfifo(run.folder / "pipe.cgplan")
+    process = run.start("pipe.cgplan", "--graph", "add", "--input", "x=[1]")
+    time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    expect(process.returncode == 130, f"exit code {process.returncode} while compiling")
-    expect(not list(run.temporary.iterdir()), f"left {list(run.temporary.iterdir())}")
+    start = time.monotonic()
+    _, error = process.communicate(timeout=20)
+    expect(process.returncode == 130, f"exit code {process.returncode} before the plan")
+    expect(time.monotonic() - start < 5, "an interrupt before the plan takes long")
+    says(error.decode(), "interrupted before the first execution")
 
 
 def deadlines(run):
@@ -518,9 +543,41 @@ def lost_output(run):
         expect(done.returncode == 2, f"{line} exits with {done.returncode}")
         says(done.stderr, "is the file that is read")
     expect((run.folder / "program.cgraph").read_text() == PROGRAM, "the program was overwritten")
-    _, error = run.graph("total", "--input", "x=[[1,2,3]]", "--output", "twice=o.npy",
-                         "--output", "all=o.npy", status=2)
-    says(error, "goes to that file already")
+    (run.folder / "library.cgraph").write_text("fn one() -> int { return 1 }\n")
+    importing = "import library\n" + PROGRAM
+    (run.folder / "importing.cgraph").write_text(importing)
+    np.save(run.folder / "x.npy", np.ones((2, 3), np.float32))
+    (run.folder / "other").symlink_to(run.folder)
+    os.link(run.folder / "program.cgraph", run.folder / "linked")
+    kept = {name: (run.folder / name).read_bytes() for name in
+            ("program.cgraph", "program.cgplan", "library.cgraph", "x.npy", "importing.cgraph")}
+    for line in (["compile", "program.cgraph", "--emit", "plan=program.cgraph"],
+                 ["compile", "program.cgraph", "-o", "o.cgplan", "--emit", "plan=./o.cgplan"],
+                 ["compile", "importing.cgraph", "-o", "library.cgraph"],
+                 ["compile", "importing.cgraph", "--emit", "graph=other/library.cgraph"],
+                 ["compile", "program.cgraph", "-o", "linked"],
+                 ["simulate", "program.cgplan", "--graph", "add", "--trace",
+                  "other/program.cgplan"]):
+        done = cgc(*line)
+        expect(done.returncode == 2, f"{line} exits with {done.returncode}")
+        says(done.stderr, "name another one")
+    total = ("--graph", "total", "--input", "x=x.npy")
+    for line, words in (
+            (["program.cgraph", *total, "--profile", "program.cgraph"], "--profile program.cgraph"),
+            (["program.cgplan", *total, "--trace", "./program.cgplan"], "--trace ./program.cgplan"),
+            (["program.cgplan", *total, "--trace", "other/x.npy"], "is the file that is read as "
+             "--input x"),
+            (["program.cgplan", *total, "--output", "twice=x.npy"], "--output twice=x.npy"),
+            (["program.cgplan", *total, "--output", "twice=q.npy", "--output", "all=./q.npy"],
+             "--output twice goes to that file already"),
+            (["program.cgplan", *total, "--output", "twice=q.npy", "--output", "all=other/q.npy"],
+             "--output twice goes to that file already"),
+            (["program.cgplan", *total, "--profile", "q", "--trace", "q"],
+             "--profile goes to that file already")):
+        says(run(*line, status=2)[1], words, "name another one")
+    for name, content in kept.items():
+        expect((run.folder / name).read_bytes() == content, f"{name} was overwritten")
+    expect(not (run.folder / "q.npy").exists() and not (run.folder / "o.cgplan").exists(), "files")
     for command in ([run.cgc, "plan", "--json", "program.cgplan"],
                     [run.cgrun, "program.cgplan", "--graph", "count", "--input", "x=1"]):
         with open("/dev/full", "w") as full:
@@ -528,6 +585,52 @@ def lost_output(run):
                                   text=True)
         expect(done.returncode == 3, f"{command} exits with {done.returncode}")
         says(done.stderr, "cannot write to standard output")
+
+
+def whole_files(run):
+    """An output is the old file or the new one: with a full disk, and wherever a run is killed."""
+    (run.folder / "large.cgraph").write_text(
+        "import std.tensor\ngraph g() -> (x: f32[1000000], y: f32[1000000]) {\n"
+        "  return (x: zeros() on cpu[0], y: ones() on cpu[0])\n}\n")
+    subprocess.run([run.cgc, "compile", "large.cgraph", "-q"], cwd=run.folder, check=True)
+    old = {"x.npy": b"old x", "y.npy": b"old y", "t.json": b"old t"}
+    line = ("large.cgplan", "--output", "x=x.npy", "--output", "y=y.npy", "--trace", "t.json")
+
+    def put_old():
+        for name, content in old.items():
+            (run.folder / name).write_bytes(content)
+
+    def limit():  # of a file's size, as a full disk gives it: an error of write()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = {*os.listdir(run.folder), *old}
+    for name, content in old.items():
+        put_old()
+        process = run.start(*line, preexec_fn=limit)
+        error = process.communicate(timeout=60)[1].decode()
+        expect(process.returncode == 3, f"a full disk: exit code {process.returncode}\n{error}")
+        says(error, "cannot write x.npy: File too large")
+        expect((run.folder / name).read_bytes() == content, f"a full disk has changed {name}")
+        expect(set(os.listdir(run.folder)) == before, "a full disk leaves files")
+    (run.folder / "x.npy").chmod(0o640)
+    start = time.monotonic()
+    run(*line)
+    took = time.monotonic() - start
+    new = {name: (run.folder / name).stat().st_size for name in old}
+    expect((run.folder / "x.npy").stat().st_mode & 0o777 == 0o640, "its rights have changed")
+    killed = 0
+    for i in range(40):
+        put_old()
+        process = run.start(*line)
+        time.sleep(took * i / 30)
+        process.kill()
+        process.communicate(timeout=60)
+        killed += process.returncode == -signal.SIGKILL
+        for name, content in old.items():
+            there = (run.folder / name).read_bytes()
+            whole = there.endswith(b"}\n") if name == "t.json" else len(there) == new[name]
+            expect(there == content or whole, f"a kill leaves {len(there)} bytes of {name}")
+    expect(killed > 3, f"only {killed} runs were killed")
 
 
 def inflight(run):
@@ -538,7 +641,7 @@ def inflight(run):
 
 
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
-         traces, sources, interrupts, deadlines, device_maps, lost_output, inflight]
+         traces, sources, interrupts, deadlines, device_maps, lost_output, whole_files, inflight]
 
 
 def main():

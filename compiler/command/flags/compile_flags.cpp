@@ -79,6 +79,19 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
                });
 }
 
+std::vector<NamedFile> CompileFlags::Read(std::vector<NamedFile> others) const {
+  if (llvm::StringRef(topology).endswith(".cgraph")) others.push_back({"--topology ", topology});
+  return others;
+}
+
+std::vector<NamedFile> CompileFlags::Written(std::vector<NamedFile> others) const {
+  for (const std::string& text : emit) {
+    const auto [phase, file] = llvm::StringRef(text).split('=');
+    others.push_back({fmt::format("--emit {}=", phase.str()), file.str()});
+  }
+  return others;
+}
+
 Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   CompileOptions options;
   for (const std::string& name : no_rewrite) {

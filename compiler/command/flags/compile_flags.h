@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
+#include "runtime/status/same_file.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::command {
@@ -25,6 +26,10 @@ struct CompileFlags {
 
   // All but --graph and --topology, which what reads a plan knows too: a plan is already compiled.
   std::vector<const CLI::Option*> of_sources;
+
+  // The files that these flags name, beside others: what is read, what --emit writes.
+  std::vector<NamedFile> Read(std::vector<NamedFile> others) const;
+  std::vector<NamedFile> Written(std::vector<NamedFile> others) const;
 
   // kInvalid names the flag that is wrong: a usage error.
   Result<CompileOptions> Options(const std::string& path) const;

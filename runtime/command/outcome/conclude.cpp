@@ -8,8 +8,8 @@
 
 #include "runtime/command/messages.h"
 #include "runtime/plan/trace.h"
+#include "runtime/status/output_files.h"
 #include "runtime/status/text.h"
-#include "runtime/status/text_file.h"
 
 namespace cgraph::command {
 namespace {
@@ -21,9 +21,42 @@ std::string ProfileText(const Engine& engine) {
   return profile.dump(2) + '\n';
 }
 
+ExitCode ReportFailures(const Options& options, const Measurements& measured) {
+  for (const Failure& failure : measured.failures) {
+    const std::string which =
+        failure.count == 1
+            ? fmt::format("execution {} of {}", failure.first, measured.executions)
+            : fmt::format("{} of {}, the first is number {}", failure.count,
+                          Counted(measured.executions, "execution"), failure.first);
+    Report(options, kFailure, fmt::format("{}\nin {}", failure.message, which));
+  }
+  if (measured.other_failures > 0) {
+    Report(options, kFailure,
+           fmt::format("{} with messages other than these {}",
+                       Counted(measured.other_failures, "more failed execution"),
+                       measured.failures.size()));
+  }
+  return kFailure;
+}
+
+// Results and measurements take their names together, when all of them are complete.
+Status WriteFiles(const Options& options, const Outcome& outcome, const Measured* run) {
+  OutputFiles files;
+  CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
+  if (run != nullptr && !options.profile.empty()) {
+    CGRAPH_RETURN_IF_ERROR(files.Add(options.profile, ProfileText(run->engine)));
+  }
+  if (run != nullptr && !options.trace.empty()) {
+    CGRAPH_RETURN_IF_ERROR(files.Add(
+        options.trace, plan::TraceJson(run->engine.plan(), {run->engine.Trace(run->graph)})));
+  }
+  return files.Commit();
+}
+
 }  // namespace
 
-ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted) {
+ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
+                  const Measured* run) {
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
   if (interrupted) {
@@ -33,18 +66,11 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   if (!outcome.status.ok()) {
     code = Report(options, outcome.status);
   } else if (measured.errors > 0) {
-    for (const auto& [message, failure] : measured.failures) {
-      const std::string which =
-          failure.count == 1
-              ? fmt::format("execution {} of {}", failure.first, measured.executions)
-              : fmt::format("{} of {}, the first is number {}", failure.count,
-                            Counted(measured.executions, "execution"), failure.first);
-      code = Report(options, kFailure, fmt::format("{}\nin {}", message, which));
-    }
+    code = ReportFailures(options, measured);
   }
   Status ended = outcome.status;
   if (ended.ok()) {
-    ended = outcome.results.Write(options.outputs);
+    ended = WriteFiles(options, outcome, code == kSuccess ? run : nullptr);
     if (!ended.ok()) code = Report(options, ended);
   }
   if (options.json) {
@@ -70,14 +96,6 @@ void SayStats(const Engine& engine, const Options& options) {
   for (const Engine::Stats::Lane& lane : stats.lanes) {
     Say(fmt::format("{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6));
   }
-}
-
-Status WriteMeasurements(const Engine& engine, uint32_t graph, const Options& options) {
-  if (!options.profile.empty()) {
-    CGRAPH_RETURN_IF_ERROR(WriteText(options.profile, ProfileText(engine)));
-  }
-  if (options.trace.empty()) return Status::Ok();
-  return WriteText(options.trace, plan::TraceJson(engine.plan(), {engine.Trace(graph)}));
 }
 
 }  // namespace cgraph::command

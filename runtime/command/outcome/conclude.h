@@ -12,15 +12,19 @@
 
 namespace cgraph::command {
 
-// What went wrong, the outputs, the summary. The code is that of the command.
-ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted);
+// Whose measurements are written: mean times of calls, as `cgc --profile` reads them, and a trace.
+struct Measured {
+  const Engine& engine;
+  uint32_t graph;  // an index into the plan's
+};
+
+// What went wrong, the outputs, the summary. The code is that of the command. Without `run` no
+// measurements are written, and neither after a failed execution.
+ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
+                  const Measured* run);
 
 // What -v says of the engine.
 void SayStats(const Engine& engine, const Options& options);
-
-// The files about the run that were asked for: mean times of calls, as `cgc --profile` reads them,
-// and a trace. `graph` is an index into the plan's.
-Status WriteMeasurements(const Engine& engine, uint32_t graph, const Options& options);
 
 }  // namespace cgraph::command
 

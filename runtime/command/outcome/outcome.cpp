@@ -12,9 +12,24 @@ std::string LatencyText(uint64_t ns) { return TimeText(ns * 1000); }
 
 }  // namespace
 
+void Measurements::AddFailure(const std::string& message, uint64_t execution) {
+  ++errors;
+  for (Failure& failure : failures) {
+    if (failure.message != message) continue;
+    ++failure.count;
+    return;
+  }
+  if (failures.size() == kMessages) ++other_failures;
+  else failures.push_back({message, 1, execution});
+}
+
 std::string SummaryText(const Measurements& m) {
-  std::string text = fmt::format("{}, {}, {:.0f} executions/s", Counted(m.executions, "execution"),
-                                 Counted(m.errors, "error"), m.per_second());
+  // Three digits of a slow one, as 2.44 executions/s.
+  const double rate = m.per_second();
+  std::string text = fmt::format("{}, {}, {}, {} executions/s", Counted(m.executions, "execution"),
+                                 Counted(m.errors, "error"), TimeText(m.wall_ns * 1000),
+                                 rate < 100 ? fmt::format("{:.3g}", rate)
+                                            : fmt::format("{:.0f}", rate));
   if (m.latencies.count() > 0) {
     text +=
         fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
@@ -26,8 +41,10 @@ std::string SummaryText(const Measurements& m) {
 
 nlohmann::ordered_json SummaryJson(const Measurements& m) {
   nlohmann::ordered_json failures = nlohmann::ordered_json::array();
-  for (const auto& [message, failure] : m.failures) {
-    failures.push_back({{"message", message}, {"count", failure.count}, {"first", failure.first}});
+  for (const Failure& failure : m.failures) {
+    failures.push_back({{"message", failure.message},
+                        {"count", failure.count},
+                        {"first", failure.first}});
   }
   // Where no execution succeeded there is no latency.
   nlohmann::ordered_json latency;
@@ -40,6 +57,8 @@ nlohmann::ordered_json SummaryJson(const Measurements& m) {
   return {{"executions", m.executions},
           {"errors", m.errors},
           {"failures", failures},
+          {"other_failures", m.other_failures},
+          {"seconds", static_cast<double>(m.wall_ns) / 1e9},
           {"executions_per_second", m.per_second()},
           {"latency_ns", latency}};
 }

@@ -20,9 +20,13 @@ size_t Bytes(const Tensor& tensor) {
   return static_cast<size_t>(tensor.elements() * plan::DTypeBytes(tensor.dtype));
 }
 
+// Where an output goes: to its own file, or to that of the list which it is an element of.
 const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::string& name) {
-  for (const NameAndValue& path : paths) {
-    if (path.first == name) return &path.second;
+  const std::string list = name.substr(0, name.find('['));
+  for (const std::string& wanted : {name, list}) {
+    for (const NameAndValue& path : paths) {
+      if (path.first == wanted) return &path.second;
+    }
   }
   return nullptr;
 }
@@ -97,16 +101,51 @@ Tensor Results::Tensor(size_t i) const {
   return tensor;
 }
 
-Status Results::Write(const std::vector<NameAndValue>& paths) const {
-  for (size_t i = 0; i < size(); ++i) {
-    const std::string* path = PathOf(paths, last_->name(i));
-    if (path == nullptr) continue;
-    const device::Tensor tensor = Tensor(i);
-    CGRAPH_RETURN_IF_ERROR(files::WriteNpy(*path, tensor.dtype,
-                                           std::span(tensor.dims, tensor.rank),
-                                           std::span(tensor.as<uint8_t>(), Bytes(tensor))));
+Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const {
+  for (const auto& [name, path] : paths) {
+    std::vector<size_t> elements;
+    bool whole = false;
+    for (size_t i = 0; i < size(); ++i) {
+      const std::string& each = last_->name(i);
+      if (each == name) whole = true;
+      if (each == name || each.starts_with(name + "[")) elements.push_back(i);
+    }
+    if (elements.empty()) continue;  // no execution has ended
+    if (!whole) {
+      CGRAPH_RETURN_IF_ERROR(AddStacked(files, name, path, elements));
+      continue;
+    }
+    const device::Tensor tensor = Tensor(elements[0]);
+    CGRAPH_RETURN_IF_ERROR(files::AddNpy(files, path, tensor.dtype,
+                                         std::span(tensor.dims, tensor.rank),
+                                         std::span(tensor.as<uint8_t>(), Bytes(tensor))));
   }
   return Status::Ok();
+}
+
+// The elements of a list along a new first dimension.
+Status Results::AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
+                           std::span<const size_t> elements) const {
+  const device::Tensor first = Tensor(elements[0]);
+  std::vector<int64_t> dims = {static_cast<int64_t>(elements.size())};
+  dims.insert(dims.end(), first.dims, first.dims + first.rank);
+  std::vector<uint8_t> bytes;
+  for (const size_t i : elements) {
+    const device::Tensor tensor = Tensor(i);
+    const bool nested = last_->name(i).find('[', name.size() + 1) != std::string::npos;
+    if (nested || tensor.dtype != first.dtype ||
+        !std::equal(first.dims, first.dims + first.rank, tensor.dims, tensor.dims + tensor.rank)) {
+      return {StatusCode::kInvalid,
+              fmt::format("--output {0}={1}: {0} is a list, and {2}; write each of them: --output "
+                          "'{3}={3}.npy'",
+                          name, path,
+                          nested ? "its elements are lists"
+                                 : "its elements have different types",
+                          last_->name(i))};
+    }
+    bytes.insert(bytes.end(), tensor.as<uint8_t>(), tensor.as<uint8_t>() + Bytes(tensor));
+  }
+  return files::AddNpy(files, path, first.dtype, dims, bytes);
 }
 
 std::string Results::Text() const {

@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_COMMAND_OUTCOME_RESULTS_H_
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 #include "runtime/command/options.h"
 #include "runtime/engine/engine.h"
+#include "runtime/status/output_files.h"
 
 namespace cgraph::command {
 
@@ -22,7 +24,9 @@ class Results {
   // kInvalid when an output differs from those before it in more than its first dimension.
   Status Add(const Outputs& outputs);
 
-  Status Write(const std::vector<NameAndValue>& paths) const;
+  // The .npy files, by name of an output, or of a list, whose elements are stacked. kInvalid when
+  // they differ in their types.
+  Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
   std::string Text() const;
   // By name: type, dtype, dims, and the data or the file that it was written to.
   nlohmann::ordered_json Json(const std::vector<NameAndValue>& paths) const;
@@ -32,6 +36,8 @@ class Results {
     std::vector<int64_t> dims;
     std::vector<uint8_t> bytes;
   };
+  Status AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
+                    std::span<const size_t> elements) const;
   size_t size() const { return last_ ? last_->size() : 0; }
   device::Tensor Tensor(size_t i) const;
 

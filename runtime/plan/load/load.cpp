@@ -2,20 +2,14 @@
 // census finds (unpacked_size.h) before anything is unpacked.
 #include "runtime/plan/load.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <limits>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "runtime/plan/load/unpacked_size.h"
+#include "runtime/status/output_files.h"
 #include "runtime/status/read_file.h"
 
 namespace cgraph::plan {
@@ -31,17 +25,6 @@ Status Invalid(std::string message) { return Status(StatusCode::kInvalid, std::m
 bool BeginsAsPlan(std::span<const uint8_t> bytes) {
   return bytes.size() >= 16 &&
          flatbuffers::BufferHasIdentifier(bytes.data(), wire::PlanIdentifier());
-}
-
-// Where a file of that name is to be made whole before it takes the name: where a link leads to,
-// and nothing where the name is a device or a pipe, which must stay what it is.
-std::optional<std::string> ReplaceableFile(const std::string& path) {
-  std::error_code error;
-  const auto type = std::filesystem::status(path, error).type();
-  if (type == std::filesystem::file_type::not_found) return path;
-  if (type != std::filesystem::file_type::regular) return std::nullopt;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  return error ? path : real.string();
 }
 
 }  // namespace
@@ -101,20 +84,9 @@ Result<std::unique_ptr<Plan>> ReadFile(const std::string& path) {
 }
 
 Status WriteFile(const Plan& plan, const std::string& path) {
-  const std::vector<uint8_t> bytes = ToBytes(plan);
-  const std::optional<std::string> target = ReplaceableFile(path);
-  const std::string written = target ? fmt::format("{}.{}.tmp", *target, getpid()) : path;
-  std::FILE* file = std::fopen(written.c_str(), "wb");
-  if (file == nullptr) {
-    return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  bool good = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  good = std::fclose(file) == 0 && good;
-  good = good && (!target || std::rename(written.c_str(), target->c_str()) == 0);
-  if (good) return Status::Ok();
-  const int error = errno;
-  if (target) std::remove(written.c_str());
-  return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, std::strerror(error)));
+  OutputFiles files;
+  CGRAPH_RETURN_IF_ERROR(files.Add(path, {ToBytes(plan)}));
+  return files.Commit();
 }
 
 }  // namespace cgraph::plan

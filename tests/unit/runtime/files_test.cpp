@@ -226,6 +226,17 @@ TEST_CASE("npy from files and pipes", "[npy]") {
   CHECK(through_pipe(good + "y").status().message().find("more bytes follow") != std::string::npos);
 }
 
+namespace {
+
+Status WriteNpy(const std::string& path, DType dtype, std::span<const int64_t> dims,
+                std::span<const uint8_t> bytes) {
+  OutputFiles files;
+  CGRAPH_RETURN_IF_ERROR(AddNpy(files, path, dtype, dims, bytes));
+  return files.Commit();
+}
+
+}  // namespace
+
 TEST_CASE("npy is written as NumPy does", "[npy]") {
   const Folder folder;
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {3}, {2, 3}, {0, 7}}) {

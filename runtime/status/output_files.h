@@ -1,0 +1,52 @@
+// Files that are written whole or not at all: into temporary files first, which take their names
+// together at the end. A full disk, an error or a kill leaves what stood there before.
+//
+// What has no name to be replaced stays what it is and is written in place: a pipe, a device,
+// anything named through /dev or /proc.
+#ifndef CGRAPH_RUNTIME_STATUS_OUTPUT_FILES_H_
+#define CGRAPH_RUNTIME_STATUS_OUTPUT_FILES_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/status/status.h"
+
+namespace cgraph {
+
+class OutputFiles {
+ public:
+  using Bytes = std::span<const uint8_t>;
+
+  OutputFiles() = default;
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+  ~OutputFiles();  // removes what has not taken its name
+
+  // Writes the pieces one after the other, for `path`. kNotFound with the system's reason.
+  Status Add(const std::string& path, std::initializer_list<Bytes> pieces);
+  Status Add(const std::string& path, const std::string& text);
+  // Every file takes its name, in the order in which they were added.
+  Status Commit();
+
+ private:
+  struct File {
+    std::string path;       // as it was given, for messages
+    std::string target;     // where links lead to; empty: written in place
+    std::string temporary;  // beside it; empty while the file has no name at all
+    int descriptor = -1;
+  };
+  int Open(File& file);
+  bool Name(File& file);
+
+  std::vector<File> files_;
+};
+
+// kNotFound where OutputFiles could not write `path`: asked before the work whose result it gets.
+Status CheckWritable(const std::string& path);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_RUNTIME_STATUS_OUTPUT_FILES_H_
