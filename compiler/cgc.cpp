@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "compiler/command/commands.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/spelling.h"
 #include "runtime/status/standard_streams.h"
+#include "runtime/status/uncaught.h"
 #include "runtime/status/usage_text.h"
 
 namespace {
@@ -57,12 +59,36 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
   llvm::errs() << fmt::format("cgc: error: {}\n`{} --help` says what there is\n", what, help);
 }
 
-}  // namespace
+// Before objects of static storage are made, which take memory, too.
+__attribute__((constructor(101))) void DiagnoseFromTheStart() { cgraph::DiagnoseUncaught("cgc"); }
 
-int main(int argc, char** argv) {
-  using namespace cgraph;
-  using namespace cgraph::command;
-  OccupyStandardStreams();
+// LLVM's own ways to end a process: no memory, and what it calls fatal. A thread that cannot be
+// made is of the second kind.
+void HandleFatalErrors() {
+  llvm::install_bad_alloc_error_handler(
+      [](void*, const char*, bool) { cgraph::EndWith(cgraph::kEnvironment, "out of memory"); });
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+    const bool thread = llvm::StringRef(reason).contains("pthread_");
+    cgraph::EndWith(thread ? cgraph::kEnvironment : cgraph::kBug,
+                    thread ? "the system refuses a thread, or the memory for its stack" : reason);
+  });
+}
+
+using namespace cgraph;
+using namespace cgraph::command;
+
+// A full disk or a closed pipe shows only now: what was printed is not there.
+ExitCode FlushOutput(ExitCode exit_code) {
+  llvm::errs().clear_error();  // where nobody listens, which LLVM would end the process for
+  llvm::outs().flush();
+  if (!llvm::outs().has_error()) return exit_code;
+  llvm::outs().clear_error();
+  llvm::errs() << "cgc: error: cannot write to standard output\n";
+  llvm::errs().clear_error();
+  return kEnvironment;
+}
+
+ExitCode Run(int argc, char** argv) {
   CLI::App cgc("cgc compiles, proves, simulates and draws cgraph programs", "cgc");
   cgc.set_version_flag("--version", "cgc " CGRAPH_VERSION);
   cgc.require_subcommand(1);
@@ -91,13 +117,18 @@ int main(int argc, char** argv) {
   for (auto& [name, run] : commands) {
     if (cgc.got_subcommand(name)) exit_code = run();
   }
-  llvm::errs().clear_error();  // where nobody listens, which LLVM would end the process for
-  // A full disk or a closed pipe shows only now: what was printed is not there.
-  llvm::outs().flush();
-  if (llvm::outs().has_error()) {
-    llvm::outs().clear_error();
-    llvm::errs() << "cgc: error: cannot write to standard output\n";
-    return kEnvironment;
+  return FlushOutput(exit_code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  OccupyStandardStreams();
+  HandleFatalErrors();
+  try {
+    return Run(argc, argv);
+  } catch (...) {
+    const Uncaught uncaught = UncaughtNow();
+    EndWith(uncaught.code, uncaught.text);
   }
-  return exit_code;
 }

@@ -1,7 +1,7 @@
 #include "runtime/command/compile_source.h"
 
-#include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,64 +20,64 @@
 namespace cgraph::command {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A folder of our own, so that whatever a killed compiler leaves in it goes with it.
-class TemporaryFolder {
+// What another process writes and this one reads: a file in memory, so that nothing is left over
+// however either of them ends.
+class MemoryFile {
  public:
-  TemporaryFolder() {
-    std::error_code error;
-    const fs::path base = fs::temp_directory_path(error);
-    std::string name = (error ? fs::path("/tmp") : base) / "cgrun.XXXXXX";
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
   }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }  // empty when it could not be made
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  int descriptor() const { return descriptor_; }  // -1: there is none, errno says why
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
  private:
-  std::string path_;
+  int descriptor_;
 };
+
+// The compiler's descriptor of the plan.
+constexpr int kPlanDescriptor = 3;
 
 std::string BesideUs(const char* name) {
   std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? name : (self.parent_path() / name).string();
 }
 
-// Starts `line` with the signals as they were and its standard output in the file `out`, or where
-// none is named on our standard error, where messages belong. 0 and the pid, or errno.
-int Spawn(const std::vector<std::string>& line, const sigset_t& mask, const std::string& out,
+// Starts `line` with the signals as they were, the plan's file as kPlanDescriptor, and its standard
+// output in the file `out`, or for -1 on our standard error, where messages belong. 0 and the pid,
+// or errno.
+int Spawn(const std::vector<std::string>& line, const sigset_t& mask, int plan, int out,
           pid_t& pid) {
   std::vector<char*> arguments;
   for (const std::string& word : line) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  if (out.empty()) {
-    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-  } else {
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  }
+  if (const int error = posix_spawn_file_actions_init(&files); error != 0) return error;
+  // The standard output first: its descriptor may be the plan's number.
+  int error = posix_spawn_file_actions_adddup2(&files, out < 0 ? STDERR_FILENO : out,
+                                               STDOUT_FILENO);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&files, plan, kPlanDescriptor);
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &mask);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  const int error = posix_spawn(&pid, arguments[0], &files, &attributes, arguments.data(), environ);
+  if (error == 0) {
+    error = posix_spawn(&pid, arguments[0], &files, &attributes, arguments.data(), environ);
+  }
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return error;
 }
 
 // With --json: the diagnostics that cgc wrote, beside what every failure says.
-ExitCode FailToCompile(const Options& options, ExitCode code, const std::string& diagnostics) {
+ExitCode FailToCompile(const Options& options, ExitCode code, const MemoryFile& diagnostics) {
   using nlohmann::ordered_json;
   const std::string error = fmt::format("{} does not compile", options.file);
   ordered_json list = ordered_json::array();
-  std::ifstream file(diagnostics);
+  std::ifstream file(diagnostics.path());
   if (file) list = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
   std::string text = error;
   for (const ordered_json& each : list.is_array() ? list : ordered_json::array()) {
@@ -89,14 +89,55 @@ ExitCode FailToCompile(const Options& options, ExitCode code, const std::string&
   return Report(options, code, text);
 }
 
-ExitCode Compile(const Options& options, const std::string& plan, Signals& signals) {
+// Of a compiler that did not end by itself. It is a bug only where the compiler did something that
+// no program may do: a kill comes from outside, most often since memory is short.
+ExitCode FailByStatus(const Options& options, const std::string& compiler, int status) {
+  if (WIFEXITED(status)) {
+    return Fail(options, kEnvironment, fmt::format("{} cannot start: exit code {}", compiler,
+                                                   WEXITSTATUS(status)));
+  }
+  switch (const int signal = WTERMSIG(status)) {
+    case SIGINT:
+    case SIGTERM: return Fail(options, kInterrupted, "interrupted");
+    case SIGKILL:
+      return Fail(options, kEnvironment,
+                  fmt::format("{} was killed while it compiled {}; where memory is short, the "
+                              "system does that",
+                              compiler, options.file));
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+      return Fail(options, kBug, fmt::format("{} ended with signal {}", compiler, signal));
+    default:
+      return Fail(options, kEnvironment, fmt::format("{} ended with signal {}", compiler, signal));
+  }
+}
+
+bool Documented(int code) {
+  switch (code) {
+    case kSuccess:
+    case kFailure:
+    case kUsage:
+    case kEnvironment:
+    case kBug:
+    case kInterrupted: return true;
+    default: return false;
+  }
+}
+
+ExitCode Compile(const Options& options, const MemoryFile& plan, const MemoryFile& diagnostics,
+                 Signals& signals) {
   const std::string compiler = BesideUs("cgc");
-  std::vector<std::string> line = {compiler, "compile", options.file, "-o", plan};
+  std::vector<std::string> line = {compiler, "compile", options.file, "-o",
+                                   fmt::format("/dev/fd/{}", kPlanDescriptor)};
   line.insert(line.end(), options.compile_flags.begin(), options.compile_flags.end());
-  const std::string diagnostics = options.json ? plan + ".json" : "";
   if (options.json) line.push_back("--json");
   pid_t pid;
-  if (const int error = Spawn(line, signals.original_mask(), diagnostics, pid); error != 0) {
+  if (const int error = Spawn(line, signals.original_mask(), plan.descriptor(),
+                              options.json ? diagnostics.descriptor() : -1, pid);
+      error != 0) {
     return Fail(options, kEnvironment,
                 fmt::format("cannot run {}, which compiles .cgraph files: {}; run a .cgplan "
                             "instead, or put cgc there",
@@ -108,11 +149,11 @@ ExitCode Compile(const Options& options, const std::string& plan, Signals& signa
   }
   signals.OnInterrupt(nullptr);
   if (signals.interrupted()) return Fail(options, kInterrupted, "interrupted");
-  if (WIFEXITED(status)) {
-    const auto code = static_cast<ExitCode>(WEXITSTATUS(status));
-    return code != kSuccess && options.json ? FailToCompile(options, code, diagnostics) : code;
+  if (!WIFEXITED(status) || !Documented(WEXITSTATUS(status))) {
+    return FailByStatus(options, compiler, status);
   }
-  return Fail(options, kBug, fmt::format("{} ended with signal {}", compiler, WTERMSIG(status)));
+  const auto code = static_cast<ExitCode>(WEXITSTATUS(status));
+  return code != kSuccess && options.json ? FailToCompile(options, code, diagnostics) : code;
 }
 
 plan::LoadedPlan Read(const Options& options, const std::string& path) {
@@ -125,15 +166,15 @@ plan::LoadedPlan Read(const Options& options, const std::string& path) {
 
 plan::LoadedPlan LoadPlan(const Options& options, Signals& signals) {
   if (!options.is_source()) return Read(options, options.file);
-  const TemporaryFolder folder;
-  if (folder.path().empty()) {
+  const MemoryFile plan("cgrun plan"), diagnostics("cgrun diagnostics");
+  if (plan.descriptor() < 0 || diagnostics.descriptor() < 0) {
     return {nullptr, Fail(options, kEnvironment,
-                          fmt::format("cannot make a temporary folder: {}", std::strerror(errno)))};
+                          fmt::format("cannot make a file in memory for the plan: {}",
+                                      std::strerror(errno)))};
   }
-  const std::string plan = folder.path() + "/plan.cgplan";
-  const ExitCode code = Compile(options, plan, signals);
+  const ExitCode code = Compile(options, plan, diagnostics, signals);
   if (code != kSuccess) return {nullptr, code};
-  return Read(options, plan);
+  return Read(options, plan.path());
 }
 
 }  // namespace cgraph::command

@@ -11,8 +11,7 @@
 namespace cgraph::command {
 
 // The plan of options.file, compiled where it is a source. Without one, what went wrong has been
-// printed and `exit_code` says which kind it was; cgc's own exit code is passed on. The temporary
-// file of a compilation is gone when this returns.
+// printed and `exit_code` says which kind it was; cgc's own exit code is passed on.
 plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
 
 }  // namespace cgraph::command

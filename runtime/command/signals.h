@@ -1,8 +1,9 @@
 // Signals as a thread: SIGINT and SIGTERM end the run in order, SIGUSR1 prints a report.
 //
 // The three are blocked in every thread from the first line of main() on, and one thread waits for
-// them, so that what they cause is ordinary code. A second SIGINT or SIGTERM ends the process at
-// once, and so does a teardown that takes too long: nobody waits for a kernel that never returns.
+// them, so that what they cause is ordinary code. Once it
+// is said what is waited for, a second SIGINT or SIGTERM ends the process at once, and so does a
+// teardown that takes too long: nobody waits for a kernel that never returns.
 #ifndef CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 #define CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 
@@ -36,6 +37,7 @@ class Signals {
 
  private:
   void Loop();
+  void TearDown();
 
   sigset_t signals_, original_;
   std::atomic<bool> interrupted_ = false;

@@ -31,7 +31,7 @@ ARROWS = {
     "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],
     "compiler/driver": ["compiler", "runtime/plan", "runtime/status"],
     "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
-    "compiler/allocator.cpp": [],
+    "compiler/allocator.cpp": ["runtime/status"],
     "compiler/cgc.cpp": ["compiler", "runtime/status"],
     "runtime/status": [],
     "runtime/plan": ["runtime/status"],

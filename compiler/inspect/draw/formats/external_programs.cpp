@@ -12,12 +12,14 @@
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cgraph {
 namespace {
 
-// A temporary file that goes away with this object, however the function ends.
+// A temporary file that goes away with this object, however the function ends, and with the process
+// when a signal ends that.
 class TemporaryFile {
  public:
   static Result<TemporaryFile> Create(const std::string& content) {
@@ -30,6 +32,7 @@ class TemporaryFile {
     }
     file.path_ = path.str().str();
     file.remover_ = std::make_unique<llvm::FileRemover>(path);
+    llvm::sys::RemoveFileOnSignal(path);
     llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
     out << content;
     out.close();
@@ -41,9 +44,11 @@ class TemporaryFile {
     return file;
   }
   const std::string& path() const { return path_; }
-  std::string Read() const {
+  Result<std::string> Read() const {
     auto buffer = llvm::MemoryBuffer::getFile(path_);
-    return buffer ? (*buffer)->getBuffer().str() : std::string();
+    if (buffer) return (*buffer)->getBuffer().str();
+    return Status{StatusCode::kNotFound,
+                  "cannot read a temporary file: " + buffer.getError().message()};
   }
 
  private:
@@ -86,10 +91,13 @@ Result<std::string> RunFilter(const std::string& program, const std::vector<std:
                     program, kMaxSeconds)};
   }
   if (exit_code != 0) {
+    const Result<std::string> said = complaints->Read();
     return Status{StatusCode::kNotFound, fmt::format("`{}` failed with exit code {}: {}{}", program,
-                                                     exit_code, error, complaints->Read())};
+                                                     exit_code, error, said.ok() ? *said : "")};
   }
-  return out->Read();
+  Result<std::string> made = out->Read();
+  if (!made.ok() || !made->empty()) return made;
+  return Status{StatusCode::kNotFound, fmt::format("`{}` made nothing", program)};
 }
 
 }  // namespace
