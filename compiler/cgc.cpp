@@ -29,8 +29,29 @@ std::string UnknownFlag(const CLI::App& command, const std::vector<std::string>&
   for (const std::string& word : words) {
     const std::string flag = word.substr(0, word.find('='));
     const bool known = std::find(flags.begin(), flags.end(), flag) != flags.end();
-    if (flag.rfind("--", 0) != 0 || known) continue;
-    return fmt::format("there is no flag `{}`{}", flag, cgraph::DidYouMeanHint(flag, flags));
+    if (flag[0] != '-' || known) continue;
+    const std::string foreign = cgraph::ForeignFlagHint(flag);
+    if (foreign.empty() && !flag.starts_with("--")) continue;
+    return fmt::format("there is no flag `{}`{}", flag,
+                       foreign.empty() ? cgraph::DidYouMeanHint(flag, flags) : foreign);
+  }
+  return "";
+}
+
+// For a command that other tools have: the one that does it here.
+std::string ForeignCommandHint(const std::string& word) {
+  constexpr std::pair<const char*, const char*> kForeign[] = {
+      {"run", "`cgrun FILE` runs a program or a plan"},
+      {"exec", "`cgrun FILE` runs a program or a plan"},
+      {"build", "`cgc compile FILE` makes a plan"},
+      {"lint", "`cgc check FILE` says what is wrong"},
+      {"format", "`cgc fmt FILE` lays a file out"},
+      {"prove", "`cgc verify PLAN` proves a plan"},
+      {"draw", "`cgc viz FILE` draws"},
+      {"help", "`cgc --help` lists the commands"},
+  };
+  for (const auto& [foreign, hint] : kForeign) {
+    if (word == foreign) return fmt::format("; {}", hint);
   }
   return "";
 }
@@ -46,8 +67,9 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
     const std::string flag = UnknownFlag(*cgc.get_subcommand(first), words);
     if (!flag.empty()) what = flag;
   } else if (!first.empty() && first[0] != '-') {
+    const std::string foreign = ForeignCommandHint(first);
     what = fmt::format("there is no command `{}`{}", first,
-                       cgraph::DidYouMeanHint(first, commands));
+                       foreign.empty() ? cgraph::DidYouMeanHint(first, commands) : foreign);
     if (first.ends_with(".cgraph")) {
       what = fmt::format("a command comes before the file: `cgc check {0}`, `cgc compile {0}`; "
                          "`cgrun {0}` runs it",

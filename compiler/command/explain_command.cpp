@@ -6,6 +6,7 @@
 #include "compiler/base/diagnostics/examples.h"
 #include "compiler/command/commands.h"
 #include "compiler/command/messages.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -62,12 +63,28 @@ ExitCode ListCodes(bool json) {
   return kSuccess;
 }
 
+// E0507 also as e0507, E507 or 507.
+std::optional<Code> CodeOf(llvm::StringRef text) {
+  if (const std::optional<Code> code = ParseCode(text)) return code;
+  const llvm::StringRef digits = text.drop_while([](char c) { return llvm::isAlpha(c); });
+  const std::string letter = text.drop_back(digits.size()).upper();
+  unsigned number = 0;
+  if (digits.getAsInteger(10, number)) return std::nullopt;
+  for (Code code : AllCodes()) {
+    const llvm::StringRef name = CodeName(code);
+    unsigned other = 0;
+    const bool is_number = !name.drop_front().getAsInteger(10, other) && other == number;
+    if (is_number && (letter.empty() || name.take_front() == letter)) return code;
+  }
+  return std::nullopt;
+}
+
 ExitCode RunExplain(const ExplainFlags& flags) {
   if (flags.list) return ListCodes(flags.json);
   if (flags.code.empty()) {
     return UsageError("explain: name a CODE such as E0302, or --list");
   }
-  if (const std::optional<Code> code = ParseCode(flags.code)) {
+  if (const std::optional<Code> code = CodeOf(flags.code)) {
     if (flags.json) {
       llvm::outs() << llvm::formatv("{0:2}\n", ToJson(*code));
     } else {

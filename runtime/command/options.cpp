@@ -144,7 +144,8 @@ void Understand(Options& options, const Raw& raw) {
   if (!(raw.timeout > 0) || raw.timeout > kLongestTimeout) {
     throw Mistake{"--timeout: expected seconds above 0, as 1.5"};
   }
-  options.timeout = std::chrono::nanoseconds(std::llround(raw.timeout * 1e9));
+  // Less than a nanosecond is one: 0 would be for ever.
+  options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(raw.timeout * 1e9)));
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
   if (!options.device_map.empty() && options.workers > 0) {
     throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};
@@ -154,6 +155,7 @@ void Understand(Options& options, const Raw& raw) {
     const std::pair<const char*, bool> of_sources[] = {{"-D", !raw.defines.empty()},
                                                        {"-I", !raw.import_dirs.empty()},
                                                        {"--schedule", !raw.schedule.empty()},
+                                                       {"--topology", !raw.topology.empty()},
                                                        {"--lanes", !raw.lanes.empty()},
                                                        {"--overlap", raw.overlap},
                                                        {"--no-overlap", raw.no_overlap}};
@@ -167,11 +169,27 @@ void Understand(Options& options, const Raw& raw) {
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);
 }
 
-std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown) {
+// What `--input x x.npy` means, for the word that nobody took; empty for other words.
+std::string WithEquals(const std::string& word, int argc, char** argv) {
+  for (int i = 1; i + 2 < argc; ++i) {
+    const std::string flag = argv[i], name = argv[i + 1];
+    if ((flag != "--input" && flag != "--output") || argv[i + 2] != word) continue;
+    if (name.find('=') != std::string::npos) continue;
+    return fmt::format("{0} {1} {2}: write {0} {1}={2}", flag, name, word);
+  }
+  return "";
+}
+
+std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown, int argc,
+                 char** argv) {
   for (const std::string& word : unknown) {
     if (word.empty() || word[0] != '-') {
+      const std::string equals = WithEquals(word, argc, argv);
+      if (!equals.empty()) return equals;
       return fmt::format("unexpected argument `{}`: cgrun takes one FILE", word);
     }
+    const std::string foreign = ForeignFlagHint(word.substr(0, word.find('=')));
+    if (!foreign.empty()) return fmt::format("unknown flag `{}`{}", word, foreign);
     std::vector<std::string> flags;
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
@@ -211,7 +229,7 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   AddFlags(app, parsed.options, raw);
   try {
     app.parse(argc, argv);
-    if (!app.remaining().empty()) throw Mistake{Hint(app, app.remaining())};
+    if (!app.remaining().empty()) throw Mistake{Hint(app, app.remaining(), argc, argv)};
     parsed.options.repeat_given = app.count("-n") > 0;
     Understand(parsed.options, raw);
     parsed.run = true;

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kForever = std::chrono::hours(1);
+constexpr auto kIdle = std::chrono::hours(1);
 // After an interrupt: until it is said what is waited for, and from then on until the process ends,
 // whatever still runs.
 constexpr auto kPatience = std::chrono::milliseconds(300);
@@ -78,7 +78,7 @@ void Signals::Loop() {
   bool told = false;
   Clock::time_point deadline;  // of the next thing to say after an interrupt
   for (;;) {
-    const timespec wait = Timespec(interrupted_ ? deadline - Clock::now() : kForever);
+    const timespec wait = Timespec(interrupted_ ? deadline - Clock::now() : kIdle);
     const int signal = sigtimedwait(&signals_, nullptr, &wait);
     if (signal == SIGUSR2) {
       if (done_) return;

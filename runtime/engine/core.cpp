@@ -259,6 +259,9 @@ Status Core::RunStartGraph() {
   Status status = Flush(**run);
   Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
+  if (!status.ok() && kernels_->unreadable()) {
+    status = Status(StatusCode::kNotFound, status.message());
+  }
   (*run)->Unref(2);
   std::lock_guard lock(submission_);
   Retire(*graphs_.back());

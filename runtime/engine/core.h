@@ -13,6 +13,7 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_CORE_H_
 #define CGRAPH_RUNTIME_ENGINE_CORE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -81,6 +82,16 @@ class Core {
       bool pending = false;  // some round was not finished
       Time since;            // the oldest execution has been at work
     };
+    // Time as the watchdog has seen it pass: none does while the process is stopped.
+    Time Tick() {
+      constexpr auto kLongestTick = std::chrono::milliseconds(100);  // two looks
+      const Time time = std::chrono::steady_clock::now();
+      now += std::min<std::chrono::nanoseconds>(time - last, kLongestTick);
+      last = time;
+      return now;
+    }
+    Time now = std::chrono::steady_clock::now(), last = now;
+
     std::vector<uint64_t> seen;  // per work queue: finished entries, and position
     Time since = std::chrono::steady_clock::now();
     std::vector<Graph> graphs;

@@ -123,7 +123,7 @@ bool Core::Stalled(Progress& progress) {
     progress.seen[2 * s + 1] = at;
     pending |= work_queues_[s]->pushed() != position.done;
   }
-  const auto now = Clock::now();
+  const auto now = progress.Tick();
   if (!pending || moved) progress.since = now;
   if (!moved && !driver_lock_.held() && workers_[0]->Pending()) {
     EnsureProgress();

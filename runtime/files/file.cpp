@@ -1,30 +1,29 @@
 // Reading through POSIX descriptors: pread for tensors out of the middle, read for streams.
 #include "runtime/files/file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
-
 
 namespace cgraph::files {
 namespace {
 
-Status CannotRead(const std::string& path) {
+Status CannotRead(const std::string& path, Patience patience = kForever) {
   const int error = errno;
-  return {StatusCode::kNotFound, fmt::format("cannot read {}: {}", path, std::strerror(error))};
+  return {error == ETIMEDOUT ? StatusCode::kTimeout : StatusCode::kNotFound,
+          fmt::format("cannot read {}: {}", path, ReadErrorText(error, patience))};
 }
 
 }  // namespace
 
-Result<File> File::Open(const std::string& path) {
+Result<File> File::Open(const std::string& path, Patience patience) {
   File file;
+  file.patience_ = patience;
   file.path_ = path == "-" ? "standard input" : path;
-  file.descriptor_ = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  file.descriptor_ = path == "-" ? dup(STDIN_FILENO) : OpenToRead(path);
   struct stat info;
   if (file.descriptor_ < 0 || fstat(file.descriptor_, &info) != 0) return CannotRead(file.path_);
   if (S_ISDIR(info.st_mode)) {
@@ -39,6 +38,7 @@ Result<File> File::Open(const std::string& path) {
 File::File(File&& other) noexcept { *this = std::move(other); }
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(patience_, other.patience_);
   std::swap(path_, other.path_);
   std::swap(size_, other.size_);
   return *this;
@@ -50,9 +50,8 @@ File::~File() {
 Result<size_t> File::Read(std::span<uint8_t> out) {
   size_t done = 0;
   while (done < out.size()) {
-    const ssize_t count = read(descriptor_, out.data() + done, out.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return CannotRead(path_);
+    const ssize_t count = ReadSome(descriptor_, out.subspan(done), patience_);
+    if (count < 0) return CannotRead(path_, patience_);
     if (count == 0) break;
     done += static_cast<size_t>(count);
   }

@@ -8,14 +8,16 @@
 #include <string>
 
 #include "runtime/plan/plan.h"
+#include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::files {
 
 class File {
  public:
-  // "-" is standard input. kNotFound with the system's reason.
-  static Result<File> Open(const std::string& path);
+  // "-" is standard input. kNotFound with the system's reason. Never waits for whoever writes to a
+  // pipe; Read() does, for each byte as long as `patience`, and ends with kTimeout.
+  static Result<File> Open(const std::string& path, Patience patience = kForever);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -32,6 +34,7 @@ class File {
  private:
   File() = default;
   int descriptor_ = -1;
+  Patience patience_ = kForever;
   std::string path_;
   std::optional<uint64_t> size_;
 };

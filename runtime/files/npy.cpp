@@ -244,11 +244,11 @@ Result<Array> ParseNpy(std::span<const uint8_t> bytes) {
   return Finish(std::move(*header), {data.begin(), data.end()});
 }
 
-Result<Array> ReadNpy(const std::string& path) {
-  Result<File> file = File::Open(path);
+Result<Array> ReadNpy(const std::string& path, Patience patience) {
+  Result<File> file = File::Open(path, patience);
   if (!file.ok()) return file.status();
   Result<Array> array = ReadOpen(*file);
-  if (array.ok() || array.status().code() == StatusCode::kNotFound) return array;
+  if (array.ok() || array.status().code() != StatusCode::kInvalid) return array;
   return Status(array.status().code(),
                 fmt::format("{}: {}", file->path(), array.status().message()));
 }

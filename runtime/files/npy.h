@@ -12,6 +12,7 @@
 
 #include "runtime/plan/plan.h"
 #include "runtime/status/output_files.h"
+#include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::files {
@@ -24,7 +25,8 @@ struct Array {
 };
 
 Result<Array> ParseNpy(std::span<const uint8_t> bytes);
-Result<Array> ReadNpy(const std::string& path);  // "-": standard input
+// "-" is standard input. kTimeout when nothing has come out of a pipe for as long as `patience`.
+Result<Array> ReadNpy(const std::string& path, Patience patience = kForever);
 std::vector<uint8_t> FormatNpyHeader(plan::DType dtype, std::span<const int64_t> dims);
 // One more file of those that are written together.
 Status AddNpy(OutputFiles& files, const std::string& path, plan::DType dtype,

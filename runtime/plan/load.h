@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/plan/plan.h"
+#include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::plan {
@@ -20,8 +21,9 @@ namespace cgraph::plan {
 Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes);
 std::vector<uint8_t> ToBytes(const Plan& plan);
 
-// Reads the whole file first. kNotFound when unreadable, kInvalid when it is no plan.
-Result<std::unique_ptr<Plan>> ReadFile(const std::string& path);
+// Reads the whole file first. kNotFound when unreadable, kInvalid when it is no plan, kTimeout when
+// nothing has come out of a pipe for as long as `patience`.
+Result<std::unique_ptr<Plan>> ReadFile(const std::string& path, Patience patience = kForever);
 // Whole or not at all (status/output_files.h). kNotFound when it cannot be written.
 Status WriteFile(const Plan& plan, const std::string& path);
 

@@ -1,8 +1,12 @@
-// Reading a file that may be anything: a device that never ends, a folder, 10 GB. It is read in
-// pieces, since a size that the file system reports may be a lie (a pipe, /proc).
+// Reading a file that may be anything: a device that never ends, a folder, 10 GB, a pipe that
+// nobody writes to. It is read in pieces, since a size that the file system reports may be a lie
+// (a pipe, /proc).
 #ifndef CGRAPH_RUNTIME_STATUS_READ_FILE_H_
 #define CGRAPH_RUNTIME_STATUS_READ_FILE_H_
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -11,9 +15,21 @@
 
 namespace cgraph {
 
+// How long the next byte may take; then reading fails with ETIMEDOUT.
+using Patience = std::chrono::nanoseconds;
+constexpr Patience kForever = Patience::max();
+
+// open() for reading that never waits, also not for whoever writes to a pipe.
+int OpenToRead(const std::string& path);
+// read(), again after an interruption.
+ssize_t ReadSome(int descriptor, std::span<uint8_t> out, Patience patience);
+// Why a file cannot be read, by errno: "nothing has come for 1 s" of ETIMEDOUT.
+std::string ReadErrorText(int error, Patience patience);
+
 // Hands over piece after piece, until the file ends or `take` has enough and returns false.
 std::error_code ReadPieces(const std::string& path,
-                           const std::function<bool(std::span<const char>)>& take);
+                           const std::function<bool(std::span<const char>)>& take,
+                           Patience patience = kForever);
 
 // All of the file, or its first `most` + 1 bytes when it has more: whoever asks refuses that.
 std::error_code ReadFile(const std::string& path, int64_t most, std::string& text);

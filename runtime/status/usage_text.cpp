@@ -77,6 +77,33 @@ std::string UsageText(const std::string& message) {
   return message;
 }
 
+std::string ForeignFlagHint(std::string_view flag) {
+  struct Foreign {
+    std::vector<std::string_view> flags;
+    const char* hint;
+  };
+  static const Foreign kForeign[] = {
+      {{"--batch-size", "--batch_size", "--bs"},
+       "; how many rows a graph takes stands in the program, and cgrun --batch NAME cuts a longer "
+       "input into slices of them"},
+      {{"-j", "--jobs", "--threads", "--num-threads", "--num-workers"}, "; give cgrun --workers N"},
+      {{"--device", "--devices", "--gpu", "--gpus"},
+       "; give --device-map, as gpu[0]=cpu:0: where calls run stands in the program"},
+      {{"--iters", "--iterations", "--runs", "--steps", "--epochs"}, "; give cgrun -n N"},
+      {{"--define", "--param", "--params", "--set"}, "; give -D NAME=VALUE"},
+      {{"--include", "--include-dir"}, "; give -I DIR"},
+  };
+  for (const Foreign& foreign : kForeign) {
+    for (const std::string_view known : foreign.flags) {
+      if (flag == known) return foreign.hint;
+    }
+  }
+  const bool level = flag.starts_with("-O") && flag.size() <= 3;
+  if (!level && flag != "--opt-level" && flag != "--optimize") return "";
+  return "; there are no levels of optimisation, and cgc --effort N says how long `auto` looks for "
+         "an order";
+}
+
 std::string SourceForPlanText(std::string_view path) {
   if (!path.ends_with(".cgraph")) return "";
   return fmt::format("{0} is a source, and a plan is read here; `cgc compile {0}` makes one, and "

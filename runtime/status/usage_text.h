@@ -11,6 +11,10 @@ namespace cgraph {
 // Of CLI11's message: what was given, and what may be. Messages of other forms stay as they are.
 std::string UsageText(const std::string& message);
 
+// For a flag that other compilers and runners have: what stands for it here, as "; give -n N".
+// Empty for others.
+std::string ForeignFlagHint(std::string_view flag);
+
 // For a source where a plan is read: "x.cgraph is a source; ..."; empty for anything else.
 std::string SourceForPlanText(std::string_view path);
 // For a plan where a source is read.

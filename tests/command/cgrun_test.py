@@ -374,7 +374,7 @@ def sources(run):
     out, _ = run("program.cgraph", "--graph", "add", "--input", "x=[1]")
     expect(out == "result: i64[1] = [11]\n", out)
     for flags in (["-D", "K=5"], ["-I", "."], ["--schedule", "program"], ["--lanes", "peer"],
-                  ["--overlap"], ["--no-overlap"]):
+                  ["--overlap"], ["--no-overlap"], ["--topology", "dgx"]):
         says(run.graph("add", "--input", "x=[1]", *flags, status=2)[1],
              f"{flags[0]} needs a .cgraph: a plan is already compiled")
     (run.folder / "const.cgraph").write_text(
@@ -493,6 +493,112 @@ def deadlines(run):
     _, error = run("endless.cgraph", "--timeout", "1", status=1)
     expect(time.monotonic() - start < 10, "--timeout ends a start that never ends")
     says(error, "nothing has moved for 1 s", "is running")
+
+
+def slow_files(run):
+    """No pipe outlasts --timeout, and a process that is stopped has not been slow."""
+    os.mkfifo(run.folder / "pipe.npy")
+    os.mkfifo(run.folder / "pipe.cgplan")
+    os.mkfifo(run.folder / "w.safetensors")
+    (run.folder / "loads.cgraph").write_text(
+        'import std.tensor\nactor A() { state w: f32[2] = load("w.safetensors", "w")\n'
+        "  method get() -> f32[2] { return w } }\nplace a = A() on cpu[0]\n"
+        "graph g() -> f32[2] { return a.get() }\n")
+    for line, words in ((["program.cgplan", "--graph", "add", "--input", "x=pipe.npy"],
+                         "cannot read pipe.npy: nothing has come for 1 s"),
+                        (["pipe.cgplan"], "pipe.cgplan: nothing has come for 1 s"),
+                        (["loads.cgraph"], "w.safetensors is no regular file")):
+        start = time.monotonic()
+        says(run(*line, "--timeout", "1", status=1)[1], words)
+        expect(time.monotonic() - start < 10, f"{line} outlasts its timeout")
+    # One that comes late is read.
+    process = run.start("program.cgplan", "--graph", "add", "--input", "x=pipe.npy")
+    time.sleep(0.3)
+    with open(run.folder / "pipe.npy", "wb") as pipe:
+        buffer = io.BytesIO()
+        np.save(buffer, np.array([1, 2], np.int64))
+        pipe.write(buffer.getvalue())
+    out, _ = process.communicate(timeout=20)
+    expect(out == b"result: i64[2] = [11 12]\n", f"through a pipe: {out}")
+    # So short a time is not for ever.
+    start = time.monotonic()
+    run.graph("nap", "--input", "ms=30000", "--timeout", "4e-10", status=1)
+    expect(time.monotonic() - start < 20, "--timeout 4e-10 is for ever")
+    process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=500", "-n", "6",
+                        "--timeout", "1.5")
+    time.sleep(0.3)
+    for _ in range(2):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.2)
+    _, error = process.communicate(timeout=60)
+    expect(process.returncode == 0, f"stopped for a while: {process.returncode}\n{error.decode()}")
+
+
+def many_failures(run):
+    """Different messages are kept up to a number, and a product of flags does not wrap around."""
+    (run.folder / "many.cgraph").write_text(
+        "import std.tensor\nactor A() {\n  state i: i64 = 100\n  state t: f32[4, 4] = zeros()\n"
+        "  method tick() -> i64 { i += 1 return i }\n"
+        "  method get(i_: i64) -> f32[k <= 4, 4] {\n"
+        "    return slice(t, dim: 0, from: i_, length: 1)\n  }\n}\nplace a = A() on cpu[0]\n"
+        "graph g() -> f32[k <= 4, 4] { return a.get(a.tick()) }\n")
+    out, error = run("many.cgraph", "-n", "300", "--json", status=1)
+    told = json.loads(out)
+    expect(told["errors"] == 300, out)
+    firsts = [failure["first"] for failure in told["failures"]]
+    expect(firsts == sorted(firsts), f"in the order of appearance: {firsts}")
+    expect(len(firsts) <= 16, f"{len(firsts)} messages")
+    expect(sum(f["count"] for f in told["failures"]) + told["other_failures"] == 300, out)
+    expect(error.count("cgrun: error: ") == len(firsts) + (told["other_failures"] > 0), error)
+    expect(told["other_failures"] > 0, f"the messages are equal: {error}")
+    says(error, "more failed executions with messages other than these 16")
+    (run.folder / "empty.cgraph").write_text(
+        "graph g(x: f32[2, 0]) -> f32[2, 0] { return x }\n")
+    np.save(run.folder / "x.npy", np.zeros((1 << 25, 0), np.float32))
+    says(run("empty.cgraph", "--input", "x=x.npy", "--batch", "x", "-n", str(1 << 40),
+             status=2)[1], "-n 1099511627776: so many passes over 16777216 slices")
+
+
+def meant_otherwise(run):
+    """What people write who know other tools, and what they should write here."""
+    np.save(run.folder / "x.npy", np.ones((4, 3), np.float32))
+    np.savez(run.folder / "x.npz", x=np.ones((4, 3), np.float32))
+    (run.folder / "x.csv").write_text("1,2\n")
+    (run.folder / "w.safetensors").write_bytes(b"")
+    x = ("--input", "x=x.npy")
+    for arguments, words in (
+            (["--input", "x=x.npz"], 'np.save("x.npy", np.load("x.npz")["x"])'),
+            (["--input", "x=x.csv"], "x.csv is a file of another kind"),
+            (["--input", "x", "x.npy"], "--input x x.npy: write --input x=x.npy"),
+            ([*x, "--batch", "4"], "--batch names the input that is cut into slices"),
+            ([*x, "--batch-size", "4"], "cgrun --batch NAME"), ([*x, "-O3"], "no levels of"),
+            ([*x, "--threads", "4"], "cgrun --workers N"),
+            ([*x, "--topology", "dgx"], "--topology needs a .cgraph"),
+            ([*x, "--weights", "w.safetensors"], "it is a file, and the folder is wanted")):
+        says(run.graph("total", *arguments, status=2)[1], words)
+    (run.folder / "list.cgraph").write_text(
+        "import std.tensor\n"
+        "graph g(x: f32[2]) -> [f32[2]; 3] { return [x, x * 2.0, x * 3.0] }\n"
+        "graph nested(x: f32[2]) -> [[f32[2]; 1]; 1] { return [[x]] }\n")
+    run("list.cgraph", "--graph", "g", "--input", "x=[1,2]", "--output", "result=y.npy")
+    says(run("list.cgraph", "--graph", "nested", "--input", "x=[1,2]", "--output", "result=z.npy",
+             status=2)[1], "has no such output", "it has result[0][0]")
+    expect(not (run.folder / "z.npy").exists(), "written all the same")
+    expect(np.load(run.folder / "y.npy").tolist() == [[1, 2], [2, 4], [3, 6]], "a list as one file")
+    _, error = run("list.cgraph", "--graph", "g", "--input", "x=[1,2]", "-n", "3")
+    says(error, "3 executions, 0 errors, ", "s, ", " executions/s; latency p50")
+    for word, words in (("run", "`cgrun FILE` runs"), ("build", "`cgc compile FILE`"),
+                        ("check -O3 x.cgraph", "no levels of optimisation"),
+                        ("compile --batch-size 4 x.cgraph", "cgrun --batch NAME"),
+                        ("compile --inputs x.cgraph", "there is no flag `--inputs`")):
+        done = subprocess.run([run.cgc, *word.split()], capture_output=True, text=True)
+        expect(done.returncode == 2, f"cgc {word}: {done.returncode}")
+        says(done.stderr, words)
+    for code in ("507", "e0507", "E507"):
+        done = subprocess.run([run.cgc, "explain", code], capture_output=True, text=True)
+        expect(done.returncode == 0 and done.stdout.startswith("E0507: "), f"explain {code}")
 
 
 def device_maps(run):
@@ -641,7 +747,8 @@ def inflight(run):
 
 
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
-         traces, sources, interrupts, deadlines, device_maps, lost_output, whole_files, inflight]
+         traces, sources, interrupts, deadlines, device_maps, lost_output, whole_files, inflight,
+         slow_files, many_failures, meant_otherwise]
 
 
 def main():

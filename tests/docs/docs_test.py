@@ -101,7 +101,7 @@ class Document:
     def __init__(self, path, tools, folder, names):
         self.path, self.tools, self.folder = path, tools, pathlib.Path(folder)
         self.names = names
-        self.counts = {"programs": 0, "outputs": 0, "lists": 0, "links": 0, "names": 0}
+        self.counts = {"programs": 0, "outputs": 0, "lists": 0, "links": 0, "names": 0, "rows": 0}
         self.failures = []
         (self.folder / "examples").symlink_to(ROOT / "examples")
         # The commands under the names that a reader types.
@@ -116,6 +116,7 @@ class Document:
         text = self.path.read_text()
         self.links(text)
         self.files(text)
+        self.tables(text)
         text = LISTING.sub(self.listing, text)
         return BLOCK.sub(self.block, text)
 
@@ -218,6 +219,22 @@ class Document:
             elif match[2] is not None and match[2] not in anchors(path.read_text()):
                 self.fail(match, f"{path.name} has no heading #{match[2]}")
 
+    def tables(self, text):
+        """Every row has as many cells as the first: a | in a cell is written \\|, also in code."""
+        outside = re.sub(r"^```.*?^```", lambda match: re.sub(r"[^\n]", " ", match[0]), text,
+                         flags=re.S | re.M)
+        cells = None
+        for match in re.finditer(r"^.*$", outside, re.M):
+            if not match[0].startswith("|"):
+                cells = None
+                continue
+            count = len(re.findall(r"(?<!\\)\|", match[0]))
+            cells = cells or count
+            self.counts["rows"] += 1
+            if count != cells:
+                self.fail(match, f"this row has {count - 1} cells, the first of the table "
+                                 f"{cells - 1}")
+
 
     def files(self, text):
         outside = FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
@@ -241,6 +258,7 @@ PLANTED = [
     "It is in `compiler/nowhere/nothing`.\n",
     "It is in `nowhere/`.\n",
     "They are `tests/golden/cases/nothing_*.cgraph`.\n",
+    "| a | b |\n|---|---|\n| `one|two` | c |\n",
     "```console\n$ echo other\nthis\n```\n",
     "```cgraph\nconst  A=1\n```\n",
 ]

@@ -112,6 +112,22 @@ def subcommands(cgc):
     return re.findall(r"^  ([a-z][\w-]*)  ", told.split("Subcommands:")[1], re.M)
 
 
+def flag_row(flag, about):
+    """A flag with its value, and what it does, as cells of a table. Of what the commands' library
+    adds, the words of the language remain: N for a number, the choices, a default."""
+    name, value = re.match(r"((?:-\S+, )*-\S+) ?(.*)$", flag).groups()
+    value = re.sub(r" ?(Needs|Excludes): .*", "", re.sub(r" in \[[^\]]*\]", "", value))
+    default = re.search(r"(?<=[\w}])=([\w.]+)$", value) if not value.startswith("NAME") else None
+    if default:
+        value, about = value[:default.start()], f"{about}; default: {default[1]}"
+    value = re.sub(r"^[^{]*:(?={)", "", value)                     # one|peer:{one,peer}
+    value = re.sub(r"\{([\w,]+)\}", lambda m: m[1].replace(",", "|"), value)
+    value = {"UINT": "N", "INT": "N", "FLOAT": "SECONDS"}.get(value, value)
+    name = name.replace("{all}", "[=NAME]")
+    escaped = f"`{name} {value}".rstrip().replace("|", "\\|") + "`"
+    return escaped, about.replace("|", "\\|")
+
+
 def flags(tools):
     """The flags of cgc's subcommands, those of several once, and of cgrun."""
     names = subcommands(tools["cgc"])
@@ -124,9 +140,10 @@ def flags(tools):
         others = [name for name in names if name not in commands]
         where = " ".join(commands) if len(others) > 2 else "all"
         where += f" but {' and '.join(others)}" if 0 < len(others) <= 2 else ""
-        text += f"| `{flag}` | {about} | {where} |\n"
+        text += f"| {' | '.join(flag_row(flag, about))} | {where} |\n"
     text += "\n| flag | of `cgrun` |\n|---|---|\n"
-    text += "".join(f"| `{flag}` | {about} |\n" for flag, about in flags_of([tools["cgrun"]]))
+    text += "".join(f"| {' | '.join(flag_row(flag, about))} |\n"
+                    for flag, about in flags_of([tools["cgrun"]]))
     return text + "\n"
 
 

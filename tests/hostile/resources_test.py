@@ -161,6 +161,8 @@ class Loop:
             return
         if code != 0 and not error and not order.startswith("write"):
             failed(f"{what}: exit code {code} and not a word")
+        if "cannot read w.safetensors" in error and code != 3:
+            failed(f"{what}: exit code {code} for weights that cannot be read\n{error}")
         for output in self.outputs:
             there = (self.folder / output).read_bytes()
             if there != self.good[output] and (code == 0 or there != OLD):

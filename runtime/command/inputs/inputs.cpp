@@ -1,6 +1,7 @@
 #include "runtime/command/inputs/inputs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
@@ -64,14 +65,33 @@ std::string Misfit(const plan::Graph& graph, const plan::Value& type, const file
 
 bool IsFile(const std::string& value) { return value == "-" || value.ends_with(".npy"); }
 
-Result<files::Array> ReadValue(const std::string& value, plan::DType dtype) {
-  return IsFile(value) ? files::ReadNpy(value) : ParseLiteral(value, dtype);
+// Of a value that is neither a number, a list nor an .npy file but is meant as a file: what to do.
+std::string FileHint(const std::string& name, const std::string& value) {
+  if (value.ends_with(".npz")) {
+    return fmt::format("{0} is an archive of arrays, and one array is wanted; save it by itself: "
+                       "np.save(\"{1}.npy\", np.load(\"{0}\")[\"{1}\"])",
+                       value, name);
+  }
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(value, error)) return "";
+  return fmt::format("{0} is a file of another kind; inputs are read from .npy, as "
+                     "np.save(\"{1}.npy\", x) writes it",
+                     value, name);
+}
+
+Result<files::Array> ReadValue(const std::string& name, const std::string& value,
+                               plan::DType dtype, Patience patience) {
+  if (IsFile(value)) return files::ReadNpy(value, patience);
+  Result<files::Array> literal = ParseLiteral(value, dtype);
+  if (literal.ok()) return literal;
+  const std::string hint = FileHint(name, value);
+  return hint.empty() ? literal : Status(StatusCode::kInvalid, hint);
 }
 
 Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port,
-                const std::string& value, bool batched, files::Array& array) {
+                const std::string& value, bool batched, Patience patience, files::Array& array) {
   const plan::Value& type = graph.values[port.value];
-  Result<files::Array> read = ReadValue(value, type.dtype());
+  Result<files::Array> read = ReadValue(port.name, value, type.dtype(), patience);
   if (!read.ok()) {
     return {IsFile(value) ? ExitCodeOf(read.status().code()) : kUsage,
             fmt::format("input {}: {}", PortText(plan, graph, port), read.status().message())};
@@ -111,7 +131,11 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
     if (FindPort(graph, name) == nullptr) return unknown("--input", name);
   }
   for (const std::string& name : options.batch) {
-    if (FindPort(graph, name) == nullptr) return unknown("--batch", name);
+    if (FindPort(graph, name) != nullptr) continue;
+    const Problem problem = unknown("--batch", name);
+    if (name.find_first_not_of("0123456789") != std::string::npos) return problem;
+    return {kUsage, problem.message + "; --batch names the input that is cut into slices, and how "
+                                      "many rows a slice has is what the graph takes"};
   }
   const auto is_input = [&](const std::string& name) {
     return std::any_of(options.inputs.begin(), options.inputs.end(),
@@ -146,7 +170,8 @@ Problem Inputs::Read(const plan::Plan& plan, const plan::Graph& graph, const Opt
     given.name = name;
     given.batched = std::count(options.batch.begin(), options.batch.end(), name) > 0;
     Problem problem =
-        ReadOne(plan, graph, *FindPort(graph, name), value, given.batched, given.array);
+        ReadOne(plan, graph, *FindPort(graph, name), value, given.batched, options.timeout,
+                given.array);
     if (!problem.ok()) return problem;
     given.dims = given.array.dims;
   }

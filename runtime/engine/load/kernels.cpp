@@ -14,16 +14,20 @@ namespace {
 // A slice of a weight file, read when the start graph runs.
 class WeightSource : public device::Source {
  public:
-  WeightSource(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice)
-      : file_(std::move(file)), slice_(slice) {}
+  WeightSource(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice,
+               std::atomic<bool>* unreadable)
+      : file_(std::move(file)), slice_(slice), unreadable_(unreadable) {}
 
   Status Read(std::span<uint8_t> to) override {
-    return file_->Read(slice_.tensor, slice_.first, slice_.count, to);
+    Status status = file_->Read(slice_.tensor, slice_.first, slice_.count, to);
+    if (status.code() == StatusCode::kNotFound) *unreadable_ = true;
+    return status;
   }
 
  private:
   std::shared_ptr<files::Safetensors> file_;
   const plan::WeightFile& slice_;
+  std::atomic<bool>* const unreadable_;
 };
 
 // Weight files are named by the plan, which is not trusted: only below the directory that the user
@@ -134,7 +138,8 @@ Result<std::unique_ptr<device::Executable>> Kernels::MakeLoad(const plan::Weight
     file = std::move(*opened);
   }
   CGRAPH_RETURN_IF_ERROR(CheckSlice(*file, slice, out, *path));
-  return (*devices_)[device]->MakeUpload(std::make_unique<WeightSource>(file, slice));
+  return (*devices_)[device]->MakeUpload(
+      std::make_unique<WeightSource>(file, slice, &unreadable_));
 }
 
 Result<device::Executable*> Kernels::Keep(Result<std::unique_ptr<device::Executable>> kernel,

@@ -4,6 +4,7 @@
 #define CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 
 #include <cstdint>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <span>
@@ -27,6 +28,8 @@ class Kernels {
   // What a call or load instruction runs.
   Result<device::Executable*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
   uint64_t most_scratch() const { return most_scratch_; }
+  // Whether a kernel has failed since a weight file could not be read.
+  bool unreadable() const { return unreadable_; }
 
  private:
   Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,
@@ -45,6 +48,7 @@ class Kernels {
   std::map<std::string, device::Executable*> made_;  // by kernel, device and operand types
   std::vector<std::unique_ptr<device::Executable>> owned_;
   uint64_t most_scratch_ = 0;
+  std::atomic<bool> unreadable_ = false;
 };
 
 }  // namespace cgraph::engine

@@ -2,6 +2,7 @@
 // census finds (unpacked_size.h) before anything is unpacked.
 #include "runtime/plan/load.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <limits>
 #include <system_error>
@@ -10,7 +11,6 @@
 
 #include "runtime/plan/load/unpacked_size.h"
 #include "runtime/status/output_files.h"
-#include "runtime/status/read_file.h"
 
 namespace cgraph::plan {
 namespace {
@@ -68,15 +68,17 @@ std::vector<uint8_t> ToBytes(const Plan& plan) {
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
-Result<std::unique_ptr<Plan>> ReadFile(const std::string& path) {
+Result<std::unique_ptr<Plan>> ReadFile(const std::string& path, Patience patience) {
   std::vector<uint8_t> bytes;
   // What does not begin as a plan is not read to its end, which it may not have.
   const auto take = [&](std::span<const char> piece) {
     bytes.insert(bytes.end(), piece.begin(), piece.end());
     return BeginsAsPlan(bytes) && bytes.size() <= kMaxPlanBytes;
   };
-  if (const std::error_code error = ReadPieces(path, take)) {
-    return Status(StatusCode::kNotFound, fmt::format("{}: {}", path, error.message()));
+  if (const std::error_code error = ReadPieces(path, take, patience)) {
+    const bool late = error.value() == ETIMEDOUT;
+    return Status(late ? StatusCode::kTimeout : StatusCode::kNotFound,
+                  fmt::format("{}: {}", path, ReadErrorText(error.value(), patience)));
   }
   auto plan = FromBytes(bytes);
   if (!plan.ok()) return Invalid(fmt::format("{}: {}", path, plan.status().message()));
