@@ -11,8 +11,9 @@ namespace cgraph::device {
 // "f32[5, 10]".
 std::string TensorTypeText(const Tensor& tensor);
 
-// The elements in brackets as NumPy prints them: columns aligned, long rows wrapped, and of more
-// than a thousand elements only the first and last three of a dimension. No newline at the end.
+// The elements in brackets as NumPy prints them: up to eight digits behind the point, columns
+// aligned, long rows wrapped, and of more than a thousand elements only the first and last three of
+// a dimension. No newline at the end.
 std::string FormatTensor(const Tensor& tensor);
 
 // An element of a float dtype.

@@ -94,7 +94,7 @@ def literals_and_text(run):
     expect(run.graph("add", "--input", "x=[]")[0] == "result: i64[0] = []\n", "an empty list")
     expect(run.graph("count", "--input", "x=+5")[0] == "result: i64 = 35\n", "a number")
     out, error = run.graph("look", "--input", "x=[[1,2.5],[-inf,1e-3]]")
-    expect(out == "result: f32[2, 2] =\n[[   0.5   1.25]\n [  -inf 0.0005]]\n", out)
+    expect(out == "result: f32[2, 2] =\n[[5.00e-01 1.25e+00]\n [    -inf 5.00e-04]]\n", out)
     says(error, "probe x: f32[2, 2]")
     out, _ = run.graph("look", "--input", "x=[[nan,inf],[-inf,4]]", "--json")
     expect(json.loads(out)["outputs"]["result"]["data"] == [["NaN", "Infinity"],
@@ -601,6 +601,32 @@ def meant_otherwise(run):
         expect(done.returncode == 0 and done.stdout.startswith("E0507: "), f"explain {code}")
 
 
+def printed_as_numpy(run):
+    """Arrays are printed in the characters that NumPy prints, seeded ones of all magnitudes."""
+    dtypes = {"f32": np.float32, "f64": np.float64}
+    (run.folder / "print.cgraph").write_text("".join(
+        f"graph g_{name}(x: {name}[n <= 8, m <= 8]) -> {name}[n, m] {{ return x }}\n"
+        for name in dtypes))
+    subprocess.run([run.cgc, "compile", "print.cgraph", "-q"], cwd=run.folder, check=True)
+    rng = np.random.default_rng(1)
+    arrays = [[0.999353, -1.99872, 0.498533], [1, 2, 3], [0.1, 0.2, 1 / 3], [np.nan, 1, -np.inf],
+              [0, 0], [-0.0, 5], [1e-5, 1], [1e8, 1], [99999, 1], [1e-4, 0.1], [1001, 1], [1000, 1],
+              [np.inf, np.nan], [65504, 1.5], [1e30, 1e-30], [123456.789, 0.5]]
+    for _ in range(20):
+        arrays.append(rng.normal(size=4) * 10.0 ** rng.integers(-6, 7))
+        arrays.append(rng.normal(size=4) * 10.0 ** rng.integers(-3, 4, size=4))
+        arrays.append(rng.integers(-2000, 2000, size=5) / 8)
+    for name, dtype in dtypes.items():
+        for array in arrays:
+            with np.errstate(over="ignore"):
+                x = np.array(array, dtype)
+            x = np.stack([x, x[::-1]])
+            np.save(run.folder / "x.npy", x)
+            out, _ = run("print.cgplan", "--graph", f"g_{name}", "--input", "x=x.npy")
+            wanted = np.array2string(x, max_line_width=100)
+            expect(out.split("=\n", 1)[1] == wanted + "\n", f"{name}:\n{out}NumPy:\n{wanted}")
+
+
 def device_maps(run):
     """Logical devices bound to cores; what is not there is refused by name."""
     out, error = run.graph("count", "--input", "x=1", "--device-map", "cpu[0]=cpu:0,gpu[1]=cpu:0",
@@ -748,7 +774,7 @@ def inflight(run):
 
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
          traces, sources, interrupts, deadlines, device_maps, lost_output, whole_files, inflight,
-         slow_files, many_failures, meant_otherwise]
+         slow_files, many_failures, meant_otherwise, printed_as_numpy]
 
 
 def main():

@@ -435,7 +435,7 @@ TEST_CASE("tensors as text", "[format]") {
   CHECK(FormatTensor(Make<float>({}, {0.1f}).tensor) == "0.1");
   CHECK(FormatTensor(Make<int64_t>({3}, {1, -20, 3}).tensor) == "[  1 -20   3]");
   CHECK(FormatTensor(Make<float>({2, 2}, {1, 0.5, -2, 1e-9}).tensor) ==
-        "[[   1.   0.5]\n [  -2. 1e-09]]");
+        "[[ 1.0e+00  5.0e-01]\n [-2.0e+00  1.0e-09]]");
   CHECK(FormatTensor(Make<bool>({2}, {true, false}).tensor) == "[ true false]");
   CHECK(FormatTensor(Make<float>({0, 3}, {}).tensor) == "[]");
   CHECK(TensorTypeText(Make<float>({0, 3}, {}).tensor) == "f32[0, 3]");
@@ -444,7 +444,7 @@ TEST_CASE("tensors as text", "[format]") {
   Value half(DType::f16, {3});
   const uint16_t bits[] = {0x3c00, 0xc000, 0x0001};
   std::memcpy(half.tensor.data, bits, sizeof(bits));
-  CHECK(FormatTensor(half.tensor) == "[         1.         -2. 5.96046e-08]");
+  CHECK(FormatTensor(half.tensor) == "[ 1.e+00 -2.e+00  6.e-08]");
 }
 
 }  // namespace cgraph::device
