@@ -1,9 +1,9 @@
 #include "compiler/cost/costs.h"
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/cost/formulas.h"
-#include "compiler/cost/nccl.h"
 #include "compiler/cost/units.h"
 
 namespace cgraph::cost {
@@ -46,6 +46,13 @@ uint64_t Costs::Kernel(const DeviceKey& device, uint64_t flops, uint64_t bytes, 
     return KernelPicoseconds(stated->RatesOf(dtype), flops, bytes);
   }
   return KernelPicoseconds(IsGpu(device) ? topology_.gpu : topology_.cpu, flops, bytes);
+}
+
+uint64_t Costs::RemoteRead(const DeviceKey& reader, const DeviceKey& home, uint64_t bytes) const {
+  const bool cpus = reader.kind == DeviceKey::kCpu && home.kind == DeviceKey::kCpu;
+  if (!topology_.machine || !cpus || reader == home) return 0;
+  const std::optional<Route>& route = RouteOf(home, reader);
+  return route ? Along(*route, bytes).ps : 0;
 }
 
 // The last byte arrives when all legs have passed; what is shared is held as long as bytes go in.
@@ -101,57 +108,68 @@ LinkRates Costs::Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl)
   return rates;
 }
 
-// A ring in the order of the ranks says what is held, all links together how much it carries.
-Movement Costs::NcclCollective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
-                               uint64_t bytes) const {
-  const Machine& machine = *topology_.machine;
-  std::vector<uint32_t> members;
-  for (const DeviceKey& key : participants) members.push_back(machine.Find(key).value_or(0));
-  NcclGroup group{.participants = participants.size(), .bus_bytes_per_us = UINT64_MAX};
-  Movement movement;
-  for (size_t i = 0; i < members.size(); ++i) {
-    const uint64_t out = machine.Egress(members[i], members);
-    const uint64_t in = machine.Ingress(members[i], members);
-    group.nvlink &= out > 0 && in > 0;
-    group.bus_bytes_per_us = std::min({group.bus_bytes_per_us, out, in});
-    group.generation = std::min(group.generation, machine.devices[members[i]].generation);
-  }
-  if (!group.nvlink) group.bus_bytes_per_us = UINT64_MAX;
-  for (size_t i = 0; i < members.size(); ++i) {
-    const auto& route = RouteOf(participants[i], participants[(i + 1) % members.size()]);
-    if (!route) continue;
-    AddResources(*route, movement);
-    for (const Link& leg : route->legs) {
-      if (!group.nvlink) {
-        group.bus_bytes_per_us = std::min(group.bus_bytes_per_us, leg.bytes_per_us);
-      }
+const GroupRate& Costs::RateOf(Group group) const {
+  const auto found = rates_.find(group);
+  if (found != rates_.end()) return found->second;
+  GroupRate rate = cost::RateOf(*topology_.machine, group,
+                                [this](const DeviceKey& from, const DeviceKey& to) -> const auto& {
+                                  return RouteOf(from, to);
+                                });
+  return rates_.emplace(std::move(group), std::move(rate)).first->second;
+}
+
+NcclGroup Costs::NcclGroupOf(const Group& group, const GroupRate& rate) const {
+  NcclGroup nccl{.participants = group.members.size(), .nvlink = rate.by_links,
+                 .bus_bytes_per_us = rate.bytes_per_us};
+  std::set<uint32_t> nodes;
+  for (const DeviceKey& key : group.members) {
+    nodes.insert(key.node);
+    if (const MachineDevice* device = DeviceOf(key)) {
+      nccl.generation = std::min(nccl.generation, device->generation);
     }
   }
-  const NcclTime time = NcclPicoseconds(group, kind, bytes);
-  movement.ps = time.total();
+  nccl.nodes = nodes.size();
+  for (size_t i = 0; i < group.members.size() && nccl.nodes > 1; ++i) {
+    const DeviceKey& from = group.members[i];
+    const DeviceKey& to = group.members[(i + 1) % group.members.size()];
+    if (from.node == to.node) continue;
+    uint64_t latency = 0;
+    if (const std::optional<Route>& route = RouteOf(from, to)) {
+      for (const Link& leg : route->legs) latency += leg.latency_ps;
+    }
+    nccl.network_ps = std::max(nccl.network_ps, latency);
+  }
+  return nccl;
+}
+
+Movement Costs::NcclCollective(CollectiveKind kind, const Group& group, uint64_t bytes) const {
+  const GroupRate& rate = RateOf(group);
+  const NcclTime time = NcclPicoseconds(NcclGroupOf(group, rate), kind, bytes);
+  Movement movement{.ps = time.total(), .resources = rate.resources};
   if (!movement.resources.empty()) movement.held_ps = time.moving_ps;
   return movement;
 }
 
+// What is assumed of memory that two participants share holds where nothing is stated of it.
 Movement Costs::Collective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
-                           bool by_nccl, uint64_t bytes) const {
+                           bool by_nccl, uint64_t bytes, uint32_t root) const {
+  const LinkRates& assumed = by_nccl ? topology_.nccl : topology_.shm;
+  if (!topology_.machine || participants.size() < 2) {
+    return Plain(CollectivePicoseconds(assumed, kind, participants.size(), bytes));
+  }
+  const GroupPattern pattern = PatternOf(kind);
   const bool gpus = std::all_of(participants.begin(), participants.end(), IsGpu);
-  if (topology_.machine && by_nccl && gpus && participants.size() > 1) {
-    return NcclCollective(kind, participants, bytes);
+  const bool has_root = pattern == GroupPattern::kToRoot || pattern == GroupPattern::kFromRoot;
+  const Group group{participants, pattern, has_root ? root : 0, by_nccl && gpus};
+  if (by_nccl && gpus) return NcclCollective(kind, group, bytes);
+  const GroupRate& rate = RateOf(group);
+  LinkRates link{rate.hop_ps, rate.hop_ps, rate.bytes_per_us};
+  if (!rate.stated) {
+    link = {std::max(assumed.latency_ps, rate.hop_ps), std::max(assumed.hop_ps, rate.hop_ps),
+            std::min(assumed.bytes_per_us, rate.bytes_per_us)};
   }
-  LinkRates link = by_nccl ? topology_.nccl : topology_.shm;
-  Movement movement;
-  for (size_t i = 0; topology_.machine && i < participants.size(); ++i) {
-    const auto& route = RouteOf(participants[i], participants[(i + 1) % participants.size()]);
-    if (!route) continue;
-    AddResources(*route, movement);
-    for (const Link& leg : route->legs) {
-      link.bytes_per_us = std::min(link.bytes_per_us, leg.bytes_per_us);
-      link.latency_ps = std::max(link.latency_ps, leg.latency_ps);
-      link.hop_ps = std::max(link.hop_ps, leg.latency_ps);
-    }
-  }
-  movement.ps = CollectivePicoseconds(link, kind, participants.size(), bytes);
+  Movement movement{.ps = CollectivePicoseconds(link, kind, participants.size(), bytes),
+                    .resources = rate.resources};
   if (!movement.resources.empty()) movement.held_ps = movement.ps;
   return movement;
 }

@@ -1,7 +1,6 @@
 #include "compiler/cost/machine.h"
 
 #include <algorithm>
-#include <set>
 
 #include "compiler/cost/formulas.h"
 
@@ -54,6 +53,8 @@ bool Machine::AddDevice(MachineDevice device) {
 }
 
 bool Machine::AddLink(uint32_t from, uint32_t to, Link link) {
+  link.from = from;
+  link.to = to;
   return links_.emplace(std::pair(from, to), std::move(link)).second;
 }
 
@@ -132,41 +133,13 @@ std::optional<Route> Machine::FindRoute(const DeviceKey& from, const DeviceKey& 
   return best;
 }
 
-// Links through one resource share what it lets through.
-uint64_t Machine::Together(const std::vector<const Link*>& links) const {
-  std::set<uint32_t> shared;
-  uint64_t sum = 0;
-  for (const Link* link : links) {
-    if (link->through.empty()) {
-      sum += link->bytes_per_us;
-    } else if (shared.insert(link->through.front()).second) {
-      const Resource& resource = resources[link->through.front()];
-      sum += resource.bytes_per_us * resource.capacity;
-    }
+std::vector<Link> Machine::LinksFrom(uint32_t device) const {
+  std::vector<Link> links;
+  for (auto link = links_.lower_bound({device, 0});
+       link != links_.end() && link->first.first == device; ++link) {
+    links.push_back(Narrowed(link->second));
   }
-  return sum;
-}
-
-uint64_t Machine::Egress(uint32_t device, const std::vector<uint32_t>& others) const {
-  std::vector<const Link*> links;
-  for (uint32_t other : others) {
-    if (const Link* link = Between(device, other)) links.push_back(link);
-  }
-  return Together(links);
-}
-
-uint64_t Machine::Ingress(uint32_t device, const std::vector<uint32_t>& others) const {
-  // What comes in is shared where it arrives.
-  std::vector<Link> turned;
-  for (uint32_t other : others) {
-    if (const Link* link = Between(other, device)) {
-      turned.push_back(*link);
-      std::reverse(turned.back().through.begin(), turned.back().through.end());
-    }
-  }
-  std::vector<const Link*> links;
-  for (const Link& link : turned) links.push_back(&link);
-  return Together(links);
+  return links;
 }
 
 }  // namespace cgraph::cost

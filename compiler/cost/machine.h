@@ -58,6 +58,7 @@ struct Link {
   uint64_t latency_ps = 0;
   uint64_t bytes_per_us = 0;
   std::vector<uint32_t> through;         // resources
+  uint32_t from = 0, to = 0;             // devices of the machine, which AddLink() sets
 };
 
 // At most `capacity` transfers are in it at once, each with up to its bandwidth.
@@ -87,18 +88,16 @@ class Machine {
   std::optional<uint32_t> Find(const DeviceKey& key) const;
   bool Has(const DeviceKey& key) const { return key.kind == DeviceKey::kCaller || Find(key); }
   const Link* Between(uint32_t from, uint32_t to) const;
+  // Of a device, to others, each as fast as the narrowest resource on its way lets one transfer be.
+  std::vector<Link> LinksFrom(uint32_t device) const;
   // Nothing where no way leads from one to the other.
   std::optional<Route> FindRoute(const DeviceKey& from, const DeviceKey& to) const;
-  // What a device can send to the others at once (or receive from them) by links of its own.
-  uint64_t Egress(uint32_t device, const std::vector<uint32_t>& others) const;
-  uint64_t Ingress(uint32_t device, const std::vector<uint32_t>& others) const;
 
  private:
   std::vector<uint32_t> CpusFrom(uint32_t device) const;
   std::vector<uint32_t> CpusTo(uint32_t device) const;
   std::optional<Route> Staged(const std::vector<uint32_t>& stations) const;
   Link Narrowed(Link link) const;
-  uint64_t Together(const std::vector<const Link*>& links) const;
 
   std::map<DeviceKey, uint32_t> by_key_;
   std::vector<uint32_t> cpus_;

@@ -1,9 +1,9 @@
 // The time of a collective between gpus by NCCL's own form: latency x count + bytes / bandwidth,
 // for each algorithm and protocol, of which the least wins (NCCL 2.30.7, src/graph/tuning.cc).
 //
-// The constants are those of that file, for one node; they tune NCCL's choice, and are no
-// measurements. What is left out: NVLS, PAT, links between nodes, and the correction of a tree's
-// bandwidth by size.
+// The constants are those of that file; they tune NCCL's choice, and are no measurements. Between
+// nodes they are those of an Intel host and a network that adds no latency of its own. What is left
+// out: NVLS, PAT, CollNet, limits by channel, and the correction of a tree's bandwidth by size.
 #ifndef CGRAPH_COMPILER_COST_NCCL_H_
 #define CGRAPH_COMPILER_COST_NCCL_H_
 
@@ -19,6 +19,8 @@ struct NcclGroup {
   bool nvlink = true;              // else over PCI
   uint64_t bus_bytes_per_us = 0;   // what a ring through all of them carries
   Generation generation = Generation::kHopper;
+  uint64_t nodes = 1;              // with equally many participants on each
+  uint64_t network_ps = 0;         // the least that a hop between nodes takes
 };
 
 struct NcclTime {

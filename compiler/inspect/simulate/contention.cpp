@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "compiler/cost/tokens.h"
+
 namespace cgraph {
 namespace {
 
@@ -100,9 +102,7 @@ class ContendedPlay {
     events_.push({until, false, event.round, event.moment});
   }
   bool Take(const Hold& hold) {
-    for (uint32_t resource : hold.resources) {
-      if (tokens_[resource] == 0) return false;
-    }
+    if (!cost::HasTokens(hold.resources, tokens_)) return false;
     for (uint32_t resource : hold.resources) --tokens_[resource];
     return true;
   }

@@ -2,7 +2,7 @@
 //
 // With shared resources something does choose: who comes first goes first, and of two that come at
 // once the one of the earlier round, then of the earlier moment. So the play goes event by event
-// instead of round by round. A moment takes a token of all its resources at once, keeps them for
+// instead of round by round. A moment takes all its tokens at once, keeps them for
 // its own stated time, and waits for none while it holds some: nothing can hang by it.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_
@@ -22,7 +22,7 @@
 namespace cgraph {
 
 struct Hold {
-  std::vector<uint32_t> resources;
+  std::vector<uint32_t> resources;  // one as often as tokens of it, those next to each other
   uint64_t time = 0;
 };
 

@@ -55,7 +55,12 @@ class Applier {
         instruction.outputs() == 0
             ? DType::kF32
             : static_cast<DType>(ValueAt(instruction.first() + instruction.inputs()).dtype());
-    durations_[i] = costs_.Kernel(DeviceOfLane(index_.lane(i)), kernel.flops, kernel.bytes, dtype);
+    const cost::DeviceKey device = DeviceOfLane(index_.lane(i));
+    durations_[i] = costs_.Kernel(device, kernel.flops, kernel.bytes, dtype);
+    for (uint32_t input = 0; input < instruction.inputs(); ++input) {
+      const plan::Value& value = ValueAt(instruction.first() + input);
+      durations_[i] += costs_.RemoteRead(device, DeviceOf(value), value.bytes());
+    }
   }
 
   void OfCopy(uint32_t i) {
@@ -91,7 +96,8 @@ class Applier {
     const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
     const bool nccl = collective.carrier == plan::Carrier::nccl;
     const cost::Movement movement = costs_.Collective(
-        *kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false));
+        *kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false),
+        static_cast<uint32_t>(root));
     for (const plan::CollectivePart& part : parts) durations_[part.instruction] = movement.ps;
     Set(parts[0].instruction, movement);
   }

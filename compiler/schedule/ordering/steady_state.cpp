@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace cgraph::schedule {
 namespace {
@@ -124,9 +125,11 @@ class ModuloScheduler {
     if (start == kNever || start + length > end_ || !InTime(task, start + length)) return false;
     starts_[task] = start;
     for (uint32_t lane : LanesOf(task)) lanes_[lane].Take(start, length);
-    for (uint32_t resource : HeldBy(task)) {
-      TokenFor(resource, task, start).Take(start, HeldFor(task));
-    }
+    ForEachHeld(task, [&](uint32_t resource, size_t count) {
+      for (Timeline* token : FirstFree(resource, count, task, start)) {
+        token->Take(start, HeldFor(task));
+      }
+    });
     return true;
   }
 
@@ -153,16 +156,17 @@ class ModuloScheduler {
     });
   }
 
-  // The first moment at which all lanes are free, and a token of each resource.
+  // The first moment at which all lanes are free, and so are the tokens of each resource.
   uint64_t Free(uint32_t task, uint64_t time, uint64_t length) {
     while (true) {
       const uint64_t asked = time;
       for (uint32_t lane : LanesOf(task)) {
         if (time != kNever) time = lanes_[lane].Free(time, length);
       }
-      for (uint32_t resource : HeldBy(task)) {
-        if (time != kNever) time = TokenFor(resource, task, time).Free(time, HeldFor(task));
-      }
+      ForEachHeld(task, [&](uint32_t resource, size_t count) {
+        if (time == kNever) return;
+        time = FirstFree(resource, count, task, time).back()->Free(time, HeldFor(task));
+      });
       if (time == asked || time >= end_) return time;
     }
   }
@@ -170,17 +174,28 @@ class ModuloScheduler {
   const std::vector<uint32_t>& LanesOf(uint32_t task) const {
     return tasks_.queues[tasks_.queue[task]].lanes;
   }
-  std::span<const uint32_t> HeldBy(uint32_t task) const {
-    return resources_.empty() ? std::span<const uint32_t>() : tasks_.holds[task];
+  // Of each resource that the task holds, how many tokens.
+  template <typename Use>
+  void ForEachHeld(uint32_t task, Use use) const {
+    if (resources_.empty()) return;
+    const std::span<const uint32_t> held = tasks_.holds[task];
+    for (size_t i = 0; i < held.size();) {
+      const size_t count = cost::RunLength(held, i);
+      use(held[i], count);
+      i += count;
+    }
   }
   uint64_t HeldFor(uint32_t task) const { return tasks_.held[task]; }
-  // The one that is free first.
-  Timeline& TokenFor(uint32_t resource, uint32_t task, uint64_t time) {
-    std::vector<Timeline>& tokens = resources_[resource];
-    return *std::min_element(tokens.begin(), tokens.end(),
-                             [&](const Timeline& a, const Timeline& b) {
-                               return a.Free(time, HeldFor(task)) < b.Free(time, HeldFor(task));
-                             });
+  // Those tokens that are free first, the last of them last.
+  std::vector<Timeline*> FirstFree(uint32_t resource, size_t count, uint32_t task, uint64_t time) {
+    std::vector<std::pair<uint64_t, Timeline*>> free;
+    for (Timeline& token : resources_[resource]) {
+      free.emplace_back(token.Free(time, HeldFor(task)), &token);
+    }
+    std::partial_sort(free.begin(), free.begin() + count, free.end());
+    std::vector<Timeline*> first;
+    for (size_t i = 0; i < count; ++i) first.push_back(free[i].second);
+    return first;
   }
 
   const Tasks& tasks_;

@@ -45,7 +45,11 @@ class CostEstimator {
     if (!op.collective) {
       const DType dtype =
           op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
-      return costs_.Kernel(KeyOf(step.lane), op.flops, op.bytes, dtype);
+      uint64_t time = costs_.Kernel(KeyOf(step.lane), op.flops, op.bytes, dtype);
+      for (ValueLocationId input : step.inputs) {
+        time += costs_.RemoteRead(KeyOf(step.lane), KeyOf(input), Bytes(input));
+      }
+      return time;
     }
     int64_t bytes = 0;
     for (ValueLocationId input : step.inputs) bytes += Bytes(input);
@@ -71,7 +75,8 @@ class CostEstimator {
     for (ValueLocationId input : step.parts[collective.root].inputs) bytes += Bytes(input);
     std::vector<cost::DeviceKey> participants;
     for (graph::DeviceId device : collective.participants) participants.push_back(KeyOf(device));
-    return costs_.Collective(collective.kind, participants, step.by == Transport::kNccl, bytes);
+    return costs_.Collective(collective.kind, participants, step.by == Transport::kNccl, bytes,
+                             collective.root);
   }
 
   const graph::Module& module_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <queue>
 
+#include "compiler/cost/tokens.h"
 #include "compiler/schedule/ordering/list/memory_budget.h"
 #include "compiler/schedule/ordering/list/start_counts.h"
 
@@ -97,9 +98,7 @@ class ListScheduler {
     }
   }
   bool HasTokens(uint32_t task) const {
-    if (tokens_.empty()) return true;
-    const std::span<const uint32_t> holds = tasks_.holds[task];
-    return std::all_of(holds.begin(), holds.end(), [&](uint32_t one) { return tokens_[one] > 0; });
+    return tokens_.empty() || cost::HasTokens(tasks_.holds[task], tokens_);
   }
 
   void BecomeReady(uint32_t task) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "compiler/cost/tokens.h"
+
 namespace cgraph::schedule {
 namespace {
 
@@ -71,11 +73,7 @@ bool SerialScheduler::FindMemory(uint32_t task, uint64_t& start) {
 }
 
 bool SerialScheduler::Fits(uint32_t task) const {
-  if (!tasks_.tokens.empty()) {
-    for (uint32_t resource : tasks_.holds[task]) {
-      if (tokens_[resource] == 0) return false;
-    }
-  }
+  if (!tasks_.tokens.empty() && !cost::HasTokens(tasks_.holds[task], tokens_)) return false;
   return tasks_.memories.empty() || tasks_.Fits(task, free_);
 }
 

@@ -51,8 +51,8 @@ struct Tasks {
   std::vector<uint32_t> actor;  // whose call it is; kNone: nobody's that rules may speak of
   Lists predecessors, successors;
   Lists takes, touches;  // blocks
-  // Where there are shared resources: which a task holds, a token of each, and how long from its
-  // start.
+  // Where there are shared resources: which a task holds, one as often as tokens of it, and how
+  // long from its start.
   Lists holds;
   std::vector<uint64_t> held;
 

@@ -1,0 +1,51 @@
+// GroupRate: how fast the members of a collective move bytes on a stated machine, and what they
+// hold of it meanwhile.
+//
+// Whatever it says can be done at once: several flows through one link or resource share it. Rings
+// (all_reduce, broadcast, ...) are as fast as the better of two ways. One is a single ring, in the
+// order of the ranks or in that of the devices, staged in hosts where no link leads on. The other
+// uses all links between members together: each gets its fair share of what they go through, and
+// what leaves any set of members for the rest bounds the whole (the least cut). Exchanges (gather,
+// scatter, all_to_all) send each part straight to who gets it.
+#ifndef CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
+#define CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compiler/base/collective.h"
+#include "compiler/cost/machine.h"
+
+namespace cgraph::cost {
+
+enum class GroupPattern : uint8_t { kRing, kToRoot, kFromRoot, kAllPairs };
+GroupPattern PatternOf(CollectiveKind kind);
+
+struct Group {
+  std::vector<DeviceKey> members;  // by rank; at least two
+  GroupPattern pattern = GroupPattern::kRing;
+  uint32_t root = 0;               // a rank, of those patterns that have one
+  bool all_links = false;          // of a ring: may use all links between members at once
+  auto operator<=>(const Group&) const = default;
+};
+
+struct GroupRate {
+  // What a ring carries; of an exchange, as if its parts went around one: that is, bytes that
+  // a member (or the root) sends or receives in all, over the time that the exchange takes.
+  uint64_t bytes_per_us = 0;
+  uint64_t hop_ps = 0;              // the slowest way between neighbours in the order of the ranks
+  bool by_links = false;            // all members are joined by links of their own
+  bool stated = true;               // false: some way is through memory of which nothing is stated
+  std::vector<uint32_t> resources;  // sorted; one as often as tokens of it are held
+};
+
+using FindRoute =
+    std::function<const std::optional<Route>&(const DeviceKey& from, const DeviceKey& to)>;
+
+GroupRate RateOf(const Machine& machine, const Group& group, const FindRoute& find_route);
+
+}  // namespace cgraph::cost
+
+#endif  // CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
