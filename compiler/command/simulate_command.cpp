@@ -65,6 +65,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   llvm::json::Array results;
   std::vector<plan::GraphTrace> traces;
   ExitCode exit_code = kSuccess;
+  const std::string machine = topology ? topology->name : loaded.plan->topology;
+  if (!flags.output.json) llvm::outs() << MachineText(machine);
   for (uint32_t graph : *graphs) {
     Simulation simulation =
         Simulate(*loaded.plan, graph,
@@ -82,7 +84,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
     if (!flags.trace.empty()) traces.push_back({graph, std::move(simulation.events)});
   }
   if (flags.output.json) {
-    llvm::json::Value all = llvm::json::Object{{"graphs", std::move(results)}};
+    llvm::json::Value all =
+        llvm::json::Object{{"machine", machine}, {"graphs", std::move(results)}};
     llvm::outs() << llvm::formatv("{0:2}\n", all);
   }
   if (flags.trace.empty()) return exit_code;

@@ -12,7 +12,7 @@ const Topology& AssumedTopology() {
   //   which SM90 has 18 x 20.6 GB/s.
   // - host: PCIe gen 5 x16 as cudaMemcpyAsync reaches it, about 50 GB/s and 10 us.
   static const Topology kTopology = {
-      .name = "assumed: AVX2 cores, H200 GPUs on NVLink and PCIe gen 5",
+      .name = "AVX2 cores, H200 GPUs on NVLink and PCIe gen 5 (assumed)",
       .cpu = {.overhead_ps = 20'000, .flops_per_us = 48'000, .memory_bytes_per_us = 10'000},
       .gpu = {.overhead_ps = 4'000'000,
               .flops_per_us = 67'000'000,

@@ -49,7 +49,7 @@ struct Simulation {
   uint32_t executions = 0;
   uint64_t makespan = 0;
   uint64_t longest_path = 0;       // of data and state dependencies
-  uint64_t busiest_lane = 0;       // its work, and the least before and after it
+  uint64_t through_lane = 0;       // a lane's work, and the least before and after it
   uint64_t busiest_resource = 0;   // how long what goes through it holds it, over its capacity
   std::string resource;            // which that is; empty: nothing is shared
   // What a worker computes in all, of that which has most to do; 0 without workers.
@@ -63,7 +63,7 @@ struct Simulation {
 
   bool hangs() const { return !stuck.empty(); }
   uint64_t lower_bound() const {
-    return std::max({longest_path, busiest_lane, busiest_resource, busiest_worker});
+    return std::max({longest_path, through_lane, busiest_resource, busiest_worker});
   }
   // makespan / lower_bound - 1: 0 is provably the best; 0 when there is nothing to do.
   double gap() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/cost/formulas.h"
+#include "compiler/graph/call_name.h"
 #include "compiler/graph/device_key.h"
 #include "compiler/graph/rewrite/messages.h"
 
@@ -98,23 +99,16 @@ void Timing::Backward() {
 }
 
 uint64_t Timing::Duration(const Call& call, const Times& times) const {
-  const bool in_method = call.instance.valid();
-  if (options_.profile != nullptr) {
-    const Instance* on = in_method ? &module_.instances[call.instance] : nullptr;
-    const auto found = on == nullptr
-                           ? options_.profile->FindCall("", "", call.method)
-                           : options_.profile->FindCall(on->name, on->actor, call.method);
-    if (found) return *found;
-    if (options_.profile->default_ps) return *options_.profile->default_ps;
-  }
+  cost::CallTimes profiled(options_.profile, NameOf(module_, call));
   uint64_t duration = 0;
   for (uint32_t i = 0; i < times.ops; ++i) {
     const Op& op = graph_.ops[OpId(times.first_op + i)];
     const DType dtype =
         op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
-    duration += op.collective ? CollectiveTime(op)
-                              : costs_.Kernel(DeviceKeyOf(module_.devices[op.device]), op.flops,
-                                              op.bytes, dtype);
+    duration += profiled.Next(op.collective
+                                  ? CollectiveTime(op)
+                                  : costs_.Kernel(DeviceKeyOf(module_.devices[op.device]),
+                                                  op.flops, op.bytes, dtype));
   }
   return duration;
 }
@@ -131,7 +125,8 @@ uint64_t Timing::CollectiveTime(const Op& op) const {
   for (DeviceId id : op.collective->participants) {
     participants.push_back(DeviceKeyOf(module_.devices[id]));
   }
-  return costs_.Collective(op.collective->kind, participants, gpus, bytes).ps;
+  return costs_.Collective(op.collective->kind, participants, gpus, bytes, op.collective->root)
+      .ps;
 }
 
 uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
@@ -142,7 +137,10 @@ uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
     return cost::TransferPicoseconds(LinkOf(module_, costs_, from, to, *message), bytes);
   }
   const bool copied = use.via.transport == Transport::kHost || IsGpu(from) || IsGpu(to);
-  if (!copied) return 0;
+  if (!copied) {
+    return costs_.RemoteRead(DeviceKeyOf(module_.devices[to]), DeviceKeyOf(module_.devices[from]),
+                             bytes);
+  }
   const DeviceId lane = IsGpu(from) || !IsGpu(to) ? from : to;
   if (!IsGpu(lane)) return cost::TransferPicoseconds(costs_.topology().host, bytes);
   return costs_.Copy(DeviceKeyOf(module_.devices[lane]), DeviceKeyOf(module_.devices[from]),

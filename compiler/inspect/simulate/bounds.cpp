@@ -40,7 +40,7 @@ class Bounder {
   }
 
   // A receive is not over before its send has begun and the bytes have moved, which takes a
-  // rendezvous as long as the slower of its ends says.
+  // rendezvous as long as the slower of its ends says. What is buffered is put into its slot first.
   void AddChannel(uint32_t number) {
     const plan::Channel& channel = graph_.channels[number];
     const auto sends = index_.sends(number), receives = index_.receives(number);
@@ -54,7 +54,7 @@ class Bounder {
         Lengthen(std::span<const plan::Message>(ends));
       }
       if (units_.program_order[send] <= units_.program_order[receive]) {
-        moments_.AddEdge(Start(send), End(receive), 0);
+        moments_.AddEdge(buffered ? End(send) : Start(send), End(receive), 0);
       }
     }
   }
@@ -87,7 +87,7 @@ class Bounder {
       }
       const uint64_t all = work[lane] > kNoWork / executions ? kNoWork : work[lane] * executions;
       const uint64_t outside = AddTimes(before[lane], after[lane]);
-      bounds.busiest_lane = std::max(bounds.busiest_lane, AddTimes(all, outside));
+      bounds.through_lane = std::max(bounds.through_lane, AddTimes(all, outside));
     }
   }
 

@@ -2,10 +2,11 @@
 //
 // Two follow from the plan's own meaning, its instructions by (execution, written): who reads
 // what whom wrote, state over executions included. The longest path ignores that lanes run one
-// instruction at a time; the busiest lane sums a lane's work and adds the least that must come
-// before any of it and after all of it (for a pipeline's last stage: filling and draining). Two
-// more are of what is shared: whatever the order, what goes through a resource takes its time
-// there, and what lanes do alone their worker does one after the other.
+// instruction at a time; the bound through one lane sums that lane's work and adds the least that
+// must come before any of it and after all of it (for a pipeline's last stage: filling and
+// draining), and is the largest over all lanes. Two more are of what is shared: whatever the order,
+// what goes through a resource takes its time there, and what lanes do alone their worker does one
+// after the other.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_
 
@@ -22,7 +23,7 @@ namespace cgraph {
 // All 0 for no executions.
 struct LowerBounds {
   uint64_t longest_path = 0;
-  uint64_t busiest_lane = 0;
+  uint64_t through_lane = 0;
   uint64_t busiest_resource = 0;
   std::string resource;  // which that is; empty: nothing is shared
   uint64_t busiest_worker = 0;

@@ -1,8 +1,12 @@
 #include "compiler/inspect/simulate/durations.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
+
+#include "compiler/cost/call_times.h"
+#include "compiler/inspect/graph_messages.h"
 
 namespace cgraph {
 namespace {
@@ -16,13 +20,12 @@ std::vector<std::string> NamesOf(const plan::Plan& plan, const plan::Call& call)
   return {on.name + "." + method, on.class_name + "." + method, method};
 }
 
-std::optional<uint64_t> NamedTime(const plan::Plan& plan, const plan::Call& call,
-                                  const Profile& profile) {
+std::optional<cost::CallName> NameOf(const plan::Plan& plan, const plan::Call& call) {
   if (call.method() == plan::kNone) return std::nullopt;
   const std::string& method = plan.names[call.method()];
-  if (call.place() == plan::kNone) return profile.FindCall("", "", method);
+  if (call.place() == plan::kNone) return cost::CallName{{}, {}, method};
   const plan::Actor& on = *plan.actors[call.place()];
-  return profile.FindCall(on.name, on.class_name, method);
+  return cost::CallName{on.name, on.class_name, method};
 }
 
 }  // namespace
@@ -45,28 +48,39 @@ std::vector<uint64_t> ExpectedTimes(const plan::Graph& graph) {
   return expected;
 }
 
+void HalveBuffered(const plan::Plan& plan, const plan::Graph& graph,
+                   std::vector<uint64_t>& durations) {
+  const plan::GraphIndex index = IndexMessages(plan, graph);
+  for (uint32_t number = 0; number < graph.channels.size(); ++number) {
+    const plan::Channel& channel = graph.channels[number];
+    if (channel.protocol() != plan::Protocol::buffered || channel.capacity() == 0) continue;
+    const auto sends = index.sends(number), receives = index.receives(number);
+    for (size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) {
+      uint64_t& put = durations[sends[i].instruction];
+      uint64_t& taken = durations[receives[i].instruction];
+      const uint64_t whole = std::max(put, taken);
+      put = whole - whole / 2;
+      taken = whole / 2;
+    }
+  }
+}
+
 std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
                                 const Profile* profile, std::vector<uint64_t> expected) {
   std::vector<uint64_t> durations = std::move(expected);
   if (profile == nullptr) return durations;
-  std::vector<bool> begun(graph.calls.size(), false);
+  std::vector<cost::CallTimes> calls;
+  for (const plan::Call& call : graph.calls) calls.emplace_back(profile, NameOf(plan, call));
   for (const plan::Range& program : graph.programs) {
     for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
       const plan::Instruction& instruction = graph.instructions[i];
       if (instruction.kind() == plan::Kind::signal || instruction.kind() == plan::Kind::wait) {
         continue;
       }
-      if (profile->default_ps) {
-        durations[i] = *profile->default_ps;
-      }
-      const uint32_t call = instruction.call();
-      if (instruction.kind() != plan::Kind::call || call == plan::kNone) {
-        continue;
-      }
-      if (const auto time = NamedTime(plan, graph.calls[call], *profile)) {
-        durations[i] = begun[call] ? 0 : *time;
-        begun[call] = true;
-      }
+      const bool of_call =
+          instruction.kind() == plan::Kind::call && instruction.call() != plan::kNone;
+      cost::CallTimes alone(profile, std::nullopt);
+      durations[i] = (of_call ? calls[instruction.call()] : alone).Next(durations[i]);
     }
   }
   return durations;

@@ -21,6 +21,11 @@ std::vector<uint64_t> ExpectedTimes(const plan::Graph& graph);
 std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph,
                                 const Profile* profile, std::vector<uint64_t> expected);
 
+// A buffered message takes its time once: half of it to be put into its slot, by the sender, and
+// half to be taken out. In `durations` both ends have the whole of it before, and a half each after.
+void HalveBuffered(const plan::Plan& plan, const plan::Graph& graph,
+                   std::vector<uint64_t>& durations);
+
 // The names under which a profile can give a time for a call of the graph.
 std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph& graph);
 

@@ -150,6 +150,7 @@ class Builder {
         AddEdge(put[j], taken[j]);
       }
       Hold(put[j], send);
+      if (capacity > 0) Hold(taken[j], send);
       AddEdge(Start(send), put[j]);
       AddEdge(Start(receive), taken[j]);
       AddEdge(put[j], End(send));

@@ -163,8 +163,9 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   if (options.topology != nullptr) {
     movements = ApplyTopology(plan, graph, *options.topology, expected);
   }
-  const std::vector<uint64_t> durations =
+  std::vector<uint64_t> durations =
       Durations(plan, graph, options.profile, std::move(expected));
+  HalveBuffered(plan, graph, durations);
   std::optional<plan::Placement> placement;
   if (options.workers > 0) placement = plan::Place(plan, options.workers, /*merged=*/true);
   LaneTimes lane_times =
@@ -187,7 +188,7 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   LowerBounds bounds = BoundMakespan(plan, graph, durations, options.executions, contention,
                                      placement ? &*placement : nullptr);
   simulation.longest_path = bounds.longest_path;
-  simulation.busiest_lane = bounds.busiest_lane;
+  simulation.through_lane = bounds.through_lane;
   simulation.busiest_resource = bounds.busiest_resource;
   simulation.resource = std::move(bounds.resource);
   simulation.busiest_worker = bounds.busiest_worker;

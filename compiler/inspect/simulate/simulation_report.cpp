@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "compiler/cost/topology.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
@@ -74,21 +75,33 @@ std::string WorkersTable(const Simulation& simulation) {
   return Align(rows);
 }
 
-// How many lanes devices have for what they exchange with others: as --lanes has it; empty: nothing
-// is exchanged.
-std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
+enum class CommLanes : uint8_t { kNone, kOne, kPeer, kEdge };
+
+// How many lanes devices have for what they exchange with others.
+CommLanes CommLanesOf(const plan::Plan& plan, uint32_t graph) {
   const plan::Graph& of = plan::GraphAt(plan, graph);
-  std::string name;
+  CommLanes lanes = CommLanes::kNone;
   std::set<std::pair<uint32_t, uint32_t>> peers;  // device, peer
   for (uint32_t lane = 0; lane < of.programs.size(); ++lane) {
     const plan::LaneInfo& info = plan.lanes[lane];
     if (of.programs[lane].count() == 0 || info.kind() != plan::LaneKind::comm) continue;
-    if (name.empty()) name = "one";
+    lanes = std::max(lanes, CommLanes::kOne);
     if (info.peer() == plan::kNone) continue;
     const bool is_first = peers.emplace(info.device(), info.peer()).second;
-    if (name == "one" || !is_first) name = is_first ? "peer" : "edge";
+    lanes = std::max(lanes, is_first ? CommLanes::kPeer : CommLanes::kEdge);
   }
-  return name;
+  return lanes;
+}
+
+// As --lanes has it; empty: nothing is exchanged.
+std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
+  switch (CommLanesOf(plan, graph)) {
+    case CommLanes::kNone: return "";
+    case CommLanes::kOne: return "one";
+    case CommLanes::kPeer: return "peer";
+    case CommLanes::kEdge: return "edge";
+  }
+  return "";
 }
 
 }  // namespace
@@ -96,6 +109,12 @@ std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
 std::string BubbleText(const Simulation& simulation) {
   if (simulation.computes()) return "bubble " + Percent(simulation.bubble());
   return simulation.makespan == 0 ? "nothing takes time" : "no bubble: no device computes";
+}
+
+std::string MachineText(const std::string& name) {
+  const std::string line = "machine: " + name;
+  if (name != cost::AssumedTopology().name) return line + "\n";
+  return line + "; --topology states another\n";
 }
 
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
@@ -117,9 +136,9 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
          Align(rows) + WorkersTable(simulation) +
          fmt::format("makespan     {} ({})\n", TimeText(simulation.makespan),
                      BubbleText(simulation)) +
-         fmt::format("lower bound  {} (longest path {}, busiest lane {}{}): the gap is {}\n",
+         fmt::format("lower bound  {} (longest path {}, through one lane {}{}): the gap is {}\n",
                      TimeText(simulation.lower_bound()), TimeText(simulation.longest_path),
-                     TimeText(simulation.busiest_lane), SharedText(simulation),
+                     TimeText(simulation.through_lane), SharedText(simulation),
                      Percent(simulation.gap())) +
          (lanes.empty() ? "" : "comm lanes   " + lanes + "\n");
 }
@@ -147,7 +166,7 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
   object["makespan_ps"] = simulation.makespan;
   object["lower_bound_ps"] = simulation.lower_bound();
   object["longest_path_ps"] = simulation.longest_path;
-  object["busiest_lane_ps"] = simulation.busiest_lane;
+  object["through_lane_ps"] = simulation.through_lane;
   if (!simulation.resource.empty()) {
     object["busiest_resource"] = simulation.resource;
     object["busiest_resource_ps"] = simulation.busiest_resource;

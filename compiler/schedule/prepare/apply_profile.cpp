@@ -1,28 +1,26 @@
 // Measured times in the place of estimated ones.
-#include <set>
+#include <map>
 
+#include "compiler/cost/call_times.h"
+#include "compiler/graph/call_name.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
-namespace {
-
-std::optional<uint64_t> TimeOf(const graph::Module& module, const graph::Call& call,
-                               const Profile& profile) {
-  if (!call.instance.valid()) return profile.FindCall("", "", call.method);
-  const graph::Instance& on = module.instances[call.instance];
-  return profile.FindCall(on.name, on.actor, call.method);
-}
-
-}  // namespace
 
 void ApplyProfile(const graph::Module& module, const graph::Graph& graph, const Profile& profile,
                   Schedule& schedule) {
-  std::set<graph::CallId> begun;
+  std::map<graph::CallId, cost::CallTimes> calls;
   for (Step& step : schedule.steps) {
-    if (profile.default_ps) step.expected_ps = *profile.default_ps;
-    if (step.kind != Step::kCall || !step.call.valid()) continue;
-    const std::optional<uint64_t> time = TimeOf(module, graph.calls[step.call], profile);
-    if (time) step.expected_ps = begun.insert(step.call).second ? *time : 0;
+    if (step.kind != Step::kCall || !step.call.valid()) {
+      step.expected_ps = cost::CallTimes(&profile, std::nullopt).Next(step.expected_ps);
+      continue;
+    }
+    auto found = calls.find(step.call);
+    if (found == calls.end()) {
+      const cost::CallName name = graph::NameOf(module, graph.calls[step.call]);
+      found = calls.emplace(step.call, cost::CallTimes(&profile, name)).first;
+    }
+    step.expected_ps = found->second.Next(step.expected_ps);
   }
 }
 
