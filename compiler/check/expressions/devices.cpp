@@ -45,8 +45,7 @@ std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, 
   bool one_each = node.subscripts.size() == 1 && node.subscripts[0].valid() &&
                   (!on_node || (on_node->subscripts.size() == 1 && on_node->subscripts[0].valid()));
   if ((kind != "cpu" && kind != "gpu") || !one_each) {
-    scope.Report(Code::kE0421, range,
-                 "a device is cpu[i], gpu[i], node[j].cpu[i] or node[j].gpu[i]");
+    scope.Report(Code::kE0421, range, "a device is cpu[i] or gpu[i]");
     return scope.Poison(range);
   }
   DeviceRef device;

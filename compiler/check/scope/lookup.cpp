@@ -198,7 +198,7 @@ Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range) {
 Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend) {
   if (scope.checker.names_missing) return scope.Poison(range);
   if (IsDeviceWord(scope, name)) {
-    const std::string kind = name == "node" ? "node[0].gpu" : name;
+    const std::string kind = name == "node" ? "gpu" : name;
     scope.Report(Code::kE0421, range,
                  fmt::format("a device is written with its number: {0}[0], {0}[1]", kind));
     return scope.Poison(range);

@@ -90,8 +90,7 @@ class PartReader {
     const Value device = ResolveValue(scope_, id);
     if (device.type.known() && device.type.kind != StaticType::kDevice) {
       scope_.Report(Code::kE0421, scope_.Written(id).range,
-                    fmt::format("a device is cpu[i], gpu[i], node[j].cpu[i] or node[j].gpu[i]; "
-                                "this is {}",
+                    fmt::format("a device is cpu[i] or gpu[i]; this is {}",
                                 scope_.Describe(device.type)));
     }
     return device.id;

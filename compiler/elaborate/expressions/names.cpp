@@ -55,6 +55,19 @@ Value Eval(ElaborationContext& elaboration, const program::GenericRef&, const Co
   return Value();
 }
 
+// Once for all that the program says of other nodes: each mention has the same mend.
+Value ReportOtherNode(ElaborationContext& elaboration, int64_t node, Range range) {
+  if (!elaboration.other_node_reported) {
+    Report(elaboration, Code::kE0602, range,
+           fmt::format("node[{}]: plans are of one machine so far, which is node[0]; to reckon with "
+                       "several, number their devices through, gpu[0], gpu[1], ..., and let a "
+                       "topology's links between machines go `through` their NICs",
+                       node));
+  }
+  elaboration.other_node_reported = true;
+  return Value();
+}
+
 Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const Context& context) {
   std::optional<int64_t> index =
       EvaluateInt(elaboration, e.index, context.frame, "a device's index");
@@ -63,9 +76,7 @@ Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const C
                                     : std::optional<int64_t>(0);
   if (!index || !node) return Value();
   if (*node != 0) {
-    Report(elaboration, Code::kE0602, context.range,
-           fmt::format("node[{}]: runs are of one machine so far, which is node[0]", *node));
-    return Value();
+    return ReportOtherNode(elaboration, *node, context.range);
   }
   if (*index < 0 || *index >= kMaxDeviceIndex) {
     Report(
