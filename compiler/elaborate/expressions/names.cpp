@@ -59,8 +59,8 @@ Value Eval(ElaborationContext& elaboration, const program::GenericRef&, const Co
 Value ReportOtherNode(ElaborationContext& elaboration, int64_t node, Range range) {
   if (!elaboration.other_node_reported) {
     Report(elaboration, Code::kE0602, range,
-           fmt::format("node[{}]: plans are of one machine so far, which is node[0]; to reckon with "
-                       "several, number their devices through, gpu[0], gpu[1], ..., and let a "
+           fmt::format("node[{}]: plans are of one machine so far, which is node[0]; to reckon "
+                       "with several, number their devices through, gpu[0], gpu[1], ..., and let a "
                        "topology's links between machines go `through` their NICs",
                        node));
   }

@@ -22,7 +22,7 @@ std::vector<uint64_t> Durations(const plan::Plan& plan, const plan::Graph& graph
                                 const Profile* profile, std::vector<uint64_t> expected);
 
 // A buffered message takes its time once: half of it to be put into its slot, by the sender, and
-// half to be taken out. In `durations` both ends have the whole of it before, and a half each after.
+// half to be taken out. In `durations` both ends have the whole of it before, a half each after.
 void HalveBuffered(const plan::Plan& plan, const plan::Graph& graph,
                    std::vector<uint64_t>& durations);
 

@@ -27,7 +27,7 @@ class CommonMistakes {
            ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
            BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
            AttributeWithoutValue() || Lambda() || SeveralValues() || Import() ||
-           AttributeAfterBody() || StatementInFile();
+           ResourceWithBracketsTwice() || AttributeAfterBody() || StatementInFile();
   }
 
  private:
@@ -343,6 +343,16 @@ class CommonMistakes {
   }
 
   // `graph g() { ... } using gpipe(4)`
+  // `resource nic[k] [k in 0..4]`, as a device has it
+  bool ResourceWithBracketsTwice() {
+    const bool closed = type() == Lexer::RBRACKET && TypeAt(1) == Lexer::LBRACKET;
+    const bool array = TypeAt(-2) == Lexer::LBRACKET && TypeAt(-4) == Lexer::RESOURCE;
+    if (!closed || !array || !Expects(Lexer::IN)) return false;
+    return SayWithFix("an array of resources has its indices behind its name: resource nic[k in "
+                      "0..4]",
+                      lexemes_[at_ - 2].begin, lexemes_[at_ + 1].begin, "");
+  }
+
   bool AttributeAfterBody() {
     if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
     if (TypeAt(-1) != Lexer::RBRACE) return false;

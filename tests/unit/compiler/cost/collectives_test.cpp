@@ -1,6 +1,6 @@
 // Times of collectives on stated machines, worked out by hand. S is what a participant gives, n
-// how many there are; every NCCL time is the least over LL, LL128 and Simple, of which Simple wins where
-// much is moved: base 8.4 us, a hop over NVLink 3.4 us, a hop between nodes 14 us.
+// how many there are; every NCCL time is the least over LL, LL128 and Simple, of which Simple wins
+// where much is moved: base 8.4 us, a hop over NVLink 3.4 us, a hop between nodes 14 us.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -101,7 +101,8 @@ TEST_CASE("one gpu at another node makes all wait for its link") {
 
 // 8 nodes: LL between more than two nodes carries 20.4 GB/s at most, and half of the bus: 12.5.
 // Simple: 112 hops within nodes and 14 between them, 8.4 + 380.8 + 196 us; the bytes
-// 2 * 63/64 * S / 25 GB/s = 8.258 ms. A tree moves 2 * S at 92 %: 9.118 ms, with 8.4 + 14 * 4 + 6 * 14 us.
+// 2 * 63/64 * S / 25 GB/s = 8.258 ms. A tree moves 2 * S at 92 %:
+// 9.118 ms, with 8.4 + 14 * 4 + 6 * 14 us.
 TEST_CASE("an all_reduce over eight nodes of eight") {
   const uint64_t ring = MovePicoseconds(kBytes / 32 * 63, 25'000);
   CHECK(ring / 1000 == 8'257'536);
