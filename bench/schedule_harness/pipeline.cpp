@@ -14,17 +14,6 @@
 namespace cgraph::bench {
 namespace {
 
-// The times of the three methods, of one chunk.
-Profile ProfileOf(const PipelineSetup& pipeline) {
-  const auto chunks = static_cast<uint64_t>(pipeline.chunks);
-  Profile profile;
-  profile.call_ps = {{"Stage.forward", pipeline.forward / chunks},
-                     {"Stage.backward", (pipeline.backward + pipeline.weight) / chunks},
-                     {"Stage.backward_input", pipeline.backward / chunks},
-                     {"Stage.backward_weight", pipeline.weight / chunks}};
-  return profile;
-}
-
 // What the simulation shows of the calls, device by device.
 class Reading {
  public:
@@ -83,6 +72,16 @@ class Reading {
 };
 
 }  // namespace
+
+Profile ProfileOf(const PipelineSetup& pipeline) {
+  const auto chunks = static_cast<uint64_t>(pipeline.chunks);
+  Profile profile;
+  profile.call_ps = {{"Stage.forward", pipeline.forward / chunks},
+                     {"Stage.backward", (pipeline.backward + pipeline.weight) / chunks},
+                     {"Stage.backward_input", pipeline.backward / chunks},
+                     {"Stage.backward_weight", pipeline.weight / chunks}};
+  return profile;
+}
 
 Result<PipelineFigures> Measure(const PipelineSetup& pipeline) {
   const TemporaryFile file(ProgramOf(pipeline), ".cgraph");

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "compiler/cost/profile.h"
 #include "compiler/schedule/schedule.h"
 #include "runtime/status/status.h"
 
@@ -40,6 +41,9 @@ struct PipelineFigures {
 
 // The program's text.
 std::string ProgramOf(const PipelineSetup& pipeline);
+
+// The times of its methods, of one chunk.
+Profile ProfileOf(const PipelineSetup& pipeline);
 
 Result<PipelineFigures> Measure(const PipelineSetup& pipeline);
 

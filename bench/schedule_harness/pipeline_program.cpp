@@ -80,7 +80,9 @@ std::string UsingOf(const PipelineSetup& pipeline) {
   if (pipeline.schedule == "auto") return "auto";
   if (pipeline.schedule == "gpipe") return "gpipe()";
   if (pipeline.schedule == "interleaved") return "interleaved(P, V) with (mb = m, chunk = c)";
-  return fmt::format("{}(P){}", pipeline.schedule, pipeline.v_shaped ? " with (chunk = c)" : "");
+  if (pipeline.schedule == "dualpipe_v") return "dualpipe_v(P, M) with (mb = m, chunk = c)";
+  const bool chunked = pipeline.schedule == "zb_v";
+  return fmt::format("{}(P){}", pipeline.schedule, chunked ? " with (chunk = c)" : "");
 }
 
 }  // namespace

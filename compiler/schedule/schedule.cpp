@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "compiler/cost/costs.h"
+#include "compiler/schedule/ordering/choose_lanes.h"
 #include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/passes.h"
-#include "compiler/schedule/prepare/choose_lanes.h"
 
 namespace cgraph {
 namespace {
@@ -33,7 +33,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   };
   schedule::Schedule result =
       options.lanes ? prepare(*options.lanes)
-                    : schedule::ChooseLanes(graph, options.topology, prepare);
+                    : schedule::ChooseLanes(graph, options, prepare);
   schedule::FitMemory(module, graph, options, limits, result, diagnostics);
   return result;
 }

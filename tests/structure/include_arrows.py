@@ -46,6 +46,7 @@ ARROWS = {
     "runtime/cgrun.cpp": ["runtime"],
     # The interpreter judges the prover, so it knows nothing but the plan.
     "tests/interpreter": ["runtime/plan/plan.h"],
+    "tests/property": ["bench/schedule_harness", "compiler", "runtime", "tests"],
     "tests": ["compiler", "runtime", "tests"],
     "examples": ["runtime"],
     "bench": ["runtime", "compiler", "tests/support"],

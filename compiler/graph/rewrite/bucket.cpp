@@ -31,8 +31,9 @@ class Bucketer {
     FindEdges();
     if (edges_.size() < 2) return;
     JoinByMaker();
-    // What a schedule says of the order of calls is not known here.
-    if (!graph_.rules) JoinByReader();
+    // What a schedule says of the order of calls is not known here. `auto` is compared with program
+    // order, so it starts from the same messages.
+    if (!graph_.rules || graph_.rules->automatic) JoinByReader();
     for (const Message& message : messages_) {
       if (message.values.size() >= 2) AddBucket(message, done);
     }

@@ -65,7 +65,10 @@ OrderingResult OrderTasks(const graph::Module& module, const graph::Graph& graph
   }
   const bool search = graph.rules && graph.rules->automatic;
   std::vector<Timetable> tables;
-  if (search) tables = Search(list.tasks, options.search);
+  if (search) {
+    tables = Search(list.tasks, options.search,
+                    {ByStart(list, schedule), {list.program, list.policy}});
+  }
   if (tables.empty()) tables.push_back(ListSchedule(list.tasks, list.policy));
   const Timetable& table = tables[0];
   result.done = table.order.size() == list.tasks.size();

@@ -19,6 +19,7 @@ RuleFamily::RuleFamily(const Tasks& tasks) : tasks_(tasks), all_kinds_(tasks.kin
     permutations_.push_back(order);
   } while (std::next_permutation(order.begin(), order.end()));
   FindDepths();
+  FindChunks();
   if (deep_) TellDeepest();
 }
 
@@ -42,6 +43,52 @@ void RuleFamily::FindKinds() {
     const bool covered = std::any_of(kinds_.begin(), kinds_.end(),
                                      [&](uint32_t kind) { return counts[lane][kind] > 0; });
     if (covered) positions_.push_back(lane);
+  }
+  KeepCommonKinds(counts);
+}
+
+// Of a pipeline the kinds are those of every stage: a loss, which the last one alone computes,
+// takes no part. Other graphs keep all.
+void RuleFamily::KeepCommonKinds(const std::vector<std::vector<uint32_t>>& counts) {
+  std::vector<uint32_t> common;
+  for (uint32_t kind : kinds_) {
+    if (std::all_of(positions_.begin(), positions_.end(),
+                    [&](uint32_t lane) { return counts[lane][kind] > 0; })) {
+      common.push_back(kind);
+    }
+  }
+  if (common.size() > 1) kinds_ = std::move(common);
+}
+
+uint32_t RuleFamily::KindOf(uint32_t task) const {
+  const std::vector<uint32_t>& kinds = tasks_.queues[tasks_.queue[task]].kinds;
+  if (kinds.empty()) return kNone;
+  const auto found = std::find(kinds_.begin(), kinds_.end(), kinds[0]);
+  return found == kinds_.end() ? kNone : static_cast<uint32_t>(found - kinds_.begin());
+}
+
+void RuleFamily::FindChunks() {
+  std::map<uint32_t, std::map<uint32_t, int64_t>> actors;  // by lane: how deep, of the first kind
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> calls;  // by actor and kind
+  chunks_.assign(tasks_.size(), 0);
+  batches_.assign(tasks_.size(), 0);
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const uint32_t kind = KindOf(task);
+    if (kind == kNone) continue;
+    batches_[task] = calls[{tasks_.actor[task], kind}]++;
+    most_batches_ = std::max(most_batches_, int64_t{batches_[task]} + 1);
+    const uint32_t lane = tasks_.queues[tasks_.queue[task]].lanes[0];
+    if (kind == 0) actors[lane].emplace(tasks_.actor[task], depths_[task]);
+  }
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    if (KindOf(task) == kNone) continue;
+    const auto& here = actors[tasks_.queues[tasks_.queue[task]].lanes[0]];
+    const auto own = here.find(tasks_.actor[task]);
+    if (own == here.end()) continue;
+    chunks_[task] = static_cast<uint32_t>(
+        std::count_if(here.begin(), here.end(),
+                      [&](const auto& other) { return other.second < own->second; }));
+    most_chunks_ = std::max(most_chunks_, int64_t{chunks_[task]} + 1);
   }
 }
 
@@ -94,7 +141,7 @@ void RuleFamily::TellDeepest() {
 
 std::vector<Depth> RuleFamily::Depths() const {
   if (!deep_) return {Depth::kAny};
-  return {Depth::kAny, Depth::kForward, Depth::kOutAndBack, Depth::kDeepest};
+  return {Depth::kAny, Depth::kForward, Depth::kOutAndBack, Depth::kDeepest, Depth::kInterleaved};
 }
 
 std::vector<PolicyParams> RuleFamily::Spread() const {
@@ -130,6 +177,38 @@ std::vector<PolicyParams> RuleFamily::Spread() const {
   return spread;
 }
 
+// one_f_one_b, zb_h1, zb_h2, zb_v, interleaved and dualpipe_v; gpipe is one without bounds.
+std::vector<PolicyParams> RuleFamily::Library() const {
+  if (!bounded()) return {};
+  const uint32_t last_first = static_cast<uint32_t>(permutations_.size()) - 1;
+  std::vector<PolicyParams> known = {{.preference = last_first, .ahead_slope = 100}};
+  if (kinds_.size() > 2) {
+    known.push_back({.ahead_slope = 100, .behind_slope = 100, .kept_base = 100});
+    known.push_back(
+        {.ahead_slope = 200, .ahead = -1, .behind_slope = 200, .kept_base = 200, .kept = -1});
+  }
+  if (!deep_) return known;
+  known.push_back({.ahead_slope = 200, .ahead = -1, .depth = Depth::kInterleaved});
+  if (kinds_.size() < 3) return known;
+  known.push_back({.ahead_slope = 200,
+                   .flat = true,
+                   .against = static_cast<uint32_t>(kinds_.size()) - 1,
+                   .depth = Depth::kOutAndBack,
+                   .out_base = 100});
+  if (most_chunks_ == 2) known.push_back({.depth = Depth::kDualPipe});
+  return known;
+}
+
+std::vector<PolicyParams> RuleFamily::Unlimited() const {
+  std::vector<PolicyParams> found;
+  for (const Depth depth : Depths()) {
+    for (uint32_t preference = 0; preference < permutations_.size(); ++preference) {
+      found.push_back({.preference = preference, .behind_slope = kNotBehind, .depth = depth});
+    }
+  }
+  return found;
+}
+
 std::vector<PolicyParams> RuleFamily::Neighbours(const PolicyParams& params) const {
   std::vector<PolicyParams> found;
   const auto add = [&](auto change) {
@@ -155,6 +234,7 @@ std::vector<PolicyParams> RuleFamily::Neighbours(const PolicyParams& params) con
     add([&](PolicyParams& k) { k.behind_slope = slope; });
   }
   add([&](PolicyParams& k) { k.flat = !k.flat; });
+  add([](PolicyParams& k) { k.kept_base = kUnbounded; });
   for (uint32_t i = 1; i < kinds_.size(); ++i) add([&](PolicyParams& k) { k.against = i; });
   for (uint32_t i = 0; i < permutations_.size(); ++i)
     add([&](PolicyParams& k) { k.preference = i; });
@@ -176,14 +256,20 @@ std::vector<PolicyParams> RuleFamily::Neighbours(const PolicyParams& params) con
 Bounds RuleFamily::BoundsOf(const PolicyParams& params) const {
   const auto lanes = static_cast<int64_t>(positions_.size());
   const auto at_least_one = [](int64_t bound) { return std::max(int64_t{1}, bound); };
+  // Until the deepest chunk has its first micro-batch.
+  const int64_t rounds = params.depth == Depth::kInterleaved ? (most_chunks_ - 1) * lanes : 0;
   Bounds bounds;
   for (int64_t i = 0; i < lanes; ++i) {
     const int64_t along = params.flat ? lanes : lanes - i;
-    bounds.ahead.push_back(params.ahead_slope == kUnbounded
-                               ? kUnbounded
-                               : at_least_one(params.ahead_slope * along / 100 + params.ahead));
-    bounds.behind.push_back(params.behind_slope == kUnbounded ? kUnbounded
-                                                             : params.behind_slope * i / 100);
+    bounds.ahead.push_back(
+        params.ahead_slope == kUnbounded
+            ? kUnbounded
+            : at_least_one(params.ahead_slope * along / 100 + params.ahead + rounds));
+    const bool free = params.behind_slope == kUnbounded || params.behind_slope == kNotBehind;
+    bounds.behind.push_back(free ? params.behind_slope : params.behind_slope * i / 100);
+    bounds.kept.push_back(params.kept_base == kUnbounded
+                              ? kUnbounded
+                              : at_least_one(params.kept_base * lanes / 100 + params.kept));
     bounds.out.push_back(
         params.out_base == kUnbounded
             ? kUnbounded
@@ -202,10 +288,21 @@ std::vector<std::vector<LaneLimit>> RuleFamily::Limits(const PolicyParams& param
     std::vector<LaneLimit>& here = limits[positions_[i]];
     here.push_back({kinds_[0], kinds_[params.against], /*at_most=*/true, bounds.ahead[i]});
     if (last > 1) here.push_back({kinds_[last - 1], kinds_[last], false, bounds.behind[i]});
+    if (params.kept_base != kUnbounded) {
+      here.push_back({kinds_[0], kinds_[last], /*at_most=*/true, bounds.kept[i]});
+    }
     if (params.out_base == kUnbounded) continue;
     here.push_back({OutKind(kinds_[0]), OutKind(kinds_[1]), /*at_most=*/true, bounds.out[i]});
   }
   return limits;
+}
+
+Policy RuleFamily::PolicyOf(const PolicyParams& params, const Bounds& bounds) const {
+  Policy policy;
+  policy.ranks = Ranks(params);
+  policy.limits = Limits(params, bounds);
+  AddSequences(params.depth, policy);
+  return policy;
 }
 
 // What is not of these kinds comes first.
@@ -225,7 +322,54 @@ std::vector<uint32_t> RuleFamily::Ranks(const PolicyParams& params) const {
   return RankTasks(tasks_, classes, keys);
 }
 
+// Of each lane and kind, or of all its kinds together.
+void RuleFamily::AddSequences(Depth depth, Policy& policy) const {
+  if (depth != Depth::kInterleaved && depth != Depth::kDualPipe) return;
+  policy.sequence_of.assign(tasks_.queues.size(), kNone);
+  std::vector<std::vector<std::pair<std::vector<int64_t>, uint32_t>>> keys;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;  // by position and kind
+  for (uint32_t task = 0; task < tasks_.size(); ++task) {
+    const uint32_t kind = KindOf(task);
+    if (kind == kNone) continue;
+    const uint32_t lane = tasks_.queues[tasks_.queue[task]].lanes[0];
+    const auto position = static_cast<uint32_t>(
+        std::lower_bound(positions_.begin(), positions_.end(), lane) - positions_.begin());
+    const auto [sequence, is_new] =
+        known.try_emplace({position, depth == Depth::kDualPipe ? 0 : kind},
+                          static_cast<uint32_t>(keys.size()));
+    if (is_new) keys.emplace_back();
+    policy.sequence_of[tasks_.queue[task]] = sequence->second;
+    keys[sequence->second].emplace_back(SequenceKey(depth, position, kind, task), task);
+  }
+  for (auto& sequence : keys) {
+    std::sort(sequence.begin(), sequence.end());
+    std::vector<uint32_t>& order = policy.sequences.emplace_back();
+    for (const auto& [key, task] : sequence) order.push_back(task);
+  }
+}
+
+// See stdlib/schedules/interleaved.cgraph and dualpipe_v.cgraph.
+std::vector<int64_t> RuleFamily::SequenceKey(Depth depth, uint32_t position, uint32_t kind,
+                                             uint32_t task) const {
+  const auto lanes = static_cast<int64_t>(positions_.size());
+  const int64_t chunk = chunks_[task], batch = batches_[task], index = position;
+  if (depth == Depth::kInterleaved) {
+    return {batch / lanes, kind == 0 ? chunk : -chunk, batch % lanes};
+  }
+  if (kind == 0) {
+    const int64_t behind = lanes - index - 1;
+    const int64_t out = batch - (batch < lanes + behind ? 2 * behind : behind);
+    return {chunk == 1 ? 6 * batch + 3 : 6 * out};
+  }
+  const int64_t back = 6 * batch + (chunk == 1 ? 6 * index + 6 : 6 * lanes + 3);
+  if (kind + 1 < kinds_.size()) return {back + 1};
+  if (back < 6 * most_batches_ + 3 * index + 3) return {back + 2};
+  const bool soon = back < 6 * (most_batches_ + index + 1);
+  return {(soon ? 2 * back - 6 * most_batches_ : back + 6 * index + 3) + 2};
+}
+
 std::vector<int64_t> RuleFamily::DepthKey(Depth depth, uint32_t task, bool is_first_kind) const {
+  if (depth == Depth::kInterleaved || depth == Depth::kDualPipe) return {};
   const bool deep = depth == Depth::kDeepest || (depth != Depth::kAny && is_first_kind);
   if (deep) return {-depths_[task]};
   if (depth == Depth::kOutAndBack) return {depths_[task]};

@@ -5,7 +5,10 @@
 // the last kind is put off by some number that rises along them, as zero-bubble schedules put off
 // weight gradients to fill later gaps. Where a device has several of a pipeline's actors, as in a
 // V, the deepest or the least deep comes first, and the others than the deepest may run ahead by a
-// number of their own, so that they leave room for the way back. A member is told by a few numbers.
+// number of their own, so that they leave room for the way back; or they take turns, micro-batches
+// in groups, in an order that nothing changes. A member is told by a few numbers.
+//
+// The schedules of stdlib/schedules are members, too (Library), but for the kinds that they fuse.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_
 
@@ -17,14 +20,19 @@
 namespace cgraph::schedule {
 
 inline constexpr int64_t kUnbounded = 1 << 30;
+inline constexpr int64_t kNotBehind = -kUnbounded;  // of a lower limit: nothing is put off
 
 // Which of several actors on a device comes first. One is as deep as the longest path to its first
-// call of a kind.
+// call of a kind. The last two fix the order of a lane's calls, by chunk (how many actors of the
+// device are less deep) and micro-batch (how many of its calls of the kind come before it).
 enum class Depth : uint8_t {
   kAny,         // whoever makes the call from which the longest path goes on
   kForward,     // of the first kind the deepest, of others any
   kOutAndBack,  // of the first kind the deepest, of others the least deep
   kDeepest,
+  kInterleaved,  // of each kind, in groups of as many micro-batches as there are lanes: the first
+                 // kind by chunk forwards, others backwards
+  kDualPipe,     // of all kinds, as dualpipe_v has it
 };
 
 // One member. Slopes and bases are in hundredths of a call per lane: a slope times the lanes from
@@ -34,7 +42,8 @@ struct PolicyParams {
   int64_t ahead_slope = kUnbounded, ahead = 0;  // the first kind minus `against`
   bool flat = false;                            // the same on all lanes
   uint32_t against = 1;                         // into the kinds
-  int64_t behind_slope = 0;                     // the last but one minus the last
+  int64_t behind_slope = 0;                     // the last but one minus the last, at least
+  int64_t kept_base = kUnbounded, kept = 0;     // the first minus the last, at most
   Depth depth = Depth::kAny;
   // The first kind minus the second, of all actors of a device but the deepest.
   int64_t out_base = kUnbounded, out_slope = 100, out = -1;
@@ -43,7 +52,7 @@ struct PolicyParams {
 
 // The bounds that params give each lane.
 struct Bounds {
-  std::vector<int64_t> ahead, behind, out;  // by position
+  std::vector<int64_t> ahead, behind, kept, out;  // by position
 };
 
 class RuleFamily {
@@ -61,18 +70,28 @@ class RuleFamily {
 
   // Members far from each other, to begin with; and those that differ from one by a little.
   std::vector<PolicyParams> Spread() const;
+  std::vector<PolicyParams> Library() const;
+  // Without limits: where a graph is no pipeline, those of all others may block.
+  std::vector<PolicyParams> Unlimited() const;
   std::vector<PolicyParams> Neighbours(const PolicyParams& params) const;
 
   Bounds BoundsOf(const PolicyParams& params) const;
-  // What steers a list schedule: see Policy.
-  std::vector<uint32_t> Ranks(const PolicyParams& params) const;
+  // What steers a list schedule.
+  Policy PolicyOf(const PolicyParams& params, const Bounds& bounds) const;
   std::vector<std::vector<LaneLimit>> Limits(const PolicyParams& params,
                                              const Bounds& bounds) const;
 
  private:
   void FindKinds();
+  void KeepCommonKinds(const std::vector<std::vector<uint32_t>>& counts);
   void FindDepths();
+  void FindChunks();
   void TellDeepest();
+  std::vector<uint32_t> Ranks(const PolicyParams& params) const;
+  void AddSequences(Depth depth, Policy& policy) const;
+  std::vector<int64_t> SequenceKey(Depth depth, uint32_t position, uint32_t kind,
+                                   uint32_t task) const;
+  uint32_t KindOf(uint32_t task) const;  // into kinds_; kNone: none of them
   std::vector<int64_t> DepthKey(Depth depth, uint32_t task, bool is_first_kind) const;
   std::vector<Depth> Depths() const;
   uint32_t OutKind(uint32_t kind) const { return all_kinds_ + kind; }
@@ -83,6 +102,8 @@ class RuleFamily {
   std::vector<uint32_t> positions_;  // lanes
   std::vector<std::vector<uint32_t>> permutations_;  // of the kinds
   std::vector<int64_t> depths_;                      // by task: of its actor, picoseconds
+  std::vector<uint32_t> chunks_, batches_;  // by task of the kinds: of its actor; of the call
+  int64_t most_chunks_ = 1, most_batches_ = 0;
   bool deep_ = false;
 };
 

@@ -76,18 +76,21 @@ std::vector<Timetable> BestK::Take() {
 
 namespace {
 
-void SearchAll(const Tasks& tasks, Goal goal, uint32_t effort, BestK& best) {
+void SearchAll(const Tasks& tasks, const KnownOrders& known, Goal goal, uint32_t effort,
+               BestK& best) {
   EffortBudget budget(effort);
-  SearchRules(tasks, goal, budget, best);
+  TryKnownOrders(tasks, known, goal, budget, best);
+  if (!best.done()) SearchRules(tasks, goal, budget, best);
   if (!best.perfect()) SearchOrders(tasks, goal, budget, best);
 }
 
 }  // namespace
 
-std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options) {
+std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options,
+                              const KnownOrders& known) {
   BestK best(LeastCost(tasks, options.goal), tasks.memories.empty() ? 1 : BestK::kMost);
   if (tasks.fallback.empty()) {
-    SearchAll(tasks, options.goal, options.effort, best);
+    SearchAll(tasks, known, options.goal, options.effort, best);
     return best.Take();
   }
   // To keep a completion in mind takes several times as long as to place a task. So walks first go
@@ -95,9 +98,11 @@ std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options) 
   // all got stuck.
   Tasks careless = tasks;
   careless.fallback.clear();
-  SearchAll(careless, options.goal, options.effort, best);
+  SearchAll(careless, known, options.goal, options.effort, best);
   const uint32_t share = best.empty() ? 8 : 32;
-  if (!best.perfect()) SearchAll(tasks, options.goal, std::max(1u, options.effort / share), best);
+  if (!best.perfect()) {
+    SearchAll(tasks, known, options.goal, std::max(1u, options.effort / share), best);
+  }
   return best.Take();
 }
 

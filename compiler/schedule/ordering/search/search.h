@@ -1,10 +1,11 @@
 // Search: the best order of tasks that is found within a given effort.
 //
-// Three searches, one after the other. First rules: the ones by which people schedule pipelines,
-// with varied preferences and bounds (search_rules.cpp). Then the bounds of single lanes. Then
-// orders themselves, since a list schedule, which never waits, can exclude the best one
-// (search_orders.cpp). Chance comes from counters, and effort is counted in tasks placed: the same
-// tasks give the same order on every machine.
+// Some orders come first, so that no search ends with a worse one: those that the caller knows, and
+// that of HEFT (known_orders.cpp). Then three searches, one after the other. First rules: the ones
+// by which people schedule pipelines, with varied preferences and bounds (search_rules.cpp). Then
+// the bounds of single lanes. Then orders themselves, since a list schedule, which never waits, can
+// exclude the best one (search_orders.cpp). Chance comes from counters, and effort is counted in
+// tasks placed: the same tasks give the same order on every machine.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_
 
@@ -73,11 +74,20 @@ class BestK {
   std::vector<Cost> costs_;
 };
 
+// What is known before a search: an order of all tasks, empty for none, and policies.
+struct KnownOrders {
+  std::vector<uint32_t> order;
+  std::vector<Policy> policies;
+};
+
 // The best timetables found, the best first: several, since which of them fits into a memory is
 // known only when its buffers have places. Empty: nothing was found that keeps the memories.
-std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options);
+std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options,
+                              const KnownOrders& known = {});
 
 // The parts. Each is given what was found so far, and makes it better if it can.
+void TryKnownOrders(const Tasks& tasks, const KnownOrders& known, Goal goal, EffortBudget& budget,
+                    BestK& best);
 void SearchRules(const Tasks& tasks, Goal goal, EffortBudget& budget, BestK& best);
 void SearchOrders(const Tasks& tasks, Goal goal, EffortBudget& budget, BestK& best);
 

@@ -22,7 +22,7 @@ class RuleSearch {
 
   void Run() {
     std::vector<Trial> trials = TryRoughly();
-    if (!family_.bounded()) return;
+    if (!family_.bounded() || trials.empty()) return;
     SortByCost(trials);
     constexpr size_t kRefined = 4;
     trials.resize(std::min(trials.size(), kRefined));
@@ -49,19 +49,23 @@ class RuleSearch {
   }
 
   Trial Try(const PolicyParams& params) {
-    Policy policy;
-    policy.ranks = family_.Ranks(params);
-    policy.limits = family_.Limits(params, family_.BoundsOf(params));
-    return {params, Try(policy)};
+    return {params, Try(family_.PolicyOf(params, family_.BoundsOf(params)))};
   }
 
+  // Those that can go on.
   std::vector<Trial> TryRoughly() {
     std::vector<Trial> trials;
-    for (const PolicyParams& params : family_.Spread()) {
-      if (budget_.over() && !trials.empty()) break;
-      trials.push_back(Try(params));
-    }
+    for (const auto& members : {family_.Library(), family_.Spread()}) TryAll(members, trials);
+    if (trials.empty()) TryAll(family_.Unlimited(), trials);
     return trials;
+  }
+  void TryAll(const std::vector<PolicyParams>& members, std::vector<Trial>& trials) {
+    for (const PolicyParams& params : members) {
+      if (budget_.over() && tried_) return;
+      const Trial trial = Try(params);
+      tried_ = true;
+      if (trial.cost.goal != UINT64_MAX) trials.push_back(trial);
+    }
   }
 
   // One knob after the other, until none helps.
@@ -81,9 +85,8 @@ class RuleSearch {
   // The bounds of single lanes, and of a few neighbours together, by simulated annealing.
   void RefineLanes(const Trial& trial) {
     const int64_t before = budget_.left(), share = before / 2;
-    Policy policy;
-    policy.ranks = family_.Ranks(trial.params);
     Bounds now = family_.BoundsOf(trial.params);
+    Policy policy = family_.PolicyOf(trial.params, now);
     Cost cost = trial.cost;
     CounterRandom random;
     const double all = static_cast<double>(share);
@@ -124,6 +127,7 @@ class RuleSearch {
   const Goal goal_;
   EffortBudget& budget_;
   BestK& best_;
+  bool tried_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/dependencies.h"
@@ -33,6 +34,7 @@ class TaskMaker {
     AddRanks();
     AddLimits();
     AddSequences();
+    if (graph_.rules && graph_.rules->automatic) AddProgram();
     return std::move(list_);
   }
 
@@ -252,23 +254,20 @@ class TaskMaker {
   // Without rules a compute lane keeps program order; `order` keeps that of its keys, on a lane all
   // its kinds together.
   void AddSequences() {
+    if (!graph_.rules) return AddProgramSequences(list_.policy);
     Policy& policy = list_.policy;
     policy.sequence_of.assign(list_.tasks.queues.size(), kNone);
     std::map<std::pair<LaneId, uint32_t>, uint32_t> known;  // by lane and order
     for (uint32_t task = 0; task < list_.tasks.size(); ++task) {
-      const LaneId lane = schedule_.units[list_.members[task][0]].lane;
       const graph::CallRule* rule = OrderedRuleOf(task);
-      const bool compute = schedule_.lanes[lane].kind == LaneKind::kCompute;
-      if (rule == nullptr && (graph_.rules || !compute)) continue;
-      const uint32_t order =
-          rule == nullptr ? graph::kNoOrder : graph_.rules->kinds[rule->kind].order;
+      if (rule == nullptr) continue;
       const auto [sequence, is_new] =
-          known.try_emplace({lane, order}, static_cast<uint32_t>(policy.sequences.size()));
+          known.try_emplace({LaneOf(task), graph_.rules->kinds[rule->kind].order},
+                            static_cast<uint32_t>(policy.sequences.size()));
       if (is_new) policy.sequences.emplace_back();
       policy.sequence_of[list_.tasks.queue[task]] = sequence->second;
       policy.sequences[sequence->second].push_back(task);
     }
-    if (!graph_.rules) return;
     const auto keys = [&](uint32_t task) -> const std::vector<int64_t>& {
       return OrderedRuleOf(task)->sequence;
     };
@@ -277,6 +276,28 @@ class TaskMaker {
                        [&](uint32_t a, uint32_t b) { return keys(a) < keys(b); });
     }
   }
+
+  void AddProgramSequences(Policy& policy) const {
+    policy.sequence_of.assign(list_.tasks.queues.size(), kNone);
+    std::map<LaneId, uint32_t> known;
+    for (uint32_t task = 0; task < list_.tasks.size(); ++task) {
+      if (schedule_.lanes[LaneOf(task)].kind != LaneKind::kCompute) continue;
+      const auto [sequence, is_new] =
+          known.try_emplace(LaneOf(task), static_cast<uint32_t>(policy.sequences.size()));
+      if (is_new) policy.sequences.emplace_back();
+      policy.sequence_of[list_.tasks.queue[task]] = sequence->second;
+      policy.sequences[sequence->second].push_back(task);
+    }
+  }
+
+  // As if there were no rules.
+  void AddProgram() {
+    list_.program.ranks = RankTasks(list_.tasks, std::vector<uint32_t>(list_.tasks.size()),
+                                    std::vector<std::vector<int64_t>>(list_.tasks.size()));
+    AddProgramSequences(list_.program);
+  }
+
+  LaneId LaneOf(uint32_t task) const { return schedule_.units[list_.members[task][0]].lane; }
 
   // Of the task's first call that an `order` speaks of.
   const graph::CallRule* OrderedRuleOf(uint32_t task) const {
@@ -300,6 +321,28 @@ class TaskMaker {
 TaskList MakeTasks(const graph::Graph& graph, const SlotLimits& limits,
                    const Schedule& schedule, const cost::Topology* topology) {
   return TaskMaker(graph, limits, schedule, topology).Make();
+}
+
+std::vector<uint32_t> ByStart(const TaskList& list, const Schedule& schedule) {
+  std::vector<uint32_t> order(list.tasks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto start = [&](uint32_t task) {
+    return schedule.FirstStep(list.members[task][0]).start_ps;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return start(a) < start(b); });
+  return order;
+}
+
+void SetStarts(const TaskList& list, const Timetable& table, Schedule& schedule) {
+  for (uint32_t task = 0; task < list.tasks.size(); ++task) {
+    for (UnitId id : list.members[task]) {
+      const ScheduleUnit& unit = schedule.units[id];
+      for (uint32_t i = 0; i < unit.count; ++i) {
+        schedule.steps[StepId(unit.first.index + i)].start_ps = table.starts[task];
+      }
+    }
+  }
 }
 
 void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,

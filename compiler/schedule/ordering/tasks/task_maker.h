@@ -15,12 +15,19 @@ struct TaskList {
   Tasks tasks;
   std::vector<std::vector<UnitId>> members;  // by task: its units, in the order they shall have
   Policy policy;                             // as the graph's rules say, else program order
+  Policy program;                            // program order whatever rules say; only for `auto`
   std::vector<LoopCarriedDependency> carried;              // where several executions are in flight
 };
 
 // The units stand in program order. `topology`: whose shared resources are held; null: none.
 TaskList MakeTasks(const graph::Graph& graph, const SlotLimits& limits,
                    const Schedule& schedule, const cost::Topology* topology = nullptr);
+
+// All tasks by when their steps start, of those that start at one moment in program order.
+std::vector<uint32_t> ByStart(const TaskList& list, const Schedule& schedule);
+
+// Says of each step when it starts, and leaves the order.
+void SetStarts(const TaskList& list, const Timetable& table, Schedule& schedule);
 
 // Puts the steps, hence the units, into the order of the tasks, with their lags.
 void Reorder(const graph::Graph& graph, const std::vector<std::vector<UnitId>>& members,

@@ -369,5 +369,47 @@ TEST_CASE("the search keeps everything that a timetable keeps, and gives the sam
   }
 }
 
+TEST_CASE("a graph whose kinds come in any order is searched, too") {
+  // On either lane the third kind comes before the second: what is put off until another has
+  // started never starts.
+  TaskBuilder b;
+  const uint32_t wire = b.Queue({2, 3});
+  std::vector<std::vector<uint32_t>> queues(2);
+  for (uint32_t lane : {0u, 1u}) {
+    for (uint32_t kind : {0u, 1u, 2u}) queues[lane].push_back(b.Queue({lane}, {kind}));
+  }
+  std::vector<uint32_t> last(2, kNone);
+  for (int i = 0; i < 4; ++i) {
+    for (uint32_t lane : {0u, 1u}) {
+      for (uint32_t kind : {0u, 2u, 1u}) {
+        std::vector<uint32_t> after;
+        if (last[lane] != kNone && kind != 0) after.push_back(last[lane]);
+        last[lane] = b.Task(queues[lane][kind], 1 + kind, after);
+      }
+    }
+    last[0] = b.Task(wire, 2, {last[1]});
+  }
+  const Tasks tasks = b.Build();
+  const std::vector<Timetable> tables = Search(tasks, {.effort = 5});
+  REQUIRE(!tables.empty());
+  CheckTimetable(tasks, tables[0]);
+  CHECK(CostOf(tasks, tables[0].starts, Goal::kMakespan).goal ==
+        LeastCost(tasks, Goal::kMakespan).goal);
+}
+
+TEST_CASE("no search ends with more than the order or the policy that it was told") {
+  for (uint32_t seed = 200; seed < 260; ++seed) {
+    const Tasks tasks = RandomTasks(seed, 30);
+    const Timetable told = Search(tasks, {.effort = 50})[0];
+    const Policy program = ProgramOrder(tasks);
+    const std::vector<Timetable> tables =
+        Search(tasks, {.effort = 1}, {.order = told.order, .policies = {program}});
+    INFO("seed " << seed);
+    CheckTimetable(tasks, tables[0]);
+    CHECK(tables[0].makespan <= told.makespan);
+    CHECK(tables[0].makespan <= ListSchedule(tasks, program).makespan);
+  }
+}
+
 }  // namespace
 }  // namespace cgraph::schedule

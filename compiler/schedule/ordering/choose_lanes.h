@@ -4,11 +4,12 @@
 // More lanes cost a machine more to keep going, and each of NCCL's needs a communicator, so one is
 // taken unless something in the graph's timetable waits for that lane. If so, and the graph is not
 // so large that looking would take long, it is list-scheduled with each, and the one that ends
-// first wins; of equal ones that with fewer lanes. Of several executions in flight what counts is
+// first wins; of equal ones that with fewer lanes. Where the order is searched for, too, each is
+// searched with an eighth of the effort. Of several executions in flight what counts is
 // when the last of many ends: one lane for all lets no device receive for the next execution before
 // it has sent what belongs to this one.
-#ifndef CGRAPH_COMPILER_SCHEDULE_PREPARE_CHOOSE_LANES_H_
-#define CGRAPH_COMPILER_SCHEDULE_PREPARE_CHOOSE_LANES_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_CHOOSE_LANES_H_
+#define CGRAPH_COMPILER_SCHEDULE_ORDERING_CHOOSE_LANES_H_
 
 #include <functional>
 
@@ -16,11 +17,11 @@
 
 namespace cgraph::schedule {
 
-// `topology`: as MakeTasks takes it. `prepare` gives the schedule in program order with these
-// lanes. Returns the one with the lanes that are chosen.
-Schedule ChooseLanes(const graph::Graph& graph, const cost::Topology* topology,
+// `prepare` gives the schedule in program order with these lanes. Returns the one with the lanes
+// that are chosen; when a search found an order for it, its steps say when they start in that.
+Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options,
                      const std::function<Schedule(CommLanes)>& prepare);
 
 }  // namespace cgraph::schedule
 
-#endif  // CGRAPH_COMPILER_SCHEDULE_PREPARE_CHOOSE_LANES_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_ORDERING_CHOOSE_LANES_H_
