@@ -27,6 +27,7 @@ struct CompileCommandFlags {
   CompileFlags compile;
   std::vector<std::string> files;
   std::string out, profile;
+  uint32_t workers = 0;
 };
 
 ExitCode RunCompile(const CompileCommandFlags& flags) {
@@ -41,6 +42,7 @@ ExitCode RunCompile(const CompileCommandFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   options->profile = *profile;
+  options->workers = flags.workers;
   llvm::SmallString<128> out(flags.out);
   if (out.empty()) {
     out = llvm::sys::path::filename(flags.files[0]);
@@ -81,6 +83,12 @@ Command AddCompileCommand(CLI::App& cgc) {
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
+  command
+      ->add_option("--workers", flags->workers,
+                   "threads that shall drive the plan, at most; default: one for each device")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1024u))
+      ->excludes("--device-map");
   return [flags] { return RunCompile(*flags); };
 }
 

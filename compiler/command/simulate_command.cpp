@@ -59,7 +59,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return UsageError(graphs.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
-  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);
+  Status status = PartitionForWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
   llvm::json::Array results;

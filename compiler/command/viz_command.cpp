@@ -80,7 +80,7 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!graph.ok() && loaded.plan->graphs.empty()) return ReportStatus(graph.status());
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
-  Status status = CheckForWorkers(*loaded.plan, flags.file, flags.threads);
+  Status status = PartitionForWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
   DrawOptions options;

@@ -30,6 +30,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
+#include "runtime/plan/workers/partition.h"
 #include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
 #include "runtime/status/text_file.h"
@@ -307,6 +308,9 @@ void Phases::EmitAndProve(const graph::Module& module, const Schedules& schedule
   CheckArenas(module, *result_.plan, diagnostics_);
   clock_.Done("emit");
   if (diagnostics_.has_errors()) result_.exit_code = kFailure;
+  if (options_.workers > 0) {
+    plan::Partition(*result_.plan, {.workers = options_.workers, .hop = plan::kHop});
+  }
   if (result_.exit_code == kSuccess) Prove();
   if (result_.exit_code == kSuccess) {
     Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });

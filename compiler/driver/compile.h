@@ -61,6 +61,7 @@ struct CompileOptions {
   bool time_phases = false;
   ElaborationLimits limits;
   std::string device_map;                           // --device-map
+  uint32_t workers = 0;                             // --workers; 0: one for each device
   std::vector<std::string> no_rewrite;              // --no-rewrite; "all": every one
 };
 

@@ -13,6 +13,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
+#include "runtime/plan/workers/partition.h"
 
 namespace cgraph::engine {
 namespace {
@@ -31,6 +32,11 @@ uint32_t MostLag(const plan::Graph& graph) {
   return lag;
 }
 
+uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
+  if (options.workers != 0) return options.workers;
+  return std::min(std::max(1u, plan.workers), device::Cores());
+}
+
 }  // namespace
 
 Status OutOfMemory(const char* what_for) {
@@ -40,6 +46,7 @@ Status OutOfMemory(const char* what_for) {
 Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
   if (options.proved) {
+    plan::Partition(*plan, {.workers = WorkersFor(*plan, options)});
     const plan::Verdict verdict = plan::Prove(*plan);
     if (!verdict.proved()) {
       return Status(StatusCode::kInvalid, fmt::format("the plan is not proved ({}): {}",
@@ -74,9 +81,8 @@ Status Core::LoadPlan() {
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
-  const uint32_t planned = std::min(std::max(1u, plan_->workers), device::Cores());
-  const plan::Placement placement = plan::Place(
-      *plan_, options_.workers == 0 ? planned : options_.workers, options_.proved);
+  const plan::Placement placement =
+      plan::Place(*plan_, WorkersFor(*plan_, options_), options_.proved);
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
   FindConflicts();
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());

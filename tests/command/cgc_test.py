@@ -479,6 +479,39 @@ def workers(cgc):
     says(cgc("viz", "wrong.cgplan", "--workers", "1", status=1)[1], "--workers needs a proved plan")
 
 
+HALVES = """import std.tensor
+actor Half() {
+  state w: f32[4, 4] = ones()
+  method run(x: f32[4, 4]) -> f32[4, 4] { return x @ w }
+}
+place half[p in 0..3, t in 0..2] = Half() on gpu[p * 2 + t]
+graph encode(x: f32[4, 4]) -> f32[4, 4] {
+  var h = x
+  for p in 0..3 { h = all_reduce([half[p, t].run(h) for t in 0..2], sum)[0] }
+  return h
+}
+"""
+
+
+def partition(cgc):
+    """What runs at the same time gets several workers, what costs less than a hop one."""
+    cgc.write("halves.cgraph", HALVES)
+    cgc.write("halves.json", '{"unit": "us", "default": 0, "calls": {"Half.run": 7}}')
+    cgc.write("tiny.json", '{"unit": "ns", "default": 0, "calls": {"Half.run": 7}}')
+    for flags in ([], ["-o", "halves.cgplan"]):
+        file = "halves.cgraph"
+        if flags:
+            cgc("compile", file, "--workers", "2", "--profile", "halves.json", *flags)
+            file = "halves.cgplan"
+        told = json.loads(cgc("simulate", file, "--workers", "2", "--profile", "halves.json",
+                              "--json")[0])["graphs"][0]
+        expect(told["makespan_ps"] == 3 * 7_000_000, f"both halves at once: {told}")
+    says(cgc("plan", "halves.cgplan")[0], "plan format 2, 2 workers")
+    cgc("compile", "halves.cgraph", "--workers", "2", "--profile", "tiny.json", "-o", "t.cgplan")
+    says(cgc("plan", "t.cgplan")[0], "plan format 2, 1 workers")
+    says(cgc("verify", "t.cgplan")[1], "proved")
+
+
 def layout(cgc):
     """Nothing stands between a comment and the comma or bracket behind it."""
     text = "graph g(x: f32[4] /* in */, _y: f32 /* out */) -> f32[4] { return x }\n"
@@ -486,7 +519,7 @@ def layout(cgc):
     expect(cgc("fmt", "comments.cgraph")[0] == text, cgc("fmt", "comments.cgraph")[0])
 
 
-TESTS = [topologies, usage, workers, layout, explain, examples, mistakes, spelling, compile_flags,
+TESTS = [topologies, usage, workers, partition, layout, explain, examples, mistakes, spelling, compile_flags,
          viz]
 
 

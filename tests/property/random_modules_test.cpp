@@ -2,7 +2,8 @@
 // what the graph means: over devices, actors, state, all transports and collectives, bounded
 // extents, machines that share links, overlap on and off, one to four executions in flight, one
 // lane for what a device exchanges, one per peer or one per edge, and rules of every kind. Rules
-// that cannot be kept are refused, and nothing else is.
+// that cannot be kept are refused, and nothing else is. Made for a few workers they prove, too, and
+// by the simulation no execution, and no few of them, end later than with devices in equal shares.
 //
 //   random_modules_test [--count N] [--seed S]      N random modules of one to three graphs each
 #include <fmt/format.h>
@@ -15,7 +16,9 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/graph/rewrite.h"
+#include "compiler/inspect/simulate.h"
 #include "runtime/plan/prove.h"
+#include "runtime/plan/workers/partition.h"
 #include "tests/support/modules/random_machine.h"
 #include "tests/support/modules/random_modules.h"
 #include "tests/support/modules/random_rules.h"
@@ -28,7 +31,7 @@ namespace {
 struct Seen {
   uint64_t modules = 0, refused = 0, graphs = 0, with_rules = 0, searched = 0, instructions = 0,
            transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, lagging = 0,
-           reusing = 0, on_machines = 0, rewritten = 0;
+           reusing = 0, on_machines = 0, rewritten = 0, sooner = 0;
 
   void Add(const plan::Graph& graph) {
     ++graphs;
@@ -61,7 +64,7 @@ struct Seen {
     return modules > 0 && refused < modules / 2 && with_rules > least && searched > least / 4 &&
            transfers > least && collectives > least && copies > least && waits > least &&
            in_flight > least && lagging > least / 4 && reusing > least / 4 && on_machines > least &&
-           rewritten > least / 4;
+           rewritten > least / 4 && sooner > least;
   }
   std::string Text() const {
     return fmt::format(
@@ -69,9 +72,10 @@ struct Seen {
         "with rules, {} by search, {} with executions in flight, {} of them with lags), {} "
         "instructions, {} transfers, "
         "{} collectives, {} copies, {} waits, {} graphs that reuse memory; {} modules on machines "
-        "with links of their own, with {} rewrites",
+        "with links of their own, with {} rewrites; {} modules sooner on other workers than in "
+        "equal shares",
         modules, refused, graphs, with_rules, searched, in_flight, lagging, instructions, transfers,
-        collectives, copies, waits, reusing, on_machines, rewritten);
+        collectives, copies, waits, reusing, on_machines, rewritten, sooner);
   }
 };
 
@@ -93,6 +97,34 @@ std::string Judge(const graph::Module& module, const plan::Plan& plan) {
     what = differs(module.graphs[i], *plan.graphs[i]);
   }
   return what;
+}
+
+// When so many executions of each graph end on these workers, together; 0: some never do.
+uint64_t TimeOnWorkers(const plan::Plan& plan, uint32_t workers, bool several) {
+  uint64_t sum = 0;
+  for (uint32_t graph = 0; graph < plan.graphs.size(); ++graph) {
+    const uint32_t executions = several ? 2 * plan.graphs[graph]->inflight : 1;
+    const Simulation simulation =
+        Simulate(plan, graph, {.executions = executions, .workers = workers});
+    if (simulation.hangs()) return 0;
+    sum += simulation.makespan;
+  }
+  return sum;
+}
+
+// What is wrong with the plan once it is made for a few workers.
+std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
+  const uint64_t one = TimeOnWorkers(plan, workers, false);
+  const uint64_t several = TimeOnWorkers(plan, workers, true);
+  plan::Partition(plan, {.workers = workers});
+  const plan::Verdict verdict = plan::Prove(plan);
+  if (!verdict.proved()) return fmt::format("for {} workers: {}", workers, verdict.message);
+  const uint64_t now = TimeOnWorkers(plan, plan.workers, false);
+  const uint64_t now_several = TimeOnWorkers(plan, plan.workers, true);
+  seen.sooner += now < one || now_several < several;
+  if (now <= one && now_several <= several) return "";
+  return fmt::format("on {} workers {} and {} ps, in equal shares {} and {}", workers, now,
+                     now_several, one, several);
 }
 
 // One random module, scheduled in one random way.
@@ -127,7 +159,8 @@ std::string Try(uint32_t seed, Seen& seen) {
     return rules ? "" : "refused without rules: " + diagnostics.all()[0].message;
   }
   const std::unique_ptr<plan::Plan> plan = Emit(module, schedules, {});
-  const std::string what = Judge(module, *plan);
+  std::string what = Judge(module, *plan);
+  if (what.empty()) what = JudgeWorkers(*plan, 1 + random() % 4, seen);
   if (!what.empty()) {
     return fmt::format("overlap {}, lanes {}, rules {}: {}",
                        !options.overlap ? "as stated" : *options.overlap ? "on" : "off",

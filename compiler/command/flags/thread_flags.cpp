@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/prove.h"
+#include "runtime/plan/workers/partition.h"
 
 namespace cgraph::command {
 
@@ -22,8 +23,9 @@ void AddThreadFlags(CLI::App& command, ThreadFlags& flags) {
       ->needs(workers);
 }
 
-Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
-  if (flags.workers == 0 || !path.ends_with(".cgplan")) return Status::Ok();
+Status PartitionForWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
+  if (flags.workers == 0) return Status::Ok();
+  plan::Partition(plan, {.workers = flags.workers});
   const plan::Verdict verdict = plan::Prove(plan);
   if (verdict.proved()) return Status::Ok();
   return {StatusCode::kInvalid,

@@ -17,9 +17,9 @@ struct ThreadFlags {
 
 void AddThreadFlags(CLI::App& command, ThreadFlags& flags);
 
-// Workers follow the certificate, which only a proof makes true: kInvalid for the .cgplan at `path`
-// when workers are asked for and it is refused. What was compiled just now is proved.
-Status CheckForWorkers(const plan::Plan& plan, const std::string& path, const ThreadFlags& flags);
+// Gives the plan from `path` as many workers as are asked for. They follow a certificate, which
+// only a proof makes true: kInvalid when the plan is refused.
+Status PartitionForWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags);
 
 }  // namespace cgraph::command
 

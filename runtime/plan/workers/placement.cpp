@@ -3,9 +3,7 @@
 #include <algorithm>
 
 namespace cgraph::plan {
-namespace {
 
-// Devices other than the caller whose lanes have anything to do in some graph.
 std::vector<uint32_t> BusyDevices(const Plan& plan) {
   std::vector<bool> busy(plan.devices.size(), false);
   const auto look = [&](const Graph& graph) {
@@ -24,13 +22,21 @@ std::vector<uint32_t> BusyDevices(const Plan& plan) {
   return devices;
 }
 
-bool PlanHas(const Plan& plan, uint32_t workers) {
+bool HasWorkers(const Plan& plan, uint32_t workers) {
   return plan.workers == workers &&
          std::all_of(plan.lanes.begin(), plan.lanes.end(),
                      [&](const LaneInfo& lane) { return lane.worker() < workers; });
 }
 
-}  // namespace
+std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& devices,
+                               uint32_t workers) {
+  std::vector<uint32_t> worker_of(plan.devices.size(), 0);
+  for (uint64_t i = 0; i < devices.size(); ++i) {
+    worker_of[devices[i]] = static_cast<uint32_t>(
+        workers > devices.size() ? i + 1 : i * workers / devices.size());
+  }
+  return worker_of;
+}
 
 Placement Place(const Plan& plan, uint32_t workers, bool merged) {
   const std::vector<uint32_t> devices = BusyDevices(plan);
@@ -40,12 +46,8 @@ Placement Place(const Plan& plan, uint32_t workers, bool merged) {
   Placement placement;
   placement.workers = workers;
   placement.merged = merged;
-  std::vector<uint32_t> worker_of_device(plan.devices.size(), 0);
-  for (uint64_t i = 0; i < devices.size(); ++i) {
-    worker_of_device[devices[i]] = static_cast<uint32_t>(
-        workers > devices.size() ? i + 1 : i * workers / devices.size());
-  }
-  const bool as_planned = PlanHas(plan, workers);
+  const std::vector<uint32_t> worker_of_device = InShares(plan, devices, workers);
+  const bool as_planned = HasWorkers(plan, workers);
   for (const LaneInfo& lane : plan.lanes) {
     const uint32_t worker = as_planned ? lane.worker() : worker_of_device[lane.device()];
     if (merged) {

@@ -21,6 +21,14 @@ struct Placement {
   std::vector<uint32_t> work_queue_of_lane;
 };
 
+// Devices other than the caller whose lanes have anything to do in some graph.
+std::vector<uint32_t> BusyDevices(const Plan& plan);
+// Whether the plan has a partition into exactly so many workers.
+bool HasWorkers(const Plan& plan, uint32_t workers);
+// By device: these devices in order, in equal shares, the caller with worker 0.
+std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& devices,
+                               uint32_t workers);
+
 // The plan's own partition where it has `workers` of them (at least 1); otherwise devices in order,
 // in equal shares, the caller's with worker 0. More workers than there are devices with work, and
 // one for the caller, are not made.
