@@ -519,8 +519,8 @@ def layout(cgc):
     expect(cgc("fmt", "comments.cgraph")[0] == text, cgc("fmt", "comments.cgraph")[0])
 
 
-TESTS = [topologies, usage, workers, partition, layout, explain, examples, mistakes, spelling, compile_flags,
-         viz]
+TESTS = [topologies, usage, workers, partition, layout, explain, examples, mistakes, spelling,
+         compile_flags, viz]
 
 
 def main():
