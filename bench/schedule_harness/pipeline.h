@@ -10,7 +10,7 @@
 #include <string>
 
 #include "compiler/cost/profile.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/options.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::bench {

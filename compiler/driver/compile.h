@@ -17,7 +17,7 @@
 #include "compiler/cost/topology.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/graph/rewrite.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
 #include "runtime/status/same_file.h"

@@ -12,7 +12,7 @@
 
 #include "compiler/base/source.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph {

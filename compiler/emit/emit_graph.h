@@ -7,7 +7,7 @@
 #include "compiler/emit/plan_numbers.h"
 #include "compiler/emit/pools.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::emit {

@@ -9,7 +9,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/pipeline/order.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 
 namespace cgraph::pipeline {
 

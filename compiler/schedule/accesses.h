@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 
 namespace cgraph::schedule {
 

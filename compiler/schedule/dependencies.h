@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 
 namespace cgraph::schedule {
 

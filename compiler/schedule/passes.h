@@ -6,7 +6,7 @@
 #include "compiler/cost/costs.h"
 #include "compiler/cost/profile.h"
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/options.h"
 
 namespace cgraph::schedule {
 

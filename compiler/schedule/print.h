@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/base/source.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cgraph {

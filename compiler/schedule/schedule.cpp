@@ -1,11 +1,11 @@
 #include "compiler/schedule/schedule.h"
 
-#include <algorithm>
-
 #include "compiler/cost/costs.h"
 #include "compiler/schedule/ordering/choose_lanes.h"
 #include "compiler/schedule/fit/memory_limits.h"
+#include "compiler/schedule/options.h"
 #include "compiler/schedule/passes.h"
+#include "compiler/schedule/validate.h"
 
 namespace cgraph {
 namespace {
@@ -22,6 +22,7 @@ schedule::Schedule Prepare(const graph::Module& module, const graph::Graph& grap
   schedule::EstimateCosts(module, graph, costs, result);
   schedule::Order(result);
   if (options.profile) schedule::ApplyProfile(module, graph, *options.profile, result);
+  schedule::Validate(schedule::FaultInOrder(module, graph, result), graph, "prepare");
   return result;
 }
 
@@ -38,59 +39,19 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   return result;
 }
 
-// Mostly there are no lags.
-template <typename Id, typename Ids, typename LagOf>
-std::vector<Id> InOrderOfLags(const Ids& ids, const LagOf& lag_of) {
-  std::vector<Id> order;
-  for (Id id : ids) order.push_back(id);
-  const auto before = [&](Id a, Id b) { return lag_of(a) < lag_of(b); };
-  if (!std::is_sorted(order.begin(), order.end(), before)) {
-    std::stable_sort(order.begin(), order.end(), before);
-  }
-  return order;
-}
-
 // Weights are read as their files are: in program order.
 schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions& options,
                              const cost::Costs& costs, Diagnostics& diagnostics) {
   const CommLanes lanes = options.lanes.value_or(CommLanes::kOne);
   schedule::Schedule result = Prepare(module, module.start, options, costs, lanes, diagnostics);
   schedule::Synchronise(module.start, /*tight=*/{}, result);
+  schedule::Validate(schedule::FaultInWaits(result), module.start, "synchronise");
   schedule::PlanMemory(module, module.start, /*limits=*/{}, result);
+  schedule::Validate(schedule::FaultInMemory(module.start, result), module.start, "plan memory");
   return result;
 }
 
 }  // namespace
-
-uint64_t schedule::Schedule::ExpectedPs(UnitId id) const {
-  const ScheduleUnit& unit = units[id];
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < unit.count; ++i) sum += steps[StepId(unit.first.index + i)].expected_ps;
-  return sum;
-}
-
-uint32_t schedule::Schedule::LongestLag() const {
-  uint32_t longest = 0;
-  for (const Step& step : steps) longest = std::max(longest, step.lag);
-  return longest;
-}
-
-std::vector<schedule::UnitId> schedule::Schedule::ExecutionOrder() const {
-  return InOrderOfLags<UnitId>(units.Ids(), [this](UnitId unit) { return FirstStep(unit).lag; });
-}
-
-std::vector<uint32_t> schedule::Schedule::Moments() const {
-  const std::vector<StepId> order =
-      InOrderOfLags<StepId>(steps.Ids(), [this](StepId step) { return steps[step].lag; });
-  std::vector<uint32_t> moments(steps.size());
-  for (uint32_t i = 0; i < order.size(); ++i) moments[order[i].index] = i;
-  return moments;
-}
-
-const char* CommLanesName(CommLanes lanes) {
-  constexpr const char* kNames[] = {"one", "peer", "edge"};
-  return kNames[static_cast<size_t>(lanes)];
-}
 
 std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
                                                const ScheduleOptions& options,

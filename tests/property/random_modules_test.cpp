@@ -17,6 +17,8 @@
 #include "compiler/emit/emit.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/inspect/simulate.h"
+#include "compiler/schedule/options.h"
+#include "compiler/schedule/schedule.h"
 #include "runtime/plan/prove.h"
 #include "runtime/plan/workers/partition.h"
 #include "tests/support/modules/random_machine.h"

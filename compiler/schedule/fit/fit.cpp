@@ -13,6 +13,7 @@
 #include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/fit/memory_report.h"
 #include "compiler/schedule/passes.h"
+#include "compiler/schedule/validate.h"
 
 namespace cgraph::schedule {
 namespace {
@@ -37,8 +38,7 @@ class Fitter {
     if (!limited) {
       OrderingResult arranged = OrderTasks(module_, graph_, options_, {}, schedule_, &diagnostics_);
       if (arranged.steady) schedule_ = std::move(*arranged.steady);
-      Synchronise(graph_, {}, schedule_);
-      PlanMemory(module_, graph_, {}, schedule_);
+      Plan(/*tight=*/{}, /*slots=*/{}, schedule_);
       return;
     }
     const SlotLimits none(limits_.size());
@@ -95,8 +95,7 @@ class Fitter {
   // Whether the order that lags keeps within the limits: then it is taken. Of more memory that it
   // may need nothing is tried to be spared.
   bool FitsSteadily(Schedule& steady) {
-    Synchronise(graph_, {}, steady);
-    PlanMemory(module_, graph_, slots_, steady);
+    Plan(/*tight=*/{}, slots_, steady);
     const std::vector<int64_t> excess = ExcessOf(steady);
     if (std::any_of(excess.begin(), excess.end(), [](int64_t bytes) { return bytes > 0; })) {
       return false;
@@ -106,14 +105,22 @@ class Fitter {
     return true;
   }
 
+  // The passes after OrderTasks.
+  void Plan(const std::vector<bool>& tight, const SlotLimits& slots, Schedule& schedule) const {
+    Validate(FaultInOrder(module_, graph_, schedule), graph_, "arrange");
+    Synchronise(graph_, tight, schedule);
+    Validate(FaultInWaits(schedule), graph_, "synchronise");
+    PlanMemory(module_, graph_, slots, schedule);
+    Validate(FaultInMemory(graph_, schedule), graph_, "plan memory");
+  }
+
   // By how much each device exceeds what it may.
   std::vector<int64_t> TryOrder(const Schedule& arranged) {
     std::vector<bool> tight(limits_.size(), false);
     std::vector<int64_t> excess;
     for (int round = 0; round < 2; ++round) {
       Schedule planned = arranged;
-      Synchronise(graph_, tight, planned);
-      PlanMemory(module_, graph_, slots_, planned);
+      Plan(tight, slots_, planned);
       excess = ExcessOf(planned);
       const int64_t sum = std::accumulate(excess.begin(), excess.end(), int64_t{0});
       if (sum < excess_) {

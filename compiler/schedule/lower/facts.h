@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 
 namespace cgraph::schedule {
 

@@ -8,7 +8,7 @@
 
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/memory/lifetime.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 #include "compiler/schedule/waits/vector_clocks.h"
 
 namespace cgraph::schedule {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/schedule/accesses.h"
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 
 namespace cgraph::schedule {
 

@@ -13,7 +13,7 @@
 
 #include <functional>
 
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/options.h"
 
 namespace cgraph::schedule {
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/schedule/schedule.h"
+#include "compiler/schedule/ir.h"
 
 namespace cgraph::schedule {
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/schedule/options.h"
 #include "compiler/schedule/schedule.h"
 
 namespace cgraph::graph::testing {

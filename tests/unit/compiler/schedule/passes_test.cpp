@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/cost/profile.h"
+#include "compiler/schedule/options.h"
 #include "compiler/schedule/print.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/modules/module_builder.h"
