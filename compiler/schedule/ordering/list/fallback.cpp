@@ -5,7 +5,7 @@
 #include <queue>
 #include <unordered_set>
 
-#include "compiler/schedule/ordering/list/start_counts.h"
+#include "compiler/schedule/ordering/list/state.h"
 
 namespace cgraph::schedule {
 namespace {
@@ -18,41 +18,18 @@ constexpr int64_t kMostSteps = 50'000;
 class Progress {
  public:
   Progress(const Tasks& tasks, const Policy& policy)
-      : tasks_(tasks),
-        policy_(policy),
-        waiting_for_(tasks.size()),
-        done_(tasks.size(), false),
-        next_(policy.sequences.size(), 0),
-        counts_(tasks),
-        alive_(tasks.memories.size(), 0),
-        users_(tasks.blocks.size(), 0) {
-    for (uint32_t task = 0; task < tasks.size(); ++task) {
-      waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
-      for (uint32_t block : tasks.touches[task]) ++users_[block];
-    }
-  }
+      : tasks_(tasks), readiness_(tasks, policy), holdings_(tasks), done_(tasks.size(), false) {}
 
-  bool IsReady(uint32_t task) const { return !done_[task] && waiting_for_[task] == 0; }
+  bool IsReady(uint32_t task) const { return !done_[task] && readiness_.IsReady(task); }
   const std::vector<bool>& done() const { return done_; }
-
-  // The one of the queue that its sequence puts next, if it has one and something is left of it.
-  uint32_t HeadOf(uint32_t queue) const {
-    const uint32_t sequence = SequenceOf(queue);
-    if (sequence == kNone || next_[sequence] == policy_.sequences[sequence].size()) return kNone;
-    return policy_.sequences[sequence][next_[sequence]];
-  }
-  bool HasSequence(uint32_t queue) const { return SequenceOf(queue) != kNone; }
+  uint32_t HeadOf(uint32_t queue) const { return readiness_.HeadOf(queue); }
+  bool HasSequence(uint32_t queue) const { return readiness_.HasSequence(queue); }
 
   // Lower limits are no matter: they give way where memory is short.
   bool MayRun(uint32_t task) const {
-    const uint32_t index = tasks_.queue[task];
-    if (HasSequence(index) && HeadOf(index) != task) return false;
-    const Queue& queue = tasks_.queues[index];
-    if (queue.kinds.empty() || policy_.limits.empty()) return true;
-    const std::vector<LaneLimit>& limits = policy_.limits[queue.lanes[0]];
-    return std::none_of(limits.begin(), limits.end(), [&](const LaneLimit& limit) {
-      return limit.at_most && counts_.HoldsBack(limit, queue);
-    });
+    const uint32_t queue = tasks_.queue[task];
+    if (HasSequence(queue) && HeadOf(queue) != task) return false;
+    return !readiness_.HeldBack(tasks_.queues[queue], /*short_of_memory=*/true);
   }
 
   // By how many bytes more are alive after the task than before.
@@ -60,54 +37,34 @@ class Progress {
     int64_t growth = 0;
     for (uint32_t block : tasks_.takes[task]) growth += tasks_.blocks[block].bytes;
     for (uint32_t block : tasks_.touches[task]) {
-      if (users_[block] == 1) growth -= tasks_.blocks[block].bytes;
+      if (holdings_.users(block) == 1) growth -= tasks_.blocks[block].bytes;
     }
     return growth;
   }
 
   // `during`: by memory, is raised to what is alive while the task runs.
   void Do(uint32_t task, std::vector<int64_t>& during) {
+    holdings_.TakeMemory(task);
     for (uint32_t block : tasks_.takes[task]) {
-      const auto& [memory, bytes] = tasks_.blocks[block];
-      alive_[memory] += bytes;
-      during[memory] = std::max(during[memory], alive_[memory]);
+      const uint32_t memory = tasks_.blocks[block].memory;
+      during[memory] = std::max(during[memory], tasks_.memories[memory] - holdings_.free(memory));
     }
-    for (uint32_t block : tasks_.touches[task]) {
-      if (--users_[block] == 0) alive_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
-    }
-    counts_.Start(tasks_.queues[tasks_.queue[task]]);
-    Mark(task, 1);
+    holdings_.GiveMemory(task);
+    readiness_.Start(task);
+    readiness_.End(task, [](uint32_t) {});
+    done_[task] = true;
   }
   void Undo(uint32_t task) {
-    Mark(task, -1);
-    counts_.TakeBack(tasks_.queues[tasks_.queue[task]]);
-    for (uint32_t block : tasks_.touches[task]) {
-      if (users_[block]++ == 0) alive_[tasks_.blocks[block].memory] += tasks_.blocks[block].bytes;
-    }
-    for (uint32_t block : tasks_.takes[task]) {
-      alive_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
-    }
+    done_[task] = false;
+    readiness_.TakeBack(task);
+    holdings_.TakeBackMemory(task);
   }
 
  private:
-  uint32_t SequenceOf(uint32_t queue) const {
-    return policy_.sequence_of.empty() ? kNone : policy_.sequence_of[queue];
-  }
-  void Mark(uint32_t task, int step) {
-    done_[task] = step > 0;
-    for (uint32_t next : tasks_.successors[task]) waiting_for_[next] -= step;
-    const uint32_t sequence = SequenceOf(tasks_.queue[task]);
-    if (sequence != kNone) next_[sequence] += step;
-  }
-
   const Tasks& tasks_;
-  const Policy& policy_;
-  std::vector<uint32_t> waiting_for_;  // by task: predecessors that are not done
+  Readiness readiness_;
+  Holdings holdings_;
   std::vector<bool> done_;
-  std::vector<size_t> next_;           // by sequence: how many are done
-  StartCounts counts_;
-  std::vector<int64_t> alive_;         // by memory
-  std::vector<uint32_t> users_;        // by block: tasks that are not done
 };
 
 bool Fits(const std::vector<int64_t>& needs, const std::vector<int64_t>& memories) {

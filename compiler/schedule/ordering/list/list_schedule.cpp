@@ -4,9 +4,8 @@
 #include <functional>
 #include <queue>
 
-#include "compiler/cost/tokens.h"
 #include "compiler/schedule/ordering/list/memory_budget.h"
-#include "compiler/schedule/ordering/list/start_counts.h"
+#include "compiler/schedule/ordering/list/state.h"
 
 namespace cgraph::schedule {
 namespace {
@@ -29,22 +28,19 @@ class ListScheduler {
   ListScheduler(const Tasks& tasks, const Policy& policy)
       : tasks_(tasks),
         policy_(policy),
-        waiting_for_(tasks.size()),
+        readiness_(tasks, policy),
+        holdings_(tasks),
         by_rank_(tasks.size()),
         queues_of_(tasks.lanes),
         ready_(tasks.queues.size()),
-        next_(policy.sequences.size(), 0),
-        counts_(tasks),
         busy_(tasks.lanes, 0),
         touched_(tasks.lanes, 0),
-        budget_(tasks),
-        tokens_(tasks.tokens),
+        budget_(tasks, holdings_),
         started_(budget_.limited() ? tasks.size() : 0, false) {
     table_.starts.assign(tasks.size(), 0);
     table_.order.reserve(tasks.size());
     for (uint32_t task = 0; task < tasks.size(); ++task) {
       by_rank_[policy.ranks[task]] = task;
-      waiting_for_[task] = static_cast<uint32_t>(tasks.predecessors[task].size());
       has_instants_ |= tasks.durations[task] == 0;
     }
     for (uint32_t i = 0; i < tasks.queues.size(); ++i) {
@@ -54,7 +50,7 @@ class ListScheduler {
 
   Timetable Run() {
     for (uint32_t task = 0; task < tasks_.size(); ++task) {
-      if (waiting_for_[task] == 0) BecomeReady(task);
+      if (readiness_.IsReady(task)) BecomeReady(task);
     }
     StartAll();
     while (!running_.empty() || StartShort()) {
@@ -71,9 +67,6 @@ class ListScheduler {
 
  private:
   const Queue& QueueOf(uint32_t task) const { return tasks_.queues[tasks_.queue[task]]; }
-  uint32_t SequenceOf(uint32_t queue) const {
-    return policy_.sequence_of.empty() ? kNone : policy_.sequence_of[queue];
-  }
 
   void Touch(uint32_t lane) {
     if (touched_[lane]) return;
@@ -92,18 +85,15 @@ class ListScheduler {
   // Whoever waits for what is shared may be on any lane.
   void Release() {
     for (; !releases_.empty() && releases_.top().time == now_; releases_.pop()) {
-      for (uint32_t resource : tasks_.holds[releases_.top().task]) ++tokens_[resource];
+      holdings_.GiveTokens(releases_.top().task);
       for (uint32_t lane : short_of_tokens_) Touch(lane);
       short_of_tokens_.clear();
     }
   }
-  bool HasTokens(uint32_t task) const {
-    return tokens_.empty() || cost::HasTokens(tasks_.holds[task], tokens_);
-  }
 
   void BecomeReady(uint32_t task) {
     const uint32_t queue = tasks_.queue[task];
-    if (SequenceOf(queue) == kNone) ready_[queue].push(policy_.ranks[task]);
+    if (!readiness_.HasSequence(queue)) ready_[queue].push(policy_.ranks[task]);
     for (uint32_t lane : QueueOf(task).lanes) Touch(lane);
   }
 
@@ -112,10 +102,8 @@ class ListScheduler {
       busy_[lane] = false;
       Touch(lane);
     }
-    for (uint32_t next : tasks_.successors[task]) {
-      if (--waiting_for_[next] == 0) BecomeReady(next);
-    }
-    budget_.End(task);
+    readiness_.End(task, [this](uint32_t next) { BecomeReady(next); });
+    holdings_.GiveMemory(task);
     // Whoever waits for memory may be on any lane.
     for (uint32_t lane : short_of_memory_) Touch(lane);
     short_of_memory_.clear();
@@ -164,7 +152,7 @@ class ListScheduler {
     uint32_t best = kNone;  // rank
     for (uint32_t queue : queues_of_[lane]) {
       if (!IsReady(queue)) continue;
-      if (HeldBack(tasks_.queues[queue], gives_way_)) {
+      if (readiness_.HeldBack(tasks_.queues[queue], gives_way_)) {
         held.push_back(queue);
       } else if (const uint32_t task = First(queue); task == kNone) {
         is_short = true;
@@ -175,7 +163,7 @@ class ListScheduler {
     if (is_short) {
       short_of_memory_.push_back(lane);
       for (uint32_t queue : held) {
-        if (HeldBack(tasks_.queues[queue], /*short_of_memory=*/true)) continue;
+        if (readiness_.HeldBack(tasks_.queues[queue], /*short_of_memory=*/true)) continue;
         if (const uint32_t task = First(queue); task != kNone) {
           best = std::min(best, RankNow(task, lane));
         }
@@ -186,7 +174,7 @@ class ListScheduler {
   }
   // kNone while what it goes through is in use.
   uint32_t RankNow(uint32_t task, uint32_t lane) {
-    if (HasTokens(task)) return policy_.ranks[task];
+    if (holdings_.HasTokens(task)) return policy_.ranks[task];
     short_of_tokens_.push_back(lane);
     return kNone;
   }
@@ -196,22 +184,20 @@ class ListScheduler {
     for (uint32_t lane : tasks_.queues[index].lanes) {
       if (busy_[lane]) return false;
     }
-    const uint32_t sequence = SequenceOf(index);
-    if (sequence == kNone) {
+    if (!readiness_.HasSequence(index)) {
       Heap<uint32_t>& ready = ready_[index];
       while (!ready.empty() && HasStarted(by_rank_[ready.top()])) ready.pop();
       return !ready.empty();
     }
-    const std::vector<uint32_t>& list = policy_.sequences[sequence];
-    return next_[sequence] < list.size() && tasks_.queue[list[next_[sequence]]] == index &&
-           waiting_for_[list[next_[sequence]]] == 0;
+    const uint32_t head = readiness_.HeadOf(index);
+    return head != kNone && tasks_.queue[head] == index && readiness_.IsReady(head);
   }
 
   // Of a queue that is ready the first that has room. Of those that stand behind, a few are tried,
   // and the one with which what is left could go on in any case.
   uint32_t First(uint32_t index) {
-    if (SequenceOf(index) != kNone) {
-      const uint32_t task = policy_.sequences[SequenceOf(index)][next_[SequenceOf(index)]];
+    if (readiness_.HasSequence(index)) {
+      const uint32_t task = readiness_.HeadOf(index);
       return budget_.Has(task) ? task : kNone;
     }
     Heap<uint32_t>& ready = ready_[index];
@@ -228,35 +214,23 @@ class ListScheduler {
     for (uint32_t rank : tried) ready.push(rank);
     const uint32_t next = budget_.next();
     if (found != kNone || next == kNone || tasks_.queue[next] != index) return found;
-    return waiting_for_[next] == 0 && budget_.Has(next) ? next : kNone;
+    return readiness_.IsReady(next) && budget_.Has(next) ? next : kNone;
   }
   bool HasStarted(uint32_t task) const { return budget_.limited() && started_[task]; }
-
-  bool HeldBack(const Queue& queue, bool short_of_memory) const {
-    if (queue.kinds.empty() || policy_.limits.empty()) return false;
-    const std::vector<LaneLimit>& limits = policy_.limits[queue.lanes[0]];
-    return std::any_of(limits.begin(), limits.end(), [&](const LaneLimit& limit) {
-      return (limit.at_most || !short_of_memory) && counts_.HoldsBack(limit, queue);
-    });
-  }
 
   void Start(uint32_t task) {
     const uint32_t index = tasks_.queue[task];
     const Queue& queue = tasks_.queues[index];
-    if (SequenceOf(index) != kNone) {
-      ++next_[SequenceOf(index)];
-    } else if (!budget_.limited()) {
-      ready_[index].pop();
-    } else {
+    if (budget_.limited()) {
       started_[task] = true;  // and leaves the queue once it stands first
+    } else if (!readiness_.HasSequence(index)) {
+      ready_[index].pop();
     }
+    readiness_.Start(task);
+    holdings_.TakeMemory(task);
     budget_.Start(task);
     for (uint32_t lane : queue.lanes) busy_[lane] = true;
-    counts_.Start(queue);
-    if (!tokens_.empty() && !tasks_.holds[task].empty()) {
-      for (uint32_t resource : tasks_.holds[task]) --tokens_[resource];
-      releases_.push({now_ + tasks_.held[task], task});
-    }
+    if (holdings_.TakeTokens(task)) releases_.push({now_ + tasks_.held[task], task});
     table_.starts[task] = now_;
     table_.order.push_back(task);
     running_.push({now_ + tasks_.durations[task], task});
@@ -264,17 +238,15 @@ class ListScheduler {
 
   const Tasks& tasks_;
   const Policy& policy_;
-  std::vector<uint32_t> waiting_for_;  // by task: predecessors that have not ended
+  Readiness readiness_;
+  Holdings holdings_;
   std::vector<uint32_t> by_rank_;      // tasks
   std::vector<std::vector<uint32_t>> queues_of_;  // by lane
   std::vector<Heap<uint32_t>> ready_;             // by queue: ranks
-  std::vector<size_t> next_;                      // by sequence: how many have started
-  StartCounts counts_;
   std::vector<char> busy_, touched_;              // by lane
   std::vector<uint32_t> touched_lanes_, short_of_memory_, short_of_tokens_;
   std::vector<uint32_t> held_queues_;             // of the lane that is looked at
   MemoryBudget budget_;
-  std::vector<uint32_t> tokens_;  // by resource: how many are left
   std::vector<char> started_;     // by task, with memories only
   bool gives_way_ = false;        // lower limits do
   Heap<Completion> running_;

@@ -24,12 +24,9 @@ void RangeMaxTree::Add(uint32_t node, uint32_t from, uint32_t to, uint32_t begin
   most_[node] = added_[node] + std::max(most_[2 * node], most_[2 * node + 1]);
 }
 
-MemoryBudget::MemoryBudget(const Tasks& tasks)
-    : tasks_(tasks), free_(tasks.memories), users_(tasks.blocks.size(), 0) {
+MemoryBudget::MemoryBudget(const Tasks& tasks, const Holdings& holdings)
+    : tasks_(tasks), holdings_(holdings) {
   if (!limited()) return;
-  for (uint32_t task = 0; task < tasks.size(); ++task) {
-    for (uint32_t block : tasks.touches[task]) ++users_[block];
-  }
   if (tasks.fallback.empty()) return;
   FindPlaces();
   for (uint32_t task = 0; task < tasks.size(); ++task) {
@@ -70,7 +67,7 @@ uint32_t MemoryBudget::PlaceOf(uint32_t task, uint32_t memory) const {
 
 bool MemoryBudget::Has(uint32_t task) {
   if (!limited() || tasks_.takes[task].empty()) return true;
-  return tasks_.Fits(task, free_) && (places_.empty() || task == next() || FitsLater(task));
+  return holdings_.HasMemory(task) && (places_.empty() || task == next() || FitsLater(task));
 }
 
 bool MemoryBudget::FitsLater(uint32_t task) {
@@ -110,10 +107,6 @@ uint32_t MemoryBudget::LastUser(uint32_t block, uint32_t but) const {
 }
 
 void MemoryBudget::Start(uint32_t task) {
-  if (!limited()) return;
-  for (uint32_t block : tasks_.takes[task]) {
-    free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
-  }
   if (places_.empty()) return;
   Change(task, 1);
   started_[task] = true;
@@ -127,13 +120,6 @@ void MemoryBudget::Start(uint32_t task) {
   for (const FallbackPosition& at : places_[task])
     range_max_[at.memory].Add(at.place, at.place + 1, kNothing);
   while (next_ < tasks_.fallback.size() && started_[tasks_.fallback[next_]]) ++next_;
-}
-
-void MemoryBudget::End(uint32_t task) {
-  if (!limited()) return;
-  for (uint32_t block : tasks_.touches[task]) {
-    if (--users_[block] == 0) free_[tasks_.blocks[block].memory] += tasks_.blocks[block].bytes;
-  }
 }
 
 }  // namespace cgraph::schedule

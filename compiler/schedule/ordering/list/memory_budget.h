@@ -1,4 +1,4 @@
-// MemoryBudget: the memories while tasks start and end, and whether a task may still start.
+// MemoryBudget: whether a task may still start, by what the memories hold now and what is to come.
 //
 // A task may start when its bytes are free now, and when afterwards some completion still fits: a
 // walk that takes whatever fits now comes to where everything waits for bytes that nobody gives
@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "compiler/schedule/ordering/list/state.h"
 #include "compiler/schedule/ordering/tasks/tasks.h"
 
 namespace cgraph::schedule {
@@ -32,7 +33,7 @@ class RangeMaxTree {
 class MemoryBudget {
  public:
   // Nothing has started. Without a fallback only what is free now counts.
-  explicit MemoryBudget(const Tasks& tasks);
+  MemoryBudget(const Tasks& tasks, const Holdings& holdings);
 
   bool limited() const { return !tasks_.memories.empty(); }
   // The first of the fallback that has not started; kNone without one.
@@ -42,8 +43,6 @@ class MemoryBudget {
   // Whether the task may start now.
   bool Has(uint32_t task);
   void Start(uint32_t task);
-  // Gives back what nobody touches any more.
-  void End(uint32_t task);
 
  private:
   bool FitsLater(uint32_t task);
@@ -53,8 +52,7 @@ class MemoryBudget {
   uint32_t LastUser(uint32_t block, uint32_t but) const;
 
   const Tasks& tasks_;
-  std::vector<int64_t> free_;          // by memory
-  std::vector<uint32_t> users_;        // by block: tasks that have not ended
+  const Holdings& holdings_;
   // With a fallback only. The places of a memory are those of the fallback's tasks that touch it.
   struct FallbackPosition {
     uint32_t memory, place;

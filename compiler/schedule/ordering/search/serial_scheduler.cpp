@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "compiler/cost/tokens.h"
-
 namespace cgraph::schedule {
 namespace {
 
@@ -23,14 +21,6 @@ T Pop(std::vector<T>& heap) {
 }
 
 }  // namespace
-
-SerialScheduler::SerialScheduler(const Tasks& tasks)
-    : tasks_(tasks), starts_(tasks.size()), all_users_(tasks.blocks.size(), 0) {
-  if (tasks.memories.empty()) return;
-  for (uint32_t task = 0; task < tasks.size(); ++task) {
-    for (uint32_t block : tasks.touches[task]) ++all_users_[block];
-  }
-}
 
 bool SerialScheduler::Place(std::span<const uint32_t> order) {
   Reset();
@@ -53,9 +43,7 @@ bool SerialScheduler::Place(std::span<const uint32_t> order) {
 void SerialScheduler::Reset() {
   free_at_.assign(tasks_.lanes, 0);
   if (!Limited()) return;
-  users_ = all_users_;
-  free_ = tasks_.memories;
-  tokens_ = tasks_.tokens;
+  holdings_.Reset();
   ends_.clear();
   releases_.clear();
 }
@@ -72,34 +60,22 @@ bool SerialScheduler::FindMemory(uint32_t task, uint64_t& start) {
   return true;
 }
 
-bool SerialScheduler::Fits(uint32_t task) const {
-  if (!tasks_.tokens.empty() && !cost::HasTokens(tasks_.holds[task], tokens_)) return false;
-  return tasks_.memories.empty() || tasks_.Fits(task, free_);
-}
-
 void SerialScheduler::PassUntil(uint64_t now) {
   while (!ends_.empty() && ends_.front().first <= now) {
-    for (uint32_t block : tasks_.touches[Pop(ends_).second]) {
-      if (--users_[block] == 0) free_[tasks_.blocks[block].memory] += tasks_.blocks[block].bytes;
-    }
+    holdings_.GiveMemory(Pop(ends_).second);
   }
   while (!releases_.empty() && releases_.front().first <= now) {
-    for (uint32_t resource : tasks_.holds[Pop(releases_).second]) ++tokens_[resource];
+    holdings_.GiveTokens(Pop(releases_).second);
   }
 }
 
 void SerialScheduler::Take(uint32_t task) {
   const uint64_t start = starts_[task];
-  if (!tasks_.memories.empty()) {
-    for (uint32_t block : tasks_.takes[task]) {
-      free_[tasks_.blocks[block].memory] -= tasks_.blocks[block].bytes;
-    }
-    if (!tasks_.touches[task].empty()) Push(ends_, {start + tasks_.durations[task], task});
+  holdings_.TakeMemory(task);
+  if (!tasks_.memories.empty() && !tasks_.touches[task].empty()) {
+    Push(ends_, {start + tasks_.durations[task], task});
   }
-  if (!tasks_.tokens.empty() && !tasks_.holds[task].empty()) {
-    for (uint32_t resource : tasks_.holds[task]) --tokens_[resource];
-    Push(releases_, {start + tasks_.held[task], task});
-  }
+  if (holdings_.TakeTokens(task)) Push(releases_, {start + tasks_.held[task], task});
 }
 
 }  // namespace cgraph::schedule

@@ -12,13 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/schedule/ordering/list/state.h"
 #include "compiler/schedule/ordering/tasks/tasks.h"
 
 namespace cgraph::schedule {
 
 class SerialScheduler {
  public:
-  explicit SerialScheduler(const Tasks& tasks);
+  explicit SerialScheduler(const Tasks& tasks)
+      : tasks_(tasks), starts_(tasks.size()), holdings_(tasks) {}
 
   // `order`: all tasks, each behind those it needs. Whether all of them can start: false when one
   // waits for memory that nobody gives back; `starts()` is of no use then.
@@ -32,17 +34,14 @@ class SerialScheduler {
   void Reset();
   bool Limited() const { return !tasks_.memories.empty() || !tasks_.tokens.empty(); }
   bool FindMemory(uint32_t task, uint64_t& start);
-  bool Fits(uint32_t task) const;
+  bool Fits(uint32_t task) const { return holdings_.HasTokens(task) && holdings_.HasMemory(task); }
   void PassUntil(uint64_t now);
   void Take(uint32_t task);
 
   const Tasks& tasks_;
   std::vector<uint64_t> starts_, free_at_;  // by task; by lane
-  std::vector<uint32_t> all_users_;         // by block: tasks that touch it
   // Where something is limited, at the last start:
-  std::vector<uint32_t> users_;             // by block: of those that have not ended
-  std::vector<int64_t> free_;               // by memory
-  std::vector<uint32_t> tokens_;            // by resource
+  Holdings holdings_;
   std::vector<Moment> ends_, releases_;     // heaps, the earliest first
 };
 
