@@ -7,6 +7,7 @@
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
 
@@ -47,13 +48,16 @@ bool CheckTensorLimits(ElaborationContext& elaboration, const graph::Type& type,
                        kMaxRank));
     return false;
   }
-  if (type.bytes() > kMaxTensorBytes) {
-    Report(elaboration, Code::kE0524, range,
-           fmt::format("{} has more than {} bytes, the limit of one tensor",
-                       Text(elaboration, type), kMaxTensorBytes));
-    return false;
-  }
-  return true;
+  // Dimensions of 0 are left out: a plan multiplies the others also of an empty tensor.
+  graph::Type full = type;
+  llvm::erase_if(full.dims, [](const graph::Dim& dim) { return dim.extent == 0; });
+  if (full.bytes() <= kMaxTensorBytes) return true;
+  const bool is_empty = full.dims.size() < type.dims.size();
+  const char* what = is_empty ? "is empty, but its other dimensions make" : "has";
+  Report(elaboration, Code::kE0524, range,
+         fmt::format("{} {} more than {} bytes, the limit of one tensor", Text(elaboration, type),
+                     what, kMaxTensorBytes));
+  return false;
 }
 
 bool CheckOperands(ElaborationContext& elaboration, const std::string& name, size_t taken,

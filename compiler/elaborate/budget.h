@@ -1,6 +1,10 @@
 // What one program may take: steps, depth, elements of a list, bytes of a tensor, operands of an
 // op.
 //
+// Steps bound memory as well as time: whatever is made while compiling is charged in proportion to
+// its bytes, so that all steps together make at most some 1.5 GB. Values are charged by values/make.h,
+// the graph's tables by GraphBuilder, places and topologies where they are made, messages by Report.
+//
 // A limit that is met is reported here, once; `stopped` unwinds everything then.
 #ifndef CGRAPH_COMPILER_ELABORATE_BUDGET_H_
 #define CGRAPH_COMPILER_ELABORATE_BUDGET_H_
@@ -15,11 +19,17 @@ namespace cgraph::elaborate {
 struct ElaborationContext;
 
 struct Budget {
+  // Without a look at the limit, which the next Step takes.
+  void Charge(int64_t count) { steps += count; }
+
   int64_t steps = 0;     // that were taken
   int64_t reports = 0;   // since the first error
   bool stopped = false;  // a limit was met: everything unwinds
   int depth = 0;         // of C++ calls, in nested expressions and statements
 };
+
+// Of names and strings that are kept.
+inline int64_t StepsOfBytes(size_t bytes) { return static_cast<int64_t>(bytes / 8); }
 
 // Takes steps; false when they are used up.
 bool Step(ElaborationContext& elaboration, Range range, int64_t count = 1);

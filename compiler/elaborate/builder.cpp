@@ -6,6 +6,38 @@ namespace cgraph::elaborate {
 
 using graph::ValueId;
 
+namespace {
+
+// A value or an op takes about as much memory as this many elements of a list. An op with one result
+// is charged where it is called.
+constexpr int64_t kStepsPerValue = 16;
+
+size_t NameBytes(const graph::Op& op) {
+  size_t bytes = op.name.size() + op.kernel.size();
+  for (const graph::Attribute& attribute : op.attributes) {
+    bytes += attribute.name.size();
+    if (auto* text = std::get_if<std::string>(&attribute.value)) bytes += text->size();
+    if (auto* ints = std::get_if<std::vector<int64_t>>(&attribute.value)) {
+      bytes += ints->size() * sizeof(int64_t);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ValueId GraphBuilder::AddValue(graph::Value value) {
+  budget_.Charge(kStepsPerValue + StepsOfBytes(value.name.size() + value.constant.size()));
+  return graph_.values.Add(std::move(value));
+}
+
+graph::CallId GraphBuilder::AddCall(graph::Call call) {
+  size_t bytes = call.method.size();
+  for (const std::string& name : call.index_names) bytes += name.size();
+  budget_.Charge(call.indices.size() + call.after.size() + StepsOfBytes(bytes));
+  return graph_.calls.Add(std::move(call));
+}
+
 ValueId GraphBuilder::AddConstant(DType dtype, std::string bytes, std::string name) {
   auto [known, is_new] = constants_.try_emplace({dtype, bytes});
   if (!is_new) return known->second;
@@ -14,7 +46,7 @@ ValueId GraphBuilder::AddConstant(DType dtype, std::string bytes, std::string na
   value.type = {dtype, {}};
   value.storage = graph::Value::kConstant;
   value.constant = std::move(bytes);
-  return known->second = graph_.values.Add(std::move(value));
+  return known->second = AddValue(std::move(value));
 }
 
 ValueId GraphBuilder::AddInput(std::string name, graph::Type type, Range range) {
@@ -24,7 +56,7 @@ ValueId GraphBuilder::AddInput(std::string name, graph::Type type, Range range) 
   value.storage = graph::Value::kInput;
   value.home = kCaller;
   value.range = range;
-  return graph_.values.Add(std::move(value));
+  return AddValue(std::move(value));
 }
 
 ValueId GraphBuilder::AddView(ValueId base_id, int64_t offset, graph::Type type, Range range) {
@@ -42,7 +74,7 @@ ValueId GraphBuilder::AddView(ValueId base_id, int64_t offset, graph::Type type,
   for (ValueId view : known) {
     if (graph_.values[view].type == value.type) return view;
   }
-  known.push_back(graph_.values.Add(std::move(value)));
+  known.push_back(AddValue(std::move(value)));
   return known.back();
 }
 
@@ -57,7 +89,7 @@ ValueId GraphBuilder::CurrentState(graph::StateId state_id) {
   value.storage = graph::Value::kState;
   value.home = instance.device;
   value.state = state_id;
-  return known->second = graph_.values.Add(std::move(value));
+  return known->second = AddValue(std::move(value));
 }
 
 graph::SymbolId GraphBuilder::AddInputSymbol(const std::string& name, int64_t bound, Range range) {
@@ -73,6 +105,8 @@ graph::SymbolId GraphBuilder::SymbolOf(ValueId extent, int64_t bound, const std:
 
 graph::OpId GraphBuilder::AddOp(graph::Op op, std::vector<graph::Type> results) {
   graph::OpId id(graph_.ops.size());
+  budget_.Charge(StepsOfBytes(NameBytes(op)));
+  if (results.size() > 1) budget_.Charge(kStepsPerValue * (results.size() - 1));
   for (graph::Type& type : results) {
     graph::Value value;
     value.type = std::move(type);
@@ -96,6 +130,7 @@ graph::OpId GraphBuilder::AddCollective(graph::Op op, std::vector<graph::Type> r
 }
 
 graph::OpId GraphBuilder::AddCopyOp(graph::CallId call, graph::Use source, Range range) {
+  budget_.Charge(kStepsPerValue + StepsOfBytes(graph_.values[source.value].name.size()));
   graph::Op op;
   op.name = op.kernel = kCopyKernel;
   op.elementwise = true;

@@ -1,7 +1,8 @@
 // The graph that is being built: ops, values and calls are appended in program order.
 //
 // Values are made here and nowhere else, so what Validate checks is kept in one place: constants
-// once per content, one current value per state, one symbol per extent value and bound.
+// once per content, one current value per state, one symbol per extent value and bound. What is
+// added is charged to the budget.
 #ifndef CGRAPH_COMPILER_ELABORATE_BUILDER_H_
 #define CGRAPH_COMPILER_ELABORATE_BUILDER_H_
 
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/graph/graph.h"
 
 namespace cgraph::elaborate {
@@ -18,7 +20,8 @@ inline constexpr graph::DeviceId kCaller = graph::DeviceId(0);
 
 class GraphBuilder {
  public:
-  GraphBuilder(graph::Module& module, graph::Graph& graph) : module_(module), graph_(graph) {}
+  GraphBuilder(graph::Module& module, graph::Graph& graph, Budget& budget)
+      : module_(module), graph_(graph), budget_(budget) {}
 
   graph::Graph& graph() { return graph_; }
   const graph::Value& value(graph::ValueId id) const { return graph_.values[id]; }
@@ -37,7 +40,7 @@ class GraphBuilder {
   // The symbol of an extent that an op computed; the same one for the same extent and bound.
   graph::SymbolId SymbolOf(graph::ValueId extent, int64_t bound, const std::string& name);
 
-  graph::CallId AddCall(graph::Call call) { return graph_.calls.Add(std::move(call)); }
+  graph::CallId AddCall(graph::Call call);
   // Appends `op` (call, device, operands already set) and makes a value for each result type.
   graph::OpId AddOp(graph::Op op, std::vector<graph::Type> results);
   // The same for an op with `collective` set; the results' types by rank.
@@ -48,10 +51,12 @@ class GraphBuilder {
   void Commit(graph::CallId call, graph::StateId state, graph::Use source, Range range);
 
  private:
+  graph::ValueId AddValue(graph::Value value);
   graph::OpId AddCopyOp(graph::CallId call, graph::Use source, Range range);
 
   graph::Module& module_;
   graph::Graph& graph_;
+  Budget& budget_;
   std::map<std::pair<DType, std::string>, graph::ValueId> constants_;
   std::map<graph::StateId, graph::ValueId> states_;
   std::map<std::pair<graph::ValueId, int64_t>, std::vector<graph::ValueId>> views_;

@@ -35,7 +35,7 @@ constexpr unsigned kStackBytes = 512u << 20;
 // One call per state, in declaration order: its ops, then the copy that commits it.
 void ElaborateStart(ElaborationContext& elaboration) {
   elaboration.module.start.name = "start";
-  GraphBuilder builder(elaboration.module, elaboration.module.start);
+  GraphBuilder builder(elaboration.module, elaboration.module.start, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
   llvm::SaveAndRestore<bool> starting(elaboration.in_start, true);
   for (graph::InstanceId id : elaboration.module.instances.Ids()) {
@@ -109,7 +109,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   graph.overlap = source.overlap;
   graph.timeout_ps = source.timeout_ps;
   graph.inflight = Inflight(elaboration, source);
-  GraphBuilder builder(elaboration.module, graph);
+  GraphBuilder builder(elaboration.module, graph, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
   Frame frame(source.name, &source.signature, &source.body.locals);
   const std::vector<program::Parameter>& parameters = source.signature.parameters;

@@ -6,6 +6,7 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -38,6 +39,13 @@ void BindInputSymbols(ElaborationContext& elaboration, program::TypeId type_id, 
   }
 }
 
+namespace {
+
+// A port takes about as much memory as so many elements of a list.
+constexpr int64_t kStepsPerPort = 8;
+
+}  // namespace
+
 Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
                Frame& frame, Range range) {
   const program::Type& type = elaboration.program.types[type_id];
@@ -45,6 +53,7 @@ Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const s
   if (auto* tensor = std::get_if<program::TensorType>(&type.node)) {
     std::optional<graph::Type> concrete = ConcreteType(elaboration, *tensor, frame, type.range);
     if (!concrete) return Value();
+    if (!Step(elaboration, type.range, kStepsPerPort + StepsOfBytes(name.size()))) return Value();
     graph::ValueId value = elaboration.builder->AddInput(name, std::move(*concrete), range);
     elaboration.builder->graph().inputs.push_back({name, {.value = value, .range = range}});
     return Value(Tensor{value});
@@ -58,21 +67,18 @@ Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const s
       items.push_back(
           AddInput(elaboration, list->element, fmt::format("{}[{}]", name, i), frame, range));
     }
-    return MakeList(std::move(items));
+    return MakeList(elaboration, type.range, std::move(items));
   }
   if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
     std::vector<std::string> names;
     std::vector<Value> items;
-    bool named = false;
     for (size_t i = 0; i < tuple->fields.size(); ++i) {
       const std::string& field = tuple->fields[i].name;
       std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
       items.push_back(AddInput(elaboration, tuple->fields[i].type, item, frame, range));
       names.push_back(field);
-      named |= !field.empty();
     }
-    if (!named) names.clear();
-    return MakeTuple(std::move(names), std::move(items));
+    return MakeTuple(elaboration, type.range, std::move(names), std::move(items));
   }
   Report(elaboration, Code::kE0526, range,
          fmt::format("input `{}` is known only while compiling: give it a default, make it a "
@@ -83,6 +89,7 @@ Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const s
 
 void AddOutputs(ElaborationContext& elaboration, const Value& value, const std::string& name,
                 Range range) {
+  if (!Step(elaboration, range, kStepsPerPort + StepsOfBytes(name.size()))) return;
   std::string indexed = name.empty() ? "result" : name;
   if (const List* list = value.As<List>()) {
     for (size_t i = 0; i < list->items->size(); ++i) {

@@ -78,6 +78,9 @@ Diagnostic& Report(ElaborationContext& elaboration, Code code, Range at, std::st
     const char* what = call.frame->signature ? "in `{}`, called here" : "of `{}`, made here";
     diagnostic.AddNote(call.site, fmt::format(fmt::runtime(what), call.frame->subject));
   }
+  size_t bytes = diagnostic.message.size();
+  for (const auto& note : diagnostic.notes) bytes += note.message.size();
+  elaboration.budget.Charge(StepsOfBytes(bytes));
   return diagnostic;
 }
 

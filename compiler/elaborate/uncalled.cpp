@@ -69,7 +69,7 @@ void TryMethod(ElaborationContext& elaboration, const program::Method& method,
                graph::InstanceId id) {
   graph::Graph graph;
   graph.range = method.range;  // whose call is noted in no message
-  GraphBuilder builder(elaboration.module, graph);
+  GraphBuilder builder(elaboration.module, graph, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
   Frame frame = FrameOf(elaboration, method, id);
   const std::vector<program::Parameter>& parameters = method.signature.parameters;

@@ -248,6 +248,54 @@ def limits(run):
                                      "{ return a.f(x) }\n"), "-o", "ports.cgplan"), 0, "proved")
 
 
+def memory(run):
+    """Small programs that would make much while compiling: values that stand in each other many
+    times, and long names and strings that many things have."""
+    name = "n" * 1_000_000
+    string = 'var s = "aaaaaaaaaaaaaaaa" for i in 0..15 { s = "{s}{s}" } '
+    doubled = "var t = (x, x) for i in 0..40 { t = (t, t) } "
+    deep = "[[[[f32; 1000]; 1000]; 1000]; 1000]"
+    halves = "".join(f'const S{i} = "{{S{i - 1}}}{{S{i - 1}}}"\n' for i in range(1, 16))
+    loop = "for i in 0..100000"
+    cases = {
+        "inputs": f"graph h(_x: {deep}, y: f32[4]) -> f32[4] {{ return y }}\n",
+        "doubled_via": body(doubled + "let q = t via shm"),
+        "doubled_after": body(doubled + "let q = x + x after t"),
+        "doubled_argument": body(doubled + "let q = a.f(t)"),
+        "doubled_broadcast": body(doubled + "let q = broadcast(t, [a])"),
+        "doubled_reduce": body(doubled + "let q = all_reduce([t], sum)"),
+        "doubled_numbers": body("var t = [1] for i in 0..40 { t = [t, t] } let q = a.f(t)"),
+        "list_via": body("let l = [x for i in 0..1000000] " + loop + " { let q = l via shm }"),
+        "after": body("let l = [a.f(x) for i in 0..60000] var y = x " + loop +
+                      " { y = y + x after l }"),
+        "string": "import std.debug\n" + body(string + loop + " { probe(s, x) }"),
+        "string_places": "import std.tensor\nactor B(n: str) { method f(x: f32[4]) -> f32[4] "
+                         '{ return x } }\nconst S0 = "aaaaaaaaaaaaaaaa"\n' + halves +
+                         'place p[i in 0..100000] = B("{S15}{i}") on cpu[0]\n'
+                         "graph g(x: f32[4]) -> f32[4] { return p[0].f(x) }\n",
+        "name_loop": body(f"var y = x for {name} in 0..100000 {{ y = a.f(y) }}"),
+        "name_op": ACTOR + f'op {name}(x: f32[4]) -> f32[4] kernel "neg"\n' + body(
+            "var y = x " + loop + f" {{ y = {name}(y) }}")[len(ACTOR):],
+        "name_port": f"graph h(_{name}: [f32[4]; 100000], y: f32[4]) -> f32[4] {{ return y }}\n",
+        "name_state": "import std.tensor\nactor A() { state w" + name + ": [f32[4]; 100000] = "
+                      "[zeros() for i in 0..100000] method f(x: f32[4]) -> f32[4] { return x } }\n"
+                      "place a = A() on cpu[0]\n" + GRAPH,
+        "name_place": ACTOR + f"place p{name}[i in 0..100000] = A() on cpu[0]\n" + GRAPH,
+    }
+    for case, text in cases.items():
+        run(("cgc", "compile", run.write(f"{case}.cgraph", text), "-o", "o.cgplan"), 1, "E0520",
+            "more than 50000000 steps")
+    # A method that nobody calls is only tried, and what would take too much is left.
+    uncalled = f"method _l(_x: {deep}, y: f32[4]) -> f32[4] {{ return y }} }}\nplace"
+    text = ACTOR.replace("}\nplace", uncalled) + GRAPH
+    run(("cgc", "compile", run.write("uncalled.cgraph", text), "-o", "o.cgplan"), 0, "proved")
+    # An empty tensor is as large as the dimensions that are not 0.
+    for extent, status, words in (("70368744177664", 1, "E0524"), ("17592186044416", 0, "proved")):
+        empty = f"f32[0, {extent}]"
+        text = f"graph h(x: {empty}) -> {empty} {{ return x }}\n"
+        run(("cgc", "compile", run.write("empty.cgraph", text), "-o", "o.cgplan"), status, words)
+
+
 def flags(run):
     """Numbers and names that no flag can mean."""
     huge = "9" * 100
@@ -520,10 +568,11 @@ def main():
                   "zeros<f32[200, 200]>() on cpu[0] }\n")
         for name in ("tiny", "ints", "bools", "wide"):
             run(("cgc", "compile", f"{name}.cgraph", "-o", f"{name}.cgplan"), 0)
-        parts = [named_files, strange_names, limits, flags, outputs, streams, npy, safetensors,
-                 plans]
+        parts = [named_files, strange_names, limits, memory, flags, outputs, streams, npy,
+                 safetensors, plans]
         if options.sanitized:
             parts.remove(limits)
+            parts.remove(memory)
             print("SKIPPED with sanitizers: programs at the limits of size, which take minutes "
                   "then")
         for part in parts:

@@ -7,6 +7,7 @@
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -141,7 +142,7 @@ bool BindParameters(ElaborationContext& elaboration,
     if (!(*matched)[i]) return kRest;
     const Value& value = (*matched)[i]->value;
     if (value.As<double>()) return kFloats;
-    return IsNumeric(value) ? kRest : kTensors;
+    return IsNumeric(elaboration, (*matched)[i]->range, value) ? kRest : kTensors;
   };
   bool bound = true;
   for (Turn turn : {kCompileTime, kTensors, kFloats, kRest}) {

@@ -6,6 +6,7 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -13,6 +14,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/statements/execute.h"
 #include "compiler/elaborate/types/coerce.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -50,7 +52,9 @@ std::string Circle(const ElaborationContext& elaboration, const std::string& cal
 
 Value CallBody(ElaborationContext& elaboration, const program::Signature& signature,
                const program::Body& body, Frame& callee, Range site) {
-  if (!Step(elaboration, site, kStepsPerCall)) return Value();
+  const int64_t cost =
+      kStepsPerCall + callee.locals.size() / 8 + StepsOfBytes(callee.subject.size());
+  if (!Step(elaboration, site, cost)) return Value();
   if (elaboration.backtrace.calls.size() >= static_cast<size_t>(kMaxCallDepth)) {
     elaboration.budget.stopped = true;
     Report(elaboration, Code::kE0522, site,
@@ -65,7 +69,7 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
       ArithmeticMode::kNormal);  // also where a dimension calls a fn
   ExecuteBlock(elaboration, body.statements, callee);
   if (elaboration.budget.stopped) return Value();
-  if (!signature.result.valid()) return MakeTuple({}, {});
+  if (!signature.result.valid()) return Nothing();
   Range declared = elaboration.program.types[signature.result].range;
   CGRAPH_CHECK(callee.result, "elaborate",
                callee.subject + " ends without return, which Check refuses");
@@ -77,7 +81,8 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
 Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
               const program::Body& body, Frame& callee, Range site) {
   Value result = CallBody(elaboration, signature, body, callee, site);
-  return signature.via ? WithVia(result, JourneyOf(elaboration, *signature.via)) : result;
+  return signature.via ? WithVia(elaboration, site, result, JourneyOf(elaboration, *signature.via))
+                       : result;
 }
 
 Value Eval(ElaborationContext& elaboration, const program::CallFn& e, const Context& context) {

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -36,8 +37,8 @@ program::MethodId MethodOf(ElaborationContext& elaboration, const program::CallM
 }
 
 // What cannot travel is reported where it was handed over.
-Value HandedOver(const Actual& actual) {
-  return MapLeaves(actual.value, [&](const Value& leaf) {
+Value HandedOver(ElaborationContext& elaboration, const Actual& actual) {
+  return MapLeaves(elaboration, actual.range, actual.value, [&](const Value& leaf) {
     Tensor tensor = *leaf.As<Tensor>();
     tensor.use = actual.range;
     return Value(tensor);
@@ -80,7 +81,7 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
   Frame callee = FrameOf(elaboration, method, *instance_id);
   std::vector<Actual> actuals = EvaluateArguments(
       elaboration, e.arguments, &method.signature.parameters, callee, context.frame);
-  for (Actual& actual : actuals) actual.value = HandedOver(actual);
+  for (Actual& actual : actuals) actual.value = HandedOver(elaboration, actual);
   if (!BindParameters(elaboration, method.signature.parameters, actuals, callee, context.range)) {
     return Value();
   }
@@ -94,8 +95,8 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
     Report(elaboration, Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));
   }
-  return method.signature.via ? WithVia(result, JourneyOf(elaboration, *method.signature.via))
-                              : result;
+  if (!method.signature.via) return result;
+  return WithVia(elaboration, context.range, result, JourneyOf(elaboration, *method.signature.via));
 }
 
 }  // namespace cgraph::elaborate

@@ -5,6 +5,7 @@
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -51,7 +52,7 @@ graph::CallId CallOf(ElaborationContext& elaboration, MethodScope& scope) {
 
 Value LeaveMethod(ElaborationContext& elaboration, MethodScope& scope, const Value& result) {
   OrderedMap<graph::ValueId, Tensor> snapshots;
-  Value left = MapLeaves(result, [&](const Value& leaf) {
+  Value left = MapLeaves(elaboration, scope.call.site, result, [&](const Value& leaf) {
     const Tensor& tensor = *leaf.As<Tensor>();
     const graph::Value& value = elaboration.builder->value(tensor.value);
     bool made_here = value.storage == graph::Value::kTemporary && scope.call_id.valid() &&

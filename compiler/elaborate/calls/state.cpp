@@ -6,6 +6,7 @@
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -28,8 +29,8 @@ Tensor ReadState(ElaborationContext& elaboration, graph::StateId state) {
   return Tensor{elaboration.builder->CurrentState(state)};
 }
 
-Value ReadStates(ElaborationContext& elaboration, const Value& layout) {
-  return MapLeaves(layout, [&](const Value& leaf) {
+Value ReadStates(ElaborationContext& elaboration, Range range, const Value& layout) {
+  return MapLeaves(elaboration, range, layout, [&](const Value& leaf) {
     const StateLeaf* state = leaf.As<StateLeaf>();
     return state ? Value(ReadState(elaboration, state->state)) : leaf;
   });
@@ -50,10 +51,7 @@ void StoreState(ElaborationContext& elaboration, const Value& layout, const Valu
 }
 
 Value Eval(ElaborationContext& elaboration, const program::StateRef& e, const Context& context) {
-  const Value& layout = LayoutOf(elaboration, e.state, context.frame);
-  const List* list = layout.As<List>();
-  if (list && !Step(elaboration, context.range, list->items->size())) return Value();
-  return ReadStates(elaboration, layout);
+  return ReadStates(elaboration, context.range, LayoutOf(elaboration, e.state, context.frame));
 }
 
 }  // namespace cgraph::elaborate

@@ -14,7 +14,7 @@ const Value& LayoutOf(const ElaborationContext& elaboration, program::StateId st
 
 Tensor ReadState(ElaborationContext& elaboration, graph::StateId state);
 
-Value ReadStates(ElaborationContext& elaboration, const Value& layout);
+Value ReadStates(ElaborationContext& elaboration, Range range, const Value& layout);
 
 // `value` has the shape of `layout`: Coerce has seen to it.
 void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value);

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -100,7 +101,7 @@ Value Eval(ElaborationContext& elaboration, const program::Comprehension& e,
            const Context& context) {
   std::vector<Value> items;
   if (!RunClauses(elaboration, e, 0, context, items)) return Value();
-  return MakeList(std::move(items));
+  return MakeList(elaboration, context.range, std::move(items));
 }
 
 }  // namespace cgraph::elaborate

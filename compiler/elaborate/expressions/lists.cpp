@@ -11,6 +11,7 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/runs.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -31,12 +32,13 @@ Value Zip(ElaborationContext& elaboration, const std::vector<Actual>& actuals, R
     return Value();
   }
   std::vector<Value> tuples;
+  if (!lists.empty()) tuples.reserve(lists[0].size());
   for (size_t i = 0; !lists.empty() && i < lists[0].size(); ++i) {
     std::vector<Value> values;
     for (const std::vector<Value>& list : lists) values.push_back(list[i]);
-    tuples.push_back(MakeTuple({}, std::move(values)));
+    tuples.push_back(MakeTuple(elaboration, range, {}, std::move(values)));
   }
-  return MakeList(std::move(tuples));
+  return MakeList(elaboration, range, std::move(tuples));
 }
 
 }  // namespace

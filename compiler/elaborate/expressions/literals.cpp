@@ -6,6 +6,7 @@
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -49,7 +50,7 @@ Value Eval(ElaborationContext& elaboration, const program::StringLiteral& e,
       return Value();
     }
   }
-  return Step(elaboration, context.range, text.size() / 64) ? Value(text) : Value();
+  return MakeString(elaboration, context.range, std::move(text));
 }
 
 Value Eval(ElaborationContext& elaboration, const program::Tuple& e, const Context& context) {
@@ -59,16 +60,13 @@ Value Eval(ElaborationContext& elaboration, const program::Tuple& e, const Conte
   }
   std::vector<std::string> names;
   std::vector<Value> values;
-  bool named = false;
   for (size_t i = 0; i < e.fields.size(); ++i) {
     Expected expected;
     if (type && i < type->fields.size()) expected = {type->fields[i].type, context.expected.frame};
     values.push_back(Evaluate(elaboration, e.fields[i].value, context.frame, expected));
     names.push_back(e.fields[i].label);
-    named |= !e.fields[i].label.empty();
   }
-  if (!named) names.clear();
-  return MakeTuple(std::move(names), std::move(values));
+  return MakeTuple(elaboration, context.range, std::move(names), std::move(values));
 }
 
 Value Eval(ElaborationContext& elaboration, const program::List& e, const Context& context) {
@@ -76,7 +74,7 @@ Value Eval(ElaborationContext& elaboration, const program::List& e, const Contex
   std::vector<Value> items;
   for (program::ExprId item : e.items)
     items.push_back(Evaluate(elaboration, item, context.frame, expected));
-  return MakeList(std::move(items));
+  return MakeList(elaboration, context.range, std::move(items));
 }
 
 }  // namespace cgraph::elaborate

@@ -12,6 +12,7 @@
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -26,7 +27,7 @@ Value EvaluateVia(ElaborationContext& elaboration, program::ExprId base,
                                                           {frame, expr.range, expected})
                                          : Value();
   }
-  return WithVia(Evaluate(elaboration, base, frame, expected), via);
+  return WithVia(elaboration, expr.range, Evaluate(elaboration, base, frame, expected), via);
 }
 
 Value Eval(ElaborationContext& elaboration, const program::Via& e, const Context& context) {
@@ -71,7 +72,7 @@ void WarnOfNothingPlaced(ElaborationContext& elaboration, const program::On& e, 
     return;
   }
   if (!std::holds_alternative<program::LocalRef>(expr.node)) return;
-  MapLeaves(base, [&](const Value& leaf) {
+  MapLeaves(elaboration, context.range, base, [&](const Value& leaf) {
     const graph::DeviceId home = elaboration.builder->value(leaf.As<Tensor>()->value).home;
     if (home.valid() && home != device) {
       Report(elaboration, Code::kW0601, context.range,
@@ -117,7 +118,7 @@ Value Eval(ElaborationContext& elaboration, const program::After& e, const Conte
   Value done = Evaluate(elaboration, e.done, context.frame);
   if (done.poisoned()) return done;
   std::vector<graph::CallId> calls = elaboration.after;
-  MapLeaves(done, [&](const Value& leaf) {
+  MapLeaves(elaboration, context.range, done, [&](const Value& leaf) {
     const graph::OpId producer = elaboration.builder->value(leaf.As<Tensor>()->value).producer;
     if (producer.valid()) calls.push_back(graph.ops[producer].call);
     return leaf;
@@ -128,6 +129,7 @@ Value Eval(ElaborationContext& elaboration, const program::After& e, const Conte
   }
   llvm::sort(calls);
   calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+  if (!Step(elaboration, context.range, calls.size())) return Value();
   const size_t before_base = graph.calls.size();
   llvm::SaveAndRestore<std::vector<graph::CallId>> later(elaboration.after, std::move(calls));
   Value base = Evaluate(elaboration, e.base, context.frame, context.expected);

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/ops/call_op.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -30,7 +31,7 @@ Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Ac
       return Value();
     }
     items->insert(items->end(), more->begin(), more->end());
-    return MakeList(std::move(*items));
+    return MakeList(elaboration, context.range, std::move(*items));
   }
   auto on_tensors = elaboration.program.operator_ops.find(op);
   if ((a.value.As<Tensor>() || b.value.As<Tensor>()) &&

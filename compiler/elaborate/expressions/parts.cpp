@@ -9,6 +9,7 @@
 #include "compiler/elaborate/expressions/views.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -48,7 +49,7 @@ Value IndexList(ElaborationContext& elaboration, const std::vector<Value>& items
   if (!Step(elaboration, range, part.end - part.begin)) return Value();
   std::vector<Value> selected;
   for (int64_t i = part.begin; i < part.end; ++i) selected.push_back(further(items[i]));
-  return MakeList(std::move(selected));
+  return MakeList(elaboration, range, std::move(selected));
 }
 
 Value FieldOf(ElaborationContext& elaboration, const Value& base, const program::Field& field) {
@@ -139,7 +140,7 @@ bool StartsAtState(const program::Program& program, program::ExprId id) {
 Value Eval(ElaborationContext& elaboration, const program::Field& e, const Context& context) {
   if (StartsAtState(elaboration.program, e.base)) {
     Value base = EvaluateLazily(elaboration, e.base, context.frame);
-    return ReadStates(elaboration, FieldOf(elaboration, base, e));
+    return ReadStates(elaboration, context.range, FieldOf(elaboration, base, e));
   }
   return FieldOf(elaboration, Evaluate(elaboration, e.base, context.frame), e);
 }
@@ -149,7 +150,7 @@ Value Eval(ElaborationContext& elaboration, const program::Index& e, const Conte
     return IndexOf(elaboration, Evaluate(elaboration, e.base, context.frame), e, context);
   }
   return ReadStates(
-      elaboration,
+      elaboration, context.range,
       IndexOf(elaboration, EvaluateLazily(elaboration, e.base, context.frame), e, context));
 }
 

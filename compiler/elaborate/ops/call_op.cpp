@@ -14,6 +14,7 @@
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -49,7 +50,7 @@ bool AddsDimension(const program::Program& program, const program::Op& op) {
 }
 
 // `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
-void CountFromTheEnd(const ElaborationContext& elaboration, const program::Op& op,
+void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
                      std::vector<Actual>& actuals) {
   const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(op, 0, actuals);
   if (!first) return;
@@ -71,7 +72,7 @@ void CountFromTheEnd(const ElaborationContext& elaboration, const program::Op& o
     if (const List* list = given->value.As<List>()) {
       std::vector<Value> dims;
       for (const Value& item : *list->items) dims.push_back(counted(item));
-      given->value = MakeList(std::move(dims));
+      given->value = MakeList(elaboration, given->range, std::move(dims));
     } else {
       given->value = counted(given->value);
     }

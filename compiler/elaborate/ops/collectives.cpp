@@ -10,6 +10,7 @@
 #include "compiler/elaborate/ops/participants.h"
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/transports.h"
 #include "llvm/ADT/STLExtras.h"
@@ -22,8 +23,9 @@ using Traits = CollectiveTraits;
 constexpr int64_t kStepsPerCollective = 16;
 
 // `tensors` in the shape of `shape`; takes them from the front.
-Value InShape(const Value& shape, llvm::ArrayRef<graph::ValueId>& tensors) {
-  return MapLeaves(shape, [&](const Value&) {
+Value InShape(ElaborationContext& elaboration, Range range, const Value& shape,
+              llvm::ArrayRef<graph::ValueId>& tensors) {
+  return MapLeaves(elaboration, range, shape, [&](const Value&) {
     const graph::ValueId value = tensors.front();
     tensors = tensors.drop_front();
     return Value(Tensor{value});
@@ -134,15 +136,15 @@ void TakeOperands(ElaborationContext& elaboration, const Participants& found, gr
 }
 
 // What the language sees of the results: of the root the tensors, else a list by rank.
-Value ResultsOf(const Traits& traits, const Participants& found,
-                llvm::ArrayRef<graph::ValueId> results) {
-  if (traits.to == Traits::kNobody) return MakeTuple({}, {});
-  if (traits.to == Traits::kRoot) return InShape(found.shape, results);
+Value ResultsOf(ElaborationContext& elaboration, Range range, const Traits& traits,
+                const Participants& found, llvm::ArrayRef<graph::ValueId> results) {
+  if (traits.to == Traits::kNobody) return Nothing();
+  if (traits.to == Traits::kRoot) return InShape(elaboration, range, found.shape, results);
   std::vector<Value> values;
   for (size_t rank = 0; rank < found.devices.size(); ++rank) {
-    values.push_back(InShape(found.shape, results));
+    values.push_back(InShape(elaboration, range, found.shape, results));
   }
-  return MakeList(std::move(values));
+  return MakeList(elaboration, range, std::move(values));
 }
 
 }  // namespace
@@ -185,7 +187,7 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
       elaboration.builder->AddCall(MakeCall(elaboration, {}, op.name, op.device, context.range));
   const graph::OpId id = elaboration.builder->AddCollective(std::move(op), std::move(*types));
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
-  return ResultsOf(traits, found, results);
+  return ResultsOf(elaboration, context.range, traits, found, results);
 }
 
 Value Eval(ElaborationContext& elaboration, const program::CallCollective& e,

@@ -9,6 +9,7 @@
 #include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/fuse/overwrite.h"
 #include "llvm/ADT/STLExtras.h"
@@ -68,7 +69,7 @@ void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& o
     } else if (auto* text = value.As<std::string>()) {
       out.attributes.push_back({parameter.name, *text});
     } else {
-      MapLeaves(value, [&](const Value& leaf) {
+      MapLeaves(elaboration, call.range, value, [&](const Value& leaf) {
         const Tensor& tensor = *leaf.As<Tensor>();
         out.operands.push_back(
             {tensor.value, tensor.via, tensor.use.valid() ? tensor.use : call.range});
@@ -108,28 +109,25 @@ bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame
 
 // The values of an op in the shape of its result type; takes them from the front of `rest`.
 Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,
-                  llvm::ArrayRef<graph::ValueId>& rest) {
+                  Range range, llvm::ArrayRef<graph::ValueId>& rest) {
   const auto& type = elaboration.program.types[type_id].node;
   if (auto* tuple = std::get_if<program::TupleType>(&type)) {
     std::vector<std::string> names;
     std::vector<Value> values;
-    bool named = false;
     for (const program::TupleType::Field& field : tuple->fields) {
-      values.push_back(TakeResults(elaboration, field.type, op_frame, rest));
+      values.push_back(TakeResults(elaboration, field.type, op_frame, range, rest));
       names.push_back(field.name);
-      named |= !field.name.empty();
     }
-    if (!named) names.clear();
-    return MakeTuple(std::move(names), std::move(values));
+    return MakeTuple(elaboration, range, std::move(names), std::move(values));
   }
   if (auto* list = std::get_if<program::ListType>(&type)) {
     std::vector<Value> values;
     int64_t length =
         EvaluateDimInt(elaboration, list->length, op_frame, "a list's length").value_or(0);
     for (int64_t i = 0; i < length; ++i) {
-      values.push_back(TakeResults(elaboration, list->element, op_frame, rest));
+      values.push_back(TakeResults(elaboration, list->element, op_frame, range, rest));
     }
-    return MakeList(std::move(values));
+    return MakeList(elaboration, range, std::move(values));
   }
   Value value(Tensor{rest.front()});
   rest = rest.drop_front();
@@ -197,10 +195,10 @@ Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_fram
                                 : elaboration.builder->AddCall(
                                       MakeCall(elaboration, {}, op.name, out.device, call.range));
   graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
-  if (!op.signature.result.valid()) return MakeTuple({}, {});
+  if (!op.signature.result.valid()) return Nothing();
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   llvm::ArrayRef<graph::ValueId> rest = results;
-  return TakeResults(elaboration, op.signature.result, op_frame, rest);
+  return TakeResults(elaboration, op.signature.result, op_frame, call.range, rest);
 }
 
 }  // namespace cgraph::elaborate

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/places/devices.h"
@@ -23,7 +24,7 @@ std::string Participant(const graph::Module& module, graph::DeviceId device, siz
 // The tensors of one participant, in order.
 bool TakeTensors(ElaborationContext& elaboration, const Value& value, Range range,
                  std::vector<Tensor>& tensors) {
-  if (value.poisoned()) return false;
+  if (value.poisoned() || !Step(elaboration, range)) return false;
   if (const Tensor* tensor = value.As<Tensor>()) {
     tensors.push_back(*tensor);
     return true;

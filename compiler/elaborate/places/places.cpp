@@ -10,10 +10,15 @@
 #include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {
+
+// States and places take about as much memory as so many elements of a list, and their names more.
+constexpr int64_t kStepsPerState = 8;
+constexpr int64_t kStepsPerPlace = 16;
 
 // One state per tensor of the declared type: "w", "xs[3]", "pair.x".
 Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
@@ -29,7 +34,7 @@ Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, cons
       items.push_back(
           StateLayout(elaboration, list->element, fmt::format("{}[{}]", name, i), frame, instance));
     }
-    return MakeList(std::move(items));
+    return MakeList(elaboration, type.range, std::move(items));
   }
   if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
     std::vector<std::string> names;
@@ -40,7 +45,7 @@ Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, cons
       items.push_back(StateLayout(elaboration, tuple->fields[i].type, item, frame, instance));
       names.push_back(field);
     }
-    return MakeTuple(std::move(names), std::move(items));
+    return MakeTuple(elaboration, type.range, std::move(names), std::move(items));
   }
   auto* tensor = std::get_if<program::TensorType>(&type.node);
   if (!tensor) {
@@ -53,6 +58,7 @@ Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, cons
   }
   std::optional<graph::Type> concrete = ConcreteType(elaboration, *tensor, frame, type.range);
   if (!concrete) return Value();
+  if (!Step(elaboration, type.range, kStepsPerState + StepsOfBytes(name.size()))) return Value();
   graph::StateId id = elaboration.module.states.Add({instance, name, std::move(*concrete)});
   elaboration.module.instances[instance].states.push_back(id);
   return Value(StateLeaf{id});
@@ -71,6 +77,10 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
     elaboration.backtrace.loops.push_back({&place.indices[i].name, &frame, place.indices[i].local});
   }
   if (!indices.empty()) instance.name += "]";
+  size_t bytes = instance.name.size() + actor.name.size();
+  for (const program::IndexRange& index : place.indices) bytes += index.name.size();
+  const int64_t cost = kStepsPerPlace + actor.locals.size() + StepsOfBytes(bytes);
+  if (!Step(elaboration, place.range, cost)) return;
   instance.actor = actor.name;
   instance.range = place.range;
 
@@ -199,7 +209,7 @@ Value IndexPlaces(ElaborationContext& elaboration, program::PlaceId id,
     std::vector<Value> items;
     for (int64_t i = part.begin; i < part.end && Step(elaboration, range); ++i)
       items.push_back(next(i));
-    return MakeList(std::move(items));
+    return MakeList(elaboration, range, std::move(items));
   };
   return collect(collect, 0, 0);
 }

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/expressions/operators.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -24,7 +25,7 @@ Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
   if (list_value.As<IntRange>()) {
     std::optional<std::vector<Value>> items = ListItems(elaboration, list_value, range);
     if (!items) return nullptr;
-    list_value = MakeList(std::move(*items));
+    list_value = MakeList(elaboration, range, std::move(*items));
   }
   List* list = std::get_if<List>(&list_value.node);
   if (!list) {
@@ -37,8 +38,9 @@ Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
     return nullptr;
   }
   if (list->items.use_count() > 1) {
-    if (!Step(elaboration, range, list->items->size())) return nullptr;
-    list->items = std::make_shared<std::vector<Value>>(*list->items);
+    Value copy = MakeList(elaboration, range, *list->items);
+    if (copy.poisoned()) return nullptr;
+    list->items = copy.As<List>()->items;
   }
   if (*index >= 0 && *index < static_cast<int64_t>(list->items->size())) {
     return &(*list->items)[*index];
@@ -111,7 +113,7 @@ void AssignState(ElaborationContext& elaboration, const program::Assign& s, Fram
   Actual right{"", Evaluate(elaboration, s.value, frame, {type, &owner}),
                elaboration.program.exprs[s.value].range};
   if (s.compound) {
-    Actual left{"", ReadStates(elaboration, *target), range};
+    Actual left{"", ReadStates(elaboration, range, *target), range};
     right.value = ApplyOperator(elaboration, *s.compound, left, right, {frame, range, {}});
   }
   Value value = Coerce(elaboration, right.value, type, owner, {"state", &state.name, state.range},

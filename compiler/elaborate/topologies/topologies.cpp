@@ -179,6 +179,7 @@ class TopologyMaker {
     cost::Resource resource;
     resource.name =
         part.name + (at.empty() ? "" : fmt::format("[{}]", fmt::join(at, ", ")));
+    if (!Step(elaboration_, part.range, StepsOfBytes(resource.name.size()))) return;
     for (const program::TopologyPart::Property& property : part.properties) {
       const std::optional<uint64_t> value = Number(property);
       if (!value) continue;

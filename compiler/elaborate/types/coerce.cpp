@@ -7,6 +7,7 @@
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
+#include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -108,12 +109,12 @@ Value AdaptList(ElaborationContext& elaboration, const Value& value, const progr
   // ArithmeticMode take the dtype that a tensor beside them has bound.
   for (bool arithmetic : {false, true}) {
     for (Value& item : *items) {
-      if (IsNumeric(item) != arithmetic) continue;
+      if (IsNumeric(elaboration, range, item) != arithmetic) continue;
       item = Coerce(elaboration, item, type.element, frame, subject, range);
       if (item.poisoned()) return Value();
     }
   }
-  return MakeList(std::move(*items));
+  return MakeList(elaboration, range, std::move(*items));
 }
 
 Value AdaptTuple(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
@@ -129,7 +130,6 @@ Value AdaptTuple(ElaborationContext& elaboration, const Value& value, program::T
   }
   std::vector<std::string> names;
   std::vector<Value> values;
-  bool named = false;
   for (size_t i = 0; i < type.fields.size(); ++i) {
     const program::TupleType::Field& field = type.fields[i];
     const std::vector<std::string>& given = tuple->items->names;
@@ -144,10 +144,8 @@ Value AdaptTuple(ElaborationContext& elaboration, const Value& value, program::T
     if (item.poisoned()) return Value();
     values.push_back(std::move(item));
     names.push_back(field.name);
-    named |= !field.name.empty();
   }
-  if (!named) names.clear();
-  return MakeTuple(std::move(names), std::move(values));
+  return MakeTuple(elaboration, range, std::move(names), std::move(values));
 }
 
 // The variables that a hint brings (`t <= S`), which mean something new in each iteration: those

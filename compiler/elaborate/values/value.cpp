@@ -1,7 +1,5 @@
 #include "compiler/elaborate/values/value.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "compiler/program/text.h"
@@ -12,13 +10,6 @@ bool IsNumber(const Value& value) {
   return value.As<int64_t>() || value.As<double>() || value.As<bool>();
 }
 
-bool IsNumeric(const Value& value) {
-  if (value.As<IntRange>()) return true;
-  const List* list = value.As<List>();
-  if (!list) return IsNumber(value);
-  return !list->items->empty() && std::all_of(list->items->begin(), list->items->end(), IsNumeric);
-}
-
 std::string KindText(const Value& value) {
   struct Kind {
     std::string operator()(const Poison&) { return "a wrong value"; }
@@ -26,7 +17,7 @@ std::string KindText(const Value& value) {
     std::string operator()(int64_t) { return "an int"; }
     std::string operator()(double) { return "a float"; }
     std::string operator()(bool) { return "a bool"; }
-    std::string operator()(const std::string&) { return "a str"; }
+    std::string operator()(const SharedString&) { return "a str"; }
     std::string operator()(const Tensor&) { return "a tensor"; }
     std::string operator()(const graph::InstanceId&) { return "a place"; }
     std::string operator()(const PlaceArray&) { return "an array of places"; }
@@ -52,14 +43,6 @@ std::string ScalarText(const Value& value) {
   if (const bool* truth = value.As<bool>()) return *truth ? "true" : "false";
   if (const std::string* text = value.As<std::string>()) return '"' + *text + '"';
   return KindText(value);
-}
-
-Value WithVia(const Value& value, const TransportRequest& via) {
-  return MapLeaves(value, [&](const Value& leaf) {
-    Tensor tensor = *leaf.As<Tensor>();
-    tensor.via = via;
-    return Value(tensor);
-  });
 }
 
 std::string FromTheEnd(int64_t index, int64_t length) {
