@@ -15,8 +15,10 @@
 namespace cgraph::plan::prove {
 namespace {
 
-// ByteRanges of buffers that the sweeps look at; only hostile plans need more.
+// ByteRanges of buffers, and readers of them, that the sweeps look at; only hostile plans need
+// more. One more reader of a range takes memory, too.
 constexpr uint64_t kPieceBudget = 2'000'000'000;
+constexpr uint64_t kReaderCost = 16;
 
 class BufferSweep {
  public:
@@ -75,7 +77,7 @@ class BufferSweep {
   bool ForByteRanges(const Access& access, Visit visit) {
     const size_t end = PieceAt(access.end);
     for (size_t i = PieceAt(access.begin); i < end; ++i) {
-      spent_ += 1 + ranges_[i].readers.size();
+      spent_ += access.write ? 1 + ranges_[i].readers.size() : kReaderCost;
       if (exhausted() || !visit(ranges_[i])) return false;
     }
     return true;
