@@ -1,6 +1,7 @@
 #include "compiler/graph/fuse/update_state_in_place.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ class InPlaceUpdater {
 
   void Run() {
     FindReaders();
+    FindTouches();
     std::vector<OpId> commits;
     for (OpId id : graph_.ops.Ids()) {
       if (IsCommit(graph_.ops[id]) && MayCommitItself(id)) commits.push_back(id);
@@ -75,34 +77,32 @@ class InPlaceUpdater {
     const bool stays = std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
       return graph_.ops[reader].call == commit.call;
     });
-    return stays && NothingFailsAfter(maker_id) &&
+    return stays && !fails_after_[maker_id.index] &&
            OldIsReadBefore(maker_id, commit_id, written.state) &&
            MayOverwriteOld(maker, written);
   }
 
-  bool NothingFailsAfter(OpId maker) const {
-    for (size_t i = maker.index + 1; i < graph_.ops.size(); ++i) {
-      const Op& op = graph_.ops[OpId(i)];
-      if (op.call != graph_.ops[maker].call) break;
-      if (op.fails) return false;
+  // By which ops each state is read or written, and behind which ops another one of their call fails.
+  void FindTouches() {
+    for (OpId id : graph_.ops.Ids()) {
+      const auto touch = [&](ValueId value_id) {
+        const Value& value = graph_.values[value_id];
+        if (value.storage == Value::kState) touches_[value.state].push_back(id);
+      };
+      for (const Use& operand : graph_.ops[id].operands) touch(operand.value);
+      for (ValueId result : graph_.ops[id].results) touch(result);
     }
-    return true;
+    fails_after_.assign(graph_.ops.size(), false);
+    for (size_t i = graph_.ops.size(); i-- > 1;) {
+      const Op &op = graph_.ops[OpId(i - 1)], &next = graph_.ops[OpId(i)];
+      fails_after_[i - 1] = op.call == next.call && (next.fails || fails_after_[i]);
+    }
   }
 
   // Whether nobody reads or writes the state's old value once the new one is there.
   bool OldIsReadBefore(OpId maker, OpId commit, StateId state) const {
-    const auto touches = [&](ValueId id) {
-      const Value& value = graph_.values[id];
-      return value.storage == Value::kState && value.state == state;
-    };
-    for (size_t i = maker.index + 1; i < commit.index; ++i) {
-      const Op& op = graph_.ops[OpId(i)];
-      for (const Use& operand : op.operands) {
-        if (touches(operand.value)) return false;
-      }
-      if (std::any_of(op.results.begin(), op.results.end(), touches)) return false;
-    }
-    return true;
+    const std::vector<OpId>& ops = touches_.at(state);
+    return *std::upper_bound(ops.begin(), ops.end(), maker) >= commit;
   }
 
   // Where the maker reads the state's old value, it must be able to write over it.
@@ -165,6 +165,8 @@ class InPlaceUpdater {
   const bool starts_;
   std::vector<std::vector<OpId>> readers_;  // by value
   std::vector<char> escapes_;
+  std::map<StateId, std::vector<OpId>> touches_;  // in program order
+  std::vector<char> fails_after_;                 // by op
 };
 
 }  // namespace

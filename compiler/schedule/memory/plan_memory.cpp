@@ -160,12 +160,12 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits&
 }
 
 void PlaceOthers(const graph::Module& module, Schedule& schedule) {
+  const std::vector<int64_t> state_offsets = StateOffsets(module);
   std::map<std::tuple<Space, graph::DeviceId>, int64_t> ends;
   for (Buffer& buffer : schedule.buffers) {
     if (buffer.space == Space::kSlot) continue;
     if (buffer.space == Space::kState) {
-      const graph::InstanceId owner = module.states[buffer.state].instance;
-      buffer.offset = LayOutState(module, owner).Offset(buffer.state);
+      buffer.offset = state_offsets[buffer.state.index];
       continue;
     }
     int64_t& end = ends[{buffer.space, buffer.device}];

@@ -1,15 +1,8 @@
 #include "compiler/schedule/memory/state_layout.h"
 
-#include <algorithm>
-
 #include "compiler/schedule/memory/alignment.h"
 
 namespace cgraph::schedule {
-
-int64_t StateLayout::Offset(graph::StateId state) const {
-  const auto found = std::find(states.begin(), states.end(), state);
-  return offsets[found - states.begin()];
-}
 
 StateLayout LayOutState(const graph::Module& module, graph::InstanceId instance) {
   StateLayout layout;
@@ -19,6 +12,17 @@ StateLayout LayOutState(const graph::Module& module, graph::InstanceId instance)
     layout.bytes += Aligned(module.states[state].type.bytes());
   }
   return layout;
+}
+
+std::vector<int64_t> StateOffsets(const graph::Module& module) {
+  std::vector<int64_t> offsets(module.states.size(), 0);
+  for (graph::InstanceId instance : module.instances.Ids()) {
+    const StateLayout layout = LayOutState(module, instance);
+    for (size_t i = 0; i < layout.states.size(); ++i) {
+      offsets[layout.states[i].index] = layout.offsets[i];
+    }
+  }
+  return offsets;
 }
 
 }  // namespace cgraph::schedule

@@ -13,10 +13,11 @@ struct StateLayout {
   std::vector<graph::StateId> states;
   std::vector<int64_t> offsets;  // by index in `states`
   int64_t bytes = 0;
-
-  int64_t Offset(graph::StateId state) const;
 };
 StateLayout LayOutState(const graph::Module& module, graph::InstanceId instance);
+
+// By state: where it lies in its actor's block.
+std::vector<int64_t> StateOffsets(const graph::Module& module);
 
 }  // namespace cgraph::schedule
 
