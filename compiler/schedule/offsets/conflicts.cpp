@@ -32,12 +32,17 @@ void FindSections(const OffsetProblem& problem, Conflicts& conflicts) {
   }
 }
 
+// What it takes to look whether one item conflicts with another, in items looked at.
+constexpr int64_t kEffortPerSearch = 8;
+
 // Items, the largest first, that conflict with all of a section and with each other; its own are
 // not among them.
 int64_t BytesBeside(const OffsetProblem& problem, const Conflicts& conflicts,
-                    const std::vector<uint32_t>& section, std::vector<uint32_t>& met) {
+                    const std::vector<uint32_t>& section, std::vector<uint32_t>& met,
+                    int64_t& effort) {
   std::vector<uint32_t> beside;
   for (const uint32_t member : section) {
+    effort -= 2 * static_cast<int64_t>(conflicts.with[member].size());
     for (const uint32_t other : conflicts.with[member]) {
       if (++met[other] == section.size()) beside.push_back(other);
     }
@@ -51,6 +56,8 @@ int64_t BytesBeside(const OffsetProblem& problem, const Conflicts& conflicts,
   std::vector<uint32_t> chosen;
   int64_t bytes = 0;
   for (const uint32_t item : beside) {
+    if (effort <= 0) break;
+    effort -= kEffortPerSearch * static_cast<int64_t>(chosen.size());
     const std::vector<uint32_t>& with = conflicts.with[item];
     const bool all = std::all_of(chosen.begin(), chosen.end(), [&](uint32_t other) {
       return std::binary_search(with.begin(), with.end(), other);
@@ -64,15 +71,23 @@ int64_t BytesBeside(const OffsetProblem& problem, const Conflicts& conflicts,
 
 }  // namespace
 
-int64_t CliqueBound(const OffsetProblem& problem, const Conflicts& conflicts) {
-  std::vector<uint32_t> met(problem.items.size(), 0);
-  int64_t bound = 0;
-  for (const std::vector<uint32_t>& section : conflicts.sections) {
+int64_t CliqueBound(const OffsetProblem& problem, const Conflicts& conflicts, int64_t& effort) {
+  std::vector<std::pair<int64_t, uint32_t>> fullest;
+  for (uint32_t section = 0; section < conflicts.sections.size(); ++section) {
     int64_t bytes = 0;
-    for (const uint32_t item : section) bytes += problem.items[item].bytes;
-    // Lifetimes alone: whoever is alive with all of a section is one of it.
-    if (!problem.by_lifetimes()) bytes += BytesBeside(problem, conflicts, section, met);
-    bound = std::max(bound, bytes);
+    for (const uint32_t item : conflicts.sections[section]) bytes += problem.items[item].bytes;
+    fullest.emplace_back(-bytes, section);
+  }
+  std::sort(fullest.begin(), fullest.end());
+  int64_t bound = fullest.empty() ? 0 : -fullest[0].first;
+  // Lifetimes alone: whoever is alive with all of a section is one of it.
+  if (problem.by_lifetimes()) return bound;
+  std::vector<uint32_t> met(problem.items.size(), 0);
+  for (const auto& [negative_bytes, section] : fullest) {
+    if (effort <= 0) break;
+    const int64_t beside =
+        BytesBeside(problem, conflicts, conflicts.sections[section], met, effort);
+    bound = std::max(bound, beside - negative_bytes);
   }
   return bound;
 }

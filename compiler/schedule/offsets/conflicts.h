@@ -24,8 +24,9 @@ struct Conflicts {
 Conflicts FindConflicts(const OffsetProblem& problem);
 
 // The bytes of some items of which each conflicts with each: no offset assignment is lower. At
-// least those of every section, and with it of whoever else conflicts with all of it.
-int64_t CliqueBound(const OffsetProblem& problem, const Conflicts& conflicts);
+// least those of every section, and with it of whoever else conflicts with all of it: that is
+// looked at while there is effort, and takes off what it spent, the fullest sections first.
+int64_t CliqueBound(const OffsetProblem& problem, const Conflicts& conflicts, int64_t& effort);
 
 }  // namespace cgraph::schedule
 

@@ -146,7 +146,10 @@ int64_t Improve(const OffsetProblem& problem, const std::vector<uint32_t>& part,
                 int64_t goal, int64_t& effort, std::vector<int64_t>& offsets) {
   const OffsetProblem sub = PartOf(problem, part);
   const Conflicts conflicts = FindConflicts(sub);
-  goal = std::max(goal, CliqueBound(sub, conflicts));
+  int64_t for_bound = effort / 4;
+  effort -= for_bound;
+  goal = std::max(goal, CliqueBound(sub, conflicts, for_bound));
+  effort += std::max<int64_t>(for_bound, 0);
   OffsetSearch search(sub, conflicts);
   // The goal first, then halfway between what there is and what was not found.
   for (int64_t target = goal; goal < height && effort > 0; target = goal + (height - goal) / 2) {

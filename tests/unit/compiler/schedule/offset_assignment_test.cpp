@@ -159,9 +159,14 @@ TEST_CASE("small packings are as low as they can be, and the search says when on
     if (empty) continue;
     ++searched;
     const Conflicts conflicts = FindConflicts(problem);
-    CHECK(CliqueBound(problem, conflicts) >= assignment.bound);
-    CHECK(CliqueBound(problem, conflicts) <= least);
-    higher += CliqueBound(problem, conflicts) > assignment.bound;
+    int64_t effort = 1'000'000, none = 0;
+    const int64_t bound = CliqueBound(problem, conflicts, effort);
+    CHECK(effort > 0);
+    CHECK(bound >= assignment.bound);
+    CHECK(bound <= least);
+    CHECK(CliqueBound(problem, conflicts, none) == assignment.bound);
+    CHECK(none == 0);
+    higher += bound > assignment.bound;
     OffsetSearch search(problem, conflicts);
     int64_t effort = 10'000'000;
     CHECK(search.Fit(least - 1, effort) == OffsetSearch::Outcome::kImpossible);
