@@ -13,6 +13,15 @@ namespace {
 constexpr uint32_t kMostUnits = 30'000;  // of larger graphs one lane is taken
 constexpr uint32_t kShare = 8;           // of the effort of a search, for each that is tried
 
+// Whoever proves the plan keeps of each instruction what each lane knows of it, 2^28 numbers at most
+// (runtime/plan/prove/vector_clocks.cpp). A unit becomes a few instructions, more where it waits
+// often.
+constexpr uint64_t kMostKnown = uint64_t{1} << 25;
+
+bool CanBeProved(const Schedule& schedule) {
+  return uint64_t{schedule.units.size()} * schedule.lanes.size() <= kMostKnown;
+}
+
 // What a graph costs with some lanes.
 struct LaneTrial {
   uint64_t end = 0;   // of the last execution, or what a search makes small
@@ -90,7 +99,9 @@ Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options,
   LaneTrial best = attempt(graph, options, std::move(one));
   if (best.done) return std::move(best.schedule);
   for (const CommLanes lanes : {CommLanes::kPeer, CommLanes::kEdge}) {
-    LaneTrial trial = attempt(graph, options, prepare(lanes));
+    Schedule prepared = prepare(lanes);
+    if (!CanBeProved(prepared)) continue;
+    LaneTrial trial = attempt(graph, options, std::move(prepared));
     if (trial.end < best.end) best = std::move(trial);
   }
   return std::move(best.schedule);

@@ -7,7 +7,8 @@
 // first wins; of equal ones that with fewer lanes. Where the order is searched for, too, each is
 // searched with an eighth of the effort. Of several executions in flight what counts is
 // when the last of many ends: one lane for all lets no device receive for the next execution before
-// it has sent what belongs to this one.
+// it has sent what belongs to this one. So many lanes that the plan could not be proved are never
+// taken: of each instruction a proof keeps a number for every lane.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_CHOOSE_LANES_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_CHOOSE_LANES_H_
 
