@@ -24,6 +24,15 @@ LineColumn Sources::Locate(SourceId id, uint32_t offset) const {
   return {static_cast<uint32_t>(line), offset - starts[line - 1] + 1};
 }
 
+Range Sources::LineAt(SourceId id, uint32_t offset) const {
+  const std::vector<uint32_t>& starts = line_starts_[id];
+  const std::string& text = sources_[id]->text;
+  const auto next = std::upper_bound(starts.begin(), starts.end(), offset);
+  uint32_t end = next == starts.end() ? static_cast<uint32_t>(text.size()) : *next - 1;
+  if (end > next[-1] && text[end - 1] == '\r') --end;
+  return {id, next[-1], end};
+}
+
 std::string Sources::Text(const Range& range) const {
   if (!range.valid()) return "";
   const std::string& text = sources_[range.source]->text;

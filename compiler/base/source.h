@@ -41,6 +41,8 @@ class Sources {
   SourceId Add(std::string path, std::string text);
   const Source& operator[](SourceId id) const { return *sources_[id]; }
   LineColumn Locate(SourceId id, uint32_t offset) const;
+  // The whole line that `offset` is in, without its end.
+  Range LineAt(SourceId id, uint32_t offset) const;
   std::string Text(const Range& range) const;
   size_t size() const { return sources_.size(); }
 

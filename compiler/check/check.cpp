@@ -33,10 +33,10 @@ Checker::Checker(Sources& sources, const CheckOptions& options, Diagnostics& dia
 Checker::~Checker() = default;
 
 Diagnostic& Checker::Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
-                             const std::vector<std::string>& candidates) {
+                             llvm::function_ref<std::vector<std::string>()> candidates) {
   constexpr int kMaxSuggestions = 100;
   if (++suggestions > kMaxSuggestions) return diagnostic;
-  return diagnostic.Suggest(range, name, candidates);
+  return diagnostic.Suggest(range, name, candidates());
 }
 
 bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& name) {

@@ -103,9 +103,13 @@ struct Checker {
   std::map<std::pair<program::ActorId, std::string>, program::StateId> state_names;
 
   // "(did you mean `x`?)" in the message and as a fix, when a candidate is near; looks for so many
-  // names only, since a search is slow.
+  // names only, since a search is slow, and so is listing all names that are visible.
   Diagnostic& Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
-                      const std::vector<std::string>& candidates);
+                      llvm::function_ref<std::vector<std::string>()> candidates);
+  Diagnostic& Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
+                      const std::vector<std::string>& candidates) {
+    return Suggest(diagnostic, range, name, [&] { return candidates; });
+  }
   // "(here it is `f32`)" when other languages call it `name`; as a fix, too, of a valid `range`.
   bool Translate(Diagnostic& diagnostic, Range range, const std::string& name);
   int suggestions = 0;

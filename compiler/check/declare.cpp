@@ -64,6 +64,7 @@ class Declarer {
     auto [first, added] = names.emplace(decl.name.text, decl.name.range);
     if (!added) ReportTwice(decl.name, first->second);
     checker_.program.actors[actor].methods.push_back(id);
+    checker_.program.actors[actor].method_names.emplace(decl.name.text, id);
   }
 
   void Visit(const syntax::PlaceDecl& decl, Range) {

@@ -38,10 +38,9 @@ const char* Spelling(DTypeBound bound) {
 }
 
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name) {
-  for (MethodId id : program.actors[actor].methods) {
-    if (program.methods[id].name == name) return id;
-  }
-  return MethodId();
+  const std::map<std::string, MethodId>& names = program.actors[actor].method_names;
+  const auto found = names.find(name);
+  return found != names.end() ? found->second : MethodId();
 }
 
 }  // namespace cgraph::program

@@ -352,6 +352,7 @@ struct Actor {
   Table<LocalId, Local> locals;       // the parameters, then what state initialisers bind
   std::vector<StateId> states;
   std::vector<MethodId> methods;
+  std::map<std::string, MethodId> method_names;  // of those with one name the first
   Range range;
 };
 struct IndexRange {  // i in a..b

@@ -45,12 +45,11 @@ struct Window {
   bool cut_begin = false, cut_end = false;
 };
 
-Window CutWindow(llvm::StringRef text, uint32_t begin, uint32_t end) {
-  begin = std::min<uint32_t>(begin, text.size());
-  size_t line_begin = text.rfind('\n', begin);  // looks before `begin` only
-  line_begin = line_begin == llvm::StringRef::npos ? 0 : line_begin + 1;
-  size_t line_end = std::min(text.find('\n', begin), text.size());
-  if (line_end > line_begin && text[line_end - 1] == '\r') --line_end;
+Window CutWindow(const Sources& sources, const Range& range) {
+  const llvm::StringRef text = sources[range.source].text;
+  const Range line = sources.LineAt(range.source, range.begin);
+  const size_t begin = range.begin, end = range.end;
+  const size_t line_begin = line.begin, line_end = line.end;
   Window window;
   size_t from = line_begin, to = line_end;
   if (line_end - line_begin > kWindowBytes) {
@@ -121,8 +120,7 @@ class Printer {
 
   void Line(const Range& range) {
     if (!range.valid()) return;
-    const std::string& text = sources_[range.source].text;
-    const Window window = CutWindow(text, range.begin, range.end);
+    const Window window = CutWindow(sources_, range);
     const std::string number = std::to_string(sources_.Locate(range.source, range.begin).line);
     const std::string indent = window.cut_begin ? "..." : "";
     out_ << llvm::right_justify(number, 5) << " | " << indent << window.before << window.marked

@@ -62,7 +62,8 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
       diagnostic.message += fmt::format("; `import std.{}` declares it", file);
     }
   } else if (!scope.checker.Translate(diagnostic, name_range, name)) {
-    scope.checker.Suggest(diagnostic, name_range, name, VisibleNames(scope.module));
+    scope.checker.Suggest(diagnostic, name_range, name,
+                          [&] { return VisibleNames(scope.module); });
   }
   ResolveArguments(scope, node.arguments);
   return scope.Poison(range);
@@ -175,7 +176,7 @@ Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {
       Diagnostic& diagnostic = scope.Report(Code::kE0301, field->name.range,
                                             fmt::format("`{}` declares no `{}`", *qualifier, name));
       scope.checker.Suggest(diagnostic, field->name.range, name,
-                            QualifiedNames(scope.module, *qualifier));
+                            [&] { return QualifiedNames(scope.module, *qualifier); });
     }
     ResolveArguments(scope, node.arguments);
     return scope.Poison(range);

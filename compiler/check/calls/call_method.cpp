@@ -77,8 +77,11 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   if (id.valid()) return id;
   if (scope.checker.names_missing) return std::nullopt;
   const Actor& actor = scope.program.actors[type.actor];
-  std::vector<std::string> candidates;
-  for (MethodId method : actor.methods) candidates.push_back(scope.program.methods[method].name);
+  const auto candidates = [&] {
+    std::vector<std::string> names;
+    for (MethodId method : actor.methods) names.push_back(scope.program.methods[method].name);
+    return names;
+  };
   Diagnostic& diagnostic =
       scope.Report(Code::kE0312, name.range,
                    fmt::format("actor `{}` has no method `{}`", actor.name, name.text));

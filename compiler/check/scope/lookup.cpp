@@ -1,5 +1,6 @@
 #include "compiler/check/scope/lookup.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
@@ -84,30 +85,48 @@ std::optional<Value> ResolveCallVariable(Scope& scope, const std::string& name, 
   return scope.Make(LocalRef{id}, range, StaticType::Of(StaticType::kInt));
 }
 
-// Where a `let` or `var` behind `use` declares the name.
-std::optional<Range> DeclaredLater(const Scope& scope, const std::vector<syntax::StatementId>& ids,
-                                   const std::string& name, Range use) {
-  auto in_pattern = [&](const syntax::Pattern& pattern) -> std::optional<Range> {
-    for (const syntax::Name& declared : pattern.names) {
-      if (declared.text == name && declared.range.begin > use.begin) return declared.range;
-    }
-    return std::nullopt;
+// Where `let` and `var` declare names in a body, from top to bottom.
+void ListDeclared(const Scope& scope, const std::vector<syntax::StatementId>& ids,
+                  std::map<std::string, std::vector<Range>>& declared) {
+  const auto list = [&](const syntax::Pattern& pattern) {
+    for (const syntax::Name& name : pattern.names) declared[name.text].push_back(name.range);
   };
   for (syntax::StatementId id : ids) {
     const auto& node = scope.module.file.statements[id].node;
-    std::optional<Range> found;
-    if (const auto* let = std::get_if<syntax::Let>(&node)) found = in_pattern(let->pattern);
-    if (const auto* var = std::get_if<syntax::Var>(&node)) found = in_pattern(var->pattern);
+    if (const auto* let = std::get_if<syntax::Let>(&node)) list(let->pattern);
+    if (const auto* var = std::get_if<syntax::Var>(&node)) list(var->pattern);
     if (const auto* loop = std::get_if<syntax::For>(&node)) {
-      found = DeclaredLater(scope, loop->body, name, use);
+      ListDeclared(scope, loop->body, declared);
     }
     if (const auto* branch = std::get_if<syntax::If>(&node)) {
-      found = DeclaredLater(scope, branch->then_body, name, use);
-      if (!found) found = DeclaredLater(scope, branch->else_body, name, use);
+      ListDeclared(scope, branch->then_body, declared);
+      ListDeclared(scope, branch->else_body, declared);
     }
-    if (found) return found;
   }
-  return std::nullopt;
+}
+
+// Where a `let` or `var` behind `use` declares the name.
+std::optional<Range> DeclaredLater(Scope& scope, const std::string& name, Range use) {
+  if (!scope.body) return std::nullopt;
+  if (!scope.declared_in_body) ListDeclared(scope, *scope.body, scope.declared_in_body.emplace());
+  const auto found = scope.declared_in_body->find(name);
+  if (found == scope.declared_in_body->end()) return std::nullopt;
+  const auto later = std::upper_bound(
+      found->second.begin(), found->second.end(), use.begin,
+      [](uint32_t begin, const Range& declared) { return begin < declared.begin; });
+  return later != found->second.end() ? std::optional(*later) : std::nullopt;
+}
+
+std::vector<std::string> NamesIn(const Scope& scope) {
+  std::vector<std::string> names = VisibleNames(scope.module);
+  scope.names.ListTo(names);
+  scope.dims.ListTo(names);
+  if (scope.actor.valid()) {
+    for (StateId id : scope.program.actors[scope.actor].states) {
+      names.push_back(scope.program.states[id].name);
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -217,7 +236,7 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
                     name));
     return scope.Poison(range);
   }
-  if (auto later = scope.body ? DeclaredLater(scope, *scope.body, name, range) : std::nullopt) {
+  if (auto later = DeclaredLater(scope, name, range)) {
     scope
         .Report(Code::kE0301, range,
                 fmt::format(
@@ -227,18 +246,10 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
         .AddNote(*later, "it is declared here");
     return scope.Poison(range);
   }
-  std::vector<std::string> candidates = VisibleNames(scope.module);
-  scope.names.ListTo(candidates);
-  scope.dims.ListTo(candidates);
-  if (scope.actor.valid()) {
-    for (StateId id : scope.program.actors[scope.actor].states) {
-      candidates.push_back(scope.program.states[id].name);
-    }
-  }
   Diagnostic& diagnostic =
       scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
   if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);
-  scope.checker.Suggest(diagnostic, range, name, candidates);
+  scope.checker.Suggest(diagnostic, range, name, [&] { return NamesIn(scope); });
   if (!diagnostic.fixes.empty()) return scope.Poison(range);
   const bool as_dim = scope.in_type && std::isupper(static_cast<unsigned char>(name[0]));
   diagnostic.message +=

@@ -8,6 +8,7 @@
 #ifndef CGRAPH_COMPILER_CHECK_SCOPE_SCOPE_H_
 #define CGRAPH_COMPILER_CHECK_SCOPE_SCOPE_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,6 +60,8 @@ struct Scope {
   std::vector<program::LocalId>* call_variables = nullptr;
   std::optional<PropertyUnit> unit;  // where numbers with a unit may stand, and of which kind
   const std::vector<syntax::StatementId>* body = nullptr;  // for names that stand further down
+  // What it declares, and where, from top to bottom; listed when the first name is not found.
+  std::optional<std::map<std::string, std::vector<Range>>> declared_in_body;
 
   const syntax::Expr& Written(syntax::ExprId id) const { return module.file.exprs[id]; }
   // Of a graph, or of a fn, which a graph may call.
