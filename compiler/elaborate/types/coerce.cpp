@@ -172,7 +172,7 @@ void DefinedBy(const program::Program& program, program::TypeId type_id, const F
 
 Value Coerce(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
              Frame& frame, const Subject& subject, Range range) {
-  if (value.poisoned()) return value;
+  if (value.poisoned() || elaboration.budget.stopped) return Value();
   const auto& type = elaboration.program.types[type_id].node;
   if (auto* scalar = std::get_if<program::CompileTimeType>(&type)) {
     return AdaptCompileTime(elaboration, value, scalar->kind, frame, subject, range);

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <string>
 
+#include "compiler/base/check.h"
 #include "tests/support/elaborated.h"
 
 using namespace cgraph;
@@ -167,4 +168,47 @@ TEST_CASE("limits end what would take too long") {
   CHECK(Run("graph g() inflight 0 { }")->Codes() == "E0525");
   CHECK(Run("actor A() { }\nplace a[i in 0..100000000000] = A() on cpu[0]\ngraph g() { }")
             ->Codes() == "E0521");
+}
+
+TEST_CASE("a failed check is an exception, also from the thread that elaborates") {
+  CHECK_THROWS_AS(CheckFailed("test", "what must hold", __FILE__, __LINE__), InternalError);
+  // Check has refused a body without a return, after which nobody elaborates it.
+  Sources sources;
+  Diagnostics diagnostics(sources);
+  const SourceId main = sources.Add("test.cgraph", "graph g(x: f32[4]) -> f32[4] { }\n");
+  CheckOptions options;
+  options.library_dir = CGRAPH_SOURCE_DIR "/stdlib";
+  const program::Program program = Check(Parse(main, diagnostics), sources, options, diagnostics);
+  REQUIRE(diagnostics.has_errors());
+  std::string what;
+  try {
+    Diagnostics others(sources);
+    (void)Elaborate(program, {}, others);
+  } catch (const InternalError& error) {
+    what = error.what();
+  }
+  CHECK(what.find("internal error in phase 'elaborate': g ends without return") == 0);
+  CHECK(what.find("this is a bug of cgraph") != std::string::npos);
+  // The next one is none the worse.
+  CHECK(BodyCodes("return x").empty());
+}
+
+TEST_CASE("whatever is made while compiling is charged") {
+  ElaborateOptions options;
+  options.limits.steps = 100'000;
+  const auto codes = [&](const std::string& statements) {
+    return Run("import std.tensor\nimport std.debug\ngraph g(x: f32[4]) -> f32[4] { " + statements +
+                   " return x }",
+               options)
+        ->Codes();
+  };
+  CHECK(codes("for i in 0..1000 { probe(\"a\", x) }").empty());
+  CHECK(codes("for i in 0..1000 { probe(\"" + std::string(10'000, 'a') + "\", x) }") == "E0520");
+  CHECK(codes("for " + std::string(10'000, 'i') + " in 0..1000 { probe(\"a\", x) }") == "E0520");
+  const std::string twice = "var t = (x, x) for i in 0..40 { t = (t, t) } ";
+  CHECK(codes(twice).empty());  // shared, and never walked
+  CHECK(codes(twice + "let q = t via shm") == "E0520");
+  CHECK(codes(twice + "let q = x + x after t") == "E0520");
+  CHECK(codes("var t = [1] for i in 0..40 { t = [t, t] } let q = sum(t)") == "E0520");
+  CHECK(codes("let l = zip(0..20000)") == "E0520");
 }

@@ -159,9 +159,9 @@ TEST_CASE("small packings are as low as they can be, and the search says when on
     if (empty) continue;
     ++searched;
     const Conflicts conflicts = FindConflicts(problem);
-    int64_t effort = 1'000'000, none = 0;
-    const int64_t bound = CliqueBound(problem, conflicts, effort);
-    CHECK(effort > 0);
+    int64_t for_bound = 1'000'000, none = 0;
+    const int64_t bound = CliqueBound(problem, conflicts, for_bound);
+    CHECK(for_bound > 0);
     CHECK(bound >= assignment.bound);
     CHECK(bound <= least);
     CHECK(CliqueBound(problem, conflicts, none) == assignment.bound);
