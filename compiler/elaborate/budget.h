@@ -2,8 +2,9 @@
 // op.
 //
 // Steps bound memory as well as time: whatever is made while compiling is charged in proportion to
-// its bytes, so that all steps together make at most some 1.5 GB. Values are charged by values/make.h,
-// the graph's tables by GraphBuilder, places and topologies where they are made, messages by Report.
+// its bytes, so that all steps together make at most some 1.5 GB. Values are charged by
+// values/make.h, the graph's tables by GraphBuilder, places and topologies where they are made,
+// messages by Report.
 //
 // A limit that is met is reported here, once; `stopped` unwinds everything then.
 #ifndef CGRAPH_COMPILER_ELABORATE_BUDGET_H_

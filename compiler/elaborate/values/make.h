@@ -1,6 +1,6 @@
-// Lists, tuples and strings are made here, and walked as trees, each element for a step of the budget:
-// a list that stands twice in another one, forty times over, has 2^40 leaves. Where the steps are
-// used up that is reported, and the value is poisoned.
+// Lists, tuples and strings are made here, and walked as trees, each element for a step of the
+// budget: a list that stands twice in another one, forty times over, has 2^40 leaves. Where the
+// steps are used up that is reported, and the value is poisoned.
 #ifndef CGRAPH_COMPILER_ELABORATE_VALUES_MAKE_H_
 #define CGRAPH_COMPILER_ELABORATE_VALUES_MAKE_H_
 

@@ -3,8 +3,8 @@
 // Elaboration is an interpreter: numbers, lists and places are computed, and a tensor is a
 // reference to a value of the graph being built, together with how it is to travel to its next use.
 // Lists and tuples are shared and copied when written, so that passing one around costs nothing and
-// assigning an element of an unshared `var` list is done in place. Strings are shared, too. What makes
-// or walks them (make.h) is charged to the program's budget.
+// assigning an element of an unshared `var` list is done in place. Strings are shared, too. What
+// makes or walks them (make.h) is charged to the program's budget.
 #ifndef CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_
 #define CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_
 

@@ -82,7 +82,7 @@ class InPlaceUpdater {
            MayOverwriteOld(maker, written);
   }
 
-  // By which ops each state is read or written, and behind which ops another one of their call fails.
+  // By which ops each state is read or written, and behind which ops another of their call fails.
   void FindTouches() {
     for (OpId id : graph_.ops.Ids()) {
       const auto touch = [&](ValueId value_id) {
