@@ -1,5 +1,7 @@
 #include "compiler/graph/prune.h"
 
+#include "compiler/graph/renumber.h"
+
 namespace cgraph::graph {
 namespace {
 
@@ -15,7 +17,7 @@ class Pruner {
 
   std::vector<Call> Run() {
     Mark();
-    return Rebuild();
+    return Remove();
   }
 
  private:
@@ -51,107 +53,32 @@ class Pruner {
     }
   }
 
-  // Per old id its new one; an invalid one for what is gone.
-  template <typename IdType>
-  static std::vector<IdType> Renumber(const std::vector<bool>& live) {
-    std::vector<IdType> ids(live.size());
-    size_t next = 0;
-    for (size_t i = 0; i < live.size(); ++i) {
-      if (live[i]) ids[i] = IdType(next++);
-    }
-    return ids;
-  }
-
-  // What rules say of the calls that stay.
-  static std::optional<Rules> Kept(std::optional<Rules> rules, const std::vector<CallId>& calls) {
-    if (!rules) return rules;
-    std::vector<CallRule> kept;
-    for (size_t i = 0; i < rules->calls.size(); ++i) {
-      if (!calls[i].valid()) continue;
-      CallRule& rule = kept.emplace_back(std::move(rules->calls[i]));
-      if (rule.fused.valid()) rule.fused = calls[rule.fused.index];
-    }
-    rules->calls = std::move(kept);
-    return rules;
-  }
-
-  // A bucket keeps nothing that is not read.
-  static std::vector<Bucket> Kept(std::vector<Bucket> buckets, const std::vector<ValueId>& values) {
-    for (Bucket& bucket : buckets) {
-      for (ValueId& value : bucket.values) value = values[value.index];
-      std::erase_if(bucket.values, [](ValueId value) { return !value.valid(); });
-    }
-    std::erase_if(buckets, [](const Bucket& bucket) { return bucket.values.size() < 2; });
-    return buckets;
-  }
-
   // Calls of which only what is removed reads: they go because of their readers.
-  std::vector<bool> ReadByRemoved(const Graph& old) const {
-    std::vector<bool> read(old.calls.size());
-    for (OpId id : old.ops.Ids()) {
+  std::vector<bool> ReadByRemoved() const {
+    std::vector<bool> read(graph_.calls.size());
+    for (OpId id : graph_.ops.Ids()) {
       if (live_ops_[id.index]) continue;
-      for (const Use& operand : old.ops[id].operands) {
-        const OpId producer = old.values[operand.value].producer;
-        if (producer.valid() && old.ops[producer].call != old.ops[id].call) {
-          read[old.ops[producer].call.index] = true;
+      for (const Use& operand : graph_.ops[id].operands) {
+        const OpId producer = graph_.values[operand.value].producer;
+        if (producer.valid() && graph_.ops[producer].call != graph_.ops[id].call) {
+          read[graph_.ops[producer].call.index] = true;
         }
       }
     }
     return read;
   }
 
-  std::vector<Call> Rebuild() {
-    auto values = Renumber<ValueId>(live_values_);
-    auto ops = Renumber<OpId>(live_ops_);
-    auto calls = Renumber<CallId>(live_calls_);
-    auto symbols = Renumber<SymbolId>(live_symbols_);
-    Graph old = std::move(graph_);
-    const std::vector<bool> read = ReadByRemoved(old);
-    graph_ = Graph();
-    graph_.name = std::move(old.name);
-    graph_.range = old.range;
-    graph_.inflight = old.inflight;
-    graph_.overlap = old.overlap;
-    graph_.timeout_ps = old.timeout_ps;
-    graph_.rules = Kept(std::move(old.rules), calls);
-    for (SymbolId id : old.symbols.Ids()) {
-      if (!live_symbols_[id.index]) continue;
-      Symbol& symbol = old.symbols[id];
-      symbol.extent = values[symbol.extent.index];
-      graph_.symbols.Add(std::move(symbol));
-    }
-    for (ValueId id : old.values.Ids()) {
-      if (!live_values_[id.index]) continue;
-      Value& value = old.values[id];
-      if (value.producer.valid()) value.producer = ops[value.producer.index];
-      if (value.base.valid()) value.base = values[value.base.index];
-      for (Dim& dim : value.type.dims) {
-        if (dim.symbol.valid()) dim.symbol = symbols[dim.symbol.index];
-      }
-      graph_.values.Add(std::move(value));
-    }
-    for (OpId id : old.ops.Ids()) {
-      if (!live_ops_[id.index]) continue;
-      Op& op = old.ops[id];
-      op.call = calls[op.call.index];
-      for (ValueId& result : op.results) result = values[result.index];
-      for (Use& operand : op.operands) operand.value = values[operand.value.index];
-      graph_.ops.Add(std::move(op));
-    }
+  std::vector<Call> Remove() {
+    const std::vector<bool> read = ReadByRemoved();
     std::vector<Call> removed;
-    for (CallId id : old.calls.Ids()) {
-      if (live_calls_[id.index]) {
-        for (CallId& before : old.calls[id].after) before = calls[before.index];
-        graph_.calls.Add(std::move(old.calls[id]));
-      } else if (!read[id.index]) {
-        removed.push_back(std::move(old.calls[id]));
-      }
+    for (CallId id : graph_.calls.Ids()) {
+      if (live_calls_[id.index] || read[id.index]) continue;
+      removed.push_back(std::move(graph_.calls[id]));
     }
-    for (Port& port : old.inputs) port.use.value = values[port.use.value.index];
-    for (Port& port : old.outputs) port.use.value = values[port.use.value.index];
-    graph_.buckets = Kept(std::move(old.buckets), values);
-    graph_.inputs = std::move(old.inputs);
-    graph_.outputs = std::move(old.outputs);
+    Renumber(graph_, {.symbols = IdsOfKept<SymbolId>(live_symbols_),
+                      .values = IdsOfKept<ValueId>(live_values_),
+                      .ops = IdsOfKept<OpId>(live_ops_),
+                      .calls = IdsOfKept<CallId>(live_calls_)});
     return removed;
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/base/kernels.h"
+#include "compiler/graph/renumber.h"
 
 namespace cgraph {
 namespace {
@@ -51,7 +52,7 @@ class CheckHoister {
       while (end < count && graph_.ops[OpId(end)].call == call) ++end;
       AddCall(begin, end);
     }
-    if (looks_ > 0) Reorder();
+    if (looks_ > 0) Renumber(graph_, {.ops = graph::IdsByOrder(order_)});
   }
 
  private:
@@ -69,6 +70,8 @@ class CheckHoister {
       if (moves[i - begin]) order_.push_back(OpId(i));
     }
     for (Op& look : looks) {
+      const OpId id(graph_.ops.size());
+      for (ValueId result : look.results) graph_.values[result].producer = id;
       order_.push_back(graph_.ops.Add(std::move(look)));
       ++looks_;
     }
@@ -119,7 +122,9 @@ class CheckHoister {
   // there is. Of another op with this kernel only the kernel knows whether it fails.
   std::optional<size_t> SlicedDim(const Op& op) const {
     const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(),
-                                        [](const Attribute& each) { return each.name == "dim"; });
+                                        [](const Attribute& each) {
+                                          return each.name == kDimParameter;
+                                        });
     const auto dim = static_cast<uint64_t>(std::get<int64_t>(attribute->value));
     const Type& whole = TypeOf(op.operands[0]);
     const Type& part = graph_.values[op.results[0]].type;
@@ -204,16 +209,6 @@ class CheckHoister {
       mark(op);
     }
     return true;
-  }
-
-  // The ops in their new order.
-  void Reorder() {
-    Table<OpId, Op> ops;
-    for (OpId id : order_) {
-      const OpId now = ops.Add(std::move(graph_.ops[id]));
-      for (ValueId result : ops[now].results) graph_.values[result].producer = now;
-    }
-    graph_.ops = std::move(ops);
   }
 
   Graph& graph_;
