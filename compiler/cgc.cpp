@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/base/check.h"
 #include "compiler/command/commands.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
@@ -136,8 +137,14 @@ ExitCode Run(int argc, char** argv) {
     return kUsage;
   }
   ExitCode exit_code = kUsage;
-  for (auto& [name, run] : commands) {
-    if (cgc.got_subcommand(name)) exit_code = run();
+  try {
+    for (auto& [name, run] : commands) {
+      if (cgc.got_subcommand(name)) exit_code = run();
+    }
+  } catch (const InternalError& error) {
+    llvm::outs().flush();
+    llvm::errs() << "cgc: " << error.what();
+    exit_code = kBug;
   }
   return FlushOutput(exit_code);
 }

@@ -8,14 +8,14 @@
 namespace cgraph {
 
 void CheckFailed(llvm::StringRef phase, llvm::StringRef message, const char* file, int line) {
-  llvm::outs().flush();
-  llvm::errs() << "cgc: internal error in phase '" << phase << "': " << message << "\n  at "
-               << file << ":" << line << "\n" << kReportBug;
-  llvm::errs().flush();
+  InternalError error("internal error in phase '" + phase.str() + "': " + message.str() +
+                      "\n  at " + file + ":" + std::to_string(line) + "\n" + kReportBug);
 #ifdef CGRAPH_FUZZ
-  std::abort();  // a fuzzer would not see an exit
+  llvm::errs() << error.what();  // a fuzzer looks for what ends the process
+  llvm::errs().flush();
+  std::abort();
 #endif
-  std::_Exit(kBug);
+  throw error;
 }
 
 }  // namespace cgraph

@@ -1,5 +1,7 @@
 #include "compiler/elaborate/elaborate.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,6 +33,21 @@ namespace {
 
 // Reserved, not used, unless a program nests as deep as the limits allow.
 constexpr unsigned kStackBytes = 512u << 20;
+
+// On a stack of its own, since programs nest deeper than the caller's may be. What it throws is
+// thrown here.
+void OnLargeStack(llvm::function_ref<void()> run) {
+  std::exception_ptr error;
+  llvm::thread worker(llvm::Optional<unsigned>(kStackBytes), [&] {
+    try {
+      run();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  worker.join();
+  if (error) std::rethrow_exception(error);
+}
 
 // One call per state, in declaration order: its ops, then the copy that commits it.
 void ElaborateStart(ElaborationContext& elaboration) {
@@ -195,7 +212,7 @@ std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
                                                 Diagnostics& diagnostics) {
   if (!program.topology) return cost::AssumedTopology();
   std::optional<cost::Topology> made;
-  llvm::thread worker(llvm::Optional<unsigned>(elaborate::kStackBytes), [&] {
+  elaborate::OnLargeStack([&] {
     elaborate::ElaborationContext elaboration(program, options, diagnostics);
     elaboration.consts.resize(
         program.consts.size());  // what -D says wrongly is said of the program
@@ -203,20 +220,18 @@ std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
     made = elaborate::MakeTopology(elaboration, program.topologies[use.topology], use.arguments,
                                      &use.locals, use.range);
   });
-  worker.join();
   return made;
 }
 
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
                         Diagnostics& diagnostics) {
   graph::Module module;
-  llvm::thread worker(llvm::Optional<unsigned>(elaborate::kStackBytes), [&] {
+  elaborate::OnLargeStack([&] {
     elaborate::ElaborationContext elaboration(program, options, diagnostics);
     elaborate::ElaborateProgram(elaboration);
     module = std::move(elaboration.module);
     elaborate::BlameDefines(program, options, diagnostics);
   });
-  worker.join();
   return module;
 }
 
