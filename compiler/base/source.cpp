@@ -6,7 +6,7 @@
 
 namespace cgraph {
 
-SourceId Sources::Add(std::string path, std::string text) {
+SourceId Sources::Add(std::string path, std::string text, SourceKind kind) {
   // Offsets are 32 bits wide; the parser refuses texts far smaller than that.
   CGRAPH_CHECK(text.size() < 0xffffffffu, "source", "a text of 4 GiB or more");
   std::vector<uint32_t> starts = {0};
@@ -14,7 +14,7 @@ SourceId Sources::Add(std::string path, std::string text) {
     if (text[i] == '\n') starts.push_back(static_cast<uint32_t>(i + 1));
   }
   line_starts_.Add(std::move(starts));
-  return sources_.Add(std::make_unique<Source>(Source{std::move(path), std::move(text)}));
+  return sources_.Add(std::make_unique<Source>(Source{std::move(path), std::move(text), kind}));
 }
 
 LineColumn Sources::Locate(SourceId id, uint32_t offset) const {

@@ -25,9 +25,16 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+enum class SourceKind : uint8_t {
+  kFile,
+  kLibrary,  // the language's own; its path is shown as `<std>/tensor.cgraph`
+  kFlag,     // the value of a flag, which is its path
+};
+
 struct Source {
-  std::string path;  // as the user wrote it; `<std>/tensor.cgraph` for the library's own
+  std::string path;  // as the user wrote it
   std::string text;
+  SourceKind kind = SourceKind::kFile;
 };
 
 struct LineColumn {
@@ -38,7 +45,7 @@ struct LineColumn {
 // All texts of one compilation. Texts never move or change once added.
 class Sources {
  public:
-  SourceId Add(std::string path, std::string text);
+  SourceId Add(std::string path, std::string text, SourceKind kind = SourceKind::kFile);
   const Source& operator[](SourceId id) const { return *sources_[id]; }
   LineColumn Locate(SourceId id, uint32_t offset) const;
   // The whole line that `offset` is in, without its end.

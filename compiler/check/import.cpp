@@ -87,7 +87,9 @@ class Loader {
 
   const Module* LoadTensor() {
     fs::path path = fs::path(checker_.options.library_dir) / "std" / "tensor.cgraph";
-    if (IsFile(path)) return LoadFile(path, "<std>/tensor.cgraph", "std.tensor", Range());
+    if (IsFile(path)) {
+      return LoadFile(path, SourceKind::kLibrary, "<std>/tensor.cgraph", "std.tensor", Range());
+    }
     checker_.diagnostics.Report(
         Code::kE0101, Range(),
         fmt::format("cannot find std/tensor.cgraph of the standard library in `{}`",
@@ -95,7 +97,8 @@ class Loader {
     return nullptr;
   }
 
-  const Module* LoadFile(const fs::path& path, std::string shown, std::string name, Range at) {
+  const Module* LoadFile(const fs::path& path, SourceKind kind, std::string shown, std::string name,
+                         Range at) {
     auto [known, added] = by_path_.emplace(Canonical(path), nullptr);
     if (!added) return known->second;
     std::string text;
@@ -106,7 +109,7 @@ class Loader {
       checker_.names_missing = true;
       return nullptr;
     }
-    SourceId source = checker_.sources.Add(std::move(shown), std::move(text));
+    SourceId source = checker_.sources.Add(std::move(shown), std::move(text), kind);
     known->second = Add(ParseImported(source), std::move(name), path.parent_path());
     return known->second;
   }
@@ -140,7 +143,8 @@ class Loader {
       if (!IsFile(path)) continue;
       std::string shown =
           library ? "<std>/" + relative.string().substr(sizeof("std/") - 1) : path.string();
-      const Module* loaded = LoadFile(path, shown, llvm::join(parts, "."), range);
+      const SourceKind kind = library ? SourceKind::kLibrary : SourceKind::kFile;
+      const Module* loaded = LoadFile(path, kind, shown, llvm::join(parts, "."), range);
       return loaded ? std::vector{loaded} : std::vector<const Module*>();
     }
     if (library && parts.size() == 2) {
@@ -193,7 +197,8 @@ class Loader {
          FilesIn(fs::path(checker_.options.library_dir) / folder, "")) {
       const std::string file = folder + "/" + stem + ".cgraph";
       const Module* module = LoadFile(fs::path(checker_.options.library_dir) / file,
-                                      "<std>/" + file, "std." + folder + "." + stem, range);
+                                      SourceKind::kLibrary, "<std>/" + file,
+                                      "std." + folder + "." + stem, range);
       if (module) loaded.push_back(module);
     }
     return loaded;
@@ -210,7 +215,7 @@ class Loader {
     checker_.flag.chosen = !text.empty();
     if (text.empty() || text == "program") return;
     syntax::File file;
-    const SourceId source = checker_.sources.Add("--schedule", text);
+    const SourceId source = checker_.sources.Add("--schedule", text, SourceKind::kFlag);
     if (IsNoName(text)) {
       const std::string name = text.substr(0, text.find('('));
       const Range at{source, 0, static_cast<uint32_t>(name.size())};
@@ -236,11 +241,11 @@ class Loader {
     if (text.empty()) return;
     Checker::TopologyFlag& flag = checker_.topology_flag;
     if (llvm::StringRef(text).endswith(".cgraph")) {
-      flag.file = LoadFile(text, text, text, Range());
+      flag.file = LoadFile(text, SourceKind::kFile, text, text, Range());
       return;
     }
     syntax::File file;
-    const SourceId source = checker_.sources.Add("--topology", text);
+    const SourceId source = checker_.sources.Add("--topology", text, SourceKind::kFlag);
     const size_t errors = checker_.diagnostics.errors();
     flag.use = ParseSchedule(source, file, checker_.diagnostics);
     checker_.names_missing |= checker_.diagnostics.errors() > errors;

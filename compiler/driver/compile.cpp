@@ -99,8 +99,8 @@ RewriteOptions RewriteOptionsOf(const CompileOptions& options, const cost::Topol
 bool OnlyOfFlags(const Diagnostics& diagnostics) {
   return llvm::all_of(diagnostics.all(), [&](const Diagnostic& diagnostic) {
     if (diagnostic.severity == Severity::kWarning || !diagnostic.range.valid()) return true;
-    const std::string& path = diagnostics.sources()[diagnostic.range.source].path;
-    return diagnostic.code == Code::kE0502 || path == "--schedule" || path == "--topology";
+    const Source& source = diagnostics.sources()[diagnostic.range.source];
+    return diagnostic.code == Code::kE0502 || source.kind == SourceKind::kFlag;
   });
 }
 
@@ -138,6 +138,12 @@ class Phases {
   const cost::Topology* TopologyOf() const {
     if (options_.topology != nullptr) return options_.topology;
     return result_.topology ? &*result_.topology : nullptr;
+  }
+  // Whether nothing is asked but whether the program is right, and no later phase can find that it
+  // is not, nor print what it made.
+  bool IsChecked(const graph::Module& module) const {
+    return options_.check_only && options_.emit.empty() && !diagnostics_.has_errors() &&
+           !HasRules(module) && !result_.topology;
   }
   void Prove();
 
@@ -262,6 +268,7 @@ std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) 
                                    diagnostics_);
   if (!diagnostics_.has_errors()) CheckSizes(module, diagnostics_);
   clock_.Done("elaborate");
+  if (IsChecked(module)) return std::nullopt;
   if (!diagnostics_.has_errors()) {
     Validate(module, "elaborate");
     result_.rewritten = Rewrite(module, RewriteOptionsOf(options_, TopologyOf()));
@@ -282,7 +289,6 @@ std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) 
 }
 
 std::optional<Schedules> Phases::MakeSchedules(const graph::Module& module) {
-  if (options_.check_only && !HasRules(module) && !result_.topology) return std::nullopt;
   Schedules schedules =
       ScheduleModule(module, ScheduleOptionsOf(options_, TopologyOf()), diagnostics_);
   clock_.Done("schedule");

@@ -28,7 +28,7 @@ std::string OpText(const program::Program& program, const program::Op& op) {
 
 bool IsOfLibrary(const ElaborationContext& elaboration, Range range) {
   if (!range.valid()) return false;
-  return llvm::StringRef(elaboration.diagnostics.sources()[range.source].path).startswith("<std>/");
+  return elaboration.diagnostics.sources()[range.source].kind == SourceKind::kLibrary;
 }
 
 // What goes wrong in a declaration of the library is the fault of the program's own line that leads
