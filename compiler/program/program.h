@@ -125,6 +125,7 @@ struct Argument {
   std::string label;  // empty: positional
   ExprId value;
   Range range;
+  int parameter = -1;  // of the callee; -1: it is known only when the call is evaluated
 };
 
 struct IntLiteral { int64_t value; };

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/kernels.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
@@ -18,7 +19,7 @@ namespace {
 
 // Which argument each parameter gets, -1 for none; reports what does not fit. `complete` becomes
 // false where there are arguments that the callee does not take.
-std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& callee, Range call,
+std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee, Range call,
                             bool& complete) {
   const std::vector<Parameter>& parameters = *callee.parameters;
   std::vector<int> argument_of(parameters.size(), -1);
@@ -49,12 +50,12 @@ std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& 
       if (found == by_name.end()) {
         std::vector<std::string> names;
         for (const Parameter& parameter : parameters) names.push_back(parameter.name);
-        const bool of_dim = argument.label == "dim" || argument.label == "axis";
+        const bool of_dim = argument.label == kDimParameter || argument.label == "axis";
         Diagnostic& diagnostic =
             scope.Report(Code::kE0403, argument.range,
                          fmt::format("{} has no parameter `{}`{}", callee.what, argument.label,
                                      of_dim ? callee.mend : ""));
-        if (argument.label == "axis" && by_name.count("dim")) {
+        if (argument.label == "axis" && by_name.count(kDimParameter)) {
           scope.checker.Translate(diagnostic, argument.range, argument.label);
         } else {
           scope.checker.Suggest(diagnostic, argument.range, argument.label, names);
@@ -74,6 +75,7 @@ std::vector<int> Distribute(Scope& scope, const Arguments& given, const Callee& 
       continue;
     }
     argument_of[target] = static_cast<int>(i);
+    given.arguments[i].parameter = static_cast<int>(target);
   }
   // A label that does not exist is the likelier reason for one that is missing.
   for (size_t i = 0; complete && i < parameters.size(); ++i) {
@@ -101,7 +103,7 @@ Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& ar
   return resolved;
 }
 
-StaticType CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call) {
+StaticType CheckArguments(Scope& scope, Arguments& given, const Callee& callee, Range call) {
   bool complete = true;
   std::vector<int> argument_of = Distribute(scope, given, callee, call, complete);
   Matcher matcher(scope.program, callee.signature, false);

@@ -27,8 +27,9 @@ struct Arguments {
 
 Arguments ResolveArguments(Scope& scope, const std::vector<syntax::Argument>& arguments);
 
-// The result's type (what is known of it) after all arguments were matched.
-StaticType CheckArguments(Scope& scope, const Arguments& given, const Callee& callee, Range call);
+// Says of each argument which parameter it is for. The result's type (what is known of it) after
+// all were matched.
+StaticType CheckArguments(Scope& scope, Arguments& given, const Callee& callee, Range call);
 
 }  // namespace cgraph::check
 

@@ -1,5 +1,7 @@
 #include "compiler/elaborate/calls/arguments.h"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -9,10 +11,24 @@
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
-#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
 namespace {
+
+constexpr size_t kNoParameter = SIZE_MAX;
+
+size_t ParameterOf(const std::vector<Actual>& actuals, size_t at) {
+  if (actuals[at].parameter >= 0) return actuals[at].parameter;
+  return actuals[at].label.empty() ? at : kNoParameter;
+}
+
+// Of a method that Check did not know: by the label.
+int FindParameter(const std::vector<program::Parameter>& parameters, const std::string& label) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!label.empty() && parameters[i].name == label) return static_cast<int>(i);
+  }
+  return -1;
+}
 
 // Argument `at` has no parameter: there are too many, or its label is none.
 void ReportNoParameter(ElaborationContext& elaboration,
@@ -38,12 +54,7 @@ std::optional<std::vector<const Actual*>> MatchArguments(
     const std::vector<Actual>& actuals, const Frame& callee, Range site) {
   std::vector<const Actual*> matched(parameters.size(), nullptr);
   for (size_t i = 0; i < actuals.size(); ++i) {
-    size_t at = i;
-    if (!actuals[i].label.empty()) {
-      auto named = llvm::find_if(
-          parameters, [&](const auto& parameter) { return parameter.name == actuals[i].label; });
-      at = named - parameters.begin();
-    }
+    const size_t at = ParameterOf(actuals, i);
     if (at >= parameters.size()) {
       ReportNoParameter(elaboration, parameters, actuals, i, callee.subject);
       return std::nullopt;
@@ -106,22 +117,31 @@ void RankHints(ElaborationContext& elaboration, program::ExprId where, Frame& ca
 
 }  // namespace
 
+const Actual* ActualFor(size_t parameter, const std::vector<Actual>& actuals) {
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    if (ParameterOf(actuals, i) == parameter) return &actuals[i];
+  }
+  return nullptr;
+}
+
 std::vector<Actual> EvaluateArguments(ElaborationContext& elaboration,
                                       const std::vector<program::Argument>& arguments,
                                       const std::vector<program::Parameter>* parameters,
                                       Frame& callee, Frame& frame) {
   std::vector<Actual> actuals;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const program::Argument& argument = arguments[i];
+  for (const program::Argument& argument : arguments) {
+    Actual& actual = actuals.emplace_back();
+    actual.label = argument.label;
+    actual.range = elaboration.program.exprs[argument.value].range;
+    actual.label_range = argument.range;
+    actual.parameter = argument.parameter;
     Expected expected;
-    for (size_t j = 0; parameters && j < parameters->size(); ++j) {
-      const program::Parameter& parameter = (*parameters)[j];
-      bool meant = argument.label.empty() ? j == i : parameter.name == argument.label;
-      if (meant) expected = {parameter.type, &callee};
+    if (parameters != nullptr) {
+      if (actual.parameter < 0) actual.parameter = FindParameter(*parameters, argument.label);
+      const size_t at = ParameterOf(actuals, actuals.size() - 1);
+      if (at < parameters->size()) expected = {(*parameters)[at].type, &callee};
     }
-    Value value = Evaluate(elaboration, argument.value, frame, expected);
-    actuals.push_back({argument.label, std::move(value),
-                       elaboration.program.exprs[argument.value].range, argument.range});
+    actual.value = Evaluate(elaboration, argument.value, frame, expected);
   }
   return actuals;
 }

@@ -12,13 +12,19 @@ namespace cgraph::elaborate {
 
 struct ElaborationContext;
 
-// An argument that was evaluated, before it is matched with a parameter.
+// An argument that was evaluated.
 struct Actual {
   std::string label;
   Value value;
   Range range;
-  Range label_range;  // of a label
+  Range label_range = {};  // of a label
+  // The one that Check found or, of a method that is known only now, EvaluateArguments; -1 of an
+  // unlabelled argument: its position, of another: the callee has no such parameter.
+  int parameter = -1;
 };
+
+// The argument of a parameter; null for a default.
+const Actual* ActualFor(size_t parameter, const std::vector<Actual>& actuals);
 
 // `parameters`, if any, say which types are expected.
 std::vector<Actual> EvaluateArguments(ElaborationContext& elaboration,

@@ -25,17 +25,6 @@ namespace {
 // An op takes about as much memory and time as this many expressions.
 constexpr int64_t kStepsPerOp = 16;
 
-// The argument of a parameter; null for a default.
-Actual* ActualFor(const program::Op& op, size_t parameter, std::vector<Actual>& actuals) {
-  for (size_t i = 0; i < actuals.size(); ++i) {
-    bool meant = actuals[i].label.empty()
-                     ? i == parameter
-                     : actuals[i].label == op.signature.parameters[parameter].name;
-    if (meant) return &actuals[i];
-  }
-  return nullptr;
-}
-
 // Whether `dim` of an op says where a new dimension goes: its tensor is declared by runs alone, and
 // its result has a dimension more.
 bool AddsDimension(const program::Program& program, const program::Op& op) {
@@ -52,7 +41,7 @@ bool AddsDimension(const program::Program& program, const program::Op& op) {
 // `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
 void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
                      std::vector<Actual>& actuals) {
-  const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(op, 0, actuals);
+  const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(0, actuals);
   if (!first) return;
   const List* items = first->value.As<List>();
   const Tensor* tensor = items && !items->items->empty() ? items->items->front().As<Tensor>()
@@ -62,9 +51,10 @@ void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
       elaboration.builder->type(tensor->value).dims.size() + AddsDimension(elaboration.program, op);
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const std::string& name = op.signature.parameters[i].name;
-    if (name != "dim" && name != "dims") continue;
-    Actual* given = ActualFor(op, i, actuals);
-    if (!given) continue;
+    if (name != kDimParameter && name != kDimsParameter) continue;
+    const Actual* actual = ActualFor(i, actuals);
+    if (!actual) continue;
+    Actual* given = &actuals[actual - actuals.data()];
     auto counted = [&](const Value& value) {
       const int64_t* dim = value.As<int64_t>();
       return dim && *dim < 0 && *dim >= -rank ? Value(*dim + rank) : value;

@@ -124,17 +124,6 @@ std::string SideText(const Side& side) {
   return fmt::format("{} is {}{}", side.name, dim.symbol.valid() ? "at most " : "", dim.extent);
 }
 
-bool IsGiven(const OpCall& call, const program::Op& op, const program::Parameter& parameter) {
-  for (size_t i = 0; i < call.actuals.size(); ++i) {
-    const std::string& label = call.actuals[i].label;
-    if (label.empty() ? op.signature.parameters[i].name == parameter.name
-                      : label == parameter.name) {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
@@ -143,8 +132,9 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
   std::optional<bool> holds = Holds(elaboration, op.where, op_frame);
   if (!holds || *holds) return holds.has_value();
   std::string given;
-  for (const program::Parameter& parameter : op.signature.parameters) {
-    if (parameter.default_value.valid() && !IsGiven(call, op, parameter)) continue;
+  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+    const program::Parameter& parameter = op.signature.parameters[i];
+    if (parameter.default_value.valid() && !ActualFor(i, call.actuals)) continue;
     const Value& value = *op_frame.locals[parameter.local.index];
     given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
                          value.As<Tensor>() ? Describe(elaboration, value) : ScalarText(value));
