@@ -79,9 +79,13 @@ namespace {
 void SearchAll(const Tasks& tasks, const KnownOrders& known, Goal goal, uint32_t effort,
                BestK& best) {
   EffortBudget budget(effort);
-  TryKnownOrders(tasks, known, goal, budget, best);
-  if (!best.done()) SearchRules(tasks, goal, budget, best);
+  SearchRules(tasks, goal, budget, best);
   if (!best.perfect()) SearchOrders(tasks, goal, budget, best);
+  if (best.perfect()) return;
+  const Cost found = best.cost();
+  EffortBudget more(std::max(1u, effort / 8));
+  TryKnownOrders(tasks, known, goal, more, best);
+  if (best.cost() < found && !best.perfect()) SearchOrders(tasks, goal, more, best);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Search: the best order of tasks that is found within a given effort.
 //
-// Some orders come first, so that no search ends with a worse one: those that the caller knows, and
-// that of HEFT (known_orders.cpp). Then three searches, one after the other. First rules: the ones
-// by which people schedule pipelines, with varied preferences and bounds (search_rules.cpp). Then
-// the bounds of single lanes. Then orders themselves, since a list schedule, which never waits, can
-// exclude the best one (search_orders.cpp). Chance comes from counters, and effort is counted in
-// tasks placed: the same tasks give the same order on every machine.
+// Three searches, one after the other. First rules: the ones by which people schedule pipelines,
+// with varied preferences and bounds (search_rules.cpp). Then the bounds of single lanes. Then
+// orders themselves, since a list schedule, which never waits, can exclude the best one
+// (search_orders.cpp). At last orders that need no search, so that none ends with a worse one:
+// those that the caller knows, and that of HEFT (known_orders.cpp); where one is better, orders are
+// searched from there for an eighth of the effort more. Chance comes from counters, and effort is
+// counted in tasks placed: the same tasks give the same order on every machine.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SEARCH_H_
 
