@@ -20,6 +20,7 @@ inline bool AnyPoisoned(std::span<const uint32_t> checks, const Bindings& bindin
 
 // Whether the operation has nothing to do; its own flag is set then.
 inline bool Skipped(const Predicate& predicate, const Bindings& bindings) {
+  if (!bindings.poisoned->load(std::memory_order_relaxed)) return false;
   if (bindings.Poisoned(predicate.own)) return true;
   if (!AnyPoisoned(predicate.checks, bindings)) return false;
   bindings.Poison(predicate.own);

@@ -30,12 +30,12 @@ struct Bindings {
   Tensor* tensors = nullptr;
   const void* const* extents = nullptr;     // where each extent lies, as i64
   std::atomic<uint8_t>* flags = nullptr;    // poison
-  std::atomic<bool>* poisoned = nullptr;    // whether any flag is set
+  std::atomic<bool>* poisoned = nullptr;    // whether any flag may be set
 
   bool Poisoned(uint32_t flag) const { return flags[flag].load(std::memory_order_relaxed) != 0; }
   void Poison(uint32_t flag) const {
-    flags[flag].store(1, std::memory_order_relaxed);
     poisoned->store(true, std::memory_order_relaxed);
+    flags[flag].store(1, std::memory_order_relaxed);
   }
 };
 

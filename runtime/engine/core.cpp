@@ -155,7 +155,7 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
     work_queues_.back()->Measure(options_.profile, options_.trace);
     worker.work_queues.push_back(work_queues_.back().get());
   }
-  spins_ = device::SpinBudget(static_cast<uint32_t>(workers_.size()));
+  spins_ = workers_.size() <= device::Cores();
   return OpenQueues();
 }
 
@@ -262,7 +262,7 @@ Status Core::RunStartGraph() {
   if (!has_start_) return Status::Ok();
   auto run = Submit(static_cast<uint32_t>(graphs_.size() - 1), {}, WhenFull::kWait);
   if (!run.ok()) return run.status();
-  Status status = Flush(**run);
+  Status status = (*run)->lags ? Flush(**run) : Status::Ok();
   Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
   if (!status.ok() && kernels_->unreadable()) {

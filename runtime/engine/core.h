@@ -44,7 +44,7 @@ class Core {
   // The caller gets two references: one for the Execution, one for its first Outputs.
   Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
 
-  // Submits the empty rounds that a run of a graph with lags needs to be finished. Flush() drives
+  // Submits the empty rounds that a run (of a graph with lags) needs to be finished. Flush() drives
   // until there is room for them; Hasten() leaves that to the fallback driver and never blocks.
   Status Flush(const ExecutionState& run);
   Status Hasten(const ExecutionState& run);
@@ -153,7 +153,7 @@ class Core {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::string>> output_names_;
   std::atomic<uint64_t> measured_from_{0};  // steady clock: what began before is forgotten
-  uint32_t spins_ = 0;
+  bool spins_ = false;  // a worker that has nothing to do, before it sleeps
   bool has_start_ = false;
 
   device::Mutex submission_;

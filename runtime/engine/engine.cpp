@@ -67,14 +67,14 @@ Result<Outputs> Execution::Fetch() {
 
 Result<Outputs> Execution::Get() {
   engine::Core& core = *run_->core;
-  CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
+  if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
   core.Await(*run_);
   return Fetch();
 }
 
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
   engine::Core& core = *run_->core;
-  CGRAPH_RETURN_IF_ERROR(core.Hasten(*run_));
+  if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Hasten(*run_));
   if (!run_->Over()) core.AwaitUntil(*run_, DeadlineAfter(timeout));
   if (core.ended() || run_->Over()) return Fetch();
   return Status(StatusCode::kTimeout,
@@ -86,7 +86,7 @@ bool Execution::Ready() const {
   engine::Core& core = *run_->core;
   if (core.ended() || run_->Over()) return true;
   // Where memory for an empty round is short it is tried again, here or by the watchdog.
-  static_cast<void>(core.Hasten(*run_).ok());
+  if (run_->lags) static_cast<void>(core.Hasten(*run_).ok());
   core.EnsureProgress();
   return false;
 }

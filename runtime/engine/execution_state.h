@@ -24,6 +24,7 @@ class Core;
 struct ExecutionState {
   Core* core = nullptr;
   uint32_t graph = 0;
+  bool lags = false;                    // its last rounds may have to be submitted for it
   uint64_t execution = 0;               // number among the graph's executions
   bool empty = false;                   // nobody submitted it
   bool lent = false;                    // some input is: not over before nobody reads it

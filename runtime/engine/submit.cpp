@@ -254,7 +254,11 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     }
     frame.dirty.store(run->empty, std::memory_order_relaxed);
   }
-  for (const Frame::Patch& patch : frame.patches) *patch.where = run->block.data() + patch.offset;
+  for (const Frame::Patch& patch : frame.patches) {
+    // Often the run is the same as last time: then other cores keep the line.
+    const void* data = run->block.data() + patch.offset;
+    if (*patch.where != data) *patch.where = data;
+  }
   // This round is the last one of the execution `lag` before it.
   ExecutionState* ending = run;
   if (graph.lag != 0) {
@@ -277,7 +281,6 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
 // Submits what a run still needs to be finished: nothing, but for graphs with lags.
 Status Core::Flush(const ExecutionState& run) {
   LoadedGraph& graph = *graphs_[run.graph];
-  if (graph.lag == 0) return Status::Ok();
   std::lock_guard lock(submission_);
   return FlushUntil(graph, run.execution + 1);
 }
@@ -294,7 +297,6 @@ Status Core::FlushUntil(LoadedGraph& graph, uint64_t until) {
 // The same without waiting: what there is no room for is left to the fallback driver.
 Status Core::Hasten(const ExecutionState& run) {
   LoadedGraph& graph = *graphs_[run.graph];
-  if (graph.lag == 0) return Status::Ok();
   bool all = true;
   {
     std::lock_guard lock(submission_);
@@ -347,6 +349,7 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   auto run = std::make_unique<ExecutionState>();
   run->core = this;
   run->graph = g;
+  run->lags = graph.lag != 0;
   run->target_count = static_cast<uint32_t>(graph.participants.size());
   run->targets = std::make_unique<ExecutionState::Target[]>(run->target_count);
   for (uint32_t i = 0; i < run->target_count; ++i) {

@@ -1,4 +1,4 @@
-// The processors, and for how long it is worth to spin on one.
+// The processors.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_CORES_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_CORES_H_
 
@@ -6,13 +6,8 @@
 
 namespace cgraph::device {
 
-// The processors that this process may use.
+// Those that this process may use.
 uint32_t Cores();
-
-// How many times to look for news, with a pause in between, before sleeping: about as long as
-// waking a thread takes. Measured once per process. 0 where `threads` that spin would be more than
-// cores.
-uint32_t SpinBudget(uint32_t threads);
 
 }  // namespace cgraph::device
 

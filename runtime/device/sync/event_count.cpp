@@ -20,6 +20,10 @@ bool HasMembarrier() {
   return has;
 }
 
+int64_t Nanoseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
 }  // namespace
 
 EventCount::EventCount() : both_fence_(!HasMembarrier()) {}
@@ -31,6 +35,7 @@ uint32_t EventCount::Announce() {
 }
 
 void EventCount::Wake() {
+  woken_ns_.store(Nanoseconds(Clock::now()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   syscall(SYS_futex, &epoch_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -46,8 +51,14 @@ bool EventCount::Block(uint32_t epoch, const Deadline& deadline) {
     rest.tv_nsec = static_cast<long>(ns % 1000000000);
     timeout = &rest;
   }
+  const int64_t slept = Nanoseconds(Clock::now());
   syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, epoch, timeout, nullptr, 0);
-  return !deadline || Clock::now() < *deadline;
+  const Clock::time_point now = Clock::now();
+  if (epoch_.load(std::memory_order_acquire) != epoch) {
+    const int64_t woken = woken_ns_.load(std::memory_order_relaxed);
+    if (woken > slept) SpinBudget::Observe(std::chrono::nanoseconds(Nanoseconds(now) - woken));
+  }
+  return !deadline || now < *deadline;
 }
 
 }  // namespace cgraph::device

@@ -1,7 +1,6 @@
 // EventCount: how a thread that has nothing to do waits, and how another one ends that.
 //
-// A waiter first spins (waking a sleeping thread costs tens of microseconds, a spin that is as long
-// as that is never worse than twice the best choice), then sleeps on a futex. Who notifies pays one
+// A waiter first spins (spin.h says for how long), then sleeps on a futex. Who notifies pays one
 // load of a line that nobody writes while nobody sleeps.
 //
 // No wake-up is lost because each side writes before it reads: the notifier stores its news and
@@ -18,17 +17,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "runtime/device/spin.h"
+
 namespace cgraph::device {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
-
-inline void Pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 class alignas(128) EventCount {
  public:
@@ -59,6 +52,7 @@ class alignas(128) EventCount {
 
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<uint32_t> epoch_{0};
+  std::atomic<int64_t> woken_ns_{0};  // steady clock, of the last Wake()
   const bool both_fence_;
 };
 

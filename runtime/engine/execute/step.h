@@ -132,7 +132,8 @@ struct Frame {
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
   std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
-  std::atomic<bool> dirty{false};  // some poison flag is set
+  std::atomic<bool> dirty{
+      false};  // some poison flag may be set; who sees a poison flag set sees this, too
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
   ExecutionState* run = nullptr;

@@ -147,8 +147,9 @@ class alignas(128) WorkQueue {
   LaneQueues queues_;
   std::vector<device::Report> reports_;
 
+  // Others wait for `done_`; nobody for `at_`, which changes at every call.
   alignas(128) std::atomic<uint64_t> done_{0};
-  std::atomic<uint64_t> at_{kIdle};       // graph, running, step; for reports
+  alignas(128) std::atomic<uint64_t> at_{kIdle};  // graph, running, step; for reports
   alignas(128) std::atomic<uint64_t> pushed_{0};
 };
 

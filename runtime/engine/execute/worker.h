@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/device/sync/event_count.h"
+#include "runtime/device/spin.h"
 #include "runtime/engine/execute/work_queue.h"
 
 namespace cgraph::engine {
@@ -35,16 +36,14 @@ struct Worker {
   // Drives until `until()`, which reads only sequentially consistent atomics: spins while nothing
   // can be done, then sleeps until the event count is notified.
   template <typename Until>
-  void Drive(uint32_t spins, Until&& until) {
-    uint32_t idle = 0;
+  void Drive(bool spins, Until&& until) {
+    device::Spinner spinner(spins);
     while (!until()) {
       if (Advance()) {
-        idle = 0;
-      } else if (idle++ < spins) {
-        device::Pause();
-      } else {
+        spinner.Reset();
+      } else if (!spinner.Again()) {
         event_count.Wait([&] { return until() || Advance(); });
-        idle = 0;
+        spinner.Reset();
       }
     }
   }

@@ -48,11 +48,18 @@ class ElementwiseKernel final : public Kernel {
     const DType result = request.outputs[0].dtype;
     out_bytes_ = plan::DTypeBytes(result);
     if (op.widens && IsHalf(result)) narrow_ = HalfLoopsOf(result).narrow;
+    FindFixedLoop(request);
   }
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string&) override {
     const Tensor& out = outputs[0];
+    if (fixed_ != nullptr) {
+      const void* at[kMostOperands];
+      for (int o = 0; o < op_.operands; ++o) at[o] = inputs[o].data;
+      fixed_(at, out.data, fixed_count_);
+      return true;
+    }
     const int64_t count = out.elements();
     const char* in[kMostOperands];
     bool moves[kMostOperands], one_row = true;
@@ -78,6 +85,26 @@ class ElementwiseKernel final : public Kernel {
   }
 
  private:
+  // Where all extents are known, one loop does it, and the result stays in the caches: that loop,
+  // so that small calls cost little more.
+  void FindFixedLoop(const Request& request) {
+    constexpr int64_t kSmall = 16 << 10;  // bytes
+    const auto elements = [](const OperandType& type) {
+      int64_t count = 1;
+      for (int d = 0; d < type.rank; ++d) count *= type.dynamic[d] ? 0 : type.dims[d];
+      return count;
+    };
+    const int64_t count = elements(request.outputs[0]);
+    if (count == 0 || count > kSmall / out_bytes_) return;
+    bool moves[kMostOperands];
+    for (int o = 0; o < op_.operands; ++o) {
+      const int64_t own = elements(request.inputs[o]);
+      if (own != count && own != 1) return;
+      moves[o] = own == count;
+    }
+    fixed_ = op_.LoopFor(moves, count);
+    fixed_count_ = count;
+  }
   void RunRow(const char* const* in, const bool* moves, char* out, int64_t count) const {
     const void* at[kMostOperands];
     std::copy(in, in + op_.operands, at);
@@ -120,6 +147,8 @@ class ElementwiseKernel final : public Kernel {
   }
 
   ElementOp op_;
+  ElementLoop fixed_ = nullptr;  // see FindFixedLoop
+  int64_t fixed_count_ = 0;
   int64_t bytes_[kMostOperands] = {}, tile_bytes_[kMostOperands] = {}, out_bytes_ = 0;
   void (*widen_[kMostOperands])(const void*, void*, int64_t) = {};
   void (*narrow_)(const void*, void*, int64_t) = nullptr;

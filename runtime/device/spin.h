@@ -1,0 +1,63 @@
+// For how long a thread looks for news before it sleeps: several times what waking a thread takes.
+//
+// Who sleeps too early makes the other one wait for a wake-up, and may find it asleep in turn: two
+// threads that pass work to and fro then sleep and wake for ever. So the time is measured, at every
+// wake-up of the process, and spinning lasts long enough that after one pause both are awake again.
+// A wake-up that takes longer counts at once, shorter ones count little by little.
+#ifndef CGRAPH_RUNTIME_DEVICE_SPIN_H_
+#define CGRAPH_RUNTIME_DEVICE_SPIN_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace cgraph::device {
+
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Of all threads of the process.
+class SpinBudget {
+ public:
+  static std::chrono::nanoseconds Get() {
+    return std::chrono::nanoseconds(budget_ns_.load(std::memory_order_relaxed));
+  }
+  // A thread that slept has run again so long after it was woken.
+  static void Observe(std::chrono::nanoseconds wake);
+
+ private:
+  static std::atomic<int64_t> wake_ns_;
+  static std::atomic<int64_t> budget_ns_;
+};
+
+// One wait: counts its looks, and says when they have taken too long.
+class Spinner {
+ public:
+  // `spins`: false where more threads than cores would spin.
+  explicit Spinner(bool spins) : spins_(spins) {}
+
+  void Reset() { looks_ = 0; }
+  // Pauses; false when it is time to sleep.
+  bool Again() {
+    if (!spins_) return false;
+    Pause();
+    return ++looks_ % kLooksPerClock != 0 || InTime();
+  }
+
+ private:
+  static constexpr uint32_t kLooksPerClock = 64;
+  bool InTime();
+
+  const bool spins_;
+  uint32_t looks_ = 0;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_SPIN_H_
