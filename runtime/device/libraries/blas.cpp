@@ -38,7 +38,8 @@ Result<Blas> OpenBlasLibrary() {
   const OneThread one_thread;
   bool serial = false;
   for (const char* path : kPaths) {
-    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    // Lazily: it has 15,000 symbols to look up, of which a plan calls two or three.
+    void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) continue;
     Blas blas;
     blas.sgemm = reinterpret_cast<Gemm<float>>(dlsym(library, "cblas_sgemm"));

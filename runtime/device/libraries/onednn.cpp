@@ -38,7 +38,7 @@ struct Library {
 Library OpenOneDnnLibrary() {
   Library library;
   if (!__builtin_cpu_supports("avx512bf16")) return library;
-  void* handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+  void* handle = dlopen("libdnnl.so.2", RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) return library;
   bool complete = true;
 #define X(name)                                                                           \
