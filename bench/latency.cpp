@@ -99,21 +99,23 @@ struct Case {
   std::string name;
   std::string graph;
   uint32_t workers;
+  bool lent = false;
   std::vector<double> medians, p99s, ratios;  // per round
 };
 
 class Feeder {
  public:
-  Feeder(Engine& engine, const std::string& graph)
+  Feeder(Engine& engine, const std::string& graph, bool lent = false)
       : engine_(engine), graph_(GraphIndex(engine, graph)), data_(1 << 20) {
     const plan::Graph& shape = *engine.plan().graphs[graph_];
+    if (shape.inputs.empty()) return;
     const plan::Value& value = shape.values[shape.inputs[0]->value];
     for (int i = 0; i < value.rank(); ++i) {
       dims_.push_back(shape.dims[value.first_dim() + i].extent());
     }
-    input_ = {shape.inputs[0]->name, data_.data(), value.dtype(), dims_};
+    inputs_.push_back({shape.inputs[0]->name, data_.data(), value.dtype(), dims_, lent});
   }
-  Execution Start() { return std::move(*engine_.Execute(graph_, {&input_, 1})); }
+  Execution Start() { return std::move(*engine_.Execute(graph_, inputs_)); }
   void RunOne() {
     if (!Start().Get().ok()) std::abort();
   }
@@ -135,11 +137,12 @@ class Feeder {
   uint32_t graph_;
   std::vector<uint8_t> data_;
   std::vector<int64_t> dims_;
-  Input input_;
+  std::vector<Input> inputs_;
 };
 
 void MeasureLatency(int rounds) {
   std::vector<Case> cases = {
+      {"nothing", "nothing", 1},
       {"round trip, 1 byte", "round_trip", 1},
       {"round trip, 1 byte", "round_trip", 2},
       {"scatter-gather, n = 4", "scatter_gather_4", 1},
@@ -152,6 +155,8 @@ void MeasureLatency(int rounds) {
       {"8 calls on one actor", "one_actor_8", 2},
       {"1 MiB in, 1 byte out", "megabyte", 1},
       {"1 MiB in, 1 byte out", "megabyte", 2},
+      {"1 MiB lent, 1 byte out", "megabyte", 1, true},
+      {"1 MiB lent, 1 byte out", "megabyte", 2, true},
   };
   std::map<uint32_t, std::unique_ptr<Engine>> engines;
   for (uint32_t workers : {1, 2}) engines[workers] = MakeEngine(workers);
@@ -159,7 +164,7 @@ void MeasureLatency(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     raw.push_back(RawRoundTrip(2000));
     for (Case& c : cases) {
-      Feeder feeder(*engines[c.workers], c.graph);
+      Feeder feeder(*engines[c.workers], c.graph, c.lent);
       const int count = c.graph == "megabyte" ? 50 : 1000;
       for (int i = 0; i < count / 10; ++i) feeder.RunOne();
       std::vector<double> each(count);

@@ -6,7 +6,8 @@ namespace cgraph::device {
 namespace {
 
 constexpr int64_t kTimesWake = 4;
-constexpr int64_t kLeastWake = 10'000, kMostWake = 500'000;  // ns; a longer one is no wake-up alone
+// Nanoseconds. What takes longer is no wake-up alone: the processor had other work.
+constexpr int64_t kLeastWake = 10'000, kMostWake = 150'000;
 
 }  // namespace
 

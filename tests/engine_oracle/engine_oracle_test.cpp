@@ -112,7 +112,7 @@ class Session {
   void Poll(Submitted& submitted) {
     const auto start = std::chrono::steady_clock::now();
     while (!submitted.execution.Ready()) {
-      std::this_thread::yield();
+      std::this_thread::sleep_for(microseconds(20));
       if (std::chrono::steady_clock::now() - start < std::chrono::seconds(30)) continue;
       return Wrong("Ready() has not become true");
     }
@@ -156,7 +156,7 @@ class Session {
   std::string wrong_;
 };
 
-constexpr uint64_t kThreads = 3, kEach = 100, kAlone = 20;
+constexpr uint64_t kThreads = 3, kEach = 250, kAlone = 20;
 
 // Executes kThreads * kEach + kAlone times.
 std::string Try(uint32_t seed) {
@@ -180,7 +180,7 @@ std::string Try(uint32_t seed) {
 }
 
 TEST_CASE("several graphs over shared state, submitted from several threads, as one by one") {
-  const uint64_t executions = Number("CGRAPH_ENGINE_EXECUTIONS", 60000);
+  const uint64_t executions = Number("CGRAPH_ENGINE_EXECUTIONS", 100000);
   const uint64_t first = Number("CGRAPH_ENGINE_SEED", 1);
   const uint64_t modules = executions / (kThreads * kEach + kAlone) + 1;
   for (uint64_t m = 0; m < modules; ++m) {

@@ -52,6 +52,9 @@ extern "C" FILE* fopen(const char* path, const char* mode) {
   }
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return Takes(allocations_left) ? std::malloc(size) : nullptr;
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
