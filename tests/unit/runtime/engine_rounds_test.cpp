@@ -106,9 +106,12 @@ TEST_CASE("the first executions after empty rounds are as many as were submitted
   for (int repeat = 0; repeat < 20; ++repeat) {
     auto engine = Load(CountingPlan(), Workers(2));
     std::vector<Execution> runs;
-    runs.push_back(Start(*engine, "late", 5));
-    static_cast<void>(runs[0].Get(milliseconds(0)).ok());  // submits empty rounds
-    for (int i = 0; i < 3; ++i) runs.push_back(Start(*engine, "late"));
+    // Each time empty rounds are submitted, while the first round is still under way: the last two
+    // get the frames in which that round finishes what began before all.
+    for (int i = 0; i < 4; ++i) {
+      runs.push_back(Start(*engine, "late", i == 0 ? 15 : 0));
+      if (i < 2) static_cast<void>(runs.back().Get(milliseconds(0)).ok());
+    }
     for (size_t i = 0; i < runs.size(); ++i) CHECK(Count(runs[i].Get()) == i + 1);
   }
 }
