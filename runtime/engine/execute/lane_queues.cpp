@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/engine/omission.h"
 #include "runtime/engine/execution_state.h"
 
 namespace cgraph::engine {
@@ -72,7 +73,9 @@ void LaneQueues::EndEntry(uint64_t number) {
 
 uint64_t LaneQueues::Over() const {
   uint64_t over = ~0ull;
-  for (const auto& opened : queues_) over = std::min(over, opened->over.value());
+  for (uint32_t i = 0; i < queues_.size(); ++i) {
+    if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i]->over.value());
+  }
   return over;
 }
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/engine/omission.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -312,8 +312,10 @@ bool WorkQueue::Issue() {
 
 // What was reported of an entry is heard before the entry is seen to be over.
 bool WorkQueue::FinishEntries() {
-  const uint64_t over = std::min(queues_.Over(), finished_);
+  uint64_t over = std::min(queues_.Over(), finished_);
   const bool any = queues_.Poll(reports_);
+  if (Omits(Omission::kReports)) over = std::min(queues_.Over(), finished_);
+  if (Omits(Omission::kCompletion)) over = finished_;
   for (const device::Report& report : reports_) Hear(report);
   reports_.clear();
   if (over == done_.load(std::memory_order_relaxed)) return any;

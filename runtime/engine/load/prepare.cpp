@@ -9,6 +9,7 @@
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
 #include "runtime/engine/load/sync.h"
+#include "runtime/engine/omission.h"
 #include "runtime/plan/collective.h"
 #include "runtime/plan/graph_index.h"
 
@@ -44,6 +45,9 @@ class Preparer {
     FindWorks();
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
+    for (uint32_t w = 0, kept = 0; Omits(Omission::kKeptWait) && w < graph_.waits.size(); ++w) {
+      if (needs_.wait[w]) needs_.wait[w] = !Omits(Omission::kKeptWait, kept++);
+    }
     out_.events = std::make_unique<device::TimelineSemaphore[]>(graph_.events);
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());

@@ -1,0 +1,35 @@
+// What tests make the engine leave out, to see that something notices each: one wait, or one look at
+// a semaphore. Only where it is built with CGRAPH_OMISSIONS; otherwise nothing is ever left out, and
+// nothing is asked at run time.
+#ifndef CGRAPH_RUNTIME_ENGINE_OMISSION_H_
+#define CGRAPH_RUNTIME_ENGINE_OMISSION_H_
+
+#include <cstdint>
+
+namespace cgraph::engine {
+
+enum class Omission : uint32_t {
+  kNothing,
+  kKeptWait,    // the wait number `which` of those that the reduction keeps in a graph
+  kCompletion,  // entries are finished when they are issued
+  kOneQueue,    // ... when all queues of a work queue but number `which` are through
+  kReports,     // completion is looked at after what was reported
+  kStartGraph,  // the start graph is submitted and not waited for
+};
+
+#ifdef CGRAPH_OMISSIONS
+struct Omitted {
+  Omission what = Omission::kNothing;
+  uint32_t which = 0;
+};
+inline Omitted omitted;  // set before an engine is loaded
+inline bool Omits(Omission what) { return omitted.what == what; }
+inline bool Omits(Omission what, uint32_t which) { return Omits(what) && omitted.which == which; }
+#else
+constexpr bool Omits(Omission) { return false; }
+constexpr bool Omits(Omission, uint32_t) { return false; }
+#endif
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_OMISSION_H_

@@ -1,0 +1,185 @@
+// What every carrier must do. A backend is a carrier of Carriers(), or a name with the reason why it
+// is not here; its cases are skipped with that sentence then.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "runtime/channel/carrier.h"
+#include "tests/support/plans/sample_plans.h"
+
+namespace cgraph::channel {
+namespace {
+
+template <typename Test>
+void OnEveryCarrier(Test&& test) {
+  std::set<std::string_view> here;
+  for (const Carrier* carrier : Carriers()) {
+    INFO("by " << carrier->name());
+    here.insert(carrier->name());
+    test(*carrier);
+  }
+  for (const char* name : {"shared", "mpi", "nccl"}) {
+    if (!here.contains(name)) {
+      WARN("skipped by " << name << ": this build has no carrier of that name");
+    }
+  }
+  REQUIRE(!here.empty());
+}
+
+struct Ends {
+  std::unique_ptr<Channel> channel;
+  device::EventCount sender, receiver;
+
+  Ends(const Carrier& carrier, uint32_t capacity, uint32_t outstanding, uint32_t spans = 1) {
+    auto made = carrier.MakeChannel({capacity, outstanding, spans, 64});
+    REQUIRE(made.ok());
+    channel = std::move(*made);
+    channel->SetEventCounts(&sender, &receiver);
+  }
+  bool Send(uint64_t n, int64_t& number, bool poison = false) {
+    const BufferSpan span{&number, sizeof number};
+    return channel->TrySend(n, {&span, 1}, poison);
+  }
+  bool Receive(uint64_t n, int64_t& number) {
+    const BufferSpan span{&number, sizeof number};
+    return channel->Receive(n, {&span, 1});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an edge is served, or refused with the reason") {
+  auto plan = plan::testing::ProducerConsumerPlan(0, 1, 1, 1, 1);
+  plan::Graph& graph = *plan->graphs[0];
+  REQUIRE(CarrierOfChannel(*plan, graph, 0).ok());
+  const plan::Channel was = graph.channels[0];
+  graph.channels[0] = plan::Channel(was.protocol(), plan::Carrier::mpi, was.communicator(),
+                                    was.from_lane(), was.to_lane(), was.capacity());
+  const Status refused = CarrierOfChannel(*plan, graph, 0).status();
+  REQUIRE(refused.code() == StatusCode::kUnsupported);
+  REQUIRE(refused.message().find("is carried by mpi, which this engine has not") !=
+          std::string::npos);
+}
+
+TEST_CASE("a rendezvous is over when both have been there") {
+  OnEveryCarrier([](const Carrier& carrier) {
+    Ends ends(carrier, 0, 1);
+    int64_t sent = 41, got = 0, next = 42;
+    REQUIRE(!ends.channel->Arrived(0));
+    REQUIRE(ends.Send(0, sent));
+    REQUIRE(!ends.channel->Sent(0));
+    REQUIRE(!ends.Send(1, next));  // no room yet
+    REQUIRE(ends.channel->Arrived(0));
+    REQUIRE(!ends.Receive(0, got));
+    REQUIRE(got == 41);
+    REQUIRE(ends.channel->Sent(0));
+    REQUIRE(!ends.channel->Arrived(1));
+    REQUIRE(ends.Send(1, next));
+    REQUIRE(!ends.Receive(1, got));
+    REQUIRE(got == 42);
+  });
+}
+
+TEST_CASE("a buffered channel takes as many as it has room for, and keeps what was sent") {
+  OnEveryCarrier([](const Carrier& carrier) {
+    Ends ends(carrier, 2, 2);
+    int64_t number = 1, got = 0;
+    REQUIRE(ends.Send(0, number));
+    REQUIRE(ends.channel->Sent(0));
+    number = 2;  // the sender's memory is its own again
+    REQUIRE(ends.Send(1, number));
+    number = 3;
+    REQUIRE(!ends.Send(2, number));
+    REQUIRE(!ends.Receive(0, got));
+    REQUIRE(got == 1);
+    REQUIRE(ends.Send(2, number));
+    REQUIRE(!ends.Receive(1, got));
+    REQUIRE(got == 2);
+    REQUIRE(!ends.Receive(2, got));
+    REQUIRE(got == 3);
+  });
+}
+
+TEST_CASE("a mark travels with its message and moves no bytes") {
+  OnEveryCarrier([](const Carrier& carrier) {
+    for (uint32_t capacity : {0, 1}) {
+      Ends ends(carrier, capacity, 1);
+      int64_t sent = 7, got = 5;
+      REQUIRE(ends.Send(0, sent, true));
+      REQUIRE(ends.Receive(0, got));
+      REQUIRE(got == 5);
+      REQUIRE(ends.Send(1, sent));
+      REQUIRE(!ends.Receive(1, got));
+      REQUIRE(got == 7);
+    }
+  });
+}
+
+TEST_CASE("two threads, every message once and in order") {
+  OnEveryCarrier([](const Carrier& carrier) {
+    for (uint32_t capacity : {0, 1, 3}) {
+      Ends ends(carrier, capacity, std::max(1u, capacity));
+      constexpr int64_t kMessages = 500;
+      std::thread sender([&] {
+        for (int64_t n = 0; n < kMessages; ++n) {
+          int64_t number = n * n;
+          const auto sent = [&, shown = false]() mutable {
+            shown = shown || ends.Send(n, number, n % 7 == 0);
+            return shown && ends.channel->Sent(n);
+          };
+          auto done = sent;
+          while (!done()) std::this_thread::yield();
+        }
+      });
+      int64_t wrong = 0;
+      for (int64_t n = 0; n < kMessages; ++n) {
+        while (!ends.channel->Arrived(n)) std::this_thread::yield();
+        int64_t got = -1;
+        const bool poison = ends.Receive(n, got);
+        wrong += poison != (n % 7 == 0) || got != (poison ? -1 : n * n);
+      }
+      sender.join();
+      REQUIRE(wrong == 0);
+    }
+  });
+}
+
+// Sums over members, small and large: the same bits at all, by seats that are driven in turn.
+TEST_CASE("a collective is over when all have been there, and marks everybody") {
+  OnEveryCarrier([](const Carrier& carrier) {
+    for (uint64_t count : {1, 5, 4000}) {
+      constexpr uint32_t kMembers = 3;
+      auto made = carrier.MakeCollective(
+          {"all_reduce", "sum", 0, kMembers, {{plan::DType::i64, count * 8}}});
+      REQUIRE(made.ok());
+      Collective& all = **made;
+      device::EventCount event_count;
+      std::vector<std::vector<int64_t>> in(kMembers, std::vector<int64_t>(count)), out = in;
+      for (uint32_t m = 0; m < kMembers; ++m) all.SetEventCount(m, &event_count);
+      for (uint64_t round = 0; round < 5; ++round) {
+        const bool marked = round == 3;
+        for (uint32_t m = 0; m < kMembers; ++m) {
+          std::iota(in[m].begin(), in[m].end(), static_cast<int64_t>(m * 10 + round));
+          REQUIRE(!all.AllArrived(round));
+          const BufferSpan from{in[m].data(), count * 8}, to{out[m].data(), count * 8};
+          all.Arrive(m, round, {&from, 1}, {&to, 1}, marked && m == 1);
+          REQUIRE(all.Present(m, 0));
+          REQUIRE(all.Present((m + 1) % kMembers, m) == (m == kMembers - 1));
+        }
+        REQUIRE(all.AllArrived(round));
+        for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(all.Share(m, round) == marked);
+        REQUIRE(all.Left(round));
+        if (marked) continue;
+        for (uint64_t i = 0; i < count; ++i) {
+          const int64_t sum = 30 + 3 * static_cast<int64_t>(round + i);
+          for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(out[m][i] == sum);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace cgraph::channel

@@ -1,0 +1,462 @@
+// What every device must do, whoever serves it. A backend is a line in Backends(); one that this
+// build or machine has not says why, and its cases are skipped with that sentence.
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "runtime/device/drivers.h"
+#include "tests/support/deferred/deferred.h"
+#include "tests/support/kernel_calls.h"
+
+namespace cgraph::device::testing {
+namespace {
+
+using cgraph::testing::DeferredOptions;
+using cgraph::testing::MakeDeferredDriver;
+using Progress = Communication::Progress;
+
+struct Backend {
+  std::string name;
+  std::function<std::unique_ptr<Driver>()> make;  // none: not here
+  std::string why_not;
+};
+
+std::vector<Backend> Backends() {
+  std::vector<Backend> backends = {{"cpu", MakeCpuDriver, ""},
+                                   {"cuda", nullptr, "this build has no CUDA driver"}};
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    backends.push_back({"deferred, seed " + std::to_string(seed), [seed] {
+      return MakeDeferredDriver({.seed = seed, .thread = seed % 4 == 0});
+    }, ""});
+  }
+  return backends;
+}
+
+// A device, some memory of it as i64 scalars, and the frame that operations work on.
+class Fixture {
+ public:
+  explicit Fixture(const Backend& backend) : driver_(backend.make()) {
+    plan_.devices.push_back(std::make_unique<plan::Device>());
+    plan_.devices.push_back(std::make_unique<plan::Device>());
+    plan_.devices[1]->kind = plan::DeviceKind::gpu;
+    REQUIRE(driver_->Serves(plan_, 1).ok());
+    device_ = std::move(*driver_->Open(plan_, 1));
+    memory_ = std::move(*device_->Allocate(kScalars * 8, MemoryKind::plain, "scalars"));
+    for (uint32_t i = 0; i < kScalars; ++i) {
+      tensors_[i].dtype = plan::DType::i64;
+      tensors_[i].data = memory_.data() + i * 8;
+      extents_[i] = tensors_[i].data;
+    }
+    bindings_ = {tensors_, extents_, flags_, &poisoned_};
+  }
+
+  Device& device() { return *device_; }
+  std::unique_ptr<Queue> Open() {
+    return std::move(*device_->OpenQueue({&event_count_, 1024, false}));
+  }
+  void Set(uint32_t scalar, int64_t number) { device_->CopyIn(memory_, scalar * 8, &number, 8); }
+  int64_t Get(uint32_t scalar) {
+    int64_t number = 0;
+    device_->CopyOut(&number, memory_, scalar * 8, 8);
+    return number;
+  }
+  bool Poisoned(uint32_t flag) const { return bindings_.Poisoned(flag); }
+  void Poison(uint32_t flag) { bindings_.Poison(flag); }
+  Tensor& tensor(uint32_t scalar) { return tensors_[scalar]; }
+  const void*& extent(uint32_t i) { return extents_[i]; }
+
+  // Operands: scalars at consecutive places, inputs first. `flag` is the operation's own.
+  Launch Call(const std::string& op, uint32_t first, uint16_t inputs, uint16_t outputs,
+              uint32_t flag = 0, const Attributes& attributes = {}) {
+    std::vector<OperandType> types;
+    for (uint32_t i = first; i < first + inputs + outputs; ++i) {
+      types.push_back(TypeOf(tensors_[i]));
+    }
+    auto made = device_->MakeKernel(Named(op, attributes),
+                                    std::span(types).first(inputs),
+                                    std::span(types).subspan(inputs));
+    REQUIRE(made.ok());
+    kernels_.push_back(std::move(*made));
+    Launch launch;
+    Common(launch, flag);
+    launch.executable = kernels_.back().get();
+    launch.operands = tensors_ + first;
+    launch.inputs = inputs;
+    launch.outputs = outputs;
+    return launch;
+  }
+  device::Copy Move(uint32_t from, uint32_t to, uint32_t flag = 0) {
+    device::Copy copy;
+    Common(copy, flag);
+    copy.from = &tensors_[from];
+    copy.to = &tensors_[to];
+    return copy;
+  }
+  void Common(Operation& operation, uint32_t flag) {
+    operation.bindings = &bindings_;
+    operation.predicate.own = flag;
+    operation.tag = {0, flag, 7};
+  }
+  std::vector<Report>& reports() { return reports_; }
+
+  // Polls all of these until the semaphore has come so far.
+  void Await(const std::vector<Queue*>& queues, const TimelineSemaphore& semaphore,
+             uint64_t value) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!semaphore.Reached(value) && std::chrono::steady_clock::now() < end) {
+      for (Queue* queue : queues) queue->Poll(reports_);
+    }
+    REQUIRE(semaphore.Reached(value));
+    for (Queue* queue : queues) queue->Poll(reports_);
+  }
+  // Gives what could run every chance to.
+  void Linger(Queue& queue) {
+    for (int i = 0; i < 50; ++i) {
+      while (queue.Poll(reports_)) {}
+      if (device_->driver() != nullptr) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+  }
+
+ private:
+  static constexpr uint32_t kScalars = 16;
+  plan::Plan plan_;
+  std::unique_ptr<Driver> driver_;
+  std::unique_ptr<Device> device_;
+  Memory memory_;
+  EventCount event_count_;
+  Tensor tensors_[kScalars];
+  const void* extents_[kScalars];
+  std::atomic<uint8_t> flags_[kScalars] = {};
+  std::atomic<bool> poisoned_{false};
+  Bindings bindings_;
+  std::vector<std::unique_ptr<Executable>> kernels_;
+  std::vector<Report> reports_;
+};
+
+// Calls `test` with a fixture of each backend that is here.
+template <typename Test>
+void OnEveryBackend(Test&& test) {
+  for (const Backend& backend : Backends()) {
+    if (backend.make == nullptr) {
+      WARN("skipped on " << backend.name << ": " << backend.why_not);
+      continue;
+    }
+    INFO("on " << backend.name);
+    Fixture fixture(backend);
+    test(fixture);
+  }
+}
+
+struct CountDown : Communication {
+  Progress Advance(uint64_t, std::string& error) override {
+    if (left.fetch_sub(1) > 0) return Progress::kPending;
+    error = text;
+    return text.empty() ? Progress::kDone : Progress::kFailed;
+  }
+  std::atomic<int> left{0};
+  std::string text;
+};
+
+}  // namespace
+
+TEST_CASE("memory has a kind, is zeroed and aligned, and outlives its device") {
+  for (const Backend& backend : Backends()) {
+    if (backend.make == nullptr) continue;
+    INFO("on " << backend.name);
+    Memory kept;
+    {
+      Fixture fixture(backend);
+      for (MemoryKind kind : {MemoryKind::plain, MemoryKind::pinned, MemoryKind::shareable}) {
+        auto memory = fixture.device().Allocate(100000, kind, "a block");
+        REQUIRE(memory.ok());
+        REQUIRE(memory->kind() == kind);
+        REQUIRE(memory->size() >= 100000);
+        REQUIRE(reinterpret_cast<uintptr_t>(memory->data()) % kLineAlign == 0);
+        std::vector<char> bytes(100000, 'x');
+        fixture.device().CopyOut(bytes.data(), *memory, 0, bytes.size());
+        REQUIRE(std::count(bytes.begin(), bytes.end(), '\0') == 100000);
+        std::iota(bytes.begin(), bytes.end(), char{1});
+        fixture.device().CopyIn(*memory, 10, bytes.data(), 5000);
+        std::vector<char> back(5000);
+        fixture.device().CopyOut(back.data(), *memory, 10, 5000);
+        REQUIRE(std::equal(back.begin(), back.end(), bytes.begin()));
+        kept = std::move(*memory);
+      }
+      auto much = fixture.device().Allocate(1ull << 60, MemoryKind::plain, "the arenas of gpu[0]");
+      REQUIRE(!much.ok());
+      REQUIRE(much.status().message().find("the arenas of gpu[0]") == 0);
+    }
+    REQUIRE(kept.size() >= 100000);
+  }
+}
+
+TEST_CASE("a device of another machine and an unknown kernel are refused with a sentence") {
+  OnEveryBackend([](Fixture& fixture) {
+    auto none = fixture.device().MakeKernel(Named("no such kernel", {}), {}, {});
+    REQUIRE(!none.ok());
+    REQUIRE(none.status().message().find("no such kernel") != std::string::npos);
+  });
+  plan::Plan plan;
+  plan.devices.push_back(std::make_unique<plan::Device>());
+  plan.devices[0]->kind = plan::DeviceKind::gpu;
+  plan.devices[0]->node = 1;
+  auto devices = DriverRegistry::Get().OpenAll(plan);
+  REQUIRE(devices.status().code() == StatusCode::kUnsupported);
+  REQUIRE(devices.status().message().find("is on another machine") != std::string::npos);
+}
+
+TEST_CASE("the drivers of a registry are asked in turn, and all their reasons are told") {
+  struct Refuses : Driver {
+    explicit Refuses(std::string why) : why(std::move(why)) {}
+    std::string_view name() const override { return "refuses"; }
+    Status Serves(const plan::Plan&, uint32_t) const override {
+      return Status(StatusCode::kUnsupported, why);
+    }
+    Result<std::unique_ptr<Device>> Open(const plan::Plan&, uint32_t) override { std::abort(); }
+    std::string why;
+  };
+  plan::Plan plan;
+  plan.devices.push_back(std::make_unique<plan::Device>());
+  DriverRegistry registry;
+  registry.Add([] { return std::make_unique<Refuses>("the driver is too old"); });
+  registry.Add([] { return std::make_unique<Refuses>("there is no device 0"); });
+  REQUIRE(registry.OpenAll(plan).status().message() ==
+          "there is no device 0; the driver is too old");
+  registry.Add(MakeCpuDriver);
+  REQUIRE(registry.OpenAll(plan).ok());
+}
+
+TEST_CASE("a queue works in order, and a signal comes when all before it is over") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    auto queue = f.Open();
+    f.Set(0, 1);
+    f.Set(1, 10);  // scalar 2 = 1 + 10, then 0 = 2, again and again
+    const Launch add = f.Call("add", 0, 2, 1);
+    const device::Copy back = f.Move(2, 0);
+    for (int i = 0; i < 20; ++i) {
+      queue->Launch(add);
+      queue->Copy(back);
+      queue->Signal(&done, i + 1);
+    }
+    f.Await({queue.get()}, done, 20);
+    REQUIRE(f.Get(0) == 201);
+    REQUIRE(f.reports().empty());
+    REQUIRE(!queue->Head().has_value());
+  });
+}
+
+TEST_CASE("a wait holds back what is behind it, and nothing else") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore go, made, done, other;
+    for (TimelineSemaphore* each : {&go, &made}) {
+      if (f.device().driver() != nullptr) each->AddListener(f.device().driver());
+    }
+    auto first = f.Open(), second = f.Open(), third = f.Open();
+    f.Set(0, 5);
+    first->Wait(&go, 3, {0, 1, 0});
+    first->Copy(f.Move(0, 1));
+    first->Signal(&made, 1);
+    second->Wait(&made, 1, {0, 2, 0});
+    second->Copy(f.Move(1, 2));
+    second->Signal(&done, 1);
+    third->Copy(f.Move(0, 3));
+    third->Signal(&other, 1);
+    f.Await({first.get(), second.get(), third.get()}, other, 1);
+    go.Signal(2);
+    f.Linger(*first);
+    f.Linger(*second);
+    REQUIRE(!made.Reached(1));
+    REQUIRE(!done.Reached(1));
+    REQUIRE(f.Get(1) == 0);
+    REQUIRE(first->Head()->tag.step == 1);
+    REQUIRE(second->Head()->tag.step == 2);
+    go.Signal(3);
+    f.Await({second.get(), first.get()}, done, 1);
+    REQUIRE(f.Get(2) == 5);
+  });
+}
+
+TEST_CASE("a failure arrives before the signal behind it, and the queue goes on") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    auto queue = f.Open();
+    f.tensor(4).dtype = plan::DType::bool_;  // false: fails
+    f.Set(5, 8);
+    queue->Launch(f.Call("check", 4, 1, 0, 3, {.texts = {{"message", "it went wrong"}}}));
+    device::Copy behind = f.Move(5, 6, 9);
+    const uint32_t checks[] = {2, 3};
+    behind.predicate.checks = checks;
+    queue->Copy(behind);
+    queue->Copy(f.Move(5, 7, 10));
+    queue->Signal(&done, 1);
+    while (!done.Reached(1)) queue->Poll(f.reports());
+    queue->Poll(f.reports());
+    REQUIRE(f.reports().size() == 1);
+    REQUIRE(f.reports()[0].failed);
+    REQUIRE(f.reports()[0].tag.step == 3);
+    REQUIRE(f.reports()[0].tag.round == 7);
+    REQUIRE(f.reports()[0].error.find("it went wrong") != std::string::npos);
+    REQUIRE(f.Poisoned(3));
+    REQUIRE(f.Poisoned(9));  // it checks what failed
+    REQUIRE(f.Get(6) == 0);
+    REQUIRE(f.Get(7) == 8);  // it does not
+    REQUIRE(!f.Poisoned(10));
+  });
+}
+
+TEST_CASE("an operation whose flag is set already does nothing") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    auto queue = f.Open();
+    f.Set(0, 5);
+    f.Poison(1);
+    queue->Copy(f.Move(0, 1, 1));
+    Store store;
+    f.Common(store, 1);
+    store.to = &f.tensor(2);
+    store.number = 9;
+    queue->Store(store);
+    f.Common(store, 2);
+    store.to = &f.tensor(3);
+    queue->Store(store);
+    queue->Signal(&done, 1);
+    f.Await({queue.get()}, done, 1);
+    REQUIRE(f.Get(1) == 0);
+    REQUIRE(f.Get(2) == 0);
+    REQUIRE(f.Get(3) == 9);
+  });
+}
+
+TEST_CASE("extents are read when an operation begins, and one beyond its bound fails it") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    auto queue = f.Open();
+    Tensor& rows = f.tensor(8);  // the scalars 8.. as a vector
+    rows.rank = 1;
+    rows.dims[0] = 4;
+    Tensor copied = rows;
+    copied.data = static_cast<std::byte*>(rows.data) + 4 * 8;
+    for (uint32_t i = 8; i < 12; ++i) f.Set(i, i);
+    const DynamicDim dims[] = {{8, 0, 0, 0, 4}};
+    device::Copy copy = f.Move(8, 8, 5);
+    copy.to = &copied;
+    copy.dims = dims;
+    copy.describes = true;
+    Store store;  // the extent, made by the queue itself
+    f.Common(store, 4);
+    store.to = &f.tensor(0);
+    store.number = 2;
+    queue->Store(store);
+    queue->Copy(copy);
+    queue->Signal(&done, 1);
+    f.Await({queue.get()}, done, 1);
+    REQUIRE(copied.dims[0] == 2);
+    REQUIRE(f.Get(13) == 9);
+    REQUIRE(f.Get(14) == 0);
+    store.number = 5;
+    queue->Store(store);
+    queue->Copy(copy);
+    queue->Signal(&done, 2);
+    f.Await({queue.get()}, done, 2);
+    REQUIRE(f.reports().size() == 1);
+    REQUIRE(f.reports()[0].beyond == dims);
+    REQUIRE(f.reports()[0].extent == 5);
+    REQUIRE(f.Poisoned(5));
+  });
+}
+
+TEST_CASE("communication is tried until it is over, and may fail then") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    auto queue = f.Open();
+    CountDown well, wrong;
+    well.left = 3;
+    wrong.left = 2;
+    wrong.text = "the peer is gone";
+    queue->Communicate({&well, {0, 1, 0}});
+    queue->Signal(&done, 1);
+    queue->Communicate({&wrong, {0, 2, 4}});
+    queue->Signal(&done, 2);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done.Reached(2) && std::chrono::steady_clock::now() < end) {
+      if (f.device().driver() != nullptr) f.device().driver()->Notify();  // as a carrier does
+      queue->Poll(f.reports());
+    }
+    queue->Poll(f.reports());
+    REQUIRE(done.Reached(2));
+    REQUIRE(f.reports().size() == 1);
+    REQUIRE(f.reports()[0].tag.step == 2);
+    REQUIRE(f.reports()[0].error == "the peer is gone");
+  });
+}
+
+TEST_CASE("a queue that is closed does not go on") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore never, done;
+    auto queue = f.Open();
+    queue->Wait(&never, 1, {});
+    queue->Signal(&done, 1);
+    queue.reset();
+    never.Signal(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(!done.Reached(1));
+  });
+}
+
+TEST_CASE("operations are measured where a queue is asked to") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    EventCount event_count;
+    auto queue = std::move(*f.device().OpenQueue({&event_count, 0, true}));
+    queue->Copy(f.Move(0, 1, 6));
+    queue->Signal(&done, 1);
+    f.Await({queue.get()}, done, 1);
+    REQUIRE(f.reports().size() == 1);
+    REQUIRE(!f.reports()[0].failed);
+    REQUIRE(f.reports()[0].tag.step == 6);
+    REQUIRE(f.reports()[0].begun_ns <= f.reports()[0].ended_ns);
+    REQUIRE(f.reports()[0].begun_ns != 0);
+  });
+}
+
+TEST_CASE("a source fills what it is uploaded to, or says why not") {
+  struct Numbers : Source {
+    Status Read(std::span<uint8_t> to) override {
+      if (fails) return Status(StatusCode::kFailed, "the file ends early");
+      std::fill(to.begin(), to.end(), uint8_t{1});
+      return Status::Ok();
+    }
+    bool fails = false;
+  };
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore done;
+    auto queue = f.Open();
+    std::vector<std::unique_ptr<Executable>> made;
+    for (bool fails : {false, true}) {
+      auto source = std::make_unique<Numbers>();
+      source->fails = fails;
+      made.push_back(std::move(*f.device().MakeUpload(std::move(source))));
+      Launch launch;
+      f.Common(launch, fails ? 8 : 7);
+      launch.executable = made.back().get();
+      launch.operands = &f.tensor(fails ? 2 : 1);
+      launch.outputs = 1;
+      queue->Launch(launch);
+    }
+    queue->Signal(&done, 1);
+    f.Await({queue.get()}, done, 1);
+    REQUIRE(f.Get(1) == 0x0101010101010101);
+    REQUIRE(f.reports().size() == 1);
+    REQUIRE(f.reports()[0].error == "the file ends early");
+    REQUIRE(f.Poisoned(8));
+  });
+}
+
+}  // namespace cgraph::device::testing
