@@ -164,9 +164,9 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
 Status Core::OpenQueues() {
   for (const QueueMap::Queue& at : queue_map_.queues) {
     if (at.slot == 0) continue;
-    auto queue = devices_[at.device]->OpenQueue({queue_map_.queues[at.work_queue].event_count,
-                                                 kernels_->most_scratch(),
-                                                 options_.profile || options_.trace});
+    device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
+    auto queue = devices_[at.device]->OpenQueue(
+        {issuer, kernels_->most_scratch(), options_.profile || options_.trace});
     if (!queue.ok()) return queue.status();
     work_queues_[at.work_queue]->AddQueue(std::move(*queue));
   }

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,10 +43,15 @@ struct InputPort {
   bool lendable = false;   // large enough that reading it in place is worth the patches
   device::Device* device = nullptr;        // whose memory it lies in
   const device::Memory* block = nullptr;
+  bool host_visible = true;                // the block
 
   // Into a frame's place for it, at `to`.
   void Write(void* to, const void* from, uint64_t bytes) const {
-    device->CopyIn(*block, static_cast<std::byte*>(to) - block->data(), from, bytes);
+    if (host_visible) {
+      if (bytes != 0) std::memcpy(to, from, bytes);
+    } else {
+      device->CopyIn(*block, static_cast<std::byte*>(to) - block->data(), from, bytes);
+    }
   }
 };
 

@@ -64,7 +64,9 @@ uint64_t BusyNanoseconds(const Engine& engine, const std::string& lane) {
   return 0;
 }
 
-TEST_CASE("D11 executions in flight overlap: the first stage is ahead of a second that is held") {
+// [immediate]: one thread runs all deferred devices, and here it is held.
+TEST_CASE("D11 executions in flight overlap: the first stage is ahead of a second that is held",
+          "[immediate]") {
   EngineOptions options;
   options.workers = 3;  // the caller's, and one for each stage
   options.profile = true;

@@ -128,16 +128,16 @@ struct Frame {
     bool lent = false;
     std::vector<Patch> patches;  // of a port that may be lent
   };
+  device::Bindings bindings;  // what follows, as operations see it
+  ExecutionState* run = nullptr;
   std::vector<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
   std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
-  std::atomic<bool> dirty{
-      false};  // some poison flag may be set; who sees a poison flag set sees this, too
+  // Some poison flag may be set; who sees a poison flag set sees this, too.
+  std::atomic<bool> dirty{false};
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
-  ExecutionState* run = nullptr;
-  device::Bindings bindings;       // all of that as operations see it
 };
 
 }  // namespace cgraph::engine

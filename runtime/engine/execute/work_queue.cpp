@@ -63,7 +63,7 @@ bool WorkQueue::Begin() {
   return true;
 }
 
-void WorkQueue::NextRound() {
+[[gnu::always_inline]] inline void WorkQueue::NextRound() {
   ++track_->round;
 #if CGRAPH_ASSERTS
   track_->graph->rounds_finished[index_].store(track_->round, std::memory_order_release);
@@ -74,7 +74,7 @@ void WorkQueue::NextRound() {
   ++finished_;
 }
 
-void WorkQueue::Finish() {
+[[gnu::always_inline]] inline void WorkQueue::Finish() {
   NextRound();
   done_.store(finished_, std::memory_order_release);
   driver_->Notify();
@@ -161,22 +161,22 @@ template <bool kProfile>
   return well ? Outcome::kDone : Outcome::kFailed;
 }
 
-bool WorkQueue::Beyond(const Step& step, Frame& frame) {
+bool WorkQueue::FillDims(const Step& step, Frame& frame) {
   const DynamicDim* beyond =
       device::FillDims(track_->program->Dims(step.extents), frame.bindings);
-  if (beyond == nullptr) return false;
+  if (beyond == nullptr) return true;
   error_ = BeyondBound(*plan_, *track_->graph->plan, *beyond,
                        device::ExtentOf(*beyond, frame.bindings));
-  return true;
+  return false;
 }
 
 template <bool kProfile>
-bool WorkQueue::RunCall(const Step& step, Frame& frame) {
+[[gnu::always_inline]] inline bool WorkQueue::RunCall(const Step& step, Frame& frame) {
   if (device::Skipped({track_->program->Checks(step.checks), step.poison_flag}, frame.bindings)) {
     return true;
   }
   const Tensor* operands = frame.bindings.tensors + step.operands.first;
-  bool well = step.extents.count == 0 || !Beyond(step, frame);
+  bool well = !Beyond(step, frame);
   if (well) {
     Publish(step_, true);
     const uint64_t start = kProfile ? Now() : 0;
@@ -289,6 +289,11 @@ bool WorkQueue::AdvanceQueues() {
   return FinishEntries() || any;
 }
 
+// Out of line, so that the way without queues stays one span.
+[[gnu::noinline]] WorkQueue::Outcome WorkQueue::RunOwn(const Step& step) {
+  return measures_ ? RunStep<true>(step) : RunStep<false>(step);
+}
+
 // Goes on with the entry in progress; true when it is issued to its end.
 bool WorkQueue::Issue() {
   const StepList& program = *track_->program;
@@ -299,8 +304,7 @@ bool WorkQueue::Issue() {
       queues_.Issue(step, {graph_, step_, track_->round}, program, FrameOf(step.lag));
       continue;
     }
-    const Outcome outcome = measures_ ? RunStep<true>(step) : RunStep<false>(step);
-    if (outcome == Outcome::kPending) {
+    if (RunOwn(step) == Outcome::kPending) {
       Publish(step_, false);
       return false;
     }

@@ -109,8 +109,12 @@ class alignas(128) WorkQueue {
   }
   template <bool kProfile>
   Outcome RunStep(const Step& step);
+  Outcome RunOwn(const Step& step);
   // Whether the step has failed: a dimension of this execution is beyond its bound.
-  bool Beyond(const Step& step, Frame& frame);
+  bool Beyond(const Step& step, Frame& frame) {
+    return step.extents.count != 0 && !FillDims(step, frame);
+  }
+  bool FillDims(const Step& step, Frame& frame);
   template <bool kProfile>
   bool RunCall(const Step& step, Frame& frame);
   bool RunCopy(const Step& step, Frame& frame);

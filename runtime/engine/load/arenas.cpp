@@ -77,9 +77,10 @@ void Arenas::LayOutStates(const plan::Plan& plan,
 
 Status Arenas::AllocateBlocks(const plan::Plan& plan) {
   for (uint32_t b = 0; b < layouts_.size(); ++b) {
+    const uint32_t device = b / kKinds;
     auto block =
-        devices_[b / kKinds]->Allocate(layouts_[b].size(), static_cast<plan::Memory>(b % kKinds),
-                                       "the arenas of " + plan::DeviceName(plan, b / kKinds));
+        devices_[device]->Allocate(layouts_[b].size(), static_cast<plan::Memory>(b % kKinds),
+                                   "the arenas of " + plan::DeviceName(plan, device));
     if (!block.ok()) return block.status();
     bytes_ += layouts_[b].size();
     blocks_.push_back(std::move(*block));

@@ -33,6 +33,7 @@ class Preparer {
       const uint32_t value = graph_.inputs[port]->value;
       out_.inputs[port].device = &p_.arenas->DeviceOf(number_, value);
       out_.inputs[port].block = &p_.arenas->BlockOf(number_, value);
+      out_.inputs[port].host_visible = out_.inputs[port].block->host_visible();
     }
   }
 
@@ -45,9 +46,7 @@ class Preparer {
     FindWorks();
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
-    for (uint32_t w = 0, kept = 0; Omits(Omission::kKeptWait) && w < graph_.waits.size(); ++w) {
-      if (needs_.wait[w]) needs_.wait[w] = !Omits(Omission::kKeptWait, kept++);
-    }
+    OmitKeptWait(number_, needs_.wait);
     out_.events = std::make_unique<device::TimelineSemaphore[]>(graph_.events);
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());

@@ -45,6 +45,7 @@ void Machine::Remove(DeferredQueue* queue) {
   for (;;) {
     {
       std::lock_guard lock(mutex_);
+      queue->closing_ = true;
       if (!queue->busy_) {
         std::erase(queues_, queue);
         return;
@@ -73,7 +74,8 @@ void Machine::Appended() {
 DeferredQueue* Machine::Choose(const std::vector<DeferredQueue*>& tried) {
   DeferredQueue* best = nullptr;
   for (DeferredQueue* queue : queues_) {
-    if (queue->busy_ || std::count(tried.begin(), tried.end(), queue) != 0) continue;
+    const bool free = !queue->busy_ && !queue->closing_;
+    if (!free || std::count(tried.begin(), tried.end(), queue) != 0) continue;
     if (best == nullptr || queue->priority_ > best->priority_) best = queue;
   }
   return best;

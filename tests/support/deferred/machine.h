@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/device/sync/event_count.h"
-#include "runtime/device/host_queue.h"
+#include "runtime/device/cpu/host_queue.h"
 #include "tests/support/deferred/deferred.h"
 
 namespace cgraph::testing {
@@ -33,6 +33,7 @@ class DeferredQueue : public device::HostQueue {
   device::EventCount* const issuer_;
   uint64_t priority_ = 0;  // under the machine's mutex, and so is:
   bool busy_ = false;
+  bool closing_ = false;
 };
 
 class Machine {

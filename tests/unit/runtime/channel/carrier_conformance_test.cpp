@@ -1,5 +1,5 @@
-// What every carrier must do. A backend is a carrier of Carriers(), or a name with the reason why it
-// is not here; its cases are skipped with that sentence then.
+// What every carrier must do. A backend is a carrier of Carriers(), or a name with the reason why
+// it is not here; its cases are skipped with that sentence then.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

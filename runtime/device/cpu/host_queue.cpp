@@ -1,4 +1,4 @@
-#include "runtime/device/host_queue.h"
+#include "runtime/device/cpu/host_queue.h"
 
 #include <chrono>
 #include <string>
@@ -69,7 +69,7 @@ void HostQueue::AddReport(Report report) {
     report.ended_ns = measured_ ? SteadyNow() : 0;
     reports_.push_back(std::move(report));
   }
-  if (on_report_ != nullptr) on_report_->Notify();
+  if (news_ != nullptr) news_->Notify();
 }
 
 void HostQueue::Fail(const Operation& operation, Report report) {

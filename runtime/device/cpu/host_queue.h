@@ -1,7 +1,7 @@
 // HostQueue: a queue whose operations a thread of the host carries out. Who calls RunHead, and
 // when, is what kinds of host devices differ in.
-#ifndef CGRAPH_RUNTIME_DEVICE_HOST_QUEUE_H_
-#define CGRAPH_RUNTIME_DEVICE_HOST_QUEUE_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_
+#define CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_
 
 #include <deque>
 #include <mutex>
@@ -17,7 +17,7 @@ namespace cgraph::device {
 class HostQueue : public Queue {
  public:
   HostQueue(const QueueOptions& options, Memory scratch)
-      : on_report_(options.on_report), measured_(options.measured), scratch_(std::move(scratch)) {}
+      : news_(options.news), measured_(options.measured), scratch_(std::move(scratch)) {}
 
   void Launch(const device::Launch& launch) override { Append(launch); }
   void Copy(const device::Copy& copy) override { Append(copy); }
@@ -69,7 +69,7 @@ class HostQueue : public Queue {
   void Fail(const Operation& operation, Report report);
   void AddReport(Report report);
 
-  EventCount* const on_report_;
+  EventCount* const news_;
   const bool measured_;
   Memory scratch_;
 
@@ -83,4 +83,4 @@ class HostQueue : public Queue {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_HOST_QUEUE_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_

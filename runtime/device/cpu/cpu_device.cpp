@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/drivers.h"
-#include "runtime/device/host_queue.h"
+#include "runtime/device/cpu/host_queue.h"
 #include "runtime/device/kernel.h"
 #include "runtime/plan/print.h"
 
