@@ -10,7 +10,6 @@
 #include "runtime/device/drivers.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
-#include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
@@ -263,7 +262,6 @@ Status Core::RunStartGraph() {
   if (!has_start_) return Status::Ok();
   auto run = Submit(static_cast<uint32_t>(graphs_.size() - 1), {}, WhenFull::kWait);
   if (!run.ok()) return run.status();
-  if (Omits(Omission::kStartGraph)) return Status::Ok();
   Status status = (*run)->lags ? Flush(**run) : Status::Ok();
   Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();

@@ -14,8 +14,7 @@ enum class Omission : uint32_t {
   kKeptWait,    // the wait number `which` of `graph`, of those that the reduction keeps
   kCompletion,  // entries are finished when they are issued
   kOneQueue,    // ... when all queues of a work queue but number `which` are through
-  kReports,     // completion is looked at after what was reported
-  kStartGraph,  // the start graph is submitted and not waited for
+  kReports,     // what queues report is not heard
 };
 
 #ifdef CGRAPH_OMISSIONS

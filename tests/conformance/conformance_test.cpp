@@ -262,7 +262,8 @@ TEST_CASE("R1 what writes state where it lies writes none if anything of the cal
   CHECK(run.Run("r1_sides", {}) == Numbers64{12, 12});
 }
 
-TEST_CASE("R2 an error in one branch is visible at once although another sleeps") {
+// [immediate]: where deferred devices run the kernel that sleeps first, nobody can see the error.
+TEST_CASE("R2 an error in one branch is visible at once although another sleeps", "[immediate]") {
   Runner run(kCounter, {}, Workers(2));
   const auto start = Clock::now();
   Result<Execution> failing = run.Start("r2", {5, 5, 1500});

@@ -89,6 +89,22 @@ Scenario States() {
   return {"two graphs over one state", flow.Build()};
 }
 
+// A check fails in some executions; what others make of it is poisoned.
+Scenario Failing() {
+  FlowPlan flow(2);
+  flow.Begin("check", 3);
+  const uint32_t x = flow.Input("x");
+  const uint32_t well = flow.Scalar("well", 0, DType::bool_);
+  const uint32_t made = flow.Scalar("made", 0);
+  flow.Method(0, "check", 1);
+  flow.Call(0, flow.Kernel("not_equal"), {x, flow.Constant(0, 11)}, {well});
+  flow.Call(0, flow.Check("eleven is not allowed"), {well}, {});
+  flow.Call(0, flow.Kernel("copy"), {x}, {made});
+  const uint32_t moved = flow.Transfer(made, 0, 1);
+  flow.Give("y", Add(flow, 1, moved, flow.Constant(1, 2)));
+  return {"a check that fails", flow.Build()};
+}
+
 std::vector<Scenario> Scenarios() {
   std::vector<Scenario> all;
   all.push_back(Chain(1, 2, 0));
@@ -96,6 +112,7 @@ std::vector<Scenario> Scenarios() {
   all.push_back(Chain(2, 2, 0));
   all.push_back(Chain(3, 2, 1));
   all.push_back(States());
+  all.push_back(Failing());
 #ifdef CGRAPH_WITH_COMPILER
   for (const char* name : {"chain", "counter", "two_way", "ping_pong_devices"}) {
     all.push_back({name, CompileFile(std::string(CGRAPH_SOURCE_DIR "/examples/") + name +
@@ -140,8 +157,9 @@ std::string Text(const device::Tensor& tensor) {
 }
 
 // What a program over the plan sees: executions of all its graphs in turn, fetched late.
-std::string Outcome(const plan::Plan& plan, bool proved) {
+std::string Outcome(const plan::Plan& plan, bool proved, uint32_t workers = 0) {
   EngineOptions options;
+  options.workers = workers;
   options.proved = proved;
   options.stall_timeout = std::chrono::seconds(2);
   auto engine = Engine::Load(std::make_unique<plan::Plan>(plan), options);
@@ -163,8 +181,8 @@ std::string Outcome(const plan::Plan& plan, bool proved) {
   std::string seen;
   for (Execution& execution : executions) {
     auto outputs = execution.Get();
-    if (!outputs.ok()) return seen + outputs.status().message();
-    for (size_t o = 0; o < outputs->size(); ++o) seen += Text((*outputs)[o]);
+    if (!outputs.ok()) seen += outputs.status().message();
+    for (size_t o = 0; outputs.ok() && o < outputs->size(); ++o) seen += Text((*outputs)[o]);
   }
   return seen;
 }
@@ -197,26 +215,50 @@ std::unique_ptr<plan::Plan> Without(const plan::Plan& plan, uint32_t graph, uint
   return mutant;
 }
 
+// Whether an instruction does anything besides signalling and waiting. Inputs of fixed shape lie in
+// their frame before a round is submitted; results may lie where they belong.
+bool Works(const plan::Graph& g, const plan::Instruction& at) {
+  if (at.kind() == plan::Kind::signal || at.kind() == plan::Kind::wait) return false;
+  if (at.kind() == plan::Kind::input) return at.outputs() != 1;
+  if (at.kind() != plan::Kind::output) return true;
+  const plan::Value& value = g.values[g.operands[at.first()]];
+  const auto dims = std::span(g.dims).subspan(value.first_dim(), value.rank());
+  const bool fixed = std::all_of(dims.begin(), dims.end(), [](const plan::Dim& dim) {
+    return dim.symbol() == plan::kNone;
+  });
+  return !fixed || g.arenas[g.buffers[value.buffer()].arena()].space() != plan::Space::output;
+}
+
+// The lane that signals an event.
+const plan::Range& LaneOf(const plan::Graph& g, uint32_t event) {
+  for (const plan::Range& lane : g.programs) {
+    for (uint32_t i = lane.first(); i < lane.first() + lane.count(); ++i) {
+      const plan::Instruction& at = g.instructions[i];
+      if (at.kind() == plan::Kind::signal && at.subject() == event) return lane;
+    }
+  }
+  throw std::runtime_error("an event without a signal");
+}
+
+bool LaneWorks(const plan::Graph& g, const plan::Range& lane) {
+  return std::any_of(g.instructions.begin() + lane.first(),
+                     g.instructions.begin() + lane.first() + lane.count(),
+                     [&](const plan::Instruction& at) { return Works(g, at); });
+}
+
 // Whether the wait is for what was so when the round was submitted. Either it looks back as far as
 // executions may be in flight: a round is submitted when that one is over. Or its event is of a
-// lane that only takes inputs of fixed shape: they lie in their frame before the round is
-// submitted.
+// lane that only takes inputs of fixed shape.
 bool SaidBySubmission(const plan::Plan& plan, uint32_t graph, uint32_t wait) {
   const plan::Graph& g = *plan.graphs[graph];
   const bool lags = std::any_of(g.instructions.begin(), g.instructions.end(),
                                 [](const plan::Instruction& at) { return at.lag() != 0; });
   if (!lags && g.waits[wait].lag() >= std::max(1u, g.inflight)) return true;
-  for (const plan::Range& lane : g.programs) {
-    bool takes = true, signals = false;
-    for (uint32_t i = lane.first(); i < lane.first() + lane.count(); ++i) {
-      const plan::Instruction& at = g.instructions[i];
-      const bool sync = at.kind() == plan::Kind::signal || at.kind() == plan::Kind::wait;
-      takes &= sync || (at.kind() == plan::Kind::input && at.outputs() == 1);
-      signals |= at.kind() == plan::Kind::signal && at.subject() == g.waits[wait].event();
-    }
-    if (signals) return takes;
-  }
-  return false;
+  const plan::Range& lane = LaneOf(g, g.waits[wait].event());
+  const auto first = g.instructions.begin() + lane.first();
+  return !LaneWorks(g, lane) && std::none_of(first, first + lane.count(), [](const auto& at) {
+    return at.kind() == plan::Kind::output;
+  });
 }
 
 // Whether the wait is of a lane that only gives results which lie where they belong: they are read
@@ -224,31 +266,44 @@ bool SaidBySubmission(const plan::Plan& plan, uint32_t graph, uint32_t wait) {
 // what the submission says, and for nothing else.
 bool SaidByCompletion(const plan::Plan& plan, uint32_t graph, uint32_t wait) {
   const plan::Graph& g = *plan.graphs[graph];
-  const auto in_place = [&](const plan::Instruction& at) {
-    const plan::Value& value = g.values[g.operands[at.first()]];
-    const auto dims = std::span(g.dims).subspan(value.first_dim(), value.rank());
-    const bool fixed = std::all_of(dims.begin(), dims.end(), [](const plan::Dim& dim) {
-      return dim.symbol() == plan::kNone;
-    });
-    return fixed && g.arenas[g.buffers[value.buffer()].arena()].space() == plan::Space::output;
-  };
   for (const plan::Range& lane : g.programs) {
-    bool idle = true, waits = false;
+    bool waits = false, asked = false;
     for (uint32_t i = lane.first(); i < lane.first() + lane.count(); ++i) {
       const plan::Instruction& at = g.instructions[i];
-      if (at.kind() == plan::Kind::wait) {
-        waits |= at.first() <= wait && wait < at.first() + at.inputs();
-      } else if (at.kind() == plan::Kind::signal) {
-        for (uint32_t w = 0; w < g.waits.size(); ++w) {
-          idle &= g.waits[w].event() != at.subject() || SaidBySubmission(plan, graph, w);
-        }
-      } else {
-        idle &= at.kind() == plan::Kind::output && in_place(at);
+      waits |= at.kind() == plan::Kind::wait && at.first() <= wait &&
+               wait < at.first() + at.inputs();
+      for (uint32_t w = 0; at.kind() == plan::Kind::signal && w < g.waits.size(); ++w) {
+        asked |= g.waits[w].event() == at.subject() && !SaidBySubmission(plan, graph, w);
       }
     }
-    if (waits) return idle;
+    if (waits) return !asked && !LaneWorks(g, lane);
   }
   return false;
+}
+
+bool OnlySends(const plan::Graph& g, const plan::Instruction& at) {
+  return at.kind() == plan::Kind::comm &&
+         std::all_of(g.parts.begin() + at.first(), g.parts.begin() + at.first() + at.inputs(),
+                     [](const plan::CommPart& part) { return part.part() == plan::Part::send; });
+}
+
+// Whether another lane is through with a round only when this one is: what this one does last is
+// waited for in the same round. What was sent has left when it was received.
+bool OverWithOthers(const plan::Plan& plan, uint32_t lane) {
+  for (const auto& g : plan.graphs) {
+    const plan::Range& range = g->programs[lane];
+    bool open = false;  // something was done that nobody has waited for
+    for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
+      const plan::Instruction& at = g->instructions[i];
+      open |= Works(*g, at) && !OnlySends(*g, at);
+      for (const plan::Wait& wait : g->waits) {
+        const bool asks = at.kind() == plan::Kind::signal && wait.event() == at.subject();
+        open &= !asks || wait.lag() != 0;
+      }
+    }
+    if (open) return false;
+  }
+  return true;
 }
 
 bool Harmless(const plan::Plan& plan, uint32_t graph, uint32_t wait) {
@@ -330,6 +385,43 @@ TEST_CASE("a wait that the engine lacks is noticed") {
   WARN(noticed << " of the waits that the reduction keeps are noticed; " << harmless
                << " are implied");
   CHECK(noticed > 10);
+}
+
+TEST_CASE("a completion that the engine does not look at is noticed") {
+  uint32_t implied = 0, noticed = 0;
+  for (const Scenario& scenario : Scenarios()) {
+    INFO(scenario.name);
+    const std::string expected = Outcome(*scenario.plan, true);
+    // One worker and all lanes on queues: the queues of its work queue are the lanes.
+    for (uint32_t lane = 0; lane < scenario.plan->lanes.size(); ++lane) {
+      if (OverWithOthers(*scenario.plan, lane)) {
+        ++implied;
+        continue;
+      }
+      bool found = false;
+      for (uint64_t seed = 2; seed <= 10 * kSeeds && !found; seed += 2) {
+        found = !Same(seed, [&] {
+          engine::omitted = {Omission::kOneQueue, lane};
+          return Outcome(*scenario.plan, true, 1) == expected;
+        });
+      }
+      INFO("lane " << lane);
+      CHECK(found);
+      ++noticed;
+    }
+  }
+  WARN(noticed << " completions of queues are noticed; " << implied << " are implied");
+  CHECK(noticed > 5);
+}
+
+TEST_CASE("an error that is not heard is noticed") {
+  const Scenario scenario = Failing();
+  const std::string expected = Outcome(*scenario.plan, true);
+  REQUIRE(expected.find("eleven is not allowed") != std::string::npos);
+  CHECK(Noticed([&] {
+    engine::omitted = {Omission::kReports};
+    return Outcome(*scenario.plan, true) == expected;
+  }));
 }
 
 }  // namespace cgraph::testing

@@ -56,6 +56,7 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
       }
       return;
     case Op::kOutput:
+      if (frame.run == nullptr) return;  // a round before the first execution
       return queue.Copy({common, operands, &frame.run->outputs[step.subject],
                          /*describes=*/true, /*moves=*/step.into_output});
     case Op::kComm:

@@ -318,9 +318,10 @@ bool WorkQueue::Issue() {
 bool WorkQueue::FinishEntries() {
   uint64_t over = std::min(queues_.Over(), finished_);
   const bool any = queues_.Poll(reports_);
-  if (Omits(Omission::kReports)) over = std::min(queues_.Over(), finished_);
   if (Omits(Omission::kCompletion)) over = finished_;
-  for (const device::Report& report : reports_) Hear(report);
+  for (const device::Report& report : reports_) {
+    if (!Omits(Omission::kReports)) Hear(report);
+  }
   reports_.clear();
   if (over == done_.load(std::memory_order_relaxed)) return any;
   done_.store(over, std::memory_order_release);

@@ -4,12 +4,12 @@
 // All devices of an engine are one *machine*. Of the operations that may go on, one per queue, it
 // takes those of the queue with the highest priority; priorities are random and change now and
 // then, so that one queue stays far behind the others for a while, as real ones do at times.
-// Nothing runs before the issuer polls or, where the machine has a thread of its own, at any
+// Operations run when the issuer polls or, where the machine has a thread of its own, at any
 // moment. A wait that is missing therefore reads bytes that are not there yet, and a comparison
 // fails, where a device that runs at once would have been right by luck.
 //
-// Memory of its devices but the caller's is not visible to the host: what the engine reads or
-// writes there past the device faults (unless a thread of the machine runs at the same time).
+// Memory of its devices but the caller's says that the host does not see it, so what goes in and
+// out goes through the device. (Its addresses are the host's all the same: nothing faults.)
 #ifndef CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_
 #define CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_
 

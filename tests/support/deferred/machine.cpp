@@ -17,7 +17,7 @@ DeferredQueue::~DeferredQueue() { machine_->Remove(this); }
 void DeferredQueue::Appended() { machine_->Appended(); }
 
 bool DeferredQueue::Poll(std::vector<device::Report>& reports) {
-  const bool any = machine_->bell() == nullptr && machine_->RunOne();
+  const bool any = machine_->event_count() == nullptr && machine_->Polled();
   const size_t before = reports.size();
   TakeReports(reports);
   return any || reports.size() != before;
@@ -26,6 +26,7 @@ bool DeferredQueue::Poll(std::vector<device::Report>& reports) {
 Machine::Machine(const DeferredOptions& options) : options_(options), random_(options.seed) {
   change_every_ = uint64_t{1} << (random_() % 6);   // 1 .. 32
   eager_one_in_ = uint64_t{1} << (random_() % 12);  // often none at all
+  lazy_one_in_ = uint64_t{1} << (random_() % 6);
   if (options.thread) thread_ = std::thread([this] { Work(); });
 }
 
@@ -102,6 +103,17 @@ bool Machine::RunOne() {
     }
     tried.push_back(queue);
   }
+}
+
+// So that the issuer looks often while nothing moves.
+bool Machine::Polled() {
+  constexpr uint64_t kMost = 50;
+  {
+    std::lock_guard lock(mutex_);
+    if (random_() % lazy_one_in_ != 0 && ++put_off_ < kMost) return true;
+    put_off_ = 0;
+  }
+  return RunOne();
 }
 
 void Machine::Work() {

@@ -45,6 +45,8 @@ class Machine {
   void Remove(DeferredQueue* queue);  // waits for an operation of it that runs
   // Carries out one operation, if any may go on.
   bool RunOne();
+  // The same, or puts it off for a while; then it is true, too.
+  bool Polled();
   void Appended();
   device::EventCount* bell() { return options_.thread ? &bell_ : nullptr; }
 
@@ -57,6 +59,8 @@ class Machine {
   std::mt19937_64 random_;
   uint64_t change_every_ = 1;   // operations, on average
   uint64_t eager_one_in_ = 1;   // appended operations after which one is carried out
+  uint64_t lazy_one_in_ = 1;    // polls in which one is carried out
+  uint64_t put_off_ = 0;        // times in a row
   std::vector<DeferredQueue*> queues_;
   uint64_t next_low_ = 1 << 20;  // falls: who is put behind all others
   device::EventCount bell_;

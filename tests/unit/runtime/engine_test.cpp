@@ -310,7 +310,8 @@ TEST_CASE("a dropped execution still runs, and Ready comes true by itself") {
   REQUIRE(polled->Ready());
 }
 
-TEST_CASE("R9: teardown while a kernel sleeps, twice, and use after it") {
+// [immediate]: who polls deferred queues may have begun another kernel by then.
+TEST_CASE("R9: teardown while a kernel sleeps, twice, and use after it", "[immediate]") {
   for (uint32_t workers : {1, 2}) {
     EngineOptions options;
     options.workers = workers;
