@@ -86,7 +86,7 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
       scope.Report(Code::kE0312, name.range,
                    fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
   scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
-  if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(candidates);
+  if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(candidates());
   diagnostic.AddNote(actor.range, "the actor is declared here");
   return std::nullopt;
 }

@@ -69,7 +69,7 @@ void HostQueue::AddReport(Report report) {
     report.ended_ns = measured_ ? SteadyNow() : 0;
     reports_.push_back(std::move(report));
   }
-  if (news_ != nullptr) news_->Notify();
+  if (on_report_ != nullptr) on_report_->Notify();
 }
 
 void HostQueue::Fail(const Operation& operation, Report report) {

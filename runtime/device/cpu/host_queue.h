@@ -17,7 +17,7 @@ namespace cgraph::device {
 class HostQueue : public Queue {
  public:
   HostQueue(const QueueOptions& options, Memory scratch)
-      : news_(options.news), measured_(options.measured), scratch_(std::move(scratch)) {}
+      : on_report_(options.on_report), measured_(options.measured), scratch_(std::move(scratch)) {}
 
   void Launch(const device::Launch& launch) override { Append(launch); }
   void Copy(const device::Copy& copy) override { Append(copy); }
@@ -69,7 +69,7 @@ class HostQueue : public Queue {
   void Fail(const Operation& operation, Report report);
   void AddReport(Report report);
 
-  EventCount* const news_;
+  EventCount* const on_report_;
   const bool measured_;
   Memory scratch_;
 

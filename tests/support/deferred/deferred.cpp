@@ -41,7 +41,7 @@ class DeferredDevice : public Device {
     return std::unique_ptr<Queue>(
         std::make_unique<DeferredQueue>(options, std::move(*scratch), machine_));
   }
-  EventCount* driver() override { return machine_->bell(); }
+  EventCount* driver() override { return machine_->event_count(); }
 
  private:
   // Goes back to the CPU with the last handle.

@@ -32,7 +32,7 @@ Machine::Machine(const DeferredOptions& options) : options_(options), random_(op
 
 Machine::~Machine() {
   ended_ = true;
-  bell_.Notify();
+  event_count_.Notify();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -59,7 +59,7 @@ void Machine::Remove(DeferredQueue* queue) {
 void Machine::Appended() {
   if (options_.thread) {
     work_.fetch_add(1, std::memory_order_release);
-    bell_.Notify();
+    event_count_.Notify();
     return;
   }
   bool eager;
@@ -122,8 +122,8 @@ void Machine::Work() {
     bool any = false;
     while (RunOne()) any = true;
     if (any) continue;
-    // News may also be a semaphore of somebody else's: whatever rings the bell is looked at.
-    bell_.Wait(
+    // News may also be a semaphore of somebody else's: whatever notifies the event count is looked at.
+    event_count_.Wait(
         [&] { return ended_ || work_.load(std::memory_order_acquire) != seen || RunOne(); });
   }
 }

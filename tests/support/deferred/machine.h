@@ -48,7 +48,7 @@ class Machine {
   // The same, or puts it off for a while; then it is true, too.
   bool Polled();
   void Appended();
-  device::EventCount* bell() { return options_.thread ? &bell_ : nullptr; }
+  device::EventCount* event_count() { return options_.thread ? &event_count_ : nullptr; }
 
  private:
   DeferredQueue* Choose(const std::vector<DeferredQueue*>& tried);
@@ -63,7 +63,7 @@ class Machine {
   uint64_t put_off_ = 0;        // times in a row
   std::vector<DeferredQueue*> queues_;
   uint64_t next_low_ = 1 << 20;  // falls: who is put behind all others
-  device::EventCount bell_;
+  device::EventCount event_count_;
   std::atomic<uint64_t> work_{0};
   std::atomic<bool> ended_{false};
   std::thread thread_;

@@ -14,7 +14,7 @@ constexpr uint32_t kMostInserted = 100'000;  // tasks; gaps between more take lo
 
 class KnownOrdersTrial {
  public:
-  KnownOrdersTrial(const Tasks& tasks, Goal goal, Budget& budget, Found& best)
+  KnownOrdersTrial(const Tasks& tasks, Goal goal, EffortBudget& budget, BestK& best)
       : tasks_(tasks), goal_(goal), budget_(budget), best_(best), scheduler_(tasks) {}
 
   void Try(const Policy& policy) { Offer(ListSchedule(tasks_, policy)); }
@@ -59,15 +59,15 @@ class KnownOrdersTrial {
 
   const Tasks& tasks_;
   const Goal goal_;
-  Budget& budget_;
-  Found& best_;
+  EffortBudget& budget_;
+  BestK& best_;
   SerialScheduler scheduler_;
 };
 
 }  // namespace
 
-void TryKnownOrders(const Tasks& tasks, const KnownOrders& known, Goal goal, Budget& budget,
-                    Found& best) {
+void TryKnownOrders(const Tasks& tasks, const KnownOrders& known, Goal goal, EffortBudget& budget,
+                    BestK& best) {
   KnownOrdersTrial trial(tasks, goal, budget, best);
   trial.Try(known.order);
   for (const Policy& policy : known.policies) trial.Try(policy);

@@ -170,7 +170,7 @@ TEST_CASE("a collective is over when all have been there, and marks everybody") 
           REQUIRE(all.Present((m + 1) % kMembers, m) == (m == kMembers - 1));
         }
         REQUIRE(all.AllArrived(round));
-        for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(all.Share(m, round) == marked);
+        for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(all.Reduce(m, round) == marked);
         REQUIRE(all.Left(round));
         if (marked) continue;
         for (uint64_t i = 0; i < count; ++i) {
