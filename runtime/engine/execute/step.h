@@ -129,7 +129,6 @@ struct Frame {
     std::vector<Patch> patches;  // of a port that may be lent
   };
   device::Bindings bindings;  // what follows, as operations see it
-  ExecutionState* run = nullptr;
   std::vector<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
@@ -138,6 +137,8 @@ struct Frame {
   std::atomic<bool> dirty{false};
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
+  // Written with each submission, so not in a line that workers read at every step.
+  alignas(128) ExecutionState* run = nullptr;
 };
 
 }  // namespace cgraph::engine
