@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <random>
 
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/load.h"
+#include "tests/engine_oracle/random_module.h"
 #include "tests/mutants/random_plan.h"
 #include "tests/support/plans/sample_plans.h"
 #ifdef CGRAPH_WITH_COMPILER
@@ -74,9 +76,20 @@ Original CompiledOriginal(Random& random) {
 }
 #endif
 
+// One graph of several over shared state.
+Original OneOfSeveral(Random& random) {
+  const auto seed = static_cast<uint32_t>(random.Next());
+  std::mt19937 of_module(seed);
+  oracle::Module module;
+  while (module.graphs.size() < 2) module = oracle::RandomModule(of_module);
+  return {fmt::format("random graphs {}", seed), oracle::MakePlan(module),
+          random.Below(module.graphs.size())};
+}
+
 }  // namespace
 
 Original RandomOriginal(Random& random) {
+  if (random.OneIn(8)) return OneOfSeveral(random);
 #ifdef CGRAPH_WITH_COMPILER
   if (random.OneIn(2)) return CompiledOriginal(random);
 #endif

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/plan/graph_index.h"
+#include "tests/interpreter/in_sequence.h"
 #include "tests/mutants/certify.h"
 
 namespace cgraph::mutants {
@@ -80,6 +81,32 @@ interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
                           EveryInstruction(plan::GraphAt(plan, graph_index)), 2, random);
 }
 
+// Whether some access to state has a lag: then lanes alone do not order several graphs.
+bool StateHasLags(const plan::Plan& plan) {
+  for (const auto& graph : plan.graphs) {
+    const plan::GraphIndex index(plan, *graph);
+    for (uint32_t i = 0; i < graph->instructions.size(); ++i) {
+      bool state = false;
+      index.ForEachOperand(i, [&](uint32_t value, bool, uint32_t) {
+        const plan::Buffer& buffer = graph->buffers[graph->values[value].buffer()];
+        state |= graph->arenas[buffer.arena()].space() == plan::Space::state;
+      });
+      if (state && graph->instructions[i].lag() != 0) return true;
+    }
+  }
+  return false;
+}
+
+// All graphs of a proved plan, one after the other (rule 14).
+interpreter::Finding JudgeTogether(const plan::Plan& plan, Random& random) {
+  if (plan.graphs.size() < 2 || StateHasLags(plan)) return {};
+  std::vector<uint32_t> graphs(plan.graphs.size());
+  std::iota(graphs.begin(), graphs.end(), 0);
+  const auto one = interpreter::InSequence(plan, graphs);
+  const std::vector<uint32_t> chosen = ChooseSuspects(*one->graphs[0], {}, random);
+  return interpreter::Interpreter(*one, 0, 5, random.Next()).Search(1, &chosen);
+}
+
 }  // namespace
 
 Mutant Mutate(const plan::Plan& plan, uint32_t graph, Random& random) {
@@ -139,6 +166,9 @@ Trial Judge(const plan::Plan& plan, uint32_t graph_index, const std::vector<uint
     const bool small = graph.instructions.size() <= kHoldAll;
     if (trial.finding.outcome == interpreter::Outcome::kOk && small && random.OneIn(10)) {
       trial.finding = HoldInEveryRound(plan, graph_index, EveryInstruction(graph), 1, random);
+    }
+    if (trial.finding.outcome == interpreter::Outcome::kOk && graph_index != plan::kNone) {
+      trial.finding = JudgeTogether(plan, random);
     }
     return trial;
   }
