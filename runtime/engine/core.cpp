@@ -39,9 +39,7 @@ uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
 
 }  // namespace
 
-Status OutOfMemory(const char* what_for) {
-  return Status(StatusCode::kInvalid, std::string("there is no memory left ") + what_for);
-}
+Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }
 
 Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
@@ -65,13 +63,13 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
   }
   return core;
 } catch (const std::bad_alloc&) {
-  return OutOfMemory("to load the plan");
+  return OutOfMemory();
 }
 
 Status Core::TryLoadPlan() try {
   return LoadPlan();
 } catch (const std::bad_alloc&) {
-  return OutOfMemory("to load the plan");
+  return OutOfMemory();
 }
 
 Status Core::LoadPlan() {
@@ -252,7 +250,7 @@ Status Core::StartThreads() try {
   watchdog_ = std::thread(&Core::Watch, this, std::move(progress));
   return Status::Ok();
 } catch (const std::system_error& error) {
-  return Status(StatusCode::kUnsupported,
+  return Status(StatusCode::kNotFound,
                 fmt::format("the engine needs {} threads beside the caller's, and the system made "
                             "fewer: {}",
                             workers_.size() + 1, error.code().message()));

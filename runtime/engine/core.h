@@ -35,7 +35,8 @@
 
 namespace cgraph::engine {
 
-Status OutOfMemory(const char* what_for);  // "to load the plan"
+// The message is short enough to need no memory of its own.
+Status OutOfMemory();
 
 class Core {
  public:

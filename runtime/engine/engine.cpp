@@ -99,14 +99,16 @@ Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
   engine->core_ = *core;
   return engine;
 } catch (const std::bad_alloc&) {
-  return engine::OutOfMemory("to load the plan");
+  return engine::OutOfMemory();
 }
 
 Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
-                                                 const EngineOptions& options) {
+                                                 const EngineOptions& options) try {
   auto plan = plan::ReadFile(path);
   if (!plan.ok()) return plan.status();
   return Load(std::move(*plan), options);
+} catch (const std::bad_alloc&) {
+  return engine::OutOfMemory();
 }
 
 Engine::~Engine() {

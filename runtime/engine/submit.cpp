@@ -370,7 +370,7 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   runs_.push_back(std::move(run));
   return runs_.back().get();
 } catch (const std::bad_alloc&) {
-  return OutOfMemory("for one more execution");
+  return OutOfMemory();
 }
 
 }  // namespace cgraph::engine

@@ -12,7 +12,8 @@ namespace cgraph {
 enum class StatusCode {
   kOk,
   kInvalid,      // present but wrong: a plan, a file's content, an argument (exit code 1)
-  kNotFound,     // absent or unreadable: a file, a device, a library (exit code 3)
+  kNotFound,     // absent or unreadable: a file, a device, a library; memory or threads that the
+                 // system does not give (exit code 3)
   kUnsupported,  // right, but not something that this build or engine can do (exit code 1)
   kFailed,       // an execution reported an error (exit code 1)
   kTimeout,      // a deadline passed (exit code 1)

@@ -393,7 +393,7 @@ def sources(run):
     header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
     data = len(header).to_bytes(8, "little") + header + np.array([1.5, -2], np.float32).tobytes()
     (run.folder / "sub" / "w.safetensors").write_bytes(data)
-    expect(run("sub/weights.cgraph")[0] == "result: f32[2] = [1.5 -2.]\n",
+    expect(run("sub/weights.cgraph")[0] == "result: f32[2] = [ 1.5 -2. ]\n",
            "weights beside the source")
     says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "w.safetensors", "a.state w")
     source = run.folder / "sub" / "weights.cgraph"

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kMostUnits = 30'000;  // of larger graphs one lane is taken
 constexpr uint32_t kShare = 8;           // of the effort of a search, for each that is tried
 
-// Whoever proves the plan keeps of each instruction what each lane knows of it, 2^28 numbers at most
+// A proof keeps of each instruction what each lane knows of it, 2^28 numbers at most
 // (runtime/plan/prove/vector_clocks.cpp). A unit becomes a few instructions, more where it waits
 // often.
 constexpr uint64_t kMostKnown = uint64_t{1} << 25;

@@ -168,7 +168,8 @@ class RoundPlayer {
     }
   }
 
-  // A message is put when there is room for it, and taken when it is there.
+  // A message is put when there is room for it, and taken when it is there. Each end has half of its
+  // time, as in a simulation.
   void Pass(uint32_t instruction) {
     const Round::Buffered& one = round_.buffered_[instruction];
     const uint32_t worker = WorkerOf(instruction);
@@ -183,7 +184,8 @@ class RoundPlayer {
     } else if (!one.is_send) {
       start = std::max(start, Seen(put[one.message], worker));
     }
-    free_[worker] = start + graph_.instructions[instruction].expected();
+    const uint64_t whole = graph_.instructions[instruction].expected();
+    free_[worker] = start + (one.is_send ? whole - whole / 2 : whole / 2);
     (one.is_send ? put : taken)[one.message] = {free_[worker], worker};
     See(instruction, free_[worker]);
   }

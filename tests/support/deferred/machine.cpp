@@ -122,7 +122,8 @@ void Machine::Work() {
     bool any = false;
     while (RunOne()) any = true;
     if (any) continue;
-    // News may also be a semaphore of somebody else's: whatever notifies the event count is looked at.
+    // News may also be a semaphore of somebody else's: whatever notifies the event count is looked
+    // at.
     event_count_.Wait(
         [&] { return ended_ || work_.load(std::memory_order_acquire) != seen || RunOne(); });
   }

@@ -435,7 +435,7 @@ TEST_CASE("tensors as text", "[format]") {
   CHECK(FormatTensor(Make<float>({}, {0.1f}).tensor) == "0.1");
   CHECK(FormatTensor(Make<int64_t>({3}, {1, -20, 3}).tensor) == "[  1 -20   3]");
   CHECK(FormatTensor(Make<float>({2, 2}, {1, 0.5, -2, 1e-9}).tensor) ==
-        "[[ 1.0e+00  5.0e-01]\n [-2.0e+00  1.0e-09]]");
+        "[[ 1.e+00  5.e-01]\n [-2.e+00  1.e-09]]");
   CHECK(FormatTensor(Make<bool>({2}, {true, false}).tensor) == "[ true false]");
   CHECK(FormatTensor(Make<float>({0, 3}, {}).tensor) == "[]");
   CHECK(TensorTypeText(Make<float>({0, 3}, {}).tensor) == "f32[0, 3]");
