@@ -168,8 +168,8 @@ class RoundPlayer {
     }
   }
 
-  // A message is put when there is room for it, and taken when it is there. Each end has half of its
-  // time, as in a simulation.
+  // A message is put when there is room for it, and taken when it is there. Each end has half of
+  // its time, as in a simulation.
   void Pass(uint32_t instruction) {
     const Round::Buffered& one = round_.buffered_[instruction];
     const uint32_t worker = WorkerOf(instruction);

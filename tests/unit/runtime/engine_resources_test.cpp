@@ -106,7 +106,7 @@ TEST_CASE("threads that cannot be made: a status, and those that were made have 
     threads_left = made;
     const auto engine = Engine::Load(SmallPlan(), ThreeWorkers());
     threads_left = -1;
-    REQUIRE(engine.status().code() == StatusCode::kUnsupported);
+    REQUIRE(engine.status().code() == StatusCode::kNotFound);
     CHECK(engine.status().message().find("the engine needs 4 threads") == 0);
   }
   threads_left = kThreads;
@@ -129,7 +129,7 @@ TEST_CASE("the n-th allocation of a load fails: a status, for every n") {
     if (loaded) {
       CheckRuns(**engine);
     } else {
-      CHECK(engine.status().code() == StatusCode::kInvalid);
+      CHECK(engine.status().code() == StatusCode::kNotFound);
     }
   }
   CHECK(loaded);
