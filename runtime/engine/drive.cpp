@@ -1,9 +1,9 @@
 // Who drives worker 0, and who watches.
 //
-// There is one seat. A caller without a deadline takes it and drives until its result is there; if
-// it is taken, the caller sleeps until its result is there or the seat is free. A caller with a
-// deadline may not take it (a kernel could outlast the deadline) and calls the fallback driver
-// instead, which drives for as long as worker 0 has anything left to do.
+// The driver lock says who drives. A caller without a deadline takes it and drives until its result
+// is there; if it is taken, the caller sleeps until its result is there or the lock is free. A
+// caller with a deadline may not take it (a kernel could outlast the deadline) and calls the
+// fallback driver instead, which drives for as long as worker 0 has anything left to do.
 #include <fmt/format.h>
 
 #include <algorithm>

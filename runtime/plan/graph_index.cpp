@@ -58,15 +58,15 @@ void GraphIndex::IndexChannels(Part part, Lists& lists) {
 
 void GraphIndex::IndexCollectives() {
   // Where a lane stands among the members: a lane that is no member is left out (and refused).
-  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> seats;  // communicator, lane, member
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> members;  // communicator, lane, member
   for (uint32_t c = 0; c < plan_.communicators.size(); ++c) {
     const Communicator& communicator = plan_.communicators[c];
     for (uint32_t m = 0; m < communicator.members(); ++m) {
-      seats.emplace_back(c, plan_.members[communicator.first_member() + m], m);
+      members.emplace_back(c, plan_.members[communicator.first_member() + m], m);
     }
   }
-  std::sort(seats.begin(), seats.end());
-  std::vector<uint32_t> turns(seats.size(), 0);
+  std::sort(members.begin(), members.end());
+  std::vector<uint32_t> rounds(members.size(), 0);
   for (const Range& program : graph_.programs) {
     for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
       const Instruction& comm = graph_.instructions[i];
@@ -74,10 +74,12 @@ void GraphIndex::IndexCollectives() {
       for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
         if (graph_.parts[p].part() != Part::collective) continue;
         const uint32_t c = graph_.collectives[graph_.parts[p].subject()]->communicator;
-        const auto seat = std::lower_bound(seats.begin(), seats.end(), std::tuple(c, lane(i), 0u));
-        if (seat == seats.end() || std::get<0>(*seat) != c || std::get<1>(*seat) != lane(i))
+        const auto member =
+            std::lower_bound(members.begin(), members.end(), std::tuple(c, lane(i), 0u));
+        if (member == members.end() || std::get<0>(*member) != c || std::get<1>(*member) != lane(i))
           continue;
-        collective_parts_.push_back({c, turns[seat - seats.begin()]++, std::get<2>(*seat), i, p});
+        collective_parts_.push_back(
+            {c, rounds[member - members.begin()]++, std::get<2>(*member), i, p});
       }
     }
   }

@@ -1,5 +1,5 @@
 /* A collective (runtime/channel/collective.h) among two or three members over several rounds. A member
- * arrives: it shows what it has in the turn n mod 2 of its seat, then that turn's number. When all
+ * arrives: it shows what it has in the round slot n mod 2 of its member slot, then that slot's number. When all
  * have arrived it does its share, which reads what the others have shown. Large values stay where
  * they are, so a member also waits until all have left before its memory may change; small ones
  * (EAGER) are copied into the turn, and it does not.
@@ -22,9 +22,9 @@
 #define ROUNDS 3
 #endif
 
-typedef Turn { byte number; byte copy }
-typedef Seat { Turn turn[2]; byte left; byte memory }
-Seat seat[MEMBERS];
+typedef RoundSlot { byte number; byte copy }
+typedef MemberSlot { RoundSlot slot[2]; byte left; byte memory }
+MemberSlot member_slot[MEMBERS];
 byte sleepers[MEMBERS], epoch[MEMBERS];
 
 inline notify_others(me) {
@@ -34,9 +34,9 @@ inline notify_others(me) {
     if :: MEMBERS == 3 && me != 2 && sleepers[MEMBERS - 1] != 0 -> epoch[MEMBERS - 1]++ :: else fi
   }
 }
-#define Is(m, n) (seat[m].turn[(n) % TURNS].number == (n) + 1)
+#define Is(m, n) (member_slot[m].slot[(n) % TURNS].number == (n) + 1)
 #define AllArrived(n) (Is(0, n) && Is(1, n) && Is(MEMBERS - 1, n))
-#define Left(n) (seat[0].left > (n) && seat[1].left > (n) && seat[MEMBERS - 1].left > (n))
+#define Left(n) (member_slot[0].left > (n) && member_slot[1].left > (n) && member_slot[MEMBERS - 1].left > (n))
 #ifdef AWAKE
 #define WAIT(news) (news)
 #else
@@ -55,11 +55,11 @@ proctype Member(byte me) {
   do
   :: n == ROUNDS -> break
   :: else ->
-     seat[me].memory = n + 1;
+     member_slot[me].memory = n + 1;
 #ifdef EAGER
-     seat[me].turn[n % TURNS].copy = seat[me].memory;
+     member_slot[me].slot[n % TURNS].copy = member_slot[me].memory;
 #endif
-     seat[me].turn[n % TURNS].number = n + 1;
+     member_slot[me].slot[n % TURNS].number = n + 1;
 #ifndef NO_NOTIFY_ARRIVED
      notify_others(me);
 #endif
@@ -69,14 +69,14 @@ proctype Member(byte me) {
      :: other == MEMBERS -> break
      :: else ->
 #ifdef EAGER
-        assert(seat[other].turn[n % TURNS].copy == n + 1);
+        assert(member_slot[other].slot[n % TURNS].copy == n + 1);
 #else
-        assert(seat[other].memory == n + 1);
+        assert(member_slot[other].memory == n + 1);
 #endif
         other++
      od;
 #ifndef EAGER
-     seat[me].left = n + 1;
+     member_slot[me].left = n + 1;
 #ifndef NO_NOTIFY_LEFT
      notify_others(me);
 #endif

@@ -39,11 +39,11 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
-  made->seats_ = std::make_unique<Seat[]>(shape.members);
+  made->member_slots_ = std::make_unique<MemberSlot[]>(shape.members);
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
   made->spans_.resize(shape.members * 2 * most);
   made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
-  const bool far = made->eager_ && bytes > sizeof(Turn::near);
+  const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
   device::BumpLayout layout;
   std::vector<uint64_t> offsets;
   for (uint32_t i = 0; i < 2 * shape.members; ++i) offsets.push_back(far ? layout.Add(bytes) : 0);
@@ -53,9 +53,9 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
     made->storage_ = std::move(*storage);
   }
   for (uint32_t i = 0; i < 2 * shape.members; ++i) {
-    Turn& turn = made->seats_[i / 2].turns[i % 2];
-    turn.spans = &made->spans_[i * most];
-    turn.copies = far ? made->storage_.data() + offsets[i] : turn.near;
+    RoundSlot& slot = made->member_slots_[i / 2].slots[i % 2];
+    slot.spans = &made->spans_[i * most];
+    slot.copies = far ? made->storage_.data() + offsets[i] : slot.near;
   }
   return made;
 }
@@ -71,20 +71,20 @@ bool LocalCollective::Gets(uint32_t member) const {
 
 void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
                         std::span<const BufferSpan> outputs, bool poison) {
-  Turn& turn = TurnOf(member, n);
-  turn.poison = poison;
-  std::copy(inputs.begin(), inputs.end(), turn.spans);
+  RoundSlot& slot = SlotOf(member, n);
+  slot.poison = poison;
+  std::copy(inputs.begin(), inputs.end(), slot.spans);
   // The root of a broadcast may leave its own share where it is; what is not there has no bytes.
-  BufferSpan* shown = turn.spans + tensors_.size();
+  BufferSpan* shown = slot.spans + tensors_.size();
   std::fill_n(shown, tensors_.size(), BufferSpan{nullptr, 0});
   std::copy(outputs.begin(), outputs.end(), shown);
   if (eager_ && !poison) {
     for (size_t t = 0; t < inputs.size(); ++t) {
-      Copy(turn.copies + copy_offsets_[t], inputs[t].data,
+      Copy(slot.copies + copy_offsets_[t], inputs[t].data,
            std::min(inputs[t].bytes, tensors_[t].bytes));
     }
   }
-  turn.number.store(n + 1, std::memory_order_release);
+  slot.number.store(n + 1, std::memory_order_release);
   NotifyOthers(member);
 }
 
@@ -97,8 +97,8 @@ bool LocalCollective::AllArrived(uint64_t n) const {
 
 bool LocalCollective::Present(uint32_t other, uint32_t member) const {
   const auto rounds = [&](uint32_t of) {
-    return std::max(TurnOf(of, 0).number.load(std::memory_order_relaxed),
-                    TurnOf(of, 1).number.load(std::memory_order_relaxed));
+    return std::max(SlotOf(of, 0).number.load(std::memory_order_relaxed),
+                    SlotOf(of, 1).number.load(std::memory_order_relaxed));
   };
   return rounds(other) >= rounds(member);
 }
@@ -106,15 +106,15 @@ bool LocalCollective::Present(uint32_t other, uint32_t member) const {
 bool LocalCollective::Left(uint64_t n) const {
   if (eager_) return true;
   for (uint32_t member = 0; member < members_; ++member) {
-    if (seats_[member].left.load(std::memory_order_acquire) <= n) return false;
+    if (member_slots_[member].left.load(std::memory_order_acquire) <= n) return false;
   }
   return true;
 }
 
 void LocalCollective::NotifyOthers(uint32_t member) {
   for (uint32_t other = 0; other < members_; ++other) {
-    device::EventCount* event_count = seats_[other].event_count;
-    if (other != member && (other == 0 || event_count != seats_[other - 1].event_count))
+    device::EventCount* event_count = member_slots_[other].event_count;
+    if (other != member && (other == 0 || event_count != member_slots_[other - 1].event_count))
       event_count->Notify();
   }
 }
@@ -122,28 +122,28 @@ void LocalCollective::NotifyOthers(uint32_t member) {
 // ---- shares -------------------------------------------------------------------------------------
 
 bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
-  bool poison = TurnOf(member, n).poison;
+  bool poison = SlotOf(member, n).poison;
   if (kind_->in == Kind::kRoot) {
-    poison |= TurnOf(root_, n).poison;  // nothing of the others flows here
+    poison |= SlotOf(root_, n).poison;  // nothing of the others flows here
   } else {
-    for (uint32_t other = 0; other < members_; ++other) poison |= TurnOf(other, n).poison;
+    for (uint32_t other = 0; other < members_; ++other) poison |= SlotOf(other, n).poison;
   }
-  for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ShareTensor(member, n, t);
+  for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ComputeTensor(member, n, t);
   if (!eager_) {
-    seats_[member].left.store(n + 1, std::memory_order_release);
+    member_slots_[member].left.store(n + 1, std::memory_order_release);
     NotifyOthers(member);
   }
   return poison;
 }
 
 const std::byte* LocalCollective::Input(uint32_t member, uint64_t n, uint32_t tensor) const {
-  const Turn& turn = TurnOf(member, n);
-  if (eager_) return turn.copies + copy_offsets_[tensor];
-  return static_cast<const std::byte*>(turn.spans[tensor].data);
+  const RoundSlot& slot = SlotOf(member, n);
+  if (eager_) return slot.copies + copy_offsets_[tensor];
+  return static_cast<const std::byte*>(slot.spans[tensor].data);
 }
 
 const BufferSpan& LocalCollective::Output(uint32_t member, uint64_t n, uint32_t tensor) const {
-  return TurnOf(member, n).spans[tensors_.size() + tensor];
+  return SlotOf(member, n).spans[tensors_.size() + tensor];
 }
 
 // The bytes of one member's part of a tensor: the least that everyone has room for. They are equal
@@ -155,7 +155,7 @@ uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor
   uint64_t bytes = tensors_[tensor].bytes / (cut ? members_ : 1);
   if (eager_) return std::min(bytes, Output(member, n, tensor).bytes / (joined ? members_ : 1));
   for (uint32_t other = 0; other < members_; ++other) {
-    const BufferSpan* spans = TurnOf(other, n).spans;
+    const BufferSpan* spans = SlotOf(other, n).spans;
     if (Gives(other)) bytes = std::min(bytes, spans[tensor].bytes / (cut ? members_ : 1));
     const BufferSpan& output = spans[tensors_.size() + tensor];
     if (Gets(other) && output.data != nullptr) {
@@ -165,7 +165,7 @@ uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor
   return bytes;
 }
 
-void LocalCollective::ShareTensor(uint32_t member, uint64_t n, uint32_t tensor) {
+void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(member, n, tensor);
   const bool reduces = kind_->id == Kind::kAllReduce || kind_->id == Kind::kReduce;
   if (reduces && !eager_) return ReduceForAll(member, n, tensor, bytes);

@@ -27,7 +27,7 @@ class LocalCollective final : public Collective {
   static Result<std::unique_ptr<LocalCollective>> Make(const CollectiveShape& shape);
 
   void SetEventCount(uint32_t member, device::EventCount* event_count) override {
-    seats_[member].event_count = event_count;
+    member_slots_[member].event_count = event_count;
   }
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override;
@@ -39,32 +39,34 @@ class LocalCollective final : public Collective {
  private:
   // What a member shows in every other round: it can be one round ahead of the slowest, who may
   // still be reading what it showed in the round before, and not two.
-  struct alignas(128) Turn {
+  struct alignas(128) RoundSlot {
     std::atomic<uint64_t> number{0};  // of the round, plus one
     bool poison = false;
     alignas(16) std::byte near[48];   // what is small travels with the number, in its cache line
     std::byte* copies = nullptr;      // of the inputs, when they are small; then `near`, or further
     BufferSpan* spans = nullptr;          // inputs, then outputs
   };
-  struct Seat {
-    Turn turns[2];
+  struct MemberSlot {
+    RoundSlot slots[2];
     alignas(128) std::atomic<uint64_t> left{0};  // rounds
     device::EventCount* event_count = nullptr;
   };
   LocalCollective() = default;
 
   bool Arrived(uint32_t member, uint64_t n) const {
-    return TurnOf(member, n).number.load(std::memory_order_acquire) == n + 1;
+    return SlotOf(member, n).number.load(std::memory_order_acquire) == n + 1;
   }
-  const Turn& TurnOf(uint32_t member, uint64_t n) const { return seats_[member].turns[n & 1]; }
-  Turn& TurnOf(uint32_t member, uint64_t n) { return seats_[member].turns[n & 1]; }
+  const RoundSlot& SlotOf(uint32_t member, uint64_t n) const {
+    return member_slots_[member].slots[n & 1];
+  }
+  RoundSlot& SlotOf(uint32_t member, uint64_t n) { return member_slots_[member].slots[n & 1]; }
   void NotifyOthers(uint32_t member);
   const std::byte* Input(uint32_t member, uint64_t n, uint32_t tensor) const;
   const BufferSpan& Output(uint32_t member, uint64_t n, uint32_t tensor) const;
   bool Gives(uint32_t member) const;
   bool Gets(uint32_t member) const;
   uint64_t PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const;
-  void ShareTensor(uint32_t member, uint64_t n, uint32_t tensor);
+  void ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor);
   const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);
   void ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
 
@@ -75,7 +77,7 @@ class LocalCollective final : public Collective {
   std::vector<CollectiveShape::Tensor> tensors_;
   std::vector<device::RankResult> results_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor
-  std::unique_ptr<Seat[]> seats_;
+  std::unique_ptr<MemberSlot[]> member_slots_;
   std::vector<BufferSpan> spans_;
   std::vector<const void*> sources_;     // by member, then participant
   device::Memory storage_;

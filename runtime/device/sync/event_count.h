@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/device/spin.h"
+#include "runtime/device/sync/spin.h"
 
 namespace cgraph::device {
 

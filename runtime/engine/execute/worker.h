@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/device/sync/event_count.h"
-#include "runtime/device/spin.h"
+#include "runtime/device/sync/spin.h"
 #include "runtime/engine/execute/work_queue.h"
 
 namespace cgraph::engine {

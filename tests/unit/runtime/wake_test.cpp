@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/device/sync/cores.h"
-#include "runtime/device/spin.h"
+#include "runtime/device/sync/spin.h"
 #include "runtime/engine/engine.h"
 #include "tests/support/plans/flow_plan.h"
 

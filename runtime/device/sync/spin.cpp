@@ -1,4 +1,4 @@
-#include "runtime/device/spin.h"
+#include "runtime/device/sync/spin.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 // threads that pass work to and fro then sleep and wake for ever. So the time is measured, at every
 // wake-up of the process, and spinning lasts long enough that after one pause both are awake again.
 // A wake-up that takes longer counts at once, shorter ones count little by little.
-#ifndef CGRAPH_RUNTIME_DEVICE_SPIN_H_
-#define CGRAPH_RUNTIME_DEVICE_SPIN_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
+#define CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 
 #include <atomic>
 #include <chrono>
@@ -60,4 +60,4 @@ class Spinner {
 
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_SPIN_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
