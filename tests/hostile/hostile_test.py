@@ -291,6 +291,15 @@ def memory(run):
     uncalled = f"method _l(_x: {deep}, y: f32[4]) -> f32[4] {{ return y }} }}\nplace"
     text = ACTOR.replace("}\nplace", uncalled) + GRAPH
     run(("cgc", "compile", run.write("uncalled.cgraph", text), "-o", "o.cgplan"), 0, "proved")
+    # A lane for each pair of 80 devices would be too many to prove, so the compiler takes fewer.
+    mesh = ("import std.tensor\nactor A() {\n"
+            "  method f(x: f32[4]) -> f32[4] { return x + 1.0 }\n"
+            "  method g(x: f32[4], y: f32[4]) -> f32[4] { return x + y }\n}\n"
+            "place a[i in 0..80] = A() on gpu[i]\n"
+            "graph q(x: f32[4]) -> f32[4] {\n  var y = [p.f(x) for p in a]\n"
+            "  for i in 0..80 { y = [a[j].g(y[j], y[(j + i + 1) % 80]) for j in 0..80] }\n"
+            "  return y[0]\n}\n")
+    run(("cgc", "compile", run.write("mesh.cgraph", mesh), "-o", "mesh.cgplan"), 0, "proved")
     # An empty tensor is as large as the dimensions that are not 0.
     for extent, status, words in (("70368744177664", 1, "E0524"), ("17592186044416", 0, "proved")):
         empty = f"f32[0, {extent}]"
