@@ -301,7 +301,9 @@ bool WorkQueue::Issue() {
   for (; step_ != count; ++step_) {
     const Step& step = program.steps[step_];
     if (step.queue != 0) {
-      queues_.Issue(step, {graph_, step_, track_->round}, program, FrameOf(step.lag));
+      // The lag of a wait counts rounds: it says nothing of a frame.
+      Frame& frame = step.op == Op::kWait ? *frame_ : FrameOf(step.lag);
+      queues_.Issue(step, {graph_, step_, track_->round}, program, frame);
       continue;
     }
     if (RunOwn(step) == Outcome::kPending) {
