@@ -125,7 +125,7 @@ def limits(options, folder):
 
 
 def reachable(options, folder):
-    """The commands, installed where every user may run them: the repository may be in root's home."""
+    """The commands, where every user may run them: the repository may be in root's home."""
     installed = pathlib.Path(folder) / "installed"
     (installed / "bin").mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "stdlib", installed / "share/cgraph/stdlib", dirs_exist_ok=True)
