@@ -109,7 +109,7 @@ TEST_CASE("where a wake-up is slow, three executions after a pause nobody sleeps
   }
   delay_us = 0;
   INFO(awake << " of " << kPauses << " pauses");
-  CHECK(awake >= kPauses / 5);  // other work may hold a thread up; without the measure: none
+  CHECK(awake >= kPauses / 2);  // other work may hold a thread up; without the measure: none
 }
 
 }  // namespace cgraph
