@@ -1,11 +1,12 @@
 // Collectives on CPU workers against MPI on the same machine.
 //
-// Both sides do the same work on the same cores: each participant has a tensor, all of them reduce,
-// gather, exchange, broadcast or meet, again and again. cgraph runs one graph with many collectives
-// in a row, each on the result of the one before, so that what is timed is collectives and not
-// submissions; a plan of half as many is subtracted, and with it all that is no collective. MPI
-// runs in a program of its own, under mpirun, and times loops of the same calls. Both take turns,
-// several times, and what is reported is the median of the ratios of neighbours.
+// Both sides do the same work on the same cores: each participant has a tensor, and all of them
+// reduce, gather, exchange, broadcast or pass a barrier, again and again. cgraph runs one graph
+// with many collectives in a row, each on the result of the one before, so that collectives are
+// timed and not submissions; the time of a plan with half as many is subtracted, and with it
+// everything that is no collective. MPI runs in a program of its own, under mpirun, and times loops
+// of the same calls. Both take turns, several times, and the reported number is the median of the
+// ratios of neighbours.
 //
 // Usage: collectives_bench CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ int64_t Repeats(int64_t bytes) {
   return std::clamp<int64_t>((16 << 20) / bytes, 4, 256);
 }
 
-// Runs of which the least counts: what disturbs a run only makes it longer.
+// Runs whose least time counts: a disturbance only makes a run longer.
 int Loops(int64_t bytes) { return bytes <= 256 << 10 ? 200 : 12; }
 
 // A graph of `count` collectives in a row over `members` participants, of `bytes` each.
@@ -104,7 +105,8 @@ double Run(Engine& engine) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// Microseconds of one collective: the difference of two plans, the least of some runs each.
+// Returns the microseconds of one collective: the difference of two plans, each the least of some
+// runs.
 double Ours(const Programs& programs, const Kind& kind, int members, int64_t bytes) {
   const int64_t count = Repeats(bytes);
   auto whole = Load(programs, Text(kind, members, bytes, count));
@@ -117,7 +119,8 @@ double Ours(const Programs& programs, const Kind& kind, int members, int64_t byt
   return (least_whole - least_half) / static_cast<double>(count - count / 2);
 }
 
-// What the MPI program prints: microseconds of one collective, measured in the same way.
+// Returns the number that the MPI program prints: microseconds of one collective, measured in the
+// same way.
 double Theirs(const std::string& program, const Kind& kind, int members, int64_t bytes) {
   const std::string command =
       fmt::format("mpirun --allow-run-as-root --oversubscribe -n {} {} '{}' {} {} {} 2>&1", members,

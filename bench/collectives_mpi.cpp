@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   const std::string kind = argv[1];
   const int count = static_cast<int>(std::atoll(argv[2]) / 4), part = count / members;
   const int repeats = std::atoi(argv[3]);
-  // Of what rank 0 gathers, the other ranks keep no copy.
+  // The ranks other than 0 keep no copy of the values that rank 0 gathers.
   const size_t all = kind == "gather + scatter" && rank == 0 ? size_t(count) * members : 0;
   std::vector<float> x(count, 1), y(count, 1), piece(part, 1), gathered(all, 1);
   double least = 1e30;

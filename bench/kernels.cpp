@@ -1,9 +1,9 @@
 // CPU kernels against the library called directly, or against the memory's bandwidth.
 //
-// Every round runs ours and the other once, alternating, and what is reported is the median of the
-// rounds' ratios: other time / our time, so 1 is as fast and more is faster. One thread. Where no
-// library has a kernel of the dtype, the other does as much: as many bytes of f32 for f64, as many
-// elements for f16, and for bf16 where the processor has no AVX-512.
+// Every round runs ours and the other once, alternating, and the reported number is the median of
+// the rounds' ratios: other time / our time, so 1 is as fast and more is faster. One thread. Where
+// no library has a kernel of the dtype, the other does as much work: as many bytes of f32 for f64,
+// as many elements for f16, and for bf16 where the processor has no AVX-512.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -20,7 +20,7 @@
 #include "runtime/device/libraries/blas.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/numbers/half.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 namespace {
@@ -44,7 +44,7 @@ double Microseconds(const Action& action, int times) {
   return (now() - start) / times;
 }
 
-// Memory as plans have it: what is large lies in huge pages.
+// Allocates memory as plans have it: large blocks lie in huge pages.
 Memory Take(int64_t bytes) {
   Result<Memory> memory = Memory::Allocate(static_cast<uint64_t>(bytes), "an operand");
   if (!memory.ok()) fmt::print("{}\n", memory.status().message()), std::exit(1);
@@ -78,7 +78,7 @@ struct Operand {
 };
 
 // A step of a kernel: its operands are inputs, then the output; -1, -2, ... are temporaries.
-struct Step {
+struct ChainStep {
   std::string op;
   std::vector<int32_t> operands;
 };
@@ -90,15 +90,15 @@ struct Ours {
   Ours(const std::string& name, const std::vector<std::vector<int64_t>>& shapes,
        const std::vector<int64_t>& result, DType dtype,
        const std::vector<std::pair<const char*, int64_t>>& ints = {})
-      : Ours(std::vector{Step{name, UpTo(shapes.size() + 1)}}, shapes, result, dtype, ints) {}
+      : Ours(std::vector{ChainStep{name, UpTo(shapes.size() + 1)}}, shapes, result, dtype, ints) {}
 
-  Ours(const std::vector<Step>& steps, const std::vector<std::vector<int64_t>>& shapes,
+  Ours(const std::vector<ChainStep>& steps, const std::vector<std::vector<int64_t>>& shapes,
        const std::vector<int64_t>& result, DType dtype,
        const std::vector<std::pair<const char*, int64_t>>& ints = {}) {
     for (const auto& dims : shapes) in.emplace_back(dtype, dims);
     out.emplace_back(dtype, result);
     plan::Kernel plan_kernel;
-    for (const Step& step : steps) AddPrimitive(step, ints, plan_kernel);
+    for (const ChainStep& step : steps) AddPrimitive(step, ints, plan_kernel);
     plan_kernel.temporaries.assign(steps.size() - 1, dtype);
     std::vector<OperandType> in_types, out_types;
     for (const Operand& o : in) in_types.push_back(o.type), in_.push_back(o.tensor);
@@ -117,7 +117,7 @@ struct Ours {
     std::iota(operands.begin(), operands.end(), 0);
     return operands;
   }
-  static void AddPrimitive(const Step& step,
+  static void AddPrimitive(const ChainStep& step,
                            const std::vector<std::pair<const char*, int64_t>>& ints,
                            plan::Kernel& kernel) {
     kernel.body.push_back(std::make_unique<plan::Primitive>());
@@ -137,7 +137,7 @@ struct Ours {
   std::string error_;
 };
 
-// `work` is what one run does in units of `unit` per microsecond / 1000, for people.
+// `work` is the work of one run in units of `unit` per microsecond / 1000, for people.
 void Compare(const std::string& label, const std::string& dtype, const std::string& other_name,
              const Action& ours, const Action& other, double work, const char* unit) {
   ours(), other();
@@ -166,7 +166,7 @@ bool HasDnnl(DType dtype) {
   if (dtype != DType::bf16) return dtype == DType::f32;
   return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
 }
-// The dtype in which oneDNN does as many elements.
+// Returns the dtype in which oneDNN does as many elements.
 DType DnnlDType(DType dtype) { return HasDnnl(dtype) ? dtype : DType::f32; }
 std::string DnnlName(DType dtype) { return HasDnnl(dtype) ? "oneDNN" : "oneDNN in f32"; }
 
@@ -269,7 +269,7 @@ Action DirectGemv(const char* name, const Ours& like) {
   };
 }
 
-// What OpenBLAS does fastest.
+// Runs the fastest comparable function of OpenBLAS.
 Action DirectBlas(const Blas& blas, const Ours& like) {
   const Tensor& c = like.out[0].tensor;
   const bool row = c.dims[0] == 1;
@@ -333,7 +333,7 @@ Action Copy(size_t moved) {
 
 constexpr DType kFloats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
 
-// Against a copy of as many bytes: an operation cannot be faster than its memory.
+// Compares with a copy of as many bytes: an operation cannot be faster than its memory.
 void Elementwise() {
   for (const int64_t count : {int64_t{8192}, int64_t{1} << 24}) {
     for (DType dtype : kFloats) {
@@ -348,8 +348,8 @@ void Elementwise() {
   }
 }
 
-// Four operations of two operands in one pass, against a copy and against oneDNN's one pass (which
-// does not round between them).
+// Compares four operations of two operands in one pass with a copy and with oneDNN's one pass
+// (which does not round between them).
 void Chains(Dnnl& dnnl) {
   const struct { const char* function; dnnl::algorithm dnnl; } functions[] = {
       {"relu", dnnl::algorithm::eltwise_relu}, {"silu", dnnl::algorithm::eltwise_swish}};

@@ -2,8 +2,8 @@
 //
 // The machines that this runs on are noisy: the same two cores pass a cache line in 50 or in 500 ns
 // from one moment to the next. So every round runs every case once, a raw hand-over between two
-// threads among them, and what is compared is the ratio within a round, its median over the rounds.
-// Absolute figures are for people.
+// threads among them; cases are compared by the ratio within a round, and its median over the
+// rounds. Absolute figures are for people.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -51,7 +51,8 @@ double Quantile(std::vector<double> values, double q) {
   return values[std::min(values.size() - 1, static_cast<size_t>(q * values.size()))];
 }
 
-// Two threads hand a cache line to and fro: what the machine allows between two cores right now.
+// Passes a cache line to and fro between two threads: the limit of the machine between two cores
+// right now.
 double RawRoundTrip(int count) {
   struct alignas(128) Line { std::atomic<int> value{0}; };
   static Line there, back;
@@ -189,6 +190,54 @@ void MeasureLatency(int rounds) {
   }
 }
 
+// What hops from core to core allow: `nothing` on one worker, and half a raw round trip for each.
+// Short rounds, so that some fall between what else the machine does; of each the fastest tenth.
+void MeasureHops(int rounds) {
+  struct HopCase {
+    std::string name, graph;
+    uint32_t workers;
+    int hops;
+    bool lent = false;
+    std::vector<double> ns, ratios;  // per round
+  };
+  std::vector<HopCase> cases = {{"nothing", "nothing", 1, 0},
+                                {"chain over 8 actors", "chain_8", 1, 0},
+                                {"round trip, 1 byte", "round_trip", 2, 2},
+                                {"1 MiB lent, 1 byte out", "megabyte", 2, 2, true},
+                                {"chain over 8 actors", "chain_8", 2, 8}};
+  std::map<uint32_t, std::unique_ptr<Engine>> engines;
+  for (uint32_t workers : {1, 2}) engines[workers] = MakeEngine(workers);
+  std::vector<double> raw, hop;
+  for (int round = 0; round < rounds; ++round) {
+    raw.push_back(std::min({RawRoundTrip(200), RawRoundTrip(200), RawRoundTrip(200)}));
+    for (HopCase& c : cases) {
+      Feeder feeder(*engines[c.workers], c.graph, c.lent);
+      std::vector<double> each(200);
+      for (double& ns : each) {
+        const auto start = Clock::now();
+        feeder.RunOne();
+        ns = Nanoseconds(Clock::now() - start);
+      }
+      c.ns.push_back(Quantile(each, 0.1));
+      c.ratios.push_back(c.ns.back() / (cases[0].ns.back() + c.hops * raw.back() / 2));
+    }
+    hop.push_back((cases[4].ns.back() - cases[1].ns.back()) / cases[4].hops);
+  }
+  fmt::print("\nHops, {} short rounds, the fastest tenth of each; raw round trip: {:.0f} ns, "
+             "median {:.0f} ns\n\n"
+             "| case | workers | hops | fastest ns | median ns | × limit, quarter | median |\n"
+             "|---|---|---|---|---|---|---|\n",
+             rounds, Quantile(raw, 0), Quantile(raw, 0.5));
+  for (const HopCase& c : cases) {
+    if (c.hops == 0) continue;
+    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.2f} | {:.2f} |\n", c.name, c.workers, c.hops,
+               Quantile(c.ns, 0), Quantile(c.ns, 0.5), Quantile(c.ratios, 0.25),
+               Quantile(c.ratios, 0.5));
+  }
+  fmt::print("\nA hop of the chain: fastest {:.0f} ns, quarter {:.0f} ns, median {:.0f} ns\n",
+             Quantile(hop, 0), Quantile(hop, 0.25), Quantile(hop, 0.5));
+}
+
 void MeasureThroughput(int rounds) {
   fmt::print("\nChain over 4 actors, executions per second\n\n"
              "| workers | in flight | executions/s | × of 1 in flight |\n|---|---|---|---|\n");
@@ -231,7 +280,7 @@ bool MeasureAllocations() {
   return none;
 }
 
-// From spawning cgrun on the compiled digits plan to its end, one batch of 64 images.
+// Measures from spawning cgrun on the compiled digits plan to its end, one batch of 64 images.
 void MeasureColdStart(const std::string& build, int rounds) {
   const std::string plan = build + "/bench_digits.cgplan",
                     digits = CGRAPH_SOURCE_DIR "/examples/digits";
@@ -285,6 +334,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 30;
   const std::string build = argc > 2 ? argv[2] : CGRAPH_SOURCE_DIR "/build/release";
   cgraph::MeasureLatency(rounds);
+  cgraph::MeasureHops(20 * rounds);
   cgraph::MeasureThroughput(rounds);
   const bool none = cgraph::MeasureAllocations();
   cgraph::MeasureColdStart(build, rounds);

@@ -1,12 +1,12 @@
 // The same chain and scatter-gather by cgraph, oneTBB's flow graph and Taskflow: from the caller's
-// number to the caller's result, one at a time. Each task adds a constant, so what is measured is
-// what the runtimes do between tasks.
+// number to the caller's result, one at a time. Each task adds a constant, so the times are those
+// that the runtimes take between tasks.
 //
 // All are given the same number of threads, the caller among them where it takes part. oneTBB and
 // Taskflow choose at run time which thread runs what; cgraph's two workers have the calls of a
 // chain alternately, as the program places them, so every hop crosses. As in latency.cpp, each
-// round runs every case once, and ratios are within a round. A time is what the fastest tenth took:
-// who yields the processor while he waits, on a machine where others want it, gets it back
+// round runs every case once, and ratios are within a round. A time is that of the fastest tenth: a
+// thread that yields the processor while it waits, on a machine where others want it, gets it back
 // milliseconds later.
 #include <fmt/format.h>
 
@@ -153,7 +153,7 @@ void AddTbb(int threads, std::vector<Case>& cases) {
 #endif
 
 #ifdef CGRAPH_WITH_TASKFLOW
-// Its threads run tasks, and the caller waits.
+// Taskflow's threads run tasks, and the caller waits.
 struct TaskflowGraphs {
   explicit TaskflowGraphs(size_t threads) : executor(threads) {
     tf::Task before;

@@ -1,7 +1,7 @@
-// How the allocator behaves in programs that compile: what jemalloc reads when it starts, where it
+// Settings of the allocator in programs that compile: jemalloc reads them when it starts, where it
 // is linked. A graph of a million operations is some ten million small vectors in two gigabytes;
-// with huge pages and one arena it is scheduled in three quarters of the time. What is freed goes
-// back, so that a limit on address space holds what it would hold with any allocator.
+// with huge pages and one arena it is scheduled in three quarters of the time. Freed memory goes
+// back to the system, so that a limit on address space allows as much as with any allocator.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@ const char* malloc_conf = "thp:always,narenas:1,retain:false";
 
 namespace {
 
-// jemalloc crashes where it cannot get the few megabytes that it starts with, so they are asked for
-// before any object of static storage is made.
+// Asks for the few megabytes that jemalloc starts with, before any object of static storage is
+// made: jemalloc crashes where it cannot get them.
 __attribute__((constructor(101))) void NeedMemory() {
   constexpr size_t kEnough = size_t{8} << 20;
   void* const probe = mmap(nullptr, kEnough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -1,5 +1,5 @@
 // cgc: the compiler's command. Every subcommand is a function of its own in command/; this file
-// only reads the command line and turns what went wrong into an exit code (docs: README.md).
+// only reads the command line and turns errors into an exit code (docs: README.md).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,14 +13,13 @@
 #include "compiler/command/commands.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/spelling.h"
-#include "runtime/status/standard_streams.h"
-#include "runtime/status/uncaught.h"
+#include "runtime/status/process.h"
+#include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
 namespace {
 
-// The first flag that `command` does not have, with the one that was meant.
+// Names the first flag that `command` does not have, with the flag that was probably meant.
 std::string UnknownFlag(const CLI::App& command, const std::vector<std::string>& words) {
   std::vector<std::string> flags;
   for (const CLI::Option* option : command.get_options()) {
@@ -39,7 +38,7 @@ std::string UnknownFlag(const CLI::App& command, const std::vector<std::string>&
   return "";
 }
 
-// For a command that other tools have: the one that does it here.
+// Returns, for a command that other tools have, the one that does it here.
 std::string ForeignCommandHint(const std::string& word) {
   constexpr std::pair<const char*, const char*> kForeign[] = {
       {"run", "`cgrun FILE` runs a program or a plan"},
@@ -57,7 +56,7 @@ std::string ForeignCommandHint(const std::string& word) {
   return "";
 }
 
-// Says what is wrong with the command line: a word for a command that there is not, or a flag.
+// Says what is wrong with the command line: an unknown command or an unknown flag.
 void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
               const std::vector<std::string>& words, const CLI::ParseError& error) {
   std::string help = "cgc";
@@ -82,11 +81,11 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
   llvm::errs() << fmt::format("cgc: error: {}\n`{} --help` says what there is\n", what, help);
 }
 
-// Before objects of static storage are made, which take memory, too.
+// Runs before objects of static storage are made, since making them takes memory, too.
 __attribute__((constructor(101))) void DiagnoseFromTheStart() { cgraph::DiagnoseUncaught("cgc"); }
 
-// LLVM's own ways to end a process: no memory, and what it calls fatal. A thread that cannot be
-// made is of the second kind.
+// Handles the two cases in which LLVM ends a process: no memory, and errors that it calls fatal. A
+// thread that cannot be made is of the second kind.
 void HandleFatalErrors() {
   llvm::install_bad_alloc_error_handler(
       [](void*, const char*, bool) { cgraph::EndWith(cgraph::kEnvironment, "out of memory"); });
@@ -100,9 +99,9 @@ void HandleFatalErrors() {
 using namespace cgraph;
 using namespace cgraph::command;
 
-// A full disk or a closed pipe shows only now: what was printed is not there.
+// A full disk or a closed pipe shows only at this flush: what was printed never arrived.
 ExitCode FlushOutput(ExitCode exit_code) {
-  llvm::errs().clear_error();  // where nobody listens, which LLVM would end the process for
+  llvm::errs().clear_error();  // a closed stream, for which LLVM would end the process
   llvm::outs().flush();
   if (!llvm::outs().has_error()) return exit_code;
   llvm::outs().clear_error();

@@ -1,17 +1,17 @@
 // cgrun: runs a cgraph program or plan. Reads the command line and ends with an exit code; what it
 // does is in command/.
 #include <cstdio>
+#include <cstdlib>
 
 #include "runtime/command/execute.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
-#include "runtime/status/standard_streams.h"
-#include "runtime/status/uncaught.h"
+#include "runtime/status/process.h"
 
 namespace {
 
-// Before objects of static storage are made, which take memory, too.
+// Runs before objects of static storage are made, since making them takes memory, too.
 __attribute__((constructor(101))) void DiagnoseFromTheStart() { cgraph::DiagnoseUncaught("cgrun"); }
 
 }  // namespace
@@ -24,9 +24,11 @@ int main(int argc, char** argv) {
   try {
     parsed = ParseOptions(argc, argv);
     if (!parsed.run) return parsed.exit_code;
+    // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     Signals signals;
     const ExitCode code = Execute(parsed.options, signals);
-    // A full disk or a closed pipe shows only now: what was printed is not there.
+    // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       return Report(parsed.options, kEnvironment, "cannot write to standard output");
     }

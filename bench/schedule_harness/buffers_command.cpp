@@ -1,6 +1,7 @@
 // `bench/schedule buffers FILE.csv...`: packing problems in MiniMalloc's form, columns id, lower,
-// upper (half-open) and size, through the packing that gives a plan's slots their offsets. A file
-// is an instance; NAME.CAPACITY.csv states its capacity, and the search ends when that is kept.
+// upper (half-open) and size, solved by the offset assignment that gives a plan's slots their
+// offsets. A file is an instance; NAME.CAPACITY.csv states its capacity, and the search ends when
+// that is kept.
 #include <fmt/format.h>
 
 #include <array>
@@ -31,7 +32,7 @@ struct Instance {
   schedule::OffsetProblem problem;
 };
 
-// What NAME.CAPACITY.csv says.
+// Reads the capacity from NAME.CAPACITY.csv.
 void ReadName(const std::string& path, Instance& instance) {
   const std::filesystem::path stem = std::filesystem::path(path).stem();
   const std::string last = stem.extension();

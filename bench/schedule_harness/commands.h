@@ -1,5 +1,6 @@
-// The commands of bench/schedule, one function and one file each: adds itself to the command line
-// and, when it was asked for, runs as that is parsed and says how it went.
+// The commands of bench/schedule, one function and one file each. A function adds its command to
+// the command line; when the command is given, it runs while the line is parsed, and sets the exit
+// code.
 #ifndef CGRAPH_BENCH_SCHEDULE_HARNESS_COMMANDS_H_
 #define CGRAPH_BENCH_SCHEDULE_HARNESS_COMMANDS_H_
 
@@ -21,7 +22,7 @@ void AddStepsCommand(CLI::App& app, ExitCode& exit_code);
 // -> ops,seconds,peak_mib,prove_seconds
 void AddScaleCommand(CLI::App& app, ExitCode& exit_code);
 
-// Says on standard error what went wrong, and returns the exit code that it means.
+// Prints the error on standard error, and returns its exit code.
 ExitCode Fail(const Status& status);
 
 }  // namespace cgraph::bench

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
 
 namespace cgraph::bench {
 namespace {

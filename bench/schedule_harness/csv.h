@@ -19,9 +19,9 @@ struct Csv {
   std::vector<int> lines;                      // by row: where it stands
 
   std::optional<size_t> Column(const std::string& name) const;
-  // A whole number of 0 to `most`.
+  // Returns a whole number of 0 to `most`.
   Result<int64_t> Whole(size_t row, size_t column, int64_t most) const;
-  // A number of 0 to `most`.
+  // Returns a number of 0 to `most`.
   Result<double> Number(size_t row, size_t column, double most) const;
 };
 

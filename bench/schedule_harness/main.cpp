@@ -1,6 +1,6 @@
-// What bench/schedule runs: the compiler's own phases on inputs from files or made up, each command
-// a table of its own. CSV goes to standard output and nothing else; what is wrong goes to standard
-// error, with the exit codes of cgc.
+// bench/schedule: runs the compiler's own phases on inputs from files or generated ones; each
+// command prints a table of its own. CSV goes to standard output and nothing else; errors go to
+// standard error, with the exit codes of cgc.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -14,7 +14,7 @@
 namespace cgraph::bench {
 namespace {
 
-// What the simulation shows of the calls, device by device.
+// Reading: the calls of a simulation, device by device.
 class Reading {
  public:
   Reading(const plan::Plan& plan, const PipelineSetup& pipeline)

@@ -1,8 +1,8 @@
 // A pipeline of a model's stages as a program: forward, input gradient and weight gradient of every
 // stage and micro-batch, compiled, scheduled, proved and simulated like any other.
 //
-// What a forward keeps are two tensors, one for either gradient, so that memory falls as the
-// gradients are made: by M_B - M_W bytes at the input gradient, by M_W at the weight gradient.
+// A forward keeps two tensors, one for either gradient, so that memory falls as the gradients are
+// made: by M_B - M_W bytes at the input gradient, by M_W at the weight gradient.
 #ifndef CGRAPH_BENCH_SCHEDULE_HARNESS_PIPELINE_H_
 #define CGRAPH_BENCH_SCHEDULE_HARNESS_PIPELINE_H_
 
@@ -27,7 +27,7 @@ struct PipelineSetup {
   schedule::Goal goal = schedule::Goal::kMakespan;
   uint32_t effort = 0;                             // 0: the default
 
-  // What each device computes.
+  // Returns the work of each device.
   uint64_t work() const {
     return static_cast<uint64_t>(microbatches) * (forward + backward + weight);
   }
@@ -42,7 +42,7 @@ struct PipelineFigures {
 // The program's text.
 std::string ProgramOf(const PipelineSetup& pipeline);
 
-// The times of its methods, of one chunk.
+// Returns the times of its methods, for one chunk.
 Profile ProfileOf(const PipelineSetup& pipeline);
 
 Result<PipelineFigures> Measure(const PipelineSetup& pipeline);

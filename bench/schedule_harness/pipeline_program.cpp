@@ -8,9 +8,9 @@
 namespace cgraph::bench {
 namespace {
 
-// What a forward keeps, in tensors: until the gradient of the input, and until that of the weights.
-// Under a memory limit they are of one size, as a real stage keeps many tensors: two large sizes
-// would leave gaps between each other, which papers that count activations do not count.
+// Kept: the tensors that a forward keeps until the gradient of the input, and until that of the
+// weights. Under a memory limit they are of one size, as a real stage keeps many tensors: two large
+// sizes would leave gaps between each other, which papers that count activations do not count.
 struct Kept {
   int64_t inputs = 1, weights = 1;            // how many tensors
   int64_t input_bytes = 0, weight_bytes = 0;  // of one
@@ -36,7 +36,7 @@ Kept KeptBy(const PipelineSetup& pipeline) {
   return kept;
 }
 
-// "one, one, one", one for each of `count`, with its number for "#".
+// Repeats `one` for each of `count`, with its number for "#": "one, one, one".
 std::string Each(int64_t count, const std::string& one) {
   std::string text;
   for (int64_t i = 0; i < count; ++i) {
@@ -46,7 +46,7 @@ std::string Each(int64_t count, const std::string& one) {
   return text;
 }
 
-// What reads all tensors of a tuple: unpacks them, and adds something of each.
+// Returns text that reads all tensors of a tuple: unpacks them, and adds something of each.
 std::string Unpack(const char* tuple, int64_t count) {
   return fmt::format("    let ({}) = {}\n", Each(count, fmt::format("{}#", tuple)), tuple);
 }
@@ -56,7 +56,7 @@ std::string AddEach(const char* tuple, int64_t count) {
   return text;
 }
 
-// The tuple's type and its value: of one tensor the tensor itself.
+// Tuple: a tuple's type and its value; for one tensor, those of the tensor itself.
 struct Tuple {
   std::string type, zeros, unpack, sum;
 };
@@ -75,7 +75,7 @@ constexpr const char* kSplit =
     "        stage[c, d].backward_weight(g, weights[c * P + d])\n"
     "        g = back\n";
 
-// What rules count and rank is called by the names that the library's schedules use.
+// The kinds and ranks that rules use are called by the names that the library's schedules use.
 std::string UsingOf(const PipelineSetup& pipeline) {
   if (pipeline.schedule == "auto") return "auto";
   if (pipeline.schedule == "gpipe") return "gpipe()";

@@ -1,6 +1,6 @@
-// `bench/schedule scale --ops N`: what the scheduler and the prover cost on a large graph: calls on
-// eight devices in turn, each of which needs what the one before sent, and a loop's worth of calls
-// that depend on nothing but their actor's state.
+// `bench/schedule scale --ops N`: the time of the scheduler and the prover on a large graph: calls
+// on eight devices in turn, each of which needs what the one before sent, and a loop's worth of
+// calls that depend on nothing but their actor's state.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -27,8 +27,8 @@ double Seconds(Clock::time_point begin) {
 // Every eighth op hands its value to the next device, which makes a transfer.
 graph::Module MakeModule(int64_t ops) {
   graph::Module module;
-  module.devices.Add({graph::DeviceKind::kCaller});
-  for (uint32_t i = 0; i < kDevices; ++i) module.devices.Add({graph::DeviceKind::kGpu, 0, i});
+  module.devices.Add({DeviceKind::kCaller});
+  for (uint32_t i = 0; i < kDevices; ++i) module.devices.Add({DeviceKind::kGpu, 0, i});
   module.start.name = "start";
   graph::Graph graph;
   graph.name = "scale";

@@ -9,11 +9,11 @@
 
 namespace cgraph::bench {
 
-// "gpipe, 1f1b, ..."
+// Returns "gpipe, 1f1b, ...".
 std::string ScheduleNames();
 
-// The library's schedule of that name, and what belongs to it: its chunks where the pipeline states
-// none, their places, and the memory that zb_1p and zb_2p search within.
+// Sets the library's schedule of that name, and what belongs to it: its chunks where the pipeline
+// states none, their places, and the memory that zb_1p and zb_2p search within.
 Status SetSchedule(const std::string& name, PipelineSetup& pipeline);
 
 }  // namespace cgraph::bench

@@ -1,5 +1,5 @@
-// `bench/schedule steps FILE.csv...`: how many time steps the order of a pipeline takes when its
-// transfers are in it and a device does one thing at a time, a call or one end of a transfer.
+// `bench/schedule steps FILE.csv...`: how many time steps the order of a pipeline takes with its
+// transfers, when a device does one thing at a time, a call or one end of a transfer.
 //
 // The CSV becomes a schedule and a program of such stages, which is compiled and proved like any
 // other; the order of its plan is read back with its transfers, and counted. A file that has its
@@ -16,7 +16,7 @@
 #include "bench/schedule_harness/topology.h"
 #include "compiler/driver/compile.h"
 #include "compiler/pipeline/order.h"
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
 
 namespace cgraph::bench {
 namespace {
@@ -41,7 +41,7 @@ uint32_t Steps(Order order) {
   return steps;
 }
 
-// By stage.
+// Returns the rank by stage.
 std::vector<uint32_t> RanksOf(const Order& order) {
   std::vector<uint32_t> ranks(order.stages);
   for (uint32_t rank = 0; rank < order.ranks.size(); ++rank) {
@@ -94,7 +94,7 @@ graph step(x: u8[1]) -> [u8[1]; {3}] using given {{
                      order.split ? kSplit : kWhole);
 }
 
-// The order of the plan that keeps `order`, with its transfers.
+// Returns the order of the plan that keeps `order`, with its transfers.
 Result<Order> Planned(const Order& order) {
   const TemporaryFile program(ProgramOf(order), ".cgraph"), planned("", ".csv");
   if (program.path().empty() || planned.path().empty()) {
@@ -110,7 +110,7 @@ Result<Order> Planned(const Order& order) {
   for (const char* method : {"forward", "backward", "backward_input", "backward_weight"}) {
     options.profile->call_ps[fmt::format("Stage.{}", method)] = kStep;
   }
-  options.emit = {{Phase::kTransports, planned.path()}};
+  options.emit = {{EmitKind::kTransportsCsv, planned.path()}};
   Sources sources;
   Diagnostics diagnostics(sources);
   const Compilation compiled = Compile(options, sources, diagnostics);

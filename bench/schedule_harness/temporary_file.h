@@ -1,4 +1,4 @@
-// A file in the system's folder for such, gone with the object.
+// TemporaryFile: a file in the system's temporary folder, removed with the object.
 #ifndef CGRAPH_BENCH_SCHEDULE_HARNESS_TEMPORARY_FILE_H_
 #define CGRAPH_BENCH_SCHEDULE_HARNESS_TEMPORARY_FILE_H_
 

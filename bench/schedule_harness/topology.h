@@ -1,5 +1,5 @@
-// The machine by which pipelines are measured: messages take a time, and nothing else that is no
-// call of theirs takes any.
+// The machine by which pipelines are measured: messages take a given time, and apart from the
+// pipeline's calls nothing else takes any.
 #ifndef CGRAPH_BENCH_SCHEDULE_HARNESS_TOPOLOGY_H_
 #define CGRAPH_BENCH_SCHEDULE_HARNESS_TOPOLOGY_H_
 
@@ -10,8 +10,8 @@
 
 namespace cgraph::bench {
 
-// Links between devices delay by so many picoseconds and have no end of bandwidth; what the caller
-// does takes no time.
+// Returns a topology in which links between devices have a latency of that many picoseconds and
+// unlimited bandwidth; the caller's work takes no time.
 cost::Topology TopologyWithDelay(std::string name, uint64_t delay);
 
 }  // namespace cgraph::bench

@@ -41,7 +41,7 @@ class Table {
  public:
   explicit Table(Csv csv) : csv_(std::move(csv)) {}
 
-  // Without its schedule.
+  // Returns the row without its schedule.
   Result<PipelineSetup> Row(size_t row, std::string& model) const {
     PipelineSetup pipeline;
     for (const auto& [name, field] :

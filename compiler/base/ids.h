@@ -2,7 +2,7 @@
 //
 // Every representation of the compiler is a set of tables; nodes refer to each other by id, never
 // by pointer. An id prints as `actor3`, so that dumps are stable and an id in a debugger says what
-// it is. A new kind of id is one line: `struct ActorId : Id<ActorId> { ... };`.
+// it is. A new kind of id is one line: `CGRAPH_ID(ActorId, "actor")`.
 #ifndef CGRAPH_COMPILER_BASE_IDS_H_
 #define CGRAPH_COMPILER_BASE_IDS_H_
 
@@ -34,6 +34,12 @@ struct Id {
 
   uint32_t index = kNone;
 };
+
+#define CGRAPH_ID(Name, prefix)                    \
+  struct Name : Id<Name> {                         \
+    static constexpr const char* kPrefix = prefix; \
+    using Id::Id;                                  \
+  };
 
 // A growing array of `T`, indexed only by `IdType`.
 template <typename IdType, typename T>

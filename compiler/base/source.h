@@ -10,10 +10,7 @@
 
 namespace cgraph {
 
-struct SourceId : Id<SourceId> {
-  static constexpr const char* kPrefix = "source";
-  using Id::Id;
-};
+CGRAPH_ID(SourceId, "source")
 
 // Bytes [begin, end) of one source. A range of the compiler's own making has no source.
 struct Range {
@@ -42,13 +39,13 @@ struct LineColumn {
   uint32_t column = 0;  // from 1, in bytes
 };
 
-// All texts of one compilation. Texts never move or change once added.
+// Sources: all texts of one compilation. Texts never move or change once added.
 class Sources {
  public:
   SourceId Add(std::string path, std::string text, SourceKind kind = SourceKind::kFile);
   const Source& operator[](SourceId id) const { return *sources_[id]; }
   LineColumn Locate(SourceId id, uint32_t offset) const;
-  // The whole line that `offset` is in, without its end.
+  // Returns the whole line that `offset` is in, without its end.
   Range LineAt(SourceId id, uint32_t offset) const;
   std::string Text(const Range& range) const;
   size_t size() const { return sources_.size(); }

@@ -13,8 +13,9 @@ namespace cgraph {
 
 enum TopologyParts : uint8_t { kOfDevice = 1, kOfResource = 2, kOfLink = 4 };
 
-// What numbers may be: ROW(unit, of what, least, most, scale, in words), in the units of kUnits, of
-// which `scale` make one of the cost model's: bytes and operations per microsecond.
+// The ranges of numbers: ROW(unit, of what, least, most, scale, in words), in the units of kUnits.
+// `scale` of these make one of the cost model's units, which are bytes and operations per
+// microsecond.
 #define CGRAPH_PROPERTY_RANGES(ROW)                                                      \
   ROW(kBytes, "a memory", 1, 0x1p50, 1, "between 1B and 2^50 bytes")                     \
   ROW(kFlops, "a rate", 1e6, 1e18, 1e6, "between 1 MFLOPS and 1000000TFLOPS")            \
@@ -42,7 +43,7 @@ struct PropertyRange {
   double least, most, scale;
   const char* words;
 };
-// Of a unit of numbers.
+// Returns the range of a unit of numbers.
 inline constexpr PropertyRange RangeOf(PropertyUnit unit) {
   switch (unit) {
 #define CGRAPH_RANGE(unit, what, least, most, scale, words) \
@@ -87,8 +88,8 @@ inline std::vector<std::string> PropertiesOf(int part) {
   return names;
 }
 
-// How a unit of the language is spelled, of what it is, and how much of it: bytes, bytes in a
-// second, picoseconds, operations in a second.
+// A unit of the language: its spelling, the quantity that it measures, and how much of it (bytes,
+// bytes in a second, picoseconds, operations in a second).
 struct UnitTraits {
   const char* spelling;
   PropertyUnit unit;

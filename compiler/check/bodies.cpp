@@ -1,17 +1,14 @@
-// The step ResolveBodies: what stands behind the signatures.
+// The step ResolveBodies: the values, clauses and bodies behind the signatures.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "compiler/check/calls/actor.h"
+#include "compiler/check/calls/calls.h"
 #include "compiler/check/checker.h"
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/statements/body.h"
-#include "compiler/check/types/expect.h"
-#include "compiler/check/types/kernel.h"
-#include "compiler/check/types/signature.h"
+#include "compiler/check/statements/statements.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 
@@ -84,7 +81,7 @@ void OpCost(Checker& checker, OpId id, Scope& scope) {
   }
 }
 
-// Whether the type is T[*s] or T[*broadcast(...)]: the whole shape is one run.
+// Returns whether the type is T[*s] or T[*broadcast(...)]: the whole shape is one run.
 bool IsOneRun(const Checker& checker, TypeId type) {
   const auto* tensor = std::get_if<TensorType>(&checker.program.types[type].node);
   return tensor && tensor->dims.size() == 1 && tensor->dims[0].kind == Dim::kRun;
@@ -179,15 +176,20 @@ void PlaceBody(Checker& checker, PlaceId id) {
   Value device = ResolveValue(scope, decl->device);
   place.device = device.id;
   if (device.type.known() && device.type.kind != StaticType::kDevice) {
-    checker.diagnostics.Report(Code::kE0421, module->file.exprs[decl->device].range,
-                               fmt::format("a place stands on a device such as gpu[0]; this is {}",
-                                           Describe(checker.program, device.type)));
+    const char* mend = device.type.kind == StaticType::kList
+                           ? "; an array of places has one each: place l[i in 0..2] = Layer() on "
+                             "gpu[i]"
+                           : "";
+    checker.diagnostics.Report(
+        Code::kE0421, module->file.exprs[decl->device].range,
+        fmt::format("a place stands on a device such as gpu[0]; this is {}{}",
+                    Describe(checker.program, device.type), mend));
   }
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
 
-// 0 unless the value is a time that fits; reports what is wrong.
+// Returns the time, or 0 where the value is no time that fits, which is reported.
 uint64_t TimeoutOf(Checker& checker, const syntax::Expr& value) {
   const auto* quantity = std::get_if<syntax::QuantityLiteral>(&value.node);
   const UnitTraits* unit = quantity ? FindUnit(quantity->unit) : nullptr;
@@ -258,7 +260,7 @@ void GraphBody(Checker& checker, GraphId id) {
         .AddNote(first->second, "the first time here");
   }
   graph.body.statements = ResolveBody(scope, decl->body, decl->name);
-  // A misspelt use, or one in what was refused, is no unread input.
+  // A misspelt use of an input, or a use in code that was refused, does not make the input unread.
   if (checker.diagnostics.errors() > errors) return;
   for (const Parameter& parameter : graph.signature.parameters) {
     if (scope.names.IsUsed(parameter.local) || parameter.name[0] == '_') continue;

@@ -15,14 +15,20 @@ namespace check {
 
 namespace {
 
-// What a name of another language is called here; empty when it is none.
-std::string FromElsewhere(const std::string& name) {
-  static const std::map<std::string, std::string> kNames = {
-#define FOREIGN(theirs, ours) {theirs, ours},
+struct ForeignName {
+  std::string ours;  // or what does without it
+  bool absent;       // the library has no such thing
+};
+
+// What a name of another language is called here; null when it is none.
+const ForeignName* FromElsewhere(const std::string& name) {
+  static const std::map<std::string, ForeignName> kNames = {
+#define FOREIGN(theirs, ours) {theirs, {ours, false}},
+#define ABSENT(theirs, mend) {theirs, {mend, true}},
 #include "compiler/check/foreign.def"
   };
   auto found = kNames.find(name);
-  return found == kNames.end() ? "" : found->second;
+  return found == kNames.end() ? nullptr : &found->second;
 }
 
 }  // namespace
@@ -40,8 +46,15 @@ Diagnostic& Checker::Suggest(Diagnostic& diagnostic, Range range, const std::str
 }
 
 bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& name) {
-  const std::string ours = FromElsewhere(name);
-  if (ours.empty()) return false;
+  const ForeignName* foreign = FromElsewhere(name);
+  if (foreign == nullptr) return false;
+  const std::string& ours = foreign->ours;
+  if (foreign->absent) {
+    diagnostic.message +=
+        fmt::format("; there is no such op (docs/language.md, \"Not in the language yet\"){}{}",
+                    ours.empty() ? "" : "; ", ours);
+    return true;
+  }
   diagnostic.message += " (here it is " + ours + ")";
   const llvm::StringRef quoted(ours);
   const bool replaces = quoted.startswith("`") && quoted.find('`', 1) == quoted.size() - 1;
@@ -49,7 +62,8 @@ bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& 
   return true;
 }
 
-// The tensor that a run can give where a compile-time value was asked for.
+// Names the tensor type to use where a compile-time type was written for a value that is known only
+// while running.
 const char* TensorLike(const program::CompileTimeType& type) {
   switch (type.kind) {
     case program::CompileTimeKind::kInt: return "a tensor of one number, i64";
@@ -59,8 +73,8 @@ const char* TensorLike(const program::CompileTimeType& type) {
   }
 }
 
-// The plan leaves out a graph that needs a compile-time argument; where no graph gives it one, that
-// is hardly what was meant.
+// Warns of graphs that need a compile-time argument where no graph gives them one: the plan leaves
+// such a graph out, which is hardly what was meant.
 void WarnOfGraphsNobodyRuns(Checker& checker) {
   const program::Program& program = checker.program;
   std::set<program::GraphId> called;

@@ -1,4 +1,5 @@
-// What the steps of Check share: the files that were loaded, the names they declare, the Program.
+// Checker: the data that the steps of Check share: the files that were loaded, the names they
+// declare, the Program.
 #ifndef CGRAPH_COMPILER_CHECK_CHECKER_H_
 #define CGRAPH_COMPILER_CHECK_CHECKER_H_
 
@@ -32,16 +33,21 @@ struct Import {
   Range range;
 };
 
-// One file. Its names are what it declares and what the files it imports declare, one step far.
+// Module: one file. Its names are those that it declares and those that the files it imports
+// declare, but not what these import in turn.
 struct Module {
+  explicit Module(std::shared_ptr<const syntax::File> parsed)
+      : parsed(std::move(parsed)), file(*this->parsed) {}
+
   std::string name;    // "std.tensor", or the path of the named file
   std::string folder;  // where its imports are looked up first
-  syntax::File file;
+  std::shared_ptr<const syntax::File> parsed;  // of the library: shared by compilations
+  const syntax::File& file;
   std::map<std::string, Symbol> names;
   std::vector<Import> imports;
 };
 
-// Where a row of the Program was written.
+// Written: where a row of the Program was written.
 template <typename Decl>
 struct Written {
   const Module* module;
@@ -61,21 +67,22 @@ struct Checker {
 
   std::vector<std::unique_ptr<Module>> modules;  // the named file first
   const Module* tensor = nullptr;                // std.tensor: what operators mean
-  // --schedule: instead of the `using` of every graph of the named file.
+  // --schedule: replaces the `using` of every graph of the named file.
   struct ScheduleFlag {
     bool chosen = false;
     std::optional<syntax::Using> use;  // nothing: program order
     Module* module = nullptr;          // what its names are looked up in
   };
   ScheduleFlag flag;
-  // --topology: what the flag says, and the file in which its names are looked up.
+  // --topology: the text of the flag, and the file in which its names are looked up.
   struct TopologyFlag {
     std::optional<syntax::Using> use;  // nothing: a whole file is named, or there is no flag
     Module* module = nullptr;          // of its arguments
     const Module* file = nullptr;      // that the flag names
   };
   TopologyFlag topology_flag;
-  // A file had syntax errors or could not be imported: an unknown name may be one of its own.
+  // True where a file had syntax errors or could not be imported: an unknown name may be one of its
+  // own.
   bool names_missing = false;
 
   Table<program::ConstId, Written<syntax::ConstDecl>> consts;
@@ -90,7 +97,7 @@ struct Checker {
   Table<program::ScheduleId, Written<syntax::ScheduleDecl>> schedules;
   Table<program::TopologyId, Written<syntax::TopologyDecl>> topologies;
 
-  // One per declaration that has a body: made with the signature, used again for the body.
+  // One scope per declaration that has a body: made with the signature, used again for the body.
   Table<program::OpId, std::unique_ptr<Scope>> op_scopes;
   Table<program::FnId, std::unique_ptr<Scope>> fn_scopes;
   Table<program::ActorId, std::unique_ptr<Scope>> actor_scopes;
@@ -98,30 +105,35 @@ struct Checker {
   Table<program::GraphId, std::unique_ptr<Scope>> graph_scopes;
 
   Table<program::ConstId, StaticType> const_types;
-  // Which consts the value of a const names.
+  // The consts that the value of a const names.
   Table<program::ConstId, std::vector<program::ConstId>> const_uses;
   std::map<std::pair<program::ActorId, std::string>, program::StateId> state_names;
 
-  // "(did you mean `x`?)" in the message and as a fix, when a candidate is near; looks for so many
-  // names only, since a search is slow, and so is listing all names that are visible.
+  // Adds "(did you mean `x`?)" to the message, and a fix, when a candidate is near. It looks for a
+  // limited number of names only, since a search is slow, and so is listing all names that are
+  // visible.
   Diagnostic& Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
                       llvm::function_ref<std::vector<std::string>()> candidates);
   Diagnostic& Suggest(Diagnostic& diagnostic, Range range, const std::string& name,
                       const std::vector<std::string>& candidates) {
     return Suggest(diagnostic, range, name, [&] { return candidates; });
   }
-  // "(here it is `f32`)" when other languages call it `name`; as a fix, too, of a valid `range`.
+  // Adds "(here it is `f32`)" when other languages call it `name`; also as a fix of a valid
+  // `range`.
   bool Translate(Diagnostic& diagnostic, Range range, const std::string& name);
   int suggestions = 0;
 
-  std::optional<std::map<std::string, std::string>> library_names;  // see LibraryFileOf
+  std::optional<std::map<std::string, std::string>> library_names;  // see LibraryNames
 };
 
-// "nn" when std/nn.cgraph of the library declares an op or fn of that name, else nothing: for
-// programs that lack an import.
+// The ops and fns that the library's files declare, each with its file: "relu", "nn".
+const std::map<std::string, std::string>& LibraryNames(Checker& checker);
+
+// Returns "nn" when std/nn.cgraph of the library declares an op or fn of that name, else nothing:
+// for programs that lack an import.
 std::string LibraryFileOf(Checker& checker, const std::string& name);
 
-// The library's schedules: each has a file of its name.
+// Returns the library's schedules: each has a file of its name.
 std::vector<std::string> LibrarySchedules(const Checker& checker);
 
 // ---- the steps, in order ------------------------------------------------------------------------
@@ -136,22 +148,22 @@ void Declare(Checker& checker);
 // Finds the ops of std.tensor that operators stand for.
 void FindOperatorOps(Checker& checker);
 
-// Parameters, results, dimension variables and state types: what bodies see of each other.
+// Resolves what bodies see of each other: parameters, results, dimension variables and state types.
 void ResolveSignatures(Checker& checker);
 
-// Values, initialisers, clauses and bodies.
+// Resolves values, initialisers, clauses and bodies.
 void ResolveBodies(Checker& checker);
 
-// The rules of schedules, and the graphs that use them.
+// Resolves the rules of schedules, and the graphs that use them.
 void ResolveSchedules(Checker& checker);
 
-// The parts of topologies, and the one that --topology names.
+// Resolves the parts of topologies, and the one that --topology names.
 void ResolveTopologies(Checker& checker);
 
-// A const may not stand in its own value, also not through others.
+// Reports consts that stand in their own value, directly or through others.
 void CheckConstCycles(Checker& checker);
 
-// Of graphs that need a compile-time argument and get none.
+// Warns of graphs that need a compile-time argument and get none.
 void WarnOfGraphsNobodyRuns(Checker& checker);
 
 }  // namespace cgraph::check

@@ -1,4 +1,4 @@
-// The step CheckConstCycles.
+// The step CheckConstCycles: no const may stand in its own value.
 #include <utility>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace cgraph::check {
 
 using namespace program;
 
-// Depth first with a stack of our own: a chain of consts may be as long as the file.
+// Searches depth first with a stack of its own: a chain of consts may be as long as the file.
 void CheckConstCycles(Checker& checker) {
   enum State : uint8_t { kNew, kOpen, kDone };
   std::vector<State> states(checker.const_uses.size(), kNew);

@@ -1,7 +1,7 @@
 // Declare: a row and a name for everything that a file declares.
 //
-// Rows first, so that the order of declarations never matters. A second declaration of a name keeps
-// its row, and is checked like any other, but the name stays with the first.
+// All rows are made first, so that the order of declarations never matters. A second declaration of
+// a name keeps its row, and is checked like any other, but the name stays with the first.
 #include <fmt/format.h>
 
 #include "compiler/check/checker.h"
@@ -106,7 +106,7 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
-  // A row with nothing but its name, and where it was written.
+  // Adds a row with nothing but its name and where it was written.
   template <typename Id, typename Row, typename Decl>
   Id AddRow(Table<Id, Row>& rows, Table<Id, Written<Decl>>& written, const Decl& decl) {
     Row row;
@@ -137,7 +137,7 @@ class Declarer {
   Module& module_;
 };
 
-// The op of std.tensor with that name; `missing` gets the names that are none.
+// Returns the op of std.tensor with that name; `missing` gets the names that do not exist.
 OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& missing) {
   auto found = checker.tensor->names.find(name);
   if (found != checker.tensor->names.end()) {

@@ -14,6 +14,7 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/check/checker.h"
+#include "compiler/check/parsed_library.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -30,13 +31,13 @@ std::string Canonical(const fs::path& path) {
   return (error ? path.lexically_normal() : canonical).string();
 }
 
-// Only ordinary files: a device or a pipe might never end.
+// Returns whether a path is an ordinary file: a device or a pipe might never end.
 bool IsFile(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
 }
 
-// The files that can be imported from a folder, in the order of their names.
+// Returns the files that can be imported from a folder, in the order of their names.
 std::vector<std::string> FilesIn(const fs::path& folder, const std::string& prefix) {
   std::vector<std::string> names;
   std::error_code error;
@@ -69,18 +70,23 @@ class Loader {
   }
 
  private:
-  syntax::File ParseImported(SourceId source) {
+  std::shared_ptr<const syntax::File> ParseImported(SourceId source) {
     const size_t errors = checker_.diagnostics.errors();
-    syntax::File file = Parse(source, checker_.diagnostics);
+    const bool library = checker_.sources[source].kind == SourceKind::kLibrary;
+    auto file = library ? ParseLibrary(source, checker_.diagnostics)
+                        : std::make_shared<const syntax::File>(Parse(source, checker_.diagnostics));
     checker_.names_missing |= checker_.diagnostics.errors() > errors;
     return file;
   }
 
   Module* Add(syntax::File file, std::string name, const fs::path& folder) {
-    auto module = std::make_unique<Module>();
+    return Add(std::make_shared<const syntax::File>(std::move(file)), std::move(name), folder);
+  }
+
+  Module* Add(std::shared_ptr<const syntax::File> file, std::string name, const fs::path& folder) {
+    auto module = std::make_unique<Module>(std::move(file));
     module->name = std::move(name);
     module->folder = folder.string();
-    module->file = std::move(file);
     checker_.modules.push_back(std::move(module));
     return checker_.modules.back().get();
   }
@@ -155,7 +161,8 @@ class Loader {
     return {};
   }
 
-  // What it declares is not known: no name that is unknown from here on is reported.
+  // Reports a file that was not found. Its declarations are unknown, so from here on no unknown
+  // name is reported.
   void ReportNotFound(const syntax::ImportDecl& import, const fs::path& relative,
                       const std::vector<std::string>& folders, bool library) {
     checker_.names_missing = true;
@@ -190,7 +197,7 @@ class Loader {
     if (!library) diagnostic.AddNote(Range(), "`-I DIR` looks in another folder as well");
   }
 
-  // All files of a folder of the library, in the order of their names.
+  // Loads all files of a folder of the library, in the order of their names.
   std::vector<const Module*> LoadFolder(const std::string& folder, Range range) {
     std::vector<const Module*> loaded;
     for (const std::string& stem :
@@ -204,7 +211,7 @@ class Loader {
     return loaded;
   }
 
-  // `1f1b` and its like, of which a parser would only say that no name begins so.
+  // Returns whether the text is `1f1b` or the like: a parser would only say that no name begins so.
   static bool IsNoName(const std::string& text) {
     return !std::isalpha(static_cast<unsigned char>(text[0])) && text[0] != '_';
   }
@@ -235,7 +242,8 @@ class Loader {
     checker_.flag.module = Add(std::move(file), "--schedule", "");
   }
 
-  // A whole file, or a text that becomes a file, which imports the library's topologies.
+  // Reads the value of --topology: a whole file, or a text that becomes a file, which imports the
+  // library's topologies.
   void ReadTopologyFlag() {
     const std::string& text = checker_.options.topology;
     if (text.empty()) return;
@@ -254,7 +262,8 @@ class Loader {
     flag.module = Add(std::move(file), "--topology", "");
   }
 
-  // Depth first with a stack of our own; an import of a file that is still open closes a circle.
+  // Finds imports in a circle, depth first with a stack of its own: an import of a file that is
+  // still open closes a circle.
   void FindCycles() {
     enum State : uint8_t { kNew, kOpen, kDone };
     std::map<const Module*, State> states;
@@ -299,8 +308,9 @@ class Loader {
   std::map<std::string, const Module*> by_path_;
 };
 
-// What the library's files declare, each name with its file. They are not parsed for that: it is
-// asked in programs that are wrong already, and the files need not be free of errors.
+// Returns the names that the library's files declare, each with its file. The files are not parsed
+// for that: only programs that are wrong already ask for it, and the files need not be free of
+// errors.
 std::map<std::string, std::string> ReadLibraryNames(const fs::path& folder) {
   std::map<std::string, std::string> names;
   std::error_code error;
@@ -322,12 +332,17 @@ std::map<std::string, std::string> ReadLibraryNames(const fs::path& folder) {
 
 }  // namespace
 
-std::string LibraryFileOf(Checker& checker, const std::string& name) {
+const std::map<std::string, std::string>& LibraryNames(Checker& checker) {
   if (!checker.library_names) {
     checker.library_names = ReadLibraryNames(fs::path(checker.options.library_dir) / "std");
   }
-  auto found = checker.library_names->find(name);
-  return found == checker.library_names->end() ? "" : found->second;
+  return *checker.library_names;
+}
+
+std::string LibraryFileOf(Checker& checker, const std::string& name) {
+  const std::map<std::string, std::string>& names = LibraryNames(checker);
+  const auto found = names.find(name);
+  return found == names.end() ? "" : found->second;
 }
 
 std::vector<std::string> LibrarySchedules(const Checker& checker) {

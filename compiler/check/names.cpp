@@ -5,7 +5,7 @@
 namespace cgraph::check {
 namespace {
 
-// The one symbol of that name among the imports that `visible` lets through.
+// Returns the one symbol of that name among the imports that `visible` lets through.
 template <typename Visible>
 Found FindImported(Checker& checker, const Module& module, const std::string& name, Range at,
                    Visible visible) {
@@ -44,6 +44,12 @@ Found FindQualified(Checker& checker, const Module& module, const std::string& q
                     const std::string& name, Range at) {
   return FindImported(checker, module, name, at,
                       [&](const Import& import) { return import.qualifier == qualifier; });
+}
+
+Found FindPath(Checker& checker, const Module& module, const std::vector<syntax::Name>& path) {
+  const syntax::Name& name = path.back();
+  return path.size() > 1 ? FindQualified(checker, module, path[0].text, name.text, name.range)
+                         : FindName(checker, module, name.text, name.range);
 }
 
 bool HasName(const Module& module, const std::string& name) {

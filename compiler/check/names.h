@@ -20,6 +20,8 @@ struct Found {
 Found FindName(Checker& checker, const Module& module, const std::string& name, Range at);
 Found FindQualified(Checker& checker, const Module& module, const std::string& qualifier,
                     const std::string& name, Range at);
+// `one_f_one_b`, or with a qualifier `pipelines.one_f_one_b`.
+Found FindPath(Checker& checker, const Module& module, const std::vector<syntax::Name>& path);
 // Whether the name means anything by itself, ambiguous or not.
 bool HasName(const Module& module, const std::string& name);
 bool IsQualifier(const Module& module, const std::string& name);

@@ -1,12 +1,12 @@
 // The step ResolveSignatures: every declaration in turn.
 #include <fmt/format.h>
 
-#include "compiler/check/calls/actor.h"
+#include "compiler/base/kernels.h"
+#include "compiler/check/calls/calls.h"
 #include "compiler/check/checker.h"
-#include "compiler/check/scope/declare_local.h"
+#include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/resolve_type.h"
-#include "compiler/check/types/signature.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 
@@ -16,21 +16,17 @@ namespace {
 
 // ---- signatures ---------------------------------------------------------------------------------
 
-// What it is a name of: bodies ask.
+// Resolves the transport that another one is a name of: bodies ask for it.
 void TransportBase(Checker& checker, TransportId id) {
   const syntax::TransportDecl& decl = *checker.transports[id].decl;
   if (auto base = ParseTransport(decl.base.text)) {
     checker.program.transports[id].base = *base;
     return;
   }
-  const std::vector<std::string> transports = {
-#define TRANSPORT(id, name) name,
-#include "compiler/base/transports.def"
-  };
   Diagnostic& diagnostic = checker.diagnostics.Report(
       Code::kE0314, decl.base.range,
-      "a named transport is one of auto, local, shm, nccl, mpi and host, with options");
-  checker.Suggest(diagnostic, decl.base.range, decl.base.text, transports);
+      "a named transport is one of auto, local, shm, nccl and host, with options");
+  checker.Suggest(diagnostic, decl.base.range, decl.base.text, TransportNames());
 }
 
 void OpSignature(Checker& checker, OpId id) {
@@ -39,6 +35,10 @@ void OpSignature(Checker& checker, OpId id) {
   auto scope = std::make_unique<Scope>(checker, *module, Site::kOp, &op.signature, &op.locals);
   ResolveGenerics(*scope, decl->generics);
   op.signature.parameters = ResolveParameters(*scope, decl->parameters);
+  for (Parameter& parameter : op.signature.parameters) {
+    if (parameter.name == kDimParameter) parameter.axis = AxisRole::kAxis;
+    if (parameter.name == kDimsParameter) parameter.axis = AxisRole::kAxes;
+  }
   ResolveResult(*scope, decl->result);
   checker.op_scopes.Add(std::move(scope));
 }
@@ -110,7 +110,7 @@ void ResolveSignatures(Checker& checker) {
   for (ActorId id : program.actors.Ids()) ActorSignature(checker, id);
   for (MethodId id : program.methods.Ids()) MethodSignature(checker, id);
   for (GraphId id : program.graphs.Ids()) GraphSignature(checker, id);
-  // Bodies ask what a place is of, and how many indices it has.
+  // Bodies ask for a place's actor, and for its number of indices.
   for (PlaceId id : program.places.Ids()) {
     const auto& [module, decl] = checker.places[id];
     Place& place = program.places[id];

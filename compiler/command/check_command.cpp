@@ -1,14 +1,11 @@
-// `cgc check`: what is wrong in files, and nothing written.
+// `cgc check`: reports what is wrong in files, and writes nothing.
 #include <algorithm>
 #include <memory>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/diagnosed.h"
-#include "compiler/command/files.h"
-#include "compiler/command/flags/compile_flags.h"
-#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/flags/flags.h"
 #include "compiler/command/load_plan.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "runtime/status/status.h"
 #include "runtime/status/usage_text.h"
 

@@ -1,16 +1,12 @@
-// `cgc compile`: a file to a plan that is proved.
+// `cgc compile`: compiles a file to a plan that is proved.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/diagnosed.h"
-#include "compiler/command/files.h"
-#include "compiler/command/flags/compile_flags.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/flags/profile_flag.h"
+#include "compiler/command/flags/flags.h"
 #include "compiler/command/load_plan.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -29,6 +25,13 @@ struct CompileCommandFlags {
   std::string out, profile;
   uint32_t workers = 0;
 };
+
+void Summarize(const plan::Plan& plan, const std::string& name) {
+  size_t instructions = 0;
+  for (const auto& graph : plan.graphs) instructions += graph->instructions.size();
+  llvm::errs() << fmt::format("{}: {}, {}, proved\n", name, Counted(plan.graphs.size(), "graph"),
+                              Counted(instructions, "instruction"));
+}
 
 ExitCode RunCompile(const CompileCommandFlags& flags) {
   if (const std::string plan = PlanForSourceText(flags.files[0]); !plan.empty()) {
@@ -59,16 +62,15 @@ ExitCode RunCompile(const CompileCommandFlags& flags) {
   });
   if (!done.plan) return done.exit_code;
   WarnOfUnusedTimes(*done.plan, *profile, flags.profile);
-  if (LosesFiles(done.read, written)) return kUsage;  // an import, which nobody knew before
+  if (LosesFiles(done.read, written)) return kUsage;  // an import, which was not known before
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);
   }
-  if (!flags.output.quiet && !flags.output.json) {
-    size_t instructions = 0;
-    for (const auto& graph : done.plan->graphs) instructions += graph->instructions.size();
-    llvm::errs() << fmt::format("{}: {}, {}, proved\n", out.str().str(),
-                                Counted(done.plan->graphs.size(), "graph"),
-                                Counted(instructions, "instruction"));
+  // A plan that cgrun takes over has no name of its own.
+  const bool taken_over = out.str().startswith("/dev/fd/");
+  const bool summary = !taken_over || flags.output.verbose;
+  if (summary && !flags.output.quiet && !flags.output.json) {
+    Summarize(*done.plan, taken_over ? flags.files[0] : out.str().str());
   }
   return kSuccess;
 }

@@ -3,14 +3,14 @@
 // what the reference of diagnostics is made from.
 #include <memory>
 
-#include "compiler/base/diagnostics/examples.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/commands.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -63,7 +63,7 @@ ExitCode ListCodes(bool json) {
   return kSuccess;
 }
 
-// E0507 also as e0507, E507 or 507.
+// Finds E0507 also as e0507, E507 or 507.
 std::optional<Code> CodeOf(llvm::StringRef text) {
   if (const std::optional<Code> code = ParseCode(text)) return code;
   const llvm::StringRef digits = text.drop_while([](char c) { return llvm::isAlpha(c); });
@@ -94,7 +94,8 @@ ExitCode RunExplain(const ExplainFlags& flags) {
   }
   std::vector<std::string> names;
   for (Code code : AllCodes()) names.push_back(CodeName(code).str());
-  return UsageError("there is no diagnostic " + flags.code + DidYouMeanHint(flags.code, names));
+  return UsageError("there is no diagnostic " + flags.code + DidYouMeanHint(flags.code, names) +
+                    "; `cgc explain --list` lists them");
 }
 
 }  // namespace

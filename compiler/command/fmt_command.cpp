@@ -1,16 +1,18 @@
-// `cgc fmt`: sources in their one layout, to standard output, in place, or only compared with it.
+// `cgc fmt`: prints sources in their one layout, rewrites them in place, or only compares them with
+// it.
 #include <memory>
 
-#include "compiler/base/diagnostics/json.h"
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/commands.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/flags/flags.h"
+#include "compiler/command/output.h"
 #include "compiler/format/format.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
+#include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
 namespace {
@@ -84,6 +86,7 @@ class Formatter {
 
 ExitCode RunFmt(const FmtFlags& flags) {
   for (const std::string& file : flags.files) {
+    if (const std::string plan = PlanForSourceText(file); !plan.empty()) return UsageError(plan);
     if (file != "-" || !flags.in_place) continue;
     return UsageError(
         "fmt: -i needs files; what comes from standard input goes to standard output");

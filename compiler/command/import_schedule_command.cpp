@@ -1,5 +1,5 @@
-// `cgc import-schedule FILE.csv`: the order of a pipeline, in the form of PyTorch's pipelining, as
-// a schedule of the language.
+// `cgc import-schedule FILE.csv`: turns the order of a pipeline, in the form of PyTorch's
+// pipelining, into a schedule of the language.
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,8 +7,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/command/commands.h"
-#include "compiler/command/files.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "compiler/format/format.h"
 #include "compiler/pipeline/order.h"
 #include "compiler/syntax/parse.h"
@@ -17,7 +16,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
 
 namespace cgraph::command {
 namespace {
@@ -27,7 +26,7 @@ struct ImportFlags {
   bool json = false;
 };
 
-// A schedule can have this name in a program, and be meant by it.
+// Returns whether a schedule can have this name in a program, and be found by it.
 bool IsName(const std::string& name) {
   const bool word = llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
   if (name.empty() || !word || name == "auto" || name == "program") return false;
@@ -37,7 +36,7 @@ bool IsName(const std::string& name) {
   return !diagnostics.has_errors();
 }
 
-// Of the file's name, what a name can have.
+// Makes a name of the file's name by leaving out what a name cannot have.
 std::string NameOf(const std::string& path) {
   std::string name = llvm::sys::path::stem(path).str();
   for (char& c : name) {

@@ -1,20 +1,19 @@
 #include "compiler/command/load_plan.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "compiler/base/diagnostics/diagnostics.h"
-#include "compiler/base/diagnostics/json.h"
-#include "compiler/command/flags/topology_flag.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/flags/flags.h"
+#include "compiler/command/output.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
-#include "runtime/plan/workers/device_map.h"
+#include "runtime/plan/workers/partition.h"
 
 namespace cgraph::command {
 
@@ -25,7 +24,7 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
   Compilation done = Compile(options, sources, diagnostics);
   if (done.plan && !options.device_map.empty()) {
-    // The plan may run on another machine, so any number of cores is believed.
+    // The plan may run on another machine, so any number of cores is accepted.
     if (Status mapped = plan::MapDevices(*done.plan, options.device_map, /*cores=*/0);
         !mapped.ok()) {
       (void)ReportStatus(mapped);
@@ -70,6 +69,21 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
   Compilation done = CompileAndReport(*options, output, nullptr);
   if (topology != nullptr) *topology = std::move(done.topology);
   return {std::move(done.plan), done.exit_code};
+}
+
+void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile) {
+  if (!output.json) return compile(nullptr);
+  llvm::json::OStream json(llvm::outs(), 1);
+  json.array([&] { compile(&json); });
+  llvm::outs() << "\n";
+}
+
+Status CheckEmit(const OutputFlags& output, const CompileOptions& options) {
+  const bool prints =
+      llvm::any_of(options.emit, [](const Emission& emission) { return emission.prints(); });
+  if (!output.json || !prints) return Status::Ok();
+  return {StatusCode::kInvalid,
+          "--json and --emit both print to standard output; give --emit a file: KIND=FILE"};
 }
 
 }  // namespace cgraph::command

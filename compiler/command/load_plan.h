@@ -5,12 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "compiler/command/flags/compile_flags.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/driver/compile.h"
+#include "compiler/command/flags/flags.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
+#include "compiler/driver/compile.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "runtime/plan/loaded_plan.h"
+#include "runtime/status/status.h"
 
 namespace llvm::json {
 class OStream;
@@ -29,6 +30,13 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
                                const OutputFlags& output,
                                const std::optional<Profile>& profile = std::nullopt,
                                std::optional<cost::Topology>* topology = nullptr);
+
+// Where the diagnostics of `cgc compile` and `cgc check` go: to standard error, or with --json to
+// standard output, those of all files as one array, which `compile` is handed; else it gets null.
+void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile);
+
+// kInvalid when --json and --emit would both print to standard output, which can hold one of them.
+Status CheckEmit(const OutputFlags& output, const CompileOptions& options);
 
 }  // namespace cgraph::command
 

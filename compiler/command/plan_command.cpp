@@ -1,16 +1,15 @@
-// `cgc plan`: a plan as text or JSON, and back.
+// `cgc plan`: prints a plan as text or JSON, and reads JSON back.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/files.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/flags/flags.h"
+#include "compiler/command/output.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
 #include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
@@ -21,7 +20,8 @@ struct PlanFlags {
   std::string plan, from_json, out;
 };
 
-// JSON -> .cgplan. Only the form is checked, so that a plan can be edited into one that is wrong.
+// Turns JSON into a .cgplan. Only the form is checked, so that a plan can be edited into one that
+// is wrong.
 ExitCode RunFromJson(const PlanFlags& flags) {
   if (LosesFiles({{"--from-json ", flags.from_json}}, {{"-o ", flags.out}})) return kUsage;
   Result<std::string> text = ReadText(flags.from_json, kMaxTextBytes);

@@ -1,22 +1,17 @@
-// `cgc simulate`: the times of a plan, predicted.
+// `cgc simulate`: predicts the times of a plan.
 #include <memory>
 #include <utility>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/files.h"
-#include "compiler/command/flags/compile_flags.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/flags/profile_flag.h"
-#include "compiler/command/flags/thread_flags.h"
+#include "compiler/command/flags/flags.h"
 #include "compiler/command/load_plan.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
-#include "compiler/inspect/simulation_report.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/plan/find_graph.h"
+#include "runtime/plan/loaded_plan.h"
 #include "runtime/plan/trace.h"
 
 namespace cgraph::command {
@@ -30,7 +25,7 @@ struct SimulateFlags {
   uint32_t executions = 1;
 };
 
-// The graphs that --graph names, or all of them.
+// Returns the graphs that --graph names, or all of them.
 Result<std::vector<uint32_t>> ChosenGraphs(const plan::Plan& plan,
                                            const std::vector<std::string>& names) {
   std::vector<uint32_t> chosen;
@@ -75,7 +70,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
                   .executions = flags.executions,
                   .workers = flags.threads.workers,
                   .cores = flags.threads.cores});
-    if (simulation.hangs()) exit_code = kFailure;
+    if (simulation.deadlocks()) exit_code = kFailure;
     if (flags.output.json) {
       results.push_back(SimulationJson(*loaded.plan, graph, simulation));
     } else {

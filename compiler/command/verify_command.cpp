@@ -1,4 +1,4 @@
-// `cgc verify`: the prover alone.
+// `cgc verify`: runs the prover alone.
 #include <fmt/format.h>
 
 #include <map>
@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/flags/flags.h"
+#include "compiler/command/output.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/graph_index.h"
@@ -26,7 +26,8 @@ struct VerifyFlags {
   std::optional<uint32_t> capacity;
 };
 
-// In the order of the extension, a comm's start and end apart: partners meet between them.
+// Prints in the order of the extension. A comm's start and end are apart: its partner's stand
+// between them.
 std::string Text(const plan::Plan& plan, const plan::LinearExtension& extension) {
   const bool is_start = extension.graph == plan::kNone;
   const plan::Graph& graph = plan::GraphAt(plan, extension.graph);
@@ -47,7 +48,7 @@ std::string Text(const plan::Plan& plan, const plan::LinearExtension& extension)
 }
 
 std::string CertificateText(const plan::Plan& plan, const std::optional<uint32_t>& capacity) {
-  // What the plan says of itself is for the capacities that it states.
+  // The plan's own certificate holds for the capacities that the plan states.
   if (!capacity.has_value()) return plan::CertificateText(plan);
   std::string out;
   for (const auto& extension : plan::LinearExtensions(plan, {.capacity = capacity})) {

@@ -1,4 +1,4 @@
-// `cgc viz`: drawings of a graph, its schedule, its memory.
+// `cgc viz`: draws a graph, its schedule, its memory.
 #include <fmt/format.h>
 
 #include <map>
@@ -6,20 +6,16 @@
 #include <sstream>
 
 #include "compiler/command/commands.h"
-#include "compiler/command/files.h"
-#include "compiler/command/flags/compile_flags.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/flags/profile_flag.h"
-#include "compiler/command/flags/thread_flags.h"
+#include "compiler/command/flags/flags.h"
 #include "compiler/command/load_plan.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/inspect/draw.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Path.h"
-#include "runtime/plan/find_graph.h"
-#include "runtime/status/text_file.h"
+#include "runtime/plan/loaded_plan.h"
+#include "runtime/status/files.h"
 
 namespace cgraph::command {
 namespace {
@@ -32,8 +28,8 @@ struct VizFlags {
   uint32_t executions = 1, from_row = 0, width = 0;
 };
 
-// Lines of the program that is being compiled. A plan's own files are not looked for: it may come
-// from anywhere and name anything.
+// Returns the lines of the program that is being compiled. A plan's own files are not looked for:
+// it may come from anywhere and name anything.
 SourceLines SourceOf(const std::string& file) {
   std::map<std::string, std::vector<std::string>> texts;
   return [file, texts](const std::string& path, uint32_t line) mutable -> std::string {
@@ -48,7 +44,7 @@ SourceLines SourceOf(const std::string& file) {
   };
 }
 
-// --format, or else the ending of the output: `-o x.png`.
+// Returns the format of --format, or else of the output's ending: `-o x.png`.
 Result<DrawFormat> FormatOf(const VizFlags& flags) {
   if (!flags.format.empty()) return *ParseFormat(flags.format);
   const llvm::StringRef ending = llvm::sys::path::extension(flags.out);

@@ -1,8 +1,8 @@
-// How long the operations of a call take: what a profile says, else what is estimated.
+// CallTimes: how long the operations of a call take: as a profile says, else as estimated.
 //
 // A profile's time belongs to a call as a whole, so that it does not depend on how many kernels the
-// call has: its first operation gets it, the others none. What a profile does not name takes the
-// profile's default if it states one, transfers and collectives too.
+// call has: its first operation gets all of it, the others none. Operations that a profile does not
+// name take the profile's default if it states one, transfers and collectives too.
 #ifndef CGRAPH_COMPILER_COST_CALL_TIMES_H_
 #define CGRAPH_COMPILER_COST_CALL_TIMES_H_
 
@@ -27,7 +27,7 @@ class CallTimes {
     whole_ = profile->FindCall(call->place, call->actor, call->method);
   }
 
-  // In picoseconds, of the next operation.
+  // Returns the time of the next operation, in picoseconds.
   uint64_t Next(uint64_t estimated) {
     const bool is_first = !begun_;
     begun_ = true;

@@ -4,12 +4,11 @@
 #include <set>
 
 #include "compiler/cost/formulas.h"
-#include "compiler/cost/units.h"
 
 namespace cgraph::cost {
 namespace {
 
-bool IsGpu(const DeviceKey& key) { return key.kind == DeviceKey::kGpu; }
+bool IsGpu(const LogicalDevice& key) { return key.kind == DeviceKind::kGpu; }
 
 void AddResources(const Route& route, Movement& movement) {
   for (const Link& leg : route.legs) {
@@ -20,42 +19,46 @@ void AddResources(const Route& route, Movement& movement) {
                            movement.resources.end());
 }
 
-// Where only rates are known.
+// Makes a movement where only rates are known.
 Movement Plain(uint64_t ps) { return {.ps = ps}; }
 
 }  // namespace
 
-const MachineDevice* Costs::DeviceOf(const DeviceKey& key) const {
+const MachineDevice* Costs::DeviceOf(const LogicalDevice& key) const {
   if (!topology_.machine) return nullptr;
   const std::optional<uint32_t> found = topology_.machine->Find(key);
   return found ? &topology_.machine->devices[*found] : nullptr;
 }
 
-const std::optional<Route>& Costs::RouteOf(const DeviceKey& from, const DeviceKey& to) const {
+const std::optional<Route>& Costs::RouteOf(const LogicalDevice& from,
+                                           const LogicalDevice& to) const {
   const auto [known, is_new] = routes_.try_emplace({from, to});
   if (is_new) known->second = topology_.machine->FindRoute(from, to);
   return known->second;
 }
 
-bool Costs::Reaches(const DeviceKey& from, const DeviceKey& to) const {
+bool Costs::Reaches(const LogicalDevice& from, const LogicalDevice& to) const {
   return !topology_.machine || RouteOf(from, to).has_value();
 }
 
-uint64_t Costs::Kernel(const DeviceKey& device, uint64_t flops, uint64_t bytes, DType dtype) const {
+uint64_t Costs::Kernel(const LogicalDevice& device, uint64_t flops, uint64_t bytes,
+                       DType dtype) const {
   if (const MachineDevice* stated = DeviceOf(device)) {
     return KernelPicoseconds(stated->RatesOf(dtype), flops, bytes);
   }
   return KernelPicoseconds(IsGpu(device) ? topology_.gpu : topology_.cpu, flops, bytes);
 }
 
-uint64_t Costs::RemoteRead(const DeviceKey& reader, const DeviceKey& home, uint64_t bytes) const {
-  const bool cpus = reader.kind == DeviceKey::kCpu && home.kind == DeviceKey::kCpu;
+uint64_t Costs::RemoteRead(const LogicalDevice& reader, const LogicalDevice& home,
+                           uint64_t bytes) const {
+  const bool cpus = reader.kind == DeviceKind::kCpu && home.kind == DeviceKind::kCpu;
   if (!topology_.machine || !cpus || reader == home) return 0;
   const std::optional<Route>& route = RouteOf(home, reader);
   return route ? Along(*route, bytes).ps : 0;
 }
 
-// The last byte arrives when all legs have passed; what is shared is held as long as bytes go in.
+// The last byte arrives when all legs have passed; shared resources are held as long as bytes go
+// in.
 Movement Costs::Along(const Route& route, uint64_t bytes) const {
   Movement movement;
   uint64_t last_latency = 0;
@@ -68,7 +71,7 @@ Movement Costs::Along(const Route& route, uint64_t bytes) const {
   return movement;
 }
 
-Movement Costs::Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to,
+Movement Costs::Copy(const LogicalDevice& lane, const LogicalDevice& from, const LogicalDevice& to,
                      uint64_t bytes) const {
   if (from == to && IsGpu(lane)) return Plain(Kernel(lane, 0, 2 * bytes, DType::kU8));
   if (topology_.machine) {
@@ -81,7 +84,7 @@ Movement Costs::Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceK
   return Plain(TransferPicoseconds(IsGpu(lane) ? topology_.host : topology_.local_copy, bytes));
 }
 
-Movement Costs::Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl,
+Movement Costs::Message(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl,
                         uint64_t bytes) const {
   if (topology_.machine) {
     const std::optional<Route>& route = RouteOf(from, to);
@@ -90,7 +93,7 @@ Movement Costs::Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl
   return Plain(TransferPicoseconds(by_nccl ? topology_.nccl : topology_.shm, bytes));
 }
 
-LinkRates Costs::Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl) const {
+LinkRates Costs::Rates(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl) const {
   LinkRates rates = by_nccl ? topology_.nccl : topology_.shm;
   if (!topology_.machine) return rates;
   const std::optional<Route>& route = RouteOf(from, to);
@@ -111,10 +114,11 @@ LinkRates Costs::Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl)
 const GroupRate& Costs::RateOf(Group group) const {
   const auto found = rates_.find(group);
   if (found != rates_.end()) return found->second;
-  GroupRate rate = cost::RateOf(*topology_.machine, group,
-                                [this](const DeviceKey& from, const DeviceKey& to) -> const auto& {
-                                  return RouteOf(from, to);
-                                });
+  GroupRate rate = cost::RateOf(
+      *topology_.machine,
+      group, [this](const LogicalDevice& from, const LogicalDevice& to) -> const auto& {
+        return RouteOf(from, to);
+      });
   return rates_.emplace(std::move(group), std::move(rate)).first->second;
 }
 
@@ -122,7 +126,7 @@ NcclGroup Costs::NcclGroupOf(const Group& group, const GroupRate& rate) const {
   NcclGroup nccl{.participants = group.members.size(), .nvlink = rate.by_links,
                  .bus_bytes_per_us = rate.bytes_per_us};
   std::set<uint32_t> nodes;
-  for (const DeviceKey& key : group.members) {
+  for (const LogicalDevice& key : group.members) {
     nodes.insert(key.node);
     if (const MachineDevice* device = DeviceOf(key)) {
       nccl.generation = std::min(nccl.generation, device->generation);
@@ -130,8 +134,8 @@ NcclGroup Costs::NcclGroupOf(const Group& group, const GroupRate& rate) const {
   }
   nccl.nodes = nodes.size();
   for (size_t i = 0; i < group.members.size() && nccl.nodes > 1; ++i) {
-    const DeviceKey& from = group.members[i];
-    const DeviceKey& to = group.members[(i + 1) % group.members.size()];
+    const LogicalDevice& from = group.members[i];
+    const LogicalDevice& to = group.members[(i + 1) % group.members.size()];
     if (from.node == to.node) continue;
     uint64_t latency = 0;
     if (const std::optional<Route>& route = RouteOf(from, to)) {
@@ -150,8 +154,9 @@ Movement Costs::NcclCollective(CollectiveKind kind, const Group& group, uint64_t
   return movement;
 }
 
-// What is assumed of memory that two participants share holds where nothing is stated of it.
-Movement Costs::Collective(CollectiveKind kind, const std::vector<DeviceKey>& participants,
+// The rates that are assumed of memory that two participants share hold where nothing is stated of
+// it.
+Movement Costs::Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
                            bool by_nccl, uint64_t bytes, uint32_t root) const {
   const LinkRates& assumed = by_nccl ? topology_.nccl : topology_.shm;
   if (!topology_.machine || participants.size() < 2) {

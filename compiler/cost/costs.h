@@ -2,7 +2,7 @@
 // and which shared resources they hold meanwhile.
 //
 // One object answers for the scheduler (before there is a plan) and for the simulator (of a plan),
-// so that both speak of the same machine. What it looked up it remembers.
+// so that both use the same machine. Results of look-ups are remembered.
 #ifndef CGRAPH_COMPILER_COST_COSTS_H_
 #define CGRAPH_COMPILER_COST_COSTS_H_
 
@@ -10,17 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/base/collective.h"
-#include "compiler/base/dtype.h"
 #include "compiler/cost/group/group_rate.h"
 #include "compiler/cost/machine.h"
 #include "compiler/cost/nccl.h"
 #include "compiler/cost/topology.h"
+#include "runtime/kinds/collective.h"
+#include "runtime/kinds/dtype.h"
 
 namespace cgraph::cost {
 
-// What moves bytes takes `ps`. From its start on it holds `resources` for `held_ps`: its latency
-// delays it and occupies nothing. One that is staged holds what all its legs go through.
+// Movement: something that moves bytes takes `ps`. From its start on it holds `resources` for
+// `held_ps`: its latency delays it and occupies nothing. A staged movement holds the resources of
+// all its legs.
 struct Movement {
   uint64_t ps = 0;
   uint64_t held_ps = 0;
@@ -34,34 +35,36 @@ class Costs {
       : topology_(topology != nullptr ? *topology : AssumedTopology()) {}
 
   const Topology& topology() const { return topology_; }
-  // Whether a value can come from one device to the other.
-  bool Reaches(const DeviceKey& from, const DeviceKey& to) const;
+  // Returns whether a value can come from one device to the other.
+  bool Reaches(const LogicalDevice& from, const LogicalDevice& to) const;
 
-  // In picoseconds.
-  uint64_t Kernel(const DeviceKey& device, uint64_t flops, uint64_t bytes, DType dtype) const;
-  // What a kernel on a cpu takes longer for an operand that lies in another cpu's memory: the link
-  // between the two. Nothing where none is stated: then they share their memory.
-  uint64_t RemoteRead(const DeviceKey& reader, const DeviceKey& home, uint64_t bytes) const;
-  // By the lane of a device: into its memory, out of it, or within.
-  Movement Copy(const DeviceKey& lane, const DeviceKey& from, const DeviceKey& to,
+  // Returns the time of a kernel in picoseconds.
+  uint64_t Kernel(const LogicalDevice& device, uint64_t flops, uint64_t bytes, DType dtype) const;
+  // Returns how much longer a kernel on a cpu takes for an operand in another cpu's memory, by the
+  // link between the two. 0 where no link is stated: then they share their memory.
+  uint64_t RemoteRead(const LogicalDevice& reader, const LogicalDevice& home, uint64_t bytes) const;
+  // A copy by the lane of a device: into its memory, out of it, or within.
+  Movement Copy(const LogicalDevice& lane, const LogicalDevice& from, const LogicalDevice& to,
                 uint64_t bytes) const;
-  Movement Message(const DeviceKey& from, const DeviceKey& to, bool by_nccl, uint64_t bytes) const;
-  // What a message between the two costs, as rates: of one that is staged, all legs together.
-  LinkRates Rates(const DeviceKey& from, const DeviceKey& to, bool by_nccl) const;
-  // `bytes` are what one participant gives; of broadcast and scatter: the root, a rank.
-  Movement Collective(CollectiveKind kind, const std::vector<DeviceKey>& participants, bool by_nccl,
-                      uint64_t bytes, uint32_t root = 0) const;
+  Movement Message(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl,
+                   uint64_t bytes) const;
+  // Returns the rates of a message between the two; of a staged message, all legs together.
+  LinkRates Rates(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl) const;
+  // Returns the movement of a collective. `bytes`: what one participant gives; of broadcast and
+  // scatter, all that the root gives.
+  Movement Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
+                      bool by_nccl, uint64_t bytes, uint32_t root = 0) const;
 
  private:
-  const std::optional<Route>& RouteOf(const DeviceKey& from, const DeviceKey& to) const;
+  const std::optional<Route>& RouteOf(const LogicalDevice& from, const LogicalDevice& to) const;
   Movement Along(const Route& route, uint64_t bytes) const;
-  const MachineDevice* DeviceOf(const DeviceKey& key) const;
+  const MachineDevice* DeviceOf(const LogicalDevice& key) const;
   const GroupRate& RateOf(Group group) const;
   Movement NcclCollective(CollectiveKind kind, const Group& group, uint64_t bytes) const;
   NcclGroup NcclGroupOf(const Group& group, const GroupRate& rate) const;
 
   const Topology& topology_;
-  mutable std::map<std::pair<DeviceKey, DeviceKey>, std::optional<Route>> routes_;
+  mutable std::map<std::pair<LogicalDevice, LogicalDevice>, std::optional<Route>> routes_;
   mutable std::map<Group, GroupRate> rates_;
 };
 

@@ -4,8 +4,6 @@
 #include <bit>
 #include <limits>
 
-#include "compiler/cost/units.h"
-
 namespace cgraph::cost {
 namespace {
 

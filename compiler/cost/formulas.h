@@ -8,12 +8,20 @@
 
 #include <cstdint>
 
-#include "compiler/base/collective.h"
 #include "compiler/cost/topology.h"
+#include "runtime/kinds/collective.h"
 
 namespace cgraph::cost {
 
-// amount / rate, rounded up; the largest time where that overflows.
+inline constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
+
+// bytes * times / n, without overflow: a tensor has at most 2^46 bytes, and collectives fewer than
+// 2^16 participants.
+inline uint64_t Part(uint64_t bytes, uint64_t times, uint64_t n) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(bytes) * times / n);
+}
+
+// bytes / bytes_per_us, rounded up; the largest time where that overflows.
 uint64_t MovePicoseconds(uint64_t bytes, uint64_t bytes_per_us);
 uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes);
 uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);

@@ -7,9 +7,10 @@
 namespace cgraph::cost {
 namespace {
 
-// Of more cpus than these the first are looked at: no machine has a gpu next to more.
+// The most cpus in which bytes may be staged: of more, the first are looked at. No machine has a
+// gpu next to more.
 constexpr size_t kMostStations = 16;
-// What ways are compared by.
+// The size of a message by which ways are compared.
 constexpr uint64_t kUsualBytes = 1 << 20;
 
 uint64_t TimeOf(const Route& route) {
@@ -21,12 +22,6 @@ uint64_t TimeOf(const Route& route) {
 }
 
 }  // namespace
-
-std::string NameOf(const DeviceKey& key) {
-  if (key.kind == DeviceKey::kCaller) return "caller";
-  const std::string node = key.node == 0 ? "" : "node[" + std::to_string(key.node) + "].";
-  return node + (key.kind == DeviceKey::kCpu ? "cpu[" : "gpu[") + std::to_string(key.index) + "]";
-}
 
 std::optional<Generation> ParseGeneration(const std::string& name) {
 #define CGRAPH_GENERATION(id, text) \
@@ -47,7 +42,7 @@ DeviceRates MachineDevice::RatesOf(DType dtype) const {
 bool Machine::AddDevice(MachineDevice device) {
   const auto index = static_cast<uint32_t>(devices.size());
   if (!by_key_.emplace(device.key, index).second) return false;
-  if (device.key.kind == DeviceKey::kCpu) cpus_.push_back(index);
+  if (device.key.kind == DeviceKind::kCpu) cpus_.push_back(index);
   devices.push_back(std::move(device));
   return true;
 }
@@ -58,7 +53,7 @@ bool Machine::AddLink(uint32_t from, uint32_t to, Link link) {
   return links_.emplace(std::pair(from, to), std::move(link)).second;
 }
 
-std::optional<uint32_t> Machine::Find(const DeviceKey& key) const {
+std::optional<uint32_t> Machine::Find(const LogicalDevice& key) const {
   const auto found = by_key_.find(key);
   return found == by_key_.end() ? std::nullopt : std::optional(found->second);
 }
@@ -80,7 +75,7 @@ std::vector<uint32_t> Machine::CpusFrom(uint32_t device) const {
   for (auto link = links_.lower_bound({device, 0});
        link != links_.end() && link->first.first == device && cpus.size() < kMostStations; ++link) {
     const uint32_t to = link->first.second;
-    if (devices[to].key.kind == DeviceKey::kCpu) cpus.push_back(to);
+    if (devices[to].key.kind == DeviceKind::kCpu) cpus.push_back(to);
   }
   return cpus;
 }
@@ -93,13 +88,13 @@ std::vector<uint32_t> Machine::CpusTo(uint32_t device) const {
   return cpus;
 }
 
-// From station to station; two cpus without a link between them share their memory.
+// Returns the way from station to station; two cpus without a link between them share their memory.
 std::optional<Route> Machine::Staged(const std::vector<uint32_t>& stations) const {
   Route route;
   for (size_t i = 0; i + 1 < stations.size(); ++i) {
     const Link* link = Between(stations[i], stations[i + 1]);
-    const bool cpus = devices[stations[i]].key.kind == DeviceKey::kCpu &&
-                      devices[stations[i + 1]].key.kind == DeviceKey::kCpu;
+    const bool cpus = devices[stations[i]].key.kind == DeviceKind::kCpu &&
+                      devices[stations[i + 1]].key.kind == DeviceKind::kCpu;
     if (link == nullptr && !cpus) return std::nullopt;
     if (link != nullptr) route.legs.push_back(Narrowed(*link));
   }
@@ -107,9 +102,9 @@ std::optional<Route> Machine::Staged(const std::vector<uint32_t>& stations) cons
   return route;
 }
 
-std::optional<Route> Machine::FindRoute(const DeviceKey& from, const DeviceKey& to) const {
+std::optional<Route> Machine::FindRoute(const LogicalDevice& from, const LogicalDevice& to) const {
   const std::optional<uint32_t> begin = Find(from), end = Find(to);
-  const bool gpu_begins = from.kind == DeviceKey::kGpu, gpu_ends = to.kind == DeviceKey::kGpu;
+  const bool gpu_begins = from.kind == DeviceKind::kGpu, gpu_ends = to.kind == DeviceKind::kGpu;
   if ((gpu_begins && !begin) || (gpu_ends && !end)) return std::nullopt;
   if (from == to) return Route();
   if (begin && end && Between(*begin, *end) != nullptr) return Staged({*begin, *end});

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "compiler/cost/formulas.h"
-#include "compiler/cost/units.h"
 
 namespace cgraph::cost {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 enum Protocol { kLL, kLL128, kSimple, kProtocols };
 constexpr const char* kProtocolNames[] = {"LL", "LL128", "Simple"};
 
-// Nanoseconds, by protocol.
+// Latency in nanoseconds, by protocol.
 using Latency = uint64_t[kProtocols];
 struct Latencies {
   Latency base, nvlink_hop, pci_hop, network_hop;
@@ -21,11 +20,11 @@ constexpr Latencies kRing = {
     {6600, 14000, 8400}, {600, 1900, 3400}, {1000, 2500, 5700}, {2700, 4000, 14000}};
 constexpr Latencies kTree = {
     {6800, 14000, 8400}, {600, 1250, 4000}, {1000, 1900, 4000}, {5000, 8500, 14000}};
-// What each step of a ring over several nodes costs the network's thread, at least.
+// The least time that each step of a ring over several nodes takes the network's thread.
 constexpr Latency kNetworkOverhead = {1000, 1000, 3000};
 
-// What LL carries at most, in bytes per microsecond: in one node by the gpus, in two and in more by
-// the hosts.
+// The most that LL carries, in bytes per microsecond: limited in one node by the gpus, in two and
+// in more by the hosts.
 uint64_t MostLL(const NcclGroup& group) {
   if (group.nodes > 1) return group.nodes == 2 ? 39'000 : 20'400;
   switch (group.generation) {
@@ -49,13 +48,13 @@ uint64_t BandwidthOf(const NcclGroup& group, uint64_t bus, Protocol protocol) {
   }
 }
 
-// How often a message's head passes from gpu to gpu of a node, and from node to node, before the
-// last one has it.
+// Hops: how often a message's head passes from gpu to gpu of a node, and from node to node, before
+// the last one has it.
 struct Hops {
   uint64_t inside, across;
 };
 
-// Nanoseconds of one hop from node to node.
+// Returns the nanoseconds of one hop from node to node.
 uint64_t NetworkHop(const NcclGroup& group, const Latencies& table, Protocol protocol) {
   return std::max(table.network_hop[protocol], (group.network_ps + 999) / 1000);
 }
@@ -63,13 +62,13 @@ uint64_t NetworkHop(const NcclGroup& group, const Latencies& table, Protocol pro
 uint64_t LatencyOf(const NcclGroup& group, const Latencies& table, Protocol protocol, Hops hops) {
   uint64_t inside = (group.nvlink ? table.nvlink_hop : table.pci_hop)[protocol];
   if (group.nodes > 1 && &table == &kRing) inside = std::max(inside, kNetworkOverhead[protocol]);
-  // With one gpu on each node nothing hides a hop, which NCCL counts as one of a tree.
+  // With one gpu on each node nothing hides a hop, and NCCL counts it like one of a tree.
   const bool alone = group.participants == group.nodes;
   const uint64_t across = NetworkHop(group, alone ? kTree : table, protocol);
   return (table.base[protocol] + hops.inside * inside + hops.across * across) * 1000;
 }
 
-// Steps of a ring, of which each moves an n-th, and the hops of its latency.
+// A ring: its steps, each of which moves an n-th of the bytes, and the hops of its latency.
 struct Ring {
   uint64_t steps;
   Hops hops;
@@ -86,7 +85,7 @@ Ring RingOf(CollectiveKind kind, const NcclGroup& group) {
   }
 }
 
-// Up a tree over the nodes, and down again; within a node along a chain.
+// Counts the hops up a tree over the nodes, and down again; within a node along a chain.
 Hops TreeOf(const NcclGroup& group) {
   const uint64_t levels = std::bit_width(group.nodes) - 1;
   return {2 * (group.participants / group.nodes - 1), 2 * levels};

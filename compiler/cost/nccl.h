@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "compiler/base/collective.h"
 #include "compiler/cost/machine.h"
+#include "runtime/kinds/collective.h"
 
 namespace cgraph::cost {
 

@@ -10,13 +10,18 @@ namespace {
 
 constexpr double kMaxPicoseconds = 9e18;  // 104 days; what a uint64_t holds without rounding up
 
+constexpr const char* kNamesItsUnit =
+    "a profile says the `unit` of its times: one of \"ps\" \"ns\" \"us\" \"ms\" \"s\"";
+
 llvm::Error Refuse(const std::string& message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
 }
 
-// Numbers may have decimals (a mean of measurements); picoseconds are whole.
+// unit_ps: 0 where the profile names none. Numbers may have decimals (a mean of measurements);
+// picoseconds are whole.
 llvm::Expected<uint64_t> Picoseconds(const llvm::json::Value& value, uint64_t unit_ps,
                                      const std::string& what) {
+  if (unit_ps == 0) return Refuse(kNamesItsUnit);
   const auto number = value.getAsNumber();
   if (!number || !(*number >= 0)) return Refuse(what + " is not a number >= 0");
   const double picoseconds = std::nearbyint(*number * static_cast<double>(unit_ps));
@@ -24,8 +29,8 @@ llvm::Expected<uint64_t> Picoseconds(const llvm::json::Value& value, uint64_t un
   return static_cast<uint64_t>(picoseconds);
 }
 
-// Objects and arrays that begin in the text, but for what stands in its strings. LLVM's parser
-// recurses without a limit, and a profile has two objects and no arrays.
+// Counts objects and arrays that begin in the text, but not in its strings. LLVM's parser recurses
+// without a limit, and a profile has two objects and no arrays.
 size_t Brackets(llvm::StringRef text) {
   size_t count = 0;
   bool quoted = false;
@@ -77,12 +82,9 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
   const llvm::json::Object* object = parsed->getAsObject();
   if (!object) return Refuse("a profile is a JSON object with `unit`, `default` and `calls`");
 
-  uint64_t unit_ps = 1'000;
-  if (const llvm::json::Value* unit = object->get("unit")) {
-    const auto name = unit->getAsString();
-    unit_ps = name ? UnitPicoseconds(*name) : 0;
-    if (unit_ps == 0) return Refuse("`unit` is one of \"ps\" \"ns\" \"us\" \"ms\" \"s\"");
-  }
+  const auto unit = object->getString("unit");
+  const uint64_t unit_ps = unit ? UnitPicoseconds(*unit) : 0;
+  if (object->get("unit") && unit_ps == 0) return Refuse(kNamesItsUnit);
   Profile profile;
   for (const auto& [key, value] : *object) {
     if (key == "unit") continue;

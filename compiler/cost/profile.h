@@ -1,10 +1,11 @@
 // Profile: how long method calls take, measured by `cgrun --profile` or given by hand.
 //
 // A JSON object: {"unit": "ns", "default": 0, "calls": {"Stage.forward": 1, "Loss.loss": 2.5}}.
-// `unit` is one of ps ns us ms s and belongs to every number; without one it is ns. Keys of `calls`
-// are "Actor.method", or the op's name for an op outside a method; "place.method" of one instance,
-// as "stage[0].forward", goes before "Actor.method", since instances of one actor may do different
-// work. Other keys are refused, so that a misspelt one is not silently without effect.
+// `unit` is one of ps ns us ms s and belongs to every number: times without one are refused. Keys
+// of `calls` are "Actor.method", or the op's name for an op outside a method. "place.method", as
+// "stage[0].forward", is of one instance and goes before "Actor.method", since instances of one
+// actor may do different work. Other keys are refused, so that a misspelt one is not silently
+// without effect.
 #ifndef CGRAPH_COMPILER_COST_PROFILE_H_
 #define CGRAPH_COMPILER_COST_PROFILE_H_
 

@@ -6,24 +6,18 @@
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/check/check.h"
-#include "compiler/driver/library_dir.h"
 #include "compiler/driver/plan_limits.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/emit/emit.h"
-#include "compiler/graph/fuse/update_state_in_place.h"
 #include "compiler/graph/fuse/fuse.h"
-#include "compiler/graph/fuse/hoist_checks.h"
-#include "compiler/graph/print.h"
-#include "compiler/graph/rewrite/print.h"
-#include "compiler/graph/validate.h"
-#include "compiler/pipeline/order_of.h"
-#include "compiler/program/print.h"
-#include "compiler/program/validate.h"
-#include "compiler/schedule/print.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/rewrite.h"
+#include "compiler/pipeline/order.h"
+#include "compiler/program/program.h"
+#include "compiler/schedule/ir.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/syntax/parse.h"
-#include "compiler/syntax/print.h"
-#include "compiler/syntax/validate.h"
+#include "compiler/syntax/syntax.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,9 +25,9 @@
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 #include "runtime/plan/workers/partition.h"
+#include "runtime/status/files.h"
 #include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
-#include "runtime/status/text_file.h"
 
 namespace cgraph {
 namespace {
@@ -56,18 +50,21 @@ class PhaseClock {
   std::chrono::steady_clock::time_point start_;
 };
 
-// The named file as source 0 of the compilation.
+// Reads the named file as source 0 of the compilation.
 std::optional<SourceId> ReadMain(const std::string& path, Sources& sources,
                                  Diagnostics& diagnostics) {
   std::string text;
   if (const std::error_code error = ReadFile(path, kMaxSourceBytes, text)) {
-    diagnostics.Report(Code::kE0101, {}, "cannot read " + path + ": " + error.message());
+    const bool with_ending = llvm::sys::fs::exists(path + ".cgraph");
+    diagnostics.Report(Code::kE0101, {},
+                       "cannot read " + path + ": " + error.message() +
+                           (with_ending ? " (did you mean " + path + ".cgraph?)" : ""));
     return std::nullopt;
   }
   return sources.Add(path, std::move(text));
 }
 
-// Whether scheduling can find a fault of the program: rules that can never be kept.
+// Returns whether scheduling can find a fault of the program: rules that can never be kept.
 bool HasRules(const graph::Module& module) {
   return llvm::any_of(module.graphs, [](const graph::Graph& graph) {
     return graph.rules && !graph.rules->automatic;
@@ -94,8 +91,8 @@ RewriteOptions RewriteOptionsOf(const CompileOptions& options, const cost::Topol
           .memory_is_limited = options.memory.has_value()};
 }
 
-// Whether all that is wrong is what flags say: errors about no place of the program, in the text of
-// --schedule or --topology, or about the const that -D gives a value of another kind.
+// Returns whether all errors are faults of flags: errors about no place of the program, in the text
+// of --schedule or --topology, or about the const that -D gives a value of another kind.
 bool OnlyOfFlags(const Diagnostics& diagnostics) {
   return llvm::all_of(diagnostics.all(), [&](const Diagnostic& diagnostic) {
     if (diagnostic.severity == Severity::kWarning || !diagnostic.range.valid()) return true;
@@ -104,21 +101,49 @@ bool OnlyOfFlags(const Diagnostics& diagnostics) {
   });
 }
 
-// Whether --emit asks for the order of a pipeline, in PyTorch's form: schedule=FILE.csv is what is
-// called, transports=FILE.csv what travels between, too.
-bool IsOrder(Phase phase, llvm::StringRef file) {
-  return (phase == Phase::kSchedule || phase == Phase::kTransports) && file.endswith(".csv");
+// The phase whose text that is; nothing for the order of a pipeline, which is no phase's text.
+std::optional<Phase> TextOf(EmitKind kind) {
+  if (kind == EmitKind::kScheduleCsv || kind == EmitKind::kTransportsCsv) return std::nullopt;
+  switch (kind) {
+#define X(id, name, phase) \
+  case EmitKind::id:       \
+    return Phase::phase;
+    CGRAPH_EMIT_KINDS(X)
+#undef X
+  }
+  llvm_unreachable("a kind of --emit without a phase");
 }
 
 std::vector<NamedFile> FilesOf(const Sources& sources) {
   std::vector<NamedFile> files;
-  for (uint32_t i = 0; i < sources.size(); ++i) files.push_back({"", sources[SourceId(i)].path});
+  for (uint32_t i = 0; i < sources.size(); ++i) {
+    const Source& source = sources[SourceId(i)];
+    if (source.kind == SourceKind::kFlag) continue;
+    files.push_back(
+        {"", source.kind == SourceKind::kLibrary ? LibraryFile(source.path) : source.path});
+  }
   return files;
 }
 
 using Schedules = std::vector<schedule::Schedule>;  // of the start graph, then of each graph
 
-// One compilation on its way through the phases.
+CheckOptions CheckOptionsOf(const CompileOptions& options) {
+  return {.import_dirs = options.import_dirs,
+          .library_dir = LibraryDir(),
+          .schedule = options.schedule,
+          .topology = options.machine};
+}
+
+// What a compilation would read, also when it ends before imports are looked up.
+std::vector<NamedFile> FilesToRead(const CompileOptions& options) {
+  Sources sources;
+  Diagnostics ignored(sources);
+  const std::optional<SourceId> main = ReadMain(options.path, sources, ignored);
+  if (main) Check(Parse(*main, ignored), sources, CheckOptionsOf(options), ignored);
+  return FilesOf(sources);
+}
+
+// Phases: one compilation on its way through the phases.
 class Phases {
  public:
   Phases(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics)
@@ -128,26 +153,32 @@ class Phases {
   Compilation Run();
 
  private:
-  // Prints a phase's result wherever --emit asks for it. False ends the compilation: it found
-  // errors, could not write, or was to stop here.
+  // Prints a phase's result wherever --emit asks for it. Returns false to end the compilation: it
+  // found errors, could not write, or was to stop here.
   template <typename PrintFunction>
   bool Finish(Phase phase, PrintFunction print);
   bool Write(const std::string& file, const std::string& text);  // false: could not, and said so
   bool WriteOrders(const graph::Module& module, const Schedules& schedules);
-  // By which the program is rewritten and scheduled; null: the assumed one.
+  // The topology by which the program is rewritten and scheduled; null: the assumed one.
   const cost::Topology* TopologyOf() const {
     if (options_.topology != nullptr) return options_.topology;
     return result_.topology ? &*result_.topology : nullptr;
   }
-  // Whether nothing is asked but whether the program is right, and no later phase can find that it
-  // is not, nor print what it made.
+  // Returns whether only a check is asked for, and no later phase can find a fault or print
+  // anything.
   bool IsChecked(const graph::Module& module) const {
     return options_.check_only && options_.emit.empty() && !diagnostics_.has_errors() &&
            !HasRules(module) && !result_.topology;
   }
+  // Whether something is asked that only a plan answers.
+  bool NeedsPlan() const {
+    return !options_.check_only || llvm::any_of(options_.emit, [](const Emission& emission) {
+      return emission.kind == EmitKind::kPlan;
+    });
+  }
   void Prove();
 
-  // Each is some of the phases, in their order; without a result the compilation ends.
+  // Each function runs some of the phases, in their order; without a result the compilation ends.
   std::optional<program::Program> ReadSources();
   std::optional<graph::Module> MakeGraph(const program::Program& program);
   std::optional<Schedules> MakeSchedules(const graph::Module& module);
@@ -162,7 +193,8 @@ class Phases {
 
 bool Phases::Write(const std::string& file, const std::string& text) {
   const NamedFile emitted[] = {{"--emit ", file}};
-  if (const std::string lost = Overwriting(FilesOf(sources_), emitted); !lost.empty()) {
+  if (result_.read.empty()) result_.read = FilesToRead(options_);  // imports are not known so far
+  if (const std::string lost = Overwriting(result_.read, emitted); !lost.empty()) {
     llvm::errs() << "cgc: error: " << lost << "\n";
     result_.exit_code = kUsage;
     return false;
@@ -176,16 +208,16 @@ bool Phases::Write(const std::string& file, const std::string& text) {
 
 template <typename PrintFunction>
 bool Phases::Finish(Phase phase, PrintFunction print) {
-  for (const auto& [wanted, file] : options_.emit) {
-    if (wanted != phase || IsOrder(wanted, file)) continue;
-    if (file.empty() || file == "-") {
+  for (const Emission& emission : options_.emit) {
+    if (TextOf(emission.kind) != phase) continue;
+    if (emission.prints()) {
       print(llvm::outs());
       continue;
     }
     std::string text;
     llvm::raw_string_ostream out(text);
     print(out);
-    if (!Write(file, text)) return false;
+    if (!Write(emission.file, text)) return false;
   }
   if (diagnostics_.has_errors()) {
     result_.exit_code = OnlyOfFlags(diagnostics_) ? kUsage : kFailure;
@@ -194,20 +226,27 @@ bool Phases::Finish(Phase phase, PrintFunction print) {
   return options_.stop_after != phase;
 }
 
-// False: some order that --emit asks for cannot be written.
+// Returns false where some order that --emit asks for cannot be written.
 bool Phases::WriteOrders(const graph::Module& module, const Schedules& schedules) {
-  for (const auto& [phase, file] : options_.emit) {
-    if (!IsOrder(phase, file) || diagnostics_.has_errors()) continue;
+  for (const Emission& emission : options_.emit) {
+    if (TextOf(emission.kind) || diagnostics_.has_errors()) continue;
+    const bool transfers = emission.kind == EmitKind::kTransportsCsv;
     Result<pipeline::Order> order =
         module.graphs.size() == 1
-            ? pipeline::OrderOf(module, module.graphs[0], schedules[1], phase == Phase::kTransports)
+            ? pipeline::OrderOf(module, module.graphs[0], schedules[1], transfers)
             : Status(StatusCode::kInvalid, "a CSV is of one graph: choose it with --graph");
     if (!order.ok()) {
-      llvm::errs() << "cgc: error: " << file << ": " << order.status().message() << "\n";
+      llvm::errs() << "cgc: error: " << (emission.prints() ? options_.path : emission.file) << ": "
+                   << order.status().message() << "\n";
       result_.exit_code = kFailure;
       return false;
     }
-    if (!Write(file, pipeline::WriteOrder(*order))) return false;
+    const std::string text = pipeline::WriteOrder(*order);
+    if (emission.prints()) {
+      llvm::outs() << text;
+    } else if (!Write(emission.file, text)) {
+      return false;
+    }
   }
   return true;
 }
@@ -220,7 +259,7 @@ void Phases::Prove() {
     result_.exit_code = kFailure;
     return;
   }
-  // Every other plan that is made must prove: a refusal is our bug, and the plan is not written.
+  // Any other plan that is made must prove: a refusal is our bug, and the plan is not written.
   CGRAPH_CHECK(verdict.proved(), "prove", options_.path + ": " + verdict.message);
 }
 
@@ -241,12 +280,8 @@ std::optional<program::Program> Phases::ReadSources() {
   Validate(file);
   if (!Finish(Phase::kSyntax, [&](auto& out) { Print(file, out); })) return std::nullopt;
 
-  program::Program program = Check(
-      std::move(file), sources_, {.import_dirs = options_.import_dirs,
-       .library_dir = LibraryDir(),
-       .schedule = options_.schedule,
-       .topology = options_.machine},
-      diagnostics_);
+  program::Program program =
+      Check(std::move(file), sources_, CheckOptionsOf(options_), diagnostics_);
   result_.read = FilesOf(sources_);
   clock_.Done("check");
   if (!diagnostics_.has_errors()) Validate(program);
@@ -292,10 +327,6 @@ std::optional<Schedules> Phases::MakeSchedules(const graph::Module& module) {
   Schedules schedules =
       ScheduleModule(module, ScheduleOptionsOf(options_, TopologyOf()), diagnostics_);
   clock_.Done("schedule");
-  if (options_.check_only) {
-    if (diagnostics_.has_errors()) result_.exit_code = kFailure;
-    return std::nullopt;
-  }
   if (!WriteOrders(module, schedules)) return std::nullopt;
   if (!Finish(Phase::kTransports,
               [&](auto& out) { PrintTransports(module, schedules, &sources_, out); }) ||
@@ -330,7 +361,7 @@ Compilation Phases::Run() {
   const std::optional<graph::Module> module = MakeGraph(*program);
   if (!module) return std::move(result_);
   const std::optional<Schedules> schedules = MakeSchedules(*module);
-  if (schedules) EmitAndProve(*module, *schedules);
+  if (schedules && NeedsPlan()) EmitAndProve(*module, *schedules);
   return std::move(result_);
 }
 
@@ -340,6 +371,14 @@ std::optional<Phase> ParsePhase(llvm::StringRef name) {
 #define X(id, text) \
   if (name == text) return Phase::id;
   CGRAPH_PHASES(X)
+#undef X
+  return std::nullopt;
+}
+
+std::optional<EmitKind> ParseEmitKind(llvm::StringRef name) {
+#define X(id, text, phase) \
+  if (name == text) return EmitKind::id;
+  CGRAPH_EMIT_KINDS(X)
 #undef X
   return std::nullopt;
 }

@@ -1,7 +1,7 @@
 // Compile: a file -> a proved plan, phase by phase.
 //
 // Every phase is one function; compile.cpp reads as their list. A phase runs only when those before
-// it found no error; what it made is validated, printed where --emit asks for it, and timed.
+// it found no error; its result is validated, printed where --emit asks for it, and timed.
 #ifndef CGRAPH_COMPILER_DRIVER_COMPILE_H_
 #define CGRAPH_COMPILER_DRIVER_COMPILE_H_
 
@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"
@@ -20,11 +19,11 @@
 #include "compiler/schedule/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
-#include "runtime/status/same_file.h"
+#include "runtime/status/files.h"
 
 namespace cgraph {
 
-// What phases make, once: enumerator, name. --emit prints each, --stop-after ends with it.
+// The results of phases, once: enumerator, name. --emit prints each, --stop-after ends with it.
 #define CGRAPH_PHASES(X)        \
   X(kSyntax, "syntax")          \
   X(kProgram, "program")        \
@@ -39,6 +38,31 @@ enum class Phase {
 #undef X
 };
 std::optional<Phase> ParsePhase(llvm::StringRef name);
+
+// What --emit writes, once: enumerator, name, the phase that has it. A phase's text has its name;
+// as PyTorch's CSV, a pipeline's order is its calls, or also the transfers between them.
+#define CGRAPH_EMIT_KINDS(X)                              \
+  X(kSyntax, "syntax", kSyntax)                           \
+  X(kProgram, "program", kProgram)                        \
+  X(kGraph, "graph", kGraph)                              \
+  X(kTransports, "transports", kTransports)               \
+  X(kTransportsCsv, "transports-csv", kTransports)        \
+  X(kSchedule, "schedule", kSchedule)                     \
+  X(kScheduleCsv, "schedule-csv", kSchedule)              \
+  X(kPlan, "plan", kPlan)
+
+enum class EmitKind {
+#define X(id, name, phase) id,
+  CGRAPH_EMIT_KINDS(X)
+#undef X
+};
+std::optional<EmitKind> ParseEmitKind(llvm::StringRef name);
+
+struct Emission {  // --emit KIND[=FILE]
+  EmitKind kind;
+  std::string file;  // empty or "-": standard output
+  bool prints() const { return file.empty() || file == "-"; }
+};
 
 struct CompileOptions {
   std::string path;
@@ -55,7 +79,7 @@ struct CompileOptions {
   const cost::Topology* topology = nullptr;         // null: what `machine` names
   std::string machine;                              // --topology; empty: the assumed one
   std::optional<int64_t> memory;                    // of each computing device, in bytes
-  std::vector<std::pair<Phase, std::string>> emit;  // --emit PHASE[=FILE]; empty file: stdout
+  std::vector<Emission> emit;                       // --emit
   std::optional<Phase> stop_after;
   bool check_only = false;                          // stop when no more faults can be found
   bool time_phases = false;
@@ -73,9 +97,17 @@ struct Compilation {
   std::optional<cost::Topology> topology;  // that --topology names
 };
 
-// Diagnostics go to `diagnostics`; what is no diagnostic (an --emit file that cannot be written,
-// how long the phases took) goes to stderr. A plan that does not prove is a bug of ours: a CHECK.
+// Compiles. Diagnostics go to `diagnostics`; everything else (an --emit file that cannot be
+// written, how long the phases took) goes to stderr. A plan that does not prove is a bug of ours: a
+// CHECK.
 Compilation Compile(const CompileOptions& options, Sources& sources, Diagnostics& diagnostics);
+
+// Where `std.` is: beside the executable when installed, else in the source tree.
+std::string LibraryDir();
+
+// Returns where the library's file lies that is shown as `<std>/tensor.cgraph`, or, of one of its
+// sets, as `<std>/schedules/gpipe.cgraph`.
+std::string LibraryFile(const std::string& shown);
 
 }  // namespace cgraph
 

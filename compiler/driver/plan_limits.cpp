@@ -13,7 +13,7 @@ namespace {
 constexpr auto kMost = static_cast<double>(plan::kMaxArenaBytes);
 constexpr double kCounted = 0x1p62;
 
-// Sums are of doubles, which hold more than any integer; they are compared and shown, not used.
+// Sums are doubles, which hold more than any integer; they are compared and shown, not used.
 void Report(const std::string& what, double bytes, const Range& range, Diagnostics& diagnostics) {
   diagnostics.Report(Code::kE0802, range,
                      fmt::format("{} {:.1f} TiB of memory on all devices together; a plan has at "
@@ -21,7 +21,7 @@ void Report(const std::string& what, double bytes, const Range& range, Diagnosti
                                  what, bytes / 0x1p40, plan::kMaxArenaBytes >> 40));
 }
 
-// The place of the largest state.
+// Returns the place of the largest state.
 Range LargestState(const graph::Module& module) {
   const auto largest = std::max_element(
       module.states.begin(), module.states.end(),

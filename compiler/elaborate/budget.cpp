@@ -48,7 +48,7 @@ bool CheckTensorLimits(ElaborationContext& elaboration, const graph::Type& type,
                        kMaxRank));
     return false;
   }
-  // Dimensions of 0 are left out: a plan multiplies the others also of an empty tensor.
+  // Dimensions of 0 are left out: a plan multiplies the other dimensions also for an empty tensor.
   graph::Type full = type;
   llvm::erase_if(full.dims, [](const graph::Dim& dim) { return dim.extent == 0; });
   if (full.bytes() <= kMaxTensorBytes) return true;

@@ -8,8 +8,8 @@ using graph::ValueId;
 
 namespace {
 
-// A value or an op takes about as much memory as this many elements of a list. An op with one
-// result is charged where it is called.
+// The steps for a value or an op: either takes about as much memory as this many elements of a
+// list. An op with one result is charged where it is called.
 constexpr int64_t kStepsPerValue = 16;
 
 size_t NameBytes(const graph::Op& op) {

@@ -1,8 +1,8 @@
-// The graph that is being built: ops, values and calls are appended in program order.
+// GraphBuilder: the graph that is being built; ops, values and calls are appended in program order.
 //
-// Values are made here and nowhere else, so what Validate checks is kept in one place: constants
-// once per content, one current value per state, one symbol per extent value and bound. What is
-// added is charged to the budget.
+// Values are made here and nowhere else, so everything that Validate checks is kept in one place:
+// constants once per content, one current value per state, one symbol per extent value and bound.
+// Everything that is added is charged to the budget.
 #ifndef CGRAPH_COMPILER_ELABORATE_BUILDER_H_
 #define CGRAPH_COMPILER_ELABORATE_BUILDER_H_
 
@@ -29,25 +29,27 @@ class GraphBuilder {
 
   graph::ValueId AddConstant(DType dtype, std::string bytes, std::string name);
   graph::ValueId AddInput(std::string name, graph::Type type, Range range);
-  // The part of `base` at `offset` bytes from where it begins. Asked for twice it is one value, so
-  // that it travels once.
+  // Returns the part of `base` at `offset` bytes from where it begins. A second request gives the
+  // same value, so that it travels once.
   graph::ValueId AddView(graph::ValueId base, int64_t offset, graph::Type type, Range range);
-  // What a state holds now: what the last commit in program order wrote, or what it held before.
+  // Returns what a state holds now: the value of the last commit in program order, or the value
+  // before any.
   graph::ValueId CurrentState(graph::StateId state);
 
-  // An input's bounded dimension: a symbol whose extent comes with the input.
+  // Makes a symbol for an input's bounded dimension; its extent comes with the input.
   graph::SymbolId AddInputSymbol(const std::string& name, int64_t bound, Range range);
-  // The symbol of an extent that an op computed; the same one for the same extent and bound.
+  // Returns the symbol of an extent that an op computed; the same one for the same extent and
+  // bound.
   graph::SymbolId SymbolOf(graph::ValueId extent, int64_t bound, const std::string& name);
 
   graph::CallId AddCall(graph::Call call);
   // Appends `op` (call, device, operands already set) and makes a value for each result type.
   graph::OpId AddOp(graph::Op op, std::vector<graph::Type> results);
-  // The same for an op with `collective` set; the results' types by rank.
+  // As AddOp(), for an op with `collective` set; the results' types are ordered by rank.
   graph::OpId AddCollective(graph::Op op, std::vector<graph::Type> results);
-  // A copy of `source` that lives on the device of `call`.
+  // Makes a copy of `source` that lives on the device of `call`.
   graph::ValueId AddCopy(graph::CallId call, graph::Use source, Range range);
-  // Writes `source` into a state, as the last of what `call` does.
+  // Writes `source` into a state, as the last thing that `call` does.
   void Commit(graph::CallId call, graph::StateId state, graph::Use source, Range range);
 
  private:

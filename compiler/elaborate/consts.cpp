@@ -1,4 +1,4 @@
-#include "compiler/elaborate/consts.h"
+#include "compiler/elaborate/steps.h"
 
 #include <cmath>
 
@@ -10,19 +10,19 @@
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::elaborate {
 namespace {
 
-// `-D NAME=text` in a message: a text may be long, and be a mistake as a whole.
+// Shows `-D NAME=text` in a message; the text may be long, and be a mistake as a whole.
 std::string Shown(const std::string& name, const std::string& text) {
   constexpr size_t kMaxShown = 60;
   const bool cut = text.size() > kMaxShown;
   return fmt::format("-D {}={}{}", name, text.substr(0, kMaxShown), cut ? "..." : "");
 }
 
-// The value that `-D NAME=text` gives, of the kind that the const usually has.
+// Returns the value that `-D NAME=text` gives, of the kind that the const usually has.
 std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program::Const& constant,
                                   const std::string& text, const Value& usual) {
   std::string digits = text;

@@ -7,35 +7,29 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/cost/topology.h"
-#include "compiler/elaborate/calls/call_body.h"
+#include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
-#include "compiler/elaborate/calls/state.h"
-#include "compiler/elaborate/consts.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/places/devices.h"
-#include "compiler/elaborate/places/routes.h"
-#include "compiler/elaborate/ports.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/rules/rules.h"
-#include "compiler/elaborate/topologies/topologies.h"
+#include "compiler/elaborate/steps.h"
 #include "compiler/elaborate/types/coerce.h"
-#include "compiler/elaborate/uncalled.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/prune.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/thread.h"
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace elaborate {
 namespace {
 
-// Reserved, not used, unless a program nests as deep as the limits allow.
+// Bytes of stack: reserved, but not used unless a program nests as deep as the limits allow.
 constexpr unsigned kStackBytes = 512u << 20;
 
-// On a stack of its own, since programs nest deeper than the caller's may be. What it throws is
-// thrown here.
+// Runs on a stack of its own, since programs nest deeper than the caller's stack may allow.
+// Exceptions are rethrown here.
 void OnLargeStack(llvm::function_ref<void()> run) {
   std::exception_ptr error;
   llvm::thread worker(llvm::Optional<unsigned>(kStackBytes), [&] {
@@ -49,7 +43,7 @@ void OnLargeStack(llvm::function_ref<void()> run) {
   if (error) std::rethrow_exception(error);
 }
 
-// One call per state, in declaration order: its ops, then the copy that commits it.
+// Makes one call per state, in declaration order: its ops, then the copy that commits it.
 void ElaborateStart(ElaborationContext& elaboration) {
   elaboration.module.start.name = "start";
   GraphBuilder builder(elaboration.module, elaboration.module.start, elaboration.budget);
@@ -87,7 +81,7 @@ std::vector<program::GraphId> SelectGraphs(ElaborationContext& elaboration) {
     if (graph.range.source != elaboration.program.main) continue;
     names.push_back(graph.name);
     bool asked = llvm::is_contained(elaboration.options.graphs, graph.name);
-    // A graph that only others can call is left out unless it was asked for.
+    // A graph that only other graphs can call is left out unless it was asked for.
     bool runs = llvm::none_of(graph.signature.parameters, needs_argument);
     if (asked || (elaboration.options.graphs.empty() && runs)) selected.push_back(id);
   }
@@ -173,7 +167,7 @@ void ElaborateProgram(ElaborationContext& elaboration) {
                        elaboration.diagnostics);
 }
 
-// Where a program compiles without what -D says, that is the cause of its first error.
+// Blames -D for the first error of a program that compiles without it.
 void BlameDefines(const program::Program& program, const ElaborateOptions& options,
                   Diagnostics& diagnostics) {
   Diagnostic* first = diagnostics.first_error();
@@ -199,7 +193,7 @@ void BlameDefines(const program::Program& program, const ElaborateOptions& optio
 }  // namespace
 
 void MakePlaces(ElaborationContext& elaboration) {
-  InternDevice(elaboration, {graph::DeviceKind::kCaller, 0, 0});
+  InternDevice(elaboration, LogicalDevice());
   EvaluateConsts(elaboration);
   EvaluateTransports(elaboration);
   CreatePlaces(elaboration);

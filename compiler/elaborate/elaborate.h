@@ -23,7 +23,7 @@ namespace cost {
 struct Topology;
 }
 
-// What one elaboration may take; less for who tries many programs that nobody wrote.
+// Limits of one elaboration; lower in tests that try many generated programs.
 struct ElaborationLimits {
   int64_t steps = kMaxElaborationSteps;
   int64_t list_elements = kMaxListElements;
@@ -36,13 +36,13 @@ struct ElaborateOptions {
   ElaborationLimits limits;
 };
 
-// The topology that the program was checked with; the assumed one if with none. Nothing where
-// something was reported.
+// Returns the topology that the program was checked with, or the assumed one. Nothing where an
+// error was reported.
 std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
                                                 const ElaborateOptions& options,
                                                 Diagnostics& diagnostics);
 
-// To be used only when `diagnostics` has no errors afterwards.
+// Returns the graphs, to be used only when `diagnostics` has no errors afterwards.
 graph::Module Elaborate(const program::Program& program, const ElaborateOptions& options,
                         Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
-// What is shared while one program is elaborated: what was read, what was made so far, and where
-// the evaluation stands. Every function of this folder that is not about one value alone takes it
-// first.
+// ElaborationContext: the state of one elaboration: the program that was read, what was made so
+// far, and where the evaluation stands. Every function of this folder that is not about one value
+// alone takes it first.
 //
 // A function that fails has reported why and returns Poison, nothing or false; a poisoned value is
 // never reported again.
@@ -25,14 +25,15 @@ namespace cgraph::elaborate {
 
 struct MethodScope;
 
-// How numbers in dimensions and costs are computed.
+// ArithmeticMode: how numbers in dimensions and costs are computed.
 enum class ArithmeticMode {
   kNormal,
   kDims,  // division must be exact; a bounded dimension is no number
   kCost,  // at the bound
 };
 
-// The iterations and the calls that surround the evaluation, for notes and for Call.indices.
+// Backtrace: the iterations and the calls that surround the evaluation, for notes and for
+// Call.indices.
 struct Backtrace {
   struct Loop {
     const std::string* name;
@@ -48,7 +49,7 @@ struct Backtrace {
   std::vector<Call> calls;
 };
 
-// Of a schedule, over all graphs that use it: which of its kinds are called.
+// CalledKinds: the kinds of a schedule that are called, over all graphs that use it.
 struct CalledKinds {
   int64_t graphs = 0;
   const program::Using* use = nullptr;  // the first one
@@ -65,17 +66,17 @@ struct ElaborationContext {
   const ElaborateOptions& options;
   Diagnostics& diagnostics;
 
-  // Made so far.
+  // The results so far.
   graph::Module module;
   std::vector<std::optional<Value>> consts;
   std::vector<uint32_t> capacities;  // by TransportId; 0: the usual one
   Places places;
-  std::map<std::tuple<graph::DeviceKind, uint32_t, uint32_t>, graph::DeviceId> devices;
+  std::map<LogicalDevice, graph::DeviceId> devices;
   bool other_node_reported = false;
   std::set<program::MethodId> called;
   std::map<program::ScheduleId, CalledKinds> called_kinds;
 
-  // Where ops go: none while consts and places are evaluated.
+  // The builder that ops go to; none while consts and places are evaluated.
   GraphBuilder* builder = nullptr;
   bool in_start = false;
   MethodScope* method = nullptr;
@@ -83,7 +84,7 @@ struct ElaborationContext {
   int64_t ops_placed = 0;             // by any `on` so far
   std::vector<graph::CallId> after;   // by all `after`s around
 
-  // Of a method that no graph calls: a dimension that is a symbol is unknown, not dynamic.
+  // True for a method that no graph calls: a dimension that is a symbol is unknown, not dynamic.
   bool speculative = false;
 
   ArithmeticMode arithmetic = ArithmeticMode::kNormal;
@@ -91,7 +92,7 @@ struct ElaborationContext {
   Budget budget;
 };
 
-// What graphs and methods stand on: devices, consts, transports, places.
+// Makes the things that graphs and methods are built on: devices, consts, transports, places.
 void MakePlaces(ElaborationContext& elaboration);
 
 }  // namespace cgraph::elaborate

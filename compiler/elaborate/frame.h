@@ -1,5 +1,5 @@
-// What one body, op or declaration sees while it is elaborated: its locals, and what its dimension
-// variables and generic dtypes were bound to, and where.
+// Frame: the names that one body, op or declaration sees while it is elaborated: its locals, and
+// what its dimension variables and generic dtypes were bound to, and where.
 #ifndef CGRAPH_COMPILER_ELABORATE_FRAME_H_
 #define CGRAPH_COMPILER_ELABORATE_FRAME_H_
 
@@ -12,14 +12,14 @@
 
 namespace cgraph::elaborate {
 
-// Said where two extents are compared that are known only while running.
+// The hint where two extents are compared that are known only while running.
 inline constexpr char kOneValue[] =
     "; extents known only while running are equal when they are one value: one input's dimension, "
     "or one `length:`; same(x, y, dim: 0) looks while running";
 
 using Dims = llvm::SmallVector<graph::Dim, 4>;
 
-// A dimension variable's extent (one), or a run's dimensions.
+// BoundDims: a dimension variable's extent (one), or a run's dimensions.
 struct BoundDims {
   Dims dims;
   const std::string* from = nullptr;  // the parameter that bound it; null: a type hint
@@ -31,14 +31,15 @@ struct BoundDType {
   Range range;
 };
 
-// What a value is matched against, for messages: "parameter `x`", declared there.
+// Subject: the declaration that a value is matched against, for messages: "parameter `x`", declared
+// there.
 struct Subject {
   const char* role = "";
   const std::string* name = nullptr;
   Range declared;
 };
 
-// One dimension whose declared size waits until all parameters are bound.
+// DeferredDim: one dimension whose declared size waits until all parameters are bound.
 struct DeferredDim {
   program::TypeId type;
   graph::Type actual;
@@ -73,7 +74,7 @@ struct Frame {
   Range result_range;
 };
 
-// The type that a creation op takes where nothing else says one.
+// Expected: the type that a creation op takes where nothing else says one.
 struct Expected {
   program::TypeId type;
   Frame* frame = nullptr;

@@ -1,10 +1,11 @@
-#include "compiler/elaborate/ports.h"
+#include "compiler/elaborate/steps.h"
 
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -41,7 +42,7 @@ void BindInputSymbols(ElaborationContext& elaboration, program::TypeId type_id, 
 
 namespace {
 
-// A port takes about as much memory as so many elements of a list.
+// The steps for a port: it takes about as much memory as this many elements of a list.
 constexpr int64_t kStepsPerPort = 8;
 
 }  // namespace
@@ -58,28 +59,11 @@ Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const s
     elaboration.builder->graph().inputs.push_back({name, {.value = value, .range = range}});
     return Value(Tensor{value});
   }
-  if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    std::optional<int64_t> length =
-        EvaluateDimInt(elaboration, list->length, frame, "a list's length");
-    if (!length || !CheckListLength(elaboration, *length, type.range)) return Value();
-    std::vector<Value> items;
-    for (int64_t i = 0; i < *length && !elaboration.budget.stopped; ++i) {
-      items.push_back(
-          AddInput(elaboration, list->element, fmt::format("{}[{}]", name, i), frame, range));
-    }
-    return MakeList(elaboration, type.range, std::move(items));
-  }
-  if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
-    std::vector<std::string> names;
-    std::vector<Value> items;
-    for (size_t i = 0; i < tuple->fields.size(); ++i) {
-      const std::string& field = tuple->fields[i].name;
-      std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
-      items.push_back(AddInput(elaboration, tuple->fields[i].type, item, frame, range));
-      names.push_back(field);
-    }
-    return MakeTuple(elaboration, type.range, std::move(names), std::move(items));
-  }
+  std::optional<Value> parts = MakeParts(
+      elaboration, type, name, frame, [&](program::TypeId part, const std::string& part_name) {
+        return AddInput(elaboration, part, part_name, frame, range);
+      });
+  if (parts) return *std::move(parts);
   Report(elaboration, Code::kE0526, range,
          fmt::format("input `{}` is known only while compiling: give it a default, make it a "
                      "const, or call this graph from another",

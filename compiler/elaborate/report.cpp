@@ -4,7 +4,8 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/elaboration_context.h"
-#include "compiler/graph/print.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
 #include "compiler/program/text.h"
 
 namespace cgraph::elaborate {
@@ -14,7 +15,7 @@ constexpr size_t kNotedLoops = 3;
 
 constexpr size_t kNotedCalls = 4;
 
-// An operator does not show its op, nor an op what it takes.
+// Describes an op for messages: an operator does not show its op, nor an op its parameters.
 std::string OpText(const program::Program& program, const program::Op& op) {
   const program::TextPrinter printer(program, &op.signature, &op.locals);
   std::vector<std::string> parameters;
@@ -31,8 +32,8 @@ bool IsOfLibrary(const ElaborationContext& elaboration, Range range) {
   return elaboration.diagnostics.sources()[range.source].kind == SourceKind::kLibrary;
 }
 
-// What goes wrong in a declaration of the library is the fault of the program's own line that leads
-// there.
+// Returns the program's own line that leads to a fault in a declaration of the library, since that
+// line is to blame.
 Range OwnLine(const ElaborationContext& elaboration, Range range) {
   if (!IsOfLibrary(elaboration, range)) return range;
   for (size_t i = elaboration.backtrace.calls.size(); i > 0; --i) {
@@ -68,7 +69,7 @@ Diagnostic& Report(ElaborationContext& elaboration, Code code, Range at, std::st
   for (size_t i = 0; i < elaboration.backtrace.calls.size() && i < kNotedCalls; ++i) {
     const Backtrace::Call& call =
         elaboration.backtrace.calls[elaboration.backtrace.calls.size() - 1 - i];
-    // A graph that is run is called by nobody.
+    // A graph that is run has no caller to show.
     bool is_root = elaboration.builder && call.site == elaboration.builder->graph().range;
     if (call.site == range || is_root) continue;
     if (call.op != nullptr) {
@@ -95,7 +96,7 @@ std::string Text(const ElaborationContext& elaboration, const graph::Type& type)
       dims.push_back(dim.symbol.valid() ? elaboration.builder->graph().symbols[dim.symbol].name
                                         : std::to_string(dim.extent));
     }
-    return fmt::format("{}[{}]", DTypeName(type.dtype).str(), fmt::join(dims, ", "));
+    return fmt::format("{}[{}]", DTypeName(type.dtype), fmt::join(dims, ", "));
   }
   static const graph::Graph none;
   return TypeText(elaboration.builder ? elaboration.builder->graph() : none, type);

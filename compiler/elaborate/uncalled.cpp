@@ -1,13 +1,11 @@
-#include "compiler/elaborate/uncalled.h"
+#include "compiler/elaborate/steps.h"
 
 #include <fmt/format.h>
 
-#include "compiler/elaborate/calls/call_body.h"
-#include "compiler/elaborate/calls/call_method.h"
+#include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
-#include "compiler/elaborate/ports.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -18,7 +16,8 @@ namespace {
 constexpr size_t kMostPlaces = 8;      // of one actor that are tried
 constexpr int64_t kAnyExtent = 4096;   // of an unknown dimension, whose extent nobody looks at
 
-// Codes of what is about static numbers. All others may come from what is unknown here.
+// Returns whether a code is about static numbers. All other faults may come from the values that
+// are unknown here.
 bool IsCertain(Code code) {
   switch (code) {
     case Code::kE0503:
@@ -32,7 +31,7 @@ bool IsCertain(Code code) {
   }
 }
 
-// A symbol for every dimension that a call's arguments would give.
+// Makes a symbol for every dimension that a call's arguments would give.
 void BindFreeDims(ElaborationContext& elaboration, program::TypeId id, Frame& frame) {
   const program::Type& type = elaboration.program.types[id];
   if (auto* list = std::get_if<program::ListType>(&type.node)) {
@@ -91,7 +90,7 @@ struct Suspect {
   std::vector<Diagnostic> faults;  // at the first place
 };
 
-// The places of an actor, at most so many as are tried.
+// Returns the places of an actor, at most as many as are tried.
 std::vector<graph::InstanceId> PlacesOf(const ElaborationContext& elaboration,
                                         program::ActorId actor) {
   std::vector<graph::InstanceId> places;
@@ -103,8 +102,8 @@ std::vector<graph::InstanceId> PlacesOf(const ElaborationContext& elaboration,
   return places;
 }
 
-// Tries each suspect at place number `turn` of its actor. Those that are right there go; of those
-// that have no such place, all places were wrong.
+// Tries each suspect at place number `turn` of its actor. Methods that are right there are dropped.
+// For methods without such a place all places were wrong: their faults are reported.
 void Try(const program::Program& program, const ElaborateOptions& options, size_t turn,
          std::vector<Suspect>& suspects, const Sources& sources) {
   Diagnostics found(sources);

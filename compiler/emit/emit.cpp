@@ -10,12 +10,15 @@
 #include <fmt/format.h>
 
 #include "compiler/base/check.h"
+#include "compiler/base/limits.h"
 #include "compiler/cost/topology.h"
 #include "compiler/emit/emit_graph.h"
 #include "compiler/emit/pools.h"
-#include "compiler/schedule/memory/state_layout.h"
+#include "compiler/schedule/memory/layout.h"
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"
+#include "runtime/kinds/limits.h"
+#include "runtime/plan/limits.h"
 
 namespace cgraph {
 namespace {
@@ -37,11 +40,9 @@ plan::LaneKind PlanLaneKind(LaneKind kind) {
 }
 
 void EmitDevices(const graph::Module& module, plan::Plan& plan) {
-  static constexpr plan::DeviceKind kKinds[] = {plan::DeviceKind::caller, plan::DeviceKind::cpu,
-                                                plan::DeviceKind::gpu};
-  for (const graph::Device& device : module.devices) {
+  for (const LogicalDevice& device : module.devices) {
     auto out = std::make_unique<plan::Device>();
-    out->kind = kKinds[static_cast<int>(device.kind)];
+    out->kind = static_cast<plan::DeviceKind>(device.kind);  // kinds.h: the same numbers
     out->index = device.index;
     out->node = device.node;
     out->memory_limit = std::numeric_limits<uint64_t>::max();  // none is assumed
@@ -49,7 +50,7 @@ void EmitDevices(const graph::Module& module, plan::Plan& plan) {
   }
 }
 
-// What graphs share a lane by: its device, its kind, and the peer that it is for, if any.
+// The key by which graphs share a lane: its device, its kind, and the peer that it is for, if any.
 using LaneKey = std::tuple<graph::DeviceId, LaneKind, graph::DeviceId>;
 LaneKey KeyOf(const schedule::Lane& lane) { return {lane.device, lane.kind, lane.peer}; }
 
@@ -80,16 +81,17 @@ std::vector<PlanNumbers> EmitLanes(const std::vector<Schedule>& schedules, plan:
   return result;
 }
 
-// Who shares a communicator over nccl: the two lanes that are for each other, else all lanes that
-// send or receive. A graph without overlap does so in other lanes than one with it, and a
-// communicator is used by one lane of each device: so there is one for either.
+// The lanes that share a communicator over nccl. A lane for one peer shares it with that peer's
+// lane for this device, and with no other. A lane without a peer shares one with all such lanes
+// that send or receive. A graph without overlap sends in other lanes than one with overlap, and a
+// communicator is used by one lane of each device: so there is one communicator for either.
 struct CommunicatorKey {
   bool overlap;
   std::vector<uint32_t> pair;  // plan lanes, sorted
   auto operator<=>(const CommunicatorKey&) const = default;
 };
-CommunicatorKey CircleOf(const Schedule& schedule, const PlanNumbers& numbers,
-                const schedule::Channel& channel) {
+CommunicatorKey KeyOfCommunicator(const Schedule& schedule, const PlanNumbers& numbers,
+                                  const schedule::Channel& channel) {
   CommunicatorKey key{schedule.overlap, {}};
   if (schedule.lanes[channel.from].peer.valid()) {
     key.pair = {numbers.lanes[channel.from.index], numbers.lanes[channel.to.index]};
@@ -104,7 +106,7 @@ void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanN
   for (size_t i = 0; i < schedules.size(); ++i) {
     for (const schedule::Channel& channel : schedules[i].channels) {
       if (channel.transport != Transport::kNccl) continue;
-      std::set<uint32_t>& here = members[CircleOf(schedules[i], numbers[i], channel)];
+      std::set<uint32_t>& here = members[KeyOfCommunicator(schedules[i], numbers[i], channel)];
       here.insert(numbers[i].lanes[channel.from.index]);
       here.insert(numbers[i].lanes[channel.to.index]);
     }
@@ -121,13 +123,15 @@ void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanN
     for (const schedule::Channel& channel : schedules[i].channels) {
       const bool nccl = channel.transport == Transport::kNccl;
       numbers[i].communicators.push_back(
-          nccl ? communicators.at(CircleOf(schedules[i], numbers[i], channel)) : plan::kNone);
+          nccl ? communicators.at(KeyOfCommunicator(schedules[i], numbers[i], channel))
+               : plan::kNone);
     }
   }
 }
 
-// One communicator of each list of lanes that make collectives together, in the order in which the
-// graphs first need them: whoever creates them in this order does so in the same one everywhere.
+// Makes one communicator for each list of lanes that make collectives together, in the order in
+// which the graphs first need them: every process that creates them in this order does so in the
+// same one.
 void EmitGroups(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
                 plan::Plan& plan) {
   std::map<std::vector<uint32_t>, uint32_t> known;
@@ -146,7 +150,7 @@ void EmitGroups(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>
   }
 }
 
-// Plans that know an actor by the same digest may use the same living state.
+// Plans that give an actor the same digest may use the same living state.
 uint64_t LayoutDigest(const plan::Actor& actor) {
   std::string text = actor.class_name;
   for (const auto& state : actor.states) {
@@ -181,7 +185,8 @@ void EmitActors(const graph::Module& module, plan::Plan& plan) {
   }
 }
 
-// SHA-1 over paths and texts, each with its length. It tells plans apart; it protects nothing.
+// Computes SHA-1 over paths and texts, each with its length. It tells plans apart; it protects
+// nothing.
 std::vector<uint8_t> Digest(const Sources& sources) {
   llvm::SHA1 hash;
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -195,6 +200,12 @@ std::vector<uint8_t> Digest(const Sources& sources) {
 }
 
 }  // namespace
+
+// What the compiler lets through, a plan may be.
+static_assert(kMaxInflight <= plan::kMaxFramesInFlight);
+static_assert(kMaxOperands <= std::numeric_limits<decltype(plan::Instruction().inputs())>::max());
+static_assert(kMaxFusedSteps <= plan::kMaxTemporaries);
+static_assert(kMaxFusedOperands <= plan::kMaxInplace);
 
 std::unique_ptr<plan::Plan> Emit(const graph::Module& module,
                                  const std::vector<Schedule>& schedules,

@@ -1,14 +1,12 @@
-#include "compiler/emit/emit_data.h"
+#include "compiler/emit/emit_graph.h"
 
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <tuple>
 
-#include "compiler/emit/carrier.h"
-#include "compiler/graph/value_names.h"
-#include "compiler/schedule/memory/alignment.h"
-#include "compiler/schedule/memory/state_layout.h"
+#include "compiler/graph/names.h"
+#include "compiler/schedule/memory/layout.h"
 
 namespace cgraph::emit {
 namespace {

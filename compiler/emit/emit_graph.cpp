@@ -1,8 +1,5 @@
 #include "compiler/emit/emit_graph.h"
 
-#include "compiler/emit/emit_data.h"
-#include "compiler/emit/emit_programs.h"
-
 namespace cgraph::emit {
 
 std::unique_ptr<plan::Graph> EmitGraph(const graph::Module& module, const graph::Graph& graph,

@@ -1,11 +1,10 @@
-#include "compiler/emit/emit_programs.h"
+#include "compiler/emit/emit_graph.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
-#include "compiler/emit/carrier.h"
 
 namespace cgraph::emit {
 namespace {
@@ -58,14 +57,16 @@ class ProgramEmitter {
     }
   }
 
-  // Where a step stands in program order. A transfer is two instructions, a send before its
+  // Returns where a step stands in program order. A transfer is two instructions, a send before its
   // receive.
-  uint32_t Written(const Step& step, bool receives = false) const {
+  uint32_t ProgramOrderOf(const Step& step, bool receives = false) const {
     return 2 * step.program_order + (receives ? 1 : 0);
   }
-  uint32_t Written(const ScheduleUnit& unit) const { return Written(schedule_.steps[unit.first]); }
+  uint32_t ProgramOrderOf(const ScheduleUnit& unit) const {
+    return ProgramOrderOf(schedule_.steps[unit.first]);
+  }
 
-  // Appends to the lane, at the next position.
+  // Appends an instruction to the lane, at the next position.
   plan::Instruction& Append(schedule::LaneId lane, plan::Kind kind, uint32_t program_order) {
     plan::Instruction instruction{};
     instruction.mutate_kind(kind);
@@ -80,7 +81,7 @@ class ProgramEmitter {
   void EmitWait(UnitId id) {
     const ScheduleUnit& unit = schedule_.units[id];
     if (unit.waits.empty()) return;
-    plan::Instruction& wait = Append(unit.lane, plan::Kind::wait, Written(unit));
+    plan::Instruction& wait = Append(unit.lane, plan::Kind::wait, ProgramOrderOf(unit));
     wait.mutate_flags(plan::kAlwaysRuns);
     wait.mutate_first(static_cast<uint32_t>(out_.waits.size()));
     wait.mutate_inputs(static_cast<uint16_t>(unit.waits.size()));
@@ -92,7 +93,7 @@ class ProgramEmitter {
   void EmitSignal(UnitId id) {
     const ScheduleUnit& unit = schedule_.units[id];
     if (!unit.signals) return;
-    plan::Instruction& signal = Append(unit.lane, plan::Kind::signal, Written(unit));
+    plan::Instruction& signal = Append(unit.lane, plan::Kind::signal, ProgramOrderOf(unit));
     signal.mutate_flags(plan::kAlwaysRuns);
     signal.mutate_subject(events_[id.index]);
   }
@@ -116,7 +117,7 @@ class ProgramEmitter {
                                             plan::Kind::output, plan::Kind::copy};
     CGRAPH_CHECK(std::max(step.inputs.size(), step.outputs.size()) <= kMaxOperands, "emit",
                  "an instruction with more operands than a plan can say");
-    plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind], Written(step));
+    plan::Instruction& instruction = Append(unit.lane, kKinds[step.kind], ProgramOrderOf(step));
     instruction.mutate_first(AddOperands(step.inputs));
     AddOperands(step.outputs);
     instruction.mutate_inputs(static_cast<uint16_t>(step.inputs.size()));
@@ -142,7 +143,7 @@ class ProgramEmitter {
     instruction.mutate_flags(flags);
   }
 
-  // Its one part is the next that is added.
+  // Appends a comm; its one part is the next that is added.
   void AppendComm(const ScheduleUnit& unit, const Step& step, uint32_t program_order) {
     plan::Instruction& comm = Append(unit.lane, plan::Kind::comm, program_order);
     comm.mutate_flags(plan::kAlwaysRuns);
@@ -153,13 +154,13 @@ class ProgramEmitter {
     comm.mutate_expected(step.expected_ps);
   }
 
-  // One end of a transfer. Both ends of a rendezvous happen at one position; what is buffered is
-  // sent first.
+  // Emits one end of a transfer. Both ends of a rendezvous happen at one position; a buffered
+  // message is sent first.
   void EmitEnd(const ScheduleUnit& unit, const Step& step) {
     const bool receives = unit.sender.valid();
     const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
     if (receives && rendezvous) --position_;
-    AppendComm(unit, step, Written(step, receives));
+    AppendComm(unit, step, ProgramOrderOf(step, receives));
     const std::vector<ValueLocationId>& values = receives ? step.outputs : step.inputs;
     const auto count = static_cast<uint16_t>(values.size());
     out_.parts.emplace_back(receives ? plan::Part::recv : plan::Part::send, /*flags=*/0,
@@ -168,7 +169,7 @@ class ProgramEmitter {
     if (receives) ++transfers_;
   }
 
-  // What one participant does. All parts stand at one position, in program order too.
+  // Emits one participant's part. All parts stand at one position, in program order too.
   void EmitPart(const ScheduleUnit& unit, const Step& step, uint32_t rank) {
     if (rank == 0) {
       AddCollective(step);
@@ -178,7 +179,7 @@ class ProgramEmitter {
     const schedule::CollectivePart& part = step.parts[rank];
     CGRAPH_CHECK(std::max(part.inputs.size(), part.outputs.size()) <= kMaxOperands, "emit",
                  "a part with more operands than a plan can say");
-    AppendComm(unit, step, Written(step));
+    AppendComm(unit, step, ProgramOrderOf(step));
     const uint32_t first = AddOperands(part.inputs);
     AddOperands(part.outputs);
     out_.parts.emplace_back(plan::Part::collective, /*flags=*/0,
@@ -191,8 +192,10 @@ class ProgramEmitter {
   void AddCollective(const Step& step) {
     const graph::Collective& collective = *graph_.ops[step.op].collective;
     auto out = std::make_unique<plan::Collective>();
-    out->kind = TraitsOf(collective.kind).name;
-    if (collective.reduction) out->reduction = ReductionName(*collective.reduction);
+    out->kind = static_cast<wire::CollectiveKind>(collective.kind);
+    if (collective.reduction) {
+      out->reduction = static_cast<wire::Reduction>(*collective.reduction);
+    }
     out->root = static_cast<int32_t>(collective.root);
     out->communicator = numbers_.groups[step.group.index];
     out->carrier = PlanCarrier(step.by);

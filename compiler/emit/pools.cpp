@@ -39,8 +39,8 @@ std::unique_ptr<plan::Primitive> MakePrimitive(const std::string& kernel,
   return primitive;
 }
 
-// A fused op's primitives: each hands what it makes to those after it in a temporary of its number,
-// the last one to the result.
+// Adds a fused op's primitives. Each hands its result to later ones in a temporary of its number;
+// the last one writes the result.
 void AddSteps(const graph::Op& op, plan::Kernel& kernel) {
   for (size_t i = 0; i < op.steps.size(); ++i) {
     const graph::FusedStep& step = op.steps[i];
@@ -53,7 +53,7 @@ void AddSteps(const graph::Op& op, plan::Kernel& kernel) {
   }
 }
 
-// Of a collective also what its participants do together.
+// Returns the attributes; for a collective also its kind and reduction.
 std::vector<graph::Attribute> AttributesOf(const graph::Op& op) {
   std::vector<graph::Attribute> attributes = op.attributes;
   if (!op.collective) return attributes;
@@ -85,8 +85,8 @@ std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   return kernel;
 }
 
-// Two ops with the same text are the same kernel. Texts carry their length, so that no attribute's
-// text can look like the rest of another.
+// Returns a text that is equal for two ops with the same kernel. Texts carry their length, so that
+// no attribute's text can look like the rest of another.
 std::string Identity(const plan::Kernel& kernel) {
   std::string text =
       fmt::format("{} {} {} {}", kernel.name, kernel.flops, kernel.bytes, kernel.fails);
@@ -116,12 +116,12 @@ std::string TextAttribute(const graph::Op& op, const std::string& name) {
 
 }  // namespace
 
-// agree.cpp: both lists are in the same order.
+// The cast is safe since both lists are in the same order (runtime/plan/kinds.h).
 plan::DType PlanDType(DType dtype) { return static_cast<plan::DType>(dtype); }
 
 Pools::Pools(plan::Plan& plan, const Sources* sources) : plan_(plan), sources_(sources) {
   if (!sources) return;
-  // A file's name may be no text, and a plan has text only.
+  // A file's name may be no valid text, and a plan has text only.
   for (size_t i = 0; i < sources->size(); ++i) {
     plan_.files.push_back(llvm::json::fixUTF8((*sources)[SourceId(i)].path));
   }

@@ -4,7 +4,7 @@
 #include "compiler/format/layout.h"
 #include "compiler/format/tokens.h"
 #include "compiler/syntax/parse.h"
-#include "compiler/syntax/print.h"
+#include "compiler/syntax/syntax.h"
 #include "compiler/syntax/words.h"
 
 namespace cgraph {
@@ -31,7 +31,8 @@ std::vector<std::string> Comments(llvm::StringRef text, const std::vector<Word>&
   return comments;
 }
 
-// A layout that says something else than the text would be lost work: it is a bug of ours.
+// Checks that the layout says the same as the text: anything else would be lost work, and a bug of
+// ours.
 void CheckSame(const syntax::File& file, const std::vector<Word>& words,
                const std::string& laid_out, const Diagnostics& diagnostics) {
   Sources sources;

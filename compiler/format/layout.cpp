@@ -1,7 +1,7 @@
-// What fits on a line stands on one line. A longer one is broken where LineItem::break_before says,
-// as late as possible: behind an `or` where there is one, else behind an `and`, else behind any
-// operator. A part that does not fit on a line of its own is broken in the same way, and then
-// inside its widest brackets, whose elements stand below each other.
+// Layout. Text that fits on a line stands on one line. A longer line is broken where
+// LineItem::break_before says, as late as possible: behind an `or` where there is one, else behind
+// an `and`, else behind any operator. A part that does not fit on a line of its own is broken in
+// the same way, and then inside its widest brackets, whose elements stand below each other.
 #include "compiler/format/layout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -31,7 +31,8 @@ bool Breaks(llvm::ArrayRef<LineItem> items) {
   return false;
 }
 
-// The kind of break that parts of these are made by: what binds looser than others is torn first.
+// Returns the kind of break that separates the parts of these items: the loosest operators are
+// broken first.
 LineItem::Break LoosestBreak(llvm::ArrayRef<LineItem> items) {
   const auto has = [&](LineItem::Break kind) {
     return llvm::any_of(items.drop_front(),
@@ -49,7 +50,7 @@ bool MayBreak(const LineItem& item, LineItem::Break loosest) {
 
 bool IsBlock(const LineItem& item) { return item.bracket != nullptr && item.bracket->is_block; }
 
-// Where a segment that is too long is broken: its widest bracket, or its size.
+// Returns where a segment that is too long is broken: its widest bracket, or its size.
 size_t WidestBracket(llvm::ArrayRef<LineItem> items) {
   size_t widest = items.size();
   for (size_t i = 0; i < items.size(); ++i) {
@@ -126,6 +127,7 @@ bool Layout::HeadFits(Items segment) const {
 }
 
 void Layout::PutPieces(Items items, int continuation, int tail) {
+  if (items.empty()) return;  // between two blocks, or behind the last, beyond the last column too
   if (!Breaks(items) && Fits(items, tail)) return PutFlat(items, continuation);
   const LineItem::Break loosest = LoosestBreak(items);
   bool after_torn = false;  // nothing follows on the last line of what was broken again
@@ -133,7 +135,7 @@ void Layout::PutPieces(Items items, int continuation, int tail) {
     for (end = begin + 1; end < items.size() && !MayBreak(items[end], loosest);) ++end;
     const Items segment = items.slice(begin, end - begin);
     const int behind = end == items.size() ? tail : 0;
-    // The cost of an op stands in a line of its own, unless all of the op is one line.
+    // The cost of an op stands on a line of its own, unless all of the op is one line.
     const bool own_line =
         segment[0].first().Is("cost") && segment[0].break_before != LineItem::kNever;
     const bool stays =
@@ -142,7 +144,8 @@ void Layout::PutPieces(Items items, int continuation, int tail) {
     if (!stays) {
       const bool fits_below =
           !Breaks(segment) && continuation + FlatWidth(segment) + behind <= kMaxColumns;
-      // What is broken again, behind an operator that binds tighter, is so in lines of its own.
+      // A part that is broken again, behind an operator that binds tighter, stands on lines of its
+      // own.
       const bool torn = loosest != LineItem::kBehindOperator && segment[0].break_before == loosest;
       if (fits_below || own_line || torn || !HeadFits(segment)) page_.NewLine(continuation);
     }
@@ -166,7 +169,8 @@ void Layout::PutSegment(Items segment, int continuation, int tail) {
   if (!rest.empty()) PutSegment(rest, continuation, tail);
 }
 
-// Elements of ( ) stand below each other; of [ ], as many on a line as fit.
+// Puts a bracket on several lines: elements of ( ) stand below each other; of [ ], as many on a
+// line as fit.
 void Layout::PutBroken(const Bracket& bracket, int continuation) {
   const int base = page_.indent();
   const int inner = base + kIndent;

@@ -1,4 +1,4 @@
-// Where lines are broken: the tree onto a page.
+// Layout: decides where lines are broken, and puts the tree onto a page.
 #ifndef CGRAPH_COMPILER_FORMAT_LAYOUT_H_
 #define CGRAPH_COMPILER_FORMAT_LAYOUT_H_
 
@@ -29,7 +29,7 @@ class Layout {
   void Put(const Token& token, int continuation);
 
   bool Fits(Items items, int tail) const;
-  // Whether a segment that is too long can begin on this line: up to where it is broken.
+  // Returns whether a segment that is too long can begin on this line: up to where it is broken.
   bool HeadFits(Items segment) const;
 
   Page page_;

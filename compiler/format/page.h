@@ -15,13 +15,14 @@ class Page {
  public:
   // Begins a line, unless one was just begun; the next text stands `indent` columns in.
   void NewLine(int indent);
-  // Before the line that begins; not within one, where a comment stands already.
+  // Puts a blank line before the line that begins; not within a line, where a comment stands
+  // already.
   void BlankLine() {
     if (at_begin_) blank_ = !lines_.empty();
   }
   // The token with its comments; `left` is what stands before it, or null.
   void Put(const Token& token, const Token* left, int continuation);
-  // Its comments before it, or of these only those that stand in lines of their own.
+  // Puts the comments before a token, or only those that stand in lines of their own.
   void PutCommentsBefore(const Token& token, int indent, bool only_lines);
 
   int column() const { return column_; }
@@ -43,7 +44,7 @@ class Page {
   bool must_end_ = false;   // a comment ended the line
   bool blank_ = false;      // to come before the next line
   bool opened_ = false;     // the last token is an open bracket, behind which no blank line stands
-  // How many comments before this token were put already.
+  // The token whose comments were put last, and how many of those before it were.
   const Token* commented_ = nullptr;
   size_t comments_put_ = 0;
 };

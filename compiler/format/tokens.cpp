@@ -11,7 +11,7 @@ namespace {
 using llvm::StringRef;
 using syntax::WordKind;
 
-// What Syntax says about places in the text.
+// Roles: what Syntax says about places in the text.
 struct Roles {
   std::set<uint32_t> statements;  // where statements, members and items begin
   std::set<uint32_t> if_exprs;
@@ -142,7 +142,7 @@ class Maker {
     blank_before_ = blank_before_ || gap.newlines > 1;
   }
 
-  // A line begins with no comma: what stands before one goes behind it.
+  // Moves comments behind a comma: no line begins with a comma.
   void CommentsBehindComma() {
     std::vector<Comment> after = std::move(tokens_.back().after);
     tokens_.back().after.clear();
@@ -157,7 +157,8 @@ class Maker {
     behind_comma_ = std::move(after);
   }
 
-  // The comma after the last of several: `(a, b,)`. That of `(a,)` makes a tuple.
+  // Returns whether a comma is superfluous: the one after the last of several, `(a, b,)`. That of
+  // `(a,)` makes a tuple.
   bool IsSuperfluous(size_t at) const {
     const StringRef next = text_.slice(words_[at + 1].begin, words_[at + 1].end);
     return next == "]" || next == "}" || (next == ")" && !commas_.empty() && commas_.back() > 0);
@@ -198,7 +199,8 @@ class Maker {
       ++commas_.back();
     }
     tokens_.push_back(std::move(token));
-    // Of several that end a line, the first stands behind the comma and the others below it.
+    // Of several comments that end a line, the first stands behind the comma and the others below
+    // it.
     for (Comment& comment : behind_comma_) {
       auto& place = tokens_.back().after.empty() ? tokens_.back().after : before_;
       place.push_back(std::move(comment));
@@ -212,7 +214,7 @@ class Maker {
   std::vector<Token> tokens_;
   llvm::SmallVector<StringRef> open_;  // the brackets
   llvm::SmallVector<int> commas_;      // in each of them
-  // Of the next token.
+  // Comments of the next token.
   std::vector<Comment> before_, behind_comma_;
   bool first_on_line_ = true, blank_before_ = false;
   uint32_t last_begin_ = UINT32_MAX;  // of the last token

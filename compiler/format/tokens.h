@@ -1,6 +1,6 @@
-// The words of a text with what the layout needs to know of each: its comments, and its role, which
-// Syntax tells (a `<` that opens a type argument, an `if` that is an expression, the begin of a
-// statement).
+// Tokens: the words of a text with what the layout needs to know of each: its comments, and its
+// role, which comes from Syntax (a `<` that opens a type argument, an `if` that is an expression,
+// the begin of a statement).
 #ifndef CGRAPH_COMPILER_FORMAT_TOKENS_H_
 #define CGRAPH_COMPILER_FORMAT_TOKENS_H_
 
@@ -34,7 +34,7 @@ struct Token {
   bool opens_types = false, closes_types = false;  // < and > as brackets
 
   bool Is(llvm::StringRef spelling) const { return text == spelling; }
-  // What follows an operand is an operator, or begins something new.
+  // Returns whether the token ends an operand: then an operator follows, or something new begins.
   bool EndsOperand() const;
 };
 
@@ -43,7 +43,7 @@ struct Token {
 std::vector<Token> MakeTokens(const syntax::File& file, const std::string& text,
                               const std::vector<syntax::Word>& words);
 
-// The comments that stand in `gap`, which holds nothing else than them and spaces.
+// Returns the comments that stand in `gap`, which holds nothing but them and spaces.
 std::vector<std::string> CommentsIn(llvm::StringRef gap);
 
 }  // namespace cgraph::format

@@ -91,7 +91,7 @@ class TreeMaker {
         .Default(LineItem::kBehindOperator);
   }
 
-  // What comes next is no operand of what stands before it.
+  // Returns whether the next token is no operand of the token before it.
   bool BeginsPart(const Line& line) const {
     const Token& last = line.items.back().last();
     if (last.Is(",")) return true;  // in a rule: elsewhere a comma ends the line's element
@@ -100,7 +100,8 @@ class TreeMaker {
     if (uses) return last.EndsOperand();
     if (now().Is("for") || (now().Is("if") && !now().is_if_expr)) return last.EndsOperand();
     if (now().kind == WordKind::kName && last.EndsOperand()) {
-      // A clause of an op, an attribute of a graph; not the word that belongs to it.
+      // Returns whether a clause of an op or an attribute of a graph begins; a word that belongs to
+      // one does not begin one.
       if (line.is_clauses) return IsClause(now().text) && !IsClause(last.text);
       return last.kind != WordKind::kName;
     }
@@ -155,8 +156,8 @@ class TreeMaker {
     }
   }
 
-  // Comments before the first token of a line stand above or before it, and those behind the last
-  // token of a piece end the line: they count for what holds them.
+  // Measures an item. Comments before the first token of a line stand above or before it, and those
+  // behind the last token of a piece end the line: the item that holds them counts them.
   static void Measure(LineItem& item, bool is_first) {
     if (!is_first) MeasureComments(item.first(), item);
     if (item.token != nullptr) return Measure(*item.token, item);
@@ -181,7 +182,7 @@ class TreeMaker {
   size_t at_ = 0;
 };
 
-// ( and [ continue what they follow, unless that is no operand.
+// Returns whether a space stands before a bracket: ( and [ continue the operand that they follow.
 bool SpaceBeforeBracket(const Token& left) {
   if (left.Is("(") || left.Is("[") || left.opens_types) return false;
   return !(left.EndsOperand() || left.Is("cast")) || left.kind == WordKind::kLiteral;

@@ -1,5 +1,5 @@
-// The words as a tree of what may be broken: a line is a row of tokens, brackets and blocks, a
-// bracket holds elements, which are lines without blocks of their own, a block holds statements.
+// The words as a tree of what may be broken. A line is a row of tokens, brackets and blocks; a
+// bracket holds elements, which are lines without blocks of their own; a block holds statements.
 #ifndef CGRAPH_COMPILER_FORMAT_TREE_H_
 #define CGRAPH_COMPILER_FORMAT_TREE_H_
 
@@ -13,7 +13,7 @@ namespace cgraph::format {
 
 struct Line;
 
-// ( [ < and the { of an `if` that is an expression, or the { } of a block.
+// Bracket: ( [ < and the { of an `if` that is an expression, or the { } of a block.
 struct Bracket {
   const Token* open = nullptr;
   const Token* close = nullptr;
@@ -25,7 +25,7 @@ struct Bracket {
 struct LineItem {
   const Token* token = nullptr;      // or
   std::unique_ptr<Bracket> bracket;
-  // Where a line that is too long may be broken; of several kinds the loosest first.
+  // Break: where a line that is too long may be broken; the loosest kind comes first.
   enum Break : uint8_t { kNever, kAtPart, kBehindOr, kBehindAnd, kBehindOperator };
   Break break_before = kNever;
   int width = 0;                     // on one line, without the space before
@@ -40,10 +40,10 @@ struct Line {
   bool is_clauses = false;  // of an op: what does not fit goes 2 columns in, else 4
 };
 
-// All statements of the text, that is its declarations.
+// Returns all statements of the text: its declarations.
 std::vector<Line> MakeTree(const std::vector<Token>& tokens);
 
-// Whether a space stands between two tokens that follow each other on one line.
+// Returns whether a space stands between two tokens that follow each other on one line.
 bool SpaceBetween(const Token& left, const Token& right);
 
 }  // namespace cgraph::format

@@ -4,10 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/graph/print.h"
-
-namespace cgraph {
-namespace graph {
+namespace cgraph::graph {
 namespace {
 
 // Products of extents saturate: a type that is too large is reported by its limit, never wrapped.
@@ -18,13 +15,6 @@ int64_t SaturatingMultiply(int64_t a, int64_t b) {
 }
 
 }  // namespace
-
-std::string DeviceName(const Device& device) {
-  if (device.kind == DeviceKind::kCaller) return "caller";
-  std::string name =
-      fmt::format("{}[{}]", device.kind == DeviceKind::kCpu ? "cpu" : "gpu", device.index);
-  return device.node == 0 ? name : fmt::format("node[{}].{}", device.node, name);
-}
 
 DeviceId ReaderOf(const Op& op, size_t at) {
   if (!op.collective || TraitsOf(op.collective->kind).from != CollectiveTraits::kEach) {
@@ -45,19 +35,4 @@ int64_t Type::elements() const {
 
 int64_t Type::bytes() const { return SaturatingMultiply(elements(), DTypeBytes(dtype)); }
 
-}  // namespace graph
-
-std::string TypeText(const graph::Graph& graph, const graph::Type& type) {
-  std::string text = DTypeName(type.dtype).str();
-  if (type.dims.empty()) return text;
-  const char* separator = "[";
-  for (const graph::Dim& dim : type.dims) {
-    text += separator;
-    if (dim.symbol.valid()) text += graph.symbols[dim.symbol].name + " <= ";
-    text += std::to_string(dim.extent);
-    separator = ", ";
-  }
-  return text + "]";
-}
-
-}  // namespace cgraph
+}  // namespace cgraph::graph

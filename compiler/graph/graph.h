@@ -1,6 +1,6 @@
-// Graph: one elaborated graph, with everything at compile time done.
+// Graph: one elaborated graph, in which everything known at compile time is done.
 //
-// What remains is ops on tensors: each belongs to a method call (or stands alone), runs on one
+// It consists of ops on tensors: each belongs to a method call (or stands alone), runs on one
 // device, reads values and makes values. The order of `ops` is program order, which is what the
 // program means. State is read and written through values whose storage it is; every write makes a
 // new value (single assignment), so nothing here needs a notion of time but program order.
@@ -14,22 +14,16 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/base/collective.h"
-#include "compiler/base/dtype.h"
 #include "compiler/base/source.h"
 #include "compiler/base/transport.h"
 #include "compiler/graph/ids.h"
 #include "compiler/graph/rules.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/kinds/collective.h"
+#include "runtime/kinds/dtype.h"
+#include "runtime/kinds/logical_device.h"
 
 namespace cgraph::graph {
-
-enum class DeviceKind : uint8_t { kCaller, kCpu, kGpu };
-struct Device {
-  DeviceKind kind;
-  uint32_t node = 0;
-  uint32_t index = 0;
-};
-std::string DeviceName(const Device& device);  // "caller", "cpu[0]", "gpu[1]", "node[1].gpu[0]"
 
 // A static extent, or one that is known only while running, with its bound.
 struct Dim {
@@ -59,7 +53,7 @@ struct State {
   Type type;               // static
 };
 
-// An extent that travels as a value of its own: an i64 scalar.
+// Symbol: an extent that travels as a value of its own, an i64 scalar.
 struct Symbol {
   std::string name;
   int64_t bound = 0;
@@ -70,7 +64,7 @@ struct Value {
   enum Storage : uint8_t {
     kTemporary,  // made by `producer`, gone after its last use
     kState,      // `state`: its value at the start of the execution, or after `producer` wrote it
-    kInput,      // a leaf of an input, the caller's memory; or, for an extent, made by the take
+    kInput,      // a leaf of an input, the caller's memory; or, for an extent, made with that input
     kConstant,   // `constant`: the bytes, little endian, row-major; lives wherever it is used
   };
   std::string name;
@@ -98,10 +92,10 @@ struct Attribute {
   std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, DType> value;
 };
 
-// What makes an op one of several participants. Its operands are those of rank 0, of rank 1, ...
-// (of the root alone where only the root gives), its results likewise, as many tensors of each; a
-// result lives at its participant. Such an op is a call of its own, on the root; it
-// has a kernel for when it goes through the caller's memory.
+// Collective: makes an op one of several participants. Its operands are those of rank 0, of rank 1,
+// ... (of the root alone where only the root gives), its results likewise, as many tensors of each;
+// a result lives at its participant. Such an op is a call of its own, on the root; it has a kernel
+// for when it goes through the caller's memory.
 struct Collective {
   CollectiveKind kind;
   std::optional<Reduction> reduction;
@@ -110,8 +104,8 @@ struct Collective {
   Transport via = Transport::kAuto;    // asked for
 };
 
-// What one kernel that Fuse made of several does in turn. Operand i is the op's; -1 - k is what
-// step k made, of which only the last step's leaves the kernel.
+// FusedStep: one of the kernels that Fuse joined, in order. Operand i is the op's; -1 - k is the
+// result of step k. Only the last step's result leaves the kernel.
 struct FusedStep {
   std::string kernel;
   std::vector<Attribute> attributes;
@@ -137,7 +131,7 @@ struct Op {
   Range range;
 };
 
-// One method call, atomic when it fails; or one op that stands alone in a graph.
+// Call: one method call, atomic when it fails; or one op that stands alone in a graph.
 struct Call {
   InstanceId instance;           // invalid: an op outside a method
   std::string method;            // "forward"; of an op outside a method its name
@@ -153,8 +147,9 @@ struct Port {
   Use use;
 };
 
-// Values that go together, as one message, from the device where all of them live to another one
-// that reads all of them. `via` is the way of the message, and that of the uses it serves.
+// Bucket: values that go together, as one message, from the device where all of them live to
+// another one that reads all of them. `via` is the way of the message, and that of the uses it
+// serves.
 struct Bucket {
   DeviceId to;
   TransportRequest via;  // nccl or shm
@@ -178,21 +173,22 @@ struct Graph {
   std::vector<Bucket> buckets;
 };
 
-// Whose bytes a value is: a view's base.
+// Returns the value whose bytes a value is: a view's base.
 inline ValueId RootOf(const Graph& graph, ValueId id) {
   const Value& value = graph.values[id];
   return value.base.valid() ? value.base : id;
 }
-// Which call made a value; invalid for what stands at the start.
+// Returns the call that made a value; invalid for values that exist at the start.
 inline CallId MakerOf(const Graph& graph, ValueId id) {
   const OpId producer = graph.values[RootOf(graph, id)].producer;
   return producer.valid() ? graph.ops[producer].call : CallId();
 }
-// Where an op reads its operand `at`: a collective at the participant who gives it.
+// Returns the device where an op reads its operand `at`; for a collective, that of the participant
+// that gives it.
 DeviceId ReaderOf(const Op& op, size_t at);
 
 struct Module {
-  Table<DeviceId, Device> devices;  // device0 is the caller
+  Table<DeviceId, LogicalDevice> devices;  // device0 is the caller
   Table<InstanceId, Instance> instances;
   Table<StateId, State> states;
   std::vector<std::pair<std::string, std::string>> parameters;  // consts with the values they had
@@ -201,5 +197,17 @@ struct Module {
 };
 
 }  // namespace cgraph::graph
+
+namespace cgraph {
+
+// What `--emit graph` shows: instances, then per graph its ops in program order, one line each.
+void Print(const graph::Module& module, llvm::raw_ostream& out);
+
+// CHECKs what Elaborate promises: ids in range, single assignment, operands made before they are
+// used, views inside their base, ops of a call contiguous and on its device, state touched only by
+// ops on its instance's device, an extent for every symbol. `phase`: who made it, for the message.
+void Validate(const graph::Module& module, const char* phase);
+
+}  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_GRAPH_GRAPH_H_

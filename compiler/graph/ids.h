@@ -6,19 +6,13 @@
 
 namespace cgraph::graph {
 
-#define CGRAPH_GRAPH_ID(Name, prefix)              \
-  struct Name : Id<Name> {                         \
-    static constexpr const char* kPrefix = prefix; \
-    using Id::Id;                                  \
-  };
-CGRAPH_GRAPH_ID(DeviceId, "device")      // of the module
-CGRAPH_GRAPH_ID(InstanceId, "instance")  // of the module: one actor at one place
-CGRAPH_GRAPH_ID(StateId, "state")        // of the module: one state variable, or one list element
-CGRAPH_GRAPH_ID(SymbolId, "symbol")
-CGRAPH_GRAPH_ID(ValueId, "value")
-CGRAPH_GRAPH_ID(OpId, "op")
-CGRAPH_GRAPH_ID(CallId, "call")
-#undef CGRAPH_GRAPH_ID
+CGRAPH_ID(DeviceId, "device")      // of the module
+CGRAPH_ID(InstanceId, "instance")  // of the module: one actor at one place
+CGRAPH_ID(StateId, "state")        // of the module: one state variable, or one list element
+CGRAPH_ID(SymbolId, "symbol")
+CGRAPH_ID(ValueId, "value")
+CGRAPH_ID(OpId, "op")
+CGRAPH_ID(CallId, "call")
 
 }  // namespace cgraph::graph
 

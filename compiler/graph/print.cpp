@@ -3,12 +3,13 @@
 //   %12 f32[16, 64] = matmul(%3, %5 via nccl) transpose_a=true  @stage[0].backward mb=3
 //
 // A value is named by its id; what is not made by an op is listed where it is first read.
-#include "compiler/graph/print.h"
+#include "compiler/graph/graph.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "compiler/graph/names.h"
 
 namespace cgraph {
 namespace {
@@ -25,7 +26,7 @@ std::string AttributeText(const graph::Attribute& attribute) {
     std::string operator()(const std::vector<int64_t>& values) {
       return fmt::format("[{}]", fmt::join(values, ","));
     }
-    std::string operator()(DType value) { return DTypeName(value).str(); }
+    std::string operator()(DType value) { return std::string(DTypeName(value)); }
   };
   return attribute.name + "=" + std::visit(Text(), attribute.value);
 }
@@ -65,7 +66,7 @@ class GraphPrinter {
   void PrintBucket(const graph::Bucket& bucket) {
     const graph::DeviceId from = graph_.values[bucket.values[0]].home;
     out_ << "  bucket " << DeviceName(module_.devices[from]) << " -> "
-         << DeviceName(module_.devices[bucket.to]) << " via " << JourneyText(bucket.via) << ":";
+         << DeviceName(module_.devices[bucket.to]) << " via " << TransportText(bucket.via) << ":";
     for (ValueId value : bucket.values) out_ << " " << Name(value);
     out_ << "\n";
   }
@@ -106,7 +107,7 @@ class GraphPrinter {
     }
   }
 
-  // How many calls stand for a kind of which not all count.
+  // Returns how many calls stand for a kind of which not all count.
   static int64_t Counted(const graph::Rules& rules, uint32_t kind) {
     return std::count_if(
         rules.calls.begin(), rules.calls.end(), [&](const graph::CallRule& rule) {
@@ -132,7 +133,7 @@ class GraphPrinter {
   }
   std::string Text(const graph::Use& use) const {
     if (use.via == TransportRequest()) return Name(use.value);
-    return Name(use.value) + " via " + JourneyText(use.via);
+    return Name(use.value) + " via " + TransportText(use.via);
   }
   std::string Declared(ValueId id) const {
     return Name(id) + " " + TypeText(graph_, graph_.values[id].type);
@@ -187,7 +188,7 @@ class GraphPrinter {
     }
   }
 
-  // What a fused op does inside: t0 is what its first step makes.
+  // Prints the steps of a fused op: t0 is the result of its first step.
   void PrintSteps(const graph::Op& op) {
     for (size_t i = 0; i < op.steps.size(); ++i) {
       const graph::FusedStep& step = op.steps[i];
@@ -237,19 +238,6 @@ class GraphPrinter {
 };
 
 }  // namespace
-
-std::string CallName(const graph::Module& module, const graph::Call& call) {
-  std::string text = call.method;
-  if (call.instance.valid()) text = module.instances[call.instance].name + "." + text;
-  for (size_t i = 0; i < call.indices.size(); ++i) {
-    text += fmt::format("{}{} = {}", i == 0 ? " (" : ", ", call.index_names[i], call.indices[i]);
-  }
-  return call.indices.empty() ? text : text + ")";
-}
-
-std::string CallText(const graph::Module& module, const graph::Call& call) {
-  return "`" + CallName(module, call) + "`";
-}
 
 void Print(const graph::Module& module, llvm::raw_ostream& out) {
   for (const auto& [name, value] : module.parameters) {

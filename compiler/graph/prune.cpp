@@ -21,7 +21,8 @@ class Pruner {
   }
 
  private:
-  // Every value stands after what it is made of, so one pass from the end finds all.
+  // Marks values from the end: every value stands after those that it is made of, so one pass finds
+  // all.
   void Mark() {
     for (const Port& port : graph_.inputs) Mark(port.use.value);
     for (const Port& port : graph_.outputs) Mark(port.use.value);
@@ -53,7 +54,7 @@ class Pruner {
     }
   }
 
-  // Calls of which only what is removed reads: they go because of their readers.
+  // Returns the calls whose results only removed ops read: they go with their readers.
   std::vector<bool> ReadByRemoved() const {
     std::vector<bool> read(graph_.calls.size());
     for (OpId id : graph_.ops.Ids()) {

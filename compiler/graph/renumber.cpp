@@ -11,7 +11,7 @@ void Follow(IdType& id, const std::vector<IdType>& ids) {
   if (id.valid() && !ids.empty()) id = ids[id.index];
 }
 
-// Where the row with each new id stood.
+// Returns for each new id where its row stood.
 template <typename IdType>
 std::vector<IdType> Sources(const std::vector<IdType>& ids) {
   std::vector<IdType> from(ids.size());

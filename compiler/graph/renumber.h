@@ -1,6 +1,6 @@
-// Rows of a graph's tables get other ids, or go, and everything that refers to them follows: ports,
-// buckets, rules, views, dimensions, `after`. Passes that add rows append them, with the ids that
-// they have then, and say the order afterwards.
+// Renumber: rows of a graph's tables get other ids, or are removed, and everything that refers to
+// them follows: ports, buckets, rules, views, dimensions, `after`. Passes that add rows append
+// them, with the ids that they have then, and give the order afterwards.
 #ifndef CGRAPH_COMPILER_GRAPH_RENUMBER_H_
 #define CGRAPH_COMPILER_GRAPH_RENUMBER_H_
 
@@ -10,8 +10,8 @@
 
 namespace cgraph::graph {
 
-// By old id the new one, invalid for a row that goes; the new ones are 0, 1, ... without a gap. An
-// empty list: that table stays as it is.
+// Renumbering: the new id by old id, invalid for a row that is removed; the new ones are 0, 1, ...
+// without a gap. An empty list: that table stays as it is.
 struct Renumbering {
   std::vector<SymbolId> symbols;
   std::vector<ValueId> values;
@@ -19,11 +19,11 @@ struct Renumbering {
   std::vector<CallId> calls;
 };
 
-// Only rows that go refer to rows that go, but for buckets, which lose those values, and go where
-// fewer than two are left.
+// Applies new ids. Only removed rows may refer to removed rows. Buckets are an exception: they lose
+// those values, and are removed where fewer than two are left.
 void Renumber(Graph& graph, const Renumbering& ids);
 
-// The rows that are kept, in the order in which they are.
+// Returns the ids of the kept rows, in their present order.
 template <typename IdType>
 std::vector<IdType> IdsOfKept(const std::vector<bool>& kept) {
   std::vector<IdType> ids(kept.size());
@@ -34,7 +34,7 @@ std::vector<IdType> IdsOfKept(const std::vector<bool>& kept) {
   return ids;
 }
 
-// The rows in another order, which names each of them once.
+// Returns the ids of rows in another order, which names each of them once.
 template <typename IdType>
 std::vector<IdType> IdsByOrder(const std::vector<IdType>& order) {
   std::vector<IdType> ids(order.size());

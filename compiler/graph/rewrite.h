@@ -1,4 +1,4 @@
-// Rewrite: says with fewer or cheaper operations between devices what the program says.
+// Rewrite: replaces operations between devices by fewer or cheaper ones with the same results.
 //
 // Each rewrite is a pass of its own with a name, can be turned off by it, and reports what it did.
 // Results are the same to the last bit wherever collectives reduce in the order of the ranks, as
@@ -10,25 +10,29 @@
 #include <string>
 #include <vector>
 
+#include "compiler/base/source.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/graph/graph.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace cgraph {
 
-// What the passes that weigh costs go by.
+// RewriteOptions: the facts by which passes compare costs.
 struct RewriteOptions {
   std::vector<std::string> off;  // names; "all" turns all off
   const cost::Topology* topology = nullptr;  // null: the assumed one
   const Profile* profile = nullptr;          // times of calls; null: estimates
-  // What a device exchanges with others goes through one lane, so one after another.
+  // True where everything that a device exchanges with others goes through one lane, one after
+  // another.
   bool one_lane = true;
-  // A device's memory has a limit, by a flag or a rule: nothing is done that needs more of it at
-  // once.
+  // True where a device's memory has a limit, by a flag or a rule: then no rewrite needs more of it
+  // at once.
   bool memory_is_limited = false;
 };
 
-// Where one was applied: what became one.
+// Rewritten: one application of a rewrite, and what became one.
 struct Rewritten {
   const char* rewrite = "";  // its name
   std::string graph;
@@ -46,6 +50,10 @@ struct RewriteInfo {
 std::span<const RewriteInfo> Rewrites();
 
 std::vector<Rewritten> Rewrite(graph::Module& module, const RewriteOptions& options);
+
+// A line for each: its name, its graph, what it is, and the places of the program it is about.
+void PrintRewrites(llvm::ArrayRef<Rewritten> rewritten, const Sources& sources,
+                   llvm::raw_ostream& out);
 
 }  // namespace cgraph
 

@@ -1,7 +1,7 @@
-// Rules: what a `schedule` block says about one graph, with every expression evaluated.
+// Rules: a `schedule` block applied to one graph, with every expression evaluated.
 //
 // A rule names kinds of calls: the methods that the block speaks of. It prefers some to others
-// among those that could start, or holds some back; counts are of the calls of a kind that have
+// among those that could start, or holds some back. Counts are of the calls of a kind that have
 // started on a device, all places on the device together, in one execution.
 #ifndef CGRAPH_COMPILER_GRAPH_RULES_H_
 #define CGRAPH_COMPILER_GRAPH_RULES_H_
@@ -19,12 +19,12 @@ namespace cgraph::graph {
 inline constexpr uint32_t kNoKind = UINT32_MAX;
 inline constexpr uint32_t kNoOrder = UINT32_MAX;
 
-// What the rules say of one call.
+// CallRule: what the rules say of one call.
 struct CallRule {
   uint32_t kind = kNoKind;        // into Rules::kinds; kNoKind: nothing
   std::vector<int64_t> ranking;   // `prefer K by (...)`: of those that are ready, the least first
   std::vector<int64_t> sequence;  // `order K by (...)`: on a device, the least first, strictly
-  // Of limits with a condition that it meets: the kinds under which they count it.
+  // The kinds under which limits with a condition count this call, because it meets the condition.
   std::vector<uint32_t> counted;
   // The call that runs right after this one, as one with it, because of `fuse A B` or because both
   // have the same place in an order: a later one of the graph's calls; invalid: none.
@@ -38,8 +38,8 @@ struct Kind {
   bool partial = false;       // some calls of another kind, of which a limit has a condition
 };
 
-// `limit A - B <= e` holds A back while starting it would break the inequality, `limit A - B >= e`
-// holds B back, until no call of A remains on the device.
+// Limit: `limit A - B <= e` holds A back while starting it would break the inequality; `limit A - B
+// >= e` holds B back, until no call of A remains on the device.
 struct Limit {
   uint32_t minuend, subtrahend;  // kinds
   bool at_most;
@@ -54,7 +54,7 @@ struct Rules {
   std::vector<CallRule> calls;  // by CallId
   std::vector<Range> orders;    // the `order` rules; calls of all kinds of one are in one sequence
   std::vector<Limit> limits;
-  // By device of the module, in bytes: what its memory can hold, nothing for no limit.
+  // By device of the module, the bytes that its memory can hold; nothing for no limit.
   std::vector<std::optional<int64_t>> memory;
   Range memory_range;  // the rule
   bool automatic = false;  // `using auto`: the scheduler looks for the rules itself

@@ -6,18 +6,16 @@
 
 #include <fmt/format.h>
 
-#include "compiler/base/transport_choice.h"
+#include "compiler/base/transport.h"
 
 namespace cgraph {
 namespace {
 
-using graph::Device;
-using graph::DeviceKind;
+bool OwnsItsMemory(const LogicalDevice& device) { return device.kind == DeviceKind::kGpu; }
 
-bool OwnsItsMemory(const Device& device) { return device.kind == DeviceKind::kGpu; }
-
-// Why `transport` cannot carry between two different devices; nothing when it can.
-std::optional<std::string> Obstacle(const Device& from, const Device& to, Transport transport) {
+// Says why `transport` cannot carry between two different devices; nothing when it can.
+std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevice& to,
+                                    Transport transport) {
   if (transport == Transport::kMpi) {
     return "mpi needs a launcher, and runs are of one machine so far";
   }
@@ -27,7 +25,7 @@ std::optional<std::string> Obstacle(const Device& from, const Device& to, Transp
   }
   switch (transport) {
     case Transport::kLocal:
-      for (const Device& device : {from, to}) {
+      for (const LogicalDevice& device : {from, to}) {
         if (OwnsItsMemory(device)) {
           return fmt::format("local needs one address space, and {} has memory of its own",
                              DeviceName(device));
@@ -35,7 +33,7 @@ std::optional<std::string> Obstacle(const Device& from, const Device& to, Transp
       }
       return std::nullopt;
     case Transport::kNccl:
-      for (const Device& device : {from, to}) {
+      for (const LogicalDevice& device : {from, to}) {
         if (!OwnsItsMemory(device)) {
           return fmt::format("nccl connects gpus, and {} is not one", DeviceName(device));
         }
@@ -46,7 +44,7 @@ std::optional<std::string> Obstacle(const Device& from, const Device& to, Transp
   }
 }
 
-// "shm, nccl or host": those that `obstacle` has nothing against.
+// Lists the transports that `obstacle` has nothing against: "shm, nccl or host".
 template <typename ObstacleOf>
 std::string CouldServe(const ObstacleOf& obstacle) {
   std::vector<std::string> names;
@@ -75,8 +73,8 @@ constexpr const char* kAsked = "asked for";
 TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId from,
                                 graph::DeviceId to, Transport asked) {
   if (from == to) return {true, Transport::kLocal, "the same device", ""};
-  const Device& source = module.devices[from];
-  const Device& target = module.devices[to];
+  const LogicalDevice& source = module.devices[from];
+  const LogicalDevice& target = module.devices[to];
   const auto obstacle = [&](Transport by) { return Obstacle(source, target, by); };
   if (asked != Transport::kAuto) return Judge(asked, kAsked, obstacle);
   const Transport automatic = AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target));
@@ -88,7 +86,7 @@ TransportChoice ChooseGroupTransport(const graph::Module& module,
                                      Transport asked) {
   const auto obstacle = [&](Transport by) -> std::optional<std::string> {
     for (graph::DeviceId id : participants) {
-      // Also of a participant alone: a transport serves kinds of devices.
+      // Checks a single participant, too: a transport serves kinds of devices.
       auto found = Obstacle(module.devices[participants[0]], module.devices[id], by);
       if (found) return found;
     }

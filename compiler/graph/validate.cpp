@@ -1,5 +1,6 @@
-// What every phase after elaboration relies on, checked once.
-#include "compiler/graph/validate.h"
+// Validate: the properties of a graph that every phase after elaboration relies on, checked in one
+// place.
+#include "compiler/graph/graph.h"
 
 #include <algorithm>
 #include <map>
@@ -141,7 +142,7 @@ class GraphValidator {
     }
   }
 
-  // A value that can be read here; of a state only what it holds now.
+  // Checks that a value can be read here; a state only by the value that it holds now.
   void CheckRead(ValueId id, const std::string& where) {
     const Value& value = Get(id);
     ValueId root_id = value.base.valid() ? value.base : id;
@@ -231,9 +232,9 @@ class GraphValidator {
 }  // namespace
 
 void Validate(const graph::Module& module, const char* phase) {
-  CGRAPH_CHECK(!module.devices.empty() &&
-                   module.devices[graph::DeviceId(0)].kind == graph::DeviceKind::kCaller,
-               phase, "device0 is not the caller");
+  CGRAPH_CHECK(
+      !module.devices.empty() && module.devices[graph::DeviceId(0)].kind == DeviceKind::kCaller,
+      phase, "device0 is not the caller");
   for (graph::InstanceId id : module.instances.Ids()) {
     for (graph::StateId state : module.instances[id].states) {
       CGRAPH_CHECK(module.states.Contains(state) && module.states[state].instance == id, phase,

@@ -62,7 +62,7 @@ std::optional<Drawing> ParseDrawing(llvm::StringRef name);
 std::optional<DrawFormat> ParseFormat(llvm::StringRef name);
 std::optional<ColorBy> ParseColorBy(llvm::StringRef name);
 
-// A line of a source file of the plan, or "" when its text is not known.
+// SourceLines: returns a line of a source file of the plan, or "" when its text is not known.
 using SourceLines = std::function<std::string(const std::string& file, uint32_t line)>;
 
 struct DrawOptions {
@@ -78,10 +78,10 @@ struct DrawOptions {
   SourceLines source;                // told when a reader points at an operation
 };
 
-// The bytes of the picture. `graph`: index into the plan's graphs, kNone for the start graph; the
-// plan is one that CheckPlan accepts. kUnsupported for a picture over time as dot; kNotFound when
-// Graphviz or rsvg-convert is not there; kInvalid for a picture over time of a plan that hangs.
-// The viewer says in its pages what cannot be drawn.
+// Returns the bytes of the picture. `graph`: index into the plan's graphs, kNone for the start
+// graph; CheckPlan must have accepted the plan. kUnsupported for a picture over time as dot;
+// kNotFound when Graphviz or rsvg-convert is missing; kInvalid for a picture over time of a plan
+// that deadlocks. The viewer says in its pages what cannot be drawn.
 Result<std::string> Draw(const plan::Plan& plan, uint32_t graph, const DrawOptions& options);
 
 }  // namespace cgraph

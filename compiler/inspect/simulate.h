@@ -1,10 +1,10 @@
-// Simulate: what a plan takes, lane by lane in simulated time, without running it.
+// Simulate: computes how long a plan takes, lane by lane in simulated time, without running it.
 //
 // Every lane runs its list round after round; waits, transfers, capacities, collectives and
-// captured segments hold it up exactly as docs/plan.md says. Where workers are given, they run the
-// lanes as the engine's do: each its own lanes' instructions one at a time. Beside the makespan
-// stand lower bounds that no schedule of the same operations on the same lanes can beat, so that
-// everyone sees how far this one can be from the best possible. Times are whole picoseconds.
+// captures hold it up exactly as docs/plan.md says. Where workers are given, they run the lanes as
+// the engine's do: each its own lanes' instructions one at a time. Beside the makespan stand lower
+// bounds that no schedule of the same operations on the same lanes can beat, so that everyone sees
+// how far this one can be from the best possible. Times are whole picoseconds.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_H_
 
@@ -17,6 +17,10 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/trace.h"
 
+namespace llvm::json {
+class Value;
+}
+
 namespace cgraph {
 
 namespace cost {
@@ -26,17 +30,17 @@ struct Topology;
 struct SimulateOptions {
   const Profile* profile = nullptr;  // null: the times that the plan expects
   // The machine, where one is stated: its times are those of everything that the profile does not
-  // name, and what its links share is held. Null: what the plan expects.
+  // name, and the resources that its links share are held. Null: the times that the plan expects.
   const cost::Topology* topology = nullptr;
   uint32_t executions = 1;           // submitted back to back, all at time 0
-  // Threads that run the lanes, as plan::Place() shares them out; 0: each lane runs by itself. The
-  // plan is a proved one then: workers follow its certificate.
+  // Threads that run the lanes, as plan::Place() shares them out; 0: each lane runs by itself.
+  // Otherwise the plan must be proved, since workers follow its certificate.
   uint32_t workers = 0;
   uint32_t cores = 0;  // that the workers share; 0: one for each
   bool instants = false;             // events for instructions that take no time, too
 };
 
-// The three times add up to the makespan.
+// DeviceTimes: the three times of a device add up to the makespan.
 struct DeviceTimes {
   uint64_t busy = 0;      // a call runs on it
   uint64_t transfer = 0;  // no call runs, but bytes move
@@ -52,31 +56,44 @@ struct Simulation {
   uint64_t through_lane = 0;       // a lane's work, and the least before and after it
   uint64_t busiest_resource = 0;   // how long what goes through it holds it, over its capacity
   std::string resource;            // which that is; empty: nothing is shared
-  // What a worker computes in all, of that which has most to do; 0 without workers.
+  // The work of the worker that has most of it; 0 without workers.
   uint64_t busiest_worker = 0;
   std::vector<DeviceTimes> devices;    // by device of the plan
   std::vector<uint64_t> workers;       // by worker: how long it works
   std::vector<uint64_t> memory;        // by device: bytes that the graph's arenas and states take
-  // By round, then lane, in the lane's order. Waiting is what lies between a lane's events, and, in
-  // a transfer, from `start` (this end is ready) to `active` (the other is too).
+  // Events by round, then lane, in the lane's order. Time between a lane's events is waiting, and
+  // so is, in a transfer, the time from `start` (this end is ready) to `active` (the other end is
+  // too).
   std::vector<plan::TraceEvent> events;
 
-  bool hangs() const { return !stuck.empty(); }
+  bool deadlocks() const { return !stuck.empty(); }
   uint64_t lower_bound() const {
     return std::max({longest_path, through_lane, busiest_resource, busiest_worker});
   }
-  // makespan / lower_bound - 1: 0 is provably the best; 0 when there is nothing to do.
+  // Returns makespan / lower_bound - 1: 0 is provably the best; 0 when there is nothing to do.
   double gap() const;
-  // Of the makespan, the share in which a device that computes at all does not; over all such
-  // devices. 0 when none computes.
+  // Returns the share of the makespan in which a device that computes at all does not, over all
+  // such devices. 0 when none computes.
   double bubble() const;
   bool computes() const;  // any device at all
   double bubble(uint32_t device) const;
 };
 
-// `graph`: index into the plan's graphs, kNone for the start graph. The plan is one that CheckPlan
-// accepts; it need not be proved: one that hangs is told by `stuck`.
+// Simulates a graph. `graph`: index into the plan's graphs, kNone for the start graph. CheckPlan
+// must have accepted the plan. It need not be proved: `stuck` describes a deadlock.
 Simulation Simulate(const plan::Plan& plan, uint32_t graph, const SimulateOptions& options = {});
+
+// ---- what a simulation says, for people and for programs
+
+// "bubble 11.1 %", or why there is none.
+std::string BubbleText(const Simulation& simulation);
+// "machine: NAME", and of the one that is assumed, that another can be stated.
+std::string MachineText(const std::string& name);
+// Per device busy, transfer, waiting, bubble; the makespan, the lower bounds and the gap.
+std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);
+// A bubble is null of what never computes.
+llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
+                                 const Simulation& simulation);
 
 }  // namespace cgraph
 

@@ -1,7 +1,7 @@
-// Whether an order is one of a pipeline, and when each action can be.
+// Complete: checks that an order is one of a pipeline, and finds when each action can be.
 //
-// What an action needs follows from its stage and micro-batch alone: a forward what the stage
-// before made of the micro-batch, a backward what the stage behind made of it. The ranks are walked
+// The needs of an action follow from its stage and micro-batch alone: a forward needs the result of
+// the stage before for the micro-batch, a backward that of the stage behind. The ranks are walked
 // through together, each in its order; where none can go on, the order is wrong.
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ class Checker {
   static std::string Text(const Action& action) { return "`" + ActionText(action) + "`"; }
   bool Has(const Action& action) const { return where_.count(action) > 0; }
 
-  // Where everything stands, and how much there is.
+  // Finds where every action stands, and how many stages and micro-batches there are.
   Status Place() {
     order_.stages = order_.microbatches = 0;
     order_.split = order_.transfers = false;
@@ -87,7 +87,8 @@ class Checker {
     return Status::Ok();
   }
 
-  // In older files B stands for the first half where there is a W for the second.
+  // Names halves of backwards: in older files B stands for the first half where there is a W for
+  // the second.
   void NameHalves() {
     for (uint32_t rank = 0; rank < order_.ranks.size(); ++rank) {
       for (uint32_t cell = 0; cell < order_.ranks[rank].size(); ++cell) {
@@ -105,7 +106,8 @@ class Checker {
     }
   }
 
-  // Every stage has a forward and a backward, whole or in two halves, of every micro-batch.
+  // Checks that every stage has a forward and a backward, whole or in two halves, of every
+  // micro-batch.
   Status Count() {
     for (uint32_t rank = 0; rank < order_.ranks.size(); ++rank) {
       if (!order_.ranks[rank].empty()) continue;
@@ -156,7 +158,8 @@ class Checker {
   bool Crosses(uint32_t stage, uint32_t other) const {
     return home_.at(stage).rank != home_.at(other).rank;
   }
-  // The other end: 0SEND_F3 and 1RECV_F3, 1SEND_B3 and 0RECV_B3. Nothing where no such stage is.
+  // Returns the other end of a transfer: 0SEND_F3 and 1RECV_F3, 1SEND_B3 and 0RECV_B3. Nothing
+  // where there is no such stage.
   std::optional<Action> OtherEnd(const Action& end) const {
     const auto at = [&](bool behind, Kind kind) -> std::optional<Action> {
       if (behind ? end.stage + 1 >= order_.stages : end.stage == 0) return std::nullopt;
@@ -171,7 +174,7 @@ class Checker {
     }
   }
 
-  // Both ends of every transfer are there, and between ranks every transfer.
+  // Checks that every transfer has both ends, and that there is a transfer wherever ranks need one.
   Status MatchTransfers() {
     for (const auto& [action, at] : where_) {
       if (!IsTransfer(action.kind)) continue;
@@ -234,7 +237,7 @@ class Checker {
   struct Need {
     Action of, what;
   };
-  // The first need of the rank's next cell that is not met. `earliest`: when all are.
+  // Returns the first need of the rank's next cell that is not met. `earliest`: when all are met.
   std::optional<Need> Missing(uint32_t rank, uint32_t& earliest) const {
     const Cell& cell = order_.ranks[rank][next_[rank]];
     for (const Action& action : cell.actions) {

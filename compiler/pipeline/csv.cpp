@@ -1,5 +1,5 @@
-// The text of a pipeline's CSV, cell by cell. Whatever is not exactly a cell is refused: a schedule
-// that was misread would train something else.
+// Parser of a pipeline's CSV, cell by cell. Everything that is not exactly a cell is refused: a
+// schedule that was misread would train something else.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-// The part of `text` up to `separator`, which is taken off.
+// Takes the part of `text` up to `separator` off.
 std::string_view TakeUpTo(std::string_view& text, char separator) {
   const size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -56,7 +56,7 @@ std::string ActionNames() {
 
 Status Wrong(std::string message) { return {StatusCode::kInvalid, std::move(message)}; }
 
-// A number at the beginning of `text`, which is taken off; nothing when there is none.
+// Takes a number off the beginning of `text`; nothing when there is none.
 Result<std::optional<uint32_t>> TakeNumber(std::string_view& text, const char* what) {
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   if (digits == 0) return std::optional<uint32_t>();
@@ -70,7 +70,7 @@ Result<std::optional<uint32_t>> TakeNumber(std::string_view& text, const char* w
   return std::optional<uint32_t>(number);
 }
 
-// "2F0".
+// Reads an action: "2F0".
 Result<Action> ReadAction(std::string_view text) {
   const std::string shown = Shown(text);
   Action action;
@@ -109,7 +109,7 @@ Result<Action> ReadAction(std::string_view text) {
   return Action{**stage, spelling->kind, **microbatch};
 }
 
-// "(0F7;7B3)OVERLAP_F_B": a forward and a backward.
+// Reads a pair: "(0F7;7B3)OVERLAP_F_B", a forward and a backward.
 Result<std::vector<Action>> ReadPair(std::string_view text) {
   const std::string shown = Shown(text);
   const Status wrong = Wrong(fmt::format(
@@ -123,7 +123,7 @@ Result<std::vector<Action>> ReadPair(std::string_view text) {
     if (!action.ok()) return action.status();
     actions.push_back(*action);
   }
-  // The forward first, whatever the text says: the two run as one.
+  // The forward comes first, whatever the text says: the two run as one.
   std::sort(actions.begin(), actions.end(),
             [](const Action& a, const Action& b) { return a.kind < b.kind; });
   const bool right = actions.size() == 2 && actions[0].kind == ActionKind::kForward &&

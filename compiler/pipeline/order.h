@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/graph/graph.h"
+#include "compiler/schedule/ir.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::pipeline {
@@ -33,7 +35,7 @@ struct Action {
 std::string ActionText(const Action& action);  // "2F0"
 bool IsTransfer(ActionKind kind);
 
-// Of one rank at one time step; idle steps are no cells.
+// Cell: the actions of one rank at one time step; idle steps are no cells.
 struct Cell {
   std::vector<Action> actions;  // one; or a forward and a backward that run as one
   uint32_t step = 0;            // the cell's position in its line, from 0
@@ -46,24 +48,37 @@ struct Order {
   bool transfers = false;  // some cells are ends of transfers
 };
 
-// `name` stands before what is wrong: the file's. A status says line, cell and mend.
+// Reads an order. `name`, the file's, stands before an error. The status gives line, cell and mend.
 Result<Order> ReadOrder(const std::string& name, const std::string& text);
 
-// Counts the stages and micro-batches of an order, and holds it to the rules: every stage is on one
-// rank and does everything once for each micro-batch, forward before backward; both ends of a
-// transfer are there; and the ranks, each in its order, come to their ends. A backward B with a W
-// is an I, as older files have it.
+// Counts the stages and micro-batches of an order, and checks the rules: every stage is on one rank
+// and does everything once for each micro-batch, forward before backward; both ends of a transfer
+// are there; and the ranks, each in its order, come to their ends. A backward B with a W is an I,
+// as older files have it.
 Status Complete(const std::string& name, Order& order);
 
 // Gives every cell the first time step at which it can be, one action per rank and step, when
-// transfers take no time: then the lines of a CSV show who waits. `order` is complete.
+// transfers take no time: then the lines of a CSV show which ranks wait. `order` must be complete.
 void Align(Order& order);
 
 std::string WriteOrder(const Order& order);
 
-// A schedule of the language that keeps the order: `using NAME` on a pipeline whose places have an
-// index `s`, the stage, and whose micro-batches are counted by `mb`.
+// Returns a schedule of the language that keeps the order: `using NAME` on a pipeline whose places
+// have an index `s`, the stage, and whose micro-batches are counted by `mb`.
 std::string WriteSchedule(const std::string& name, const Order& order);
+
+// The order that a schedule gives a graph, if the graph is a pipeline.
+//
+// What makes it one: calls of kinds named `forward`, and `backward` or `backward_input` and
+// `backward_weight`, by the names of the graph's rules or else of the methods. Their places are the
+// stages, in the order of the first forwards; the micro-batch is the loop variable `mb`, or else
+// the outermost that all of them have. Devices are ranks, in the order of their places.
+//
+// With `transfers` both ends of what goes from stage to stage stand between the calls, without idle
+// steps; without, every call is at the first time step that the order lets it have. The status says
+// what the graph lacks.
+Result<Order> OrderOf(const graph::Module& module, const graph::Graph& graph,
+                      const schedule::Schedule& schedule, bool transfers);
 
 }  // namespace cgraph::pipeline
 

@@ -1,4 +1,4 @@
-#include "compiler/pipeline/order_of.h"
+#include "compiler/pipeline/order.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::optional<Kind> KindOf(const std::string& name) {
   return std::nullopt;
 }
 
-// Which of a graph's calls are actions of a pipeline, and which rank each device is.
+// PipelineCalls: which of a graph's calls are actions of a pipeline, and which rank each device is.
 class PipelineCalls {
  public:
   PipelineCalls(const graph::Module& module, const graph::Graph& graph)
@@ -66,7 +66,7 @@ class PipelineCalls {
     return KindOf(call.method);
   }
 
-  // Stages and ranks; micro-batches are still missing.
+  // Finds stages and ranks; micro-batches come later.
   void FindKinds() {
     std::map<InstanceId, DeviceId> homes;
     for (CallId id : graph_.calls.Ids()) {
@@ -105,7 +105,7 @@ class PipelineCalls {
     return true;
   }
 
-  // Counted from 0, as the values of the variable go up.
+  // Numbers micro-batches from 0, as the values of the variable go up.
   Status FindMicrobatches() {
     const auto first = std::find_if(actions_.begin(), actions_.end(),
                                     [](const auto& action) { return action.has_value(); });
@@ -138,7 +138,7 @@ class PipelineCalls {
   std::map<DeviceId, uint32_t> ranks_;
 };
 
-// Walks through a schedule's steps, which stand in one order for all lanes.
+// Makes the order by walking through a schedule's steps, which stand in one order for all lanes.
 class OrderMaker {
  public:
   OrderMaker(const graph::Graph& graph, const schedule::Schedule& schedule,
@@ -163,7 +163,7 @@ class OrderMaker {
     order_.ranks[rank].push_back({std::move(actions), step});
   }
 
-  // What a unit does that is of the pipeline: one cell, or none.
+  // Adds what a unit does in the pipeline: one cell, or none.
   Status AddCalls(const schedule::ScheduleUnit& unit) {
     std::vector<CallId> calls;
     for (uint32_t i = 0; i < unit.count; ++i) {
@@ -187,7 +187,7 @@ class OrderMaker {
     return Status::Ok();
   }
 
-  // Two halves of one backward are a whole one. False: there is no cell for these actions.
+  // Joins two halves of one backward into a whole one. False: there is no cell for these actions.
   static bool JoinHalves(std::vector<Action>& actions) {
     if (actions.size() >= 2) {
       const Action last = actions.back();
@@ -205,7 +205,7 @@ class OrderMaker {
 
   // ---- transfers --------------------------------------------------------------------------------
 
-  // Something that a step takes to another device: a message has one value, or several.
+  // Parcel: what a step takes to another device: a message has one value, or several.
   struct Parcel {
     StepId step;
     schedule::ValueLocationId from, to;
@@ -213,7 +213,8 @@ class OrderMaker {
   };
   using Ends = std::map<std::pair<uint32_t, Action>, StepId>;  // by rank and end
 
-  // Where several values go from one call to another, the last one counts: then all are there.
+  // Finds the ends of transfers. Where several values go from one call to another, the last one
+  // counts: then all have arrived.
   Status FindEnds() {
     std::map<graph::ValueId, std::vector<CallId>> readers;
     for (const graph::Op& op : graph_.ops) {
@@ -241,7 +242,7 @@ class OrderMaker {
     return Status::Ok();
   }
 
-  // The ends of what goes to `reader`, on another device than its maker's.
+  // Adds the ends of values that go to `reader`, on another device than their maker's.
   Status AddEnds(const Parcel& parcel, CallId reader, Ends& last) const {
     const Action from = *pipeline_.ActionOf(parcel.maker), to = *pipeline_.ActionOf(reader);
     const bool forward = from.kind == Kind::kForward && to.kind == Kind::kForward &&

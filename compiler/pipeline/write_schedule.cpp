@@ -1,5 +1,5 @@
-// An order as a schedule of the language: of every kind of calls a table of places in the order,
-// and one rule over all kinds. What runs as one has one place.
+// Writes an order as a schedule of the language: for every kind of calls a table of positions in
+// the order, and one rule over all kinds. Calls that run as one have one position.
 #include <fmt/format.h>
 
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 using Kind = ActionKind;
 constexpr size_t kNamedRanks = 16;
 
-// By stage and micro-batch.
+// Positions by stage and micro-batch.
 using Places = std::vector<std::vector<uint32_t>>;
 
 struct Method {

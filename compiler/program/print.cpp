@@ -1,5 +1,5 @@
 // Print: the declarations of the named file, in source order, then the library's ops that they use.
-#include "compiler/program/print.h"
+#include "compiler/program/program.h"
 
 #include <algorithm>
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "compiler/program/text.h"
 #include "llvm/ADT/StringExtras.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 
@@ -25,7 +26,7 @@ class ProgramPrinter {
   ProgramPrinter(const Program& program, llvm::raw_ostream& out) : program_(program), out_(out) {}
 
   void Print() {
-    // In the order of the text, whatever the kind.
+    // Items are printed in the order of the text, whatever their kind.
     std::vector<std::pair<uint32_t, std::function<void()>>> items;
     Collect(program_.consts, items, [this](const Const& c) { PrintConst(c); });
     Collect(program_.transports, items, [this](const NamedTransport& t) { PrintTransport(t); });
@@ -51,7 +52,7 @@ class ProgramPrinter {
     }
   }
 
-  // Ops of other files that the named file calls by name.
+  // Returns the ops of other files that the named file calls by name.
   std::set<OpId> NamedLibraryOps() {
     std::set<OpId> ops;
     for (const Expr& expr : program_.exprs) {
@@ -283,7 +284,8 @@ class ProgramPrinter {
   llvm::raw_ostream& out_;
 };
 
-// The locals of whatever declares this signature. A linear search: only messages ask.
+// Returns the locals of the declaration that has this signature. The search is linear, since only
+// messages ask.
 const Table<LocalId, Local>* LocalsOf(const Program& program, const Signature& signature) {
   for (const Op& op : program.ops) {
     if (&op.signature == &signature) return &op.locals;

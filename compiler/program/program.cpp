@@ -1,4 +1,4 @@
-// Small questions about a Program that several phases ask.
+// Questions about a Program that several phases ask.
 #include "compiler/program/program.h"
 
 namespace cgraph::program {
@@ -7,6 +7,7 @@ const char* Spelling(Builtin builtin) {
   switch (builtin) {
     case Builtin::kZip: return "zip";
     case Builtin::kLen: return "len";
+    case Builtin::kAssert: return "assert";
     case Builtin::kBroadcast: return "broadcast";
     case Builtin::kDrop: return "drop";
     case Builtin::kPermuted: return "permuted";

@@ -1,9 +1,9 @@
-// Program: what the files mean, with every name resolved.
+// Program: the meaning of the files, with every name resolved.
 //
-// Declarations in tables; bodies as trees of our own (`Expr`, `Statement`) in which a name is an id
-// of what it refers to. Constants, parameters of actors and loop bounds are still expressions:
-// elaboration evaluates them, with the values of one compilation. Types may mention dimension
-// variables and generic dtypes; elaboration binds them per call.
+// Declarations are in tables; bodies are trees of our own (`Expr`, `Statement`) in which a name is
+// the id of what it refers to. Constants, parameters of actors and loop bounds are still
+// expressions: elaboration evaluates them, with the values of one compilation. Types may mention
+// dimension variables and generic dtypes; elaboration binds them per call.
 #ifndef CGRAPH_COMPILER_PROGRAM_PROGRAM_H_
 #define CGRAPH_COMPILER_PROGRAM_PROGRAM_H_
 
@@ -13,40 +13,36 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/base/collective.h"
-#include "compiler/base/dtype.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
 #include "compiler/base/topology_property.h"
 #include "compiler/base/transport.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/kinds/collective.h"
+#include "runtime/kinds/dtype.h"
+#include "runtime/kinds/logical_device.h"
 
 namespace cgraph::program {
 
-#define CGRAPH_PROGRAM_ID(Name, prefix)           \
-  struct Name : Id<Name> {                        \
-    static constexpr const char* kPrefix = prefix; \
-    using Id::Id;                                 \
-  };
-CGRAPH_PROGRAM_ID(ExprId, "expr")
-CGRAPH_PROGRAM_ID(StatementId, "statement")
-CGRAPH_PROGRAM_ID(TypeId, "type")
-CGRAPH_PROGRAM_ID(LocalId, "local")        // a parameter, let, var, loop variable: of one Body
-CGRAPH_PROGRAM_ID(DimVariableId, "dim")    // of one Signature
-CGRAPH_PROGRAM_ID(GenericId, "generic")    // of one Signature
-CGRAPH_PROGRAM_ID(ConstId, "const")
-CGRAPH_PROGRAM_ID(TransportId, "transport")
-CGRAPH_PROGRAM_ID(OpId, "op")
-CGRAPH_PROGRAM_ID(FnId, "fn")
-CGRAPH_PROGRAM_ID(ActorId, "actor")
-CGRAPH_PROGRAM_ID(StateId, "state")
-CGRAPH_PROGRAM_ID(MethodId, "method")
-CGRAPH_PROGRAM_ID(PlaceId, "place")
-CGRAPH_PROGRAM_ID(GraphId, "graph")
-CGRAPH_PROGRAM_ID(ScheduleId, "schedule")
-CGRAPH_PROGRAM_ID(KindId, "kind")          // of one Schedule
-CGRAPH_PROGRAM_ID(TopologyId, "topology")
-#undef CGRAPH_PROGRAM_ID
+CGRAPH_ID(ExprId, "expr")
+CGRAPH_ID(StatementId, "statement")
+CGRAPH_ID(TypeId, "type")
+CGRAPH_ID(LocalId, "local")        // a parameter, let, var, loop variable: of one Body
+CGRAPH_ID(DimVariableId, "dim")    // of one Signature
+CGRAPH_ID(GenericId, "generic")    // of one Signature
+CGRAPH_ID(ConstId, "const")
+CGRAPH_ID(TransportId, "transport")
+CGRAPH_ID(OpId, "op")
+CGRAPH_ID(FnId, "fn")
+CGRAPH_ID(ActorId, "actor")
+CGRAPH_ID(StateId, "state")
+CGRAPH_ID(MethodId, "method")
+CGRAPH_ID(PlaceId, "place")
+CGRAPH_ID(GraphId, "graph")
+CGRAPH_ID(ScheduleId, "schedule")
+CGRAPH_ID(KindId, "kind")          // of one Schedule
+CGRAPH_ID(TopologyId, "topology")
 
 // ---- types --------------------------------------------------------------------------------------
 
@@ -69,7 +65,7 @@ struct TensorType {
   GenericId generic;
   std::vector<Dim> dims;
 };
-// Values that exist only while compiling.
+// CompileTimeKind: kinds of values that exist only while compiling.
 enum class CompileTimeKind : uint8_t { kInt, kFloat, kBool, kStr };
 const char* Spelling(CompileTimeKind kind);
 struct CompileTimeType {
@@ -105,17 +101,18 @@ struct DimVariable {
 
 // ---- expressions --------------------------------------------------------------------------------
 
-// What `via` names: a transport, or one that a file declares.
+// Route: the operand of `via`: a transport, or one that a file declares.
 struct Route {
   Transport transport = Transport::kAuto;
   TransportId declared;  // may be invalid
   Range range;
 };
 
-// Functions that are part of the language rather than of the library.
+// Builtin: functions that are part of the language rather than of the library.
 enum class Builtin : uint8_t {
   kZip,
   kLen,
+  kAssert,
   // of dimensions, in signatures and costs only
   kBroadcast, kDrop, kPermuted, kSize, kRank, kWidth,
 };
@@ -143,8 +140,7 @@ struct PlaceRef { PlaceId place; };
 struct DimRef { DimVariableId variable; };   // the extent of a dimension, as a number
 struct GenericRef { GenericId generic; };    // only as an argument of width()
 struct DeviceRef {  // cpu[i], gpu[i], node[j].gpu[i]
-  enum Kind : uint8_t { kCpu, kGpu };
-  Kind kind;
+  DeviceKind kind;  // not the caller
   ExprId node;   // may be invalid: node 0
   ExprId index;
 };
@@ -207,8 +203,8 @@ struct CallCollective {
   ExprId root;    // of reduce and gather; may be invalid: 0
   ExprId places;  // of broadcast, scatter and barrier
 };
-// The receiver is a place, known when it is evaluated; `name` is looked up in its actor then. Check
-// has already looked it up where it could tell the actor.
+// CallMethod: the receiver is a place, known when it is evaluated; `name` is looked up in its actor
+// then. Check has already looked it up where it could tell the actor.
 struct CallMethod {
   ExprId receiver;
   std::string name;
@@ -278,14 +274,17 @@ struct Local {
   bool is_var = false;
   Range range;
 };
+// Whether a parameter of an op names dimensions of its first tensor; -1 is then the last one.
+enum class AxisRole : uint8_t { kNone, kAxis, kAxes };
 struct Parameter {
   std::string name;
   LocalId local;
   TypeId type;
   ExprId default_value;  // may be invalid
   Range range;
+  AxisRole axis = AxisRole::kNone;
 };
-// What callers see of an op, fn, method or graph.
+// Signature: what callers see of an op, fn, method or graph.
 struct Signature {
   Table<GenericId, Generic> generics;
   Table<DimVariableId, DimVariable> dim_variables;
@@ -293,7 +292,8 @@ struct Signature {
   TypeId result;                    // invalid: nothing
   std::optional<Route> via;         // of the result
 };
-// Locals of a method include its actor's parameters (the first ones); of a state initialiser too.
+// Body: the locals of a method include its actor's parameters (the first ones); those of a state
+// initialiser too.
 struct Body {
   Table<LocalId, Local> locals;
   std::vector<StatementId> statements;
@@ -373,7 +373,7 @@ struct Place {
 
 // ---- schedules ----------------------------------------------------------------------------------
 
-// What a schedule's rules speak of: the calls of a method.
+// Kind: what a schedule's rules speak of: the calls of a method.
 struct Kind {
   std::string name;
   uint32_t rank = 0;  // by `prefer A > B`: the least first
@@ -441,8 +441,8 @@ struct Using {
 
 // ---- topologies ---------------------------------------------------------------------------------
 
-// Devices, resources or links: one for each combination of the indices, of links those for which
-// the condition holds.
+// TopologyPart: devices, resources or links: one for each combination of the indices; of links only
+// those for which the condition holds.
 struct TopologyPart {
   TopologyParts kind;
   std::string name;        // of resources
@@ -509,8 +509,8 @@ struct Program {
   Table<TopologyId, Topology> topologies;
   std::optional<TopologyUse> topology;  // that a flag asks for
 
-  // What operators mean on tensors: `+` is the op that std.tensor declares as `add`. Always there,
-  // whether or not the file imports std.tensor.
+  // The ops that operators stand for on tensors: `+` is the op that std.tensor declares as `add`.
+  // They are always there, whether or not the file imports std.tensor.
   std::map<BinaryOperator, OpId> operator_ops;
   OpId negate_op, not_op, cast_op, stack_op, copy_op;
 };
@@ -519,5 +519,19 @@ struct Program {
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name);
 
 }  // namespace cgraph::program
+
+namespace cgraph {
+
+// What `--emit program` shows: the declarations of the named file and the ops that they use.
+void Print(const program::Program& program, llvm::raw_ostream& out);
+
+// "f32[n <= B, 64]", for dumps and messages; `signature` names dimension variables and generics.
+std::string TypeText(const program::Program& program, const program::Signature& signature,
+                     program::TypeId type);
+
+// CHECKs what Check promises: every id in range and of its own body, every call's target there.
+void Validate(const program::Program& program);
+
+}  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_PROGRAM_PROGRAM_H_

@@ -4,30 +4,23 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::program {
 namespace {
 
-// What stands between the quotes of a string.
-std::string Escaped(const std::string& text) {
-  std::string out;
-  for (unsigned char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '{': out += "{{"; break;
-      case '}': out += "}}"; break;
-      default: out += static_cast<char>(c);
-    }
+// What stands between the quotes of a string. Braces are doubled, since a single one opens an
+// interpolation.
+std::string Literal(const std::string& text) {
+  std::string doubled;
+  for (char c : Escaped(text)) {
+    doubled += c;
+    if (c == '{' || c == '}') doubled += c;
   }
-  return out;
+  return doubled;
 }
 
 }  // namespace
-
-std::string Quoted(const std::string& text) { return "\"" + Escaped(text) + "\""; }
 
 std::string FloatText(double value) {
   std::string text = fmt::format("{}", value);
@@ -71,9 +64,9 @@ std::string TextPrinter::Text(TypeId id) const {
   return std::visit(
       llvm::makeVisitor(
           [&](const TensorType& t) {
-            // As a parameter `bool` would be the compile-time one.
+            // `bool` as the type of a parameter would be the compile-time one.
             bool scalar_bool = t.dtype == DType::kBool && t.dims.empty();
-            return (t.dtype ? DTypeName(*t.dtype).str() : Name(t.generic)) +
+            return (t.dtype ? std::string(DTypeName(*t.dtype)) : Name(t.generic)) +
                    (scalar_bool ? "[]" : Text(t.dims));
           },
           [&](const CompileTimeType& t) { return std::string(Spelling(t.kind)); },
@@ -122,7 +115,7 @@ std::string TextPrinter::Grouped(ExprId id) const {
 std::string TextPrinter::NodeText(const StringLiteral& node) const {
   std::string text = "\"";
   for (size_t i = 0; i < node.texts.size(); ++i) {
-    text += Escaped(node.texts[i]);
+    text += Literal(node.texts[i]);
     if (i < node.exprs.size()) text += "{" + Text(node.exprs[i]) + "}";
   }
   return text + "\"";
@@ -139,7 +132,7 @@ std::string TextPrinter::NodeText(const Chain& node) const {
 }
 
 std::string TextPrinter::NodeText(const DeviceRef& node) const {
-  std::string device = node.kind == DeviceRef::kCpu ? "cpu" : "gpu";
+  std::string device = kDeviceKindNames[static_cast<size_t>(node.kind)];
   std::string prefix = node.node.valid() ? "node[" + Text(node.node) + "]." : "";
   return prefix + device + "[" + Text(node.index) + "]";
 }

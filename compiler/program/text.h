@@ -14,7 +14,7 @@ namespace cgraph::program {
 
 class TextPrinter {
  public:
-  // What dimension variables, generics and locals are called; either may be null where none occur.
+  // The names of dimension variables, generics and locals; either may be null where none occur.
   TextPrinter(const Program& program, const Signature* signature,
               const Table<LocalId, Local>* locals)
       : program_(program), signature_(signature), locals_(locals) {}
@@ -46,10 +46,7 @@ class TextPrinter {
   const Table<LocalId, Local>* locals_;
 };
 
-// "quoted", with escapes; braces doubled, since a single one opens an interpolation.
-std::string Quoted(const std::string& text);
-
-// The shortest that reads back as this float: with a dot, or an exponent.
+// Returns the shortest text that reads back as this float: with a dot, or an exponent.
 std::string FloatText(double value);
 
 }  // namespace cgraph::program

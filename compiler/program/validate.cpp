@@ -1,9 +1,9 @@
-// Validate: what Check promises about a Program, checked from every declaration downwards.
+// Validate: the promises of Check about a Program, checked from every declaration downwards.
 //
 // Every id is in range, a local belongs to the body it is used in, a state to the method's own
 // actor, a dimension variable and a generic to the signature around it, and every expression,
 // statement and type has one place in one tree.
-#include "compiler/program/validate.h"
+#include "compiler/program/program.h"
 
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace {
 
 #define PROGRAM_CHECK(condition, what) CGRAPH_CHECK(condition, "check", std::string(what))
 
-// What the ids of one body may refer to.
+// Context: the things that the ids of one body may refer to.
 struct Context {
   const Signature* signature = nullptr;
   const Table<LocalId, Local>* locals = nullptr;
@@ -314,6 +314,7 @@ class Validator {
   void Visit(const Context& context, const DimRef& node) { UseDim(context, node.variable); }
   void Visit(const Context& context, const GenericRef& node) { UseGeneric(context, node.generic); }
   void Visit(const Context& context, const DeviceRef& node) {
+    PROGRAM_CHECK(node.kind != DeviceKind::kCaller, "the caller is no device of a program");
     OptionalExpr(context, node.node);
     Walk(context, node.index);
   }

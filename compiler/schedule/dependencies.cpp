@@ -1,15 +1,49 @@
 #include "compiler/schedule/dependencies.h"
 
-#include <algorithm>
 #include <map>
 
-#include "compiler/schedule/accesses.h"
+#include "compiler/base/byte_intervals.h"
 
 namespace cgraph::schedule {
+
+std::vector<std::vector<Access>> FindAccesses(const graph::Graph& graph, const Schedule& schedule) {
+  std::vector<std::vector<Access>> accesses(schedule.buffers.size());
+  const std::vector<uint32_t> moments = schedule.Moments();
+  const auto add = [&](UnitId unit, StepId step, const std::vector<ValueLocationId>& locations,
+                       bool write) {
+    for (ValueLocationId id : locations) {
+      const ValueLocation& location = schedule.locations[id];
+      const int64_t bytes = graph.values[location.value].type.bytes();
+      accesses[location.buffer.index].push_back(
+          {unit, step, moments[step.index], write, location.offset, location.offset + bytes});
+    }
+  };
+  for (UnitId id : schedule.ExecutionOrder()) {
+    const ScheduleUnit& unit = schedule.units[id];
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      const StepId step_id(unit.first.index + i);
+      const Step& step = schedule.steps[step_id];
+      if (step.kind == Step::kCollective) {
+        const CollectivePart& part = step.parts[id.index - unit.first_part.index];
+        add(id, step_id, part.extents, false);
+        add(id, step_id, part.inputs, false);
+        add(id, step_id, part.outputs, true);
+        continue;
+      }
+      const bool transfer = step.kind == Step::kTransfer, receives = unit.sender.valid();
+      add(id, step_id, receives ? step.to_extents : step.extents, false);
+      if (!receives) add(id, step_id, step.inputs, false);
+      if (receives || !transfer) add(id, step_id, step.outputs, true);
+    }
+  }
+  return accesses;
+}
+
 namespace {
 
-// One buffer, swept in order: of every stretch of its bytes, who wrote it last and who has read it
-// since. A second turn over the same accesses tells what the next execution in this memory follows.
+// Sweep: one buffer, swept in order. For every stretch of its bytes it knows the last writer and
+// the readers since. A second pass over the same accesses finds what the next execution in this
+// memory must follow.
 class Sweep {
  public:
   Sweep(Dependencies& dependencies, uint32_t copies)
@@ -27,42 +61,23 @@ class Sweep {
     UnitId unit;
     int turn;
   };
-  struct Stretch {
-    int64_t begin, end;
+  struct Visited {
     std::vector<Visitor> writer;   // none or one
     std::vector<Visitor> readers;  // since
   };
 
   void Visit(const Access& access) {
-    if (access.begin == access.end) return;
-    const size_t first = SplitAt(access.begin);
-    const size_t last = SplitAt(access.end);
     const Visitor visitor{access.unit, turn_};
-    for (size_t i = first; i < last; ++i) {
-      Stretch& stretch = stretches_[i];
-      if (!access.write || stretch.readers.empty()) Follow(access.unit, stretch.writer);
+    visited_.Update(access.begin, access.end, [&](Visited& bytes) {
+      if (!access.write || bytes.readers.empty()) Follow(access.unit, bytes.writer);
       if (access.write) {
-        Follow(access.unit, stretch.readers);
-        stretch.writer = {visitor};
-        stretch.readers.clear();
-      } else if (stretch.readers.empty() || stretch.readers.back().unit != access.unit) {
-        stretch.readers.push_back(visitor);
+        Follow(access.unit, bytes.readers);
+        bytes.writer = {visitor};
+        bytes.readers.clear();
+      } else if (bytes.readers.empty() || bytes.readers.back().unit != access.unit) {
+        bytes.readers.push_back(visitor);
       }
-    }
-  }
-
-  // The index of the stretch that begins at `at`, which may be the end of all.
-  size_t SplitAt(int64_t at) {
-    if (stretches_.empty()) stretches_.push_back({0, at, {}, {}});
-    if (stretches_.back().end < at) stretches_.push_back({stretches_.back().end, at, {}, {}});
-    const auto next = std::partition_point(stretches_.begin(), stretches_.end(),
-                                           [at](const Stretch& s) { return s.end <= at; });
-    const size_t index = next - stretches_.begin();
-    if (next == stretches_.end() || next->begin == at) return index;
-    Stretch left = *next;
-    left.end = next->begin = at;
-    stretches_.insert(next, std::move(left));
-    return index + 1;
+    });
   }
 
   void Follow(UnitId unit, const std::vector<Visitor>& earlier) {
@@ -78,10 +93,11 @@ class Sweep {
   Dependencies& dependencies_;
   const uint32_t copies_;
   int turn_ = 0;
-  std::vector<Stretch> stretches_;  // without a gap, from 0
+  ByteIntervals<Visited> visited_;
 };
 
-// `x after y`: what the later call does itself waits for all that the earlier one did.
+// Adds the order of `x after y`: each unit of the later call waits for all units of the earlier
+// one.
 void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Dependencies& found) {
   std::vector<std::vector<UnitId>> units(graph.calls.size());
   for (UnitId id : schedule.units.Ids()) {
@@ -99,8 +115,8 @@ void AddCallOrder(const graph::Graph& graph, const Schedule& schedule, Dependenc
   }
 }
 
-// What the world sees of one device's ops, it sees in the order of the program.
-// One execution after the other, too.
+// Adds the order of effects: what the world sees of one device's ops, it sees in program order, and
+// one execution after the other.
 void AddEffectOrder(const graph::Graph& graph, const Schedule& schedule, Dependencies& found) {
   std::vector<UnitId> first(schedule.lanes.size()), last(first);
   for (UnitId id : schedule.ExecutionOrder()) {
@@ -119,9 +135,9 @@ void AddEffectOrder(const graph::Graph& graph, const Schedule& schedule, Depende
   }
 }
 
-// What stands before a barrier on a device is done before its part of it starts, and what stands
-// after it starts when the part is done, whatever lane it is on. The caller's takes and gives are
-// no work of the graph: to hold them back would hold back the next execution.
+// Adds barriers: the units before a barrier on a device are done before its part of it starts, and
+// the units after it start when the part is done, whatever lane they are on. The caller's inputs
+// and outputs are no work of the graph: to hold them back would hold back the next execution.
 void AddBarriers(const graph::Graph& graph, const Schedule& schedule, Dependencies& found) {
   struct Since {
     UnitId barrier;             // the last one

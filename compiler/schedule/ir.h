@@ -1,10 +1,10 @@
-// The schedule: a graph's calls and transfers on lanes, in an order, with the waits between lanes
-// and the places of buffers. Lower makes it, and each pass of schedule.h adds to it.
+// Schedule: a graph's calls and transfers on lanes, in an order, with the waits between lanes and
+// the places of buffers. Lower makes it, and each pass of schedule.h adds to it.
 //
-// There are two orders. That of a round is how steps and units stand here, and what each lane
-// repeats. That of an execution is how one execution meets them: by lag, then by the round's order.
-// Between a round of a step and one of another lie the executions between them, and the difference
-// of their lags.
+// There are two orders. The order of a round is that of the steps and units in their tables, and
+// the one that each lane repeats. The order of an execution is how one execution meets them: by
+// lag, then by the round's order. The number of rounds between two steps is the number of
+// executions between them plus the difference of their lags.
 #ifndef CGRAPH_COMPILER_SCHEDULE_IR_H_
 #define CGRAPH_COMPILER_SCHEDULE_IR_H_
 
@@ -13,14 +13,15 @@
 #include <vector>
 
 #include "compiler/base/ids.h"
+#include "compiler/base/source.h"
 #include "compiler/base/transport.h"
 #include "compiler/graph/graph.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace cgraph {
 
-// How many lanes a device has for what it exchanges with others: one, one for each other device,
-// or for each of them one out and one in. More lanes hold less back, and are more for a machine to
-// keep going.
+// How many lanes a device has for its exchanges with others: one; one for each other device; or one
+// out and one in for each. More lanes hold less back, but a machine has more to keep going.
 enum class CommLanes : uint8_t { kOne, kPeer, kEdge };
 const char* CommLanesName(CommLanes lanes);  // "one"
 
@@ -28,25 +29,19 @@ const char* CommLanesName(CommLanes lanes);  // "one"
 
 namespace cgraph::schedule {
 
-#define CGRAPH_SCHEDULE_ID(Name, prefix)           \
-  struct Name : Id<Name> {                         \
-    static constexpr const char* kPrefix = prefix; \
-    using Id::Id;                                  \
-  };
-CGRAPH_SCHEDULE_ID(LaneId, "lane")
-CGRAPH_SCHEDULE_ID(ValueLocationId, "location")
-CGRAPH_SCHEDULE_ID(BufferId, "buffer")
-CGRAPH_SCHEDULE_ID(ChannelId, "channel")
-CGRAPH_SCHEDULE_ID(GroupId, "group")
-CGRAPH_SCHEDULE_ID(StepId, "step")
-CGRAPH_SCHEDULE_ID(UnitId, "unit")
-#undef CGRAPH_SCHEDULE_ID
+CGRAPH_ID(LaneId, "lane")
+CGRAPH_ID(ValueLocationId, "location")
+CGRAPH_ID(BufferId, "buffer")
+CGRAPH_ID(ChannelId, "channel")
+CGRAPH_ID(GroupId, "group")
+CGRAPH_ID(StepId, "step")
+CGRAPH_ID(UnitId, "unit")
 
-// Without overlap communication and copies stand in the compute lane. Copies into a device and out
-// of it have a lane each, as GPUs have an engine for each: what comes in for the next execution
-// need not wait for what goes out of this one. What a device exchanges with others goes through
-// one lane, or through one for each peer, or for each peer one out and one in; its collectives
-// through the one without a peer.
+// The kinds of lanes. Without overlap, communication and copies stand in the compute lane. Copies
+// into a device and out of it have a lane each, as GPUs have an engine for each: a copy in for the
+// next execution need not wait for a copy out of this one. Exchanges with other devices go through
+// one lane, or through one for each peer, or for each peer one out and one in; collectives through
+// the one without a peer.
 enum class LaneKind : uint8_t {
   kCompute,
   kComm,
@@ -66,8 +61,8 @@ struct Lane {
 };
 
 enum class Space : uint8_t { kSlot, kState, kOutput, kInput, kConstant };
-// One lifetime of memory. Buffers of one device and space (of one instance, for state) form an
-// arena; slot buffers whose lifetimes are ordered anyway may lie on the same bytes.
+// Buffer: one lifetime of memory. Buffers of one device and space (of one instance, for state) form
+// an arena; slot buffers whose lifetimes are ordered anyway may lie on the same bytes.
 struct Buffer {
   Space space = Space::kSlot;
   graph::DeviceId device;       // whose memory
@@ -77,26 +72,27 @@ struct Buffer {
   int64_t offset = 0;           // in its arena: by PlanMemory
 };
 
-// A graph's value as it lies in one memory: where it was made, or where a transfer put it.
+// ValueLocation: a graph's value as it lies in one memory: where it was made, or where a transfer
+// put it.
 struct ValueLocation {
   graph::ValueId value;
   BufferId buffer;
   int64_t offset = 0;  // in the buffer: of a view
 };
 
-// Messages from one lane to another, in order.
+// Channel: messages from one lane to another, in order.
 struct Channel {
   Transport transport;  // kNccl: rendezvous; kShm: a buffer for `capacity` messages
   LaneId from, to;
   uint32_t capacity = 1;
 };
 
-// Lanes that make collectives together, by rank.
+// Group: lanes that make collectives together, by rank.
 struct Group {
   std::vector<LaneId> lanes;
 };
 
-// What one participant of a collective does.
+// CollectivePart: one participant's part of a collective.
 struct CollectivePart {
   std::vector<ValueLocationId> inputs, outputs, extents;
 };
@@ -114,16 +110,17 @@ struct Step {
   std::vector<CollectivePart> parts;          // kCollective: by rank; its operands are there alone
   graph::CallId call;      // what it works for: of a transfer or copy the call that made the value
   std::vector<ValueLocationId> inputs, outputs;
-  // Extents that it reads besides: on the device of `lane`; on that of `to_lane`.
+  // Extents that the step reads besides: on the device of `lane`; on that of `to_lane`.
   std::vector<ValueLocationId> extents, to_extents;
   uint64_t expected_ps = 0;
   uint64_t start_ps = 0;  // of its unit, in the timetable by which it was arranged; else 0
   uint32_t lag = 0;       // in round r it works for execution r - lag
-  uint64_t held_ps = 0;         // so long, from its start, it holds these resources of the machine
-  std::vector<uint32_t> holds;
+  uint64_t held_ps = 0;   // how long, from its start, it holds `holds`
+  std::vector<uint32_t> holds;  // resources of the machine
 
-  // Where program order puts it: after which call (0: at the start; i + 1: after call i), extents
-  // before values before gives, in order of the first consumer, hop by hop.
+  // ProgramPosition: where program order puts a step: after which call (0: at the start; i + 1:
+  // after call i), extents before values before outputs, in order of the first consumer, hop by
+  // hop.
   struct ProgramPosition {
     uint32_t call = 0;
     enum Class : uint8_t { kOps, kExtents, kValues, kOutputs } order = kOps;
@@ -134,12 +131,13 @@ struct Step {
   uint32_t program_order = 0;  // its position in program order: by Order
 };
 
-// What a lane does without looking up: all ops of a call, or one end of a transfer, or one
-// participant's part of a collective, or one other step. It waits before its first step.
 struct Wait {
   UnitId unit;
   uint32_t lag = 0;  // in rounds; of a dependency, in executions
 };
+// ScheduleUnit: the work that a lane does without a wait or a signal in between: all ops of a call,
+// or one end of a transfer, or one participant's part of a collective, or one other step. It waits
+// before its first step.
 struct ScheduleUnit {
   LaneId lane;
   uint32_t index = 0;       // in its lane
@@ -151,14 +149,14 @@ struct ScheduleUnit {
   bool signals = false;     // after its last step: some unit waits for it
 };
 
-// What a device reads a symbol's extent from.
+// Extent: the location from which a device reads a symbol's extent.
 struct Extent {
   graph::SymbolId symbol;
   graph::DeviceId device;
   ValueLocationId location;
 };
 
-// How one value travels to one device: for `--emit transports`.
+// Edge: how one value travels to one device; for `--emit transports`.
 struct Edge {
   graph::ValueId value;
   graph::DeviceId from, to;
@@ -167,7 +165,7 @@ struct Edge {
   graph::DeviceId relay;  // by which it goes; invalid: straight
 };
 
-// How one collective goes: for `--emit transports` too.
+// CollectiveChoice: how one collective travels; for `--emit transports`, too.
 struct CollectiveChoice {
   graph::OpId op;
   Transport chosen;
@@ -191,19 +189,19 @@ struct Schedule {
 
   const Step& FirstStep(UnitId unit) const { return steps[units[unit].first]; }
   uint32_t LongestLag() const;  // of its steps
-  // All units, in the order in which one execution meets them.
+  // Returns all units, in the order in which one execution meets them.
   std::vector<UnitId> ExecutionOrder() const;
-  // By step: its place in that order.
+  // Returns by step its place in that order.
   std::vector<uint32_t> Moments() const;
-  // From the round of `from` to that of `to` in the execution so many later.
+  // Returns the rounds from that of `from` to that of `to` in the execution `executions` later.
   int64_t Rounds(UnitId from, UnitId to, int64_t executions) const {
     return executions + FirstStep(to).lag - FirstStep(from).lag;
   }
-  // Of all its steps together.
+  // Returns the expected time of all steps of a unit together.
   uint64_t ExpectedPs(UnitId unit) const;
 };
 
-// Executions e and e + copies share memory; 0: every execution has its own.
+// Returns the copies: executions e and e + copies share memory; 0: every execution has its own.
 inline int64_t Copies(Space space, const graph::Graph& graph) {
   switch (space) {
     case Space::kSlot: return graph.inflight;
@@ -214,5 +212,18 @@ inline int64_t Copies(Space space, const graph::Graph& graph) {
 }
 
 }  // namespace cgraph::schedule
+
+namespace cgraph {
+
+// Per graph and lane its steps in order, one line each, with what they wait for. `sources` say in
+// which line a value without a name is made; null: unknown.
+void PrintSchedule(const graph::Module& module, const std::vector<schedule::Schedule>& schedules,
+                   const Sources* sources, llvm::raw_ostream& out);
+
+// Per graph its edges between devices: value, from, to, transport, why. One line each.
+void PrintTransports(const graph::Module& module, const std::vector<schedule::Schedule>& schedules,
+                     const Sources* sources, llvm::raw_ostream& out);
+
+}  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_SCHEDULE_IR_H_

@@ -7,8 +7,22 @@
 
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
-#include "compiler/schedule/ordering/search/search_options.h"
 #include "compiler/schedule/ir.h"
+
+namespace cgraph::schedule {
+
+// What the search for an order is to make small, and how much it may try.
+enum class Goal : uint8_t {
+  kMakespan,  // from the first start to the last end of all
+  kSpan,      // the longest, over the lanes of calls, from a lane's first start to its last end
+};
+
+struct SearchOptions {
+  Goal goal = Goal::kMakespan;
+  uint32_t effort = 2000;  // in 10,000 tasks placed
+};
+
+}  // namespace cgraph::schedule
 
 namespace cgraph {
 

@@ -2,6 +2,8 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_PASSES_H_
 #define CGRAPH_COMPILER_SCHEDULE_PASSES_H_
 
+#include <functional>
+
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/cost/costs.h"
 #include "compiler/cost/profile.h"
@@ -19,31 +21,32 @@ void Lower(const graph::Module& module, const graph::Graph& graph, CommLanes com
 void CheckMachine(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
                   const cost::Costs& costs, Diagnostics& diagnostics);
 
-// Says how long each step is expected to take, and which shared resources it holds.
+// Estimates how long each step takes, and which shared resources it holds.
 void EstimateCosts(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
             Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);
 
-// The units of the lanes, anew, from the steps in their order. Calls that `rules` fuse are one.
+// Makes the units of the lanes anew, from the steps in their order. Calls that `rules` fuse are
+// one.
 void MakeUnits(const graph::Rules* rules, Schedule& schedule);
 
-// Steps take what the profile says, where it says something.
+// Gives steps the profile's time, where the profile names them.
 void ApplyProfile(const graph::Module& module, const graph::Graph& graph, const Profile& profile,
                   Schedule& schedule);
 
-// By device: the bytes that one copy of its slots may take; nothing: as many as it likes.
+// SlotLimits: by device, the bytes that one copy of its slots may take; nothing: no limit.
 using SlotLimits = std::vector<std::optional<int64_t>>;
 
-// What OrderTasks did.
+// OrderingResult: what OrderTasks did.
 struct OrderingResult {
   bool done = true;    // false: something waits for ever, and the order stays as it was
   bool fixed = false;  // there was nothing to choose
   // By device that has a limit: what the slots need in an order that needs little, 0 for the
-  // others. Empty: none was found that the rules let end.
+  // others. Empty: no order was found that the rules let end.
   std::vector<int64_t> needs;
-  // With executions in flight: an order that lags, in which they follow each other sooner.
+  // With executions in flight: an order with lags, in which they follow each other sooner.
   std::optional<Schedule> steady;
   // Within limits, after a search: other orders that are about as good, the best first.
   std::vector<Schedule> others;
@@ -58,8 +61,8 @@ OrderingResult OrderTasks(const graph::Module& module, const graph::Graph& graph
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
 // program means them, in one execution and over the executions that share its memory. On devices
-// that are `tight` (by device; empty: none) what is written into a new buffer waits, besides, for
-// all that has ended by then, so that its bytes can be used again.
+// that are `tight` (by device; empty: none) a unit that writes into a new buffer waits, besides,
+// for all that has ended by then, so that its bytes can be used again.
 void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Schedule& schedule);
 
 // Gives every buffer its offset. Two slot buffers lie on the same bytes only where all accesses are
@@ -68,14 +71,32 @@ void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Sche
 void PlanMemory(const graph::Module& module, const graph::Graph& graph, const SlotLimits& limits,
                 Schedule& schedule);
 
-// By device: the bytes that a graph may hold there, besides what its rules say; nothing: no limit.
+// DeviceLimits: by device, the bytes that a graph may hold there, besides what its rules say;
+// nothing: no limit.
 using DeviceLimits = std::vector<std::optional<int64_t>>;
 
-// OrderTasks, Synchronise and PlanMemory, so that no device holds more than its memory allows, or
-// the diagnostics say what is in the way.
+// Runs OrderTasks, Synchronise and PlanMemory, so that no device holds more than its memory allows,
+// or the diagnostics say what is in the way.
 void FitMemory(const graph::Module& module, const graph::Graph& graph,
                const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,
                Diagnostics& diagnostics);
+
+// How many lanes a device has for what it exchanges with others, when nobody says: the fewest with
+// which nothing ends later.
+//
+// More lanes cost a machine more to keep going, and each of NCCL's needs a communicator, so one is
+// taken unless something in the graph's timetable waits for that lane. If so, and the graph is not
+// so large that looking would take long, it is list-scheduled with each, and the one that ends
+// first wins; of equal ones that with fewer lanes. Where the order is searched for, too, each is
+// searched with an eighth of the effort. Of several executions in flight what counts is
+// when the last of many ends: one lane for all lets no device receive for the next execution before
+// it has sent what belongs to this one. So many lanes that the plan could not be proved are never
+// taken: of each instruction a proof keeps a number for every lane.
+//
+// `prepare` gives the schedule in program order with these lanes. Returns the one with the lanes
+// that are chosen; when a search found an order for it, its steps say when they start in that.
+Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options,
+                     const std::function<Schedule(CommLanes)>& prepare);
 
 }  // namespace cgraph::schedule
 

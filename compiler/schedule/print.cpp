@@ -1,14 +1,24 @@
-#include "compiler/schedule/print.h"
+#include "compiler/schedule/ir.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "compiler/graph/print.h"
-#include "compiler/graph/value_names.h"
+#include "compiler/base/transport.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
 
 namespace cgraph {
 namespace {
+
+// Returns "the round before", "2 rounds before".
+std::string Before(uint32_t lag, const char* what) {
+  return lag == 1 ? fmt::format("the {} before", what)
+                  : fmt::format("{} {}s before", lag, what);
+}
 
 using schedule::CollectivePart;
 using schedule::Schedule;
@@ -30,11 +40,35 @@ const char* LaneKindName(schedule::LaneKind kind) {
   return "";
 }
 
+// The ports that copies fill with what host memory holds already, by the copy: a value that is used
+// elsewhere, too, keeps its own memory. What `via host` carries is copied by the lane that reads.
+std::map<schedule::StepId, uint32_t> FindOutputCopies(const graph::Module& module,
+                                                      const Schedule& schedule) {
+  std::map<schedule::ValueLocationId, uint32_t> port_of;
+  for (uint32_t port = 0; port < schedule.outputs.size(); ++port) {
+    port_of.emplace(schedule.outputs[port], port);
+  }
+  std::map<schedule::StepId, uint32_t> found;
+  for (schedule::StepId id : schedule.steps.Ids()) {
+    const Step& step = schedule.steps[id];
+    if (step.kind != Step::kCopy) continue;
+    const auto port = port_of.find(step.outputs[0]);
+    const graph::DeviceId source =
+        schedule.buffers[schedule.locations[step.inputs[0]].buffer].device;
+    if (port != port_of.end() && module.devices[source].kind != DeviceKind::kGpu &&
+        schedule.lanes[step.lane].device == source) {
+      found.emplace(id, port->second);
+    }
+  }
+  return found;
+}
+
 class SchedulePrinter {
  public:
   SchedulePrinter(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
                   const Sources* sources, llvm::raw_ostream& out)
-      : module_(module), graph_(graph), schedule_(schedule), sources_(sources), out_(out) {}
+      : module_(module), graph_(graph), schedule_(schedule), sources_(sources),
+        output_copies_(FindOutputCopies(module, schedule)), out_(out) {}
 
   void Run() {
     out_ << "schedule " << graph_.name << (schedule_.overlap ? "" : " overlap off");
@@ -86,15 +120,15 @@ class SchedulePrinter {
     return text + " by " + TransportName(step.by).str();
   }
 
-  std::string StepText(const ScheduleUnit& unit, const Step& step) const {
+  std::string StepText(const ScheduleUnit& unit) const {
+    const Step& step = schedule_.steps[unit.first];
     switch (step.kind) {
       case Step::kCall: case Step::kLoad: return CallName(module_, graph_.calls[step.call]);
       case Step::kInput: return "input " + graph_.inputs[step.port].name;
       case Step::kOutput: return "output " + graph_.outputs[step.port].name;
       case Step::kCollective: break;
       case Step::kCopy:
-        return "copy " + ValueName(step.inputs[0]) + " to " +
-               DeviceName(module_.devices[BufferOf(step.outputs[0]).device]);
+        return "copy " + ValueName(step.inputs[0]) + " to " + TargetOf(unit.first);
       case Step::kTransfer: {
         const bool receives = unit.sender.valid();
         return fmt::format("{} {} {} {} by {}", receives ? "receive" : "send",
@@ -106,6 +140,12 @@ class SchedulePrinter {
     return "";
   }
 
+  std::string TargetOf(schedule::StepId copy) const {
+    const auto output = output_copies_.find(copy);
+    if (output != output_copies_.end()) return "output " + graph_.outputs[output->second].name;
+    return DeviceName(module_.devices[BufferOf(schedule_.steps[copy].outputs[0]).device]);
+  }
+
   const schedule::Buffer& BufferOf(schedule::ValueLocationId id) const {
     return schedule_.buffers[schedule_.locations[id].buffer];
   }
@@ -115,12 +155,12 @@ class SchedulePrinter {
     const Step& step = schedule_.steps[unit.first];
     out_ << fmt::format("    {}: {}", unit.index,
                         step.kind == Step::kCollective ? CollectiveText(id, step)
-                                                       : StepText(unit, step));
-    if (step.lag > 0) out_ << fmt::format("  for {} before", step.lag);
+                                                       : StepText(unit));
+    if (step.lag > 0) out_ << "  for " << Before(step.lag, "execution");
     const char* separator = "  after ";
     for (const schedule::Wait& wait : unit.waits) {
       out_ << separator << UnitName(wait.unit);
-      if (wait.lag > 0) out_ << fmt::format(" of {} before", wait.lag);
+      if (wait.lag > 0) out_ << " of " << Before(wait.lag, "round");
       separator = ", ";
     }
     out_ << "\n";
@@ -130,11 +170,67 @@ class SchedulePrinter {
   const graph::Graph& graph_;
   const Schedule& schedule_;
   const Sources* sources_;
+  const std::map<schedule::StepId, uint32_t> output_copies_;  // ports
   llvm::raw_ostream& out_;
 };
 
+// The outputs that are copies, by what they are copies of.
+std::map<graph::ValueId, std::vector<std::string>> CopiedOutputs(const graph::Module& module,
+                                                                 const graph::Graph& graph,
+                                                                 const Schedule& schedule) {
+  std::map<graph::ValueId, std::vector<std::string>> copied;
+  for (const auto& [step, port] : FindOutputCopies(module, schedule)) {
+    const schedule::ValueLocationId source = schedule.steps[step].inputs[0];
+    copied[schedule.locations[source].value].push_back(graph.outputs[port].name);
+  }
+  return copied;
+}
+
 const graph::Graph& GraphOf(const graph::Module& module, size_t schedule) {
   return schedule == 0 ? module.start : module.graphs[schedule - 1];
+}
+
+void PrintEdges(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
+                const Sources* sources, llvm::raw_ostream& out) {
+  const auto name = [&](graph::ValueId id) {
+    return graph::ValueName(graph, graph.values[id], sources);
+  };
+  std::map<graph::ValueId, std::vector<std::string>> copied =
+      CopiedOutputs(module, graph, schedule);
+  for (const schedule::Edge& edge : schedule.edges) {
+    const LogicalDevice& to = module.devices[edge.to];
+    std::string why = edge.why;
+    if (const auto outputs = copied.find(edge.value);
+        to.kind == DeviceKind::kCaller && outputs != copied.end()) {
+      why = WhyWithCopies(edge.chosen.transport, why, outputs->second);
+      copied.erase(outputs);
+    }
+    const std::string relay =
+        edge.relay.valid() ? " through " + DeviceName(module.devices[edge.relay]) : "";
+    out << fmt::format("  {}: {} -> {} by {}{} ({})\n", name(edge.value),
+                       DeviceName(module.devices[edge.from]), DeviceName(to),
+                       TransportText(edge.chosen), relay, why);
+  }
+  for (const auto& [value, outputs] : copied) {  // what is the caller's own travels no way
+    out << fmt::format("  {}: {}\n", name(value), CopiedText(outputs));
+  }
+}
+
+void PrintCollectiveChoices(const graph::Module& module, const graph::Graph& graph,
+                            const Schedule& schedule, const Sources* sources,
+                            llvm::raw_ostream& out) {
+  for (const schedule::CollectiveChoice& choice : schedule.collective_choices) {
+    const graph::Op& op = graph.ops[choice.op];
+    out << "  " << op.name;
+    for (const graph::Use& use : op.operands) {
+      out << " " << graph::ValueName(graph, graph.values[use.value], sources);
+    }
+    out << " of";
+    for (graph::DeviceId id : op.collective->participants) {
+      out << " " << DeviceName(module.devices[id]);
+    }
+    out << " by " << TransportName(choice.chosen) << " (" << choice.why << ")\n";
+  }
 }
 
 }  // namespace
@@ -150,27 +246,9 @@ void PrintTransports(const graph::Module& module, const std::vector<Schedule>& s
                      const Sources* sources, llvm::raw_ostream& out) {
   for (size_t i = 0; i < schedules.size(); ++i) {
     const graph::Graph& graph = GraphOf(module, i);
-    const auto name = [&](graph::ValueId id) {
-      return graph::ValueName(graph, graph.values[id], sources);
-    };
     out << "transports " << graph.name << "\n";
-    for (const schedule::Edge& edge : schedules[i].edges) {
-      const std::string relay =
-          edge.relay.valid() ? " through " + DeviceName(module.devices[edge.relay]) : "";
-      out << fmt::format("  {}: {} -> {} by {}{} ({})\n", name(edge.value),
-                         DeviceName(module.devices[edge.from]), DeviceName(module.devices[edge.to]),
-                         JourneyText(edge.chosen), relay, edge.why);
-    }
-    for (const schedule::CollectiveChoice& choice : schedules[i].collective_choices) {
-      const graph::Op& op = graph.ops[choice.op];
-      out << "  " << op.name;
-      for (const graph::Use& use : op.operands) out << " " << name(use.value);
-      out << " of";
-      for (graph::DeviceId id : op.collective->participants) {
-        out << " " << DeviceName(module.devices[id]);
-      }
-      out << " by " << TransportName(choice.chosen) << " (" << choice.why << ")\n";
-    }
+    PrintEdges(module, graph, schedules[i], sources, out);
+    PrintCollectiveChoices(module, graph, schedules[i], sources, out);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "compiler/schedule/schedule.h"
 
 #include "compiler/cost/costs.h"
-#include "compiler/schedule/ordering/choose_lanes.h"
 #include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/options.h"
 #include "compiler/schedule/passes.h"
@@ -10,7 +9,7 @@
 namespace cgraph {
 namespace {
 
-// Everything but what is to be chosen: in program order.
+// Prepares a schedule in program order: everything but what is to be chosen.
 schedule::Schedule Prepare(const graph::Module& module, const graph::Graph& graph,
                            const ScheduleOptions& options, const cost::Costs& costs,
                            CommLanes lanes, Diagnostics& diagnostics) {
@@ -39,7 +38,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   return result;
 }
 
-// Weights are read as their files are: in program order.
+// Makes the start graph's schedule: weights are read in program order, as their files are.
 schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions& options,
                              const cost::Costs& costs, Diagnostics& diagnostics) {
   const CommLanes lanes = options.lanes.value_or(CommLanes::kOne);

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "compiler/base/check.h"
-#include "compiler/schedule/memory/alignment.h"
+#include "compiler/schedule/memory/layout.h"
 
 namespace cgraph::schedule {
 namespace {
 
-// The first fault that is found.
+// Keeps the first fault that is found.
 class Faults {
  public:
   template <typename Id>
-  void EstimateCosts(bool condition, Id id, const char* fault) {
+  void Expect(bool condition, Id id, const char* fault) {
     if (!condition && text_.empty()) text_ = id.str() + ": " + fault;
   }
   bool found() const { return !text_.empty(); }
@@ -35,8 +35,8 @@ class OrderValidator {
     for (BufferId id : schedule_.buffers.Ids()) CheckBuffer(id);
     for (ValueLocationId id : schedule_.locations.Ids()) {
       const ValueLocation& location = schedule_.locations[id];
-      EstimateCosts(graph_.values.Contains(location.value), id, "of no value");
-      EstimateCosts(schedule_.buffers.Contains(location.buffer), id, "in no buffer");
+      Expect(graph_.values.Contains(location.value), id, "of no value");
+      Expect(schedule_.buffers.Contains(location.buffer), id, "in no buffer");
     }
     CheckChannelsAndGroups();
     if (!faults_.found()) for (StepId id : schedule_.steps.Ids()) CheckStep(id);
@@ -47,49 +47,49 @@ class OrderValidator {
 
  private:
   template <typename Id>
-  void EstimateCosts(bool condition, Id id, const char* fault) {
-    faults_.EstimateCosts(condition, id, fault);
+  void Expect(bool condition, Id id, const char* fault) {
+    faults_.Expect(condition, id, fault);
   }
 
   void CheckLane(LaneId id) {
     const Lane& lane = schedule_.lanes[id];
     const bool travels = lane.kind == LaneKind::kComm || lane.kind == LaneKind::kSend ||
                          lane.kind == LaneKind::kReceive;
-    EstimateCosts(module_.devices.Contains(lane.device), id, "on no device");
-    EstimateCosts(!lane.peer.valid() || travels, id, "a peer, and nothing travels on it");
-    EstimateCosts(!lane.peer.valid() || module_.devices.Contains(lane.peer), id,
+    Expect(module_.devices.Contains(lane.device), id, "on no device");
+    Expect(!lane.peer.valid() || travels, id, "a peer, and nothing travels on it");
+    Expect(!lane.peer.valid() || module_.devices.Contains(lane.peer), id,
                   "its peer is no device");
     for (size_t i = 0; i < lane.units.size(); ++i) {
       const bool known = schedule_.units.Contains(lane.units[i]);
-      EstimateCosts(known, id, "a unit that is not there");
+      Expect(known, id, "a unit that is not there");
       if (!known) return;
       const ScheduleUnit& unit = schedule_.units[lane.units[i]];
-      EstimateCosts(unit.lane == id && unit.index == i, lane.units[i],
+      Expect(unit.lane == id && unit.index == i, lane.units[i],
                     "not at its index of its lane");
-      EstimateCosts(i == 0 || lane.units[i - 1] < lane.units[i], id,
+      Expect(i == 0 || lane.units[i - 1] < lane.units[i], id,
                     "another order than that of a round");
     }
   }
 
   void CheckBuffer(BufferId id) {
     const Buffer& buffer = schedule_.buffers[id];
-    EstimateCosts(module_.devices.Contains(buffer.device), id, "on no device");
-    EstimateCosts(buffer.bytes >= 0, id, "its size is negative");
+    Expect(module_.devices.Contains(buffer.device), id, "on no device");
+    Expect(buffer.bytes >= 0, id, "its size is negative");
     const bool is_state = buffer.space == Space::kState;
     const bool is_constant = buffer.space == Space::kConstant;
-    EstimateCosts(!is_state || module_.states.Contains(buffer.state), id, "of no state");
-    EstimateCosts(!is_constant || graph_.values.Contains(buffer.constant), id, "of no constant");
+    Expect(!is_state || module_.states.Contains(buffer.state), id, "of no state");
+    Expect(!is_constant || graph_.values.Contains(buffer.constant), id, "of no constant");
   }
 
   void CheckChannelsAndGroups() {
     for (ChannelId id : schedule_.channels.Ids()) {
       const Channel& channel = schedule_.channels[id];
-      EstimateCosts(schedule_.lanes.Contains(channel.from) && schedule_.lanes.Contains(channel.to),
+      Expect(schedule_.lanes.Contains(channel.from) && schedule_.lanes.Contains(channel.to),
                     id, "between lanes that are not there");
     }
     for (GroupId id : schedule_.groups.Ids()) {
       for (LaneId lane : schedule_.groups[id].lanes) {
-        EstimateCosts(schedule_.lanes.Contains(lane), id, "a lane that is not there");
+        Expect(schedule_.lanes.Contains(lane), id, "a lane that is not there");
       }
     }
   }
@@ -98,9 +98,9 @@ class OrderValidator {
     const Step& step = schedule_.steps[id];
     const bool has_op = step.kind == Step::kCall || step.kind == Step::kLoad ||
                         step.kind == Step::kCollective;
-    EstimateCosts(schedule_.lanes.Contains(step.lane), id, "on no lane");
-    EstimateCosts(!has_op || graph_.ops.Contains(step.op), id, "of no op");
-    EstimateCosts(static_cast<int64_t>(step.lag) < std::max<int64_t>(graph_.inflight, 1), id,
+    Expect(schedule_.lanes.Contains(step.lane), id, "on no lane");
+    Expect(!has_op || graph_.ops.Contains(step.op), id, "of no op");
+    Expect(static_cast<int64_t>(step.lag) < std::max<int64_t>(graph_.inflight, 1), id,
            "lags by as many rounds as executions are in flight");
     for (const auto* list : {&step.inputs, &step.outputs, &step.extents, &step.to_extents}) {
       CheckReplicas(id, *list);
@@ -112,34 +112,34 @@ class OrderValidator {
     }
     if (step.kind == Step::kTransfer) {
       const bool known = schedule_.channels.Contains(step.channel);
-      EstimateCosts(known, id, "on no channel");
+      Expect(known, id, "on no channel");
       if (!known) return;
       const Channel& channel = schedule_.channels[step.channel];
-      EstimateCosts(channel.from == step.lane && channel.to == step.to_lane, id,
+      Expect(channel.from == step.lane && channel.to == step.to_lane, id,
              "on other lanes than its channel");
     }
     if (step.kind != Step::kCollective) return;
     const bool known = schedule_.groups.Contains(step.group);
-    EstimateCosts(known && schedule_.groups[step.group].lanes.size() == step.parts.size(), id,
+    Expect(known && schedule_.groups[step.group].lanes.size() == step.parts.size(), id,
            "not a part for each lane of its group");
   }
   void CheckReplicas(StepId id, const std::vector<ValueLocationId>& locations) {
     for (ValueLocationId location : locations) {
-      EstimateCosts(schedule_.locations.Contains(location), id, "a replica that is not there");
+      Expect(schedule_.locations.Contains(location), id, "a location that is not there");
     }
   }
 
-  // Units stand for all steps, one after the other; those of one step are neighbours.
+  // Checks that units stand for all steps, one after the other; those of one step are neighbours.
   void CheckUnits() {
     uint32_t next = 0;  // step
     for (UnitId id : schedule_.units.Ids()) {
       const ScheduleUnit& unit = schedule_.units[id];
       const bool known = schedule_.lanes.Contains(unit.lane) && unit.count > 0 &&
                          uint64_t{unit.first.index} + unit.count <= schedule_.steps.size();
-      EstimateCosts(known, id, "on no lane, or of no steps");
+      Expect(known, id, "on no lane, or of no steps");
       if (!known) return;
       const std::vector<UnitId>& lane = schedule_.lanes[unit.lane].units;
-      EstimateCosts(unit.index < lane.size() && lane[unit.index] == id, id,
+      Expect(unit.index < lane.size() && lane[unit.index] == id, id,
                     "its lane has another one");
       const bool follows = unit.sender.valid() ||
                            (unit.first_part.valid() && unit.first_part != id);
@@ -147,27 +147,27 @@ class OrderValidator {
         CheckFollower(id, unit);
         continue;
       }
-      EstimateCosts(unit.first.index == next, id, "not of the steps that come next");
+      Expect(unit.first.index == next, id, "not of the steps that come next");
       next = unit.first.index + unit.count;
     }
-    EstimateCosts(next == schedule_.steps.size(), StepId(next), "in no unit");
+    Expect(next == schedule_.steps.size(), StepId(next), "in no unit");
   }
   void CheckFollower(UnitId id, const ScheduleUnit& unit) {
     const UnitId lead = unit.sender.valid() ? unit.sender : unit.first_part;
-    EstimateCosts(lead < id && schedule_.units[lead].first == unit.first, id,
+    Expect(lead < id && schedule_.units[lead].first == unit.first, id,
            "does not stand by the unit that it belongs to");
     const Step& step = schedule_.steps[unit.first];
     if (unit.sender.valid()) {
-      EstimateCosts(step.kind == Step::kTransfer && lead.index + 1 == id.index &&
+      Expect(step.kind == Step::kTransfer && lead.index + 1 == id.index &&
                  unit.lane == step.to_lane, id, "receives nothing here");
       return;
     }
     const uint32_t rank = id.index - lead.index;
-    EstimateCosts(step.kind == Step::kCollective && rank < step.parts.size() &&
+    Expect(step.kind == Step::kCollective && rank < step.parts.size() &&
                schedule_.groups[step.group].lanes[rank] == unit.lane, id, "takes no part here");
   }
 
-  // In an execution no slot is read before something wrote it.
+  // Checks that in an execution no slot is read before something wrote it.
   void CheckMade() {
     const std::vector<uint32_t> moments = schedule_.Moments();
     std::vector<uint32_t> made(schedule_.buffers.size(), UINT32_MAX);
@@ -187,7 +187,7 @@ class OrderValidator {
         const BufferId buffer = schedule_.locations[location].buffer;
         const bool is_slot = schedule_.buffers[buffer].space == Space::kSlot;
         const bool empty = schedule_.buffers[buffer].bytes == 0;  // nothing to read
-        EstimateCosts(!is_slot || empty || made[buffer.index] < moments[id.index], id,
+        Expect(!is_slot || empty || made[buffer.index] < moments[id.index], id,
                "reads what nothing has written");
       }
     };
@@ -208,19 +208,19 @@ bool Overlap(int64_t a, int64_t a_bytes, int64_t b, int64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-// Of what one step, or one part, reads and writes.
+// Checks the operands of one step, or of one part.
 void CheckApart(const Schedule& schedule, StepId id, const std::vector<ValueLocationId>& inputs,
                 const std::vector<ValueLocationId>& outputs, Faults& faults) {
   for (ValueLocationId output : outputs) {
-    const BufferId program_order = schedule.locations[output].buffer;
-    const Buffer& to = schedule.buffers[program_order];
+    const BufferId written = schedule.locations[output].buffer;
+    const Buffer& to = schedule.buffers[written];
     for (ValueLocationId input : inputs) {
       const BufferId read = schedule.locations[input].buffer;
       const Buffer& from = schedule.buffers[read];
-      const bool apart = read == program_order || to.space != Space::kSlot ||
+      const bool apart = read == written || to.space != Space::kSlot ||
                          from.space != Space::kSlot || from.device != to.device ||
                          !Overlap(from.offset, from.bytes, to.offset, to.bytes);
-      faults.EstimateCosts(apart, id,
+      faults.Expect(apart, id,
                            "writes into a buffer whose bytes another one has that it reads");
     }
   }
@@ -238,12 +238,12 @@ std::string FaultInWaits(const Schedule& schedule) {
   for (UnitId id : schedule.units.Ids()) {
     for (const Wait& wait : schedule.units[id].waits) {
       const bool known = schedule.units.Contains(wait.unit);
-      faults.EstimateCosts(known, id, "waits for a unit that is not there");
+      faults.Expect(known, id, "waits for a unit that is not there");
       if (!known) break;
       const ScheduleUnit& awaited = schedule.units[wait.unit];
-      faults.EstimateCosts(awaited.signals, wait.unit, "is waited for and does not signal");
-      faults.EstimateCosts(awaited.lane != schedule.units[id].lane, id, "waits for its own lane");
-      faults.EstimateCosts(wait.lag > 0 || wait.unit < id, id,
+      faults.Expect(awaited.signals, wait.unit, "is waited for and does not signal");
+      faults.Expect(awaited.lane != schedule.units[id].lane, id, "waits for its own lane");
+      faults.Expect(wait.lag > 0 || wait.unit < id, id,
                            "waits for what comes later in its round");
     }
   }
@@ -254,14 +254,14 @@ std::string FaultInMemory(const graph::Graph& graph, const Schedule& schedule) {
   Faults faults;
   for (BufferId id : schedule.buffers.Ids()) {
     const Buffer& buffer = schedule.buffers[id];
-    faults.EstimateCosts(buffer.offset >= 0, id, "begins before its arena");
-    faults.EstimateCosts(buffer.space != Space::kSlot || buffer.offset % kAlignment == 0, id,
+    faults.Expect(buffer.offset >= 0, id, "begins before its arena");
+    faults.Expect(buffer.space != Space::kSlot || buffer.offset % kAlignment == 0, id,
                   "stands on no boundary");
   }
   for (ValueLocationId id : schedule.locations.Ids()) {
     const ValueLocation& location = schedule.locations[id];
     const int64_t bytes = graph.values[location.value].type.bytes();
-    faults.EstimateCosts(location.offset >= 0 &&
+    faults.Expect(location.offset >= 0 &&
                       location.offset + bytes <= schedule.buffers[location.buffer].bytes,
                   id, "reaches out of its buffer");
   }

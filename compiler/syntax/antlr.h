@@ -2,6 +2,8 @@
 #ifndef CGRAPH_COMPILER_SYNTAX_ANTLR_H_
 #define CGRAPH_COMPILER_SYNTAX_ANTLR_H_
 
+#include "compiler/syntax/rule_node.h"
+// Behind what they are made of.
 #include "CgraphLexer.h"
 #include "CgraphParser.h"
 #include "antlr4-runtime.h"

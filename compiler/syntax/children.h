@@ -1,4 +1,4 @@
-// The children of a node, for everything that walks the tree without caring what a node means.
+// ForEachChild: the children of a node, for code that walks the tree whatever its nodes mean.
 #ifndef CGRAPH_COMPILER_SYNTAX_CHILDREN_H_
 #define CGRAPH_COMPILER_SYNTAX_CHILDREN_H_
 

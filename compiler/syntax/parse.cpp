@@ -1,13 +1,11 @@
-// Parse in order: limits and encoding, lexemes, brackets, then item by item ANTLR's tree and from
-// it our rows. A tree lives as long as its item is being built, so memory follows the largest item
-// and not the file.
+// Parse works in this order: limits and encoding, lexemes, brackets, then item by item ANTLR's tree
+// and from it our rows. A tree lives as long as its item is being built, so memory follows the
+// largest item and not the file.
 #include "compiler/syntax/parse.h"
 
 #include "compiler/base/limits.h"
-#include "compiler/syntax/errors/balance.h"
 #include "compiler/syntax/build/builder.h"
-#include "compiler/syntax/build/parse_hole.h"
-#include "compiler/syntax/errors/divisions.h"
+#include "compiler/syntax/errors/mistakes.h"
 #include "compiler/syntax/errors/recovery.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -15,8 +13,8 @@ namespace cgraph {
 namespace syntax {
 namespace {
 
-// Rules that may be active at once. A bracket takes about six; an `if` without brackets in the
-// condition of an `if` takes three and is not counted by Balance.
+// The most rules that may be active at once. A bracket takes about six; an `if` without brackets in
+// the condition of an `if` takes three and is not counted by Balance.
 constexpr size_t kMaxRules = kMaxNesting * 10;
 
 // ANTLR's parser, with SLL prediction, our recovery, and a bound on its recursion.
@@ -39,7 +37,14 @@ class GuardedParser : public Grammar {
       throw TooDeep{at.begin, at.end};
     }
     active_.push_back(context);
+    context->children.reserve(4);  // few have more
     Grammar::enterRule(context, state, rule);
+  }
+
+  // Without ANTLR's dynamic_cast: a context's parent is what was being read, another context.
+  void addContextToParseTree() override {
+    auto* parent = static_cast<antlr4::ParserRuleContext*>(_ctx->parent);
+    if (parent != nullptr) parent->addChild(_ctx);
   }
 
   void Forget() {
@@ -99,7 +104,7 @@ void ParseItems(const Lexemes& lexemes, SyntaxErrors& errors, File& file) {
   }
 }
 
-// The first byte that is no UTF-8, or the text's size.
+// Returns the first byte that is not UTF-8, or the text's size.
 size_t FirstForeignByte(llvm::StringRef text) {
   const auto* begin = reinterpret_cast<const llvm::UTF8*>(text.begin());
   const auto* at = begin;
@@ -127,7 +132,7 @@ bool CheckText(llvm::StringRef text, SyntaxErrors& errors) {
 
 namespace {
 
-// Bytes [begin, end) as what `read` reads of them.
+// Parses bytes [begin, end) with `read`.
 void ParsePart(uint32_t begin, uint32_t end, SyntaxErrors& errors,
                llvm::function_ref<void(Grammar&)> read) {
   Lexemes cut, lexemes;

@@ -1,16 +1,17 @@
-#include "compiler/syntax/print.h"
+#include "compiler/syntax/syntax.h"
 
 #include <fmt/format.h>
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace syntax {
 namespace {
 
-// A node is a line; its parts are lines below it, two columns further in. Where a part's role is
-// not plain from its place, the line begins with it: `via name nccl`.
+// Printer: a node is a line; its parts are lines below it, two columns further in. Where a part's
+// role is not plain from its place, the line begins with it: `via name nccl`.
 class Printer {
  public:
   Printer(const File& file, llvm::raw_ostream& out) : file_(file), out_(out) {}
@@ -35,21 +36,12 @@ class Printer {
     body();
     --depth_;
   }
-  // One part of the node above.
+  // Prints one part of the node above.
   template <typename Id>
   void Part(llvm::StringRef role, Id id) {
     if (!id.valid()) return;
     role_ = role.empty() ? "" : (role + " ").str();
     In([&] { Node(id); });
-  }
-
-  static std::string Quoted(llvm::StringRef text) {
-    std::string quoted;
-    llvm::raw_string_ostream stream(quoted);
-    stream << '"';
-    llvm::printEscapedString(text, stream);
-    stream << '"';
-    return quoted;
   }
 
   // ---- declarations ---------------------------------------------------------------------------
@@ -244,7 +236,8 @@ class Printer {
     std::visit([&](const auto& node) { PrintType(node); }, file_.types[id].node);
   }
   void PrintType(const TensorType& node) {
-    Line("tensor " + DTypeName(node.dtype) + (node.has_dims && node.dims.empty() ? "[]" : ""));
+    Line("tensor " + std::string(DTypeName(node.dtype)) +
+         (node.has_dims && node.dims.empty() ? "[]" : ""));
     Dims(node.dims);
   }
   void PrintType(const NamedType& node) {

@@ -1,8 +1,8 @@
-// Syntax: what was written, one tree per file, in tables of our own.
+// Syntax: the text as it was written, one tree per file, in tables of our own.
 //
-// Nothing is resolved here: names are text, types are as they stand. Operator chains are flat
-// (`a + b - c` is one node), so a tree is never deeper than the nesting that a person wrote and
-// that the parser limits. Every node has the range it was parsed from.
+// Nothing is resolved here: names are text, types are as they stand. Operator chains are flat (`a +
+// b - c` is one node), so a tree is never deeper than the nesting that a person wrote and that the
+// parser limits. Every node has the range it was parsed from.
 #ifndef CGRAPH_COMPILER_SYNTAX_SYNTAX_H_
 #define CGRAPH_COMPILER_SYNTAX_SYNTAX_H_
 
@@ -11,25 +11,17 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/base/dtype.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/kinds/dtype.h"
 
 namespace cgraph::syntax {
 
-struct ExprId : Id<ExprId> {
-  static constexpr const char* kPrefix = "expr";
-  using Id::Id;
-};
-struct TypeId : Id<TypeId> {
-  static constexpr const char* kPrefix = "type";
-  using Id::Id;
-};
-struct StatementId : Id<StatementId> {
-  static constexpr const char* kPrefix = "statement";
-  using Id::Id;
-};
+CGRAPH_ID(ExprId, "expr")
+CGRAPH_ID(TypeId, "type")
+CGRAPH_ID(StatementId, "statement")
 
 // A name as it stands in the text.
 struct Name {
@@ -384,5 +376,16 @@ struct File {
 };
 
 }  // namespace cgraph::syntax
+
+namespace cgraph {
+
+// The tree as indented text, one node per line: what `--emit syntax` shows.
+void Print(const syntax::File& file, llvm::raw_ostream& out);
+
+// CHECKs what Parse promises: ids in range, no node reached twice, ranges inside the source and
+// nested in their parents', chains of one strength. Aborts with the phase's name on a bug of ours.
+void Validate(const syntax::File& file);
+
+}  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_SYNTAX_SYNTAX_H_

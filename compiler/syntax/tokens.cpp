@@ -1,11 +1,15 @@
 #include "compiler/syntax/tokens.h"
 
+#include <mutex>
+
 #include "compiler/base/limits.h"
+#include "compiler/syntax/lexer_table.h"
 
 namespace cgraph::syntax {
 namespace {
 
-// Bytes as characters: ranges are byte offsets and text that is no UTF-8 does no harm.
+// ByteStream: bytes as characters: ranges are byte offsets, and text that is not UTF-8 does no
+// harm.
 class ByteStream : public antlr4::CharStream {
  public:
   ByteStream(llvm::StringRef text, size_t begin, size_t end)
@@ -38,28 +42,93 @@ void CheckComment(llvm::StringRef comment, uint32_t begin, SyntaxErrors& errors)
                          "this comment is not closed; write `*/` at its end");
 }
 
+// Tokens one after the other: from the table, or what it lacks from ANTLR.
+class Tokenizer {
+ public:
+  struct Token {
+    size_t type = antlr4::Token::EOF;
+    uint32_t begin = 0, end = 0;
+    bool hidden = false;
+  };
+
+  Tokenizer(llvm::StringRef text, uint32_t begin, uint32_t end)
+      : text_(text), at_(begin), end_(end), bytes_(text, begin, end), lexer_(&bytes_),
+        line_begin_(begin), counted_(begin), lock_(TableMutex()) {}
+
+  Token Next() {
+    Token token;
+    if (at_ == end_) {
+      token.begin = token.end = end_;
+    } else {
+      token = FromTable();
+      if (token.type == antlr4::Token::INVALID_TYPE) token = FromAntlr();
+    }
+    CountLines(token.begin);
+    at_ = token.end;
+    return token;
+  }
+  // Where the last token begins.
+  uint32_t line() const { return line_; }             // from 1
+  uint32_t column() const { return counted_ - line_begin_; }  // from 0
+
+ private:
+  // One table for all texts, as ANTLR's DFA is; who reads a text holds it.
+  static std::mutex& TableMutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+
+  Token FromTable() {
+    static LexerTable table;
+    const LexerTable::Token found = table.Find(text_.slice(at_, end_), lexer_);
+    return {found.type, at_, at_ + static_cast<uint32_t>(found.length), found.hidden};
+  }
+
+  Token FromAntlr() {
+    bytes_.seek(at_);
+    const std::unique_ptr<antlr4::Token> token = lexer_.nextToken();
+    if (token->getType() == antlr4::Token::EOF) return {antlr4::Token::EOF, end_, end_, false};
+    return {token->getType(), static_cast<uint32_t>(token->getStartIndex()),
+            static_cast<uint32_t>(token->getStopIndex() + 1),
+            token->getChannel() != antlr4::Token::DEFAULT_CHANNEL};
+  }
+
+  void CountLines(uint32_t to) {
+    for (; counted_ < to; ++counted_) {
+      if (text_[counted_] != '\n') continue;
+      ++line_;
+      line_begin_ = counted_ + 1;
+    }
+  }
+
+  llvm::StringRef text_;
+  uint32_t at_, end_;
+  ByteStream bytes_;
+  Lexer lexer_;
+  uint32_t line_ = 1, line_begin_, counted_;
+  std::lock_guard<std::mutex> lock_;
+};
+
 }  // namespace
 
 bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors,
          Lexemes& lexemes) {
-  ByteStream bytes(text, begin, end);
-  Lexer lexer(&bytes);
+  Tokenizer tokenizer(text, begin, end);
   uint32_t last_line = 0;
   while (true) {
-    const std::unique_ptr<antlr4::Token> token = lexer.nextToken();
+    const Tokenizer::Token token = tokenizer.Next();
     Lexeme lexeme;
-    lexeme.type = token->getType();
-    lexeme.begin = static_cast<uint32_t>(token->getStartIndex());
-    lexeme.end = static_cast<uint32_t>(token->getStopIndex() + 1);
-    lexeme.line = static_cast<uint32_t>(token->getLine());
-    lexeme.column = static_cast<uint32_t>(token->getCharPositionInLine());
+    lexeme.type = token.type;
+    lexeme.begin = token.begin;
+    lexeme.end = token.end;
+    lexeme.line = tokenizer.line();
+    lexeme.column = tokenizer.column();
     lexeme.first_on_line = lexeme.line != last_line;
     if (lexeme.type == antlr4::Token::EOF) {
-      lexeme.begin = lexeme.end = end;
       lexemes.push_back(lexeme);
       return true;
     }
-    if (token->getChannel() != antlr4::Token::DEFAULT_CHANNEL) {
+    if (token.hidden) {
       if (lexeme.type == Lexer::BLOCK_COMMENT) {
         CheckComment(text.slice(lexeme.begin, lexeme.end), lexeme.begin, errors);
       }
@@ -152,7 +221,7 @@ bool StartsMember(const Lexemes& lexemes, size_t at) {
   if (at + 2 >= lexemes.size() || !IsName(lexemes[at + 1].type)) return false;
   const size_t type = lexemes[at].type;
   const size_t third = lexemes[at + 2].type;
-  // `state w = e` lacks its type, which is said where the declaration is read.
+  // `state w = e` lacks its type, which is reported where the declaration is read.
   const bool untyped = third == Lexer::ASSIGN && lexemes[at].first_on_line &&
                        lexemes[at + 1].line == lexemes[at].line;
   return (type == Lexer::METHOD && third == Lexer::LPAREN) ||
@@ -186,6 +255,7 @@ bool StartsPart(const Lexemes& lexemes, size_t at) {
 
 void TokenWindow::Forget() {
   made_.clear();
+  tokens_.clear();
   base_ = index_ == 0 ? 0 : index_ - 1;
 }
 
@@ -197,15 +267,16 @@ size_t TokenWindow::At(ssize_t offset) const {
 }
 
 antlr4::Token* TokenWindow::get(size_t index) const {
-  while (base_ + made_.size() <= index) {
-    const Lexeme& lexeme = lexemes_[base_ + made_.size()];
+  while (base_ + tokens_.size() <= index) {
+    const Lexeme& lexeme = lexemes_[base_ + tokens_.size()];
     antlr4::CommonToken& token = made_.emplace_back(lexeme.type);
+    tokens_.push_back(&token);
     token.setStartIndex(lexeme.begin);
     token.setStopIndex(static_cast<size_t>(lexeme.end) - 1);
     token.setLine(lexeme.line);
-    token.setTokenIndex(base_ + made_.size() - 1);
+    token.setTokenIndex(base_ + tokens_.size() - 1);
   }
-  return &made_[index - base_];
+  return tokens_[index - base_];
 }
 
 }  // namespace cgraph::syntax

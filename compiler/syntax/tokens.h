@@ -30,7 +30,7 @@ using Lexemes = std::vector<Lexeme>;
 bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& errors,
          Lexemes& lexemes);
 
-// Where the text begins: after a byte order mark.
+// Returns where the text begins: after a byte order mark.
 inline uint32_t FirstCharacter(llvm::StringRef text) {
   return text.startswith("\xef\xbb\xbf") ? 3 : 0;
 }
@@ -41,8 +41,8 @@ bool EndsOperand(size_t type);   // what follows on the same line would continue
 bool IsKeyword(size_t type);     // a word that cannot be a name
 const char* FixedSpelling(size_t type);  // of a keyword or an operator; else nullptr
 
-// Do the lexemes from `at` on begin a declaration, a member of an actor, a rule of a schedule? By
-// at least two of them, so that `state`, `place` and `limit` stay usable as names.
+// Return whether the lexemes from `at` on begin a declaration, a member of an actor, a rule of a
+// schedule. At least two of them decide, so that `state`, `place` and `limit` stay usable as names.
 bool StartsDeclaration(const Lexemes& lexemes, size_t at);
 bool StartsMember(const Lexemes& lexemes, size_t at);
 
@@ -52,7 +52,7 @@ inline constexpr size_t kStatementWords[] = {Lexer::LET, Lexer::VAR, Lexer::FOR,
 bool StartsRule(const Lexemes& lexemes, size_t at);
 bool StartsPart(const Lexemes& lexemes, size_t at);  // of a topology
 
-// The view that ANTLR's parser gets.
+// TokenWindow: the view that ANTLR's parser gets.
 class TokenWindow : public antlr4::TokenStream {
  public:
   explicit TokenWindow(const Lexemes& lexemes) : lexemes_(lexemes) {}
@@ -82,8 +82,9 @@ class TokenWindow : public antlr4::TokenStream {
 
   const Lexemes& lexemes_;
   size_t index_ = 0;
-  mutable size_t base_ = 0;  // lexeme of made_[0]
-  mutable std::deque<antlr4::CommonToken> made_;
+  mutable size_t base_ = 0;  // lexeme of tokens_[0]
+  mutable std::vector<antlr4::CommonToken*> tokens_;
+  mutable std::deque<antlr4::CommonToken> made_;  // that they point to
 };
 
 }  // namespace cgraph::syntax

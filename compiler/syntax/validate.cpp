@@ -1,5 +1,5 @@
-// What Parse promises about the tables, checked from the items down.
-#include "compiler/syntax/validate.h"
+// Validate: the promises of Parse about the tables, checked from the items down.
+#include "compiler/syntax/syntax.h"
 
 #include "compiler/base/check.h"
 #include "compiler/syntax/children.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Which of the three ways of sums.cgraph is the fastest, by the number of GPUs and the bytes of one
+"""Compares the three ways of sums.cgraph, by the number of GPUs and the bytes of one
 tensor, on a machine of the library.
 
   sums.py [--cgc cgc] [--topology dgx_h100]

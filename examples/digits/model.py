@@ -1,4 +1,4 @@
-"""What train.py and check.py share: the data, the .safetensors format, and the network in NumPy."""
+"""Code of train.py and check.py: the data, the .safetensors format, and the network in NumPy."""
 import json
 import pathlib
 import struct

@@ -1,5 +1,5 @@
-// Carrier: what moves bytes between lanes. A folder per carrier beside this file; each makes
-// channels and collectives, and says of an edge of a plan whether it serves it and, if not, why.
+// Carrier: moves bytes between lanes. Each carrier has a folder beside this file. It makes channels
+// and collectives, and says of each edge of a plan whether it serves that edge and, if not, why.
 #ifndef CGRAPH_RUNTIME_CHANNEL_CARRIER_H_
 #define CGRAPH_RUNTIME_CHANNEL_CARRIER_H_
 
@@ -19,7 +19,8 @@ class Carrier {
   virtual ~Carrier() = default;
   virtual std::string_view name() const = 0;
 
-  // Ok, or the reason: "the channel from gpu[0] comm to gpu[1] comm is carried by mpi, which ...".
+  // Returns Ok, or the reason: "the channel from gpu[0] comm to gpu[1] comm is carried by mpi,
+  // which ...".
   virtual Status ServesChannel(const plan::Plan& plan, const plan::Graph& graph,
                                uint32_t channel) const = 0;
   virtual Status ServesCollective(const plan::Plan& plan, const plan::Graph& graph,
@@ -30,10 +31,11 @@ class Carrier {
       const CollectiveShape& shape) const = 0;
 };
 
-// All that this build has, in the order in which they are asked.
+// Returns all carriers of this build, in the order in which they are asked.
 std::vector<const Carrier*> Carriers();
 
-// The first carrier that serves it. kUnsupported with the first's reason when none does.
+// Returns the first carrier that serves the channel or collective. When none does, kUnsupported
+// with the first carrier's reason.
 Result<const Carrier*> CarrierOfChannel(const plan::Plan& plan, const plan::Graph& graph,
                                         uint32_t channel);
 Result<const Carrier*> CarrierOfCollective(const plan::Plan& plan, const plan::Graph& graph,

@@ -1,13 +1,13 @@
-// Channel: the two ends of the transfers between two lanes; what moves the bytes is its carrier's
-// (carrier.h).
+// Channel: the two ends of the transfers between two lanes. The carrier of the channel moves the
+// bytes (carrier.h).
 //
 // Rendezvous: a send is done only when its receive has happened, as with NCCL, so an order that
-// would hang on GPUs hangs everywhere. Buffered: a send is done when one of `capacity` slots has
-// taken it.
+// would deadlock on GPUs deadlocks everywhere. Buffered: a send is done when one of `capacity`
+// slots has taken the message.
 //
-// Messages are counted from 0 for ever; both ends know every number from the plan. A message
-// carries a poison flag (poison). The ends never block: who drives a lane tries again until an end
-// says true.
+// Messages are counted from 0 and never wrap; both ends know every number from the plan. A message
+// carries a poison flag. The ends never block: the driver of a lane calls again until an end
+// returns true.
 #ifndef CGRAPH_RUNTIME_CHANNEL_CHANNEL_H_
 #define CGRAPH_RUNTIME_CHANNEL_CHANNEL_H_
 
@@ -18,7 +18,7 @@
 
 namespace cgraph::channel {
 
-// Dense bytes of one value.
+// The dense bytes of one value.
 struct BufferSpan {
   void* data;
   uint64_t bytes;
@@ -35,12 +35,14 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // At load: whom to wake when the other end has moved.
+  // Called at load: names the event count of each end, which the other end notifies when it has
+  // moved.
   virtual void SetEventCounts(device::EventCount* sender, device::EventCount* receiver) = 0;
 
-  // Shows message n (false: no room yet). A poisoned message has no bytes worth moving.
+  // Shows message n to the receiver; false when there is no room yet. A poisoned message has no
+  // bytes worth moving.
   virtual bool TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) = 0;
-  // Whether the send of message n, already shown, is done.
+  // Returns whether the send of message n, already shown, is done.
   virtual bool Sent(uint64_t n) const = 0;
   virtual bool Arrived(uint64_t n) = 0;
   // Copies message n, which has arrived, out; returns its poison flag.

@@ -1,4 +1,4 @@
-#include "runtime/command/check_options.h"
+#include "runtime/command/execute.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,9 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/status/files.h"
 #include "runtime/status/output_files.h"
-#include "runtime/status/same_file.h"
-#include "runtime/status/spelling.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
@@ -45,7 +44,8 @@ Problem CheckWeights(const Options& options) {
                               options.weights, folder.empty() ? "." : folder)};
 }
 
-// What is written after the run can be written, and loses nothing: found out before it.
+// Checks before the run that the files which it will write can be written, and that nothing is
+// lost.
 Problem CheckWritten(const plan::Plan& plan, const Options& options) {
   std::vector<NamedFile> read = {{"", options.file}}, written;
   for (const auto& [name, value] : options.inputs) {
@@ -68,6 +68,12 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
   return {};
 }
 
+Problem CheckEvery(const Options& options) {
+  if (!options.every || options.batch.empty()) return {};
+  return {kUsage, "--every with --batch: the outputs of all slices are joined already; leave "
+                  "--every out"};
+}
+
 Problem CheckInflight(const plan::Graph& graph, const Options& options) {
   if (options.inflight <= graph.inflight) return {};
   return {kUsage, fmt::format("--inflight {}: graph {} is compiled for {}; compile with "
@@ -83,6 +89,7 @@ Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Opt
   Problem problem = CheckOutputs(graph, options);
   if (problem.ok()) problem = CheckWeights(options);
   if (problem.ok()) problem = CheckWritten(plan, options);
+  if (problem.ok()) problem = CheckEvery(options);
   if (problem.ok()) problem = CheckInflight(graph, options);
   return problem;
 }

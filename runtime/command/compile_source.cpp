@@ -1,4 +1,4 @@
-#include "runtime/command/compile_source.h"
+#include "runtime/command/execute.h"
 
 #include <spawn.h>
 #include <sys/mman.h>
@@ -20,8 +20,8 @@
 namespace cgraph::command {
 namespace {
 
-// What another process writes and this one reads: a file in memory, so that nothing is left over
-// however either of them ends.
+// A file in memory that another process writes and this one reads. Nothing is left over, however
+// either process ends.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, MFD_CLOEXEC)) {}
@@ -46,9 +46,9 @@ std::string BesideUs(const char* name) {
   return error ? name : (self.parent_path() / name).string();
 }
 
-// Starts `line` with the signals as they were, the plan's file as kPlanDescriptor, and its standard
-// output in the file `out`, or for -1 on our standard error, where messages belong. 0 and the pid,
-// or errno.
+// Starts `line` with the signal mask `mask` and the plan's file as kPlanDescriptor. Its standard
+// output goes to the file `out` or, for -1, to our standard error, where messages belong. Returns 0
+// and the pid, or errno.
 int Spawn(const std::vector<std::string>& line, const sigset_t& mask, int plan, int out,
           pid_t& pid) {
   std::vector<char*> arguments;
@@ -57,7 +57,7 @@ int Spawn(const std::vector<std::string>& line, const sigset_t& mask, int plan, 
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   if (const int error = posix_spawn_file_actions_init(&files); error != 0) return error;
-  // The standard output first: its descriptor may be the plan's number.
+  // Standard output is replaced first: its descriptor may be the plan's number.
   int error = posix_spawn_file_actions_adddup2(&files, out < 0 ? STDERR_FILENO : out,
                                                STDOUT_FILENO);
   if (error == 0) error = posix_spawn_file_actions_adddup2(&files, plan, kPlanDescriptor);
@@ -72,7 +72,7 @@ int Spawn(const std::vector<std::string>& line, const sigset_t& mask, int plan, 
   return error;
 }
 
-// With --json: the diagnostics that cgc wrote, beside what every failure says.
+// With --json the result holds the diagnostics that cgc wrote, and what every failure says.
 ExitCode FailToCompile(const Options& options, ExitCode code, const MemoryFile& diagnostics) {
   using nlohmann::ordered_json;
   const std::string error = fmt::format("{} does not compile", options.file);
@@ -89,8 +89,8 @@ ExitCode FailToCompile(const Options& options, ExitCode code, const MemoryFile& 
   return Report(options, code, text);
 }
 
-// Of a compiler that did not end by itself. It is a bug only where the compiler did something that
-// no program may do: a kill comes from outside, most often since memory is short.
+// Reports a compiler that was ended by a signal. It is called a bug only where the compiler did
+// something that no program may do: a kill comes from outside, most often because memory is short.
 ExitCode FailByStatus(const Options& options, const std::string& compiler, int status) {
   if (WIFEXITED(status)) {
     return Fail(options, kEnvironment, fmt::format("{} cannot start: exit code {}", compiler,

@@ -12,28 +12,25 @@
 
 #include <fmt/format.h>
 
-#include "runtime/command/check_options.h"
-#include "runtime/command/compile_source.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
-#include "runtime/command/problem.h"
-#include "runtime/command/run.h"
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
-#include "runtime/plan/find_graph.h"
-#include "runtime/plan/workers/device_map.h"
+#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/workers/partition.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
 
-// After a time-out, until the main thread is taken for lost.
+// How long after a time-out the main thread is given before it counts as lost.
 constexpr std::chrono::seconds kGrace(1);
 
-// On a thread of the engine, after a time-out: the main thread concludes, unless it is inside a
-// kernel that never returns. What such a kernel uses cannot be destroyed, so nothing is.
+// Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
+// is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
+// nothing is.
 void EndTimedOut(const Options& options, Outcome& outcome, const Status& status) {
   std::this_thread::sleep_for(kGrace);
   std::lock_guard lock(outcome.mutex);
@@ -58,9 +55,10 @@ EngineOptions MakeEngineOptions(const Options& options, Outcome& outcome) {
   return engine;
 }
 
-// Everything that an engine is not needed for: which graph, what it gets, where results go.
+// Does everything that needs no engine: finds the graph, reads its inputs, checks where results go.
 Problem Prepare(plan::Plan& plan, const Options& options, uint32_t& graph, Inputs& inputs) {
-  // The engine checks it again; here its ports are looked at before there is an engine.
+  // The engine checks the plan again; this check comes first because its ports are read before
+  // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
   if (!options.device_map.empty()) {
     const Status mapped = plan::MapDevices(plan, options.device_map, device::Cores());
@@ -93,7 +91,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
   plan::LoadedPlan loaded = LoadPlan(options, signals);
   if (loaded.plan == nullptr) return loaded.exit_code;
   signals.OnInterrupt(end_early);  // a compilation had its own
-  // An interrupt must not speak as well as this.
+  // An interrupt must not print a message beside this one.
   const auto fail = [&](const Problem& problem) {
     signals.OnInterrupt(nullptr);
     return Fail(options, problem.code, problem.message);
@@ -103,7 +101,9 @@ ExitCode Execute(const Options& options, Signals& signals) {
   if (Problem problem = Prepare(*loaded.plan, options, graph, inputs); !problem.ok()) {
     return fail(problem);
   }
-  Outcome outcome(/*concatenate=*/!options.batch.empty());
+  Outcome outcome(options.every          ? Keep::kStacked
+                  : options.batch.empty() ? Keep::kLast
+                                          : Keep::kConcatenated);
   Result<std::unique_ptr<Engine>> made =
       Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, outcome));
   if (!made.ok()) return fail(ProblemOf(made.status()));

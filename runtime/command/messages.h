@@ -1,4 +1,4 @@
-// What cgrun says on standard error, and the exit code that goes with it.
+// Messages of cgrun on standard error, and the exit codes that go with them.
 #ifndef CGRAPH_RUNTIME_COMMAND_MESSAGES_H_
 #define CGRAPH_RUNTIME_COMMAND_MESSAGES_H_
 
@@ -11,20 +11,33 @@
 
 namespace cgraph::command {
 
-// To standard error as it is. Where that cannot be written nobody listens, which is no error.
+// Writes `text` to standard error as it is. Where that cannot be written nobody reads it, which is
+// no error.
 void Say(const std::string& text);
 
 // "cgrun: error: ...", in red when the options want colour. Returns the code, to be returned on.
 ExitCode Report(const Options& options, ExitCode code, const std::string& message);
 ExitCode Report(const Options& options, const Status& status);
 
-// The same where the command ends without results: with --json they are an object that says why,
-// {"error": ..., "exit_code": ...}, on standard output.
+// As Report(), for a command that ends without results: with --json it also prints an object with
+// the reason, {"error": ..., "exit_code": ...}, on standard output.
 ExitCode Fail(const Options& options, ExitCode code, const std::string& message);
 ExitCode Fail(const Options& options, const Status& status);
 
-// One line on standard output. Bytes that are no UTF-8 (of a file's name) are replaced.
+// Prints one line on standard output. Bytes that are not UTF-8 (of a file's name) are replaced.
 void PrintJson(const nlohmann::ordered_json& json);
+
+// Problem: why the command ends before anything runs. It has an exit code of its own, because a
+// mistake on the command line that only the plan shows is still a usage error and not a failed run.
+struct Problem {
+  ExitCode code = kSuccess;
+  std::string message;
+  bool ok() const { return code == kSuccess; }
+};
+
+inline Problem ProblemOf(const Status& status) {
+  return {ExitCodeOf(status.code()), status.message()};
+}
 
 }  // namespace cgraph::command
 

@@ -1,17 +1,19 @@
-// CLI11 reads the flags; what it cannot know (NAME=VALUE, which flags go together) is checked here.
+// CLI11 reads the flags. What it cannot check (NAME=VALUE, flags that exclude each other) is
+// checked here.
 #include "runtime/command/options.h"
 
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "runtime/command/messages.h"
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
@@ -23,7 +25,7 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs;
   std::string schedule, topology, lanes;
-  double timeout = 600;
+  std::string timeout = "600";
   bool overlap = false, no_overlap = false;
 };
 
@@ -72,6 +74,9 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->allow_extra_args(false);
   app.add_option("-n,--repeat", options.repeat, "execute this many times")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  app.add_flag("--every", options.every,
+               "give the outputs of every execution, stacked along a new first dimension, instead "
+               "of those of the last");
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   app.add_option("--inflight", options.inflight, "executions that may be in progress at once")
@@ -80,9 +85,11 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--device-map", options.device_map,
                  "the core that each logical device is: gpu[0]=cpu:0,gpu[1]=cpu:1");
-  app.add_option("--timeout", raw.timeout, "seconds without any progress until the run ends with a "
-                                           "report (600)");
-  app.add_flag("--unproved", options.unproved, "run without proving the plan first: it may hang");
+  app.add_option("--timeout", raw.timeout,
+                 "seconds without any progress until the run ends with a report (600)")
+      ->type_name("SECONDS");
+  app.add_flag("--unproved", options.unproved,
+               "run without proving the plan first: it may deadlock");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
   app.add_option("--profile", options.profile,
                  "write mean times of method calls, for cgc --profile; without those of --warmup");
@@ -110,7 +117,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
-// What the cgc of a .cgraph is given.
+// Returns the flags that are passed on to cgc for a .cgraph.
 std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   std::vector<std::string> flags;
   for (const std::string& graph : options.graphs) flags.insert(flags.end(), {"--graph", graph});
@@ -125,8 +132,8 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
     flags.insert(flags.end(), {"--inflight", std::to_string(options.inflight)});
   }
   flags.insert(flags.end(), {"--color", options.use_color() ? "always" : "never"});
-  // Its summary names a temporary file; warnings are for cgc check.
-  flags.push_back(options.verbose ? "-v" : "-q");
+  if (options.verbose) flags.push_back("-v");
+  if (options.quiet) flags.push_back("-q");
   return flags;
 }
 
@@ -141,11 +148,15 @@ void Understand(Options& options, const Raw& raw) {
                                 name, path)};
     }
   }
-  if (!(raw.timeout > 0) || raw.timeout > kLongestTimeout) {
-    throw Mistake{"--timeout: expected seconds above 0, as 1.5"};
+  // Programs write `timeout 5s`.
+  double seconds = 0;
+  const char* end = raw.timeout.data() + raw.timeout.size() - raw.timeout.ends_with('s');
+  const auto [read, error] = std::from_chars(raw.timeout.data(), end, seconds);
+  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kLongestTimeout) {
+    throw Mistake{fmt::format("--timeout {}: expected seconds above 0, as 1.5", raw.timeout)};
   }
-  // Less than a nanosecond is one: 0 would be for ever.
-  options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(raw.timeout * 1e9)));
+  // Less than a nanosecond counts as one: 0 would mean for ever.
+  options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
   if (!options.device_map.empty() && options.workers > 0) {
     throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};
@@ -169,7 +180,8 @@ void Understand(Options& options, const Raw& raw) {
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);
 }
 
-// What `--input x x.npy` means, for the word that nobody took; empty for other words.
+// Suggests `--input x=x.npy` for `--input x x.npy`, whose last word belongs to no flag; empty for
+// other words.
 std::string WithEquals(const std::string& word, int argc, char** argv) {
   for (int i = 1; i + 2 < argc; ++i) {
     const std::string flag = argv[i], name = argv[i + 1];
@@ -201,7 +213,7 @@ std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown, i
   return "unexpected arguments";
 }
 
-// CLI11 names a flag by its long name.
+// CLI11 calls a flag by its long name; this names it as it was typed.
 std::string AsTyped(std::string why, int argc, char** argv) {
   constexpr std::string_view kRepeat = "--repeat";
   const bool is_long = std::any_of(argv, argv + argc, [&](const char* word) {

@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> batch;      // inputs that are sliced along dim 0
   uint64_t repeat = 1;
   bool repeat_given = false;
+  bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
   uint32_t inflight = 0, workers = 0;  // 0: the plan's
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);

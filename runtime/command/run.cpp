@@ -1,5 +1,5 @@
-// Executions are submitted until `inflight` of them are under way; then the oldest is waited for.
-#include "runtime/command/run.h"
+// Submits executions until `inflight` of them are in progress, then waits for the oldest.
+#include "runtime/command/execute.h"
 
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ uint64_t NsSince(Clock::time_point start) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
-// How far the run is, on a terminal, once it takes long.
+// Shows on a terminal how far a run is, once it takes long.
 class Progress {
  public:
   Progress(uint64_t total, bool quiet) : total_(total), on_(!quiet && isatty(STDERR_FILENO)) {}
@@ -95,7 +95,7 @@ class Runner {
     return Status::Ok();
   }
 
-  // Waits for the oldest.
+  // Waits for the oldest execution.
   Status Finish(bool measured) {
     Pending oldest = std::move(pending_.front());
     pending_.pop_front();
@@ -113,11 +113,12 @@ class Runner {
       return Tolerated(outputs.status(), oldest.index);
     }
     measurements.latencies.Add(latency);
-    const bool last_pass = oldest.index + inputs_.executions() >= total_;
-    return last_pass ? outcome_.results.Add(*outputs) : Status::Ok();
+    const bool kept = options_.every || oldest.index + inputs_.executions() >= total_;
+    return kept ? outcome_.results.Add(*outputs) : Status::Ok();
   }
 
-  // One that fails before anything is measured would be counted nowhere, so it ends the run.
+  // An execution that fails before anything is measured ends the run, since no count would include
+  // it.
   Status BeforeMeasured(const Status& status, uint64_t index) const {
     return {status.code(), fmt::format("{}\nin execution {} of {} before those that are measured",
                                        status.message(), index + 1, options_.warmup)};
@@ -130,6 +131,11 @@ class Runner {
       return {status.code(),
               fmt::format("{}\nin slice {} of {}; nothing is written", status.message(),
                           index % inputs_.executions() + 1, inputs_.executions())};
+    }
+    if (options_.every) {
+      return {status.code(), fmt::format("{}\nin execution {} of {}; --every leaves no gap, so "
+                                         "nothing is written",
+                                         status.message(), index + 1, total_)};
     }
     return options_.repeat > 1 ? Status::Ok() : status;
   }

@@ -16,8 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kIdle = std::chrono::hours(1);
-// After an interrupt: until it is said what is waited for, and from then on until the process ends,
-// whatever still runs.
+// The time after an interrupt until the first message says what is waited for; and, from then on,
+// until the process ends, whatever still runs.
 constexpr auto kPatience = std::chrono::milliseconds(300);
 constexpr auto kTeardown = std::chrono::seconds(10);
 
@@ -27,7 +27,7 @@ timespec Timespec(Clock::duration duration) {
   return {seconds.count(), std::chrono::nanoseconds(left - seconds).count()};
 }
 
-// Without stdio, whose locks another thread may hold.
+// Writes without stdio, whose locks another thread may hold.
 void Say(const char* what) { (void)!write(STDERR_FILENO, what, __builtin_strlen(what)); }
 
 [[noreturn]] void EndNow(const char* why) {
@@ -62,7 +62,7 @@ void Signals::OnReport(std::function<std::string()> report) {
   report_ = std::move(report);
 }
 
-// On a thread of its own: another signal must still be heard meanwhile.
+// Runs on a thread of its own, so that another signal is still heard meanwhile.
 void Signals::TearDown() {
   try {
     teardown_ = std::thread([this] {
@@ -83,18 +83,18 @@ void Signals::Loop() {
     if (signal == SIGUSR2) {
       if (done_) return;
     } else if (signal == SIGUSR1) {
-      // Not while the run is being torn down, which may take long.
+      // No report while the run is being torn down, which may take long: the lock is only tried.
       std::unique_lock lock(mutex_, std::try_to_lock);
       if (lock && report_) std::fprintf(stderr, "%s\n", report_().c_str());
     } else if (signal == SIGINT || signal == SIGTERM) {
       if (told) EndNow("\ninterrupted twice: ended at once\n");
-      // timeout(1) sends one to the process and one to its group: until it is said what a second
-      // one does, it is the first one again.
+      // Ignores a second interrupt until the message says what a second one does. timeout(1) sends
+      // one to the process and one to its group, which must count as one.
       if (interrupted_.exchange(true)) continue;
       deadline = Clock::now() + kPatience;
       TearDown();
     } else if (interrupted_ && Clock::now() < deadline) {
-      continue;  // woken by nothing
+      continue;  // woken without a signal
     } else if (interrupted_ && !told) {
       told = true;
       deadline = Clock::now() + kTeardown;

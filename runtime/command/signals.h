@@ -1,9 +1,9 @@
-// Signals as a thread: SIGINT and SIGTERM end the run in order, SIGUSR1 prints a report.
+// Signals, handled by a thread: SIGINT and SIGTERM end the run in order, SIGUSR1 prints a report.
 //
 // The three are blocked in every thread from the first line of main() on, and one thread waits for
-// them, so that what they cause is ordinary code. Once it
-// is said what is waited for, a second SIGINT or SIGTERM ends the process at once, and so does a
-// teardown that takes too long: nobody waits for a kernel that never returns.
+// them, so the code that handles them is ordinary code. Once a message has said what is waited for,
+// a second SIGINT or SIGTERM ends the process at once. So does a teardown that takes too long:
+// nobody waits for a kernel that never returns.
 #ifndef CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 #define CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 
@@ -19,20 +19,21 @@ namespace cgraph::command {
 
 class Signals {
  public:
-  // To be made before any other thread, so that all inherit the mask.
+  // Must be made before any other thread, so that all threads inherit the mask.
   Signals();
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // What the first SIGINT or SIGTERM does from now on, on a thread of ours. What was given before
-  // is not running any more when this returns. An interrupt that has come already is answered here.
+  // Sets what the first SIGINT or SIGTERM does from now on, on a thread of this class. When this
+  // returns, the function that was set before is not running any more. An interrupt that has come
+  // already is answered here.
   void OnInterrupt(std::function<void()> end);
-  // Where SIGUSR1 gets its text.
+  // Sets the function that makes the text for SIGUSR1.
   void OnReport(std::function<std::string()> report);
 
   bool interrupted() const { return interrupted_; }
-  // The mask that other processes should start with.
+  // The signal mask that other processes should start with.
   const sigset_t& original_mask() const { return original_; }
 
  private:

@@ -1,12 +1,12 @@
 // Device: where memory lies and executables run, behind one interface for every kind of device.
 //
 // At load the engine asks a device for the memory of its arenas, for executables, and for a queue
-// per lane; what runs afterwards is operations of queues (queue.h).
+// per lane. Everything that runs afterwards is an operation of a queue (queue.h).
 //
 // An *immediate* device does its work on the issuing thread: nothing is ever pending. The worker
 // that drives its lanes may then run operations itself, in the order in which it would issue them,
 // without a queue in between (operations.h): all lanes of a worker are one in-order queue. The CPU
-// is one. Its executables are Kernels (kernel.h).
+// is an immediate device. Its executables are Kernels (kernel.h).
 #ifndef CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 #define CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 
@@ -30,7 +30,7 @@ struct QueueOptions {
   bool measured = false;   // report when operations began and ended
 };
 
-// Bytes that come from outside, such as a slice of a weight file.
+// Source: bytes that come from outside, such as a slice of a weight file.
 class Source {
  public:
   virtual ~Source() = default;
@@ -43,7 +43,8 @@ class Device {
 
   virtual Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) = 0;
 
-  // Between the host and this device's memory that no operation is at work on; done on return.
+  // Copies between the host and this device's memory; done when it returns. No operation may be at
+  // work on that memory.
   void CopyIn(const Memory& to, uint64_t offset, const void* from, uint64_t bytes) {
     if (bytes == 0) return;
     if (!to.host_visible()) return Upload(to.data() + offset, from, bytes);
@@ -58,13 +59,14 @@ class Device {
   virtual Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
                                                          std::span<const OperandType> inputs,
                                                          std::span<const OperandType> outputs) = 0;
-  // Fills its one output from `source`.
+  // Makes an executable that fills its one output from `source`.
   virtual Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) = 0;
 
   virtual bool immediate() const { return false; }
   virtual Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) = 0;
-  // Whom to wake when something that queues of this device wait for has come: a thread of the
-  // device. Null: whoever polls the queue.
+  // The event count of this device's own thread, which is notified when something that its queues
+  // wait for has come. Null when there is no such thread: then the thread that polls the queue is
+  // notified.
   virtual EventCount* driver() { return nullptr; }
 
  private:

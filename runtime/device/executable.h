@@ -1,17 +1,15 @@
-// Executable: what a device prepared, at load, of a kernel of the plan; launched on a queue of that
-// device. And the tensors that it is launched on.
+// Executable: a kernel of the plan as a device prepared it at load; launched on a queue of that
+// device. Also the tensors that it is launched on.
 #ifndef CGRAPH_RUNTIME_DEVICE_EXECUTABLE_H_
 #define CGRAPH_RUNTIME_DEVICE_EXECUTABLE_H_
 
 #include <cstdint>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::device {
-
-using plan::kMaxRank;
 
 // A dense row-major tensor in memory. `dims` are the extents of this execution.
 struct Tensor {
@@ -30,7 +28,7 @@ struct Tensor {
   T* as() const { return static_cast<T*>(data); }
 };
 
-// What is known of an operand at load: dims are bounds where `dynamic` says so.
+// The type of an operand as it is known at load: dims are bounds where `dynamic` says so.
 struct OperandType {
   plan::DType dtype = plan::DType::f32;
   uint8_t rank = 0;

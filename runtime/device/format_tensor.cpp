@@ -1,4 +1,5 @@
-// Prints in walks over the shown elements: how wide they are first, then the text.
+// Prints in two walks over the shown elements: the first measures their widths, the second makes
+// the text.
 #include "runtime/device/format_tensor.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/numbers/half.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 namespace {
@@ -31,8 +32,8 @@ float HalfToFloat(uint16_t half) {
   return half & 0x8000 ? -magnitude : magnitude;
 }
 
-// The digits of a float as NumPy prints them: the fewest that lead back to it in its own dtype, and
-// behind the point no more than eight. The sign of a NaN says nothing.
+// The digits of a float as NumPy prints them: the fewest that read back as the same float of its
+// dtype, and at most eight behind the point. The sign of a NaN is not printed.
 constexpr size_t kPrecision = 8;
 constexpr double kLeastExponent = 1e8;    // from here on, with an exponent
 constexpr double kLeastPositional = 1e-4;
@@ -69,12 +70,12 @@ std::string ShortestText(const Tensor& tensor, int64_t i, std::chars_format form
   }
 }
 
-// A float in its parts: 12.5e-07 is "12", "5" and "-07".
+// A float split into its parts: 12.5e-07 is "12", "5" and "-07".
 struct FloatParts {
   std::string whole, fraction, exponent;
 };
 
-// With at least `least` digits behind the point.
+// Splits a float, with at least `least` digits behind the point.
 FloatParts PartsOf(const Tensor& tensor, int64_t i, std::chars_format form, size_t least = 0) {
   std::string text = ShortestText(tensor, i, form);
   const auto split = [&] {
@@ -96,12 +97,12 @@ FloatParts PartsOf(const Tensor& tensor, int64_t i, std::chars_format form, size
   return parts;
 }
 
-// How all floats of a tensor are printed: with an exponent or without, points below each other.
+// The common form of all floats of a tensor: with or without an exponent, points below each other.
 class FloatFormat {
  public:
   explicit FloatFormat(const Tensor& tensor) : tensor_(tensor) {}
 
-  // First every element is looked at, then Measure() again for each.
+  // Look() is called for every element first, then Measure() again for each.
   void Look(int64_t i) {
     const double value = std::abs(ElementAsDouble(tensor_, i));
     if (!std::isfinite(value) || value == 0) return;
@@ -173,7 +174,7 @@ std::string ScalarText(const Tensor& tensor) {
   return text;
 }
 
-// Of a dtype that is no float.
+// Text of an element whose dtype is no float.
 std::string ElementText(const Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {
     case DType::bool_: return tensor.as<uint8_t>()[i] != 0 ? "true" : "false";

@@ -1,4 +1,4 @@
-// Tensors as people read them: for `probe` and for results that are printed.
+// Tensors as text for people: for `probe` and for results that are printed.
 #ifndef CGRAPH_RUNTIME_DEVICE_FORMAT_TENSOR_H_
 #define CGRAPH_RUNTIME_DEVICE_FORMAT_TENSOR_H_
 
@@ -8,15 +8,15 @@
 
 namespace cgraph::device {
 
-// "f32[5, 10]".
+// Returns the type as text: "f32[5, 10]".
 std::string TensorTypeText(const Tensor& tensor);
 
-// The elements in brackets as NumPy prints them: up to eight digits behind the point, columns
-// aligned, long rows wrapped, and of more than a thousand elements only the first and last three of
-// a dimension. No newline at the end.
+// Returns the elements in brackets as NumPy prints them: up to eight digits behind the point,
+// columns aligned, long rows wrapped. Of more than a thousand elements only the first and last
+// three of a dimension are shown. No newline at the end.
 std::string FormatTensor(const Tensor& tensor);
 
-// An element of a float dtype.
+// Returns an element of a tensor of a float dtype.
 double ElementAsDouble(const Tensor& tensor, int64_t i);
 
 }  // namespace cgraph::device

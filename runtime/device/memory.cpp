@@ -16,7 +16,7 @@ constexpr uint64_t kHugePage = 2ull << 20;
 constexpr uint64_t kMapped = 64ull << 10;  // smaller blocks come from the allocator
 constexpr uint64_t kMaxSize = std::numeric_limits<uint64_t>::max();
 
-// What a plan may take: no more than is free now, since all of it is touched.
+// Returns how many bytes a plan may take: no more than are free now, since all of them are touched.
 uint64_t AvailableBytes() {
   // The kernel's own estimate, which counts caches that it would give up.
   if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {

@@ -1,10 +1,10 @@
-// Memory: a handle on a block of a device's memory, of one kind, that goes back to its owner with
-// the handle. Addresses in it are the device's: the host copies into it and out of it through the
-// device (device.h), unless the block says that the host sees it, too.
+// Memory: a handle on a block of a device's memory, of one kind; the block goes back to its owner
+// when the handle dies. Addresses in it are the device's: the host copies into it and out of it
+// through the device (device.h), unless the block says that the host sees it, too.
 //
-// A block is zeroed and aligned to a page. One of the host's own is touched when it is allocated,
-// so that no execution pays for a page fault. Sizes come from plans, which are not trusted: more
-// than the machine has is refused before the system is asked for it.
+// A block is zeroed and aligned to a page. A block of the host's own memory is touched when it is
+// allocated, so that no execution pays for a page fault. Sizes come from plans, which are not
+// trusted: a size greater than the machine's memory is refused before the system is asked for it.
 #ifndef CGRAPH_RUNTIME_DEVICE_MEMORY_H_
 #define CGRAPH_RUNTIME_DEVICE_MEMORY_H_
 
@@ -24,7 +24,7 @@ inline constexpr uint64_t kLineAlign = 128;    // of what is laid out in it: two
 
 using MemoryKind = plan::Memory;
 
-// Whoever made a block of memory, and takes it back. Lives as long as any of its blocks.
+// The owner of a block of memory: made it, and takes it back. Lives as long as any of its blocks.
 class MemoryOwner {
  public:
   virtual ~MemoryOwner() = default;
@@ -34,7 +34,7 @@ class MemoryOwner {
 class Memory {
  public:
   Memory() = default;
-  // A block of `owner`'s.
+  // A handle on a block of `owner`'s.
   Memory(std::byte* data, uint64_t size, MemoryKind kind, bool host_visible,
          std::shared_ptr<MemoryOwner> owner)
       : data_(data), size_(size), kind_(kind), host_visible_(host_visible),
@@ -50,7 +50,7 @@ class Memory {
   }
   ~Memory();
 
-  // Memory of the host. `what` is named when there is not so much: "the arenas of gpu[0]".
+  // Allocates memory of the host. `what` is named when there is not enough: "the arenas of gpu[0]".
   static Result<Memory> Allocate(uint64_t bytes, const std::string& what,
                                  MemoryKind kind = MemoryKind::plain);
 
@@ -68,14 +68,14 @@ class Memory {
   std::shared_ptr<MemoryOwner> owner_;
 };
 
-// kInvalid where `bytes` for `what` are more than is free on this machine now. For what a plan
-// makes the engine allocate elsewhere than in a Memory.
+// Returns kInvalid where `bytes` for `what` are more than is free on this machine now. For memory
+// that the engine allocates for a plan elsewhere than in a Memory.
 Status CheckFree(uint64_t bytes, const std::string& what);
 
-// Adds up sizes of an untrusted plan; saturates instead of wrapping.
+// BumpLayout: adds up sizes of an untrusted plan; saturates instead of wrapping.
 class BumpLayout {
  public:
-  // The offset of `bytes` more, aligned to `align` (a power of two).
+  // Returns the offset of `bytes` more, aligned to `align` (a power of two).
   uint64_t Add(uint64_t bytes, uint64_t align = kLineAlign);
   uint64_t size() const { return size_; }
 

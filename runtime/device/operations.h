@@ -1,5 +1,5 @@
-// What an operation does when its turn has come, on a device whose work the host does: the same
-// functions for a worker that runs an operation at once and for a queue that runs it later.
+// The work of an operation when its turn has come, on a device whose work the host does. A worker
+// that runs an operation at once and a queue that runs it later call the same functions.
 #ifndef CGRAPH_RUNTIME_DEVICE_OPERATIONS_H_
 #define CGRAPH_RUNTIME_DEVICE_OPERATIONS_H_
 
@@ -18,7 +18,7 @@ inline bool AnyPoisoned(std::span<const uint32_t> checks, const Bindings& bindin
   return false;
 }
 
-// Whether the operation has nothing to do; its own flag is set then.
+// Returns whether the operation has nothing to do; its own flag is set then.
 inline bool Skipped(const Predicate& predicate, const Bindings& bindings) {
   if (!bindings.poisoned->load(std::memory_order_relaxed)) return false;
   if (bindings.Poisoned(predicate.own)) return true;
@@ -31,8 +31,8 @@ inline int64_t ExtentOf(const DynamicDim& dim, const Bindings& bindings) {
   return *static_cast<const int64_t*>(bindings.extents[dim.extent]);
 }
 
-// Gives tensors the dims of this execution. The first that is beyond its bound, if any is; those
-// behind it are left alone.
+// Gives tensors the dims of this execution. Returns the first dim that is beyond its bound, if any;
+// those behind it are left alone.
 inline const DynamicDim* FillDims(std::span<const DynamicDim> dims, const Bindings& bindings) {
   for (const DynamicDim& dim : dims) {
     const int64_t extent = ExtentOf(dim, bindings);

@@ -1,15 +1,16 @@
 // Queue: in-order work of a device. The issuer appends operations and never assumes that issuing
 // means done: an operation begins when those before it in its queue are over, at any later time.
 //
-// What an operation needs stands in memory that stays where it is until it is over: the issuer's
-// frame (*bindings*), and pools that are filled at load. So issuing copies a few words.
+// Everything that an operation needs stands in memory that stays where it is until the operation is
+// over: the issuer's frame (*bindings*), and pools that are filled at load. So issuing copies a few
+// words.
 //
 // An operation of an execution looks at poison flags first (*predicate*): when one of those that it
 // checks is set, it sets its own and does nothing. An operation that fails sets its own flag, too,
 // and its queue goes on; the issuer hears of it later, from Poll.
 //
 // Completion is a semaphore that the issuer lets the queue signal. Memory that an operation works
-// on may be used again when a signal behind it has come, and not before.
+// on may be used again when a later signal of the queue has come, and not before.
 #ifndef CGRAPH_RUNTIME_DEVICE_QUEUE_H_
 #define CGRAPH_RUNTIME_DEVICE_QUEUE_H_
 
@@ -53,14 +54,14 @@ struct DynamicDim {
   int64_t bound;
 };
 
-// How an issuer names an operation to itself.
+// Tag: how an issuer names an operation to itself.
 struct Tag {
   uint32_t graph = 0;
   uint32_t step = 0;
   uint64_t round = 0;
 };
 
-// What every operation on values has.
+// The fields that every operation on values has.
 struct Operation {
   const Bindings* bindings = nullptr;
   Predicate predicate;
@@ -88,13 +89,15 @@ struct Store : Operation {
   int64_t number = 0;
 };
 
-// A group of sends, receives and parts of collectives that happen together. Made by the engine for
-// carriers that a host drives; it looks at poison and dims itself, since a message carries both.
+// A group of sends, receives and parts of collectives that happen together. The engine makes it for
+// carriers that a host drives; the group itself looks at poison and dims, since a message carries
+// both.
 class Communication {
  public:
   enum class Progress { kPending, kDone, kFailed };  // kFailed: done, with `error`
   virtual ~Communication() = default;
-  // Begins what has not begun and ends what can be ended, in this round; never blocks.
+  // Begins the parts that have not begun and ends those that can be ended, in this round; never
+  // blocks.
   virtual Progress Advance(uint64_t round, std::string& error) = 0;
 };
 
@@ -103,7 +106,7 @@ struct Communicate {
   Tag tag;
 };
 
-// What an issuer hears of an operation after it is over.
+// Report: what an issuer hears of an operation after it is over.
 struct Report {
   Tag tag;
   bool failed = false;
@@ -113,7 +116,7 @@ struct Report {
   uint64_t begun_ns = 0, ended_ns = 0;  // by the steady clock, where the queue measures
 };
 
-// Where a queue is, as others see it.
+// Head: the position of a queue, as other threads see it.
 struct Head {
   Tag tag;
   bool running = false;
@@ -124,7 +127,8 @@ class Queue {
  public:
   virtual ~Queue() = default;  // what has not begun never will; what runs is waited for
 
-  // Issue. By one thread at a time; the operations' memory stays until they are over.
+  // Issue operations. One thread at a time may call these; the operations' memory stays until they
+  // are over.
   virtual void Launch(const device::Launch& launch) = 0;
   virtual void Copy(const device::Copy& copy) = 0;
   virtual void Store(const device::Store& store) = 0;
@@ -132,11 +136,11 @@ class Queue {
   virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
   virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
 
-  // Appends what has been learned of operations since the last call; gives a queue without a thread
-  // of its own the chance to go on. True when anything has moved. A failed operation is reported no
+  // Appends the reports of operations since the last call, and gives a queue without a thread of
+  // its own the chance to go on. True when anything has moved. A failed operation is reported no
   // later than when a signal behind it is seen.
   virtual bool Poll(std::vector<Report>& reports) = 0;
-  // The operation at the front; none when everything is over.
+  // Returns the operation at the front; none when everything is over.
   virtual std::optional<device::Head> Head() = 0;
 };
 

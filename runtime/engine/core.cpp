@@ -10,6 +10,7 @@
 #include "runtime/device/drivers.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
+#include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
@@ -157,7 +158,7 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
   return OpenQueues();
 }
 
-// In the order of their numbers at each work queue.
+// Opens the queues, in the order of their numbers at each work queue.
 Status Core::OpenQueues() {
   for (const QueueMap::Queue& at : queue_map_.queues) {
     if (at.slot == 0) continue;
@@ -170,11 +171,12 @@ Status Core::OpenQueues() {
   return Status::Ok();
 }
 
-// Two graphs need no wait between them when every state that one writes and the other touches is
-// touched by one in-order queue only, in all graphs, and never with a lag: that queue runs their
-// rounds in the order of submission, and each round's accesses are those of the execution that it
-// begins. An access with a lag comes rounds later than the execution's first: rounds of another
-// graph that was submitted after it may lie in between.
+// Finds the graphs that conflict, so that one must wait for the other. Two graphs need no wait
+// between them when every state that one writes and the other touches is touched by one in-order
+// queue only, in all graphs, and never with a lag. The reason: that queue runs their rounds in the
+// order of submission, and each round's accesses are those of the execution that it begins. An
+// access with a lag comes rounds later than the execution's first access: rounds of another graph
+// that was submitted after it may lie in between.
 void Core::FindConflicts() {
   const uint32_t graphs = static_cast<uint32_t>(plan_->graphs.size());
   const size_t actors = plan_->actors.size();
@@ -212,7 +214,7 @@ void Core::FindConflicts() {
   }
 }
 
-// As many runs as can be in progress and one for a caller that still holds the last result.
+// Makes as many runs as can be in progress, and one for a caller that still holds the last result.
 Status Core::ReserveRuns() {
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     const LoadedGraph& graph = *graphs_[g];
@@ -236,7 +238,7 @@ Status Core::ReserveRuns() {
   return Status::Ok();
 }
 
-// Those that could be made are joined by Teardown.
+// Starts the threads. Where one cannot be made, Teardown joins those that could.
 Status Core::StartThreads() try {
   for (size_t w = 1; w < workers_.size(); ++w) {
     Worker* worker = workers_[w].get();
@@ -261,7 +263,7 @@ Status Core::RunStartGraph() {
   auto run = Submit(static_cast<uint32_t>(graphs_.size() - 1), {}, WhenFull::kWait);
   if (!run.ok()) return run.status();
   Status status = (*run)->lags ? Flush(**run) : Status::Ok();
-  Await(**run);
+  if (!Omits(Omission::kStartGraph)) Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
   if (!status.ok() && kernels_->unreadable()) {
     status = Status(StatusCode::kNotFound, status.message());
@@ -281,6 +283,7 @@ void Core::End(Status status) {
     ended_.store(true, std::memory_order_release);
   }
   for (auto& worker : workers_) worker->event_count.Notify();
+  turn_.Notify();
   fallback_driver_wakeup_.Notify();
   watchdog_wakeup_.Notify();
 }
@@ -291,7 +294,8 @@ Status Core::EndStatus() const {
 }
 
 void Core::Teardown() {
-  // The watchdog, inside `timed_out`, cannot wait for who waits for it.
+  // The watchdog, which calls this inside `timed_out`, must not wait for a thread that waits for
+  // the watchdog.
   std::unique_lock teardown(teardown_mutex_, std::defer_lock);
   if (std::this_thread::get_id() != watchdog_id_.load()) {
     teardown.lock();
@@ -301,22 +305,29 @@ void Core::Teardown() {
   if (torn_down_) return;
   torn_down_ = true;
   End(Status(StatusCode::kClosed, "the engine was torn down"));
-  { std::lock_guard lock(submission_); }  // who was submitting has seen it
-  { std::lock_guard lock(driver_lock_); }  // who was driving has seen it; a kernel is waited for
-  for (auto& worker : workers_) {
-    if (worker->thread.joinable()) worker->thread.join();
+  if (!Omits(Omission::kEndSubmission)) {
+    std::lock_guard lock(submission_);  // who was submitting has seen it
   }
-  if (fallback_driver_.joinable()) fallback_driver_.join();
-  for (auto& work_queue : work_queues_) work_queue->CloseQueues();  // what runs is waited for
+  if (!Omits(Omission::kEndDriver)) {
+    std::lock_guard lock(driver_lock_);  // who was driving has seen it; a kernel is waited for
+  }
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable() && !Omits(Omission::kEndWorkers)) worker->thread.join();
+  }
+  if (fallback_driver_.joinable() && !Omits(Omission::kEndFallback)) fallback_driver_.join();
   if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
+  std::lock_guard report(report_mutex_);  // a late Get() may look at queues
+  for (auto& work_queue : work_queues_) {
+    if (!Omits(Omission::kEndQueues)) work_queue->CloseQueues();  // what runs is waited for
+  }
 }
 
 void Core::JoinWatchdog() {
-  if (watchdog_.joinable()) watchdog_.join();
+  if (watchdog_.joinable() && !Omits(Omission::kEndWatchdog)) watchdog_.join();
 }
 
-// What is left are work queues and graphs without their memory, which a late Get() may still look
-// at, and the runs.
+// Releases everything but the runs, and the work queues and graphs without their memory, which a
+// late Get() may still look at.
 void Core::Release() {
   FreeGraphs();
   uint64_t here = 0;
@@ -326,7 +337,7 @@ void Core::Release() {
     for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++here;
   }
   const uint64_t surplus = kBias - (runs_.size() - here);
-  if (held_.fetch_sub(surplus) == surplus) delete this;
+  if (held_.fetch_sub(surplus) == surplus || Omits(Omission::kEndHeld)) delete this;
 }
 
 void Core::FreeGraphs() {

@@ -1,10 +1,10 @@
 // Core: a loaded plan, its workers, and the one submission order over all its graphs.
 //
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
-// drive.cpp makes them happen and watches that they do, wait_report.cpp says who waits for whom,
+// drive.cpp drives workers and watches that they move, wait_report.cpp says who waits for whom,
 // measurements.cpp what was measured.
 //
-// Threads. Submission is under `submission_`. Worker 0 is driven by whoever holds `driver_lock_`: a
+// Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
 // deadline, has dropped an execution, or does something else. The watchdog looks at the work
 // queues' positions from time to time.
@@ -35,29 +35,30 @@
 
 namespace cgraph::engine {
 
-// The message is short enough to need no memory of its own.
+// The status for a failed allocation; its message is short enough to need no memory of its own.
 Status OutOfMemory();
 
 class Core {
  public:
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
 
-  // The caller gets two references: one for the Execution, one for its first Outputs.
+  // Submits an execution. The caller gets two references: one for the Execution, one for its first
+  // Outputs.
   Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
 
-  // Submits the empty rounds that a run (of a graph with lags) needs to be finished. Flush() drives
+  // Submit the empty rounds that a run (of a graph with lags) needs to be finished. Flush() drives
   // until there is room for them; Hasten() leaves that to the fallback driver and never blocks.
   Status Flush(const ExecutionState& run);
   Status Hasten(const ExecutionState& run);
   // Blocks until the run is over or the engine has ended; drives worker 0.
   void Await(const ExecutionState& run);
-  // The same without driving; returns when `deadline` has passed too.
+  // As Await(), without driving; returns when `deadline` has passed, too.
   void AwaitUntil(const ExecutionState& run, const device::Deadline& deadline);
-  // Sees to it that what was submitted goes on although nobody waits for it.
+  // Makes sure that submitted executions go on although nobody waits for them.
   void EnsureProgress();
   void Return(ExecutionState* run);  // its last reference is gone
 
-  // Ends the run for everybody: every later call gets `status`. The first one counts.
+  // Ends the engine for everybody: every later call gets `status`. The first call of End() counts.
   void End(Status status);
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   Status EndStatus() const;
@@ -75,7 +76,7 @@ class Core {
   void ForgetMeasurements();
 
  private:
-  // What the watchdog remembers from one look to the next.
+  // Progress: what the watchdog remembers from one look to the next.
   struct Progress {
     using Time = std::chrono::steady_clock::time_point;
     struct Graph {
@@ -83,7 +84,7 @@ class Core {
       bool pending = false;  // some round was not finished
       Time since;            // the oldest execution has been at work
     };
-    // Time as the watchdog has seen it pass: none does while the process is stopped.
+    // Time as the watchdog has seen it pass: it stands still while the process is stopped.
     Time Tick() {
       constexpr auto kLongestTick = std::chrono::milliseconds(100);  // two looks
       const Time time = std::chrono::steady_clock::now();
@@ -96,6 +97,13 @@ class Core {
     std::vector<uint64_t> seen;  // per work queue: finished entries, and position
     Time since = std::chrono::steady_clock::now();
     std::vector<Graph> graphs;
+  };
+
+  // An Execute() that waits, on its thread's stack.
+  struct Waiter {
+    uint32_t graph;
+    uint32_t overtaken = 0;  // by executions that it would have had to wait for
+    Waiter* next = nullptr;  // that began to wait later
   };
 
   Core(std::unique_ptr<plan::Plan> plan, const EngineOptions& options)
@@ -118,6 +126,10 @@ class Core {
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
   Status AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited);
+  Status TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, bool& listed);
+  bool Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts);
+  void AwaitTurn();
+  void Leave(const Waiter& self);
   LoadedGraph* Conflicting(const LoadedGraph& graph);
   void Retire(LoadedGraph& graph);
   Status BeginEmpty(LoadedGraph& graph);
@@ -158,16 +170,20 @@ class Core {
   bool has_start_ = false;
 
   device::Mutex submission_;
+  Waiter* waiters_ = nullptr;                   // in the order in which they came
+  std::atomic<uint64_t> turns_{0};              // changes when one of them leaves
+  device::EventCount turn_;
   std::vector<const Input*> given_;             // per port, of the Execute() in progress
   std::vector<std::unique_ptr<ExecutionState>> runs_;      // all of them
   uint64_t executions_ = 0;
   uint64_t errors_ = 0;
   std::atomic<uint64_t> allocations_{0};
 
-  alignas(128) device::Mutex driver_lock_;  // who drives worker 0
+  alignas(128) device::Mutex driver_lock_;  // its holder drives worker 0
   alignas(128) std::atomic<ExecutionState*> returned_{
       nullptr};  // by threads that do not hold submission_
-  // After Release: runs that callers still hold; until it knows the number, with a bias.
+  // The number of runs that callers still hold after Release; a bias is added until that number is
+  // known.
   static constexpr uint64_t kBias = 1ull << 62;
   std::atomic<uint64_t> held_{kBias};
 

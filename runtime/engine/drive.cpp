@@ -1,9 +1,9 @@
-// Who drives worker 0, and who watches.
+// Driving worker 0, and the watchdog.
 //
-// The driver lock says who drives. A caller without a deadline takes it and drives until its result
-// is there; if it is taken, the caller sleeps until its result is there or the lock is free. A
-// caller with a deadline may not take it (a kernel could outlast the deadline) and calls the
-// fallback driver instead, which drives for as long as worker 0 has anything left to do.
+// The holder of the driver lock drives. A caller without a deadline takes the lock and drives until
+// its result is there; if the lock is taken, the caller sleeps until its result is there or the
+// lock is free. A caller with a deadline may not take it (a kernel could outlast the deadline). It
+// calls the fallback driver instead, which drives for as long as worker 0 has anything left to do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,8 @@ void Core::RunFallbackDriver() {
   }
 }
 
-// So that neither a stall nor a graph's own deadline is noticed late by more than a fraction of it.
+// Returns the time between two looks: so short that a stall or a graph's own deadline is noticed
+// late by a fraction of it only.
 std::chrono::nanoseconds Core::LookInterval() const {
   std::chrono::nanoseconds look = kMaxLook;
   if (options_.stall_timeout.count() > 0) look = std::min(look, options_.stall_timeout / 8);
@@ -90,8 +91,8 @@ std::chrono::nanoseconds Core::LookInterval() const {
   return std::max<std::chrono::nanoseconds>(look, kMinLook);
 }
 
-// Looks from time to time: whether anything moves, whether somebody drives worker 0 and submits the
-// rounds that executions end with, and whether a graph's own deadline has passed.
+// Looks from time to time whether anything moves, whether some thread drives worker 0 and submits
+// the rounds that executions end with, and whether a graph's own deadline has passed.
 void Core::Watch(Progress progress) {
   watchdog_id_ = std::this_thread::get_id();
   const std::chrono::nanoseconds look = LookInterval();
@@ -132,8 +133,8 @@ bool Core::Stalled(Progress& progress) {
   return options_.stall_timeout.count() > 0 && now - progress.since >= options_.stall_timeout;
 }
 
-// An execution whose last rounds nobody submits gets them when nothing of its graph has moved from
-// one look to the next.
+// Submits the last rounds of an execution, where nobody else does and nothing of its graph has
+// moved from one look to the next.
 std::optional<std::string> Core::LookAtGraphs(Progress& progress) {
   std::lock_guard lock(submission_);
   for (auto& graph : graphs_) {
@@ -154,9 +155,9 @@ std::optional<std::string> Core::LookAtGraphs(Progress& progress) {
   return std::nullopt;
 }
 
-// Time counts while the oldest execution is at work, from the first look that finds it so: before
-// that nobody may have driven worker 0, and an execution without its last rounds waits for nothing
-// but them.
+// Returns whether the oldest execution is at work for longer than the graph's deadline. Its time
+// counts from the first look that finds it at work: before that perhaps nobody drove worker 0, and
+// an execution without its last rounds waits for nothing but them.
 bool Core::Overdue(const LoadedGraph& graph, Progress::Graph& seen) const {
   const auto now = Clock::now();
   const bool same = seen.pending && graph.retired == seen.retired;

@@ -10,7 +10,7 @@
 namespace cgraph {
 namespace {
 
-// None where the clock cannot tell the time of it.
+// Returns the end of `timeout`, or none where the clock cannot tell that time.
 device::Deadline DeadlineAfter(std::chrono::nanoseconds timeout) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point now = Clock::now();
@@ -49,7 +49,7 @@ Execution::~Execution() {
   run_->Unref(spare_ ? 2 : 1);
 }
 
-// Of an execution that is over, or of an engine that has ended.
+// Returns the result of an execution that is over, or of an engine that has ended.
 Result<Outputs> Execution::Fetch() {
   engine::Core& core = *run_->core;
   if (core.ended()) return core.EndStatus();
@@ -85,7 +85,7 @@ Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
 bool Execution::Ready() const {
   engine::Core& core = *run_->core;
   if (core.ended() || run_->Over()) return true;
-  // Where memory for an empty round is short it is tried again, here or by the watchdog.
+  // Where memory for an empty round is short, the round is tried again, here or by the watchdog.
   if (run_->lags) static_cast<void>(core.Hasten(*run_).ok());
   core.EnsureProgress();
   return false;

@@ -15,7 +15,8 @@
 //
 // Graphs run in the order in which they are submitted. Where two of them share state that different
 // workers touch, or that one of them touches in a later round than the one that began (plans with
-// lags), Execute() of the second first waits until the first is finished.
+// lags), Execute() of the second first waits until the first is finished. An Execute() that waits,
+// for that or for room, is overtaken by others at most a few dozen times.
 #ifndef CGRAPH_RUNTIME_ENGINE_ENGINE_H_
 #define CGRAPH_RUNTIME_ENGINE_ENGINE_H_
 
@@ -49,16 +50,16 @@ struct EngineOptions {
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
-                       // that a wrong order really hangs
+                       // that a wrong order really deadlocks
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:
                                                                        // never
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
-  // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. Who
-  // is inside Get() learns of it there, unless that is inside a kernel that never returns. It may
-  // call anything of the engine, Teardown() too, but must not destroy it.
+  // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. A
+  // caller inside Get() learns of it there, unless it is inside a kernel that never returns. The
+  // function may call anything of the engine, Teardown() too, but must not destroy it.
   std::function<void(const Status&)> timed_out;
 };
 
@@ -67,10 +68,10 @@ struct Input {
   const void* data;       // dense, row-major; copied by Execute unless it is lent
   plan::DType dtype;
   std::span<const int64_t> dims;
-  // The data stays as it is until the execution is over, and is read where it lies: until Get()
-  // returns anything but kTimeout, and where that is the end of the engine (kClosed, or a time-out
-  // that ended it), until Teardown() returns. What is small, or not aligned to its elements, is
-  // copied all the same.
+  // lent: the data stays as it is until the execution is over, and is read where it lies. The
+  // execution is over when Get() returns anything but kTimeout; where that was the end of the
+  // engine (kClosed, or a time-out that ended it), when Teardown() returns. Data that is small, or
+  // not aligned to its elements, is copied all the same.
   bool lent = false;
 };
 
@@ -109,14 +110,14 @@ class Execution {
   }
   ~Execution();
 
-  // Blocks until it is done, driving worker 0. kFailed: a method reported an error (actor, method,
-  // source line and its text are in the message); the engine stays usable.
+  // Blocks until the execution is done, driving worker 0. kFailed: a method reported an error
+  // (actor, method, source line and its text are in the message); the engine stays usable.
   Result<Outputs> Get();
-  // kTimeout after `timeout`, with the report of who waits for whom; the result can still be
-  // fetched later. A time-out of 0 or less means now or an error; one that the clock cannot tell
-  // the end of means never.
+  // Returns kTimeout after `timeout`, with the report of who waits for whom; the result can still
+  // be fetched later. A time-out of 0 or less means now or an error; one that ends later than the
+  // clock can tell means never.
   Result<Outputs> Get(std::chrono::nanoseconds timeout);
-  // Whether Get() would return at once. Sees to it that it will at some time.
+  // Returns whether Get() would return at once. Makes sure that it will at some time.
   bool Ready() const;
 
  private:
@@ -128,7 +129,7 @@ class Execution {
   bool spare_ = true;  // the reference for the first Outputs is still here
 };
 
-// What Execute does when as many executions are in flight as the graph allows.
+// WhenFull: what Execute does when as many executions are in flight as the graph allows.
 enum class WhenFull {
   kWait,   // drive worker 0 until there is room
   kError,  // kCapacity, with both numbers
@@ -136,14 +137,19 @@ enum class WhenFull {
 
 class Engine {
  public:
+  // Returns an engine whose states are initialised. kInvalid: the plan breaks a rule, is not
+  // proved, or does not fit the options; kNotFound: a weight file, a library, a device, memory or
+  // threads are not there; kUnsupported: this build lacks a carrier or a device; kFailed: an
+  // initialisation reported an error. LoadFile adds what reading a file can meet.
   static Result<std::unique_ptr<Engine>> Load(std::unique_ptr<plan::Plan> plan,
                                               const EngineOptions& options = {});
   static Result<std::unique_ptr<Engine>> LoadFile(const std::string& path,
                                                   const EngineOptions& options = {});
   ~Engine();  // Teardown()
 
-  // By name, or by index into plan().graphs (no lookup: the fast way). Inputs in any order; all
-  // ports must be given. kInvalid when a name, dtype, rank or dim does not fit.
+  // Submits an execution. A graph is named, or given as an index into plan().graphs (no lookup: the
+  // fast way). Inputs come in any order; all ports must be given. kInvalid when a name, dtype, rank
+  // or dim does not fit.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
@@ -155,7 +161,8 @@ class Engine {
 
   const plan::Plan& plan() const;
 
-  // Who waits for whom right now, in words, one line per lane that has work left; and as Graphviz.
+  // Report who waits for whom right now: in words, one line per lane that has work left, or as
+  // Graphviz.
   std::string WaitReport() const;
   std::string WaitReportDot() const;
 
@@ -172,13 +179,14 @@ class Engine {
     std::vector<Lane> lanes;
   };
   Stats GetStats() const;
-  // Mean nanoseconds per method call, by "Actor.method", and by "place.method" where an actor has
-  // several instances: what `cgc --profile` reads.
+  // Returns mean nanoseconds per method call, by "Actor.method", and by "place.method" where an
+  // actor has several instances: the form that `cgc --profile` reads.
   std::vector<std::pair<std::string, double>> Profile() const;
-  // What lanes did in executions of a graph; of each worker as much as there is room for. At any
-  // time: what is under way is not in it. Of a graph that the plan has not: nothing.
+  // Returns what lanes did in executions of a graph, as much of each worker as there is room for.
+  // May be called at any time; what is in progress is not in it. Empty for a graph that the plan
+  // does not have.
   plan::GraphTrace Trace(uint32_t graph) const;
-  // Nothing that was measured up to now counts: it was for warming up. No execution is in flight.
+  // Discards all measurements up to now, which were a warm-up. No execution may be in flight.
   void ForgetMeasurements();
 
  private:

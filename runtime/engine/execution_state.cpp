@@ -21,7 +21,8 @@ Status ExecutionState::Error() {
 }
 
 void ExecutionState::Unref(uint32_t count) {
-  // Who holds all that is left needs no read-modify-write: nobody else can be there.
+  // A holder of all references that are left needs no read-modify-write: no other thread can hold
+  // one.
   if (refs.load(std::memory_order_acquire) == count ||
       refs.fetch_sub(count, std::memory_order_acq_rel) == count) {
     core->Return(this);

@@ -1,9 +1,9 @@
-// ExecutionState: one submitted execution, from Execute until the last holder of its results lets
-// go.
+// ExecutionState: one submitted execution, from Execute until the last holder of its results drops
+// it.
 //
-// A run owns the block that its outputs are given into, so a result stays valid for as long as it
-// is held, whatever the engine does meanwhile. Runs are recycled: the engine makes a few at load,
-// and more only while callers hold more results than ever before.
+// A run (short for an ExecutionState) owns the block that its outputs are written into, so a result
+// stays valid for as long as it is held, whatever the engine does meanwhile. Runs are recycled: the
+// engine makes a few at load, and more only while callers hold more results than ever before.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_
 
@@ -15,6 +15,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/sync/mutex.h"
+#include "runtime/engine/omission.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::engine {
@@ -29,8 +30,8 @@ struct ExecutionState {
   bool empty = false;                   // nobody submitted it
   bool lent = false;                    // some input is: not over before nobody reads it
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
-  // One per work queue that has work in the graph: the run is done when each has finished so many
-  // entries.
+  // One target per work queue that has work in the graph: the run is done when each has finished
+  // that many entries.
   struct Target {
     const std::atomic<uint64_t>* finished = nullptr;
     std::atomic<uint64_t> until{0};
@@ -44,11 +45,12 @@ struct ExecutionState {
   Status error;
 
   device::Memory block;
-  std::vector<device::Tensor> outputs;  // into the block; dims are set by `give`
+  std::vector<device::Tensor> outputs;  // into the block; dims are set by `output`
   ExecutionState* next = nullptr;                  // of a free list
 
   bool Done() const {
     for (uint32_t i = 0; i < target_count; ++i) {
+      if (Omits(Omission::kParticipant, i)) continue;
       if (targets[i].finished->load(std::memory_order_acquire) <
           targets[i].until.load(std::memory_order_relaxed)) {
         return false;
@@ -56,10 +58,15 @@ struct ExecutionState {
     }
     return true;
   }
-  // Finished everywhere, or failed already and nothing is read that the caller lent.
-  bool Over() const { return (!lent && failed.load(std::memory_order_acquire)) || Done(); }
+  // Returns whether the run is finished everywhere, or has failed already and no memory that the
+  // caller lent is read any more.
+  bool Over() const {
+    if (Omits(Omission::kResult)) return true;
+    const bool reads = lent && !Omits(Omission::kLent);
+    return (!reads && failed.load(std::memory_order_acquire)) || Done();
+  }
 
-  // Of several errors the first in program order is kept.
+  // Records an error; of several errors the first in program order is kept.
   void Fail(uint32_t position, Status status);
   Status Error();
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }

@@ -29,7 +29,7 @@
 
 namespace cgraph::engine {
 
-// A leaf of the graph's inputs, as Execute() checks and copies it.
+// InputPort: a leaf of the graph's inputs, as Execute() checks and copies it.
 struct InputPort {
   std::string name;
   plan::DType dtype;
@@ -45,7 +45,7 @@ struct InputPort {
   const device::Memory* block = nullptr;
   bool host_visible = true;                // the block
 
-  // Into a frame's place for it, at `to`.
+  // Writes an input into its place in a frame, at `to`.
   void Write(void* to, const void* from, uint64_t bytes) const {
     if (host_visible) {
       if (bytes != 0) std::memcpy(to, from, bytes);
@@ -70,11 +70,11 @@ struct LoadedGraph {
   uint32_t poison_flags = 0;
   std::vector<InputPort> inputs;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)
-  std::vector<uint64_t> give_offsets;    // per output: in the output block
+  std::vector<uint64_t> result_offsets;    // per output: in the output block
   uint64_t output_bytes = 0;
   std::vector<uint32_t> conflicts;       // graphs whose executions must be over before this one's
 
-  // Submission; under the core's lock.
+  // Submission: these fields are under the core's lock.
   uint64_t submitted = 0;       // executions, empty ones among them: the next one's number
   uint64_t retired = 0;         // the first that is not known to be done
   uint32_t in_progress = 0;     // not retired and not empty
@@ -87,11 +87,11 @@ struct LoadedGraph {
 #endif
 
   uint64_t round() const { return submitted - lag; }  // the next one
-  // Whether every round that was submitted is known to be finished.
+  // Returns whether every round that was submitted is known to be finished.
   bool idle() const { return retired + lag == submitted; }
   bool full() const { return submitted - retired == frames.size(); }
 
-  // What a step of this lag works on, in a round whose own frame is `frame`.
+  // Returns the frame that a step of this lag works on, in a round whose own frame is `frame`.
   Frame& FrameOf(uint32_t frame, uint16_t lag) {
     if (lag == 0) return frames[frame];
     const uint32_t count = static_cast<uint32_t>(frames.size());

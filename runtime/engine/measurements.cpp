@@ -1,4 +1,4 @@
-// What was measured: how much was executed, what calls took, who did what when.
+// Measurements: how much was executed, how long calls took, which lane did what when.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -41,8 +41,8 @@ Engine::Stats Core::GetStats() {
   return stats;
 }
 
-// A method call's time is the sum of its instructions'; a method's the mean of its calls: all of
-// them, and, where there are several instances of an actor, each one's.
+// A method call's time is the sum of its instructions' times. A method's time is the mean over all
+// its calls and, where an actor has several instances, over each instance's.
 std::vector<std::pair<std::string, double>> Core::Profile() const {
   struct Sum {
     double ns = 0;
@@ -88,7 +88,8 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
   return profile;
 }
 
-// Instructions of a group were at work together. Time begins with the first of them all.
+// Instructions of a group were at work together. Times count from the beginning of the first
+// instruction of all.
 plan::GraphTrace Core::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
   if (graph >= plan_->graphs.size()) return trace;

@@ -1,15 +1,17 @@
 // Submission: an execution's inputs are checked and copied into its frame, and one entry goes to
-// every work queue that has work in its graph. All under one lock, so that every work queue sees
-// the same order of all graphs.
+// every work queue that has work in its graph. All of it is under one lock, so that every work
+// queue sees the same order of all graphs.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <new>
+#include <utility>
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/load/operand_type.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/engine/omission.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -17,7 +19,7 @@ namespace {
 
 constexpr uint64_t kNotYet = UINT64_MAX;
 
-// From what the caller lends, or (null) from the frame's own block.
+// Makes the frame read an input from what the caller lends, or (null) from the frame's own block.
 void ReadFrom(Frame::InputBlock& input, const void* lent) {
   input.lent = lent != nullptr;
   const auto* from = static_cast<const std::byte*>(input.lent ? lent : input.own);
@@ -40,7 +42,9 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   bool waited = false;
   CGRAPH_RETURN_IF_ERROR(AwaitCapacity(graph, when_full, waited));
   Frame& frame = graph.frames[graph.next_frame];
-  if (waited) CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));  // another thread may have been here
+  if (waited && !Omits(Omission::kMatchAgain)) {  // another thread may have been here
+    CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));
+  }
   bool any_lent = false;
   for (size_t p = 0; p < graph.inputs.size(); ++p) {
     const Input& input = *given_[p];
@@ -60,7 +64,8 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   if (!run.ok()) return run;
   (*run)->lent = any_lent;
   (*run)->empty = false;
-  (*run)->refs.store(3, std::memory_order_relaxed);  // the caller's two and the engine's
+  // The caller's two and the engine's.
+  (*run)->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
   ++graph.in_progress;
   SubmitRound(graph, *run);
   return run;
@@ -113,7 +118,7 @@ Status Core::MatchPort(const LoadedGraph& graph, uint32_t port, const Input& inp
   for (size_t d = 0; d < input.dims.size(); ++d) {
     const InputPort::Dim& dim = expected.dims[d];
     if (dim.symbol == plan::kNone || dim.first) continue;
-    // The same symbol elsewhere: the two extents must agree.
+    // Where the same symbol occurs elsewhere, the two extents must agree.
     for (uint32_t p = 0; p <= port; ++p) {
       for (size_t e = 0; e < graph.inputs[p].dims.size(); ++e) {
         const InputPort::Dim& other = graph.inputs[p].dims[e];
@@ -131,12 +136,27 @@ Status Core::MatchPort(const LoadedGraph& graph, uint32_t port, const Input& inp
 }
 
 Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited) {
+  Waiter self{graph.index};
+  Status status = TryCapacity(graph, when_full, self, waited);
+  if (waited) Leave(self);
+  return status;
+}
+
+// Who has waited once is listed until it goes.
+Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, bool& listed) {
   for (;;) {
     if (ended()) return EndStatus();
     Retire(graph);
     LoadedGraph* other = Conflicting(graph);
+    bool overtakes = false;
     if (other == nullptr) {
-      if (graph.in_progress < graph.inflight && !graph.full()) return Status::Ok();
+      const bool few = graph.in_progress < graph.inflight || Omits(Omission::kInflight);
+      const bool room = !graph.full() || Omits(Omission::kFrame);
+      overtakes = few && room && waiters_ != nullptr && Overtakes(graph, self, /*counts=*/false);
+      if (few && room && !overtakes) {
+        if (waiters_ != nullptr) Overtakes(graph, self, /*counts=*/true);
+        return Status::Ok();
+      }
       if (when_full == WhenFull::kError && graph.in_progress >= graph.inflight) {
         return Status(StatusCode::kCapacity,
                       fmt::format("{} executions of `{}` are in flight, and it may have {}; get a "
@@ -144,22 +164,65 @@ Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited)
                                   graph.in_progress, graph.plan->name, graph.inflight));
       }
     }
-    waited = true;
-    CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph));
+    if (!std::exchange(listed, true)) {
+      Waiter** last = &waiters_;
+      while (*last != nullptr) last = &(*last)->next;
+      *last = &self;
+    }
+    if (overtakes) {
+      AwaitTurn();
+    } else {
+      CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph));
+    }
   }
 }
 
-// A graph whose executions have to be over before this one starts, if there is one. Its empty
-// executions touch no state: they may be under way.
+// Whether somebody who has been overtaken often enough waits before `self`, for this graph or for
+// one that conflicts with it. `counts`: `self` goes, and overtakes them once more.
+bool Core::Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts) {
+  constexpr uint32_t kMostOvertaken = 64;
+  for (Waiter* at = waiters_; at != nullptr && at != &self; at = at->next) {
+    const bool related =
+        at->graph == graph.index ||
+        std::count(graph.conflicts.begin(), graph.conflicts.end(), at->graph) != 0;
+    if (!related) continue;
+    if (counts) {
+      ++at->overtaken;
+    } else if (at->overtaken >= kMostOvertaken) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Until some waiter has left, who drives worker 0 while it waits. Gives the lock up meanwhile.
+void Core::AwaitTurn() {
+  const uint64_t turns = turns_.load(std::memory_order_relaxed);
+  submission_.unlock();
+  turn_.Wait([&] { return ended() || turns_.load(std::memory_order_acquire) != turns; });
+  submission_.lock();
+}
+
+void Core::Leave(const Waiter& self) {
+  Waiter** at = &waiters_;
+  while (*at != &self) at = &(*at)->next;
+  *at = self.next;
+  turns_.fetch_add(1, std::memory_order_release);
+  turn_.Notify();
+}
+
+// Returns a graph whose executions have to be over before this graph's next one starts, if there is
+// one. Its empty executions touch no state: they may be in progress.
 LoadedGraph* Core::Conflicting(const LoadedGraph& graph) {
   for (uint32_t c : graph.conflicts) {
     Retire(*graphs_[c]);
+    if (Omits(Omission::kConflict)) continue;
     if (graphs_[c]->in_progress != 0) return graphs_[c].get();
   }
   return nullptr;
 }
 
-// Gives the lock up meanwhile.
+// Waits for the oldest execution; gives the lock up meanwhile.
 Status Core::AwaitOldest(LoadedGraph& graph) {
   while (graph.round() <= graph.retired) {
     CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
@@ -173,8 +236,10 @@ Status Core::AwaitOldest(LoadedGraph& graph) {
   return Status::Ok();
 }
 
-// A round for an execution that nobody asked for: brings those before it nearer to their end.
+// Submits a round for an execution that nobody asked for, which brings those before it nearer to
+// their end.
 Status Core::SubmitEmpty(LoadedGraph& graph) {
+  Stretch(Omission::kEndSubmission);
   auto run = TakeRun(graph);
   if (!run.ok()) return run.status();
   (*run)->empty = true;
@@ -183,11 +248,11 @@ Status Core::SubmitEmpty(LoadedGraph& graph) {
   return Status::Ok();
 }
 
-// Forgets what is finished: its frame can be used again.
+// Retires executions that are finished: their frames can be used again.
 void Core::Retire(LoadedGraph& graph) {
   while (graph.retired < graph.submitted) {
     ExecutionState* run = graph.frames[graph.oldest_frame].run;
-    if (!run->Done()) return;
+    if (!run->Done() && !Omits(Omission::kRetire)) return;
     if (!run->empty) {
       --graph.in_progress;
       ++executions_;
@@ -195,7 +260,8 @@ void Core::Retire(LoadedGraph& graph) {
     }
     ++graph.retired;
     if (++graph.oldest_frame == graph.frames.size()) graph.oldest_frame = 0;
-    if (run->refs.load(std::memory_order_acquire) == 1 ||
+    if (Omits(Omission::kInProgress) && !run->empty) continue;
+    if (Omits(Omission::kHeldResult) || run->refs.load(std::memory_order_acquire) == 1 ||
         run->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       run->next = graph.free;  // nobody holds it
       graph.free = run;
@@ -203,8 +269,8 @@ void Core::Retire(LoadedGraph& graph) {
   }
 }
 
-// The executions that the first `lag` rounds finish: nobody submitted them. Their frames are the
-// last ones, and their poison flags are all set.
+// Begins the empty executions that the first `lag` rounds finish. Their frames are the last ones,
+// and their poison flags are all set.
 Status Core::BeginEmpty(LoadedGraph& graph) {
   const size_t frames = graph.frames.size();
   for (size_t at = frames - graph.lag; at < frames; ++at) {
@@ -223,7 +289,7 @@ Status Core::BeginEmpty(LoadedGraph& graph) {
   return Status::Ok();
 }
 
-// What loaded_graph.h states about rounds, and core.cpp about graphs that share state.
+// Asserts what loaded_graph.h states about rounds, and core.cpp about graphs that share state.
 void Core::AssertSubmittable([[maybe_unused]] const LoadedGraph& graph,
                              [[maybe_unused]] const ExecutionState& run) const {
 #if CGRAPH_ASSERTS
@@ -242,7 +308,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   Frame& frame = graph.frames[graph.next_frame];
   frame.run = run;
   run->execution = graph.submitted;
-  if (run->empty) {  // what communications move in it is nobody's
+  if (run->empty) {  // its communications move no caller's data
     run->lent = false;
     for (Frame::InputBlock& input : frame.inputs) {
       if (input.lent) ReadFrom(input, nullptr);
@@ -255,11 +321,12 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     frame.dirty.store(run->empty, std::memory_order_relaxed);
   }
   for (const Frame::Patch& patch : frame.patches) {
-    // Often the run is the same as last time: then other cores keep the line.
+    // The run is often the same as last time: then nothing is written, and other cores keep the
+    // line.
     const void* data = run->block.data() + patch.offset;
     if (*patch.where != data) *patch.where = data;
   }
-  // This round is the last one of the execution `lag` before it.
+  // This round is the last one of the execution `lag` rounds before it.
   ExecutionState* ending = run;
   if (graph.lag != 0) {
     for (size_t i = 0; i < graph.participants.size(); ++i) {
@@ -289,12 +356,13 @@ Status Core::Flush(const ExecutionState& run) {
 Status Core::FlushUntil(LoadedGraph& graph, uint64_t until) {
   while (!ended() && graph.round() < until) {
     Retire(graph);
-    CGRAPH_RETURN_IF_ERROR(graph.full() ? AwaitOldest(graph) : SubmitEmpty(graph));
+    const bool full = graph.full() && !Omits(Omission::kEmptyFrame);
+    CGRAPH_RETURN_IF_ERROR(full ? AwaitOldest(graph) : SubmitEmpty(graph));
   }
   return Status::Ok();
 }
 
-// The same without waiting: what there is no room for is left to the fallback driver.
+// As Flush(), without waiting: rounds that there is no room for are left to the fallback driver.
 Status Core::Hasten(const ExecutionState& run) {
   LoadedGraph& graph = *graphs_[run.graph];
   bool all = true;
@@ -302,7 +370,8 @@ Status Core::Hasten(const ExecutionState& run) {
     std::lock_guard lock(submission_);
     if (ended()) return Status::Ok();  // there may be no frames any more
     Retire(graph);
-    while (!ended() && graph.round() <= run.execution && !graph.full()) {
+    while (!ended() && graph.round() <= run.execution &&
+           (!graph.full() || Omits(Omission::kEmptyFrame))) {
       CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
     }
     all = graph.round() > run.execution;
@@ -312,7 +381,7 @@ Status Core::Hasten(const ExecutionState& run) {
   return Status::Ok();
 }
 
-// What Hasten() and the watchdog left to the fallback driver.
+// Submits the rounds that Hasten() and the watchdog left to the fallback driver.
 void Core::FlushWanted() {
   std::lock_guard lock(submission_);
   for (auto& graph : graphs_) {
@@ -362,7 +431,7 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   for (size_t i = 0; i < graph.plan->outputs.size(); ++i) {
     const device::OperandType type = OperandTypeOf(*graph.plan, graph.plan->outputs[i]->value);
     device::Tensor& output = run->outputs.emplace_back();
-    output.data = run->block.data() + graph.give_offsets[i];
+    output.data = run->block.data() + graph.result_offsets[i];
     output.dtype = type.dtype;
     output.rank = type.rank;
     std::copy_n(type.dims, type.rank, output.dims);

@@ -1,4 +1,4 @@
-// Who waits for whom, in words and as a drawing.
+// The report of who waits for whom, in words and as a drawing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "runtime/engine/core.h"
+#include "runtime/engine/omission.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
@@ -52,7 +54,8 @@ class Reporter {
     return plan::LaneName(plan_, plan::LaneOf(graph, instruction));
   }
 
-  // A step waits for one event; what else its instruction waits for has come or is asked later.
+  // Describes what a step waits for: one event. The other signals that its instruction waits for
+  // have come or are asked later.
   void DescribeWait(const LoadedGraph& loaded, const Step& step, Waiting& waiting) {
     const plan::Graph& graph = *loaded.plan;
     for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
@@ -60,7 +63,7 @@ class Reporter {
       if (&loaded.events[graph.instructions[i].subject()] != step.semaphore) continue;
       const uint32_t lane = plan::LaneOf(graph, i);
       waiting.waits_for.push_back(plan::LaneName(plan_, lane));
-      // What the signal says is done stands before it.
+      // The instruction whose end the signal announces stands before the signal.
       const bool follows = i > graph.programs[lane].first();
       waiting.why = fmt::format(
           "waits for {}{}", waiting.waits_for.back(),
@@ -85,7 +88,8 @@ class Reporter {
     }
   }
 
-  // Those who have not come yet; when all have, those who come last are still at work.
+  // Describes the members of a collective that have not arrived; when all have, those that are
+  // still at work on it.
   void DescribeCollective(const plan::Graph& graph, const CommOp& part, Waiting& waiting) {
     const plan::Instruction& comm = graph.instructions[part.instruction];
     const uint32_t subject = graph.parts[comm.first()].subject();
@@ -119,21 +123,14 @@ std::vector<Waiting> Describe(const plan::Plan& plan,
   return all;
 }
 
-std::string Quoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
 }  // namespace
 
-// An execution outlives its engine, and a Get() with a time-out may be inside when that goes.
+// An execution outlives its engine, and a Get() with a time-out may be inside this function when
+// the engine goes.
 std::string Core::WaitReport() const {
+  Stretch(Omission::kEndReport);
   std::lock_guard lock(report_mutex_);
-  if (released_) return "the engine was torn down";
+  if (released_ && !Omits(Omission::kEndReport)) return "the engine was torn down";
   std::string report;
   for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
     report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);

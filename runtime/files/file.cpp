@@ -30,7 +30,7 @@ Result<File> File::Open(const std::string& path, Patience patience) {
     errno = EISDIR;
     return CannotRead(file.path_);
   }
-  // Redirected input may already have been read in part.
+  // Redirected input may have been read in part already.
   if (S_ISREG(info.st_mode) && path != "-") file.size_ = static_cast<uint64_t>(info.st_size);
   return file;
 }

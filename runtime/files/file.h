@@ -1,4 +1,4 @@
-// A file that is read: closed by its owner, and with errors as Status.
+// File: a file that is open for reading; its owner closes it, and errors are Status.
 #ifndef CGRAPH_RUNTIME_FILES_FILE_H_
 #define CGRAPH_RUNTIME_FILES_FILE_H_
 
@@ -15,20 +15,21 @@ namespace cgraph::files {
 
 class File {
  public:
-  // "-" is standard input. kNotFound with the system's reason. Never waits for whoever writes to a
-  // pipe; Read() does, for each byte as long as `patience`, and ends with kTimeout.
+  // Opens a file; "-" is standard input. kNotFound with the system's reason. Open() never waits for
+  // the writer of a pipe. Read() waits, for each byte as long as `patience`, and ends with
+  // kTimeout.
   static Result<File> Open(const std::string& path, Patience patience = kForever);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
 
   const std::string& path() const { return path_; }
-  // None for a pipe, a terminal, a device.
+  // Returns no size for a pipe, a terminal or a device.
   std::optional<uint64_t> size() const { return size_; }
 
-  // The next bytes: fewer than asked for only at the end.
+  // Reads the next bytes: fewer than asked for only at the end.
   Result<size_t> Read(std::span<uint8_t> out);
-  // Exactly these bytes of a file that has a size: kInvalid when it has become shorter.
+  // Reads exactly these bytes of a file that has a size: kInvalid when it has become shorter.
   Status ReadAt(uint64_t offset, std::span<uint8_t> out) const;
 
  private:
@@ -39,7 +40,7 @@ class File {
   std::optional<uint64_t> size_;
 };
 
-// False when bytes that should be booleans are neither 0 nor 1.
+// Returns false when bytes that should be booleans are neither 0 nor 1.
 bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes);
 
 }  // namespace cgraph::files

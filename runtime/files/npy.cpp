@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "runtime/files/file.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::files {
 namespace {
@@ -30,7 +30,7 @@ struct NpyDType {
   DType dtype;
   const char* code;
 };
-// NumPy has no bf16: raw elements of two bytes are taken for it, which is what ml_dtypes saves.
+// NumPy has no bf16: raw elements of two bytes are read as bf16, as ml_dtypes saves them.
 constexpr NpyDType kNpyDTypes[] = {
     {DType::bool_, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i32, "<i4"},
     {DType::i64, "<i8"},   {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
@@ -47,7 +47,7 @@ struct Header {
 
 Status Bad(const std::string& why) { return {StatusCode::kInvalid, why}; }
 
-// The dictionary, from its opening to its closing brace.
+// Parses the dictionary, from its opening to its closing brace.
 class DictionaryParser {
  public:
   explicit DictionaryParser(std::string_view text) : text_(text) {}
@@ -156,7 +156,7 @@ class DictionaryParser {
   std::string_view text_;
 };
 
-// From the first bytes of a file: all of it, or at least the longest header.
+// Parses the header in the first bytes of a file: all of the file, or at least the longest header.
 Result<Header> ParseHeader(std::span<const uint8_t> bytes) {
   if (bytes.size() < kMagicBytes + 2 || std::memcmp(bytes.data(), kMagic, kMagicBytes) != 0) {
     return Bad("it is no .npy file: it does not begin with \\x93NUMPY");
@@ -195,12 +195,12 @@ Result<Array> Finish(Header header, std::vector<uint8_t> bytes) {
   return Array{header.dtype, std::move(header.dims), std::move(bytes)};
 }
 
-// Memory grows with what arrives, whatever the header promises.
+// Reads the elements from a stream. Memory grows with what arrives, whatever the header promises.
 Result<Array> ReadStream(File& file, Header header, std::span<const uint8_t> read_already) {
   std::vector<uint8_t> bytes(read_already.begin(), read_already.end());
   while (bytes.size() <= header.bytes) {
     const size_t before = bytes.size();
-    // One byte more than is promised, to notice that too much follows.
+    // One byte more than promised is read, to notice data that follows.
     const size_t wanted = std::min<uint64_t>(header.bytes + 1 - before, std::max(before, kChunk));
     bytes.resize(before + wanted);
     Result<size_t> count = file.Read(std::span(bytes).subspan(before));

@@ -25,10 +25,11 @@ struct Array {
 };
 
 Result<Array> ParseNpy(std::span<const uint8_t> bytes);
-// "-" is standard input. kTimeout when nothing has come out of a pipe for as long as `patience`.
+// Reads a file; "-" is standard input. kTimeout when nothing has come out of a pipe for as long as
+// `patience`.
 Result<Array> ReadNpy(const std::string& path, Patience patience = kForever);
 std::vector<uint8_t> FormatNpyHeader(plan::DType dtype, std::span<const int64_t> dims);
-// One more file of those that are written together.
+// Adds one more file to those that are written together.
 Status AddNpy(OutputFiles& files, const std::string& path, plan::DType dtype,
               std::span<const int64_t> dims, std::span<const uint8_t> bytes);
 

@@ -1,7 +1,7 @@
 // The header is JSON of a fixed shape, {"name": {"dtype": "F32", "shape": [..], "data_offsets":
-// [begin, end]}, ..., "__metadata__": {"key": "text"}}, and is parsed as a stream of events, so
-// that nothing is built for what does not belong there, and nesting, duplicates and strange numbers
-// are refused where they stand.
+// [begin, end]}, ..., "__metadata__": {"key": "text"}}. It is parsed as a stream of events: nothing
+// is built for parts that do not belong there, and nesting, duplicates and strange numbers are
+// refused where they stand.
 #include "runtime/files/safetensors.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/plan/dtype.h"
-#include "runtime/status/spelling.h"
+#include "runtime/plan/kinds.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::files {
 namespace {
@@ -139,7 +139,7 @@ std::optional<DType> DTypeOf(const std::string& code) {
   return std::nullopt;
 }
 
-// All bytes belong to exactly one tensor, as the format demands.
+// Checks that all bytes belong to exactly one tensor, as the format demands.
 Status CheckOffsets(std::vector<Stated>& tensors, uint64_t data_bytes) {
   for (const Stated& tensor : tensors) {
     if (tensor.offsets.size() != 2 || tensor.offsets[0] > tensor.offsets[1]) {
@@ -256,7 +256,7 @@ Runs RunsOf(const Safetensors::Entry& entry, std::span<const int64_t> count) {
   }
   runs.rank = static_cast<int>(entry.dims.size());
   while (runs.rank > 0 && count[runs.rank - 1] == entry.dims[runs.rank - 1]) --runs.rank;
-  // The innermost dimension that is not whole is still one run per index of those before it.
+  // The innermost dimension that is not taken whole is still one run per index of those before it.
   if (runs.rank > 0) {
     --runs.rank;
     runs.bytes = runs.strides[runs.rank] * static_cast<uint64_t>(count[runs.rank]);

@@ -15,9 +15,9 @@
 
 namespace cgraph::files {
 
-// One open file. The header is read and checked when it is opened (length, nesting, duplicates,
-// offsets inside the file without gaps, sizes that match dtype and shape); tensors are read when
-// asked for.
+// Safetensors: one open file. The header is read and checked when the file is opened (length,
+// nesting, duplicates, offsets inside the file without gaps, sizes that match dtype and shape);
+// tensors are read when asked for.
 class Safetensors {
  public:
   struct Entry {
@@ -28,10 +28,10 @@ class Safetensors {
   };
   static Result<std::unique_ptr<Safetensors>> Open(const std::string& path);
 
-  // The tensors of dtypes that we have.
+  // Returns the tensors whose dtypes the plan has.
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
-  // Why there is no such tensor to read, and which there are.
+  // Returns the error for a tensor that is not there, with the names of those that are.
   Status Missing(const std::string& tensor) const;
 
   // Reads the slice that starts at `first` and has `count` elements per dimension (both empty: all)

@@ -1,8 +1,8 @@
-// CheckPlan: structure and bounds of a plan, in one linear pass, at every load.
+// CheckPlan: checks structure and bounds of a plan, in one linear pass, at every load.
 //
-// Rules 1-7 of docs/plan.md ("Shape") and every index, range, offset and size in bounds. What it
-// accepts can be indexed with its own numbers without a further look; whether it can hang or touch
-// a buffer too early is the prover's question.
+// It checks rules 1-7 of docs/plan.md ("Shape") and that every index, range, offset and size is in
+// bounds. A plan that it accepts can be indexed with its own numbers without a further check.
+// Whether it can deadlock or touch a buffer too early is the prover's question.
 #ifndef CGRAPH_RUNTIME_PLAN_CHECK_H_
 #define CGRAPH_RUNTIME_PLAN_CHECK_H_
 
@@ -11,7 +11,7 @@
 
 namespace cgraph::plan {
 
-// kInvalid, with what is wrong and where.
+// Returns kInvalid, with what is wrong and where.
 Status CheckPlan(const Plan& plan);
 
 }  // namespace cgraph::plan

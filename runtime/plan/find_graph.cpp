@@ -1,10 +1,10 @@
-#include "runtime/plan/find_graph.h"
+#include "runtime/plan/loaded_plan.h"
 
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::plan {
 

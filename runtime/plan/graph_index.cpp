@@ -33,7 +33,8 @@ void GraphIndex::IndexMessages() {
   if (!graph_.collectives.empty()) IndexCollectives();
 }
 
-// Lists lie one after the other: counted first, then filled, lane by lane in the order of the lane.
+// Fills lists that lie one after the other: they are counted first, then filled, lane by lane in
+// the order of the lane.
 void GraphIndex::IndexChannels(Part part, Lists& lists) {
   lists.first.assign(graph_.channels.size() + 1, 0);
   auto for_each = [&](auto visit) {
@@ -57,7 +58,7 @@ void GraphIndex::IndexChannels(Part part, Lists& lists) {
 }
 
 void GraphIndex::IndexCollectives() {
-  // Where a lane stands among the members: a lane that is no member is left out (and refused).
+  // The position of a lane among the members: a lane that is no member is left out (and refused).
   std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> members;  // communicator, lane, member
   for (uint32_t c = 0; c < plan_.communicators.size(); ++c) {
     const Communicator& communicator = plan_.communicators[c];
@@ -110,6 +111,16 @@ std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access) {
   return scaled;
 }
 
+void BytePieces::Cut(std::span<const Access> accesses) {
+  ends_.clear();
+  for (const Access& access : accesses) {
+    ends_.push_back(access.begin);
+    ends_.push_back(access.end);
+  }
+  std::sort(ends_.begin(), ends_.end());
+  ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
+}
+
 AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers.size() + 1, 0) {
   const Graph& graph = index.graph();
   const uint32_t instructions = static_cast<uint32_t>(graph.instructions.size());
@@ -134,8 +145,8 @@ AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers
   for (size_t buffer = 0; buffer + 1 < first_.size(); ++buffer) {
     std::sort(accesses_.begin() + first_[buffer], accesses_.begin() + first_[buffer + 1],
               [](const Access& a, const Access& b) {
-                return std::tie(a.written, a.write, a.instruction, a.value) <
-                       std::tie(b.written, b.write, b.instruction, b.value);
+                return std::tie(a.program_order, a.write, a.instruction, a.value) <
+                       std::tie(b.program_order, b.write, b.instruction, b.value);
               });
   }
 }

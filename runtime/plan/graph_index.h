@@ -1,6 +1,7 @@
-// What a graph's flat tables say only implicitly: whose lane an instruction is in, which message
-// meets which, where a device finds an extent, and what bytes an instruction touches. The check and
-// the prover both read a graph through this, and nothing of it is stored in a plan.
+// GraphIndex: facts that a graph's flat tables say only implicitly. Those are the lane of each
+// instruction, the two ends of each message, where a device finds an extent, and which bytes an
+// instruction touches. The check and the prover both read a graph through it, and nothing of it is
+// stored in a plan.
 #ifndef CGRAPH_RUNTIME_PLAN_GRAPH_INDEX_H_
 #define CGRAPH_RUNTIME_PLAN_GRAPH_INDEX_H_
 
@@ -14,7 +15,7 @@
 
 namespace cgraph::plan {
 
-// A plan's graph by its number; kNone: the start graph.
+// Returns a plan's graph by its number; kNone: the start graph.
 inline const Graph& GraphAt(const Plan& plan, uint32_t number) {
   return number == kNone ? *plan.start : *plan.graphs[number];
 }
@@ -41,26 +42,27 @@ struct CollectivePart {
 struct Access {
   uint32_t instruction = 0;
   uint32_t value = 0;
-  uint32_t written = 0;
+  uint32_t program_order = 0;
   bool write = false;
   uint64_t begin = 0, end = 0;  // in its buffer
 };
 
-// Which bytes of a value with symbols are really there depends on their extents: place, bytes at
-// the bound, and the symbols that scale them. Empty for a static value. Where two are equal, one
-// access covers the other in every execution.
+// Says on which extents the present bytes of a value with symbols depend: its address, its bytes at
+// the bound, and the symbols that scale them. Empty for a static value. Where two results are
+// equal, one access covers the other in every execution.
 std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access);
 
 class GraphIndex {
  public:
   // Needs a graph whose programs partition its instructions and whose extents are in bounds.
   GraphIndex(const Plan& plan, const Graph& graph);
-  // Needs comms whose parts are in bounds, and channels and communicators that are.
+  // Indexes sends, receives and collectives. Needs comms whose parts are in bounds, and channels
+  // and communicators that are.
   void IndexMessages();
 
   const Plan& plan() const { return plan_; }
   const Graph& graph() const { return graph_; }
-  // The start graph: one round, one execution, whatever it says of itself.
+  // Returns whether this is the start graph: one round, one execution, whatever it says of itself.
   bool runs_once() const { return &graph_ == plan_.start.get(); }
 
   uint32_t lane(uint32_t instruction) const { return lane_of_[instruction]; }
@@ -70,24 +72,25 @@ class GraphIndex {
   }
   uint32_t length(uint32_t lane) const { return graph_.programs[lane].count(); }
 
-  // In the order of the lane that sends, and of the lane that receives.
+  // Return the messages in the order of the lane that sends, and of the lane that receives.
   std::span<const Message> sends(uint32_t channel) const { return Slice(sends_, channel); }
   std::span<const Message> receives(uint32_t channel) const { return Slice(receives_, channel); }
-  // By communicator, turn, member.
+  // Returns the parts of collectives by communicator, turn, member.
   std::span<const CollectivePart> collective_parts() const { return collective_parts_; }
 
-  // The value in which the device finds the symbol's extent; kNone when it has none.
+  // Returns the value in which the device finds the symbol's extent; kNone when it has none.
   uint32_t ExtentValue(uint32_t symbol, uint32_t device) const;
 
-  // Every operand of an instruction: visit(value, write, part). `part` is kNone but for comms.
+  // Calls visit(value, write, part) for every operand of an instruction. `part` is kNone except for
+  // comms.
   template <typename Visit>
   void ForEachOperand(uint32_t instruction, Visit visit) const;
-  // Every symbol whose extent the instruction needs to know before it starts, once per operand that
-  // has it: visit(symbol, value, part). A part that is moved at the bound needs none.
+  // Calls visit(symbol, value, part) for every symbol whose extent the instruction needs to know
+  // before it starts, once per operand that has it. A part that is moved at the bound needs none.
   template <typename Visit>
   void ForEachSymbol(uint32_t instruction, Visit visit) const;
-  // Operands and the extents that are read with them: visit(value, write). An instruction that
-  // makes an extent does not read it.
+  // Calls visit(value, write) for operands and the extents that are read with them. An instruction
+  // that makes an extent does not read it.
   template <typename Visit>
   void ForEachAccess(uint32_t instruction, Visit visit) const;
 
@@ -112,7 +115,22 @@ class GraphIndex {
   std::vector<CollectivePart> collective_parts_;
 };
 
-// The accesses of every buffer, in program order; reads stand before writes of the same `written`.
+// BytePieces: the bytes of one buffer, cut into pieces where accesses begin and end.
+class BytePieces {
+ public:
+  void Cut(std::span<const Access> accesses);
+  size_t ends() const { return ends_.size(); }  // of pieces and of the last one
+  // The piece that begins at one of the ends.
+  size_t At(uint64_t end) const {
+    return std::lower_bound(ends_.begin(), ends_.end(), end) - ends_.begin();
+  }
+
+ private:
+  std::vector<uint64_t> ends_;
+};
+
+// AccessTable: the accesses of every buffer, in program order; reads stand before writes of the
+// same position.
 class AccessTable {
  public:
   explicit AccessTable(const GraphIndex& index);

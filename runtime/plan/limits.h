@@ -1,16 +1,17 @@
 // The limits of plans, beyond the widths of their fields. Each is far above what a real plan has; a
-// plan beyond one of them is refused. The compiler's own limits are in compiler/base/limits.h.
+// plan that exceeds one is refused. The compiler's own limits are in compiler/base/limits.h.
 #ifndef CGRAPH_RUNTIME_PLAN_LIMITS_H_
 #define CGRAPH_RUNTIME_PLAN_LIMITS_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/kinds/limits.h"
+
 namespace cgraph::plan {
 
-inline constexpr int kMaxRank = 8;
-inline constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 46;  // all arenas of a graph, all copies
-inline constexpr uint32_t kMaxInflight = 65535;
+inline constexpr uint64_t kMaxArenaBytes = kMaxTensorBytes;  // all arenas of a graph, all copies
+inline constexpr uint32_t kMaxFramesInFlight = 65535;
 inline constexpr uint32_t kMaxWorkers = 4096;
 inline constexpr uint32_t kMaxAlign = 1 << 21;    // a huge page
 inline constexpr size_t kMaxInplace = 64;         // pairs of one kernel

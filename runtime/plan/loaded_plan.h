@@ -1,20 +1,27 @@
-// What a command that wants a plan gets, where its FILE may be a plan or a source.
+// LoadedPlan: the plan of a command whose FILE may be a plan or a source.
 #ifndef CGRAPH_RUNTIME_PLAN_LOADED_PLAN_H_
 #define CGRAPH_RUNTIME_PLAN_LOADED_PLAN_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::plan {
 
-// The plan, or why there is none, which who loads it for a command has printed (LoadOrCompile of
-// cgc, LoadPlan of cgrun).
+// The plan, or an exit code. The loader (LoadOrCompile of cgc, LoadPlan of cgrun) has printed why
+// there is no plan.
 struct LoadedPlan {
   std::unique_ptr<Plan> plan;
   ExitCode exit_code = kSuccess;
 };
+
+// Which graph of a plan `--graph` means: the index of the graph that is called `name`; without a
+// name, of the only one. Otherwise kInvalid says which graphs there are.
+Result<uint32_t> FindGraph(const Plan& plan, const std::string& name);
 
 }  // namespace cgraph::plan
 

@@ -1,7 +1,8 @@
 // The plan as the runtime and the tools read it: the schema's object API under short names.
 //
-// plan.fbs is the contract; this header only names it. A loaded plan is a plain tree of vectors of
-// structs, so its readers (check, prove, simulate, draw, engine) need no FlatBuffers of their own.
+// plan.fbs is the contract; this header only gives names to it. A loaded plan is a plain tree of
+// vectors of structs, so its readers (check, prove, simulate, draw, engine) need no FlatBuffers of
+// their own.
 #ifndef CGRAPH_RUNTIME_PLAN_PLAN_H_
 #define CGRAPH_RUNTIME_PLAN_PLAN_H_
 
@@ -51,15 +52,17 @@ using wire::Symbol;
 using wire::Value;
 using wire::Wait;
 
-inline constexpr uint32_t kFormat = 2;         // raised whenever an old reader would misread
+inline constexpr uint32_t kFormat = 3;         // raised whenever an old reader would misread
 inline constexpr uint32_t kNone = 0xffffffff;  // an absent index
 
+// Flags of an instruction.
 inline constexpr uint8_t kMayFail = 1;
 inline constexpr uint8_t kCommitsState = 2;
 inline constexpr uint8_t kMayBeCaptured = 4;
 inline constexpr uint8_t kAlwaysRuns = 8;
 
-inline constexpr uint8_t kAtBound = 1;  // CommPart flag
+// Flag of a part of a comm.
+inline constexpr uint8_t kAtBound = 1;
 
 }  // namespace cgraph::plan
 

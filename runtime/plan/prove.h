@@ -1,7 +1,8 @@
-// Prove: that a plan cannot hang and touches no buffer while it is in use, for ever.
+// Prove: decides that a plan cannot deadlock and touches no buffer while it is in use, for any
+// number of executions.
 //
-// Works on the plan alone and shares nothing with the scheduler. docs/plan.md states the rules;
-// the verdict names the rule that is broken and says, in source terms, the shortest cycle of waits
+// It works on the plan alone and shares nothing with the scheduler. docs/plan.md states the rules.
+// The verdict names the rule that is broken and shows, in source terms, the shortest cycle of waits
 // or the two instructions that nothing orders.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_H_
@@ -16,14 +17,15 @@
 namespace cgraph::plan {
 
 struct ProveOptions {
-  // Prove for channels of this capacity instead of the ones that the plan states (0: rendezvous).
+  // The capacity of every channel in the proof, instead of those that the plan states (0:
+  // rendezvous).
   std::optional<uint32_t> capacity;
 };
 
 enum class Refusal {
   kNone,
   kShape,        // rules 1-7
-  kDeadlock,         // rule 8: a cycle of waits
+  kDeadlock,     // rule 8: a cycle of waits
   kRace,         // rules 10, 11: two accesses that nothing orders
   kExtent,       // rule 15: two numbers for one symbol
   kInflight,     // rule 12
@@ -33,7 +35,7 @@ enum class Refusal {
 };
 const char* RefusalName(Refusal refusal);
 
-// One instruction of a refusal, as people read it.
+// RefusalStep: one instruction of a refusal, in words.
 struct RefusalStep {
   std::string graph;         // "start" for the start graph
   uint32_t instruction = 0;  // index into its instructions
@@ -44,7 +46,7 @@ struct RefusalStep {
 struct Verdict {
   Refusal refusal = Refusal::kNone;
   std::string message;      // one or more lines, complete by itself; empty when proved
-  std::vector<RefusalStep> steps;  // the cycle (hang), or the pair (race, extent)
+  std::vector<RefusalStep> steps;  // the cycle (deadlock), or the pair (race, extent)
 
   bool proved() const { return refusal == Refusal::kNone; }
 };
@@ -55,18 +57,18 @@ Verdict Prove(const Plan& plan, const ProveOptions& options = {});
 // The certificate of a proved plan: its instructions by position, one line each.
 std::string CertificateText(const Plan& plan);
 
-// Where each start and each end of an instruction stands in one order of a graph's round, in which
-// nothing waits for what comes later: so for these channels nothing hangs, and who doubts it checks
-// the waits one by one.
+// LinearExtension: the position of each start and each end of an instruction in one order of a
+// graph's round in which nothing waits for what comes later. It shows that for these channels
+// nothing deadlocks; a sceptic can check the waits one by one.
 struct LinearExtension {
   uint32_t graph = 0;                 // index; kNone: the start graph
   std::vector<uint32_t> start, done;  // by instruction
 };
-// Of a proved plan, one for each graph with instructions.
+// Returns one for each graph with instructions, of a proved plan.
 std::vector<LinearExtension> LinearExtensions(const Plan& plan, const ProveOptions& options = {});
 
-// The least capacity at which no instructions wait for one another, if every channel has it; none
-// when they do at any. Of a plan that the check accepts.
+// Returns the least capacity at which no instructions wait for one another, if every channel has
+// it; none when they do at any capacity. The check must have accepted the plan.
 std::optional<uint32_t> SmallestCapacity(const Plan& plan);
 
 }  // namespace cgraph::plan

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::plan {
 namespace {
-
-std::string Quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // The format's times are microseconds; decimals keep every picosecond.
 std::string Microseconds(uint64_t ps) {
@@ -47,7 +45,7 @@ class Writer {
     text_ += '}';
   }
 
-  // The method call that the event computes for; transfers are between calls.
+  // Returns the method call that the event computes for; transfers are between calls.
   uint32_t CallOf(const TraceEvent& event) const {
     const Instruction& instruction = graph_->instructions[event.instruction];
     return instruction.kind() == Kind::call ? instruction.call() : kNone;

@@ -1,4 +1,4 @@
-// Trace: what lanes did and when, in Chrome's trace-event format, which chrome://tracing and
+// Trace: what each lane did when, in Chrome's trace-event format, which chrome://tracing and
 // Perfetto show. A graph is a process there, a lane a thread, an instruction an event. Instructions
 // of one method call that follow each other on a lane stand within an event for the call.
 #ifndef CGRAPH_RUNTIME_PLAN_TRACE_H_
@@ -12,7 +12,8 @@
 
 namespace cgraph::plan {
 
-// One instruction at work for one execution; in a transfer, `active` is when both ends were there.
+// TraceEvent: one instruction at work for one execution; in a transfer, `active` is when both ends
+// were there.
 struct TraceEvent {
   uint32_t lane = 0;
   uint32_t instruction = 0;

@@ -1,4 +1,4 @@
-// What scripts see when a command ends; the same for cgc and cgrun.
+// Exit codes: what scripts see when a command ends; the same for cgc and cgrun.
 #ifndef CGRAPH_RUNTIME_STATUS_EXIT_CODE_H_
 #define CGRAPH_RUNTIME_STATUS_EXIT_CODE_H_
 
@@ -15,7 +15,7 @@ enum ExitCode {
   kInterrupted = 130,
 };
 
-// With which a command ends that cannot go on.
+// Returns the exit code of a command that cannot go on because of a status.
 constexpr ExitCode ExitCodeOf(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return kSuccess;
@@ -31,7 +31,7 @@ constexpr ExitCode ExitCodeOf(StatusCode code) {
   return kFailure;
 }
 
-// What a command says besides when it ends with kBug.
+// The line that a command adds when it ends with kBug.
 inline constexpr const char* kReportBug =
     "this is a bug of cgraph; please report it with the program that caused it\n";
 

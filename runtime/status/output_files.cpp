@@ -37,7 +37,7 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// A name beside `target` that nobody has.
+// Returns a name beside `target` that no file has.
 std::string TemporaryName(const std::string& target) {
   static unsigned count = 0;
   return fmt::format("{}.{}.{}.tmp", target, getpid(), ++count);
@@ -62,7 +62,7 @@ OutputFiles::~OutputFiles() {
   }
 }
 
-// 0, or why not.
+// Opens the file; returns 0 or an errno.
 int OutputFiles::Open(File& file) {
   struct stat info = {};
   const bool exists = stat(file.path.c_str(), &info) == 0;
@@ -72,7 +72,7 @@ int OutputFiles::Open(File& file) {
     file.descriptor = open(file.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFile);
     return file.descriptor < 0 ? errno : 0;
   }
-  // Who may not write a file may not replace it.
+  // A file that a user may not write may not be replaced by that user.
   if (exists && access(file.path.c_str(), W_OK) != 0) return errno;
   std::error_code error;
   const fs::path real = fs::canonical(file.path, error);
@@ -95,8 +95,8 @@ Status OutputFiles::Add(const std::string& path, std::initializer_list<Bytes> pi
   for (const Bytes& piece : pieces) {
     if (error == 0) error = WriteAll(file.descriptor, piece);
   }
-  // A full disk may show only when a file is closed; one without a name is kept open until it has
-  // one.
+  // A full disk may show only when a file is closed. A file without a name is kept open until it
+  // has one.
   if (error == 0 && (file.target.empty() || !file.temporary.empty())) {
     if (close(file.descriptor) != 0) error = errno;
     file.descriptor = -1;

@@ -1,8 +1,9 @@
-// Files that are written whole or not at all: into temporary files first, which take their names
-// together at the end. A full disk, an error or a kill leaves what stood there before.
+// OutputFiles: files that are written whole or not at all. They are written into temporary files,
+// which take their names together at the end. A full disk, an error or a kill leaves what stood
+// there before.
 //
-// What has no name to be replaced stays what it is and is written in place: a pipe, a device,
-// anything named through /dev or /proc.
+// A file without a name that could be replaced is written in place: a pipe, a device, anything
+// named through /dev or /proc.
 #ifndef CGRAPH_RUNTIME_STATUS_OUTPUT_FILES_H_
 #define CGRAPH_RUNTIME_STATUS_OUTPUT_FILES_H_
 
@@ -28,7 +29,7 @@ class OutputFiles {
   // Writes the pieces one after the other, for `path`. kNotFound with the system's reason.
   Status Add(const std::string& path, std::initializer_list<Bytes> pieces);
   Status Add(const std::string& path, const std::string& text);
-  // Every file takes its name, in the order in which they were added.
+  // Gives every file its name, in the order in which they were added.
   Status Commit();
 
  private:
@@ -44,7 +45,8 @@ class OutputFiles {
   std::vector<File> files_;
 };
 
-// kNotFound where OutputFiles could not write `path`: asked before the work whose result it gets.
+// Returns kNotFound where OutputFiles could not write `path`; called before the work whose result
+// goes there.
 Status CheckWritable(const std::string& path);
 
 }  // namespace cgraph

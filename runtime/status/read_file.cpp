@@ -14,7 +14,7 @@
 namespace cgraph {
 namespace {
 
-// Until there is something to read, or the end: 0, or why not.
+// Waits until there is something to read, or the end: returns 0, or an errno.
 int AwaitBytes(int descriptor, Patience patience) {
   constexpr auto kLongest = std::chrono::hours(1);  // of one poll()
   const auto start = std::chrono::steady_clock::now();

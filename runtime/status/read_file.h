@@ -15,23 +15,24 @@
 
 namespace cgraph {
 
-// How long the next byte may take; then reading fails with ETIMEDOUT.
+// Patience: how long the next byte may take; then reading fails with ETIMEDOUT.
 using Patience = std::chrono::nanoseconds;
 constexpr Patience kForever = Patience::max();
 
-// open() for reading that never waits, also not for whoever writes to a pipe.
+// open() for reading that never waits, not even for the writer of a pipe.
 int OpenToRead(const std::string& path);
-// read(), again after an interruption.
+// read(), repeated after an interruption.
 ssize_t ReadSome(int descriptor, std::span<uint8_t> out, Patience patience);
-// Why a file cannot be read, by errno: "nothing has come for 1 s" of ETIMEDOUT.
+// Says by errno why a file cannot be read: "nothing has come for 1 s" for ETIMEDOUT.
 std::string ReadErrorText(int error, Patience patience);
 
-// Hands over piece after piece, until the file ends or `take` has enough and returns false.
+// Hands over the file piece by piece, until the file ends or `take` has enough and returns false.
 std::error_code ReadPieces(const std::string& path,
                            const std::function<bool(std::span<const char>)>& take,
                            Patience patience = kForever);
 
-// All of the file, or its first `most` + 1 bytes when it has more: whoever asks refuses that.
+// Reads all of the file, or its first `most` + 1 bytes when it has more: the caller refuses such a
+// file.
 std::error_code ReadFile(const std::string& path, int64_t most, std::string& text);
 
 }  // namespace cgraph

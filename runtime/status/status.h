@@ -1,4 +1,4 @@
-// Status: an error that is not the program's: a file, a device, a peer, a bad plan.
+// Status: an error that is not in the user's program: a file, a device, a peer, a bad plan.
 #ifndef CGRAPH_RUNTIME_STATUS_STATUS_H_
 #define CGRAPH_RUNTIME_STATUS_STATUS_H_
 
@@ -30,7 +30,8 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == StatusCode::kOk; }
   StatusCode code() const { return code_; }
-  // What was seen, the rule, the mend: lower case, no full stop; may have several lines.
+  // The message: what was seen, the rule, the mend. Lower case, no full stop; may have several
+  // lines.
   const std::string& message() const { return message_; }
 
  private:
@@ -38,7 +39,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// A value or the status that says why there is none.
+// Result: a value, or the status that says why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

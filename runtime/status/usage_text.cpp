@@ -5,12 +5,12 @@
 #include <regex>
 #include <vector>
 
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
 
-// A bound that no one reaches is none.
+// A bound that no number reaches is not printed.
 constexpr std::ptrdiff_t kMostDigits = 10;
 
 std::string OutOfRange(const std::smatch& m) {
@@ -31,7 +31,7 @@ std::string NotInSet(const std::smatch& m) {
                      DidYouMeanHint(m[2].str(), names), fmt::join(names, ", "));
 }
 
-// `--repeat: 1 required UINT:UINT in [1 - 1024] missing`
+// Handles `--repeat: 1 required UINT:UINT in [1 - 1024] missing`.
 std::string WithoutValue(const std::smatch& m) {
   const std::string value = m[2];
   const bool number = value.starts_with("UINT") || value.starts_with("INT") ||

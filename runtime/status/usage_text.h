@@ -1,5 +1,5 @@
-// What is wrong with a command line, in the words of both commands rather than of the library that
-// reads their flags.
+// Errors of a command line, in the words of both commands rather than of the library that reads
+// their flags.
 #ifndef CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
 #define CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
 
@@ -8,16 +8,18 @@
 
 namespace cgraph {
 
-// Of CLI11's message: what was given, and what may be. Messages of other forms stay as they are.
+// Rewrites CLI11's message: what was given, and what may be. Messages of other forms stay as they
+// are.
 std::string UsageText(const std::string& message);
 
-// For a flag that other compilers and runners have: what stands for it here, as "; give -n N".
-// Empty for others.
+// Returns, for a flag that other compilers and runners have, the flag to use here, as "; give -n
+// N". Empty for others.
 std::string ForeignFlagHint(std::string_view flag);
 
-// For a source where a plan is read: "x.cgraph is a source; ..."; empty for anything else.
+// Returns the message for a source where a plan is read: "x.cgraph is a source; ..."; empty for
+// anything else.
 std::string SourceForPlanText(std::string_view path);
-// For a plan where a source is read.
+// As SourceForPlanText(), for a plan where a source is read.
 std::string PlanForSourceText(std::string_view path);
 
 }  // namespace cgraph

@@ -177,7 +177,7 @@ def scale(bench):
 
 
 def steps(bench):
-    """What PyTorch's own tests say of orders with its transfers, and ours, which is no longer."""
+    """PyTorch's own results for orders with its transfers; our order is no longer than they are."""
     known = {"one_f_one_b": (2, 2, 2, 10, 11), "v": (2, 4, 2, 21, 24),
              "interleaved": (2, 4, 4, 42, 51), "zero_bubble_interleaved": (2, 4, 8, 97, 113)}
     data = ROOT / "tests/data/pipelines"

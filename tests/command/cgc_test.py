@@ -217,7 +217,7 @@ def with_mistakes(lines, chosen):
 
 
 def mistakes(cgc):
-    """What is wrong at several places is reported once at each, and nothing else."""
+    """A fault at several places is reported once at each, and nothing else."""
     lines = SOUND.split("\n")[:-1]
     cgc.write("sound.cgraph", SOUND)
     cgc("check", "sound.cgraph")
@@ -310,7 +310,7 @@ def compile_flags(cgc):
     says(cgc("compile", "g.cgraph", "--stop-after", "x", status=2)[1], "--stop-after x")
     says(cgc("compile", "g.cgraph", "--emit", "graph=no/folder", status=3)[1],
          "cannot write no/folder")
-    says(cgc("check", "g.cgraph", "--emit", "graph", "--json", status=2)[1], "PHASE=FILE")
+    says(cgc("check", "g.cgraph", "--emit", "graph", "--json", status=2)[1], "KIND=FILE")
     # A warning is an error when that is asked for.
     says(cgc("check", "g.cgraph")[1], "warning: ", "[W0301]")
     expect(cgc("check", "g.cgraph", "-q")[1] == "", "-q prints no warnings")
@@ -330,7 +330,7 @@ def compile_flags(cgc):
     expect([d["file"] for d in told].count("many.cgraph") == 60 and told[30]["code"] == "W0301",
            told)
     # A time for what nothing calls, and an ending that says no format.
-    cgc.write("profile.json", '{"calls": {"A.f": 3, "A.ff": 4}}')
+    cgc.write("profile.json", '{"unit": "us", "calls": {"A.f": 3, "A.ff": 4}}')
     says(cgc("simulate", "g.cgraph", "--profile", "profile.json")[1],
          "cgc: warning: profile.json: no graph of the plan calls `A.ff` (did you mean `A.f`?)")
     says(cgc("viz", "g.cgraph", "-o", "g.gif", status=2)[1],
@@ -339,8 +339,91 @@ def compile_flags(cgc):
     says(cgc("compile", "g.cgraph")[1], "1 graph, ", " instructions, proved")
 
 
+def emitted(cgc):
+    """A kind says the form, a file's ending nothing; and no source is lost, read so far or not."""
+    cgc.write("far.cgraph", "import std.tensor\nconst N = 2\n")
+    cgc.write("near.cgraph", "import far\nconst M = 2\n")
+    actor = ("actor A() {\n  method forward(x: f32[2]) -> f32[2] { return x + x }\n"
+             "  method backward(x: f32[2]) -> f32[2] { return x * x }\n}\n"
+             "place a = A() on gpu[0]\n")
+    cgc.write("p.cgraph", f"import near\nimport std.tensor\n{actor}"
+              "graph g(x: f32[2]) -> [f32[2]; M] {\n"
+              "  return [a.backward(a.forward(x)) for m in 0..M]\n}\n")
+    order = "0F0,0B0,0F1,0B1\n"
+    for command in ("check", "compile"):
+        expect(cgc(command, "p.cgraph", "-q", "--emit", "schedule-csv")[0] == order, command)
+        says(cgc(command, "p.cgraph", "-q", "--emit", "schedule")[0], "gpu[0] compute")
+        expect(cgc(command, "p.cgraph", "-q", "--emit", "plan")[0], "a plan's text")
+        for kind in ("schedule", "transports"):
+            says(cgc(command, "p.cgraph", "--emit", f"{kind}=o.csv", status=2)[1],
+                 f"--emit {kind}-csv=o.csv")
+    cgc("check", "p.cgraph", "-q", "--emit", "schedule-csv=order")
+    expect((cgc.folder / "order").read_text() == order, "a file of any name")
+    says(cgc("check", "p.cgraph", "--stop-after", "schedule-csv", status=2)[1], "the phases are")
+
+    sources = {name: (cgc.folder / name).read_text() for name in ("far.cgraph", "near.cgraph")}
+    for kind in ("syntax", "program", "graph", "schedule", "schedule-csv", "plan"):
+        for name, text in sources.items():
+            said = cgc("compile", "p.cgraph", "--emit", f"{kind}={name}", status=2)[1]
+            says(said, f"--emit {name} is the file that is read; name another one")
+            expect((cgc.folder / name).read_text() == text, f"--emit {kind} overwrote {name}")
+    cgc("compile", "p.cgraph", "--emit", "syntax=far.cgraph", "--stop-after", "syntax", status=2)
+    expect((cgc.folder / "far.cgraph").read_text() == sources["far.cgraph"], "nor when it stops")
+    library = ROOT / "stdlib/std/tensor.cgraph"
+    text = library.read_text()
+    for kind in ("syntax", "program"):
+        cgc("check", "p.cgraph", "--emit", f"{kind}={library}", status=2)
+        expect(library.read_text() == text, "the library")
+
+
+def nodes(cgc):
+    """Devices of another machine are refused once, by every command, with what to write instead."""
+    actor = "import std.tensor\nactor A { method f(x: f32[4]) -> f32[4] { return x + x } }\n"
+    cgc.write("two.cgraph", actor + "place a = A() on gpu[0]\nplace b = A() on node[1].gpu[0]\n"
+              "place c = A() on node[1].cpu[0]\n"
+              "graph g(x: f32[4]) -> f32[4] {\n  let y = a.f(x)\n  let z = b.f(y) via auto\n"
+              "  let s = all_reduce([y, z], sum)\n  return c.f(s[1])\n}\n")
+    cgc.write("one.cgraph", actor + "place a = A() on gpu[0]\n"
+              "graph g(x: f32[4]) -> f32[4] { return a.f(x) }\n")
+    cgc.write("box.cgraph", "topology box() {\n  device gpu[i] [i in 0..2] { }\n"
+              "  device node[1].gpu[i] [i in 0..2] { }\n"
+              "  link gpu[i] -> node[1].gpu[i] [i in 0..2] { bandwidth: 1GB/s }\n}\n")
+    for line in ("check two.cgraph", "compile two.cgraph", "simulate two.cgraph", "viz two.cgraph",
+                 "check one.cgraph --topology box.cgraph",
+                 "simulate one.cgraph --topology box.cgraph"):
+        said = cgc(*line.split(), status=1)[1]
+        says(said, "node[1]: plans are of one machine so far", "gpu[0], gpu[1], ...", "[E0602]")
+        expect(said.count("error:") == 1, f"{line}: once\n{said}")
+    # What it recommends: one number after the other, and what crosses goes through the NICs.
+    cgc.write("nics.cgraph", """topology two_machines() {
+  device gpu[i] [i in 0..4] { }
+  device cpu[0] { }
+  resource nic[k in 0..2] { bandwidth: 1GB/s }
+  link gpu[i] -> gpu[j] [i in 0..4, j in 0..4] if i != j and i / 2 == j / 2 { bandwidth: 100GB/s }
+  link gpu[i] -> gpu[j] [i in 0..4, j in 0..4] if i / 2 != j / 2 {
+    bandwidth: 1GB/s, through: [nic[i / 2], nic[j / 2]]
+  }
+  link gpu[i] -> cpu[0] [i in 0..4] { bandwidth: 50GB/s }
+  link cpu[0] -> gpu[i] [i in 0..4] { bandwidth: 50GB/s }
+}
+""")
+    cgc.write("four.cgraph", "import std.tensor\n"
+              "actor A { method f(x: f32[250000]) -> f32[250000] { return x + x } }\n"
+              "place a[i in 0..4] = A() on gpu[i]\n"
+              "graph inside(x: f32[250000]) -> f32[250000] { return a[1].f(a[0].f(x)) }\n"
+              "graph across(x: f32[250000]) -> f32[250000] { return a[2].f(a[0].f(x)) }\n"
+              "graph all(x: f32[250000]) -> [f32[250000]; 4] {\n"
+              "  return all_reduce([p.f(x) for p in a], sum)\n}\n")
+    told = json.loads(cgc("simulate", "four.cgraph", "--topology", "nics.cgraph", "--json")[0])
+    makespans = {graph["graph"]: graph["makespan_ps"] for graph in told["graphs"]}
+    # A MB at 1 GB/s takes a millisecond; all of it has to leave each machine.
+    expect(makespans["inside"] < 300_000_000, makespans)
+    expect(1_000_000_000 < makespans["across"] < 1_300_000_000, makespans)
+    expect(makespans["all"] > 1_000_000_000, makespans)
+
+
 def topologies(cgc):
-    """Of a program its file's own, the library's, a file; of a plan the last two."""
+    """A program takes its file's own topology, the library's or a file; a plan the last two."""
     cgc.write("box.cgraph", "topology box(lanes: int = 1) {\n  device gpu[i] [i in 0..2] { }\n"
               "  device cpu[0] { }\n"
               "  link gpu[0] -> gpu[1] { bandwidth: 1GB/s * lanes, latency: 1us }\n"
@@ -421,6 +504,7 @@ def usage(cgc):
             (2, "[E0202]", "check g.cgraph --schedule gpipe("),
             (2, "g.cgplan is a plan, compiled already", "compile g.cgplan"),
             (2, "g.cgplan is a plan, compiled already", "check g.cgplan"),
+            (2, "g.cgplan is a plan, compiled already", "fmt g.cgplan"),
             (2, "the file has no such graph; it has g", "check g.cgraph --graph other"),
             (2, "one graph is drawn at a time", "viz g.cgraph --graph g --graph g"),
             (2, "(did you mean `--output`?)", "viz g.cgraph --out x"),
@@ -494,7 +578,7 @@ graph encode(x: f32[4, 4]) -> f32[4, 4] {
 
 
 def partition(cgc):
-    """What runs at the same time gets several workers, what costs less than a hop one."""
+    """Devices that work at the same time get several workers; calls below a hop get one."""
     cgc.write("halves.cgraph", HALVES)
     cgc.write("halves.json", '{"unit": "us", "default": 0, "calls": {"Half.run": 7}}')
     cgc.write("tiny.json", '{"unit": "ns", "default": 0, "calls": {"Half.run": 7}}')
@@ -506,9 +590,9 @@ def partition(cgc):
         told = json.loads(cgc("simulate", file, "--workers", "2", "--profile", "halves.json",
                               "--json")[0])["graphs"][0]
         expect(told["makespan_ps"] == 3 * 7_000_000, f"both halves at once: {told}")
-    says(cgc("plan", "halves.cgplan")[0], "plan format 2, 2 workers")
+    says(cgc("plan", "halves.cgplan")[0], "plan format 3, 2 workers")
     cgc("compile", "halves.cgraph", "--workers", "2", "--profile", "tiny.json", "-o", "t.cgplan")
-    says(cgc("plan", "t.cgplan")[0], "plan format 2, 1 workers")
+    says(cgc("plan", "t.cgplan")[0], "plan format 3, 1 workers")
     says(cgc("verify", "t.cgplan")[1], "proved")
 
 
@@ -520,7 +604,7 @@ def layout(cgc):
 
 
 TESTS = [topologies, usage, workers, partition, layout, explain, examples, mistakes, spelling,
-         compile_flags, viz]
+         compile_flags, emitted, nodes, viz]
 
 
 def main():

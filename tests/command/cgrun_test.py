@@ -101,6 +101,18 @@ def literals_and_text(run):
                                                             ["-Infinity", 2.0]], out)
     out, _ = run.graph("either", "--input", "a_=[true,false,0]", "--input", "b_=[false,1,false]")
     expect(out == "result: bool[3] = [ true  true false]\n", out)
+    for value, told in {"1.5": "`1.5` is no i64, which is a whole number", "[1,b]": "`b` is no i64",
+                        "((1,2))": "a list is written in brackets", "x": "nor a file"}.items():
+        says(run.graph("add", "--input", f"x={value}", status=2)[1], told)
+    expect(run.graph("count", "--input", "x=5", "--timeout", "5s")[0] == "result: i64 = 35\n", "5s")
+    says(run.graph("count", "--input", "x=5", "--timeout", "5m", status=2)[1], "expected seconds")
+    (run.folder / "halved.cgraph").write_text("const H = 7\nconst K = H // 2\n"
+                                              "graph g(x: i64) -> i64 { return x }\n")
+    out, error = run("halved.cgraph", "--input", "x=1")
+    expect(out == "result: i64 = 1\n" and "W0201" in error and "proved" not in error,
+           "warnings of a source are shown, and no summary")
+    expect(run("halved.cgraph", "--input", "x=1", "-q")[1] == "", "-q")
+    says(run("halved.cgraph", "--input", "x=1", "-v")[1], "halved.cgraph: 1 graph", "1 worker")
     says(run.graph("count", "--input", "x=1", "-n", "0", status=2)[1],
          "-n 0: expected a number from 1 on")
     says(run.graph("count", "--input", "x=1", "-n", status=2)[1], "-n needs a number")
@@ -147,7 +159,7 @@ def halves(run):
 
 
 def kernels(run):
-    """What no kernel computes is said where the program asks for it."""
+    """An op that no kernel computes is reported where the program asks for it."""
     (run.folder / "kernel.cgraph").write_text(
         "import std.tensor\n"
         'op mine<T: number>(x: T[*s]) -> T[*s] kernel "min_dimm"\n'
@@ -228,7 +240,7 @@ def usage(run):
 
 
 def failures_as_json(run):
-    """With --json standard output is one object, whatever fails and when."""
+    """Standard output with --json is one object, whatever fails and when."""
     (run.folder / "broken.cgraph").write_text("graph g(x: i64) -> i64 { return y }\n")
     for status, words, arguments in [
             (2, "did you mean `--input`?", ["program.cgplan", "--json", "--inptu", "x=3"]),
@@ -299,6 +311,16 @@ def repeats(run):
     expect(told["outputs"]["result"]["data"] == 20 + sum(range(11, 23)), out)
     expect(told["executions"] == 10 and told["latency_ns"]["p50"] > 0 and told["errors"] == 0, out)
     says(error, "10 executions, 0 errors")
+    out, _ = run.graph("count", "--input", "x=1", "-n", "3", "--every", "--json")
+    expect(json.loads(out)["outputs"]["result"]["data"] == [31, 43, 56], out)
+    run.graph("count", "--input", "x=1", "-n", "3", "--warmup", "1", "--every", "--output",
+              "result=every.npy", "-q")
+    expect(np.load(run.folder / "every.npy").tolist() == [43, 56, 70], "every execution's output")
+    says(run.graph("fail", "--input", "x=3", "--input", "y=3", "-n", "2", "--every", "--output",
+                   "result=gap.npy", status=1)[1], "in execution 1 of 2", "no gap")
+    expect(not (run.folder / "gap.npy").exists(), "outputs with a gap")
+    says(run.graph("add", "--input", "x=x.npy", "--batch", "x", "--every", status=2)[1],
+         "leave --every out")
     out, error = run.graph("fail", "--input", "x=3", "--input", "y=3", status=1)
     says(error, "a.fail_if", "program.cgraph:", "x equals y")
     _, error = run.graph("fail", "--input", "x=3", "--input", "y=3", "-n", "5", status=1)
@@ -338,7 +360,7 @@ def repeats(run):
 
 
 def traces(run):
-    """What lanes did: each a thread, one thing at a time, in every execution that counts."""
+    """Traces: each lane is a thread, with one thing at a time, in every execution that counts."""
     assert traces_support.self_test() > 5
     for flags, executions in (([], {0}), (["-n", "5", "--warmup", "2"], {2, 3, 4, 5, 6}),
                               (["-n", "4", "--workers", "1", "--inflight", "1"], {0, 1, 2, 3}),
@@ -562,7 +584,7 @@ def many_failures(run):
 
 
 def meant_otherwise(run):
-    """What people write who know other tools, and what they should write here."""
+    """Flags of other tools are answered with the flag to use here."""
     np.save(run.folder / "x.npy", np.ones((4, 3), np.float32))
     np.savez(run.folder / "x.npz", x=np.ones((4, 3), np.float32))
     (run.folder / "x.csv").write_text("1,2\n")
@@ -665,7 +687,7 @@ def device_maps(run):
 
 
 def lost_output(run):
-    """Nothing is written over what is read, twice to one file, or into a full disk unnoticed."""
+    """No input is overwritten, no file written twice, and a full disk never goes unnoticed."""
     def cgc(*arguments):
         return subprocess.run([run.cgc, *arguments], cwd=run.folder, capture_output=True, text=True)
     for line in (["compile", "program.cgraph", "-o", "./program.cgraph"],

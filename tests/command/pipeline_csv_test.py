@@ -28,12 +28,12 @@ SIMPLE_SENT = ("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
 
 
 def actions(text):
-    """By rank, without idle steps."""
+    """Returns the actions by rank, without idle steps."""
     return [[cell for cell in line.split(",") if cell] for line in text.splitlines()]
 
 
 def flat(text):
-    """By rank, one call after the other, backwards in their halves."""
+    """Returns the calls by rank, one after the other, backwards in their halves."""
     rows = []
     for line in text.splitlines():
         rows.append([])
@@ -91,7 +91,7 @@ def dualpipe_v(p, m):
 
 
 def home(text):
-    """By stage: its rank."""
+    """Returns the rank by stage."""
     found = {int(stage): rank for rank, line in enumerate(text.splitlines())
              for stage, _, _ in ACTION.findall(line)}
     return [found[stage] for stage in sorted(found)]
@@ -162,7 +162,7 @@ class Tools:
         """Imports a CSV, compiles a pipeline that keeps it, and writes that one's order."""
         self.run("import-schedule", self.write("given.csv", text), "-o", "given.cgraph")
         self.write("p.cgraph", program(text))
-        self.run("compile", "p.cgraph", "--emit", f"{what}=out.csv", "-q", "-o", "p.cgplan")
+        self.run("compile", "p.cgraph", "--emit", f"{what}-csv=out.csv", "-q", "-o", "p.cgplan")
         return self.read("out.csv")
 
 
@@ -220,7 +220,7 @@ graph g(x: f32[2]) -> [f32[2]; 3] {
 """)
     wanted = [[f"0F{m}", f"0SEND_F{m}", f"0RECV_B{m}", f"0B{m}"] for m in range(3)]
     for flag in ("--overlap", "--no-rewrite"):
-        tools.run("compile", "m.cgraph", flag, "-q", "--emit", "transports=m.csv")
+        tools.run("compile", "m.cgraph", flag, "-q", "--emit", "transports-csv=m.csv")
         expect(actions(tools.read("m.csv"))[0] == sum(wanted, []), tools.read("m.csv"))
 
 
@@ -335,7 +335,7 @@ place a[i in 0..3] = A() on gpu[i]
             ("graph g(x: f32[2]) -> f32[2] { return x }\ngraph h(x: f32[2]) -> f32[2] { return x }",
              ["choose it with --graph"])]:
         tools.write("n.cgraph", head + body)
-        said = tools.run("compile", "n.cgraph", "--emit", "schedule=n.csv", status=1)
+        said = tools.run("compile", "n.cgraph", "--emit", "schedule-csv=n.csv", status=1)
         says(said, "n.csv", *words)
     # What jumps over a stage is no neighbour's.
     tools.write("n.cgraph", head + """graph g(x: f32[2]) -> [f32[2]; 2] {
@@ -347,18 +347,19 @@ place a[i in 0..3] = A() on gpu[i]
   }
   return out
 }""")
-    tools.run("compile", "n.cgraph", "--emit", "schedule=n.csv", "-q")
-    says(tools.run("compile", "n.cgraph", "--emit", "transports=n.csv", status=1), "n.csv")
+    tools.run("compile", "n.cgraph", "--emit", "schedule-csv=n.csv", "-q")
+    says(tools.run("compile", "n.cgraph", "--emit", "transports-csv=n.csv", status=1), "n.csv")
     # Of what `with` names, and by the loop that all calls have.
     tools.write("r.cgraph", head.replace("forward", "ahead").replace("backward", "back") + """
 schedule named() { prefer backward > forward }
 graph g(x: f32[2]) -> [f32[2]; 2] using named with (forward = ahead, backward = back) {
   return [a[0].back(a[1].back(a[1].ahead(a[0].ahead(x)))) for m in 5..7]
 }""")
-    tools.run("compile", "r.cgraph", "--emit", "schedule=r.csv", "-q")
+    tools.run("compile", "r.cgraph", "--emit", "schedule-csv=r.csv", "-q")
     expect(sorted(sum(actions(tools.read("r.csv")), [])) ==
            sorted(f"{s}{k}{m}" for s in range(2) for k in "FB" for m in range(2)), "r.csv")
-    says(tools.run("compile", "r.cgraph", "--emit", "schedule=no/r.csv", status=3), "cannot write")
+    says(tools.run("compile", "r.cgraph", "--emit", "schedule-csv=no/r.csv", status=3),
+         "cannot write")
 
 
 def trains(tools):
@@ -374,7 +375,8 @@ def trains(tools):
         np.save(f"{tools.folder}/{data}.npy", np.load(ROOT / f"examples/digits/{file}.npy")[:320])
     curves = []
     for path in ("imported.cgraph", ROOT / "examples/pipeline/dualpipe_v.cgraph"):
-        tools.run("compile", path, "-D", "P=2", "-o", "t.cgplan", "-q", "--emit", "schedule=t.csv")
+        tools.run("compile", path, "-D", "P=2", "-o", "t.cgplan", "-q", "--emit",
+                  "schedule-csv=t.csv")
         curves.append(flat(tools.read("t.csv")))
         tools.run("t.cgplan", "--input", "x=x.npy", "--input", "label=label.npy", "--batch", "x",
                   "--batch", "label", "--output", "result=loss.npy", "-q", program=tools.cgrun)
@@ -387,7 +389,7 @@ def rules(tools):
     """DualPipe-V by rules, and as its eight phases."""
     for p, m in [(1, 2), (2, 4), (3, 6), (4, 9), (4, 10), (6, 20)]:
         tools.run("compile", ROOT / "examples/pipeline/dualpipe_v.cgraph", "-D", f"P={p}", "-D",
-                  f"M={m}", "-q", "-o", "d.cgplan", "--emit", "schedule=d.csv")
+                  f"M={m}", "-q", "-o", "d.cgplan", "--emit", "schedule-csv=d.csv")
         expect(flat(tools.read("d.csv")) == flat(dualpipe_v(p, m)), f"DualPipe-V {p} {m}")
 
 

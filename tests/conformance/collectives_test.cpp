@@ -68,7 +68,7 @@ void PutFloat(const Format& format, float value, uint8_t* at) {
     const auto half = static_cast<_Float16>(value);
     std::memcpy(at, &half, 2);
   } else {
-    // 8 significant bits, to nearest even: nearbyint rounds so.
+    // Rounds to 8 significant bits, to nearest even, as nearbyint does.
     int exponent = 0;
     const double mantissa = std::frexp(static_cast<double>(value), &exponent);
     const auto rounded = static_cast<float>(
@@ -150,7 +150,7 @@ Bytes Joined(const std::vector<Bytes>& xs) {
   return all;
 }
 
-// What the participants get, by rank; of rooted kinds the root alone.
+// Returns the results of the participants by rank; for rooted kinds the root's alone.
 std::vector<Bytes> Evaluate(const Format& format, const std::string& kind,
                             const std::string& reduction, const std::vector<Bytes>& xs) {
   const size_t members = xs.size();
@@ -227,7 +227,7 @@ std::unique_ptr<plan::Plan> CompileText(const std::string& text, CompileOptions 
   return compiled;
 }
 
-// Twice, with other numbers, so that nothing is left of the execution before.
+// Runs a case twice, with different numbers, so that nothing is left of the execution before.
 void RunCase(Engine& engine, const Format& format, int members, const Case& at,
              std::mt19937& random) {
   const int64_t dims[] = {at.length};
@@ -238,7 +238,7 @@ void RunCase(Engine& engine, const Format& format, int members, const Case& at,
       xs.push_back(RandomBytes(format, at.length, random));
       names.push_back(fmt::format("x[{}]", r));
     }
-    // Of broadcast and scatter the others' are not asked for, but given all the same.
+    // The inputs of the others are not used by broadcast and scatter, but given all the same.
     std::vector<Input> inputs;
     for (int r = 0; r < members; ++r) {
       inputs.push_back({names[r], xs[r].data(), format.dtype, dims});
@@ -366,7 +366,8 @@ TEST_CASE("G3 several tensors of each participant in one collective") {
         Floats{3, -1, 9, 12, 2, 2, 3, -1, 9, 12, 2, 2, 3, -1, 9, 12, 2, 2});
 }
 
-// Also of a plan whose lanes are work queues of their own, where a wrong order would hang.
+// This holds also for a plan whose lanes are work queues of their own, where a wrong order would
+// deadlock.
 TEST_CASE("G4 overlapping groups in an order that a naive program would deadlock on") {
   auto engine = LoadFile(Workers(GENERATE(1, 2, 5), GENERATE(true, false)));
   const Floats wanted{6, 12, 18, 24, 3, 6, 9,  12, 4, 8,  12, 16, 6, 12, 18, 24,

@@ -16,7 +16,7 @@ using Numbers64 = std::vector<int64_t>;
 
 const std::string kCounter = CGRAPH_SOURCE_DIR "/tests/conformance/counter.cgraph";
 
-// Both ways to drive the same plan: everything on the caller's thread, and two workers.
+// The two ways to drive the same plan: everything on the caller's thread, and two workers.
 EngineOptions Workers(uint32_t workers) {
   EngineOptions options;
   options.workers = workers;

@@ -1,6 +1,6 @@
-// Executions in flight overlap: by the order of events, not by the clock. The second stage prints,
-// and cannot while nobody reads: so no execution can end, and all that the first stage still does
-// it does for executions behind the one that is held.
+// Executions in flight overlap: shown by the order of events, not by the clock. The second stage
+// prints, and blocks while nobody reads: so no execution can end, and all further work of the first
+// stage is for executions behind the one that is held.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Who writes to standard error waits until Release().
+// HeldStandardError: a thread that writes to standard error waits until Release().
 class HeldStandardError {
  public:
   HeldStandardError() {
@@ -35,7 +35,7 @@ class HeldStandardError {
   }
   ~HeldStandardError() { Release(); }
 
-  // Until then nothing reads; what was written goes nowhere.
+  // Releases the writers. Nothing reads before; everything written is thrown away.
   void Release() {
     if (saved_ < 0) return;
     dup2(saved_, STDERR_FILENO);

@@ -27,17 +27,17 @@ class Timeline {
     }
     profile.call_ps["Worker.slow"] = 5 * kMillisecond;
     simulation_ = Simulate(*plan_, /*graph=*/0, {.profile = &profile});
-    REQUIRE_FALSE(simulation_.hangs());
+    REQUIRE_FALSE(simulation_.deadlocks());
   }
 
-  // In the order of their lane.
+  // Returns the calls in the order of their lane.
   std::vector<plan::TraceEvent> Calls(const std::string& name) const {
     return Find([&](const plan::Instruction& instruction, uint32_t) {
       return instruction.kind() == plan::Kind::call &&
              plan::CallName(*plan_, graph_, instruction.call()) == name;
     });
   }
-  // The sends, receives and parts of collectives of a device.
+  // Returns the sends, receives and parts of collectives of a device.
   std::vector<plan::TraceEvent> Comms(const std::string& device) const {
     return Find([&](const plan::Instruction& instruction, uint32_t lane) {
       return instruction.kind() == plan::Kind::comm &&

@@ -1,9 +1,9 @@
-// Rewrites: what is rewritten, what is not, and that either gives the same bits.
+// Rewrites: which programs are rewritten, which are not, and that either form gives the same bits.
 #include <catch2/catch.hpp>
 
 #include <map>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "tests/support/run.h"
 
 namespace cgraph::testing {
@@ -15,11 +15,13 @@ const std::string kMessages = CGRAPH_SOURCE_DIR "/tests/conformance/rewrites_mes
 
 std::vector<std::string> Collectives(const plan::Graph& graph) {
   std::vector<std::string> kinds;
-  for (const auto& collective : graph.collectives) kinds.push_back(collective->kind);
+  for (const auto& collective : graph.collectives) {
+    kinds.push_back(plan::CollectiveName(*collective));
+  }
   return kinds;
 }
 
-// All bytes of all outputs, in order. Every input is the same.
+// Returns all bytes of all outputs, in order. Every input is the same.
 std::string Run(std::unique_ptr<plan::Plan> plan) {
   std::vector<std::string> names;
   for (const auto& port : plan->graphs[0]->inputs) names.push_back(port->name);
@@ -77,7 +79,8 @@ TEST_CASE("one rewrite is turned off by its name") {
   CHECK(Collectives(*CompileFile(kFile, options)->graphs[0]).size() == 2);
 }
 
-// How many values each message carries, one after another, and then how many broadcasts there are.
+// Returns how many values each message carries, one after another, and then how many broadcasts
+// there are.
 struct Travel {
   std::vector<int> messages;
   int broadcasts = 0;

@@ -52,7 +52,7 @@ HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
 def anchors(text):
-    """What can stand behind # in a link to this document: of each heading, as GitHub makes it."""
+    """Returns the anchors that a link to this document can have: one per heading, as on GitHub."""
     outside = FENCED.sub("", text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
             for heading in HEADING.findall(outside)}
@@ -70,7 +70,7 @@ def tree(root):
 
 
 class Names:
-    """Whether what a document names in backticks is a file or folder of the repository."""
+    """Checks that names in backticks are files or folders of the repository."""
 
     def __init__(self, paths):
         self.paths = paths
@@ -199,6 +199,9 @@ class Document:
             shown += line + "\n" + "".join(l.rstrip() + "\n" for l in done.stdout.splitlines())
         if not shown:
             raise Failure("a session without a command, `$ ...`")
+        error = re.search(r"^.*\berror: .*|^Traceback.*", shown, re.M)
+        if error and not re.search(r"\berror: |^Traceback", body, re.M):
+            raise Failure(f"a command fails that did not when this was written: {error[0]}")
         return shown
 
     def listing(self, match):
@@ -259,6 +262,7 @@ PLANTED = [
     "It is in `nowhere/`.\n",
     "They are `tests/golden/cases/nothing_*.cgraph`.\n",
     "| a | b |\n|---|---|\n| `one|two` | c |\n",
+    "```console\n$ printf 'cgc: e'; echo 'rror: none'\nresult: 1\n```\n",
     "```console\n$ echo other\nthis\n```\n",
     "```cgraph\nconst  A=1\n```\n",
 ]

@@ -59,7 +59,7 @@ def signature(declared):
 
 
 def wrapped(line):
-    """At most WIDTH wide, where a signature can be cut."""
+    """Cuts a signature so that it is at most WIDTH wide."""
     if len(line) <= WIDTH or " -> " not in line:
         return [line]
     left, right = line.split(" -> ", 1)
@@ -169,13 +169,14 @@ def keyword_list(tools):
     return f"\n{textwrap.fill(told, 100, break_on_hyphens=False)}\n\n"
 
 
-LIMIT = re.compile(r"constexpr \w+ k(Max\w+) = ([^;]+);(?:\s*// (.*))?")
+LIMIT = re.compile(r"constexpr \w+ k(Max\w+) = ([^;]+);(?: *// (.*))?")
 
 
 def limits(tools):
-    """compiler/base/limits.h in words."""
+    """The compiler's limits, and those that it shares with the runtime, in words."""
     rows = ""
-    text = (ROOT / "compiler" / "base" / "limits.h").read_text()
+    text = "".join((ROOT / folder / "limits.h").read_text()
+                   for folder in ("compiler/base", "runtime/kinds"))
     for name, value, about in LIMIT.findall(text):
         words = re.sub(r"(?<!^)([A-Z])", r" \1", name).lower().removeprefix("max ")
         value = value.replace("'", ",").replace("int64_t{1}", "1")

@@ -52,7 +52,7 @@ class Commands:
         return {found["code"] for found in json.loads(told)}
 
     def flags(self):
-        """All flags of both commands."""
+        """Returns all flags of both commands."""
         pages = [[self.tools["cgrun"]]]
         pages += [[self.tools["cgc"], name] for name in listings.subcommands(self.tools["cgc"])]
         return {name for page in pages for flag, _ in listings.flags_of(page)
@@ -142,13 +142,26 @@ def ops_of_library():
 
 
 def absent_ops(text, library):
-    """What is wrong with the row of ops that do not exist."""
+    """Returns the faults of the row of ops that do not exist."""
     row = re.search(r"^\| <!-- no such ops -->([^|]*)\|", text, re.M)
     named = re.findall(r"`(\w+)`", row[1]) if row else []
     if not named:
         return ["docs/language.md names no ops that do not exist"]
     return [f"docs/language.md says that there is no `{name}`, and there is"
             for name in named if name in library]
+
+
+def unknown_ops(text, foreign, library):
+    """Ops that the document says do not exist and of which the compiler has nothing to say, and
+    ops that the compiler says do not exist and the library has."""
+    row = re.search(r"^\| <!-- no such ops -->([^|]*)\|", text, re.M)
+    named = re.findall(r"`(\w+)`", row[1]) if row else []
+    known = set(re.findall(r'^(?:FOREIGN|ABSENT)\("(\w+)"', foreign, re.M))
+    absent = set(re.findall(r'^ABSENT\("(\w+)"', foreign, re.M))
+    return [f"docs/language.md says that there is no `{name}`; foreign.def does not know it"
+            for name in named if name not in known] + \
+           [f"foreign.def says that there is no `{name}`, and there is"
+            for name in sorted(absent & library)]
 
 
 def unmatched(rows, checks):
@@ -160,7 +173,9 @@ def self_test():
     library = ops_of_library()
     if not unmatched(["other"], ["devices"]) or unmatched(["devices"], ["devices"]) or \
             not absent_ops("| <!-- no such ops --> `relu` | x |", library) or \
-            not absent_ops("", library):
+            not absent_ops("", library) or \
+            not unknown_ops("| <!-- no such ops --> `sort` | x |", "", library) or \
+            not unknown_ops("", 'ABSENT("relu", "")', library):
         sys.exit("self-test: what is wrong is not found")
     try:
         demand(False, "")
@@ -177,7 +192,10 @@ def main():
     self_test()
     rows = ROW.findall((ROOT / "README.md").read_text())
     failures = unmatched(rows, [check.__name__ for check in CHECKS])
-    failures += absent_ops((ROOT / "docs" / "language.md").read_text(), ops_of_library())
+    language = (ROOT / "docs" / "language.md").read_text()
+    foreign = (ROOT / "compiler" / "check" / "foreign.def").read_text()
+    failures += absent_ops(language, ops_of_library())
+    failures += unknown_ops(language, foreign, ops_of_library())
     with tempfile.TemporaryDirectory() as folder:
         commands = Commands({"cgc": options.cgc, "cgrun": options.cgrun}, folder)
         for check in CHECKS:

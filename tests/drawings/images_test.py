@@ -37,10 +37,12 @@ PICTURES = [
     ("ping_pong_devices", "transports", "through_host"),
     *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
+# Else they are wider than a page can show.
+WIDE = ["pipeline_1f1b", "costs/copies", *(f"pipeline/{name}" for name in PIPELINES)]
 FLAGS = {
     "two_way": ["--lanes", "one"],
     "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
-    "pipeline/interleaved": ["--color-by", "micro-batch", "--width", "1200"],
+    "pipeline/interleaved": ["--color-by", "micro-batch"],
     "costs/copies": ["--lanes", "one", "--no-rewrite", "--topology", "examples/costs/box.cgraph",
                      "--profile", "examples/costs/copies.json"],
 }
@@ -53,6 +55,7 @@ def draw(cgc, example, what, graph, form):
                form]
     command += ["--graph", graph] if graph else []
     command += FLAGS.get(example, [])
+    command += ["--width", "1200"] if what == "timeline" and example in WIDE else []
     if example.startswith("pipeline/"):
         times = "times_whole" if example.removeprefix("pipeline/") in WHOLE else "times"
         command += ["--profile", f"examples/pipeline/{times}.json"]

@@ -31,7 +31,7 @@ def kinds_of_words():
 
 
 def faults(grammar, text, kinds):
-    """What the editor would show wrongly, as sentences."""
+    """Returns what the editor would show wrongly, as sentences."""
     tokens, left_open = grammar.tokens(text)
     if left_open:
         yield f"at the end {left_open} is open"

@@ -1,4 +1,4 @@
-"""As much of TextMate's way to tokenise as our grammar uses: `match`, `begin`/`end`, captures,
+"""The part of TextMate's tokeniser that our grammar uses: `match`, `begin`/`end`, captures,
 `include` of the repository. One line at a time, the first pattern wins where two match at one
 place.
 """

@@ -1,6 +1,6 @@
-// The engine against what executions one after the other leave: random modules of several graphs
-// over shared state (random_module.h), submitted in random order from several threads, with lags,
-// failures, results that are dropped, asked for with time-outs, polled, or fetched late.
+// The engine against an oracle that runs executions one after the other: random modules of several
+// graphs over shared state (random_module.h), submitted in random order from several threads, with
+// lags, failures, results that are dropped, asked for with time-outs, polled, or fetched late.
 //
 // In half of the modules submission and oracle are under one lock, so that each result is compared.
 // In the others threads submit as they like: what an execution adds does not depend on the order,
@@ -67,7 +67,7 @@ class Session {
     while (!pending.empty()) Fetch(random, pending);
   }
 
-  // One after the other, when nobody else submits.
+  // Submits one after the other, when nobody else does.
   void Alone(uint32_t seed, uint64_t count) {
     std::mt19937 random(seed);
     for (uint64_t i = 0; i < count; ++i) {

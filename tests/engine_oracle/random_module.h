@@ -1,8 +1,9 @@
-// A random module of several graphs over shared state, as a plan that runs and as what it means.
+// A random module of several graphs over shared state: a plan that runs, and an oracle that says
+// what it means.
 //
-// Each graph is a chain of method calls on actors of several devices. A call adds the execution's
-// input to its actor's state, if it is one that does, and the state to the value that goes along
-// the chain; it may fail, and then it and all after it leave state alone. Graphs have different
+// Each graph is a chain of method calls on actors of several devices. Some calls add the
+// execution's input to their actor's state. Every call adds the state to the value that goes along
+// the chain. A call may fail, and then it and all after it leave state alone. Graphs have different
 // numbers of executions in flight, and calls of some work rounds later than the first (lags).
 #ifndef CGRAPH_TESTS_ENGINE_ORACLE_RANDOM_MODULE_H_
 #define CGRAPH_TESTS_ENGINE_ORACLE_RANDOM_MODULE_H_
@@ -41,12 +42,12 @@ struct Module {
 Module RandomModule(std::mt19937& random);
 std::unique_ptr<plan::Plan> MakePlan(const Module& module);
 
-// What executions one after the other leave.
+// Oracle: computes the results and the state of executions one after the other.
 class Oracle {
  public:
   explicit Oracle(const Module& module) : module_(module), states_(module.devices, 0) {}
 
-  // The result; none when call number `fail` is one that fails.
+  // Returns the result; none when call number `fail` is one that fails.
   std::optional<float> Execute(uint32_t graph, float x, int64_t fail);
   std::string FailureOf(uint32_t graph, int64_t fail) const;
 

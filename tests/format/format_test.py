@@ -7,7 +7,9 @@ both: other spaces and line breaks, and comments wherever one may stand. Mangled
 and blank lines, a text must come out as it did before, since the layout follows from the words
 alone.
 
-  format_test.py --cgc build/release/cgc [--seed N] [--rounds N]
+  format_test.py --cgc build/release/cgc [--seed N] [--rounds N] [--sources N]
+
+With --sources only so many of the repository's sources are looked at, drawn by the seed.
 """
 import argparse
 import difflib
@@ -44,7 +46,7 @@ def comments_of(text):
 
 
 def glued(a, b):
-    """Whether two words need something between them to stay two."""
+    """Returns whether two words need something between them to stay two."""
     return bool(len(WORD.match(a + b)[0]) > len(a) or re.match(r"[\w.]\.|\d\w", a[-1] + b[0]))
 
 
@@ -189,7 +191,7 @@ def command(fmt):
 
 
 def long_conditions(fmt):
-    """What is too long is broken behind `or`, else behind `and`, else behind any operator."""
+    """A condition that is too long is broken behind `or`, else `and`, else any operator."""
     a, b, c, d = (name * 20 for name in "abcd")
     head = f"fn f({a}: int, {b}: int, {c}: int, {d}: int) -> bool"
     for condition, wanted in [
@@ -204,25 +206,40 @@ def long_conditions(fmt):
         expect(wanted in done.stdout, done.stdout + done.stderr)
 
 
+def long_heads(fmt):
+    """A block behind a word that alone is longer than a line."""
+    name = "f" * 120
+    for text in [f"fn {name}() {{ }}\n",
+                 f"fn g() {{\n  if {name}() {{ }} else {{ }}\n  let x = 1\n}}\n"]:
+        done = fmt.run("fmt", "-", stdin=text)
+        expect(done.returncode == 0 and "".join(done.stdout.split()) == "".join(text.split()),
+               done.stdout + done.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--sources", type=int)
     options = parser.parse_args()
     rng = random.Random(options.seed)
     sources = sorted(p for p in ROOT.rglob("*.cgraph")
                      if "build" not in p.relative_to(ROOT).parts)
+    if options.sources and options.sources < len(sources):
+        print(f"format: {options.sources} of {len(sources)} sources, seed {options.seed}")
+        sources = sorted(rng.sample(sources, options.sources))
     with tempfile.TemporaryDirectory() as folder:
         fmt = Fmt(options.cgc, folder)
         command(fmt)
         long_conditions(fmt)
+        long_heads(fmt)
         parsed = [p for p in sources if fmt.run("fmt", p).returncode == 0]
         expect(len(parsed) > 20, f"only {len(parsed)} sources of the repository parse")
         texts = [p.read_text() for p in parsed]
         fmt.all(texts, "the repository")
         for _ in range(options.rounds):
-            some = rng.sample(texts, 20) + [random_program(rng) for _ in range(20)]
+            some = rng.sample(texts, min(20, len(texts))) + [random_program(rng) for _ in range(20)]
             fmt.all([mangle(text, rng, comments=True) for text in some], "mangled with comments")
             laid_out = fmt.all([plain(text) for text in some], "one line")
             mangled = [mangle(text, rng, comments=False) for text in some]

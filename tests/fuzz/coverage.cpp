@@ -1,8 +1,8 @@
 // GCC's coverage for Clang's libFuzzer. GCC calls a function at every edge; libFuzzer wants a table
-// of counters that it can look at after a run, with a place in the program for each. Here every
-// edge has the counter that its address hashes to: two edges that share one are told apart no more,
-// which with four times as many counters as edges is rare enough. The places are made up; they
-// only serve libFuzzer's reports.
+// of counters that it can look at after a run, with a position in the program for each. Here every
+// edge has the counter that its address hashes to: two edges that share a counter cannot be told
+// apart, which with four times as many counters as edges is rare enough. The positions are made up;
+// they only serve libFuzzer's reports.
 #include <cstddef>
 #include <cstdint>
 
@@ -20,11 +20,11 @@ namespace {
 constexpr size_t kCounterBits = 18;
 constexpr size_t kCounters = size_t{1} << kCounterBits;
 uint8_t counters[kCounters];
-struct Place {
+struct CodePosition {
   uintptr_t address, flags;
 } places[kCounters];
 
-// Before main, as Clang's own code would.
+// Runs before main, as Clang's own code would.
 NOT_COVERED __attribute__((constructor)) void Register() {
   for (size_t i = 0; i < kCounters; ++i) places[i] = {i + 1, 0};
   __sanitizer_cov_8bit_counters_init(counters, counters + kCounters);
@@ -39,6 +39,6 @@ extern "C" NOT_COVERED void __sanitizer_cov_trace_pc() {
   ++counters[(address * 0x9e3779b97f4a7c15u) >> (64 - kCounterBits)];
 }
 
-// Comparisons of floats, of which libFuzzer learns nothing.
+// Called at comparisons of floats, of which libFuzzer learns nothing.
 extern "C" NOT_COVERED void __sanitizer_cov_trace_cmpf(float, float) {}
 extern "C" NOT_COVERED void __sanitizer_cov_trace_cmpd(double, double) {}

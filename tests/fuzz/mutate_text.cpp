@@ -1,6 +1,6 @@
-// Programs changed the way that programs differ: whole tokens, bracketed pieces and lines are
-// replaced, doubled, removed and moved, and numbers become the ones at which things break. Half of
-// the changes are libFuzzer's own, which knows bytes and the words of its dictionary.
+// Programs changed in the way in which programs differ: whole tokens, bracketed pieces and lines
+// are replaced, doubled, removed and moved, and numbers become the ones at which things break. Half
+// of the changes are libFuzzer's own, which knows bytes and the words of its dictionary.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,7 +19,8 @@ bool IsWord(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Words, strings, runs of space, and single characters: joined, they are the text again.
+// Cuts a text into words, strings, runs of space, and single characters: joined, they are the text
+// again.
 Tokens Cut(std::string_view text) {
   Tokens tokens;
   while (!text.empty()) {
@@ -38,7 +39,7 @@ Tokens Cut(std::string_view text) {
   return tokens;
 }
 
-// What a token may be replaced by without a syntax error.
+// Returns the class of a token: it may be replaced by one of its class without a syntax error.
 char Class(std::string_view token) {
   const char c = token[0];
   if (c >= '0' && c <= '9') return '0';
@@ -55,7 +56,7 @@ class Mutator {
     return Text();
   }
 
-  // A piece of the other text goes in before one of our tokens.
+  // Puts a piece of the other text in before one of our tokens.
   std::string Cross(std::string_view other) {
     const Tokens theirs = Cut(other);
     if (tokens_.empty() || theirs.empty()) return Text();
@@ -75,7 +76,8 @@ class Mutator {
     return text;
   }
 
-  // Past the bracket that belongs to the one at `begin`, or the end of the line.
+  // Returns the position past the bracket that belongs to the one at `begin`, or past the end of
+  // the line.
   size_t PieceEnd(const Tokens& tokens, size_t begin) {
     int depth = 0;
     for (size_t i = begin; i < tokens.size(); ++i) {

@@ -1,5 +1,5 @@
-// An .npy file, as bytes and from a file: both ways agree, and what is accepted can be written and
-// read again.
+// An .npy file, as bytes and from a file: both readers agree, and an accepted file can be written
+// and read again.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// A plan's bytes through all that reads plans.
+// A plan's bytes through every reader of plans.
 #include <cstddef>
 #include <cstdint>
 

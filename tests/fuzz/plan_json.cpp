@@ -1,4 +1,4 @@
-// A plan as JSON: what is accepted comes back the same when it is written and read once more.
+// A plan as JSON: an accepted plan comes back the same when it is written and read once more.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -63,7 +63,7 @@ class Trials {
   int file_;
 };
 
-// One input, changed up to three times over.
+// Returns one input, changed up to three times over.
 Bytes Changed(const std::vector<Bytes>& inputs, std::minstd_rand& random) {
   const Bytes& input = inputs[random() % inputs.size()];
   const Bytes& other = inputs[random() % inputs.size()];

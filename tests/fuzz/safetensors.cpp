@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/files/safetensors.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cgraph;

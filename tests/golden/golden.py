@@ -168,7 +168,7 @@ def coverage_faults(codes, shown, excused):
 
 
 def check_coverage():
-    """Whether each code of the catalogue is shown by a case or excused, and not both."""
+    """Checks that each code of the catalogue is shown by a case or excused, and not both."""
     codes = set(re.findall(r"^DIAGNOSTIC\((\w+),", CATALOGUE.read_text(), re.MULTILINE))
     shown = set()
     for path in CASES.glob("fail_*.cgraph"):

@@ -39,7 +39,7 @@ std::set<std::string> KnownKernels() {
   return names;
 }
 
-// A declaration but for its kernel, and what a graph does with the op.
+// Declaration: an op's declaration without its kernel, and how a graph uses the op.
 struct Declaration {
   const char* head;
   const char* tail;
@@ -87,7 +87,7 @@ std::string Program(const Declaration& declaration, const std::string& kernel) {
   return text + "graph g(x: f32[4], m: f32[2, 2]) -> f32[4] { " + declaration.use + " }\n";
 }
 
-// Nothing where the program is refused.
+// Returns nothing where the program is refused.
 std::optional<TrialEnd> Try(const TempFolder& folder, const std::string& program) {
   folder.Write("f.cgraph", program);
   CompileOptions options;
@@ -109,7 +109,7 @@ TEST_CASE("every kernel's name, declared in ways that no kernel is") {
   for (const std::string& name : names) {
     const bool known = KnownKernels().count(name) > 0;
     for (const Declaration& declaration : kDeclarations) {
-      // Of what the runtime alone knows, each kernel has some of them in turn.
+      // Kernels that only the runtime knows get some of the declarations, in turn.
       if (!known && ++turn % 3 != 0) continue;
       const std::string program = Program(declaration, name);
       INFO(program);

@@ -41,7 +41,7 @@ std::atomic<bool> armed = false;
 std::atomic<long> calls[kKinds];
 const char* count_to = nullptr;
 
-// Before main(), and after the libraries that this one needs.
+// Reads the variable before main(), and after the libraries that this one needs.
 __attribute__((constructor)) void Read() {
   const char* text = std::getenv("CGRAPH_FAIL");
   const char* colon = text == nullptr ? nullptr : std::strchr(text, ':');
@@ -81,7 +81,7 @@ bool Fails(Kind kind) {
   return order.kind == kind && (call == order.at || (order.ever_after && call > order.at));
 }
 
-// dlsym() itself allocates before there is an allocator.
+// Memory for dlsym(), which itself allocates before there is an allocator.
 alignas(16) char early[1 << 16];
 std::atomic<size_t> early_used = 0;
 bool IsEarly(const void* memory) { return memory >= early && memory < early + sizeof(early); }
@@ -203,7 +203,7 @@ ssize_t write(int file, const void* bytes, size_t count) {
   FAIL_IF(kWrite, ENOSPC, -1);
   return next(file, bytes, count);
 }
-// What stdio writes itself goes past write().
+// stdio's own writes do not go through write().
 int fflush(std::FILE* file) {
   NEXT(fflush);
   FAIL_IF(kWrite, ENOSPC, EOF);

@@ -34,7 +34,7 @@ std::vector<uint64_t> Numbers(const PlanField& field, uint64_t old) {
   return numbers;
 }
 
-// The fields of one plan, of those that are alike some that lie apart.
+// Returns the fields of one plan; of fields that are alike, some that lie apart.
 std::vector<PlanField> Chosen(const std::vector<uint8_t>& bytes) {
   std::map<std::string, std::vector<PlanField>> by_type;
   for (const PlanField& field : PlanFields(bytes)) by_type[field.type].push_back(field);
@@ -46,7 +46,8 @@ std::vector<PlanField> Chosen(const std::vector<uint8_t>& bytes) {
   return chosen;
 }
 
-// A compiled plan that has one of everything, also of what the compiler writes nowhere yet.
+// Returns a compiled plan that has one of everything, also of parts that the compiler writes
+// nowhere yet.
 std::unique_ptr<Plan> Everything() {
   std::unique_ptr<Plan> plan =
       cgraph::testing::CompileFile(CGRAPH_SOURCE_DIR "/tests/hostile/everything.cgraph");
@@ -67,7 +68,7 @@ TEST_CASE("every field of the schema at its limits: an error, or a proof and a r
   for (const SamplePlan& sample : samples) {
     const std::vector<uint8_t> original = AllFieldsToBytes(*sample.plan);
     const TrialEnd whole = TryPlan(original);
-    CHECK((whole == TrialEnd::kRan || whole == TrialEnd::kNotLoaded));  // collectives, segments
+    CHECK((whole == TrialEnd::kRan || whole == TrialEnd::kNotLoaded));  // collectives, captures
     for (const PlanField& field : Chosen(original)) {
       types.insert(field.type);
       const uint64_t old = ReadField(original, field);
@@ -100,13 +101,13 @@ TEST_CASE("every field of the schema at its limits: an error, or a proof and a r
   CHECK(missing == std::vector<std::string>());
 }
 
-// A vector or text that the census does not see could be shared by any number of tables.
+// A vector or text that is not counted could be shared by any number of tables.
 TEST_CASE("every vector and text of the schema is counted before it is unpacked") {
   std::unique_ptr<Plan> plan = Everything();
   plan->kernels.at(0)->temporaries = {DType::f32};
   const std::vector<uint8_t> bytes = AllFieldsToBytes(*plan);
   const auto count = [](const std::vector<uint8_t>& of) {
-    return TakeCensus(*wire::GetPlan(of.data()), ~uint64_t{0} / 2).bytes;
+    return MeasureUnpacked(*wire::GetPlan(of.data()), ~uint64_t{0} / 2).bytes;
   };
   const uint64_t all = count(bytes);
   CHECK(all <= bytes.size());

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What both commands and the engine do when the system refuses something: memory, threads, files.
+"""Behaviour of both commands and the engine when the system refuses memory, threads or files.
 
   resources_test.py --cgc build/release/cgc --cgrun build/release/cgrun \\
       --fail build/release/tests/libfail_nth.so [--engine build/release/tests/load_engine] [--full]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How the compiler's time grows: four times the program may take ten times as long at most.
+"""The compiler's time may grow at most tenfold when a program becomes four times as long.
 
   scaling_test.py --cgc build/release/cgc
 
@@ -76,6 +76,60 @@ graph g(x: f32[4]) -> f32[4] {{
 """
 
 
+DEVICES = """import std.tensor
+actor A() {{
+  state w: f32[4] = zeros()
+  method own() {{ w = w + w }}
+  method get() -> f32[4] {{ return w + w }}
+  method put(x: f32[4]) {{ w = w + x }}
+  method f(x: f32[4]) -> f32[4] {{ return x + x }}
+  method g(x: f32[4], y: f32[4]) -> f32[4] {{ return x + y }}
+}}
+place a[i in 0..{count}] = A() on gpu[i]
+"""
+
+
+def devices(graph):
+    """So many devices, of whose number `{count}` in the graph's text speaks."""
+    return lambda count: (DEVICES + graph).format(count=count, side=int(count ** 0.5))
+
+
+DEVICES_APART = devices("""graph q() {{
+  for i in 0..{count} {{
+    a[i].own()
+    a[i].own()
+  }}
+}}
+""")
+DEVICES_IN_A_CHAIN = devices("""graph q(x: f32[4]) -> f32[4] {{
+  var r = x
+  for i in 0..{count} {{ r = a[i].f(r) }}
+  return r
+}}
+""")
+ONE_TO_ALL_AND_BACK = devices("""graph q(x: f32[4]) -> f32[4] {{
+  let s = a[0].f(x)
+  let m = [a[i].f(s) for i in 0..{count}]
+  var r = s
+  for y in m {{ r = a[0].g(r, y) }}
+  return r
+}}
+""")
+ALL_REDUCE = devices("""graph q() {{
+  let m = all_reduce([a[i].get() for i in 0..{count}], sum)
+  for i in 0..{count} {{ a[i].put(m[i]) }}
+}}
+""")
+MESH = devices("""graph q() {{
+  let v = [a[i].get() for i in 0..{side} * {side}]
+  let rows = [all_reduce([v[r * {side} + c] for c in 0..{side}], sum) for r in 0..{side}]
+  let u = [a[i].f(rows[i / {side}][i % {side}]) for i in 0..{side} * {side}]
+  let columns = [all_reduce([u[r * {side} + c] for r in 0..{side}], sum) for c in 0..{side}]
+  for i in 0..{side} * {side} {{ a[i].put(columns[i % {side}][i / {side}]) }}
+}}
+""")
+
+
 # What is compiled, how many of it, and how the command ends.
 CASES = {
     "undeclared names": (lambda n: lines(n, "let q = zzz"), 4000, 1),
@@ -88,6 +142,11 @@ CASES = {
     "a memory limit that nothing meets": (within("1B"), 400, 1),
     "states of one actor": (states, 6000, 0),
     "reads of one value": (reads, 16000, 0),
+    "devices that never meet": (DEVICES_APART, 1000, 0),
+    "devices in a chain": (DEVICES_IN_A_CHAIN, 1000, 0),
+    "one device to all and back": (ONE_TO_ALL_AND_BACK, 1000, 0),
+    "an all_reduce over devices": (ALL_REDUCE, 1000, 0),
+    "a mesh of devices": (MESH, 400, 0),
 }
 
 

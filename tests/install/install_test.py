@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What `cmake --install` leaves is enough: the commands compile and run a program with the library
-that stands beside them, and a C++ program of its own finds the engine.
+"""An installation by `cmake --install` is enough: the commands compile and run a program with the
+library that stands beside them, and a C++ program of its own finds the engine.
 
   tests/install/install_test.py --build BUILD
 """

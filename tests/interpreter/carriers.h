@@ -1,7 +1,7 @@
-// Messages between lanes: channels and collectives while they are under way.
+// Messages between lanes: channels and collectives in progress.
 //
 // A strict carrier holds exactly what its protocol says; a loose one buffers anything, so a send
-// may be over before anybody receives. Hangs show under strict ones, races under loose ones.
+// may be over before anybody receives. Deadlocks show under strict ones, races under loose ones.
 #ifndef CGRAPH_TESTS_INTERPRETER_CARRIERS_H_
 #define CGRAPH_TESTS_INTERPRETER_CARRIERS_H_
 
@@ -30,7 +30,7 @@ struct Message {
   std::vector<Shape> shapes;      // of what is sent or contributed; of what is received, for recv
 };
 
-// Where a started part stands among those that it must meet.
+// Ticket: the position of a started part among those that it must meet.
 struct Ticket {
   uint32_t group = 0;   // channel or communicator
   uint32_t member = 0;  // of the communicator
@@ -42,9 +42,9 @@ class Carriers {
   Carriers(const View& view, bool loose);
 
   Ticket Start(uint32_t lane, Message message);
-  // Whether what the part needs of others is there.
+  // Returns whether the other parts that the part needs have started.
   bool Ready(const PartView& part, const Ticket& ticket) const;
-  // Contents for the part's outputs, once ready; sets `mismatch` when the ends disagree.
+  // Returns contents for the part's outputs, once ready; sets `mismatch` when the ends disagree.
   std::vector<Content> Receive(const PartView& part, const Ticket& ticket,
                                const std::vector<uint64_t>& lengths, std::string& mismatch) const;
 
@@ -53,7 +53,7 @@ class Carriers {
     std::vector<Message> sent;
     std::vector<Message> awaited;
   };
-  // The index-th collective of a communicator: what each member has started.
+  // Rendezvous: the index-th collective of a communicator, with what each member has started.
   struct Rendezvous {
     std::vector<Message> messages;
     std::vector<bool> started;

@@ -13,7 +13,7 @@ uint32_t Moved(uint32_t index, size_t by) {
   return index == kNone ? kNone : index + static_cast<uint32_t>(by);
 }
 
-// Appends one graph after the other; all indices of the next one are moved by what is there.
+// Appends one graph after the other; all indices of the next one are moved behind those that exist.
 class GraphJoiner {
  public:
   explicit GraphJoiner(const plan::Plan& plan) : to_(std::make_unique<plan::Graph>()) {
@@ -71,7 +71,7 @@ class GraphJoiner {
                               from.constant_data.end());
   }
 
-  // Graphs have arenas of their own, but for the states of an actor.
+  // Adds an arena. Graphs have arenas of their own, except for the states of an actor.
   uint32_t AddArena(const plan::Arena& arena) {
     const auto added = static_cast<uint32_t>(to_->arenas.size());
     if (arena.space() == plan::Space::state) {
@@ -140,7 +140,7 @@ class GraphJoiner {
         if (at.kind() == plan::Kind::input) at.mutate_subject(Moved(at.subject(), inputs));
         if (at.kind() == plan::Kind::output) at.mutate_subject(Moved(at.subject(), outputs));
         at.mutate_call(Moved(at.call(), calls));
-        if (at.segment() != 0) at.mutate_segment(at.segment() + segments_);
+        if (at.capture_id() != 0) at.mutate_capture_id(at.capture_id() + captures_);
         Later(at);
         lanes_[lane].push_back(at);
       }
@@ -148,16 +148,16 @@ class GraphJoiner {
     first_order_ = last_order_;
     first_written_ = last_written_;
     transfers_ = last_transfer_;
-    segments_ = last_segment_;
+    captures_ = last_capture_;
   }
 
-  // Behind all that was there, in program order and in the certificate.
+  // Moves an instruction behind all existing ones, in program order and in the certificate.
   void Later(plan::Instruction& at) {
     at.mutate_certificate_position(at.certificate_position() + first_order_);
     at.mutate_program_order(at.program_order() + first_written_);
     last_order_ = std::max(last_order_, at.certificate_position() + 1);
     last_written_ = std::max(last_written_, at.program_order() + 1);
-    last_segment_ = std::max(last_segment_, at.segment());
+    last_capture_ = std::max(last_capture_, at.capture_id());
   }
 
   void AddPort(const plan::Port& port, std::vector<std::unique_ptr<plan::Port>>& to) const {
@@ -172,7 +172,7 @@ class GraphJoiner {
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> state_buffers_;  // arena and offset -> buffer
   size_t values_ = 0, channels_ = 0, collectives_ = 0;  // before the graph that is added
   uint32_t first_order_ = 0, last_order_ = 0, first_written_ = 0, last_written_ = 0;
-  uint32_t transfers_ = 0, last_transfer_ = 0, segments_ = 0, last_segment_ = 0;
+  uint32_t transfers_ = 0, last_transfer_ = 0, captures_ = 0, last_capture_ = 0;
 };
 
 }  // namespace

@@ -1,15 +1,17 @@
 // An asynchronous interpreter of plans: every lane does as it likes within the rules, values are
-// symbolic, and whatever goes wrong is seen.
+// symbolic, and every fault is seen.
 //
 // It judges the prover, so it shares nothing with it but the plan. Instructions start and finish at
 // moments that a schedule chooses; in between they may touch their operands at any time, so two
-// that are under way at once and touch the same bytes, one of them writing, are an overlap. What is
-// read is compared with the plan's meaning (meaning.h). Rounds for executions that nobody submitted
-// run as they do in the engine: communications, signals and waits always, the rest not at all.
+// instructions in progress at once that touch the same bytes, one of them writing, are an overlap.
+// Each read is compared with the plan's meaning (meaning.h). Rounds for executions that nobody
+// submitted run as they do in the engine: communications, signals and waits always, the rest not at
+// all.
 //
-// Plans have no choices: what can start without x finishing is the same in every run that holds x
-// back. So holding back one instruction at a time, with carriers that buffer anything, shows every
-// pair that nothing orders; other schedules look for hangs and for stale values.
+// Plans have no choices: the instructions that can start without x finishing are the same in every
+// run that holds x back. So holding back one instruction at a time, with carriers that buffer
+// anything, shows every pair that nothing orders; other schedules look for deadlocks and for stale
+// values.
 #ifndef CGRAPH_TESTS_INTERPRETER_INTERPRETER_H_
 #define CGRAPH_TESTS_INTERPRETER_INTERPRETER_H_
 
@@ -60,13 +62,14 @@ struct Schedule {
 
 class Interpreter {
  public:
-  // `rounds`: of the graph, after which it must come to rest. kNone is the start graph, which runs
+  // `rounds`: the graph must come to rest after that many. kNone is the start graph, which runs
   // once. The plan must outlive the interpreter.
   Interpreter(const plan::Plan& plan, uint32_t graph, uint32_t rounds, uint64_t seed);
 
   Finding Run(const Schedule& schedule) const;
-  // Runs schedules of all habits: `tries` random ones, each lane held and favoured, and the
-  // instructions of `suspects` held back, or all when `suspects` is null. Stops at what it finds.
+  // Runs schedules of all policies: `tries` random ones, each lane held and favoured, and the
+  // instructions of `suspects` held back, or all when `suspects` is null. Stops at the first
+  // finding.
   Finding Search(uint32_t tries, const std::vector<uint32_t>* suspects) const;
 
   const View& view() const { return view_; }

@@ -38,7 +38,7 @@ Machine::Machine(const View& view, const Meaning& meaning, const std::vector<boo
     lanes_.push_back(lane);
     rank_.push_back(static_cast<uint32_t>(Random(1000)));
   }
-  FindSegments();
+  FindCaptures();
   if (schedule.workers > 0) {
     DealLanesToWorkers(schedule.workers);
   }
@@ -49,29 +49,29 @@ uint64_t Machine::Random(uint64_t below) {
   return random_ % below;
 }
 
-void Machine::FindSegments() {
+void Machine::FindCaptures() {
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    uint32_t before = 0;  // the segment of the instruction before
+    uint32_t before = 0;  // the capture of the instruction before
     for (uint32_t position = 0; position < lanes_[lane].count; ++position) {
       const InstructionView& instruction = view_.instructions[lanes_[lane].first + position];
-      const uint32_t segment = instruction.segment;
-      if (segment != 0) {
-        std::vector<Member>& members = segments_[segment];
-        if (before != segment) {
+      const uint32_t capture = instruction.capture;
+      if (capture != 0) {
+        std::vector<Member>& members = captures_[capture];
+        if (before != capture) {
           members.push_back({lane, position, 0, {}});
         }
         ++members.back().count;
         members.back().waits.insert(members.back().waits.end(), instruction.waits.begin(),
                                     instruction.waits.end());
       }
-      before = segment;
+      before = capture;
     }
   }
-  for (auto& [segment, members] : segments_) {
-    // Signals from inside are waited for as usual, once it runs.
+  for (auto& [capture, members] : captures_) {
+    // Signals from inside are waited for as usual, once the capture runs.
     std::vector<bool> inside(view_.graph->events, false);
     for (const InstructionView& instruction : view_.instructions) {
-      if (instruction.kind == plan::Kind::signal && instruction.segment == segment) {
+      if (instruction.kind == plan::Kind::signal && instruction.capture == capture) {
         inside[instruction.subject] = true;
       }
     }
@@ -114,7 +114,7 @@ bool Machine::CanStep(uint32_t lane) const {
 }
 
 bool Machine::CanStart(uint32_t lane) const {
-  return SegmentsAllow(lane) && (worker_of_.empty() || WorkerAllows(lane)) &&
+  return CapturesAllow(lane) && (worker_of_.empty() || WorkerAllows(lane)) &&
          (!schedule_.slow_caller || CallerAllows(lanes_[lane]));
 }
 
@@ -137,24 +137,25 @@ bool Machine::Signalled(const plan::Wait& wait, int64_t round) const {
   return static_cast<int64_t>(signals_[wait.event()]) >= round - wait.lag() + 1;
 }
 
-// A segment starts as one, on all its lanes, and what follows it when all of it is over.
-bool Machine::SegmentsAllow(uint32_t index) const {
-  if (segments_.empty()) {
+// Returns whether captures allow a lane to go on. A capture starts as one, on all its lanes, and
+// the instructions behind it when all of it is over.
+bool Machine::CapturesAllow(uint32_t index) const {
+  if (captures_.empty()) {
     return true;
   }
   const Lane& lane = lanes_[index];
-  const uint32_t segment = Current(lane).segment;
+  const uint32_t capture = Current(lane).capture;
   const bool wraps = lane.position == 0;
   const uint32_t before =
-      view_.instructions[lane.first + (wraps ? lane.count : lane.position) - 1].segment;
-  if (before != 0 && (before != segment || wraps) && !SegmentIsOver(before, lane.round - wraps)) {
+      view_.instructions[lane.first + (wraps ? lane.count : lane.position) - 1].capture;
+  if (before != 0 && (before != capture || wraps) && !CaptureIsOver(before, lane.round - wraps)) {
     return false;
   }
-  return segment == 0 || SegmentCanStart(segment, lane.round);
+  return capture == 0 || CaptureCanStart(capture, lane.round);
 }
 
-bool Machine::SegmentCanStart(uint32_t segment, int64_t round) const {
-  for (const Member& member : segments_.at(segment)) {
+bool Machine::CaptureCanStart(uint32_t capture, int64_t round) const {
+  for (const Member& member : captures_.at(capture)) {
     if (!Passed(lanes_[member.lane], round, member.first)) {
       return false;
     }
@@ -167,8 +168,8 @@ bool Machine::SegmentCanStart(uint32_t segment, int64_t round) const {
   return true;
 }
 
-bool Machine::SegmentIsOver(uint32_t segment, int64_t round) const {
-  for (const Member& member : segments_.at(segment)) {
+bool Machine::CaptureIsOver(uint32_t capture, int64_t round) const {
+  for (const Member& member : captures_.at(capture)) {
     const uint32_t end = member.first + member.count;
     const bool last = end == lanes_[member.lane].count;
     if (round >= 0 && !Passed(lanes_[member.lane], last ? round + 1 : round, last ? 0 : end)) {
@@ -178,8 +179,8 @@ bool Machine::SegmentIsOver(uint32_t segment, int64_t round) const {
   return true;
 }
 
-// A worker takes the instructions of its lanes by (round, order) and starts all that share a
-// position before it waits.
+// Returns whether the lane's worker allows it. A worker takes the instructions of its lanes by
+// (round, order) and starts all that share a position before it waits.
 bool Machine::WorkerAllows(uint32_t index) const {
   const Lane& lane = lanes_[index];
   for (uint32_t other = 0; other < lanes_.size(); ++other) {
@@ -195,8 +196,8 @@ bool Machine::WorkerAllows(uint32_t index) const {
   return true;
 }
 
-// The slowest caller that a graph with `inflight` n must bear takes a result only when n - 1 more
-// executions have gone in.
+// Returns whether the caller allows it. The slowest caller that a graph with `inflight` n must bear
+// takes a result only when n - 1 more executions have gone in.
 bool Machine::CallerAllows(const Lane& lane) const {
   const InstructionView& give = Current(lane);
   if (give.kind != plan::Kind::output || view_.graph->inflight == 0) {
@@ -221,8 +222,8 @@ bool Machine::CallerAllows(const Lane& lane) const {
   return true;
 }
 
-// Where a graph without takes begins in a lane, if that is plain to see: work that nothing of its
-// execution can come before.
+// Returns where a graph without takes begins in a lane, if that is plain to see: work that nothing
+// of its execution can come before.
 uint32_t Machine::FirstWork(const Lane& lane) const {
   for (uint32_t i = lane.first; i < lane.first + lane.count; ++i) {
     if (Works(view_.instructions[i]) && NothingComesBefore(lane, i)) return i;
@@ -230,15 +231,16 @@ uint32_t Machine::FirstWork(const Lane& lane) const {
   return plan::kNone;
 }
 
-// What lags runs in a later round: all that its lane went through since the execution began counts,
-// and so does what other lanes did that it waited for.
+// Returns whether nothing comes before the work. Work with a lag runs in a later round: everything
+// that its lane went through since the execution began counts, and so does what other lanes did
+// that it waited for.
 bool Machine::NothingComesBefore(const Lane& lane, uint32_t work) const {
   const int64_t lag = view_.instructions[work].lag;
   for (int64_t rounds_before = 0; rounds_before <= lag; ++rounds_before) {
     const uint32_t end = rounds_before == 0 ? work + 1 : lane.first + lane.count;
     for (uint32_t i = lane.first; i < end; ++i) {
       const InstructionView& at = view_.instructions[i];
-      if (at.segment != 0 || at.kind == plan::Kind::comm) return false;
+      if (at.capture != 0 || at.kind == plan::Kind::comm) return false;
       const bool is_itself = i == work && rounds_before == 0;
       if (Works(at) && !is_itself && rounds_before + at.lag <= lag) return false;
       for (const plan::Wait& wait : at.waits) {

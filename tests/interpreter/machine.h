@@ -1,5 +1,5 @@
-// One run of a graph under one schedule: lanes step, start and finish instructions, until all have
-// run their rounds, nothing can step, or something is seen to be wrong.
+// Machine: one run of a graph under one schedule: lanes step, start and finish instructions, until
+// all have run their rounds, nothing can step, or a fault is seen.
 #ifndef CGRAPH_TESTS_INTERPRETER_MACHINE_H_
 #define CGRAPH_TESTS_INTERPRETER_MACHINE_H_
 
@@ -37,14 +37,14 @@ class Machine {
     std::vector<std::pair<Touch, uint64_t>> reads;   // with the instance of the arena
     std::vector<std::pair<Touch, uint64_t>> writes;
   };
-  struct Member {  // of a segment: its part of one lane
+  struct Member {  // of a capture: its part of one lane
     uint32_t lane;
     uint32_t first;  // position in the lane
     uint32_t count;
     std::vector<plan::Wait> waits;  // for signals from outside
   };
 
-  void FindSegments();
+  void FindCaptures();
   void DealLanesToWorkers(uint32_t workers);
   uint64_t Random(uint64_t below);
 
@@ -60,9 +60,9 @@ class Machine {
   bool CanStart(uint32_t lane) const;
   bool CanFinish(const Lane& lane) const;
   bool Signalled(const plan::Wait& wait, int64_t round) const;
-  bool SegmentsAllow(uint32_t lane) const;
-  bool SegmentCanStart(uint32_t segment, int64_t round) const;
-  bool SegmentIsOver(uint32_t segment, int64_t round) const;
+  bool CapturesAllow(uint32_t lane) const;
+  bool CaptureCanStart(uint32_t capture, int64_t round) const;
+  bool CaptureIsOver(uint32_t capture, int64_t round) const;
   bool WorkerAllows(uint32_t lane) const;
   bool CallerAllows(const Lane& lane) const;
   uint32_t FirstWork(const Lane& lane) const;
@@ -77,7 +77,7 @@ class Machine {
   void Start(uint32_t lane);
   void Touches(Lane& lane, const InstructionView& instruction, int64_t execution);
   void SeeOverlaps(uint32_t lane);
-  void StartParts(uint32_t lane, const InstructionView& instruction, const Found& found,
+  void StartParts(uint32_t lane, const InstructionView& instruction, const Observation& found,
                   int64_t execution, bool empty);
   Shape ShapeOf(const Operand& operand, int64_t execution);
   void Finish(uint32_t lane);
@@ -96,7 +96,7 @@ class Machine {
   Carriers carriers_;
   std::vector<Lane> lanes_;
   std::vector<uint64_t> signals_;                    // by event: how often it was signalled
-  std::map<uint32_t, std::vector<Member>> segments_;
+  std::map<uint32_t, std::vector<Member>> captures_;
   std::vector<uint32_t> worker_of_;                  // by lane; empty: every lane by itself
   std::vector<uint32_t> rank_;                       // by lane, for kPriorities
   Finding finding_;

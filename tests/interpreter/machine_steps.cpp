@@ -1,4 +1,4 @@
-// What starting and finishing an instruction does to memory and messages.
+// The effects of starting and finishing an instruction on memory and messages.
 #include <algorithm>
 #include <string>
 
@@ -28,7 +28,7 @@ void Machine::Start(uint32_t index) {
   }
   Touches(lane, instruction, execution);
   SeeOverlaps(index);
-  Found found;
+  Observation found;
   for (const Operand& input : instruction.inputs) {
     found.inputs.push_back(memory_.Read(input.touch, execution));
   }
@@ -96,8 +96,8 @@ Shape Machine::ShapeOf(const Operand& operand, int64_t execution) {
   return shape;
 }
 
-void Machine::StartParts(uint32_t index, const InstructionView& instruction, const Found& found,
-                         int64_t execution, bool empty) {
+void Machine::StartParts(uint32_t index, const InstructionView& instruction,
+                         const Observation& found, int64_t execution, bool empty) {
   Lane& lane = lanes_[index];
   lane.tickets.clear();
   for (const PartView& part : instruction.parts) {

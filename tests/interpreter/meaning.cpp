@@ -7,8 +7,10 @@
 namespace cgraph::interpreter {
 namespace {
 
-bool IsAnyOf(const std::string& text, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+using Kind = wire::CollectiveKind;
+
+bool IsAnyOf(Kind kind, std::initializer_list<Kind> kinds) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
 struct Problem {
@@ -77,7 +79,7 @@ class Sequence {
     numbers_.clear();
     for (size_t i = 0; i < order_.size();) {
       const uint32_t program_order = view_.instructions[order_[i]].program_order;
-      std::vector<Found> found;
+      std::vector<Observation> found;
       size_t end = i;
       for (; end < order_.size() && view_.instructions[order_[end]].program_order == program_order;
            ++end) {
@@ -105,9 +107,9 @@ class Sequence {
     return content;
   }
 
-  Found Find(uint32_t index) const {
+  Observation Find(uint32_t index) const {
     const InstructionView& instruction = view_.instructions[index];
-    Found found;
+    Observation found;
     for (const Operand& input : instruction.inputs) {
       found.inputs.push_back(Read(index, input.touch));
     }
@@ -117,7 +119,7 @@ class Sequence {
     return found;
   }
 
-  // A symbol is one number in an execution, whoever reads it.
+  // Checks that a symbol is one number in an execution, whoever reads it.
   void FindNumbers(uint32_t index, bool made) {
     for (const SymbolView& symbol : view_.instructions[index].symbols) {
       if (symbol.made != made) {
@@ -130,7 +132,7 @@ class Sequence {
     }
   }
 
-  void Offer(uint32_t index, const Found& found) {
+  void Offer(uint32_t index, const Observation& found) {
     const InstructionView& instruction = view_.instructions[index];
     for (const PartView& part : instruction.parts) {
       const auto first = found.inputs.begin() + part.first_input;
@@ -150,7 +152,7 @@ class Sequence {
     }
   }
 
-  void Leave(uint32_t index, int64_t execution, const Found& found) {
+  void Leave(uint32_t index, int64_t execution, const Observation& found) {
     const InstructionView& instruction = view_.instructions[index];
     if (instruction.kind == plan::Kind::comm) {
       for (const PartView& part : instruction.parts) {
@@ -219,7 +221,7 @@ class Sequence {
 
 }  // namespace
 
-Tag Found::hash() const {
+Tag Observation::hash() const {
   Tag hash = 3;
   for (const Content& content : inputs) {
     hash = Mix(hash, Hash(content));
@@ -235,7 +237,7 @@ Tag Writer(const InstructionView& instruction, int64_t execution) {
 }
 
 std::vector<Content> Produce(const InstructionView& instruction, int64_t execution,
-                             const Found& found) {
+                             const Observation& found) {
   std::vector<Content> outputs;
   if (instruction.kind == plan::Kind::copy) {
     return found.inputs;
@@ -252,27 +254,27 @@ std::vector<Content> Produce(const InstructionView& instruction, int64_t executi
 
 bool Flows(const plan::Collective& collective, uint32_t from, uint32_t to) {
   const uint32_t root = static_cast<uint32_t>(collective.root);
-  if (IsAnyOf(collective.kind, {"broadcast", "scatter"})) {
+  if (IsAnyOf(collective.kind, {Kind::broadcast, Kind::scatter})) {
     return from == root;
   }
-  return !IsAnyOf(collective.kind, {"reduce", "gather"}) || to == root;
+  return !IsAnyOf(collective.kind, {Kind::reduce, Kind::gather}) || to == root;
 }
 
 std::vector<Content> CollectiveOutputs(const plan::Collective& collective, uint32_t member,
                                        const std::vector<std::vector<Content>>& given,
                                        const std::vector<uint64_t>& lengths) {
   const auto root = static_cast<size_t>(collective.root);
-  if (IsAnyOf(collective.kind, {"broadcast"}) && root < given.size() &&
+  if (collective.kind == Kind::broadcast && root < given.size() &&
       given[root].size() >= lengths.size()) {
     return {given[root].begin(), given[root].begin() + lengths.size()};
   }
   Tag origin = 11;
   for (uint32_t from = 0; from < given.size(); ++from) {
     if (Flows(collective, from, member)) {
-      origin = Mix(Mix(origin, from), Found{given[from], {}}.hash());
+      origin = Mix(Mix(origin, from), Observation{given[from], {}}.hash());
     }
   }
-  if (IsAnyOf(collective.kind, {"scatter", "reduce_scatter", "all_to_all"})) {
+  if (IsAnyOf(collective.kind, {Kind::scatter, Kind::reduce_scatter, Kind::all_to_all})) {
     origin = Mix(origin, member);
   }
   std::vector<Content> outputs;

@@ -1,5 +1,6 @@
-// What a graph of a plan means: its instructions one at a time, by (execution, written), every
-// buffer in memory of its own. Every run that the lanes allow must read and leave the same.
+// Meaning: what a graph of a plan means: its instructions one at a time, by (execution, program
+// order), every buffer in memory of its own. Every run that the lanes allow must read and leave the
+// same.
 #ifndef CGRAPH_TESTS_INTERPRETER_MEANING_H_
 #define CGRAPH_TESTS_INTERPRETER_MEANING_H_
 
@@ -12,32 +13,32 @@
 
 namespace cgraph::interpreter {
 
-// What one instruction found in its inputs and in the extents that it needs.
-struct Found {
+// Observation: what one instruction found in its inputs and in the extents that it needs.
+struct Observation {
   std::vector<Content> inputs;
   std::vector<Content> extents;
 
   Tag hash() const;
 };
 
-// Who writes an output: the instruction, for an execution.
+// Returns the tag of the writer of an output: the instruction, for an execution.
 Tag Writer(const InstructionView& instruction, int64_t execution);
 
-// What call, copy, take and load leave in their outputs.
+// Returns what call, copy, take and load leave in their outputs.
 std::vector<Content> Produce(const InstructionView& instruction, int64_t execution,
-                             const Found& found);
+                             const Observation& found);
 
-// What member `member` of a collective gets; `given` are the inputs of each member.
+// Returns the result of member `member` of a collective; `given` are the inputs of each member.
 std::vector<Content> CollectiveOutputs(const plan::Collective& collective, uint32_t member,
                                        const std::vector<std::vector<Content>>& given,
                                        const std::vector<uint64_t>& lengths);
-// Whether anything that `from` contributes flows to `to`.
+// Returns whether anything that `from` contributes flows to `to`.
 bool Flows(const plan::Collective& collective, uint32_t from, uint32_t to);
-// The position of a lane among a communicator's members; kNone if it is none of them.
+// Returns the position of a lane among a communicator's members; kNone if it is none of them.
 uint32_t MemberOf(const View& view, uint32_t communicator, uint32_t lane);
 uint32_t Members(const View& view, uint32_t communicator);
 
-// What state and constants hold before anything runs.
+// Returns what state and constants hold before anything runs.
 Content InitialContent(const View& view, uint32_t buffer);
 
 struct Meaning {

@@ -1,4 +1,5 @@
-// The memory of a running graph: every arena in its copies, and who is touching what right now.
+// The memory of a running graph: every arena in its copies, and which instructions are touching it
+// right now.
 #ifndef CGRAPH_TESTS_INTERPRETER_MEMORY_H_
 #define CGRAPH_TESTS_INTERPRETER_MEMORY_H_
 
@@ -13,7 +14,7 @@ namespace cgraph::interpreter {
 
 class ArenaMemory {
  public:
-  // For executions from -`longest_lag` on.
+  // Memory for executions from -`longest_lag` on.
   ArenaMemory(const View& view, int64_t longest_lag) : view_(view), longest_lag_(longest_lag) {
     arenas_.resize(view.graph->arenas.size());
   }
@@ -24,7 +25,7 @@ class ArenaMemory {
   void Write(const Touch& touch, int64_t execution, const Content& content) {
     BlockOf(touch.arena, execution).Write(touch.begin, content);
   }
-  // Which block of the arena an execution works in.
+  // Returns the block of the arena that an execution works in.
   uint64_t InstanceOf(uint32_t arena, int64_t execution) const {
     const uint64_t from_first = static_cast<uint64_t>(execution + longest_lag_);
     const uint64_t copies = view_.graph->arenas[arena].copies();

@@ -72,13 +72,14 @@ void Block::Write(uint64_t begin, const Content& content) {
   const uint64_t end = begin + Length(content);
   // The pieces that the written range touches, replaced by what is left of the outer two and the
   // content's runs.
-  const auto first = std::partition_point(pieces_.begin(), pieces_.end(),
-                                          [&](const Piece& piece) { return piece.end <= begin; });
+  const auto first =
+      std::partition_point(intervals_.begin(), intervals_.end(),
+                           [&](const Interval& piece) { return piece.end <= begin; });
   auto last = first;
-  while (last != pieces_.end() && last->begin < end) {
+  while (last != intervals_.end() && last->begin < end) {
     ++last;
   }
-  std::vector<Piece> fresh;
+  std::vector<Interval> fresh;
   if (first != last && first->begin < begin) {
     fresh.push_back({first->begin, begin, first->origin, first->position, first->writer});
   }
@@ -90,7 +91,7 @@ void Block::Write(uint64_t begin, const Content& content) {
     at += run.length;
   }
   if (first != last && (last - 1)->end > end) {
-    const Piece& piece = *(last - 1);
+    const Interval& piece = *(last - 1);
     fresh.push_back(
         {end, piece.end, piece.origin, piece.position + (end - piece.begin), piece.writer});
   }
@@ -98,16 +99,16 @@ void Block::Write(uint64_t begin, const Content& content) {
     *first = fresh.front();  // the usual case: the same value again
     return;
   }
-  const auto at_fresh = pieces_.erase(first, last);
-  pieces_.insert(at_fresh, fresh.begin(), fresh.end());
+  const auto at_fresh = intervals_.erase(first, last);
+  intervals_.insert(at_fresh, fresh.begin(), fresh.end());
 }
 
 Content Block::Read(uint64_t begin, uint64_t end) const {
   Content content;
   uint64_t at = begin;
-  auto piece = std::partition_point(pieces_.begin(), pieces_.end(),
-                                    [&](const Piece& p) { return p.end <= begin; });
-  for (; piece != pieces_.end() && piece->begin < end; ++piece) {
+  auto piece = std::partition_point(intervals_.begin(), intervals_.end(),
+                                    [&](const Interval& p) { return p.end <= begin; });
+  for (; piece != intervals_.end() && piece->begin < end; ++piece) {
     if (piece->begin > at) {
       Append(content, {piece->begin - at, kUnwritten, 0});
       at = piece->begin;

@@ -1,11 +1,11 @@
-// Symbolic memory: every byte knows whose it is, and nothing is computed.
+// Symbolic memory: every byte knows its origin, and nothing is computed.
 //
-// A byte is (origin, position): byte `position` of what `origin` stands for, a hash of who made it,
-// for which execution, from what. So two contents have the same value exactly when the real bytes
-// of every possible run are the same, up to a collision of 64 bits. Origin 0: nobody wrote it.
-// Besides it knows who put it there, since a value can be copied: who reads the right bytes where
-// something else than the plan means has left them was lucky, and contents with different writers
-// are not equal.
+// A byte is (origin, position): byte `position` of what `origin` stands for, a hash of its maker,
+// the execution and the inputs. So two contents have the same value exactly when the real bytes of
+// every possible run are the same, up to a collision of 64 bits. Origin 0: nobody wrote it. A byte
+// also knows its last writer, since a value can be copied: a reader that finds the right bytes
+// although another write than the plan means left them was lucky, so contents with different
+// writers are not equal.
 #ifndef CGRAPH_TESTS_INTERPRETER_SYMBOLIC_H_
 #define CGRAPH_TESTS_INTERPRETER_SYMBOLIC_H_
 
@@ -18,7 +18,7 @@ using Tag = uint64_t;
 
 inline constexpr Tag kUnwritten = 0;
 
-// Order matters; never kUnwritten.
+// Mixes two tags; order matters; never kUnwritten.
 inline Tag Mix(Tag a, Tag b) {
   uint64_t x = a * 0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -42,7 +42,7 @@ inline Content Whole(Tag origin, uint64_t bytes) { return {{bytes, origin, 0}}; 
 uint64_t Length(const Content& content);
 Tag Hash(const Content& content);       // of equal contents the same
 Tag ValueHash(const Content& content);  // of contents with the same value the same
-// What is left by whoever writes it.
+// Returns the content as its writer leaves it.
 Content WrittenBy(Tag writer, Content content);
 bool HasUnwritten(const Content& content);
 
@@ -55,7 +55,7 @@ class Block {
   Content All() const { return Read(0, bytes_); }
 
  private:
-  struct Piece {
+  struct Interval {
     uint64_t begin;
     uint64_t end;
     Tag origin;
@@ -63,7 +63,7 @@ class Block {
     Tag writer;
   };
   uint64_t bytes_;
-  std::vector<Piece> pieces_;  // sorted, disjoint; what is between them is unwritten
+  std::vector<Interval> intervals_;  // sorted, disjoint; what is between them is unwritten
 };
 
 }  // namespace cgraph::interpreter

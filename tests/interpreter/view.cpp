@@ -121,7 +121,7 @@ class Maker {
     view.lane = lane;
     view.lag = instruction.lag();
     view.subject = instruction.subject();
-    view.segment = instruction.segment();
+    view.capture = instruction.capture_id();
     view.order = instruction.certificate_position();
     view.program_order = instruction.program_order();
     switch (instruction.kind()) {

@@ -1,6 +1,6 @@
-// A graph of a plan as the interpreter walks it: per instruction all that it touches, with indices
-// resolved. Making it is also the interpreter's only check of structure: an index or a range
-// outside its table is said to be so, never followed.
+// View: a graph of a plan as the interpreter walks it: per instruction all that it touches, with
+// indices resolved. Making it is also the interpreter's only check of structure: an index or a
+// range outside its table is reported, never followed.
 #ifndef CGRAPH_TESTS_INTERPRETER_VIEW_H_
 #define CGRAPH_TESTS_INTERPRETER_VIEW_H_
 
@@ -59,7 +59,7 @@ struct InstructionView {
   uint32_t lane = 0;
   int64_t lag = 0;
   uint32_t subject = 0;
-  uint32_t segment = 0;
+  uint32_t capture = 0;
   uint32_t order = 0;
   uint32_t program_order = 0;
   std::vector<Operand> inputs;
@@ -79,7 +79,7 @@ struct View {
   std::vector<InstructionView> instructions;
   std::string malformed;  // what is outside its table; empty: nothing
 
-  // An empty tensor touches nothing, wherever it lies.
+  // Returns whether two touch the same bytes. An empty tensor touches nothing, wherever it lies.
   bool Overlap(const Touch& a, const Touch& b) const {
     return a.arena == b.arena && std::max(a.begin, b.begin) < std::min(a.end, b.end);
   }

@@ -465,7 +465,7 @@ def run(cases, tools, folder):
 
 
 def difference(case, got):
-    """What is wrong with a result, or nothing."""
+    """Returns what is wrong with a result, or nothing."""
     expected = case.expected
     if got.shape != expected.shape:
         return f"shape {got.shape}, expected {expected.shape}"

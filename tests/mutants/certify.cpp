@@ -11,7 +11,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// Instructions that share a position are one unit; edges go from unit to unit.
+// Finds a certificate. Instructions that share a position are one unit; edges go from unit to unit.
 class Certifier {
  public:
   explicit Certifier(plan::Graph& graph) : graph_(graph) {
@@ -49,16 +49,16 @@ class Certifier {
     }
   }
 
-  // A signal from outside that a segment waits for holds up all of it.
+  // Adds waits. A signal from outside that a capture waits for holds up all of it.
   void AddEvents() {
     std::vector<uint32_t> signals(graph_.events, plan::kNone);
-    std::map<uint32_t, std::vector<uint32_t>> segments;
+    std::map<uint32_t, std::vector<uint32_t>> captures;
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       const plan::Instruction& instruction = graph_.instructions[i];
       if (instruction.kind() == plan::Kind::signal && instruction.subject() < graph_.events) {
         signals[instruction.subject()] = i;
       }
-      segments[instruction.segment()].push_back(i);
+      captures[instruction.capture_id()].push_back(i);
     }
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       const plan::Instruction& instruction = graph_.instructions[i];
@@ -71,27 +71,27 @@ class Certifier {
         }
         const uint32_t signal = signals[wait.event()];
         edges_.push_back({signal, i});
-        const uint32_t segment = instruction.segment();
-        if (segment != 0 && graph_.instructions[signal].segment() != segment) {
-          for (uint32_t inside : segments[segment]) {
+        const uint32_t capture = instruction.capture_id();
+        if (capture != 0 && graph_.instructions[signal].capture_id() != capture) {
+          for (uint32_t inside : captures[capture]) {
             edges_.push_back({signal, inside});
           }
         }
       }
     }
-    AddSegments(segments);
+    AddCaptures(captures);
   }
 
-  void AddSegments(const std::map<uint32_t, std::vector<uint32_t>>& segments) {
+  void AddCaptures(const std::map<uint32_t, std::vector<uint32_t>>& captures) {
     for (const plan::Range& program : graph_.programs) {
       for (uint32_t i = program.first(); i + 1 < program.first() + program.count(); ++i) {
-        const uint32_t here = graph_.instructions[i].segment();
-        const uint32_t next = graph_.instructions[i + 1].segment();
+        const uint32_t here = graph_.instructions[i].capture_id();
+        const uint32_t next = graph_.instructions[i + 1].capture_id();
         if (here == next) {
           continue;
         }
-        for (uint32_t before : here == 0 ? std::vector{i} : segments.at(here)) {
-          for (uint32_t after : next == 0 ? std::vector{i + 1} : segments.at(next)) {
+        for (uint32_t before : here == 0 ? std::vector{i} : captures.at(here)) {
+          for (uint32_t after : next == 0 ? std::vector{i + 1} : captures.at(next)) {
             edges_.push_back({before, after});
           }
         }
@@ -138,7 +138,8 @@ class Certifier {
     }
   }
 
-  // Positions by instruction, spread out where they need not touch; empty when there is a cycle.
+  // Returns positions by instruction, spread out where they need not touch; empty when there is a
+  // cycle.
   std::vector<uint32_t> Sort() {
     std::vector<std::vector<uint32_t>> after(unit_.size());
     std::vector<uint32_t> open(unit_.size(), 0);

@@ -1,5 +1,6 @@
-// A fresh certificate (`order`) for a graph that was changed, where there is one: else almost every
-// mutant would be refused for its certificate alone, and no other rule would be tried.
+// Certify: a fresh certificate (`certificate_position`) for a graph that was changed, where there
+// is one. Without it almost every mutant would be refused for its certificate alone, and no other
+// rule would be tried.
 #ifndef CGRAPH_TESTS_MUTANTS_CERTIFY_H_
 #define CGRAPH_TESTS_MUTANTS_CERTIFY_H_
 

@@ -8,7 +8,7 @@ namespace {
 using interpreter::kOutcomes;
 using interpreter::Outcome;
 
-// Why a plan is refused although the interpreter saw nothing wrong.
+// Says why a plan is refused although the interpreter saw nothing wrong.
 const char* WhyRefused(plan::Refusal refusal) {
   switch (refusal) {
     case plan::Refusal::kShape:

@@ -23,8 +23,9 @@ class Matrix {
 
  private:
   using Outcomes = std::array<uint64_t, interpreter::kOutcomes>;
-  // The two judges agree that it is right, or wrong; or they do not; or the prover refuses it for
-  // what it says, not for what it does.
+  // Row: the counts of trials in which the two judges agree that a plan is right, or wrong; in
+  // which they do not; and in which the prover refuses a plan for what it says, not for what it
+  // does.
   struct Row {
     uint64_t right = 0, wrong = 0, false_accepts = 0, false_rejects = 0, not_a_plan = 0;
   };

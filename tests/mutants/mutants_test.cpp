@@ -84,9 +84,9 @@ void ReportFault(const Options& options, const Original& original, const Mutant&
              interpreter::OutcomeName(trial.finding.outcome), trial.finding.text);
 }
 
-// What was tried: without some of everything the test says little.
+// Contents: what was tried; without some of everything the test says little.
 struct Contents {
-  uint64_t groups = 0, collectives = 0, buffered = 0, lags = 0, segments = 0, in_flight = 0;
+  uint64_t groups = 0, collectives = 0, buffered = 0, lags = 0, captures = 0, in_flight = 0;
   uint64_t extents = 0;
 
   void Count(const plan::Graph& graph) {
@@ -97,7 +97,8 @@ struct Contents {
       return instruction.kind() == plan::Kind::comm && instruction.inputs() > 1;
     });
     lags += any([](const plan::Instruction& instruction) { return instruction.lag() > 0; });
-    segments += any([](const plan::Instruction& instruction) { return instruction.segment() > 0; });
+    captures +=
+        any([](const plan::Instruction& instruction) { return instruction.capture_id() > 0; });
     collectives += !graph.collectives.empty();
     buffered += std::any_of(graph.channels.begin(), graph.channels.end(),
                             [](const plan::Channel& channel) { return channel.capacity() > 0; });
@@ -105,14 +106,14 @@ struct Contents {
     extents += !graph.extents.empty();
   }
   bool Enough(uint64_t trials) const {
-    return std::min({groups, collectives, buffered, lags, segments, in_flight, extents}) * 50 >=
+    return std::min({groups, collectives, buffered, lags, captures, in_flight, extents}) * 50 >=
            trials;
   }
   std::string Text() const {
     return fmt::format(
         "{} with groups of several parts, {} with collectives, {} with buffered channels, {} with "
-        "lags, {} with segments, {} with several executions in flight, {} with extents",
-        groups, collectives, buffered, lags, segments, in_flight, extents);
+        "lags, {} with captures, {} with several executions in flight, {} with extents",
+        groups, collectives, buffered, lags, captures, in_flight, extents);
   }
 };
 

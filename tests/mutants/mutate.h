@@ -23,7 +23,8 @@ class Random {
   uint64_t state_;
 };
 
-// One change under way: what it may look at and change, and whom it concerns.
+// Damage: one change in progress: the plan that it may look at and change, and the instructions
+// that it concerns.
 struct Damage {
   plan::Plan& plan;
   plan::Graph& graph;
@@ -31,7 +32,7 @@ struct Damage {
   std::set<uint32_t> suspects;  // instructions, by their index after the change
 };
 
-// What goes wrong when people or compilers do.
+// Fault: the mistakes that people or compilers make.
 enum class Fault : uint8_t {
   kNone, kOrder, kDroppedEnd, kPeer, kReuse, kMissingWait, kLag, kExtent, kOther,
 };
@@ -47,7 +48,7 @@ const std::vector<MutationKind>& MutationKinds();
 // Instructions that touch a buffer.
 void SuspectBuffer(Damage& damage, uint32_t buffer);
 
-// Defined by folder of concern: lanes and events; transfers; memory.
+// The mutations by what they concern: lanes and events; transfers; memory.
 const std::vector<MutationKind>& LaneMutations();
 const std::vector<MutationKind>& TransferMutations();
 const std::vector<MutationKind>& MemoryMutations();

@@ -1,4 +1,4 @@
-// Damage to what lanes do in which order, and to how they wait for each other.
+// Damage to the order of lanes' instructions, and to how lanes wait for each other.
 #include <algorithm>
 
 #include "tests/mutants/mutate.h"
@@ -66,7 +66,7 @@ uint32_t Insert(plan::Graph& graph, uint32_t lane, uint32_t position,
 
 // Lanes whose programs lie before and behind one with no instructions share its `first`; inserting
 // must know which is which, so ranges are laid out again first.
-void Settle(plan::Graph& graph) {
+void LayOutRanges(plan::Graph& graph) {
   std::vector<Instruction> instructions;
   for (Range& program : graph.programs) {
     const uint32_t first = static_cast<uint32_t>(instructions.size());
@@ -120,7 +120,7 @@ bool DropEnd(Damage& damage) { return DropAt(damage, Pick(damage, Kind::comm)); 
 bool DropWait(Damage& damage) { return DropAt(damage, Pick(damage, Kind::wait)); }
 
 bool Duplicate(Damage& damage) {
-  Settle(damage.graph);
+  LayOutRanges(damage.graph);
   const uint32_t lane = PickLane(damage, 1);
   if (lane == plan::kNone) return false;
   const Range program = damage.graph.programs[lane];
@@ -134,7 +134,7 @@ bool Duplicate(Damage& damage) {
 bool ToAnotherLane(Damage& damage) {
   const uint32_t index = PickAny(damage);
   const Instruction moved = Remove(damage.graph, index);
-  Settle(damage.graph);
+  LayOutRanges(damage.graph);
   const uint32_t lane = damage.random.Below(damage.graph.programs.size());
   const uint32_t position = damage.random.Below(damage.graph.programs[lane].count() + 1);
   damage.suspects.insert(Insert(damage.graph, lane, position, moved));
@@ -142,7 +142,7 @@ bool ToAnotherLane(Damage& damage) {
 }
 
 bool AddSync(Damage& damage) {  // harmless, unless it closes a cycle
-  Settle(damage.graph);
+  LayOutRanges(damage.graph);
   if (damage.graph.programs.size() < 2) return false;
   const uint32_t from = damage.random.Below(damage.graph.programs.size());
   const uint32_t to = damage.random.Below(damage.graph.programs.size());
@@ -234,7 +234,7 @@ bool Lag(Damage& damage) {
   return true;
 }
 
-// All of a lane works for an earlier execution.
+// Makes all of a lane work for an earlier execution.
 bool LagOfLane(Damage& damage) {
   const uint32_t lane = PickLane(damage, 1);
   if (lane == plan::kNone) return false;
@@ -274,16 +274,16 @@ bool Written(Damage& damage) {
   return true;
 }
 
-// A stretch of a lane becomes a segment, joins one, or stops being one.
-bool Segment(Damage& damage) {
+// A stretch of a lane becomes a capture, joins one, or stops being one.
+bool Capture(Damage& damage) {
   const uint32_t lane = PickLane(damage, 2);
   if (lane == plan::kNone) return false;
   const Range program = damage.graph.programs[lane];
   const uint32_t begin = damage.random.Below(program.count());
   const uint32_t end = std::min(program.count(), begin + 1 + damage.random.Below(4));
-  const uint32_t segment = damage.random.Below(3);
+  const uint32_t capture = damage.random.Below(3);
   for (uint32_t k = begin; k < end; ++k) {
-    damage.graph.instructions[program.first() + k].mutate_segment(segment);
+    damage.graph.instructions[program.first() + k].mutate_capture_id(capture);
   }
   return true;
 }
@@ -314,7 +314,7 @@ const std::vector<MutationKind>& LaneMutations() {
       {Fault::kLag, "lag of lane", LagOfLane},
       {Fault::kOther, "order", Order},
       {Fault::kOrder, "program_order", Written},
-      {Fault::kOther, "segment", Segment},
+      {Fault::kOther, "capture", Capture},
       {Fault::kOther, "inflight", Inflight},
   };
   return kinds;

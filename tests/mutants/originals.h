@@ -1,5 +1,5 @@
-// The plans that are tried, and whose mutants are: the samples, plans and programs named on the
-// command line, small plans at random, and what the compiler makes of random graphs.
+// The original plans, which are tried themselves and mutated: the samples, plans and programs named
+// on the command line, small plans at random, and plans that the compiler makes of random graphs.
 #ifndef CGRAPH_TESTS_MUTANTS_ORIGINALS_H_
 #define CGRAPH_TESTS_MUTANTS_ORIGINALS_H_
 
@@ -10,11 +10,11 @@
 
 namespace cgraph::mutants {
 
-// One for each graph, the start graphs included, of each plan. A file that cannot be read or
-// compiled ends the program.
+// Returns one for each graph, the start graphs included, of each plan. A file that cannot be read
+// or compiled ends the program.
 std::vector<Original> FindOriginals(const std::vector<std::string>& files);
 
-// A plan that nobody has seen before. It may be wrong, unless the compiler made it.
+// Returns a plan that nobody has seen before. It may be wrong, unless the compiler made it.
 Original RandomOriginal(Random& random);
 
 }  // namespace cgraph::mutants

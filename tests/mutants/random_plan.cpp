@@ -46,15 +46,15 @@ class RandomPlanMaker {
     CloseRound();
     std::unique_ptr<plan::Plan> made = plan_.Build();
     plan::Graph& graph = *made->graphs[0];
-    for (uint32_t segment = 1; segment <= 2 && random_.OneIn(3); ++segment) {
-      Capture(*made, graph, segment);
+    for (uint32_t capture = 1; capture <= 2 && random_.OneIn(3); ++capture) {
+      Capture(*made, graph, capture);
     }
     Certify(graph);
     return made;
   }
 
  private:
-  // A value, and how others learn that it is there. Rows: as many as the symbol says.
+  // Made: a value, and how others learn that it is there. Rows: as many as the symbol says.
   struct Made {
     uint32_t value, device, lane, event, lag;
     bool rows = false;
@@ -103,8 +103,8 @@ class RandomPlanMaker {
     has_rows_ = random_.OneIn(3);
   }
 
-  // In each round a lane first waits until the others are through with the execution that had the
-  // same memory; for how many rounds that is depends on their lags, which are not known yet.
+  // Opens a round: a lane first waits until the others are through with the execution that had the
+  // same memory. For how many rounds that is depends on their lags, which are not known yet.
   void OpenRound() {
     const auto lanes = static_cast<uint32_t>(plan_.plan().lanes.size());
     for (uint32_t lane = 0; lane < lanes; ++lane) ends_.push_back(g_.Event());
@@ -177,7 +177,7 @@ class RandomPlanMaker {
       }
     }
   }
-  // The root leaves its own where it is, or gets it back.
+  // Broadcasts extents. The root leaves its own where it is, or gets it back.
   void BroadcastExtents(uint32_t root) {
     const Device& from = devices_[root];
     const bool left = random_.OneIn(2);
@@ -226,7 +226,7 @@ class RandomPlanMaker {
     device.extent = Made{extent, device.id, lane, g_.Event(), 0};
     g_.Signal(lane, device.extent->event);
   }
-  // Brought once more, or overwritten: harmless if nobody reads it from then on.
+  // Brings an extent once more, or overwrites it: harmless if nobody reads it from then on.
   void SpoilExtent() {
     Device& device = devices_[random_.Below(devices_.size())];
     const Device& other = devices_[random_.Below(devices_.size())];
@@ -234,12 +234,12 @@ class RandomPlanMaker {
     if (device.id == other.id) return MakeExtent(device, device.lanes[0], extent);
     BringExtent(other, device, extent);
   }
-  // Who touches rows reads how many there are.
+  // Notes a use of a value: a lane that touches rows reads how many there are.
   void Touches(const Device& device, uint32_t lane, bool rows, uint32_t lag) {
     if (rows) Reads(lane, *device.extent, lag);
   }
 
-  // A value on the device; made for the purpose if there is none.
+  // Returns a value on the device; makes one if there is none.
   Made Pick(const Device& device, bool also_rows = true) {
     std::vector<Made> found;
     for (const Made& made : values_) {
@@ -313,7 +313,7 @@ class RandomPlanMaker {
     Lag(at, device.state_lag);
   }
 
-  // Some messages at once: each device does its ends of them as one instruction.
+  // Sends some messages at once: each device does its ends of them as one instruction.
   void Group(uint32_t messages) {
     struct Part {
       bool sends;
@@ -421,8 +421,8 @@ class RandomPlanMaker {
     Lag(give_, made.lag);
   }
 
-  // What one device does in a few steps, on one of its lanes or on all.
-  void Capture(const plan::Plan& made, plan::Graph& graph, uint32_t segment) {
+  // Captures what one device does in a few steps, on one of its lanes or on all.
+  void Capture(const plan::Plan& made, plan::Graph& graph, uint32_t capture) {
     const Device& device = devices_[random_.Below(devices_.size())];
     const uint32_t first = random_.Below(first_written_.size() - 1);
     const auto last = static_cast<uint32_t>(
@@ -435,7 +435,7 @@ class RandomPlanMaker {
         plan::Instruction& instruction = graph.instructions[i];
         const bool inside = instruction.program_order() >= first_written_[first] &&
                             instruction.program_order() < first_written_[last];
-        if (inside && instruction.segment() == 0) instruction.mutate_segment(segment);
+        if (inside && instruction.capture_id() == 0) instruction.mutate_capture_id(capture);
       }
     }
   }

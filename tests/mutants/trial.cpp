@@ -15,7 +15,7 @@ constexpr uint32_t kHoldAll = 48;   // up to so many instructions, each is held 
 constexpr uint32_t kHoldSome = 24;  // else the suspects and so many others
 constexpr uint32_t kHoldMost = 500;  // where the two judges differ: not for ever
 
-// Enough for every copy to be used again, and for executions before and behind.
+// Returns enough rounds for every copy to be used again, and for executions before and behind.
 uint32_t RoundsFor(const plan::Graph& graph) {
   uint32_t copies = 1;
   for (const plan::Arena& arena : graph.arenas) {
@@ -41,7 +41,7 @@ std::vector<uint32_t> ChooseSuspects(const plan::Graph& graph,
   return {chosen.begin(), chosen.end()};
 }
 
-// Each of some instructions held back in each round, with all sorts of gaps between executions.
+// Holds each of some instructions back in each round, with all sorts of gaps between executions.
 interpreter::Finding HoldInEveryRound(const plan::Plan& plan, uint32_t graph_index,
                                       const std::vector<uint32_t>& held, uint32_t tries,
                                       Random& random) {
@@ -69,8 +69,8 @@ std::vector<uint32_t> EveryInstruction(const plan::Graph& graph) {
   return all;
 }
 
-// What the prover points to; and since who doubts it need not believe that it points to the right
-// ones, then everything.
+// Follows up the instructions that the prover points to; and then all of them, since a judge of the
+// prover need not believe that it points to the right ones.
 interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
                               const plan::Verdict& verdict, Random& random) {
   std::vector<uint32_t> held;
@@ -81,7 +81,7 @@ interpreter::Finding FollowUp(const plan::Plan& plan, uint32_t graph_index,
                           EveryInstruction(plan::GraphAt(plan, graph_index)), 2, random);
 }
 
-// Whether some access to state has a lag: then lanes alone do not order several graphs.
+// Returns whether some access to state has a lag: then lanes alone do not order several graphs.
 bool StateHasLags(const plan::Plan& plan) {
   for (const auto& graph : plan.graphs) {
     const plan::GraphIndex index(plan, *graph);
@@ -97,7 +97,7 @@ bool StateHasLags(const plan::Plan& plan) {
   return false;
 }
 
-// All graphs of a proved plan, one after the other (rule 14).
+// Judges all graphs of a proved plan, one after the other (rule 14).
 interpreter::Finding JudgeTogether(const plan::Plan& plan, Random& random) {
   if (plan.graphs.size() < 2 || StateHasLags(plan)) return {};
   std::vector<uint32_t> graphs(plan.graphs.size());

@@ -36,9 +36,9 @@ struct Trial {
   bool false_accept() const {
     return verdict.proved() && finding.outcome != interpreter::Outcome::kOk;
   }
-  // A cycle of waits, two accesses that nothing orders, or two numbers for one symbol, that no run
-  // shows. (Other refusals are about what is no plan, or says of itself what is not so, whatever
-  // its runs do.)
+  // Returns whether the prover refused for a cycle of waits, two accesses that nothing orders, or
+  // two numbers for one symbol, that no run shows. (Other refusals are about plans that are none,
+  // or that say of themselves what is not so, whatever their runs do.)
   bool false_reject() const {
     return finding.outcome == interpreter::Outcome::kOk &&
            (verdict.refusal == plan::Refusal::kDeadlock ||
@@ -46,17 +46,18 @@ struct Trial {
   }
 };
 
-// The plan as it is.
+// Returns the plan as it is.
 Mutant Unchanged(const Original& original);
 
-// One mutation or two; most of them certified again, so that not every one is refused for that.
-// What is mutated is a random small plan: the original after a few changes that the prover let
-// pass.
+// Makes one mutation or two; most mutants are certified again, so that not every one is refused for
+// that. The plan that is mutated is a random small plan: the original after a few changes that the
+// prover let pass.
 Mutant MakeMutant(const Original& original, Random& random);
 
-// The interpreter looks hard at what the prover accepts (at one of ten with every instruction held
-// back in every round), and where it sees no hang or race that the prover sees, at what the prover
-// points to and then at all; briefly at the rest.
+// Judges a plan. The interpreter searches hard where the prover accepts (in one of ten cases with
+// every instruction held back in every round), and where it sees no deadlock or race that the
+// prover sees: there it tries the instructions that the prover points to and then all. It searches
+// the rest briefly.
 Trial Judge(const plan::Plan& plan, uint32_t graph, const std::vector<uint32_t>& suspects,
             const Prover& prover, Random& random);
 

@@ -8,10 +8,10 @@ def broken_waits(plan, told, capacity=None):
     """Each (graph, position, position) where something waits for what does not stand before it."""
     for graph, start, done in ((c["graph"], c["start"], c["done"]) for c in told["certificate"]):
         g = plan["start"] if graph is None else plan["graphs"][graph]
-        steps, ends, segments = g["instructions"], {}, {}
-        for i, step in enumerate(steps):  # an instruction outside segments is one by itself
-            segments.setdefault(step["segment"] or -1 - i, []).append(i)
-        unit = [segments[step["segment"] or -1 - i] for i, step in enumerate(steps)]
+        steps, ends, captures = g["instructions"], {}, {}
+        for i, step in enumerate(steps):  # an instruction outside captures is one by itself
+            captures.setdefault(step["capture_id"] or -1 - i, []).append(i)
+        unit = [captures[step["capture_id"] or -1 - i] for i, step in enumerate(steps)]
         signal = {step["subject"]: i for i, step in enumerate(steps) if step["kind"] == "signal"}
         waits = [(start[i], done[i] + (step["kind"] != "comm")) for i, step in enumerate(steps)]
         for lane, program in enumerate(g["programs"]):
@@ -20,7 +20,7 @@ def broken_waits(plan, told, capacity=None):
                 befores = [i - 1] if i > program["first"] else []
                 if steps[i]["kind"] == "wait":
                     befores += [signal[w["event"]] for w in g["waits"][first:last] if not w["lag"]]
-                for before in befores:  # into a segment, or out of one: all of it
+                for before in befores:  # into a capture, or out of one: all of it
                     waits += ([(done[before], start[i])] if before in unit[i] else
                               [(done[a], start[b]) for a in unit[before] for b in unit[i]])
                 for part in g["parts"][first:last] if steps[i]["kind"] == "comm" else []:

@@ -5,6 +5,8 @@
 // whatever lanes the compiler chooses. Each is compiled from its text, proved and simulated. HEFT
 // (Topcuoglu, Hariri and Wu, 2002) is written down here again, for messages that take no time.
 //
+// Half of the graphs again with two to four executions in flight, by when 64 of them have ended.
+//
 //   auto_never_worse_test [--count N] [--seed S] [--effort E]      N graphs and N / 4 pipelines
 #include <fmt/format.h>
 
@@ -25,6 +27,7 @@ namespace cgraph {
 namespace {
 
 constexpr uint64_t kMicrosecond = 1'000'000;
+constexpr uint32_t kExecutions = 64;
 
 class Random {
  public:
@@ -83,7 +86,7 @@ std::string ProgramOf(const std::vector<Task>& tasks) {
   return text + "graph q() {\n" + calls + "}\n";
 }
 
-// The longest remaining path first, each in the first gap of its device.
+// Computes HEFT's makespan: the longest remaining path first, each in the first gap of its device.
 uint64_t Heft(const std::vector<Task>& tasks) {
   std::vector<uint64_t> paths(tasks.size(), 0), ends(tasks.size(), 0);
   for (size_t i = tasks.size(); i-- > 0;) {
@@ -112,14 +115,14 @@ uint64_t Heft(const std::vector<Task>& tasks) {
   return makespan;
 }
 
-// What a simulation of the program says; 0: it was refused.
-uint64_t Makespan(const std::string& text, CompileOptions options) {
+// Returns the makespan of a simulation of the program; 0: it was refused.
+uint64_t Makespan(const std::string& text, CompileOptions options, uint32_t executions = 1) {
   const bench::TemporaryFile file(text, ".cgraph");
   options.path = file.path();
   Sources sources;
   Diagnostics diagnostics(sources);
   const Compilation compiled = Compile(options, sources, diagnostics);
-  if (compiled.plan) return Simulate(*compiled.plan, 0).makespan;
+  if (compiled.plan) return Simulate(*compiled.plan, 0, {.executions = executions}).makespan;
   fmt::print("{}\n", diagnostics.Text(/*max_errors=*/5));
   return 0;
 }
@@ -145,6 +148,26 @@ class Trial {
     options.schedule = "program";
     Compare(fmt::format("graph {}", number), "program order", found, Makespan(text, options));
     if (free) Compare(fmt::format("graph {}", number), "HEFT", found, Heft(tasks));
+  }
+
+  // With executions in flight, by when many of them have ended.
+  void TryInflight(uint64_t number) {
+    Random random(seed_ * 3'000'017 + number);
+    const std::vector<Task> tasks = RandomGraph(random);
+    CompileOptions options;
+    options.effort = effort_;
+    options.profile.emplace();
+    if (random.Below(2) == 0) options.profile->default_ps = 0;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      options.profile->call_ps[fmt::format("t{}.f{}", i, tasks[i].method)] = tasks[i].time;
+    }
+    options.inflight = random.Between(2, 4);
+    const std::string text = ProgramOf(tasks);
+    options.schedule = "auto";
+    const uint64_t found = Makespan(text, options, kExecutions);
+    options.schedule = "program";
+    Compare(fmt::format("graph {}, {} in flight", number, options.inflight), "program order",
+            found, Makespan(text, options, kExecutions));
   }
 
   void TryPipeline(uint64_t number) {
@@ -224,6 +247,7 @@ int main(int argc, char** argv) {
   for (uint64_t i = 0; i < count; ++i) {
     trial.TryGraph(i);
     if (i % 4 == 0) trial.TryPipeline(i / 4);
+    if (i % 2 == 0) trial.TryInflight(i / 2);
   }
   return trial.Report();
 }

@@ -11,7 +11,6 @@ All values are small integers (also in the float tensors), so results must be eq
 """
 import argparse
 import concurrent.futures
-import os
 import pathlib
 import random
 import subprocess
@@ -340,10 +339,7 @@ def check_file(options, seed):
                 command += ["--input", f"{name}={name}.npy"]
             for name in graph.outputs:
                 command += ["--output", f"{name}={name}.npy"]
-            environment = dict(os.environ)
-            if options.deferred:
-                environment["CGRAPH_DEFERRED_SEED"] = str(rng.integers(1, 1 << 40))
-            done = run(command, cwd=folder, env=environment)
+            done = run(command, cwd=folder)
             if done.returncode:
                 fail(f"{graph.name} exits with {done.returncode}", done.stderr)
                 continue
@@ -351,9 +347,7 @@ def check_file(options, seed):
                 got = np.load(folder / f"{name}.npy")
                 compared += 1
                 if got.dtype != np.asarray(expected).dtype or not np.array_equal(got, expected):
-                    on = environment.get("CGRAPH_DEFERRED_SEED", "no")
-                    fail(f"{graph.name} output {name}, deferred seed {on}",
-                         f"got {got}\nexpected {expected}")
+                    fail(f"{graph.name} output {name}", f"got {got}\nexpected {expected}")
     return len(graphs), compared, failures
 
 
@@ -365,8 +359,6 @@ def main():
     parser.add_argument("--per-file", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--deferred", action="store_true",
-                        help="cgrun is cgrun_deferred: another seed for every run")
     options = parser.parse_args()
 
     files = -(-options.graphs // options.per_file)

@@ -29,7 +29,7 @@
 namespace cgraph {
 namespace {
 
-// What was seen, so that the test cannot pass on nothing.
+// Seen: counts of what was tried, so that the test cannot pass on nothing.
 struct Seen {
   uint64_t modules = 0, refused = 0, graphs = 0, with_rules = 0, searched = 0, instructions = 0,
            transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, lagging = 0,
@@ -60,7 +60,7 @@ struct Seen {
     }
     return planned < needed;
   }
-  // Of a thousand modules some of everything.
+  // Returns whether a thousand modules had some of everything.
   bool Enough() const {
     const uint64_t least = modules / 20;
     return modules > 0 && refused < modules / 2 && with_rules > least && searched > least / 4 &&
@@ -81,7 +81,7 @@ struct Seen {
   }
 };
 
-// What is wrong with the plan; empty: nothing.
+// Says what is wrong with the plan; empty: nothing.
 std::string Judge(const graph::Module& module, const plan::Plan& plan) {
   const plan::Verdict verdict = plan::Prove(plan);
   if (!verdict.proved()) {
@@ -101,20 +101,20 @@ std::string Judge(const graph::Module& module, const plan::Plan& plan) {
   return what;
 }
 
-// When so many executions of each graph end on these workers, together; 0: some never do.
+// Returns when that many executions of each graph end on these workers, together; 0: some never do.
 uint64_t TimeOnWorkers(const plan::Plan& plan, uint32_t workers, bool several) {
   uint64_t sum = 0;
   for (uint32_t graph = 0; graph < plan.graphs.size(); ++graph) {
     const uint32_t executions = several ? 2 * plan.graphs[graph]->inflight : 1;
     const Simulation simulation =
         Simulate(plan, graph, {.executions = executions, .workers = workers});
-    if (simulation.hangs()) return 0;
+    if (simulation.deadlocks()) return 0;
     sum += simulation.makespan;
   }
   return sum;
 }
 
-// What is wrong with the plan once it is made for a few workers.
+// Says what is wrong with the plan once it is made for a few workers.
 std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
   const uint64_t one = TimeOnWorkers(plan, workers, false);
   const uint64_t several = TimeOnWorkers(plan, workers, true);
@@ -129,7 +129,7 @@ std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
                      now_several, one, several);
 }
 
-// One random module, scheduled in one random way.
+// Tries one random module, scheduled in one random way.
 std::string Try(uint32_t seed, Seen& seen) {
   std::mt19937 random(seed ^ 0x5eed);
   graph::Module module = graph::testing::RandomModule(seed);

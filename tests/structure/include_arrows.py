@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Who may include whom, from one table, checked against every #include of ours.
+"""Which folder may include which, from one table, checked against every #include of ours.
 
 An arrow that is not in the table is an error, and so is one of the table that no include uses. The
 check counts what it looked at and fails on nothing, and first plants wrong includes and sees them
@@ -14,32 +14,35 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # folder -> the folders whose headers it may include, besides its own. Longest match wins.
 ARROWS = {
     # What both commands do alike is in the runtime, which knows nothing of the compiler.
-    "compiler/base": ["runtime/status"],
-    "compiler/cost": ["compiler/base"],
-    "compiler/syntax": ["compiler/base"],
+    "compiler/base": ["runtime/kinds", "runtime/status"],
+    "compiler/cost": ["runtime/kinds", "compiler/base"],
+    "compiler/syntax": ["runtime/kinds", "compiler/base", "runtime/status"],
     "compiler/format": ["compiler/base", "compiler/syntax"],
-    "compiler/program": ["compiler/base"],
-    "compiler/check": ["compiler/base", "compiler/syntax", "compiler/program", "runtime/status"],
-    "compiler/graph": ["compiler/base", "compiler/cost"],
-    "compiler/elaborate": ["compiler/base", "compiler/cost", "compiler/program",
+    "compiler/program": ["runtime/kinds", "compiler/base", "runtime/status"],
+    "compiler/check": ["runtime/kinds", "compiler/base", "compiler/syntax", "compiler/program",
+                       "runtime/status"],
+    "compiler/graph": ["runtime/kinds", "compiler/base", "compiler/cost"],
+    "compiler/elaborate": ["runtime/kinds", "compiler/base", "compiler/cost", "compiler/program",
                            "compiler/graph", "runtime/status"],
-    "compiler/schedule": ["compiler/base", "compiler/cost", "compiler/graph"],
+    "compiler/schedule": ["compiler/base", "compiler/cost", "compiler/graph", "runtime/status"],
     "compiler/pipeline": ["compiler/base", "compiler/graph", "compiler/schedule",
                           "runtime/status"],
-    "compiler/emit": ["compiler/base", "compiler/cost", "compiler/graph", "compiler/schedule",
-                      "runtime/plan"],
+    "compiler/emit": ["runtime/kinds", "compiler/base", "compiler/cost", "compiler/graph",
+                      "compiler/schedule", "runtime/plan"],
     "compiler/inspect": ["compiler/base", "compiler/cost", "runtime/plan", "runtime/status"],
     "compiler/driver": ["compiler", "runtime/plan", "runtime/status"],
     "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
     "compiler/allocator.cpp": ["runtime/status"],
     "compiler/cgc.cpp": ["compiler", "runtime/status"],
+    # What both halves name alike includes nothing.
+    "runtime/kinds": [],
     "runtime/status": [],
-    "runtime/plan": ["runtime/status"],
+    "runtime/plan": ["runtime/kinds", "runtime/status"],
     # The prover judges the scheduler's work by the plan alone.
     "runtime/plan/prove": ["runtime/plan"],
     "runtime/files": ["runtime/plan", "runtime/status"],
-    "runtime/device": ["runtime/plan", "runtime/status"],
-    "runtime/channel": ["runtime/device", "runtime/plan", "runtime/status"],
+    "runtime/device": ["runtime/kinds", "runtime/plan", "runtime/status"],
+    "runtime/channel": ["runtime/kinds", "runtime/device", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
                        "runtime/status"],
     "runtime/command": ["runtime"],

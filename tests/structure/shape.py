@@ -16,7 +16,7 @@ MOST_COLUMNS = 100
 MOST_LINES = 600  # of what is no test
 MOST_SOURCES = 20  # in a folder of what is no test
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.S)
-SUFFIXES = (".h", ".cpp", ".cu", ".py")
+SUFFIXES = (".h", ".cpp", ".cu", ".fbs", ".py")
 
 
 def without_raw_strings(text):

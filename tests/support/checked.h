@@ -1,7 +1,7 @@
-// A program checked for a test: its text, the standard library, and files to import.
+// Checked: a program checked for a test: its text, the standard library, and files to import.
 //
-// What is expected stands in the text itself: a comment `//^ E0301 words` under a line expects that
-// code there with these words in its message, and a text without any expects no diagnostics.
+// Expectations stand in the text itself: a comment `//^ E0301 words` under a line expects that code
+// there with these words in its message, and a text without any expects no diagnostics.
 #ifndef CGRAPH_TESTS_SUPPORT_CHECKED_H_
 #define CGRAPH_TESTS_SUPPORT_CHECKED_H_
 
@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "compiler/check/check.h"
-#include "compiler/program/print.h"
-#include "compiler/program/validate.h"
+#include "compiler/program/program.h"
 #include "compiler/syntax/parse.h"
 
 namespace cgraph::testing {
@@ -66,7 +65,8 @@ struct Checked {
   }
   std::string errors() const { return diagnostics.Text(); }
 
-  // What was expected and did not come, and what came without being expected; empty: all is well.
+  // Returns the diagnostics that were expected and did not come, and those that came unexpected;
+  // empty: all is well.
   std::string Surprises() const {
     std::vector<Expected> expected = ReadExpected();
     std::string surprises;

@@ -1,4 +1,4 @@
-// A program elaborated for a test: its text, and what is asked of the graphs.
+// Elaborated: a program elaborated for a test: its text, and what is asked of the graphs.
 #ifndef CGRAPH_TESTS_SUPPORT_ELABORATED_H_
 #define CGRAPH_TESTS_SUPPORT_ELABORATED_H_
 
@@ -8,9 +8,9 @@
 
 #include "compiler/check/check.h"
 #include "compiler/elaborate/elaborate.h"
-#include "compiler/graph/print.h"
-#include "compiler/graph/validate.h"
-#include "compiler/program/print.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
+#include "compiler/program/program.h"
 #include "compiler/syntax/parse.h"
 #include "tests/support/parsed.h"
 
@@ -21,7 +21,7 @@ struct Elaborated {
   std::unique_ptr<Diagnostics> diagnostics;
   graph::Module module;
 
-  // Without warnings of Check: a parameter that is not read.
+  // Returns the codes without warnings of Check: a parameter that is not read.
   std::string Codes() const {
     std::string codes;
     for (const Diagnostic& diagnostic : diagnostics->all()) {
@@ -65,7 +65,7 @@ inline std::string Example(const std::string& name) {
   return ReadText(CGRAPH_SOURCE_DIR "/examples/" + name);
 }
 
-// "add copy", the ops in program order.
+// Returns the ops in program order: "add copy".
 inline std::string Ops(const graph::Graph& graph) {
   std::string names;
   for (const graph::Op& op : graph.ops) names += (names.empty() ? "" : " ") + op.name;
@@ -114,7 +114,7 @@ inline std::unique_ptr<Elaborated> WithCounter(const std::string& graph) {
   return Good(kCounter + graph);
 }
 
-// The codes that a graph's body over x: f32[4], y: f32[3] reports.
+// Returns the codes that a graph's body over x: f32[4], y: f32[3] reports.
 inline std::string BodyCodes(const std::string& body, const std::string& before = "") {
   return Run("import std.tensor\n" + before + "\ngraph g(x: f32[4], y: f32[3]) -> f32[4] {" + body +
              "}")

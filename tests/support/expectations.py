@@ -1,4 +1,4 @@
-"""What tests in Python expect. The first thing that is otherwise ends the test and is printed.
+"""Expectations of tests in Python. The first thing that is otherwise ends the test and is printed.
 
 The expectations are counted, so that a test can say how many there were: one that expected nothing
 has shown nothing.

@@ -14,7 +14,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/device/kernel.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device::testing {
 
@@ -30,7 +30,8 @@ template <> constexpr DType kDTypeOf<int32_t> = DType::i32;
 template <> constexpr DType kDTypeOf<int64_t> = DType::i64;
 template <> constexpr DType kDTypeOf<float> = DType::f32;
 
-// A tensor with memory of its own, filled with a pattern first so that what is not written shows.
+// Value: a tensor with memory of its own, filled with a pattern first so that elements that are not
+// written show.
 struct Value {
   Tensor tensor;
   std::vector<uint64_t> memory;
@@ -120,7 +121,7 @@ inline Value Call(const std::string& name, const std::vector<const Value*>& inpu
   return output;
 }
 
-// The element of `from` that broadcasting puts at a flat index of `to`.
+// Returns the element of `from` that broadcasting puts at a flat index of `to`.
 inline int64_t BroadcastIndex(const Tensor& from, const Tensor& to, int64_t flat) {
   int64_t index = 0, stride = 1;
   for (int i = 1; i <= to.rank; ++i) {

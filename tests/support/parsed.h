@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "compiler/syntax/parse.h"
-#include "compiler/syntax/print.h"
-#include "compiler/syntax/validate.h"
+#include "compiler/syntax/syntax.h"
 
 namespace cgraph::testing {
 
@@ -29,7 +28,7 @@ struct Parsed {
     return out.str();
   }
   std::string errors() const { return diagnostics.Text(); }
-  // "3:E0201 8:E0202": the lines and codes of all diagnostics, by position.
+  // Returns the lines and codes of all diagnostics, by position: "3:E0201 8:E0202".
   std::string where() const {
     std::vector<std::pair<uint32_t, std::string>> found;
     for (const Diagnostic& diagnostic : diagnostics.all()) {
@@ -56,7 +55,7 @@ inline std::string ReadText(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Every .cgraph file below these folders of the repository, in a stable order.
+// Returns every .cgraph file below these folders of the repository, in a stable order.
 inline std::vector<std::filesystem::path> Programs(const std::vector<std::string>& folders) {
   std::vector<std::filesystem::path> found;
   for (const std::string& folder : folders) {

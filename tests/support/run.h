@@ -1,4 +1,5 @@
-// For tests that go the whole way: source text -> plan -> engine -> results, in one process.
+// Functions for tests that go the whole way: source text -> plan -> engine -> results, in one
+// process.
 #ifndef CGRAPH_TESTS_SUPPORT_RUN_H_
 #define CGRAPH_TESTS_SUPPORT_RUN_H_
 
@@ -15,14 +16,15 @@ namespace cgraph::testing {
 // Compiles a file with all its graphs; a failure throws a std::runtime_error with the diagnostics.
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options = {});
 
-// An engine over a compiled file, and i64 scalars in and out, which is all that most rows need.
+// Runner: an engine over a compiled file, and i64 scalars in and out, which is all that most rows
+// need.
 class Runner {
  public:
   explicit Runner(const std::string& path, CompileOptions compile = {}, EngineOptions engine = {});
 
   // Executes and gets. Inputs by position, as the graph declares them.
   std::vector<int64_t> Run(const std::string& graph, std::vector<int64_t> inputs);
-  // The message of the failure; empty when the execution succeeds.
+  // Returns the message of the failure; empty when the execution succeeds.
   std::string Fail(const std::string& graph, std::vector<int64_t> inputs);
 
   Result<Execution> Start(const std::string& graph, std::vector<int64_t> inputs,
@@ -33,7 +35,7 @@ class Runner {
   std::unique_ptr<Engine> engine_;
 };
 
-// All elements of all outputs, in order.
+// Returns all elements of all outputs, in order.
 std::vector<int64_t> Numbers(const Outputs& outputs);
 
 }  // namespace cgraph::testing

@@ -90,7 +90,7 @@ TEST_CASE("rule 10: two writes at one place in program order are told before wha
   GraphBuilder& g = of.plan.Start();
   const uint32_t v = g.Value("v", of.device, DType::f32, {4});
   const uint32_t r = g.Value("r", of.device, DType::f32, {});
-  // In the lane the first of the two comes before what program order puts first.
+  // The first of the two in the lane comes before the one that program order puts first.
   const auto early = g.Call(of.lane, of.make, {}, {v});
   g.Call(of.lane, of.make, {}, {v});
   g.Call(of.lane, of.use, {v}, {r});
@@ -105,10 +105,10 @@ TEST_CASE("rule 10: two writes at one place in program order are told before wha
   CHECK(Seen(*plan, kNone) == Outcome::kOk);
 }
 
-// Without inputs: one lane makes a value, another in the round after what is given of it, two
-// rounds after something was given; the first lane stays at most two rounds ahead. `captured`: the
-// second lane's work and some more of the first lane's are a segment, so that the first lane waits
-// for what was given too: one round later than it would otherwise.
+// A plan without inputs. One lane makes a value. In the round after, another makes the result of
+// it, once the result of two rounds before was given out; the first lane stays at most two rounds
+// ahead. `captured`: the second lane's work and some more of the first lane's are a capture, so
+// that the first lane waits for that result too: one round later than it would otherwise.
 std::unique_ptr<Plan> LaterHalf(uint32_t inflight, bool captured) {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::gpu, 0);
@@ -119,17 +119,17 @@ std::unique_ptr<Plan> LaterHalf(uint32_t inflight, bool captured) {
   const uint32_t v = g.Value("v", device, DType::f32, {4});
   const uint32_t y = g.Output("y", DType::f32, {4});
   const uint32_t made = g.Event(), used = g.Event(), given = g.Event(), done = g.Event();
-  const uint32_t segment = captured ? 1 : 0;
+  const uint32_t capture = captured ? 1 : 0;
   g.Wait(first, used, 2);
   g.Call(first, plan.Kernel("iota"), {}, {v});
   g.Signal(first, made);
   g.Wait(second, given, 2);
   g.Wait(second, made, 1);
-  g.Segment(segment);
+  g.Capture(capture);
   g.Call(second, plan.Kernel("relu"), {v}, {y});
-  g.Lag(1).Segment(segment);
+  g.Lag(1).Capture(capture);
   g.Call(first, plan.Kernel("iota"), {}, {g.Value("w", device, DType::f32, {4})});
-  g.Segment(segment);
+  g.Capture(capture);
   g.Signal(second, done);
   g.Signal(second, used);
   g.Wait(gives, done);
@@ -140,8 +140,8 @@ std::unique_ptr<Plan> LaterHalf(uint32_t inflight, bool captured) {
 }
 
 TEST_CASE("rule 12: where an execution begins is work that none of its own comes before") {
-  // What lags does not begin it, though it may be the first of its round: so more are in flight
-  // than the second half waits for.
+  // Work with a lag does not begin an execution, though it may be the first of its round: so more
+  // are in flight than the second half waits for.
   for (bool captured : {false, true}) {
     uint32_t most = 0;
     for (uint32_t inflight = 2; inflight <= 7; ++inflight) {

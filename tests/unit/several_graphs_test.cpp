@@ -60,7 +60,8 @@ TEST_CASE("rule 14 on random modules: lanes keep the order of graphs but for acc
     std::mt19937 random(seed);
     const oracle::Module module = oracle::RandomModule(random);
     if (module.graphs.size() < 2) continue;
-    // Per device, by graph: whether it touches the state, with which lag, and who writes it.
+    // Tells per device, by graph, whether it touches the state, with which lag, and which graphs
+    // write it.
     bool lag = false, differ = false;
     for (uint32_t device = 0; device < module.devices; ++device) {
       std::vector<uint16_t> lags;

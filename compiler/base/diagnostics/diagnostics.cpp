@@ -1,7 +1,8 @@
-// The collection of diagnostics and their catalogue; how they look stands in print.cpp.
+// The collection of diagnostics and their catalogue; print.cpp prints them.
 #include "compiler/base/diagnostics/diagnostics.h"
 
 #include "compiler/base/topology_property.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

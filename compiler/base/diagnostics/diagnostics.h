@@ -1,6 +1,6 @@
-// What the compiler tells its user: diagnostics with a stable code, a range, notes and fixes.
+// Diagnostics: messages of the compiler to its user, with a stable code, a range, notes and fixes.
 //
-// Every code stands once in `diagnostics.def` with its title and its long explanation; a message
+// Every code stands once in `diagnostics.def` with its title and its long explanation. A message
 // says what was seen, then the rule, then the mend, in lower case without a full stop, and points
 // at the other place involved with a note. A phase goes on after an error: a wrong value becomes a
 // poison value that is not reported again.
@@ -17,6 +17,10 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
+
+namespace llvm::json {
+class OStream;
+}
 
 namespace cgraph {
 
@@ -41,7 +45,7 @@ struct Note {
   std::string message;
 };
 
-// Replace `range` by `text`.
+// Fix: replace `range` by `text`.
 struct Fix {
   Range range;
   std::string text;
@@ -57,7 +61,8 @@ struct Diagnostic {
 
   Diagnostic& AddNote(Range range, std::string message);
   Diagnostic& AddFix(Range range, std::string text);
-  // When one of `candidates` is near `name`: "(did you mean ...?)" in the message, and as a fix.
+  // Suggests the one of `candidates` that is near `name`, if any: "(did you mean ...?)" in the
+  // message, and as a fix.
   Diagnostic& Suggest(Range name_range, const std::string& name,
                       llvm::ArrayRef<std::string> candidates);
 };
@@ -68,8 +73,8 @@ class Diagnostics {
  public:
   explicit Diagnostics(const Sources& sources) : sources_(sources) {}
 
-  // Adds one; a second one with the same code and range is dropped (the returned reference is then
-  // to a scratch diagnostic). References are valid until the next call.
+  // Adds a diagnostic; a second one with the same code and range is dropped (the returned reference
+  // is then to a scratch diagnostic). References are valid until the next call.
   Diagnostic& Report(Code code, Range range, std::string message);
 
   bool has_errors() const { return errors_ > 0; }
@@ -79,10 +84,11 @@ class Diagnostics {
   const Sources& sources() const { return sources_; }
   void set_warnings_are_errors(bool value) { warnings_are_errors_ = value; }
 
-  // By source and position, each with its line and a caret under it; long lines are cut to a window
-  // around the range. Prints at most `max_errors` errors (0: all) and says how many were held back.
+  // Prints by source and position, each with its line and a caret under it; long lines are cut to a
+  // window around the range. Prints at most `max_errors` errors (0: all) and says how many were
+  // left out.
   void Print(llvm::raw_ostream& out, bool color, size_t max_errors) const;
-  // The same, without colours.
+  // As Print(), into a string without colours.
   std::string Text(size_t max_errors = 0) const;
 
  private:
@@ -94,10 +100,12 @@ class Diagnostics {
   bool warnings_are_errors_ = false;
 };
 
-// The nearest of `candidates` to `name` by edit distance, or empty: for "did you mean".
-std::string DidYouMean(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);
-// Insertions, deletions, replacements and swaps of neighbours, of the first 64 bytes.
-size_t EditDistance(llvm::StringRef a, llvm::StringRef b);
+// Into an array of `json`, by source and position: objects of code, severity, message, file, line,
+// column, end_line, end_column, notes and fixes.
+void WriteJson(const Diagnostics& diagnostics, llvm::json::OStream& json);
+
+// A program that gets the diagnostic and no other; empty where none can be shown.
+llvm::StringRef CodeExample(Code code);
 
 }  // namespace cgraph
 

@@ -1,5 +1,5 @@
-// What `cgc explain` prints; a test compiles each example and sees exactly its code.
-#include "compiler/base/diagnostics/examples.h"
+// The text of `cgc explain`; a test compiles each example and gets exactly its code.
+#include "compiler/base/diagnostics/diagnostics.h"
 
 namespace cgraph {
 namespace {

@@ -1,13 +1,12 @@
-// How diagnostics look: for people (`file:line:column: error: message [E0203]`, the line, a caret)
-// and for programs (JSON).
+// Printing of diagnostics: for people (`file:line:column: error: message [E0203]`, the line, a
+// caret) and for programs (JSON).
 //
 // The line printer is our own and not llvm::SourceMgr's, because a line may be megabytes long, hold
-// bytes that are no UTF-8, or contain tabs and control characters: what is shown is a window around
-// the range, with everything unprintable replaced, and the caret stands under the right character.
+// bytes that are not UTF-8, or contain tabs and control characters. It shows a window around the
+// range, with everything unprintable replaced, and the caret stands under the right character.
 #include <algorithm>
 
 #include "compiler/base/diagnostics/diagnostics.h"
-#include "compiler/base/diagnostics/json.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/status/text.h"
@@ -22,7 +21,8 @@ constexpr uint32_t kWindowBytes = 140;
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The line as it can be shown: same number of characters, one column each as far as we can tell.
+// Returns the line as it can be shown: the same number of characters, one column each as far as we
+// can tell.
 std::string Printable(llvm::StringRef bytes) {
   const auto* begin = reinterpret_cast<const llvm::UTF8*>(bytes.begin());
   const bool legal = llvm::isLegalUTF8String(&begin, begin + bytes.size());
@@ -163,7 +163,7 @@ std::vector<const Diagnostic*> ByPosition(const std::vector<Diagnostic>& all) {
   return sorted;
 }
 
-// llvm::json refuses bytes that are no UTF-8.
+// Replaces bytes that are not UTF-8, which llvm::json refuses.
 std::string Utf8(llvm::StringRef text) { return llvm::json::fixUTF8(text); }
 
 void WriteRange(llvm::json::OStream& json, const Sources& sources, const Range& range) {

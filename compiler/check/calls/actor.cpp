@@ -1,4 +1,4 @@
-#include "compiler/check/calls/actor.h"
+#include "compiler/check/calls/calls.h"
 
 #include <fmt/format.h>
 

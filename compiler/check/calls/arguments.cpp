@@ -9,6 +9,7 @@
 #include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/program/text.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::check {
@@ -17,8 +18,8 @@ using namespace program;
 
 namespace {
 
-// Which argument each parameter gets, -1 for none; reports what does not fit. `complete` becomes
-// false where there are arguments that the callee does not take.
+// Returns the argument of each parameter, -1 for none; reports mismatches. `complete` becomes false
+// where there are arguments that the callee does not take.
 std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee, Range call,
                             bool& complete) {
   const std::vector<Parameter>& parameters = *callee.parameters;
@@ -55,7 +56,10 @@ std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee
             scope.Report(Code::kE0403, argument.range,
                          fmt::format("{} has no parameter `{}`{}", callee.what, argument.label,
                                      of_dim ? callee.mend : ""));
-        if (argument.label == "axis" && by_name.count(kDimParameter)) {
+        const bool has_axis = llvm::any_of(parameters, [](const Parameter& parameter) {
+          return parameter.axis == AxisRole::kAxis;
+        });
+        if (argument.label == "axis" && has_axis) {
           scope.checker.Translate(diagnostic, argument.range, argument.label);
         } else {
           scope.checker.Suggest(diagnostic, argument.range, argument.label, names);
@@ -77,7 +81,7 @@ std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee
     argument_of[target] = static_cast<int>(i);
     given.arguments[i].parameter = static_cast<int>(target);
   }
-  // A label that does not exist is the likelier reason for one that is missing.
+  // Where a label does not exist, that is probably why another is missing.
   for (size_t i = 0; complete && i < parameters.size(); ++i) {
     if (argument_of[i] >= 0 || parameters[i].default_value.valid()) continue;
     scope
@@ -87,6 +91,21 @@ std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee
     break;
   }
   return argument_of;
+}
+
+// Adds to why an argument does not fit what would, where that is likely what was meant.
+std::string ReasonOf(Scope& scope, const Mismatch& mismatch, const Type& declared,
+                     const StaticType& given, Range argument) {
+  const auto* tensor = std::get_if<TensorType>(&declared.node);
+  if (std::holds_alternative<ListType>(declared.node)) {
+    if (given.kind == StaticType::kTuple) return "a list is written in brackets, [2, 3]";
+    if (given.kind != StaticType::kInt) return mismatch.reason;
+    return fmt::format("a list is written in brackets, [{}]", scope.checker.sources.Text(argument));
+  }
+  const bool one_bool = tensor != nullptr && tensor->dtype == DType::kBool && tensor->dims.empty();
+  if (!one_bool || given.kind != StaticType::kTensor || given.rank <= 0) return mismatch.reason;
+  return mismatch.reason + "; min(x) > 0.0 asks whether all elements are, max(x) > 0.0 whether any "
+                           "is";
 }
 
 }  // namespace
@@ -120,15 +139,14 @@ StaticType CheckArguments(Scope& scope, Arguments& given, const Callee& callee, 
       fits = false;
       TextPrinter text(scope.program, callee.signature, callee.locals);
       ExprId value = given.arguments[argument_of[i]].value;
-      const bool in_parentheses =
-          type.kind == StaticType::kTuple &&
-          std::holds_alternative<ListType>(scope.program.types[parameter.type].node);
-      if (in_parentheses) mismatch->reason += "a list is written in brackets, [2, 3]";
+      const Range at = scope.program.exprs[value].range;
+      const std::string reason =
+          ReasonOf(scope, *mismatch, scope.program.types[parameter.type], type, at);
       scope
-          .Report(mismatch->code, scope.program.exprs[value].range,
+          .Report(mismatch->code, at,
                   fmt::format("{} takes `{}` as {}, and this is {}{}", callee.what, parameter.name,
                               text.Text(parameter.type), scope.Describe(type),
-                              mismatch->reason.empty() ? "" : ": " + mismatch->reason))
+                              reason.empty() ? "" : ": " + reason))
           .AddNote(parameter.range, "the parameter");
     }
   }

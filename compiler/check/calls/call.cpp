@@ -1,13 +1,12 @@
-#include "compiler/check/calls/call.h"
+#include "compiler/check/calls/calls.h"
+
+#include <map>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
-#include "compiler/check/calls/call_builtin.h"
-#include "compiler/check/calls/call_declared.h"
-#include "compiler/check/calls/call_method.h"
-#include "compiler/check/calls/collective.h"
-#include "compiler/check/expressions/devices.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
 #include "compiler/check/names.h"
@@ -20,12 +19,30 @@ using namespace program;
 
 namespace {
 
-// The name under which the module imports a file; null when it does not.
+// Returns the name under which the module imports a file; null when it does not.
 const std::string* QualifierOfFile(const Module& module, const std::string& file) {
   for (const Import& import : module.imports) {
     if (import.module->name == file) return &import.qualifier;
   }
   return nullptr;
+}
+
+// Of the names that are visible, or else of those that the library's files declare.
+void SuggestFunction(Scope& scope, Diagnostic& diagnostic, Range range, const std::string& name) {
+  bool looked = false;
+  const size_t fixes = diagnostic.fixes.size();
+  scope.checker.Suggest(diagnostic, range, name, [&] {
+    looked = true;
+    return VisibleNames(scope.module);
+  });
+  if (!looked || diagnostic.fixes.size() > fixes) return;
+  const std::map<std::string, std::string>& library = LibraryNames(scope.checker);
+  std::vector<std::string> names;
+  for (const auto& [declared, file] : library) names.push_back(declared);
+  const std::string near = DidYouMean(name, names);
+  if (near.empty()) return;
+  diagnostic.message += fmt::format(" (did you mean `{}`, which `import std.{}` declares?)", near,
+                                    library.at(near));
 }
 
 Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string& name,
@@ -62,14 +79,13 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
       diagnostic.message += fmt::format("; `import std.{}` declares it", file);
     }
   } else if (!scope.checker.Translate(diagnostic, name_range, name)) {
-    scope.checker.Suggest(diagnostic, name_range, name,
-                          [&] { return VisibleNames(scope.module); });
+    SuggestFunction(scope, diagnostic, name_range, name);
   }
   ResolveArguments(scope, node.arguments);
   return scope.Poison(range);
 }
 
-// ": a.get(...), a.put(...)".
+// Lists methods: ": a.get(...), a.put(...)".
 std::string MethodsText(const Scope& scope, const Place& place, const std::string& name) {
   std::string text;
   if (!place.actor.valid()) return text;
@@ -95,7 +111,9 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
   std::string mend;
   if (std::holds_alternative<ActorId>(symbol.node)) {
     what = "an actor";
-    mend = "; `place x = Actor(...) on gpu[0]` makes one of it";
+    mend = fmt::format("; `place x = {}(...) on gpu[0]`, outside of graphs and fns, makes a place "
+                       "of it, whose methods can be called",
+                       name);
   } else if (const auto* place = std::get_if<PlaceId>(&symbol.node)) {
     what = "a place";
     mend = "; call one of its methods" + MethodsText(scope, scope.program.places[*place], name);
@@ -175,8 +193,10 @@ Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {
     if (!found.reported && !scope.checker.names_missing) {
       Diagnostic& diagnostic = scope.Report(Code::kE0301, field->name.range,
                                             fmt::format("`{}` declares no `{}`", *qualifier, name));
-      scope.checker.Suggest(diagnostic, field->name.range, name,
-                            [&] { return QualifiedNames(scope.module, *qualifier); });
+      if (!scope.checker.Translate(diagnostic, field->name.range, name)) {
+        scope.checker.Suggest(diagnostic, field->name.range, name,
+                              [&] { return QualifiedNames(scope.module, *qualifier); });
+      }
     }
     ResolveArguments(scope, node.arguments);
     return scope.Poison(range);

@@ -1,12 +1,10 @@
-#include "compiler/check/calls/call_builtin.h"
+#include "compiler/check/calls/calls.h"
 
 #include <map>
 
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
-#include "compiler/check/calls/call_declared.h"
-#include "compiler/check/expressions/lists.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 
@@ -17,8 +15,8 @@ using namespace program;
 namespace {
 
 StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range range) {
-  bool of_two =
-      builtin == Builtin::kDrop || builtin == Builtin::kPermuted || builtin == Builtin::kBroadcast;
+  bool of_two = builtin == Builtin::kDrop || builtin == Builtin::kPermuted ||
+                builtin == Builtin::kBroadcast || builtin == Builtin::kAssert;
   size_t least = of_two ? 2 : 1;
   size_t most = builtin == Builtin::kZip || builtin == Builtin::kBroadcast ? SIZE_MAX : least;
   if (given.types.size() < least || given.types.size() > most) {
@@ -52,7 +50,16 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
                    : "a list, a tuple or an array of places");
       }
       return StaticType::Of(StaticType::kInt);
-    case Builtin::kWidth: return StaticType::Of(StaticType::kInt);
+    case Builtin::kAssert:
+      expect(0, StaticType::kBool,
+             given.types[0].kind == StaticType::kTensor
+                 ? "a condition that is known while compiling (`check` of std.debug asks while "
+                   "running)"
+                 : "a condition, such as h % parts == 0");
+      expect(1, StaticType::kStr, "the text of the error as a string");
+      return StaticType::Of(StaticType::kNothing);
+    case Builtin::kWidth:
+      return StaticType::Of(StaticType::kInt);
     case Builtin::kSize:
     case Builtin::kRank:
       if (!given.types[0].is_list_of_ints()) expect(0, StaticType::kDims, "a run of dimensions");
@@ -79,6 +86,7 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
 std::optional<Builtin> FindBuiltin(const std::string& name) {
   static const std::map<std::string, Builtin> kBuiltins = {{"zip", Builtin::kZip},
                                                            {"len", Builtin::kLen},
+                                                           {"assert", Builtin::kAssert},
                                                            {"broadcast", Builtin::kBroadcast},
                                                            {"drop", Builtin::kDrop},
                                                            {"permuted", Builtin::kPermuted},
@@ -89,7 +97,7 @@ std::optional<Builtin> FindBuiltin(const std::string& name) {
   return found == kBuiltins.end() ? std::nullopt : std::optional<Builtin>(found->second);
 }
 
-bool IsOfDimensions(Builtin builtin) { return builtin > Builtin::kLen; }
+bool IsOfDimensions(Builtin builtin) { return builtin > Builtin::kAssert; }
 
 Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, Builtin builtin, Range range) {
   RefuseTypeArgument(scope, node, fmt::format("`{}`", Spelling(builtin)));

@@ -1,4 +1,4 @@
-#include "compiler/check/calls/call_declared.h"
+#include "compiler/check/calls/calls.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "compiler/check/calls/arguments.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/resolve_type.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 
@@ -31,7 +31,8 @@ void CollectVariables(const Program& program, TypeId id, std::set<DimVariableId>
   }
 }
 
-// Whether the result has dimensions that no argument gives: `sum_to<T: number>(x: T[*s]) -> T[*t]`.
+// Returns whether the result has dimensions that no argument gives: `sum_to<T: number>(x: T[*s]) ->
+// T[*t]`.
 bool LeavesDims(const Program& program, const Signature& signature, const TensorType& result) {
   std::set<DimVariableId> given;
   for (const Parameter& parameter : signature.parameters) {
@@ -42,7 +43,7 @@ bool LeavesDims(const Program& program, const Signature& signature, const Tensor
   });
 }
 
-// Only an op whose result depends on what is expected can be told its type.
+// Only an op whose result depends on the expected type can be given a type argument.
 TypeId ResolveTypeArgument(Scope& scope, const syntax::CallExpr& node, const Op& op) {
   TypeId type = ResolveType(scope, node.type_argument, TypeRole::kArgument);
   const auto* result = op.signature.result.valid()
@@ -65,8 +66,8 @@ TypeId ResolveTypeArgument(Scope& scope, const syntax::CallExpr& node, const Op&
   return TypeId();
 }
 
-// For arguments that the op does not take.
-std::string MendOf(const Scope& scope, const Op& op) {
+// Returns the mend for arguments that the op does not take.
+std::string MendOf(const Scope& scope, const Op& op, const Arguments& given) {
   const auto* result = op.signature.result.valid()
                            ? std::get_if<TensorType>(&scope.program.types[op.signature.result].node)
                            : nullptr;
@@ -81,7 +82,10 @@ std::string MendOf(const Scope& scope, const Op& op) {
   }
   const std::string along = op.name + "_dim";  // sum, and sum_dim
   if (!HasName(scope.module, along)) return "";
-  return fmt::format("; `{}(x, dim: 0)` is over one dimension", along);
+  const bool of_two = (op.name == "max" || op.name == "min") && given.arguments.size() == 2 &&
+                      given.arguments[1].label.empty();
+  return fmt::format("; {}`{}(x, dim: 0)` is over one dimension",
+                     of_two ? fmt::format("`{}imum(a, b)` takes two, ", op.name) : "", along);
 }
 
 }  // namespace
@@ -93,7 +97,7 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   if (node.type_argument.valid()) call.type_argument = ResolveTypeArgument(scope, node, op);
   Arguments given = ResolveArguments(scope, node.arguments);
   Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
-                op.range, MendOf(scope, op)};
+                op.range, MendOf(scope, op, given)};
   StaticType type = CheckArguments(scope, given, callee, range);
   if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
   call.arguments = std::move(given.arguments);
@@ -107,7 +111,7 @@ Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, FnId id, Range r
   RefuseTypeArgument(scope, node, callee.what);
   Arguments given = ResolveArguments(scope, node.arguments);
   StaticType type = CheckArguments(scope, given, callee, range);
-  // A fn is inlined: what it declares as a bool may well be known at compile time.
+  // A fn is inlined, so a bool that it declares may well be known at compile time.
   if (type.kind == StaticType::kTensor && type.dtype == DType::kBool && type.rank == 0)
     type = StaticType();
   return scope.Make(program::CallFn{id, std::move(given.arguments)}, range, std::move(type));

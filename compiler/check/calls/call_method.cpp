@@ -1,12 +1,10 @@
-#include "compiler/check/calls/call_method.h"
+#include "compiler/check/calls/calls.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
-#include "compiler/check/calls/call.h"
-#include "compiler/check/calls/call_declared.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
@@ -18,7 +16,8 @@ using namespace program;
 
 namespace {
 
-// `x.matmul(w)` as it is written here, `matmul(x, w)`, with what stands there where that is short.
+// Rewrites `x.matmul(w)` as it is written here, `matmul(x, w)`, with the operands' own text where
+// that is short.
 std::string AsFunction(const Scope& scope, const syntax::CallExpr& node,
                        const syntax::FieldExpr& callee) {
   const auto text = [&](syntax::ExprId id) {
@@ -36,16 +35,18 @@ std::string AsFunction(const Scope& scope, const syntax::CallExpr& node,
   return call + ")";
 }
 
-// "it has `f` and `g`", of the first few.
-std::string ListOfMethods(const std::vector<std::string>& names) {
+// Lists the first few methods: "it has `f` and `g`".
+std::string ListOfMethods(const Program& program, const Actor& actor) {
   constexpr size_t kMost = 6;
-  if (names.empty()) return "it has none";
+  const std::vector<MethodId>& methods = actor.methods;
+  if (methods.empty()) return "it has none";
   std::string list;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    const bool last = i + 1 == names.size();
-    list += fmt::format("{}`{}`", i == 0 ? "" : last ? " and " : ", ", names[i]);
+  for (size_t i = 0; i < std::min(methods.size(), kMost); ++i) {
+    const bool last = i + 1 == methods.size();
+    list += fmt::format("{}`{}`", i == 0 ? "" : last ? " and " : ", ",
+                        program.methods[methods[i]].name);
   }
-  return "it has " + list + (names.size() > kMost ? ", ..." : "");
+  return "it has " + list + (methods.size() > kMost ? ", ..." : "");
 }
 
 std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
@@ -86,7 +87,7 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
       scope.Report(Code::kE0312, name.range,
                    fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
   scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
-  if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(candidates());
+  if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(scope.program, actor);
   diagnostic.AddNote(actor.range, "the actor is declared here");
   return std::nullopt;
 }

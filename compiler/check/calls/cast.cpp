@@ -4,7 +4,7 @@
 #include "compiler/check/calls/arguments.h"
 #include "compiler/check/expressions/visit.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/resolve_type.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 

@@ -1,10 +1,9 @@
-#include "compiler/check/calls/collective.h"
+#include "compiler/check/calls/calls.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "compiler/check/calls/call_declared.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 
@@ -14,7 +13,7 @@ using namespace program;
 
 namespace {
 
-// In the order in which they may be given without a label.
+// Returns the parameters in the order in which they may be given without a label.
 std::vector<std::string> ParametersOf(const CollectiveTraits& traits) {
   if (traits.from == CollectiveTraits::kNobody) return {"places"};
   if (traits.from == CollectiveTraits::kRoot) return {"x", "to"};
@@ -24,7 +23,7 @@ std::vector<std::string> ParametersOf(const CollectiveTraits& traits) {
   return names;
 }
 
-// Which argument each parameter gets, -1 for none; reports what does not fit.
+// Returns the argument of each parameter, -1 for none; reports mismatches.
 std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node,
                                       const CollectiveTraits& traits, Range range) {
   const std::vector<std::string> names = ParametersOf(traits);

@@ -1,4 +1,4 @@
-#include "compiler/check/expressions/devices.h"
+#include "compiler/check/expressions/resolve.h"
 
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/lookup.h"
@@ -11,7 +11,8 @@ using namespace program;
 
 namespace {
 
-// Whether the name is a value's, or a declaration's other than a topology's, which is no value.
+// Returns whether the name has another meaning than a device: a value's, or that of a declaration
+// other than a topology's, which is no value.
 bool HasOtherMeaning(const Module& module, const std::string& name) {
   const auto means = [&](const Module& in) {
     const auto found = in.names.find(name);
@@ -49,7 +50,7 @@ std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, 
     return scope.Poison(range);
   }
   DeviceRef device;
-  device.kind = kind == "cpu" ? DeviceRef::kCpu : DeviceRef::kGpu;
+  device.kind = kind == "cpu" ? DeviceKind::kCpu : DeviceKind::kGpu;
   if (on_node) device.node = ResolveInt(scope, on_node->subscripts[0], "the number of a node").id;
   device.index = ResolveInt(scope, node.subscripts[0], "the number of a device").id;
   return scope.Make(device, range, StaticType::Of(StaticType::kDevice));

@@ -1,4 +1,4 @@
-#include "compiler/check/expressions/lists.h"
+#include "compiler/check/expressions/resolve.h"
 
 #include <map>
 
@@ -6,7 +6,6 @@
 
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
 
 namespace cgraph::check {

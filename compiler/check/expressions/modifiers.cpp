@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/expressions/routes.h"
 #include "compiler/check/expressions/visit.h"
 #include "compiler/check/scope/scope.h"
 

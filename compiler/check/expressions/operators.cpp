@@ -1,4 +1,4 @@
-#include "compiler/check/expressions/operators.h"
+#include "compiler/check/expressions/resolve.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ StaticType RefuseOperands(Scope& scope, BinaryOperator op, const StaticType& a, 
   return StaticType();
 }
 
-// How the operands could be made to fit, behind a semicolon.
+// Says, behind a semicolon, how the operands could be made to fit.
 std::string OperandMend(BinaryOperator op, const StaticType& a, const StaticType& b) {
   if (op == BinaryOperator::kMatmul && b.rank == 1) {
     return "; `@` takes matrices: unsqueeze(v, dim: 1) makes a column of the vector on the right, "

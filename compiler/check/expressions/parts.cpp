@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "compiler/check/expressions/devices.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
 #include "compiler/check/names.h"
@@ -94,9 +93,15 @@ StaticType IndexType(Scope& scope, const Value& base, const std::vector<Value>& 
     bool fits = !subscript.type.known() || kind == StaticType::kInt || kind == StaticType::kList ||
                 (late && (type.kind == StaticType::kTensor || !type.known()));
     if (fits) continue;
-    scope.Report(Code::kE0418, scope.program.exprs[subscript.id].range,
-                 fmt::format("a subscript is a compile-time int or a range a..b; this is {}",
-                             scope.Describe(subscript.type)));
+    const Range at = scope.program.exprs[subscript.id].range;
+    std::string mend;
+    if (kind == StaticType::kPlace) {
+      mend = fmt::format(": a loop over an array of places gives the places, so write {}.f(...)",
+                         scope.checker.sources.Text(at));
+    }
+    scope.Report(Code::kE0418, at,
+                 fmt::format("a subscript is a compile-time int or a range a..b; this is {}{}",
+                             scope.Describe(subscript.type), mend));
     return StaticType();
   }
   if (type.kind == StaticType::kPlaces) return PlacesIndexType(scope, type, subscripts, range);
@@ -142,8 +147,10 @@ Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
     Diagnostic& diagnostic =
         scope.Report(Code::kE0301, node.name.range,
                      fmt::format("`{}` declares no `{}`", *qualifier, node.name.text));
-    scope.checker.Suggest(diagnostic, node.name.range, node.name.text,
-                          QualifiedNames(scope.module, *qualifier));
+    if (!scope.checker.Translate(diagnostic, node.name.range, node.name.text)) {
+      scope.checker.Suggest(diagnostic, node.name.range, node.name.text,
+                            QualifiedNames(scope.module, *qualifier));
+    }
     return scope.Poison(range);
   }
   if (IsSelf(scope, node.base)) return RefuseSelf(scope, node.name, range);

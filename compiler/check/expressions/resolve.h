@@ -2,6 +2,10 @@
 #ifndef CGRAPH_COMPILER_CHECK_EXPRESSIONS_RESOLVE_H_
 #define CGRAPH_COMPILER_CHECK_EXPRESSIONS_RESOLVE_H_
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "compiler/check/scope/scope.h"
 
 namespace cgraph::check {
@@ -24,6 +28,26 @@ Value ResolveBytes(Scope& scope, syntax::ExprId id, const char* what);
 
 // Whether the range is a list of ints, as the index of a place array must be.
 program::ExprId ResolveIndexRange(Scope& scope, syntax::ExprId id);
+
+StaticType BinaryType(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
+                      Range range);
+
+// The element of what a `for` goes over.
+StaticType ElementOf(Scope& scope, const Value& list);
+
+// The transport that a `via` names.
+std::optional<program::Route> ResolveRoute(Scope& scope, syntax::ExprId id);
+
+// Returns what may stand after `via`, to suggest it; not `mpi`, which is read and refused.
+std::vector<std::string> TransportNames();
+
+// ---- devices: cpu[i], gpu[i], node[j].gpu[i]
+
+// Whether the name is cpu, gpu or node and nothing nearer.
+bool IsDeviceWord(const Scope& scope, const std::string& name);
+
+// Nothing when the base is no device word.
+std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, Range range);
 
 }  // namespace cgraph::check
 

@@ -1,4 +1,4 @@
-#include "compiler/check/expressions/routes.h"
+#include "compiler/check/expressions/resolve.h"
 
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
@@ -7,6 +7,14 @@
 namespace cgraph::check {
 
 using namespace program;
+
+std::vector<std::string> TransportNames() {
+  std::vector<std::string> names;
+#define TRANSPORT(id, name) \
+  if (Transport::id != Transport::kMpi) names.push_back(name);
+#include "compiler/base/transports.def"
+  return names;
+}
 
 std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
   const syntax::Expr& expr = scope.Written(id);
@@ -17,10 +25,7 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
     return std::nullopt;
   }
   const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
-  std::vector<std::string> candidates = {
-#define TRANSPORT(id, name) name,
-#include "compiler/base/transports.def"
-  };
+  std::vector<std::string> candidates = TransportNames();
   if (name) {
     if (auto transport = ParseTransport(name->name)) return Route{*transport, {}, expr.range};
   }
@@ -41,8 +46,7 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
     candidates.push_back(transport.name);
   Diagnostic& diagnostic = scope.Report(
       Code::kE0314, expr.range,
-      "`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the file "
-      "declares");
+      "`via` takes a transport: auto, local, shm, nccl, host or one that the file declares");
   if (name != nullptr) scope.checker.Suggest(diagnostic, expr.range, name->name, candidates);
   return std::nullopt;
 }

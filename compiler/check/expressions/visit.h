@@ -1,4 +1,4 @@
-// One function per kind of expression, for Resolve() to choose from; it alone calls them.
+// Visit: one function per kind of expression. Only Resolve() calls them; it chooses by the kind.
 #ifndef CGRAPH_COMPILER_CHECK_EXPRESSIONS_VISIT_H_
 #define CGRAPH_COMPILER_CHECK_EXPRESSIONS_VISIT_H_
 

@@ -8,9 +8,8 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/signature.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 
@@ -33,7 +32,8 @@ class RuleReader {
     schedule_.index =
         DeclareLocal(scope_, {"index", decl_.name.range}, StaticType::Of(StaticType::kInt), false);
     if (!Fits()) return;
-    // Keys and conditions last: the names that they bring are none of bounds.
+    // Keys and conditions are resolved last: the names that they introduce may not be used in
+    // bounds.
     for (bool keys : {false, true}) {
       if (keys) scope_.call_variables = &schedule_.variables;
       for (const syntax::Rule& rule : decl_.rules) {
@@ -167,7 +167,9 @@ class RuleReader {
     }
     if (minuend.text == subtrahend.text) {
       Report(Code::kE0428, whole.range,
-             fmt::format("`{0}` - `{0}` is always 0; a limit compares two methods", minuend.text));
+             fmt::format("`{0}` - `{0}` is always 0; a limit compares two methods: forward - "
+                         "backward <= 2 lets `forward` be two calls ahead",
+                         minuend.text));
       return;
     }
     if (rule.condition.valid()) conditions_.emplace_back(schedule_.limits.size(), rule.condition);
@@ -204,7 +206,7 @@ class RuleReader {
     schedule_.memory = {ResolveBytes(scope_, rule.bytes, "`memory`").id, range};
   }
 
-  // A kind's rank is how many stand before it in the longest chain of preferences.
+  // Ranks kinds: a kind's rank is how many stand before it in the longest chain of preferences.
   void Rank() {
     std::vector<std::vector<const Preference*>> worse(schedule_.kinds.size());
     std::vector<size_t> better(schedule_.kinds.size(), 0);
@@ -227,7 +229,7 @@ class RuleReader {
     ReportCircle(better);
   }
 
-  // `better`: of each kind how many are preferred to it that were not ranked.
+  // `better`: for each kind, how many preferred kinds were not ranked.
   void ReportCircle(const std::vector<size_t>& better) {
     std::vector<const Preference*> above(better.size(), nullptr);
     const Preference* last = nullptr;
@@ -238,7 +240,7 @@ class RuleReader {
       last = &preference;
     }
     if (last == nullptr) return;
-    // Upwards from anywhere one comes into the circle, and then around.
+    // Going upwards from any kind leads into the circle, and then around it.
     std::vector<bool> seen(better.size(), false);
     while (!seen[last->better.index]) {
       seen[last->better.index] = true;

@@ -4,12 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "compiler/check/calls/actor.h"
 #include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/calls.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
 #include "compiler/check/schedules/rules.h"
 #include "compiler/check/scope/scope.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::check {
 
@@ -34,7 +35,7 @@ class UsingReader {
     use_.variables.resize(schedule().variables.size());
   }
 
-  // `lenient`: names that the schedule lacks are left out.
+  // `lenient`: names that the schedule lacks are left out instead of reported.
   void Rename(const Module& module, const std::vector<syntax::Using::Renaming>& renamings,
               bool lenient) {
     if (!use_.schedule.valid()) return;
@@ -64,8 +65,10 @@ class UsingReader {
       auto [first, added] = kinds.emplace(std::pair(method.actor, method.name), kind);
       if (!added) {
         Report(Code::kE0323, method.range,
-               fmt::format("`{}` is `{}` already; every method of a schedule is another one",
-                           method.name, schedule().kinds[first->second].name));
+               fmt::format("`{0}` is the method that `{1}` calls `{2}` already, and two of its "
+                           "names cannot mean one method; `with ({3} = NAME)` takes another",
+                           method.name, schedule().name, schedule().kinds[first->second].name,
+                           schedule().kinds[kind].name));
       } else if (!Exists(method)) {
         ReportNoMethod(kind, method);
       }
@@ -90,10 +93,7 @@ class UsingReader {
 
   std::optional<ScheduleId> FindSchedule() {
     const syntax::Name& name = written_.path.back();
-    const bool qualified = written_.path.size() > 1;
-    const Found found =
-        qualified ? FindQualified(checker_, module_, written_.path[0].text, name.text, name.range)
-                  : FindName(checker_, module_, name.text, name.range);
+    const Found found = FindPath(checker_, module_, written_.path);
     if (found.reported) return std::nullopt;
     if (found.symbol) {
       if (const auto* id = std::get_if<ScheduleId>(&found.symbol->node)) return *id;
@@ -126,7 +126,8 @@ class UsingReader {
     return std::nullopt;
   }
 
-  // `along: p` is no parameter of the schedule: it says which index of places is a position.
+  // Reads the arguments. `along: p` is no parameter of the schedule: it says which index of places
+  // is a position.
   void ReadArguments() {
     std::vector<syntax::Argument> arguments = written_.arguments;
     const auto along = std::find_if(arguments.begin(), arguments.end(), [](const auto& argument) {
@@ -208,6 +209,21 @@ class UsingReader {
                        [&](const Method& other) { return other.name == method.name; });
   }
 
+  std::string KindNames() const {
+    std::vector<std::string> names;
+    for (const Kind& kind : schedule().kinds) names.push_back("`" + kind.name + "`");
+    return fmt::format("{}", fmt::join(names, " and "));
+  }
+
+  // Whether each of these methods is one that the schedule names already, so that none is left for
+  // a name that nothing has.
+  bool LeavesNoMethod(const std::vector<std::string>& methods) const {
+    return std::all_of(methods.begin(), methods.end(), [&](const std::string& name) {
+      return std::any_of(use_.methods.begin(), use_.methods.end(),
+                         [&](const Using::Method& method) { return method.name == name; });
+    });
+  }
+
   void ReportNoMethod(KindId kind, const Using::Method& method) {
     if (checker_.names_missing) return;
     std::vector<std::string> names;
@@ -216,8 +232,14 @@ class UsingReader {
     }
     const Kind& row = schedule().kinds[kind];
     const bool renamed = method.range.begin != written_.range.begin;
-    const std::string mend =
-        renamed ? "" : fmt::format("; `with ({} = NAME)` says what it is called here", row.name);
+    std::string mend;
+    if (!renamed) {
+      mend = LeavesNoMethod(names)
+                 ? fmt::format("; `{}` is for graphs with calls of {}: one without needs another "
+                               "schedule, or none",
+                               schedule().name, KindNames())
+                 : fmt::format("; `with ({} = NAME)` says what it is called here", row.name);
+    }
     Diagnostic& diagnostic =
         Report(Code::kE0322, method.range,
                fmt::format("no actor has a method `{}`, of which `{}` has rules{}", method.name,
@@ -253,7 +275,7 @@ void ReadUsing(Checker& checker, GraphId id) {
   UsingReader reader(checker, from, *written, use);
   const size_t errors = checker.diagnostics.errors();
   reader.Run();
-  // A flag that says nothing of names means those that the graph says.
+  // A flag that gives no names means those that the graph gives.
   const bool inherits = flagged && written->renamings.empty() && own != nullptr;
   reader.Rename(inherits ? *module : from, inherits ? own->renamings : written->renamings,
                 inherits);

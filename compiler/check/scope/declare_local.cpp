@@ -1,4 +1,4 @@
-#include "compiler/check/scope/declare_local.h"
+#include "compiler/check/scope/scope.h"
 
 #include <fmt/format.h>
 

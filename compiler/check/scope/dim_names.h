@@ -1,5 +1,5 @@
-// The dimension variables of one declaration: which name each has, whether anything binds it, and
-// where it was used before that was known.
+// The dimension variables of one declaration: each one's name, whether anything binds it, and where
+// it was used before that was known.
 #ifndef CGRAPH_COMPILER_CHECK_SCOPE_DIM_NAMES_H_
 #define CGRAPH_COMPILER_CHECK_SCOPE_DIM_NAMES_H_
 
@@ -27,7 +27,7 @@ class DimNames {
 
   void Bind(program::DimVariableId id) { bound_.insert(id); }
   void AddUse(program::DimVariableId id, Range range) { uses_.push_back({id, range}); }
-  // The first use of each variable that nothing has bound; they count as bound from now on.
+  // Returns the first use of each variable that nothing has bound; they count as bound from now on.
   std::vector<Use> TakeUnbound();
 
  private:

@@ -1,4 +1,4 @@
-// The local names of one body: what each means now, and of what type it is.
+// The local names of one body, with what each means now, and its type.
 //
 // A name means a row of the declaration's table until its block ends. The table and the types grow
 // only; a row without a name is a value that nobody can read.
@@ -29,19 +29,19 @@ class LocalNames {
   program::LocalId AddRow(program::Local row, StaticType type);
 
   std::optional<program::LocalId> Find(const std::string& name) const;
-  // Until the end of the block.
+  // Sets what a name means until the end of the block.
   void SetMeaning(const std::string& name, program::LocalId id);
   void OpenBlock() { blocks_.push_back(undo_.size()); }
   void CloseBlock();
   void ListTo(std::vector<std::string>& names) const;
 
   void Use(program::LocalId id) { used_.insert(id); }
-  // Of `among`, the rows that were used since this was last asked.
+  // Returns those rows of `among` that were used since the last call.
   std::vector<program::LocalId> TakeUsed(const std::vector<program::LocalId>& among);
   bool IsUsed(program::LocalId id) const { return used_.count(id) != 0; }
 
-  // While they hide, only rows made from then on may be read: a default or an attribute stands
-  // outside of its declaration.
+  // Hides the rows that exist now: only rows made from then on may be read, since a default or an
+  // attribute stands outside of its declaration.
   void Hide(bool hide) { hidden_below_ = hide ? rows_->size() : 0; }
   bool IsHidden(program::LocalId id) const { return id.index < hidden_below_; }
 
@@ -49,7 +49,7 @@ class LocalNames {
   Rows* rows_;
   std::vector<StaticType> types_;  // by LocalId
   std::map<std::string, program::LocalId> names_;
-  // What each name meant before, to be put back at the end of its block.
+  // The former meaning of each name, to be restored at the end of its block.
   std::vector<std::pair<std::string, std::optional<program::LocalId>>> undo_;
   std::vector<size_t> blocks_;  // the size of undo_ where each began
   std::set<program::LocalId> used_;

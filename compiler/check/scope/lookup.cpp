@@ -5,11 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "compiler/check/expressions/devices.h"
+#include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/resolve_dim.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 
@@ -53,7 +52,7 @@ std::optional<Value> ResolveOwnName(Scope& scope, const std::string& name, Range
   return scope.Make(DimRef{*dim}, range, type);
 }
 
-// A new dimension variable, where the type being resolved may bring one.
+// Makes a new dimension variable, where the type being resolved may introduce one.
 std::optional<Value> ResolveDimName(Scope& scope, const std::string& name, Range range) {
   if (std::isupper(static_cast<unsigned char>(name[0]))) return std::nullopt;
   Found found = FindName(scope.checker, scope.module, name, range);
@@ -73,7 +72,7 @@ std::optional<Value> ResolveDimName(Scope& scope, const std::string& name, Range
   return scope.Make(DimRef{*id}, range, StaticType::Of(StaticType::kInt));
 }
 
-// A const is itself; what else has that name cannot be meant.
+// Finds a const; anything else of that name cannot be meant.
 std::optional<Value> ResolveCallVariable(Scope& scope, const std::string& name, Range range) {
   if (!std::islower(static_cast<unsigned char>(name[0]))) return std::nullopt;
   const Found found = FindName(scope.checker, scope.module, name, range);
@@ -85,36 +84,66 @@ std::optional<Value> ResolveCallVariable(Scope& scope, const std::string& name, 
   return scope.Make(LocalRef{id}, range, StaticType::Of(StaticType::kInt));
 }
 
-// Where `let` and `var` declare names in a body, from top to bottom.
-void ListDeclared(const Scope& scope, const std::vector<syntax::StatementId>& ids,
-                  std::map<std::string, std::vector<Range>>& declared) {
+// Where `let` and `var` declare names in a body, from top to bottom; `end`: of the loop or branch.
+void ListDeclared(const Scope& scope, const std::vector<syntax::StatementId>& ids, uint32_t end,
+                  std::map<std::string, std::vector<DeclaredName>>& declared) {
   const auto list = [&](const syntax::Pattern& pattern) {
-    for (const syntax::Name& name : pattern.names) declared[name.text].push_back(name.range);
+    for (const syntax::Name& name : pattern.names) declared[name.text].push_back({name.range, end});
   };
   for (syntax::StatementId id : ids) {
-    const auto& node = scope.module.file.statements[id].node;
+    const syntax::Statement& statement = scope.module.file.statements[id];
+    const auto& node = statement.node;
     if (const auto* let = std::get_if<syntax::Let>(&node)) list(let->pattern);
     if (const auto* var = std::get_if<syntax::Var>(&node)) list(var->pattern);
     if (const auto* loop = std::get_if<syntax::For>(&node)) {
-      ListDeclared(scope, loop->body, declared);
+      ListDeclared(scope, loop->body, statement.range.end, declared);
     }
     if (const auto* branch = std::get_if<syntax::If>(&node)) {
-      ListDeclared(scope, branch->then_body, declared);
-      ListDeclared(scope, branch->else_body, declared);
+      ListDeclared(scope, branch->then_body, statement.range.end, declared);
+      ListDeclared(scope, branch->else_body, statement.range.end, declared);
     }
   }
 }
 
-// Where a `let` or `var` behind `use` declares the name.
-std::optional<Range> DeclaredLater(Scope& scope, const std::string& name, Range use) {
-  if (!scope.body) return std::nullopt;
-  if (!scope.declared_in_body) ListDeclared(scope, *scope.body, scope.declared_in_body.emplace());
+const std::vector<DeclaredName>& DeclaredInBody(Scope& scope, const std::string& name) {
+  if (!scope.declared_in_body) {
+    scope.declared_in_body.emplace();
+    if (scope.body) ListDeclared(scope, *scope.body, UINT32_MAX, *scope.declared_in_body);
+  }
+  static const std::vector<DeclaredName> kNone;
   const auto found = scope.declared_in_body->find(name);
-  if (found == scope.declared_in_body->end()) return std::nullopt;
-  const auto later = std::upper_bound(
-      found->second.begin(), found->second.end(), use.begin,
-      [](uint32_t begin, const Range& declared) { return begin < declared.begin; });
-  return later != found->second.end() ? std::optional(*later) : std::nullopt;
+  return found == scope.declared_in_body->end() ? kNone : found->second;
+}
+
+// Reports a name that a `let` or `var` declares elsewhere in the body: behind its use, or in a loop
+// or a branch that has ended.
+bool ReportDeclaredElsewhere(Scope& scope, const std::string& name, Range use) {
+  const std::vector<DeclaredName>& declared = DeclaredInBody(scope, name);
+  const auto later = std::upper_bound(declared.begin(), declared.end(), use.begin,
+                                      [](uint32_t begin, const DeclaredName& each) {
+                                        return begin < each.range.begin;
+                                      });
+  if (later != declared.end()) {
+    scope
+        .Report(Code::kE0301, use,
+                fmt::format(
+                    "`{}` is not declared yet: values flow from top to bottom, and what the next "
+                    "execution needs of this one is kept in a state",
+                    name))
+        .AddNote(later->range, "it is declared here");
+    return true;
+  }
+  const auto ended = std::find_if(declared.rbegin(), declared.rend(),
+                                  [&](const DeclaredName& each) { return each.end <= use.begin; });
+  if (ended == declared.rend()) return false;
+  scope
+      .Report(Code::kE0301, use,
+              fmt::format("`{0}` is not declared here: it ended with the loop or branch that "
+                          "declares it; a `var {0} = ...` before that, assigned inside, keeps its "
+                          "last value",
+                          name))
+      .AddNote(ended->range, "it is declared here");
+  return true;
 }
 
 std::vector<std::string> NamesIn(const Scope& scope) {
@@ -180,8 +209,8 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
                          std::holds_alternative<FnId>(symbol.node) ||
                          std::holds_alternative<GraphId>(symbol.node);
   const std::string mend = std::holds_alternative<ActorId>(symbol.node)
-                               ? "; methods are called on its places: place x = Actor(...) on "
-                                 "gpu[0]"
+                               ? "; methods are called on its places, declared outside of "
+                                 "graphs: place x = Actor(...) on gpu[0]"
                            : is_called ? fmt::format("; a call has parentheses: {}(...)", name)
                                        : "";
   scope.Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value{}", name, kind, mend))
@@ -236,16 +265,7 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
                     name));
     return scope.Poison(range);
   }
-  if (auto later = DeclaredLater(scope, name, range)) {
-    scope
-        .Report(Code::kE0301, range,
-                fmt::format(
-                    "`{}` is not declared yet: values flow from top to bottom, and what the next "
-                    "execution needs of this one is kept in a state",
-                    name))
-        .AddNote(*later, "it is declared here");
-    return scope.Poison(range);
-  }
+  if (ReportDeclaredElsewhere(scope, name, range)) return scope.Poison(range);
   Diagnostic& diagnostic =
       scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
   if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);

@@ -1,9 +1,9 @@
-// Scope: what the types, expressions and statements of one declaration are resolved in, from Syntax
-// to Program.
+// Scope: everything in which the types, expressions and statements of one declaration are resolved,
+// from Syntax to Program.
 //
 // It lives from the declaration's signature to its body and knows the names in between: parameters,
-// `let`s, dimension variables, the states of the method's actor, then the names of the file. What
-// is wrong is reported once and becomes a poison value (`none` of unknown type), which is accepted
+// `let`s, dimension variables, the states of the method's actor, then the names of the file. A
+// fault is reported once and becomes a poison value (`none` of unknown type), which is accepted
 // everywhere.
 #ifndef CGRAPH_COMPILER_CHECK_SCOPE_SCOPE_H_
 #define CGRAPH_COMPILER_CHECK_SCOPE_SCOPE_H_
@@ -20,12 +20,18 @@
 
 namespace cgraph::check {
 
-// Where an expression stands: this decides what it may do.
+// A name that a `let` or `var` declares in a body.
+struct DeclaredName {
+  Range range;
+  uint32_t end;  // where the loop or the branch ends in which it is declared
+};
+
+// Site: where an expression stands; it decides what the expression may do.
 enum class Site : uint8_t {
   kConst, kOp, kActor, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology
 };
 
-// What a type is written for: this decides which names its dimensions may bring.
+// TypeRole: what a type is written for; it decides which names its dimensions may introduce.
 enum class TypeRole : uint8_t { kParameter, kResult, kState, kHint, kArgument, kConst };
 
 struct Value {
@@ -55,19 +61,20 @@ struct Scope {
   DimNames dims;
   std::optional<TypeRole> in_type;  // while the dimensions of a type are being resolved
   program::ConstId of_const;        // whose value this is
-  // Where names that nothing declares are variables of the calls that a schedule is about: each is
-  // declared where it first stands, and added here.
+  // Set where names that nothing declares are variables of the calls that a schedule is about: each
+  // is declared where it first stands, and added here.
   std::vector<program::LocalId>* call_variables = nullptr;
   std::optional<PropertyUnit> unit;  // where numbers with a unit may stand, and of which kind
   const std::vector<syntax::StatementId>* body = nullptr;  // for names that stand further down
-  // What it declares, and where, from top to bottom; listed when the first name is not found.
-  std::optional<std::map<std::string, std::vector<Range>>> declared_in_body;
+  // The names that the body declares, and where, from top to bottom; listed when the first name is
+  // not found.
+  std::optional<std::map<std::string, std::vector<DeclaredName>>> declared_in_body;
 
   const syntax::Expr& Written(syntax::ExprId id) const { return module.file.exprs[id]; }
-  // Of a graph, or of a fn, which a graph may call.
+  // True in a graph, and in a fn, which a graph may call.
   bool MayUsePlaces() const { return site == Site::kGraph || site == Site::kFn; }
   std::optional<program::GenericId> FindGeneric(const std::string& name) const;
-  // A value of a type that is written in this declaration.
+  // Returns a value of a type that is written in this declaration.
   StaticType Declared(program::TypeId type) const;
   std::string Describe(const StaticType& type) const { return check::Describe(program, type); }
 
@@ -77,6 +84,19 @@ struct Scope {
     return checker.diagnostics.Report(code, range, std::move(message));
   }
 };
+
+// ---- new local names: parameters, `let`s, loop variables
+//
+// No local name may hide another of the same body: a second `let h` in a loop would look like an
+// assignment and be none.
+program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bool is_var);
+
+std::vector<program::LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
+                                             bool tuple, Range range, const StaticType& type,
+                                             bool is_var);
+
+// Its parameters come first, its states are in scope.
+void InheritActor(Scope& scope, program::ActorId actor);
 
 }  // namespace cgraph::check
 

@@ -1,14 +1,12 @@
-#include "compiler/check/statements/assign.h"
+#include "compiler/check/statements/statements.h"
 
 #include <fmt/format.h>
 
-#include "compiler/check/expressions/operators.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/expect.h"
+#include "compiler/check/types/types.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
@@ -38,7 +36,7 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
   if (name->name != "none" && !IsOwnName(scope, name->name) && !HasName(scope.module, name->name)) {
     ReportUnknownName(scope, name->name, expr.range,
                       "; `let` declares a name, `var` one that is assigned again");
-    // What follows uses the name as if it were declared: the fault is this one.
+    // Later statements use the name as if it were declared, so that only this fault is reported.
     DeclareLocal(scope, {name->name, expr.range}, StaticType(), /*is_var=*/true);
     return false;
   }
@@ -70,7 +68,7 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
   return false;
 }
 
-// `v`, `v[i]`, `v[i][j]`: a name and one subscript per index.
+// Resolves `v`, `v[i]`, `v[i][j]`: a name and one subscript per index.
 bool ResolveTarget(Scope& scope, syntax::ExprId id, Assign& assign) {
   const syntax::Expr* expr = &scope.Written(id);
   std::vector<const syntax::IndexExpr*> indices;
@@ -92,7 +90,7 @@ bool ResolveTarget(Scope& scope, syntax::ExprId id, Assign& assign) {
   return known;
 }
 
-// An element of a list can be assigned; a row of a tensor cannot.
+// Reports the assignment to a row of a tensor; only an element of a list can be assigned.
 void CheckElementTarget(Scope& scope, const Assign& assign, Range range) {
   if (!assign.state.valid()) return;
   TypeId type = scope.program.states[assign.state].type;

@@ -1,17 +1,10 @@
-#include "compiler/check/statements/body.h"
+#include "compiler/check/statements/statements.h"
 
 #include <fmt/format.h>
 
-#include "compiler/check/expressions/lists.h"
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/expressions/routes.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/statements/assign.h"
-#include "compiler/check/statements/returns.h"
-#include "compiler/check/types/expect.h"
-#include "compiler/check/types/resolve_dim.h"
-#include "compiler/check/types/resolve_type.h"
+#include "compiler/check/types/types.h"
 
 namespace cgraph::check {
 
@@ -34,7 +27,7 @@ Bind ResolveBinding(Scope& scope, const syntax::Pattern& pattern, syntax::TypeId
     ReportUnboundUses(scope, "write it alone as a dimension first");
     ExpectType(scope, bind.type, known, scope.Written(written).range, "this value", Range());
     StaticType hint = scope.Declared(bind.type);
-    // A constant under a tensor's hint: it may be taken as either.
+    // A constant under a tensor's hint may be read as a number or as a tensor.
     bool constant =
         hint.kind == StaticType::kTensor && known.kind != StaticType::kTensor && known.known();
     known = constant ? StaticType() : hint;

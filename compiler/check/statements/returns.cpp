@@ -1,4 +1,4 @@
-#include "compiler/check/statements/returns.h"
+#include "compiler/check/statements/statements.h"
 
 #include "compiler/check/scope/scope.h"
 

@@ -27,6 +27,12 @@ int FixedDims(const TensorType& type) {
                                         [](const Dim& d) { return d.kind != Dim::kRun; }));
 }
 
+bool MayBeTensor(const StaticType& type) {
+  return !type.known() || type.is_number() || type.kind == StaticType::kBool ||
+         type.kind == StaticType::kTensor ||
+         (type.kind == StaticType::kList && MayBeTensor(type.parts[0]));
+}
+
 bool Fits(CompileTimeKind expected, StaticType::Kind given) {
   switch (expected) {
     case CompileTimeKind::kInt: return given == StaticType::kInt;
@@ -83,7 +89,10 @@ std::optional<Mismatch> Matcher::MatchTuple(const TupleType& expected, const Sta
 
 std::optional<Mismatch> Matcher::MatchTensor(const TensorType& expected, const StaticType& given) {
   if (given.is_number() || given.kind == StaticType::kBool) return MatchNumber(expected, given);
-  if (given.kind != StaticType::kTensor) return Mismatch{Code::kE0406, ""};
+  if (given.kind != StaticType::kTensor) {
+    const bool numbers = given.kind == StaticType::kList && MayBeTensor(given.parts[0]);
+    return Mismatch{Code::kE0406, numbers ? "stack([a, b]) makes a tensor of a list" : ""};
+  }
   if (given.dtype) {
     if (auto mismatch = MatchDType(expected, *given.dtype)) return mismatch;
   }
@@ -99,10 +108,10 @@ std::optional<DType> Matcher::KnownDType(const TensorType& type) const {
 std::optional<Mismatch> Matcher::MatchDType(const TensorType& expected, DType given) {
   if (auto known = KnownDType(expected)) {
     if (*known == given) return std::nullopt;
-    std::string reason = fmt::format("cast<{}>(...) converts", DTypeName(*known).str());
+    std::string reason = fmt::format("cast<{}>(...) converts", DTypeName(*known));
     if (!expected.dtype) {
       reason = fmt::format("`{}` is {} by another argument; ",
-                           signature_->generics[expected.generic].name, DTypeName(*known).str()) +
+                           signature_->generics[expected.generic].name, DTypeName(*known)) +
                reason;
     }
     return Mismatch{Code::kE0407, reason};
@@ -129,11 +138,12 @@ std::optional<Mismatch> Matcher::MatchNumber(const TensorType& expected, const S
     fits = !dtype || *dtype != DType::kBool;
   }
   if (!fits) {
-    std::string wanted = dtype ? DTypeName(*dtype).str() : std::string("class ") + Spelling(bound);
+    std::string wanted =
+        dtype ? std::string(DTypeName(*dtype)) : std::string("class ") + Spelling(bound);
     return Mismatch{Code::kE0407, "a constant takes the dtype of where it stands, " + wanted +
                                       ", and this one does not fit it"};
   }
-  // A number alone is a scalar; beside tensors it takes what they say.
+  // A number alone is a scalar; beside tensors it takes their dtype.
   if (FixedDims(expected) == 0 && expected.dims.size() == 1 && !rigid_) {
     if (expected.dims[0].variable.valid()) run_ranks_.emplace(expected.dims[0].variable, 0);
   }

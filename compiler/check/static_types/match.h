@@ -1,4 +1,4 @@
-// Can this value stand where that type is declared?
+// Matcher: can this value stand where that type is declared?
 //
 // A Matcher holds what one call (or one declared result) has said so far about the dtype variables
 // and runs of a signature. Dimensions themselves are left to elaboration; here only dtypes, ranks
@@ -29,7 +29,7 @@ class Matcher {
   // Numbers bind no dtype, so a call matches its other arguments first.
   std::optional<Mismatch> Match(program::TypeId expected, const StaticType& given);
 
-  // The type with what is bound put in.
+  // Returns the type with bound variables replaced by their values.
   StaticType Bound(program::TypeId type) const;
 
  private:

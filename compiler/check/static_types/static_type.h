@@ -1,8 +1,8 @@
-// What is known about a value before anything is elaborated.
+// StaticType: what is known about a value before anything is elaborated.
 //
-// A StaticType is a guess that is never wrong: a kind, a dtype and a rank where they follow from
-// declarations, and kUnknown everywhere else (a `var` may change its type from one turn of a loop
-// to the next). Check rejects only what no value of the StaticType could be.
+// A StaticType is never wrong, but may be incomplete: a kind, a dtype and a rank where they follow
+// from declarations, and kUnknown everywhere else (a `var` may change its type from one turn of a
+// loop to the next). Check rejects only what no value of the StaticType could be.
 #ifndef CGRAPH_COMPILER_CHECK_STATIC_TYPES_STATIC_TYPE_H_
 #define CGRAPH_COMPILER_CHECK_STATIC_TYPES_STATIC_TYPE_H_
 
@@ -30,7 +30,8 @@ struct StaticType {
   int indices = 0;                 // kPlaces: how many subscripts name one of them
   std::vector<StaticType> parts;       // kList: one, what every element is; kTuple: the fields
   std::vector<std::string> names;  // kTuple: per field, may be empty
-  // kTensor: what declares it, for messages; with what its dimensions' names are looked up in.
+  // For kTensor: its declaration, for messages, with what the names of its dimensions are looked up
+  // in.
   struct Declaration {
     program::TypeId type;  // invalid: nothing does
     const program::Signature* signature = nullptr;
@@ -51,17 +52,18 @@ struct StaticType {
   static StaticType Tuple(std::vector<StaticType> parts, std::vector<std::string> names);
 };
 
-// A type that was reported as wrong: a tensor of no dtype at all. Everything fits it.
+// The type that replaces one that was reported as wrong: a tensor without a dtype. Everything fits
+// it.
 inline program::TensorType PoisonType() { return {}; }
 bool IsPoison(const program::Type& type);
 
-// What a value of this declared type is.
+// Returns the StaticType of a value of this declared type.
 StaticType StaticOf(const program::Program& program, program::TypeId type);
 
-// What is known of a value that is either of the two.
+// Returns what is known of a value that is either of the two.
 StaticType Join(const StaticType& a, const StaticType& b);
 
-// With an article, for messages: "an i64[?, ?]", "a compile-time int", "a list".
+// Describes a type with an article, for messages: "an i64[?, ?]", "a compile-time int", "a list".
 std::string Describe(const program::Program& program, const StaticType& type);
 
 }  // namespace cgraph::check

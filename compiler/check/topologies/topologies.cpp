@@ -8,10 +8,9 @@
 #include "compiler/check/calls/arguments.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/topologies/units.h"
-#include "compiler/check/types/signature.h"
+#include "compiler/check/types/types.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
@@ -134,7 +133,7 @@ class PartReader {
     scope_.checker.Suggest(diagnostic, name.range, name.text, names);
   }
 
-  // root, root[i / 2], [out[i], in[j]]
+  // Resolves the parts of a `through`: root, root[i / 2], [out[i], in[j]].
   void ReadThrough(syntax::ExprId id, TopologyPart& part) {
     const syntax::Expr& value = scope_.Written(id);
     if (const auto* list = std::get_if<syntax::ListExpr>(&value.node)) {
@@ -208,10 +207,7 @@ void ReportNoTopology(Checker& checker, const syntax::Name& name) {
 std::optional<TopologyId> FindTopology(Checker& checker, const syntax::Using& use) {
   const Module& module = *checker.topology_flag.module;
   const syntax::Name& name = use.path.back();
-  const bool qualified = use.path.size() > 1;
-  const Found found =
-      qualified ? FindQualified(checker, module, use.path[0].text, name.text, name.range)
-                : FindName(checker, module, name.text, name.range);
+  const Found found = FindPath(checker, module, use.path);
   if (found.reported) return std::nullopt;
   if (!found.symbol) {
     if (!checker.names_missing) ReportNoTopology(checker, name);
@@ -225,7 +221,7 @@ std::optional<TopologyId> FindTopology(Checker& checker, const syntax::Using& us
   return std::nullopt;
 }
 
-// The one that the file declares.
+// Returns the topology of a file that declares one only.
 std::optional<TopologyId> OnlyOne(Checker& checker, const Module& file) {
   std::vector<TopologyId> ids;
   for (TopologyId id : checker.program.topologies.Ids()) {

@@ -8,8 +8,8 @@
 namespace cgraph::check {
 namespace {
 
-// How often the unit is a factor of a value: of 23.3GB/s * 2 once, of 3 not at all. Nothing where
-// that cannot be said, or another unit stands in it.
+// Counts how often the unit is a factor of a value: once in 23.3GB/s * 2, not at all in 3. Nothing
+// where that cannot be said, or where another unit stands in the value.
 class Power {
  public:
   Power(const Scope& scope, PropertyUnit unit) : scope_(scope), unit_(unit) {}

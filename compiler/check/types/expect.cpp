@@ -1,4 +1,4 @@
-#include "compiler/check/types/expect.h"
+#include "compiler/check/types/types.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/check/types/kernel.h"
+#include "compiler/check/types/types.h"
 
 #include <algorithm>
 #include <iterator>
@@ -18,7 +18,7 @@ bool IsTensor(const Program& program, TypeId id) {
   return std::holds_alternative<TensorType>(program.types[id].node);
 }
 
-// Of a list without its length.
+// Describes a list without its length.
 std::string TypeWords(const Program& program, const TextPrinter& printer, TypeId id) {
   if (IsTensor(program, id)) return "tensor";
   const auto* list = std::get_if<ListType>(&program.types[id].node);
@@ -26,7 +26,8 @@ std::string TypeWords(const Program& program, const TextPrinter& printer, TypeId
   return printer.Text(id);
 }
 
-// In the words of kernels.def: what the compiler looks for, and nothing else.
+// Returns the declaration in the words of kernels.def: what the compiler looks for, and nothing
+// else.
 std::string DeclarationOf(const Program& program, const Op& op) {
   const TextPrinter printer(program, &op.signature, &op.locals);
   std::string text;

@@ -1,4 +1,4 @@
-#include "compiler/check/types/resolve_dim.h"
+#include "compiler/check/types/types.h"
 
 #include <cctype>
 #include <utility>
@@ -28,7 +28,7 @@ const syntax::NameExpr* AsVariableName(const syntax::Expr& expr) {
 Dim ResolvePlainDim(Scope& scope, const std::string& name, TypeRole role, Range range) {
   bool is_dim = scope.dims.Find(name) || (!IsOwnName(scope, name) && name != "none");
   if (is_dim && !scope.dims.Find(name) && HasName(scope.module, name)) {
-    // A graph, op or place of that name is no number, so nobody could mean it here.
+    // A graph, op or place of that name is no number, so it cannot be meant here.
     const Found found = FindName(scope.checker, scope.module, name, range);
     is_dim = found.symbol && !std::holds_alternative<ConstId>(found.symbol->node);
   }
@@ -58,7 +58,8 @@ Dim ResolvePlainDim(Scope& scope, const std::string& name, TypeRole role, Range 
   return {.kind = Dim::kVariable, .variable = *id};
 }
 
-// `n <= 4096`; in an op's result also `length <= n` with the extent in the parameter `length`.
+// Resolves `n <= 4096`; in an op's result also `length <= n` with the extent in the parameter
+// `length`.
 Dim ResolveBounded(Scope& scope, const syntax::Chain& chain, TypeRole role, Range range) {
   Dim dim;
   dim.kind = Dim::kBounded;
@@ -98,7 +99,7 @@ Dim ResolveBounded(Scope& scope, const syntax::Chain& chain, TypeRole role, Rang
   return dim;
 }
 
-// `*s`, `*broadcast(s, t)`.
+// Resolves `*s`, `*broadcast(s, t)`.
 Dim ResolveRun(Scope& scope, const syntax::Dim& dim, TypeRole role) {
   const syntax::Expr& expr = scope.Written(dim.expr);
   if (const auto* name = AsVariableName(expr)) {
@@ -171,7 +172,7 @@ ExprId ResolveListLength(Scope& scope, syntax::ExprId id, TypeRole role) {
   auto outer = std::exchange(scope.in_type, role);
   ExprId length = ResolveInt(scope, id, "the length of a list").id;
   scope.in_type = outer;
-  // A variable that stands alone is bound by the length of the list that is given.
+  // A variable that stands alone is bound by the length of the list argument.
   const auto* ref = std::get_if<DimRef>(&scope.program.exprs[length].node);
   if (ref && (role == TypeRole::kParameter || role == TypeRole::kHint))
     scope.dims.Bind(ref->variable);

@@ -1,4 +1,4 @@
-#include "compiler/check/types/resolve_type.h"
+#include "compiler/check/types/types.h"
 
 #include <map>
 #include <utility>
@@ -8,7 +8,6 @@
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/resolve_dim.h"
 
 namespace cgraph::check {
 
@@ -20,7 +19,7 @@ TypeId AddType(Scope& scope, decltype(Type::node) node, Range range) {
   return scope.program.types.Add({std::move(node), range});
 }
 
-// `bytes[<= N]` is a u8 tensor of one dimension of its own, which no other type mentions.
+// Resolves `bytes[<= N]`: a u8 tensor with one dimension of its own, which no other type mentions.
 TensorType ResolveBytes(Scope& scope, const syntax::BytesType& type, Range range, TypeRole role) {
   auto outer = std::exchange(scope.in_type, role);
   const ExprId limit = ResolveInt(scope, type.bound, "a bound").id;
@@ -81,8 +80,8 @@ TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range
     return poison;
   }
   std::vector<std::string> candidates = {"int", "float", "str"};
-#define DTYPE(id, name, bytes, class) candidates.push_back(name);
-#include "compiler/base/dtypes.def"
+#define DTYPE(id, wire, name, bytes, class) candidates.push_back(name);
+#include "runtime/kinds/dtypes.def"
   if (scope.signature) {
     for (const Generic& generic : scope.signature->generics) candidates.push_back(generic.name);
   }

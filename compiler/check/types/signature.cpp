@@ -1,16 +1,11 @@
-#include "compiler/check/types/signature.h"
+#include "compiler/check/types/types.h"
 
 #include <map>
 
 #include <fmt/format.h>
 
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/expressions/routes.h"
-#include "compiler/check/scope/declare_local.h"
 #include "compiler/check/scope/scope.h"
-#include "compiler/check/types/expect.h"
-#include "compiler/check/types/resolve_dim.h"
-#include "compiler/check/types/resolve_type.h"
 
 namespace cgraph::check {
 
@@ -29,7 +24,8 @@ bool HoldsTensor(const Program& program, TypeId id) {
   return std::holds_alternative<TensorType>(node) && !IsPoison(program.types[id]);
 }
 
-// `int`, `float`, `str`: its value may be a dimension of another parameter.
+// Returns whether the type is `int`, `float` or `str`: its value may be a dimension of another
+// parameter.
 bool IsCompileTimeName(const syntax::Type& type) {
   const auto* named = std::get_if<syntax::NamedType>(&type.node);
   return named && !named->has_dims &&
@@ -77,7 +73,7 @@ std::vector<Parameter> ResolveParameters(Scope& scope,
     row.local = DeclareLocal(scope, parameter.name, StaticType(), false);
     resolved.push_back(std::move(row));
   }
-  // Integers first: they may be dimensions of any other parameter, also of an earlier one.
+  // Integers come first: they may be dimensions of any other parameter, also of an earlier one.
   for (bool compile_time : {true, false}) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       const syntax::TypeId written = parameters[i].type;

@@ -1,4 +1,4 @@
-#include "compiler/command/flags/compile_flags.h"
+#include "compiler/command/flags/flags.h"
 
 #include <fmt/format.h>
 
@@ -22,6 +22,30 @@ std::string PhaseNames() {
   return names;
 }
 
+std::string EmitKindNames() {
+  std::string names;
+#define X(id, name, phase) names += (names.empty() ? "" : ", ") + std::string(name);
+  CGRAPH_EMIT_KINDS(X)
+#undef X
+  return names;
+}
+
+// --emit KIND[=FILE]
+Result<Emission> ReadEmission(llvm::StringRef text) {
+  const auto [name, file] = text.split('=');
+  const std::optional<EmitKind> kind = ParseEmitKind(name);
+  if (!kind) {
+    return Wrong(fmt::format("--emit {}: there are {}", name.str(), EmitKindNames()));
+  }
+  const bool has_csv = kind == EmitKind::kSchedule || kind == EmitKind::kTransports;
+  if (has_csv && file.endswith(".csv")) {
+    return Wrong(fmt::format("--emit {0}={1} would write text for people; a pipeline's order as "
+                             "CSV is --emit {0}-csv={1}",
+                             name.str(), file.str()));
+  }
+  return Emission{*kind, file.str()};
+}
+
 std::string RewriteNames() {
   std::string names;
   for (const RewriteInfo& info : Rewrites()) {
@@ -34,7 +58,7 @@ std::string RewriteNames() {
 
 void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   const size_t others = command.get_options().size();
-  // Each takes one value at a time, so that FILE may follow.
+  // Each flag takes one value at a time, so that FILE may follow.
   command.add_option("--graph", flags.graphs, "graph to use (repeatable); default: all")
       ->type_name("NAME")->allow_extra_args(false);
   command.add_option("-D", flags.defines, "value of a const of the file")
@@ -67,9 +91,9 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_flag("--no-rewrite{all}", flags.no_rewrite,
                    "=NAME: without this rewrite, of " + RewriteNames() + "; alone: without any");
   command.add_option("--emit", flags.emit,
-                     "print a phase's result: " + PhaseNames() +
-                         "; schedule=FILE.csv, transports=FILE.csv: a pipeline's order")
-      ->type_name("PHASE[=FILE]")->allow_extra_args(false);
+                     "print what a phase made: " + EmitKindNames() +
+                         " (the -csv ones: a pipeline's order)")
+      ->type_name("KIND[=FILE]")->allow_extra_args(false);
   command.add_option("--stop-after", flags.stop_after, "end after this phase")->type_name("PHASE");
   command.add_flag("--time-phases", flags.time_phases, "print how long each phase took");
   const std::vector<CLI::Option*> all = command.get_options();
@@ -86,8 +110,8 @@ std::vector<NamedFile> CompileFlags::Read(std::vector<NamedFile> others) const {
 
 std::vector<NamedFile> CompileFlags::Written(std::vector<NamedFile> others) const {
   for (const std::string& text : emit) {
-    const auto [phase, file] = llvm::StringRef(text).split('=');
-    others.push_back({fmt::format("--emit {}=", phase.str()), file.str()});
+    const auto [kind, file] = llvm::StringRef(text).split('=');
+    others.push_back({fmt::format("--emit {}=", kind.str()), file.str()});
   }
   return others;
 }
@@ -127,12 +151,9 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
     options.defines[name.str()] = value.str();
   }
   for (const std::string& text : emit) {
-    auto [name, file] = llvm::StringRef(text).split('=');
-    const std::optional<Phase> phase = ParsePhase(name);
-    if (!phase) {
-      return Wrong(fmt::format("--emit {}: the phases are {}", name.str(), PhaseNames()));
-    }
-    options.emit.emplace_back(*phase, file.str());
+    Result<Emission> emission = ReadEmission(text);
+    if (!emission.ok()) return emission.status();
+    options.emit.push_back(*std::move(emission));
   }
   if (!stop_after.empty()) {
     options.stop_after = ParsePhase(stop_after);

@@ -1,4 +1,4 @@
-#include "compiler/command/flags/output_flags.h"
+#include "compiler/command/flags/flags.h"
 
 #include "llvm/Support/Process.h"
 

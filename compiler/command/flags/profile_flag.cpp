@@ -1,13 +1,13 @@
-#include "compiler/command/flags/profile_flag.h"
+#include "compiler/command/flags/flags.h"
 
 #include <fmt/format.h>
 
-#include "compiler/command/files.h"
+#include "compiler/command/output.h"
 #include "compiler/inspect/simulate/durations.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/spelling.h"
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 

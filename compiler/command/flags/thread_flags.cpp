@@ -1,4 +1,4 @@
-#include "compiler/command/flags/thread_flags.h"
+#include "compiler/command/flags/flags.h"
 
 #include <fmt/format.h>
 

@@ -1,22 +1,21 @@
-#include "compiler/command/flags/topology_flag.h"
+#include "compiler/command/flags/flags.h"
 
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
 #include "compiler/check/check.h"
-#include "compiler/command/flags/compile_flags.h"
-#include "compiler/command/flags/output_flags.h"
-#include "compiler/command/messages.h"
-#include "compiler/driver/library_dir.h"
+#include "compiler/command/output.h"
+#include "compiler/driver/compile.h"
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/spelling.h"
-#include "runtime/status/text_file.h"
+#include "runtime/status/files.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -33,7 +32,7 @@ std::vector<std::string> LibraryNames(const std::string& folder) {
   return names;
 }
 
-// The file in which the topology stands; empty: reported.
+// Returns the file in which the topology stands; empty where an error was reported.
 std::string FileOf(llvm::StringRef text) {
   if (text.endswith(".cgraph")) return text.str();
   const std::string name = text.take_until([](char c) { return c == '('; }).rtrim().str();
@@ -72,7 +71,7 @@ ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, cons
   diagnostics.Print(llvm::errs(), output.use_color(), output.max_errors);
   if (diagnostics.has_errors() || !topology) return kFailure;
   for (uint32_t device = 0; device < plan.devices.size(); ++device) {
-    if (topology->machine->Has(DeviceKeyOf(*plan.devices[device]))) continue;
+    if (topology->machine->Has(plan::LogicalDeviceOf(*plan.devices[device]))) continue;
     return ReportStatus(
         {StatusCode::kInvalid,
          fmt::format("the topology `{}` has no {}, on which the plan runs", topology->name,

@@ -76,7 +76,7 @@ bool BoundedFlow::FindLevels(uint32_t target, uint64_t& steps) {
   return levels_[target] != kNotReached;
 }
 
-// As deep as there are levels, at most one for each node.
+// The recursion is as deep as there are levels, at most one for each node.
 uint64_t BoundedFlow::Push(uint32_t node, uint32_t target, uint64_t most, uint64_t& steps) {
   if (node == target) return most;
   uint64_t pushed = 0;

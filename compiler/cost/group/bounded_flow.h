@@ -1,5 +1,5 @@
-// BoundedFlow: how much flows from a growing set of nodes to another node, as far as it is less
-// than a bound: Dinic's algorithm, after a look at ways of one and of two arcs.
+// BoundedFlow: the maximum flow from a growing set of nodes to another node, as far as it is less
+// than a bound. Uses Dinic's algorithm, after a look at ways of one and of two arcs.
 #ifndef CGRAPH_COMPILER_COST_GROUP_BOUNDED_FLOW_H_
 #define CGRAPH_COMPILER_COST_GROUP_BOUNDED_FLOW_H_
 
@@ -19,8 +19,8 @@ class BoundedFlow {
   bool has(uint32_t node) const { return joined_[node]; }
   uint64_t direct(uint32_t node) const { return direct_[node]; }  // from the set
 
-  // The flow to a node that has not joined, or `bound` if it is at least that. Takes the arcs that
-  // it looks at from `steps`; without any left the result says nothing.
+  // Returns the flow to a node that has not joined, or `bound` if it is at least that. The arcs
+  // that it looks at are subtracted from `steps`; when none are left the result is meaningless.
   uint64_t To(uint32_t target, uint64_t bound, uint64_t& steps);
 
  private:

@@ -13,7 +13,7 @@ struct Shared {
   std::vector<uint32_t> flows;    // one as often as it passes
 };
 
-// Whether it is full before the other, as all grow.
+// Returns whether one resource is full before the other, as all flows grow.
 bool IsTighter(const Shared& one, const Shared& other) {
   return Wide(one.left) * other.growing < Wide(other.left) * one.growing;
 }
@@ -40,7 +40,8 @@ std::vector<uint64_t> FairShares(const std::vector<Flow>& flows,
   while (true) {
     std::erase_if(used, [&](uint32_t i) { return all[i].left >= all[i].growing; });
     if (used.empty()) return shares;
-    // All that are full at the same moment, so that what is equal stays so.
+    // All resources that are full at the same moment are treated together, so that equal flows stay
+    // equal.
     const auto least =
         std::min_element(used.begin(), used.end(),
                          [&](uint32_t a, uint32_t b) { return IsTighter(all[a], all[b]); });

@@ -11,20 +11,22 @@
 namespace cgraph::cost {
 namespace {
 
-// An exchange among more than so many goes around the ring: it has too many pairs to look at.
+// An exchange among more members than this goes around the ring: it has too many pairs to look at.
 constexpr size_t kMostExchanging = 512;
-// Fractions of a byte per microsecond, so that shares add up again to what is shared.
+// Rates are kept in fractions of a byte per microsecond, so that shares add up again to what is
+// shared.
 constexpr int kFractionBits = 14;
 constexpr uint64_t kEndlessly = UINT64_MAX;
 
-// In bytes per microsecond, of which at least one.
+// Returns whole bytes per microsecond, at least one.
 uint64_t Whole(uint64_t fractions) {
   constexpr uint64_t kHalf = uint64_t{1} << (kFractionBits - 1);
   if (fractions == kEndlessly) return fractions;
   return std::max<uint64_t>((fractions + kHalf) >> kFractionBits, 1);
 }
 
-// What each link and resource carries of transfers that are under way at once, in units of one.
+// Loads: what each link and resource carries of transfers that run at once, in units of one
+// transfer.
 class Loads {
  public:
   explicit Loads(const Machine& machine)
@@ -39,7 +41,7 @@ class Loads {
     }
   }
 
-  // So fast each unit moves, in fractions; the largest number where nothing is in the way.
+  // Returns the rate of each unit, in fractions; the largest number where nothing limits it.
   uint64_t UnitRate() const {
     uint64_t rate = kEndlessly;
     for (const auto& [link, use] : of_links_) {
@@ -54,7 +56,7 @@ class Loads {
     return rate == kEndlessly ? rate : std::max<uint64_t>(rate, 1);
   }
 
-  // By resource, what goes through it at that rate.
+  // Returns by resource the rate through it when each unit moves at `unit_rate`.
   std::vector<uint64_t> Rates(uint64_t unit_rate) const {
     std::vector<uint64_t> rates;
     for (uint64_t load : of_resources_) rates.push_back(load == 0 ? 0 : Whole(load * unit_rate));
@@ -85,7 +87,7 @@ class RateFinder {
   }
 
  private:
-  // Where a transfer needs tokens for its rate: at least one.
+  // Returns the tokens that a transfer needs for its rate, at least one of each resource.
   std::vector<uint32_t> TokensFor(const std::vector<uint64_t>& rates) const {
     std::vector<uint32_t> tokens;
     for (uint32_t i = 0; i < rates.size(); ++i) {
@@ -98,7 +100,7 @@ class RateFinder {
     return tokens;
   }
 
-  void Go(const DeviceKey& from, const DeviceKey& to, Loads& loads, GroupRate& rate) const {
+  void Go(const LogicalDevice& from, const LogicalDevice& to, Loads& loads, GroupRate& rate) const {
     const std::optional<Route>& route = find_route_(from, to);
     rate.stated &= route && !route->legs.empty();
     rate.by_links &= route && route->legs.size() == 1;
@@ -109,7 +111,7 @@ class RateFinder {
     rate.hop_ps = std::max(rate.hop_ps, latency);
   }
 
-  GroupRate Ring(const std::vector<DeviceKey>& order) const {
+  GroupRate Ring(const std::vector<LogicalDevice>& order) const {
     GroupRate rate{.by_links = true};
     Loads loads(machine_);
     for (size_t i = 0; i < order.size(); ++i) {
@@ -123,14 +125,14 @@ class RateFinder {
 
   GroupRate BestRing() const {
     GroupRate by_rank = Ring(group_.members);
-    std::vector<DeviceKey> sorted = group_.members;
+    std::vector<LogicalDevice> sorted = group_.members;
     std::sort(sorted.begin(), sorted.end());
     if (sorted == group_.members) return by_rank;
     GroupRate by_device = Ring(sorted);
     return by_device.bytes_per_us > by_rank.bytes_per_us ? by_device : by_rank;
   }
 
-  // Nothing where the links between members do not join them all.
+  // Returns nothing where the links between members do not join them all.
   std::optional<GroupRate> AllLinks() const {
     std::vector<Arc> arcs;
     std::vector<Flow> flows;
@@ -169,11 +171,11 @@ class RateFinder {
     }
   }
 
-  // As many units as one member sends, or the root: n - 1.
+  // Loads as many units as one member, or the root, sends: n - 1.
   GroupRate Exchange() const {
     GroupRate rate{.by_links = true};
     Loads loads(machine_);
-    const std::vector<DeviceKey>& members = group_.members;
+    const std::vector<LogicalDevice>& members = group_.members;
     for (uint32_t from = 0; from < members.size(); ++from) {
       if (group_.pattern == GroupPattern::kFromRoot && from != group_.root) continue;
       for (uint32_t to = 0; to < members.size(); ++to) {
@@ -187,7 +189,7 @@ class RateFinder {
     return rate;
   }
 
-  // Around the ring a part goes n / 2 hops in the mean.
+  // Around the ring a part goes n / 2 hops on average.
   GroupRate Forwarded() const {
     GroupRate rate = BestRing();
     rate.bytes_per_us = std::max<uint64_t>(2 * rate.bytes_per_us / group_.members.size(), 1);

@@ -1,12 +1,12 @@
-// GroupRate: how fast the members of a collective move bytes on a stated machine, and what they
-// hold of it meanwhile.
+// GroupRate: how fast the members of a collective move bytes on a stated machine, and which
+// resources they hold meanwhile.
 //
-// Whatever it says can be done at once: several flows through one link or resource share it. Rings
-// (all_reduce, broadcast, ...) are as fast as the better of two ways. One is a single ring, in the
-// order of the ranks or in that of the devices, staged in hosts where no link leads on. The other
-// uses all links between members together: each gets its fair share of what they go through, and
-// what leaves any set of members for the rest bounds the whole (the least cut). Exchanges (gather,
-// scatter, all_to_all) send each part straight to who gets it.
+// The rates can be reached at the same time: several flows through one link or resource share it.
+// Rings (all_reduce, broadcast, ...) are as fast as the better of two ways. One is a single ring,
+// in the order of the ranks or in that of the devices, staged in hosts where no link leads on. The
+// other uses all links between members together: each gets its fair share of the resources on its
+// way, and the bandwidth out of any set of members to the rest bounds the whole (the least cut).
+// Exchanges (gather, scatter, all_to_all) send each part straight to the member that gets it.
 #ifndef CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
 #define CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
 
@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/base/collective.h"
 #include "compiler/cost/machine.h"
+#include "runtime/kinds/collective.h"
 
 namespace cgraph::cost {
 
@@ -24,7 +24,7 @@ enum class GroupPattern : uint8_t { kRing, kToRoot, kFromRoot, kAllPairs };
 GroupPattern PatternOf(CollectiveKind kind);
 
 struct Group {
-  std::vector<DeviceKey> members;  // by rank; at least two
+  std::vector<LogicalDevice> members;  // by rank; at least two
   GroupPattern pattern = GroupPattern::kRing;
   uint32_t root = 0;               // a rank, of those patterns that have one
   bool all_links = false;          // of a ring: may use all links between members at once
@@ -32,8 +32,8 @@ struct Group {
 };
 
 struct GroupRate {
-  // What a ring carries; of an exchange, as if its parts went around one: that is, bytes that
-  // a member (or the root) sends or receives in all, over the time that the exchange takes.
+  // The rate of a ring. For an exchange it is given as if its parts went around a ring: the bytes
+  // that a member (or the root) sends or receives in all, over the time that the exchange takes.
   uint64_t bytes_per_us = 0;
   uint64_t hop_ps = 0;              // the slowest way between neighbours in the order of the ranks
   bool by_links = false;            // all members are joined by links of their own
@@ -42,7 +42,7 @@ struct GroupRate {
 };
 
 using FindRoute =
-    std::function<const std::optional<Route>&(const DeviceKey& from, const DeviceKey& to)>;
+    std::function<const std::optional<Route>&(const LogicalDevice& from, const LogicalDevice& to)>;
 
 GroupRate RateOf(const Machine& machine, const Group& group, const FindRoute& find_route);
 

@@ -38,7 +38,7 @@ Ends EndsOf(uint32_t nodes, const std::vector<Arc>& arcs) {
   return ends;
 }
 
-// Sorted; arcs between the same nodes become one, those from a node to itself none.
+// Sorts arcs. Arcs between the same nodes become one; those from a node to itself are dropped.
 std::vector<Arc> Merged(std::vector<Arc> arcs) {
   std::sort(arcs.begin(), arcs.end(), [](const Arc& a, const Arc& b) {
     return std::tie(a.from, a.to) < std::tie(b.from, b.to);
@@ -61,7 +61,7 @@ uint64_t CapacityTo(const std::vector<End>& ends, uint32_t node) {
   return found != ends.end() && found->node == node ? found->capacity : 0;
 }
 
-// Equal, but for what leads to the nodes `a` and `b` themselves.
+// Returns whether two nodes have equal arcs, leaving out those to the nodes `a` and `b` themselves.
 bool SameBut(const std::vector<End>& one, const std::vector<End>& other, uint32_t a, uint32_t b) {
   const auto skip = [&](auto& at, const std::vector<End>& ends) {
     while (at != ends.end() && (at->node == a || at->node == b)) ++at;
@@ -80,7 +80,7 @@ bool AreEqual(const Ends& ends, uint32_t a, uint32_t b) {
          SameBut(ends.out[a], ends.out[b], a, b) && SameBut(ends.in[a], ends.in[b], a, b);
 }
 
-// By node, the number of its class of equal ones; returns how many classes there are.
+// Numbers the classes of equal nodes, by node; returns how many classes there are.
 uint32_t ClassesOf(const Ends& ends, std::vector<uint32_t>& class_of) {
   std::vector<uint32_t> order(class_of.size()), first;  // of each class
   std::iota(order.begin(), order.end(), 0);
@@ -105,7 +105,7 @@ uint64_t LeastOfOne(const Ends& ends) {
                   *std::min_element(ends.enters.begin(), ends.enters.end()));
 }
 
-// The next node is the one that has most to do with the set.
+// The next node is the one with the most bandwidth to and from the set.
 std::optional<uint64_t> LeastByFlows(uint32_t nodes, const std::vector<Arc>& arcs, uint64_t least) {
   uint64_t steps = kMostSteps;
   BoundedFlow out(nodes, arcs, /*turned=*/false), in(nodes, arcs, /*turned=*/true);

@@ -22,7 +22,7 @@ size_t ParameterOf(const std::vector<Actual>& actuals, size_t at) {
   return actuals[at].label.empty() ? at : kNoParameter;
 }
 
-// Of a method that Check did not know: by the label.
+// Finds a parameter by the label, in a method that Check did not know.
 int FindParameter(const std::vector<program::Parameter>& parameters, const std::string& label) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!label.empty() && parameters[i].name == label) return static_cast<int>(i);
@@ -30,7 +30,7 @@ int FindParameter(const std::vector<program::Parameter>& parameters, const std::
   return -1;
 }
 
-// Argument `at` has no parameter: there are too many, or its label is none.
+// Reports that argument `at` has no parameter: there are too many, or its label is unknown.
 void ReportNoParameter(ElaborationContext& elaboration,
                        const std::vector<program::Parameter>& parameters,
                        const std::vector<Actual>& actuals, size_t at, const std::string& subject) {
@@ -48,7 +48,7 @@ void ReportNoParameter(ElaborationContext& elaboration,
       .Suggest(actual.label_range, actual.label, names);
 }
 
-// Per parameter its argument, or null for a default.
+// Returns by parameter its argument, or null for a default.
 std::optional<std::vector<const Actual*>> MatchArguments(
     ElaborationContext& elaboration, const std::vector<program::Parameter>& parameters,
     const std::vector<Actual>& actuals, const Frame& callee, Range site) {
@@ -94,7 +94,7 @@ bool BindParameter(ElaborationContext& elaboration, const program::Parameter& pa
   return !value.poisoned();
 }
 
-// `where rank(s) == dim` says how many dimensions a run takes, which `*s, n, *r` leaves open.
+// Reads how many dimensions a run takes from `where rank(s) == dim`, which `*s, n, *r` leaves open.
 void RankHints(ElaborationContext& elaboration, program::ExprId where, Frame& callee) {
   auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (!chain) return;
@@ -155,8 +155,8 @@ bool BindParameters(ElaborationContext& elaboration,
   }
   auto matched = MatchArguments(elaboration, parameters, actuals, callee, site);
   if (!matched) return false;
-  enum Turn { kCompileTime, kTensors, kFloats, kRest };
-  auto turn_of = [&](size_t i) {
+  enum Pass { kCompileTime, kTensors, kFloats, kRest };
+  auto pass_of = [&](size_t i) {
     const auto& type = elaboration.program.types[parameters[i].type].node;
     if (std::holds_alternative<program::CompileTimeType>(type)) return kCompileTime;
     if (!(*matched)[i]) return kRest;
@@ -165,13 +165,13 @@ bool BindParameters(ElaborationContext& elaboration,
     return IsNumeric(elaboration, (*matched)[i]->range, value) ? kRest : kTensors;
   };
   bool bound = true;
-  for (Turn turn : {kCompileTime, kTensors, kFloats, kRest}) {
+  for (Pass pass : {kCompileTime, kTensors, kFloats, kRest}) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (turn_of(i) == turn)
+      if (pass_of(i) == pass)
         bound &= BindParameter(elaboration, parameters[i], (*matched)[i], callee);
     }
     if (!bound) return false;
-    if (turn == kCompileTime && where.valid()) RankHints(elaboration, where, callee);
+    if (pass == kCompileTime && where.valid()) RankHints(elaboration, where, callee);
   }
   if (!CheckDeferred(elaboration, callee)) return false;
   callee.rigid.clear();

@@ -1,5 +1,6 @@
-// Arguments to parameters: evaluated in the order in which they stand, bound compile-time ones
-// first (dimensions may depend on them), then tensors, then numbers, which take a tensor's dtype.
+// Matching of arguments to parameters. Arguments are evaluated in the order in which they stand.
+// Compile-time ones are bound first (dimensions may depend on them), then tensors, then numbers,
+// which take a tensor's dtype.
 #ifndef CGRAPH_COMPILER_ELABORATE_CALLS_ARGUMENTS_H_
 #define CGRAPH_COMPILER_ELABORATE_CALLS_ARGUMENTS_H_
 
@@ -12,18 +13,19 @@ namespace cgraph::elaborate {
 
 struct ElaborationContext;
 
-// An argument that was evaluated.
+// Actual: an argument that was evaluated.
 struct Actual {
   std::string label;
   Value value;
   Range range;
   Range label_range = {};  // of a label
-  // The one that Check found or, of a method that is known only now, EvaluateArguments; -1 of an
-  // unlabelled argument: its position, of another: the callee has no such parameter.
+  // The parameter that Check found or, for a method that is known only now, EvaluateArguments. -1
+  // for an unlabelled argument: its position counts; -1 for a labelled one: the callee has no such
+  // parameter.
   int parameter = -1;
 };
 
-// The argument of a parameter; null for a default.
+// Returns the argument of a parameter; null for a default.
 const Actual* ActualFor(size_t parameter, const std::vector<Actual>& actuals);
 
 // `parameters`, if any, say which types are expected.
@@ -32,7 +34,7 @@ std::vector<Actual> EvaluateArguments(ElaborationContext& elaboration,
                                       const std::vector<program::Parameter>* parameters,
                                       Frame& callee, Frame& frame);
 
-// `where`, an op's, may say how long runs are.
+// `where`, the clause of an op, may say how long runs are.
 bool BindParameters(ElaborationContext& elaboration,
                     const std::vector<program::Parameter>& parameters,
                     const std::vector<Actual>& actuals, Frame& callee, Range site,

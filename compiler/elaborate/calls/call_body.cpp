@@ -1,4 +1,4 @@
-#include "compiler/elaborate/calls/call_body.h"
+#include "compiler/elaborate/calls/calls.h"
 
 #include <algorithm>
 
@@ -8,25 +8,25 @@
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/statements/execute.h"
+#include "compiler/elaborate/statements/statements.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
 namespace {
 
-// A call takes as long as this many expressions: fns that call themselves twice end soon.
+// The steps for a call, in expressions: so fns that call themselves twice end soon.
 constexpr int64_t kStepsPerCall = 10;
 
-// Who calls whom, where the innermost call is one of those that are open: "`a` calls `b`, and `b`
-// calls `a`".
+// Describes the circle of calls, where the innermost call is one of those that are open: "`a` calls
+// `b`, and `b` calls `a`".
 std::string Circle(const ElaborationContext& elaboration, const std::string& callee) {
   constexpr size_t kMost = 5;
   std::vector<std::string> names = {callee};
@@ -74,8 +74,10 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
   CGRAPH_CHECK(callee.result, "elaborate",
                callee.subject + " ends without return, which Check refuses");
   const Subject subject{"the result", nullptr, declared};
-  return AdaptHint(elaboration, *callee.result, signature.result, callee, subject,
-                   callee.result_range);
+  Value result = AdaptHint(elaboration, *callee.result, signature.result, callee, subject,
+                           callee.result_range);
+  CallByLabels(elaboration, result);
+  return result;
 }
 
 Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,

@@ -1,23 +1,22 @@
-#include "compiler/elaborate/calls/call_method.h"
+#include "compiler/elaborate/calls/calls.h"
 
 #include <fmt/format.h>
 
 #include "compiler/elaborate/calls/arguments.h"
-#include "compiler/elaborate/calls/call_body.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
-#include "compiler/elaborate/places/routes.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
 namespace {
 
-// Invalid (reported) where the instance's actor has no method of that name.
+// Returns the method; invalid (and reported) where the instance's actor has no method of that name.
 program::MethodId MethodOf(ElaborationContext& elaboration, const program::CallMethod& e,
                            graph::InstanceId id) {
   const program::ActorId actor = elaboration.places.instances[id.index].actor;
@@ -36,7 +35,22 @@ program::MethodId MethodOf(ElaborationContext& elaboration, const program::CallM
   return {};
 }
 
-// What cannot travel is reported where it was handed over.
+// What does it instead where a method is called on what has none.
+std::string MendOf(const ElaborationContext& elaboration, const program::CallMethod& e,
+                   const Value& receiver) {
+  const std::string text =
+      elaboration.diagnostics.sources().Text(elaboration.program.exprs[e.receiver].range);
+  const bool grows = e.name == "append" || e.name == "push" || e.name == "push_back";
+  if (grows && receiver.As<List>()) return fmt::format("; write {0} = {0} + [x]", text);
+  const auto has_name = [&](const auto& declared) { return declared.name == e.name; };
+  const bool function = llvm::any_of(elaboration.program.ops, has_name) ||
+                        llvm::any_of(elaboration.program.fns, has_name);
+  return function ? fmt::format("; write {}({}{})", e.name, text,
+                                e.arguments.empty() ? "" : ", ...")
+                  : "";
+}
+
+// Returns the argument as it is handed over; a value that cannot travel is reported here.
 Value HandedOver(ElaborationContext& elaboration, const Actual& actual) {
   return MapLeaves(elaboration, actual.range, actual.value, [&](const Value& leaf) {
     Tensor tensor = *leaf.As<Tensor>();
@@ -64,8 +78,8 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
   const graph::InstanceId* instance_id = receiver.As<graph::InstanceId>();
   if (!instance_id) {
     Report(elaboration, Code::kE0406, elaboration.program.exprs[e.receiver].range,
-           fmt::format("`{}` is called on a place; this is {}", e.name,
-                       Describe(elaboration, receiver)));
+           fmt::format("only places have methods, and this is {}{}",
+                       Describe(elaboration, receiver), MendOf(elaboration, e, receiver)));
     return Value();
   }
   if (elaboration.method || !elaboration.builder) {

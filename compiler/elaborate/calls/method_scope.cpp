@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -67,7 +67,7 @@ Value LeaveMethod(ElaborationContext& elaboration, MethodScope& scope, const Val
 }
 
 void CommitStates(ElaborationContext& elaboration, MethodScope& scope) {
-  // A state that is assigned to another, and itself assigned, is read before it is overwritten.
+  // A state that is assigned to another, and is itself assigned, is read before it is overwritten.
   for (auto& [state, tensor] : scope.pending) {
     if (tensor.value == elaboration.builder->CurrentState(state)) continue;
     const graph::Value& value = elaboration.builder->value(tensor.value);

@@ -1,8 +1,10 @@
-// A method call (or a state's initialiser) in progress: its ops get one Call, its writes wait.
+// MethodScope: a method call (or a state's initialiser) in progress: its ops get one Call, its
+// writes wait.
 //
-// After its last op come copies of what leaves the method but was not made by it (state, arguments:
-// a result lives at its actor and never changes under its readers), and then the copies that commit
-// the state. So nothing that may fail follows a write, and a failed call has changed nothing.
+// After its last op come copies of the values that leave the method but were not made by it (state,
+// arguments: a result lives at its actor and never changes under its readers), and then the copies
+// that commit the state. So nothing that may fail follows a write, and a failed call has changed
+// nothing.
 #ifndef CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_
 #define CGRAPH_COMPILER_ELABORATE_CALLS_METHOD_SCOPE_H_
 
@@ -17,7 +19,7 @@ namespace cgraph::elaborate {
 
 struct ElaborationContext;
 
-// In order of insertion.
+// A map that is iterated in order of insertion.
 template <typename Key, typename T>
 using OrderedMap = llvm::MapVector<Key, T, std::map<Key, unsigned>>;
 
@@ -27,13 +29,14 @@ struct MethodScope {
   OrderedMap<graph::StateId, Tensor> pending;  // in the order of their first assignment
 };
 
-// A call with the loop indices and the `after`s that surround it.
+// Makes a call with the loop indices and the `after`s that surround it.
 graph::Call MakeCall(ElaborationContext& elaboration, graph::InstanceId instance,
                      std::string method, graph::DeviceId device, Range site);
 
 graph::CallId CallOf(ElaborationContext& elaboration, MethodScope& scope);
 
-// What leaves the method: copied where it was not made by it. Commits.
+// Returns the value that leaves the method, copied where the method did not make it. Commits the
+// state.
 Value LeaveMethod(ElaborationContext& elaboration, MethodScope& scope, const Value& result);
 
 void CommitStates(ElaborationContext& elaboration, MethodScope& scope);

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/calls/state.h"
+#include "compiler/elaborate/calls/calls.h"
 
 #include "compiler/base/check.h"
 #include "compiler/elaborate/budget.h"

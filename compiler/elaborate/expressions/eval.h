@@ -1,4 +1,4 @@
-// One function per kind of expression, for Evaluate() to choose from; it alone calls them.
+// Eval: one function per kind of expression. Only Evaluate() calls them; it chooses by the kind.
 #ifndef CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVAL_H_
 #define CGRAPH_COMPILER_ELABORATE_EXPRESSIONS_EVAL_H_
 

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/expressions/iterate.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 
 #include <algorithm>
 
@@ -8,7 +8,6 @@
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -16,7 +15,7 @@
 namespace cgraph::elaborate {
 namespace {
 
-// A turn costs as much as this many expressions, so that a loop without end ends soon.
+// The steps for a turn, in expressions: so a loop without end ends soon.
 constexpr int64_t kStepsPerTurn = 5;
 
 bool RunClauses(ElaborationContext& elaboration, const program::Comprehension& e, size_t index,
@@ -39,8 +38,8 @@ bool RunClauses(ElaborationContext& elaboration, const program::Comprehension& e
                  });
 }
 
-// All turns are paid for before the first one, since a loop ends early only by a failure: one that
-// is far too long is refused before it has made anything.
+// Charges all turns before the first one, since a loop ends early only by a failure: a loop that is
+// far too long is refused before it has made anything.
 bool StepTurns(ElaborationContext& elaboration, Range range, const IntRange& bounds) {
   if (bounds.end <= bounds.begin) return true;
   const uint64_t turns = static_cast<uint64_t>(bounds.end) - static_cast<uint64_t>(bounds.begin);

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/expressions/lists.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/types/runs.h"
+#include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
 
@@ -39,6 +39,21 @@ Value Zip(ElaborationContext& elaboration, const std::vector<Actual>& actuals, R
     tuples.push_back(MakeTuple(elaboration, range, {}, std::move(values)));
   }
   return MakeList(elaboration, range, std::move(tuples));
+}
+
+// assert(condition, "text"): both are known while compiling, as Check has seen.
+Value Assert(ElaborationContext& elaboration, const std::vector<Actual>& actuals, Range range) {
+  const bool* holds = actuals[0].value.As<bool>();
+  const std::string* text = actuals[1].value.As<std::string>();
+  if (holds == nullptr || text == nullptr) {
+    const size_t wrong = holds == nullptr ? 0 : 1;
+    Report(elaboration, Code::kE0406, actuals[wrong].range,
+           fmt::format("`assert` takes a compile-time {}; this is {}", wrong == 0 ? "bool" : "str",
+                       Describe(elaboration, actuals[wrong].value)));
+    return Value();
+  }
+  if (!*holds) Report(elaboration, Code::kE0537, range, *text);
+  return MakeTuple(elaboration, range, {}, {});
 }
 
 }  // namespace
@@ -70,7 +85,8 @@ std::optional<std::vector<Value>> ListItems(ElaborationContext& elaboration, con
 }
 
 Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const Context& context) {
-  if (e.builtin != program::Builtin::kZip && e.builtin != program::Builtin::kLen) {
+  using program::Builtin;
+  if (e.builtin != Builtin::kZip && e.builtin != Builtin::kLen && e.builtin != Builtin::kAssert) {
     return DimFunction(elaboration, e, context);
   }
   std::vector<Actual> actuals =
@@ -78,7 +94,8 @@ Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const
   for (const Actual& actual : actuals) {
     if (actual.value.poisoned()) return Value();
   }
-  if (e.builtin == program::Builtin::kZip) return Zip(elaboration, actuals, context.range);
+  if (e.builtin == Builtin::kAssert) return Assert(elaboration, actuals, context.range);
+  if (e.builtin == Builtin::kZip) return Zip(elaboration, actuals, context.range);
   const Value& list = actuals[0].value;
   if (const IntRange* range = list.As<IntRange>()) {
     int64_t length = 0;

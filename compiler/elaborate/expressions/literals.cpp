@@ -1,4 +1,4 @@
-// Literals, tuples and lists as they are written.
+// Evaluation of literals, tuples and lists.
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"

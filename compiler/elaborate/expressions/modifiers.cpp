@@ -1,4 +1,4 @@
-#include "compiler/elaborate/expressions/modifiers.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 
 #include <algorithm>
 
@@ -8,9 +8,8 @@
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/ops/collectives.h"
-#include "compiler/elaborate/places/devices.h"
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/ops/ops.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -37,7 +36,7 @@ Value Eval(ElaborationContext& elaboration, const program::Via& e, const Context
 
 namespace {
 
-// What `expr via t after y` modifies.
+// Returns the expression that `expr via t after y` modifies.
 const program::Expr& WithoutModifiers(const program::Program& program, program::ExprId id) {
   while (true) {
     const program::Expr& expr = program.exprs[id];
@@ -51,8 +50,9 @@ const program::Expr& WithoutModifiers(const program::Program& program, program::
   }
 }
 
-// `a[0].f(x) on gpu[1]`, `x on gpu[1]`: read as if the call or the value went there. An expression
-// that makes no op for another reason, such as a loop's turn that does nothing, is no mistake.
+// Warns where `on` places no op: `a[0].f(x) on gpu[1]` and `x on gpu[1]` read as if the call or the
+// value went there. An expression that makes no op for another reason, such as a loop's turn that
+// does nothing, is no mistake.
 void WarnOfNothingPlaced(ElaborationContext& elaboration, const program::On& e, const Value& base,
                          graph::DeviceId device, const Context& context) {
   const auto name_of = [&](graph::DeviceId id) {
@@ -110,7 +110,7 @@ Value Eval(ElaborationContext& elaboration, const program::On& e, const Context&
   return base;
 }
 
-// What made `done` comes first in program order too, so that it is there to be waited for.
+// The op that made `done` comes first in program order too, so that it can be waited for.
 Value Eval(ElaborationContext& elaboration, const program::After& e, const Context& context) {
   if (!elaboration.builder || elaboration.method) return Value();  // Check has refused it
   const graph::Graph& graph = elaboration.builder->graph();

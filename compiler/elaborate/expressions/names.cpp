@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "compiler/elaborate/consts.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "compiler/elaborate/steps.h"
 
 namespace cgraph::elaborate {
 
@@ -55,7 +54,8 @@ Value Eval(ElaborationContext& elaboration, const program::GenericRef&, const Co
   return Value();
 }
 
-// Once for all that the program says of other nodes: each mention has the same mend.
+// Reports another node, once for all that the program says of other nodes: each mention has the
+// same mend.
 Value ReportOtherNode(ElaborationContext& elaboration, int64_t node, Range range) {
   if (!elaboration.other_node_reported) {
     Report(elaboration, Code::kE0602, range,
@@ -84,9 +84,7 @@ Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const C
         fmt::format("a device's index is between 0 and {}, not {}", kMaxDeviceIndex - 1, *index));
     return Value();
   }
-  graph::DeviceKind kind =
-      e.kind == program::DeviceRef::kCpu ? graph::DeviceKind::kCpu : graph::DeviceKind::kGpu;
-  const Value device(InternDevice(elaboration, {kind, 0, static_cast<uint32_t>(*index)}));
+  const Value device(InternDevice(elaboration, {e.kind, 0, static_cast<uint32_t>(*index)}));
   if (elaboration.module.devices.size() <= kMaxDevices) return device;
   if (!elaboration.budget.stopped) {
     Report(elaboration, Code::kE0605, context.range,

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/expressions/operators.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,7 @@
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/lists.h"
-#include "compiler/elaborate/ops/call_op.h"
+#include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"

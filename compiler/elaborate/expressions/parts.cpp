@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
-#include "compiler/elaborate/calls/state.h"
+#include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/lists.h"
-#include "compiler/elaborate/expressions/views.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
@@ -76,8 +74,12 @@ Value IndexOf(ElaborationContext& elaboration, const Value& base, const program:
     if (subscript.poisoned()) return subscript;
     if (id.valid() && !subscript.As<int64_t>() && !subscript.As<IntRange>()) {
       Report(elaboration, Code::kE0406, elaboration.program.exprs[id].range,
-             fmt::format("an index must be an int or a range known at compile time, not {}",
-                         Describe(elaboration, subscript)));
+             fmt::format("an index must be an int or a range known at compile time, not {}{}",
+                         Describe(elaboration, subscript),
+                         subscript.As<Tensor>() && base.As<Tensor>()
+                             ? "; by what is known only while running, gather_rows(x, i) takes "
+                               "rows and slice(x, dim: 0, from: i, length: n) a part"
+                             : ""));
       return Value();
     }
     subscripts.push_back(std::move(subscript));
@@ -106,7 +108,7 @@ Value IndexOf(ElaborationContext& elaboration, const Value& base, const program:
   return Value();
 }
 
-// Like Evaluate, but a state stays a layout, so that `xs[3]` reads one element and not the list.
+// As Evaluate(), but a state stays a layout, so that `xs[3]` reads one element and not the list.
 Value EvaluateLazily(ElaborationContext& elaboration, program::ExprId id, Frame& frame) {
   const program::Expr& expr = elaboration.program.exprs[id];
   const Context context{frame, expr.range, {}};

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/expressions/views.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/ops/call_op.h"
+#include "compiler/elaborate/ops/ops.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,6 @@
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/ops/emit_op.h"
-#include "compiler/elaborate/ops/where.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
@@ -22,11 +20,11 @@
 namespace cgraph::elaborate {
 namespace {
 
-// An op takes about as much memory and time as this many expressions.
+// The steps for an op, in expressions, by its memory and time.
 constexpr int64_t kStepsPerOp = 16;
 
-// Whether `dim` of an op says where a new dimension goes: its tensor is declared by runs alone, and
-// its result has a dimension more.
+// Returns whether `dim` of an op says where a new dimension goes: its tensor is declared by runs
+// alone, and its result has a dimension more.
 bool AddsDimension(const program::Program& program, const program::Op& op) {
   program::TypeId from = op.signature.parameters[0].type;
   if (auto* list = std::get_if<program::ListType>(&program.types[from].node)) from = list->element;
@@ -38,7 +36,8 @@ bool AddsDimension(const program::Program& program, const program::Op& op) {
          llvm::all_of(x->dims, [](const auto& dim) { return dim.kind == program::Dim::kRun; });
 }
 
-// `dim: -1` is the last dimension of the op's first tensor, as in NumPy; `dims` is a list of such.
+// Counts dimensions from the end: `dim: -1` is the last dimension of the op's first tensor, as in
+// NumPy; `dims` is a list of such.
 void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
                      std::vector<Actual>& actuals) {
   const Actual* first = op.signature.parameters.empty() ? nullptr : ActualFor(0, actuals);
@@ -50,8 +49,7 @@ void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
   const int64_t rank =
       elaboration.builder->type(tensor->value).dims.size() + AddsDimension(elaboration.program, op);
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
-    const std::string& name = op.signature.parameters[i].name;
-    if (name != kDimParameter && name != kDimsParameter) continue;
+    if (op.signature.parameters[i].axis == program::AxisRole::kNone) continue;
     const Actual* actual = ActualFor(i, actuals);
     if (!actual) continue;
     Actual* given = &actuals[actual - actuals.data()];
@@ -69,8 +67,8 @@ void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
   }
 }
 
-// What the arguments leave open in the result (`zeros() -> T[*s]`) the type argument says, or else
-// what is expected where the call stands.
+// Binds what the arguments leave open in the result (`zeros() -> T[*s]`), by the type argument or
+// else by the type that is expected where the call stands.
 bool TakeExpectedType(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
   const program::Op& op = elaboration.program.ops[call.op];
   program::TypeId result = op.signature.result;

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/ops/collectives.h"
+#include "compiler/elaborate/ops/ops.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/ops/participants.h"
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -22,7 +22,7 @@ using Traits = CollectiveTraits;
 
 constexpr int64_t kStepsPerCollective = 16;
 
-// `tensors` in the shape of `shape`; takes them from the front.
+// Returns `tensors` in the shape of `shape`; takes them from the front.
 Value InShape(ElaborationContext& elaboration, Range range, const Value& shape,
               llvm::ArrayRef<graph::ValueId>& tensors) {
   return MapLeaves(elaboration, range, shape, [&](const Value&) {
@@ -42,13 +42,13 @@ bool CheckReduction(ElaborationContext& elaboration, const program::CallCollecti
     if (of == DTypeClass::kFloating || (of == DTypeClass::kInteger && !average)) continue;
     Report(elaboration, Code::kE0613, range,
            fmt::format("{} reduces {}; this is of {}", ReductionName(*e.reduction),
-                       average ? "floats" : "numbers", DTypeName(dtype).str()));
+                       average ? "floats" : "numbers", DTypeName(dtype)));
     return false;
   }
   return true;
 }
 
-// By rank; nothing (reported) where dimension 0 cannot be cut or joined.
+// Returns the result types by rank; nothing (reported) where dimension 0 cannot be cut or joined.
 std::optional<std::vector<graph::Type>> CollectiveResults(ElaborationContext& elaboration,
                                                           const program::CallCollective& e,
                                                           const Participants& found, Range range) {
@@ -101,8 +101,8 @@ void CheckGroupTransport(ElaborationContext& elaboration, const graph::Collectiv
                      choice.reason, choice.could_serve));
 }
 
-// The rank that gives, or that gets: as it is written, or where the value is, if that is one of the
-// places; else 0.
+// Returns the rank that gives, or that gets: the one that is written; else the one where the value
+// is, if that is one of the places; else 0.
 std::optional<uint32_t> RootOf(ElaborationContext& elaboration, const program::CallCollective& e,
                                const Participants& found, Frame& frame) {
   if (TraitsOf(e.kind).from == Traits::kRoot) {
@@ -120,8 +120,8 @@ std::optional<uint32_t> RootOf(ElaborationContext& elaboration, const program::C
   return std::nullopt;
 }
 
-// What is where it is needed travels by the collective, so that is what its `via` is about; what is
-// elsewhere travels to the root first.
+// Adds the operands. A value that is where it is needed travels by the collective, so its `via` is
+// about that; a value that is elsewhere travels to the root first.
 void TakeOperands(ElaborationContext& elaboration, const Participants& found, graph::Op& op) {
   graph::Collective& collective = *op.collective;
   const bool each = TraitsOf(collective.kind).from == Traits::kEach;
@@ -135,7 +135,7 @@ void TakeOperands(ElaborationContext& elaboration, const Participants& found, gr
   }
 }
 
-// What the language sees of the results: of the root the tensors, else a list by rank.
+// Returns what the language sees of the results: for the root the tensors, else a list by rank.
 Value ResultsOf(ElaborationContext& elaboration, Range range, const Traits& traits,
                 const Participants& found, llvm::ArrayRef<graph::ValueId> results) {
   if (traits.to == Traits::kNobody) return Nothing();

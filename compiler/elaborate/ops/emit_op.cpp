@@ -1,24 +1,23 @@
-#include "compiler/elaborate/ops/emit_op.h"
+#include "compiler/elaborate/ops/ops.h"
 
 #include <algorithm>
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/ops/call_op.h"
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
-#include "compiler/graph/fuse/overwrite.h"
+#include "compiler/graph/fuse/fuse.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
 namespace {
 
-// A list of compile-time ints, which is one attribute.
+// Returns a list of compile-time ints, which is one attribute.
 std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
   const List* list = value.As<List>();
   if (!list || list->items->empty()) return std::nullopt;
@@ -31,8 +30,9 @@ std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
   return ints;
 }
 
-// In a method: where its actor is. Else where `on` says; else the home of the first placed operand,
-// the caller's own counting only when nothing else is placed.
+// Returns the device of an op. In a method it is the actor's. Elsewhere it is the one that `on`
+// names; else the home of the first placed operand, where values of the caller count only when
+// nothing else is placed.
 graph::DeviceId DeviceOfOp(ElaborationContext& elaboration,
                            const std::vector<graph::Use>& operands) {
   if (elaboration.method) return elaboration.method->call.device;
@@ -47,7 +47,7 @@ graph::DeviceId DeviceOfOp(ElaborationContext& elaboration,
   return kCaller;
 }
 
-// Compile-time arguments become attributes, tensors operands.
+// Adds compile-time arguments as attributes, tensors as operands.
 void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame,
                    graph::Op& out) {
   const program::Op& op = elaboration.program.ops[call.op];
@@ -107,7 +107,7 @@ bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame
   return false;
 }
 
-// The values of an op in the shape of its result type; takes them from the front of `rest`.
+// Returns the values of an op in the shape of its result type; takes them from the front of `rest`.
 Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,
                   Range range, llvm::ArrayRef<graph::ValueId>& rest) {
   const auto& type = elaboration.program.types[type_id].node;
@@ -134,7 +134,8 @@ Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Fram
   return value;
 }
 
-// A cost that does not fit is as large as can be said: it orders and times, it does not size.
+// Returns a cost. One that does not fit becomes the largest number: costs order and time ops, and
+// give no sizes.
 int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& op_frame) {
   if (!expr.valid()) return 0;
   llvm::SaveAndRestore<ArithmeticMode> at_bounds(elaboration.arithmetic, ArithmeticMode::kCost);
@@ -143,7 +144,7 @@ int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& op_
   return number ? std::max<int64_t>(*number, 0) : 0;
 }
 
-// Whether a result is as long as an operand says, which may be more than its bound.
+// Returns whether a result is as long as an operand says, which may be more than its bound.
 bool MakesExtents(const ElaborationContext& elaboration, const graph::Op& op,
                   const std::vector<graph::Type>& types) {
   const graph::Graph& graph = elaboration.builder->graph();
@@ -176,7 +177,8 @@ Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_fram
   if (!CheckOperands(elaboration, op.name, out.operands.size(), types.size(), call.range))
     return Value();
   out.fails |= MakesExtents(elaboration, out, types);
-  // A state too: its new value may be made where the old one lies (graph/fuse/commit_in_place.h).
+  // A state too: its new value may be made where the old one lies
+  // (graph/fuse/fuse.h).
   llvm::erase_if(out.inplace, [&](const std::pair<int, int>& pair) {
     const size_t at = pair.first;
     if (types.empty() || at >= out.operands.size()) return true;

@@ -6,8 +6,7 @@
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/lists.h"
-#include "compiler/elaborate/places/devices.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
@@ -21,7 +20,7 @@ std::string Participant(const graph::Module& module, graph::DeviceId device, siz
   return fmt::format("participant {} ({})", rank, DeviceName(module.devices[device]));
 }
 
-// The tensors of one participant, in order.
+// Returns the tensors of one participant, in order.
 bool TakeTensors(ElaborationContext& elaboration, const Value& value, Range range,
                  std::vector<Tensor>& tensors) {
   if (value.poisoned() || !Step(elaboration, range)) return false;

@@ -1,14 +1,12 @@
-#include "compiler/elaborate/ops/where.h"
+#include "compiler/elaborate/ops/ops.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/ops/call_op.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/program/text.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -22,8 +20,8 @@ bool AnyUnknown(llvm::ArrayRef<graph::Dim> dims) {
   return llvm::any_of(dims, [](const graph::Dim& dim) { return dim.symbol.valid(); });
 }
 
-// Of two dimensions `==` asks whether they are the same one, also where it is known only while
-// running.
+// Evaluates a condition. For two dimensions `==` asks whether they are the same one, also where
+// that is known only while running.
 std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
   auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (chain && chain->operators[0] == BinaryOperator::kAnd) {
@@ -61,15 +59,15 @@ std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where
   return EvaluateCondition(elaboration, where, op_frame);
 }
 
-// The dimension variables that an `==` of two compares, with what they were bound to; none where it
+// Side: a dimension variable that an `==` of two compares, with what it was bound to; none where it
 // compares anything else.
 struct Side {
   std::string name;  // "dimension 1 of `a`", or the variable where no parameter bound it
   const BoundDims* bound;
 };
 
-// Which dimension of `parameter` the variable is, of a value of that rank; none where a run of
-// dimensions stands on both sides of it.
+// Returns which dimension of `parameter` the variable is, for a value of that rank; none where a
+// run of dimensions stands on both sides of it.
 std::optional<size_t> PositionOf(const ElaborationContext& elaboration,
                                  const program::Parameter& parameter,
                                  program::DimVariableId variable, size_t rank) {

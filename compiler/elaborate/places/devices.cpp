@@ -1,4 +1,4 @@
-#include "compiler/elaborate/places/devices.h"
+#include "compiler/elaborate/places/places.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 
 namespace cgraph::elaborate {
 
-graph::DeviceId InternDevice(ElaborationContext& elaboration, const graph::Device& device) {
-  auto [known, is_new] = elaboration.devices.try_emplace({device.kind, device.node, device.index});
+graph::DeviceId InternDevice(ElaborationContext& elaboration, const LogicalDevice& device) {
+  auto [known, is_new] = elaboration.devices.try_emplace(device);
   if (is_new) known->second = elaboration.module.devices.Add(device);
   return known->second;
 }

@@ -7,8 +7,8 @@
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/places/devices.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -16,37 +16,21 @@
 namespace cgraph::elaborate {
 namespace {
 
-// States and places take about as much memory as so many elements of a list, and their names more.
+// The steps for states and places: they take about as much memory as this many elements of a list,
+// and their names more.
 constexpr int64_t kStepsPerState = 8;
 constexpr int64_t kStepsPerPlace = 16;
 
-// One state per tensor of the declared type: "w", "xs[3]", "pair.x".
+// Makes one state per tensor of the declared type: "w", "xs[3]", "pair.x".
 Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
                   Frame& frame, graph::InstanceId instance) {
   const program::Type& type = elaboration.program.types[type_id];
   if (!Step(elaboration, type.range)) return Value();
-  if (auto* list = std::get_if<program::ListType>(&type.node)) {
-    std::optional<int64_t> length =
-        EvaluateDimInt(elaboration, list->length, frame, "a list's length");
-    if (!length || !CheckListLength(elaboration, *length, type.range)) return Value();
-    std::vector<Value> items;
-    for (int64_t i = 0; i < *length && !elaboration.budget.stopped; ++i) {
-      items.push_back(
-          StateLayout(elaboration, list->element, fmt::format("{}[{}]", name, i), frame, instance));
-    }
-    return MakeList(elaboration, type.range, std::move(items));
-  }
-  if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
-    std::vector<std::string> names;
-    std::vector<Value> items;
-    for (size_t i = 0; i < tuple->fields.size(); ++i) {
-      const std::string& field = tuple->fields[i].name;
-      std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
-      items.push_back(StateLayout(elaboration, tuple->fields[i].type, item, frame, instance));
-      names.push_back(field);
-    }
-    return MakeTuple(elaboration, type.range, std::move(names), std::move(items));
-  }
+  std::optional<Value> parts = MakeParts(
+      elaboration, type, name, frame, [&](program::TypeId part, const std::string& part_name) {
+        return StateLayout(elaboration, part, part_name, frame, instance);
+      });
+  if (parts) return *std::move(parts);
   auto* tensor = std::get_if<program::TensorType>(&type.node);
   if (!tensor) {
     Report(
@@ -154,7 +138,8 @@ void CreatePlaces(ElaborationContext& elaboration) {
 
 namespace {
 
-// "`a` has 2 places, a[0] to a[1]", "index 1 of `a` goes from 0 to 3".
+// Describes the range of an index: "`a` has 2 places, a[0] to a[1]", "index 1 of `a` goes from 0 to
+// 3".
 std::string OutsideText(const std::string& name, size_t indices, size_t level,
                         const IntRange& bounds) {
   const int64_t count = std::max<int64_t>(bounds.end - bounds.begin, 0);

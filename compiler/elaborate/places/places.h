@@ -1,11 +1,15 @@
-// Places: the instances that `place` declarations make.
+// Places: the instances that `place` declarations make; devices, and the routes between them.
 #ifndef CGRAPH_COMPILER_ELABORATE_PLACES_PLACES_H_
 #define CGRAPH_COMPILER_ELABORATE_PLACES_PLACES_H_
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "compiler/elaborate/frame.h"
+#include "compiler/elaborate/values/value.h"
+#include "compiler/graph/graph.h"
+#include "compiler/program/program.h"
 
 namespace cgraph::elaborate {
 
@@ -17,7 +21,7 @@ struct PlaceTable {
   std::vector<graph::InstanceId> instances;
 };
 
-// What the graph's Instance does not need to know.
+// InstanceDetails: the data of an instance that the graph's Instance does not need.
 struct InstanceDetails {
   program::ActorId actor;
   Frame frame;                // the actor's parameters
@@ -32,9 +36,26 @@ struct Places {
 
 void CreatePlaces(ElaborationContext& elaboration);
 
-// `s[d, t]` is a place, `s[d, :]` and `s[d]` lists of the rest.
+// Indexes places: `s[d, t]` is a place, `s[d, :]` and `s[d]` lists of the rest.
 Value IndexPlaces(ElaborationContext& elaboration, program::PlaceId id,
                   const std::vector<Value>& subscripts, Range range);
+
+// Each device that is named is made once.
+graph::DeviceId InternDevice(ElaborationContext& elaboration, const LogicalDevice& device);
+
+// The device that `on` names by a place or by itself.
+std::optional<graph::DeviceId> DeviceOf(ElaborationContext& elaboration, const Value& value,
+                                        Range range);
+
+// ---- routes: what `via` says, and whether an operand can travel that way to where it is read
+
+// The capacities of the named transports.
+void EvaluateTransports(ElaborationContext& elaboration);
+
+TransportRequest JourneyOf(const ElaborationContext& elaboration, const program::Route& route);
+
+// Reports a use at `to` that the value's transport does not reach.
+void CheckTransport(ElaborationContext& elaboration, const graph::Use& use, graph::DeviceId to);
 
 }  // namespace cgraph::elaborate
 

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/places/routes.h"
+#include "compiler/elaborate/places/places.h"
 
 #include <fmt/format.h>
 

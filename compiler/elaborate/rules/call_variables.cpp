@@ -5,7 +5,9 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
-#include "compiler/graph/print.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::elaborate {
 

@@ -1,5 +1,5 @@
-// What a schedule's variables are for one call: the loop variables around it, the innermost first,
-// then the indices of its place; or what `with` makes of them.
+// CallVariables: the values of a schedule's variables for one call: the loop variables around it,
+// the innermost first, then the indices of its place; or what `with` makes of them.
 #ifndef CGRAPH_COMPILER_ELABORATE_RULES_CALL_VARIABLES_H_
 #define CGRAPH_COMPILER_ELABORATE_RULES_CALL_VARIABLES_H_
 
@@ -18,11 +18,11 @@ class CallVariables {
   CallVariables(ElaborationContext& elaboration, const program::Using& use,
                 const program::Schedule& schedule);
 
-  // `variable`: one of the schedule's. Without a value, that a call of `rule` lacks it, or what is
-  // wrong with its `with`, was reported.
+  // Returns the value of `variable`, one of the schedule's. Without a value an error was reported:
+  // a call of `rule` lacks it, or its `with` is wrong.
   std::optional<int64_t> ValueOf(const graph::Call& call, program::LocalId variable, Range rule);
 
-  // "stage[2].forward (m = 3)".
+  // Names a call: "stage[2].forward (m = 3)".
   std::string CallText(const graph::Call& call) const;
 
  private:

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/rules/rules.h"
+#include "compiler/elaborate/steps.h"
 
 #include <algorithm>
 #include <deque>
@@ -13,6 +13,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -57,7 +58,7 @@ class RuleMaker {
   }
 
  private:
-  // Which calls are of which kind.
+  // Finds the kind of each call.
   void NameKinds() {
     std::map<std::pair<program::ActorId, std::string>, uint32_t> kinds;
     for (program::KindId id : schedule_.kinds.Ids()) {
@@ -78,7 +79,7 @@ class RuleMaker {
     }
   }
 
-  // What CheckSchedules wants to know when all graphs are there.
+  // Notes the called kinds, for CheckSchedules when all graphs are there.
   void NoteCalled() {
     CalledKinds& called = elaboration_.called_kinds[use_.schedule];
     ++called.graphs;
@@ -91,8 +92,8 @@ class RuleMaker {
     }
   }
 
-  // The devices of the places with such calls, and the position of each. Where no rule names a
-  // method (`memory` does not), all places are meant.
+  // Finds the devices of the places with such calls, and the position of each. Where no rule names
+  // a method (`memory` does not), all places are meant.
   void Cover() {
     std::set<InstanceId> covered;
     for (CallId id : graph_.calls.Ids()) {
@@ -121,7 +122,7 @@ class RuleMaker {
     return 0;
   }
 
-  // The bound on each covered device.
+  // Returns the bound on each covered device.
   std::vector<std::optional<int64_t>> PerDevice(program::ExprId expr, const char* what) {
     std::vector<std::optional<int64_t>> values(elaboration_.module.devices.size());
     const std::string& name = schedule_.locals[schedule_.index].name;
@@ -144,7 +145,7 @@ class RuleMaker {
     rules_.limits.push_back(std::move(made));
   }
 
-  // Those calls of a kind that meet the limit's condition, as a kind of their own.
+  // Makes a kind of its own of those calls of a kind that meet the limit's condition.
   uint32_t Part(const program::LimitRule& limit, program::KindId kind) {
     const auto part = static_cast<uint32_t>(rules_.kinds.size());
     rules_.kinds.push_back({.name = schedule_.kinds[kind].name, .partial = true});
@@ -159,7 +160,7 @@ class RuleMaker {
     return part;
   }
 
-  // What `index` and variables are for a call.
+  // Binds `index` and the variables for a call.
   bool BindVariables(const graph::Call& call, const std::vector<program::LocalId>& variables,
                      Range rule) {
     frame_.locals[schedule_.index.index] = Value(positions_[call.device]);
@@ -182,7 +183,7 @@ class RuleMaker {
     }
   }
 
-  // The keys of all calls of one kind. False: something was reported.
+  // Sets the keys of all calls of one kind. False: an error was reported.
   bool Sort(const program::SortRule& rule, std::vector<int64_t> graph::CallRule::*keys) {
     for (CallId id : graph_.calls.Ids()) {
       graph::CallRule& own = rules_.calls[id.index];
@@ -198,8 +199,8 @@ class RuleMaker {
     return true;
   }
 
-  // Calls of several kinds that have one place in the order of a device run as one, as the program
-  // has them; of one kind no two may.
+  // Orders calls. Calls of several kinds that have one position in the order of a device run as
+  // one, in program order; two of one kind may not have one position.
   void Order(const program::OrderRule& rule) {
     for (const program::SortRule& sort : rule.sorts) {
       rules_.kinds[sort.kind.index].order = static_cast<uint32_t>(rules_.orders.size());
@@ -231,7 +232,7 @@ class RuleMaker {
         .AddNote(call.site, "the second call");
   }
 
-  // False: one of them was fused with another call already, which was reported.
+  // Returns false where one of them was fused with another call already, which was reported.
   bool RunAsOne(const program::OrderRule& rule, CallId first, CallId second) {
     CallId& fused = rules_.calls[first.index].fused;
     if (fused == second) return true;
@@ -313,7 +314,7 @@ class RuleMaker {
   graph::Rules rules_;
 };
 
-// A kind for every method that the graph calls.
+// Makes a kind for every method that the graph calls.
 graph::Rules Automatic(const ElaborationContext& elaboration, const program::Using& use,
                        const graph::Graph& graph) {
   graph::Rules rules;

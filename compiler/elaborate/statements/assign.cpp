@@ -1,13 +1,11 @@
-#include "compiler/elaborate/statements/assign.h"
+#include "compiler/elaborate/statements/statements.h"
 
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
-#include "compiler/elaborate/calls/state.h"
+#include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/lists.h"
-#include "compiler/elaborate/expressions/operators.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/values/make.h"
@@ -16,7 +14,7 @@
 namespace cgraph::elaborate {
 namespace {
 
-// The element to be assigned; a list that others see too is copied first.
+// Returns the element to be assigned; a list that others see too is copied first.
 Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
                        program::ExprId subscript, Frame& frame) {
   Range range = elaboration.program.exprs[subscript].range;
@@ -50,7 +48,36 @@ Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
   return nullptr;
 }
 
+// Whether the program names it, or what it is a part of.
+bool IsNamed(const graph::Graph& graph, graph::ValueId id) {
+  while (graph.values[id].name.empty() && graph.values[id].base.valid()) id = graph.values[id].base;
+  return !graph.values[id].name.empty();
+}
+
+void CallByLabel(ElaborationContext& elaboration, const Value& value, const std::string& label) {
+  if (const Tensor* tensor = value.As<Tensor>()) {
+    if (!IsNamed(elaboration.builder->graph(), tensor->value)) {
+      CallByName(elaboration, value, label);
+    }
+  } else if (const List* list = value.As<List>(); list && !label.empty()) {
+    for (size_t i = 0; i < list->items->size(); ++i) {
+      CallByLabel(elaboration, (*list->items)[i], fmt::format("{}[{}]", label, i));
+    }
+  } else if (const Tuple* tuple = value.As<Tuple>()) {
+    const std::vector<std::string>& names = tuple->items->names;
+    for (size_t i = 0; i < names.size(); ++i) {
+      const bool is_inner = !label.empty() && !names[i].empty();
+      CallByLabel(elaboration, tuple->items->values[i],
+                  is_inner ? label + "." + names[i] : names[i]);
+    }
+  }
+}
+
 }  // namespace
+
+void CallByLabels(ElaborationContext& elaboration, const Value& result) {
+  if (result.As<Tuple>()) CallByLabel(elaboration, result, "");
+}
 
 void CallByName(ElaborationContext& elaboration, const Value& value, const std::string& name) {
   const Tensor* tensor = value.As<Tensor>();

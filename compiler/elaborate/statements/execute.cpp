@@ -1,11 +1,8 @@
-#include "compiler/elaborate/statements/execute.h"
+#include "compiler/elaborate/statements/statements.h"
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/iterate.h"
-#include "compiler/elaborate/expressions/modifiers.h"
-#include "compiler/elaborate/places/routes.h"
-#include "compiler/elaborate/statements/assign.h"
+#include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/elaboration_context.h"
 

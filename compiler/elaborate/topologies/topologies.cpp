@@ -1,4 +1,4 @@
-#include "compiler/elaborate/topologies/topologies.h"
+#include "compiler/elaborate/steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,7 +54,7 @@ class TopologyMaker {
  private:
   cost::Machine& machine() { return *made_.machine; }
 
-  // "dgx1v", "pod(4, 2)"
+  // Returns the name with arguments: "dgx1v", "pod(4, 2)".
   std::string NameOf(const std::vector<Actual>& actuals) const {
     std::vector<std::string> values;
     for (const Actual& actual : actuals) values.push_back(ScalarText(actual.value));
@@ -118,7 +118,7 @@ class TopologyMaker {
     return false;
   }
 
-  std::optional<cost::DeviceKey> KeyOf(program::ExprId id) {
+  std::optional<LogicalDevice> KeyOf(program::ExprId id) {
     const program::Expr& expr = elaboration_.program.exprs[id];
     const Value value = Evaluate(elaboration_, id, frame_);
     const graph::DeviceId* device = value.As<graph::DeviceId>();
@@ -129,16 +129,13 @@ class TopologyMaker {
       }
       return std::nullopt;
     }
-    const graph::Device& row = elaboration_.module.devices[*device];
-    const bool is_gpu = row.kind == graph::DeviceKind::kGpu;
-    return cost::DeviceKey{is_gpu ? cost::DeviceKey::kGpu : cost::DeviceKey::kCpu, row.node,
-                           row.index};
+    return elaboration_.module.devices[*device];
   }
 
   void MakeDevice(const program::TopologyPart& part) {
-    const std::optional<cost::DeviceKey> key = KeyOf(part.device);
+    const std::optional<LogicalDevice> key = KeyOf(part.device);
     if (!key || !Fits(machine().devices.size(), kMaxDevices, "devices", part.range)) return;
-    const bool is_gpu = key->kind == cost::DeviceKey::kGpu;
+    const bool is_gpu = key->kind == DeviceKind::kGpu;
     cost::MachineDevice device{.key = *key, .rates = is_gpu ? made_.gpu : made_.cpu};
     for (const program::TopologyPart::Property& property : part.properties) {
       if (property.property == TopologyProperty::kGeneration) {
@@ -157,7 +154,7 @@ class TopologyMaker {
       }
     }
     const auto [first, is_new] = devices_at_.emplace(*key, part.range);
-    if (!is_new) return ReportTwice(cost::NameOf(*key), first->second, part.range);
+    if (!is_new) return ReportTwice(DeviceName(*key), first->second, part.range);
     machine().AddDevice(std::move(device));
   }
 
@@ -197,13 +194,13 @@ class TopologyMaker {
       const std::optional<bool> holds = EvaluateCondition(elaboration_, part.condition, frame_);
       if (!holds || !*holds) return;
     }
-    const std::optional<cost::DeviceKey> from = KeyOf(part.device), to = KeyOf(part.to);
+    const std::optional<LogicalDevice> from = KeyOf(part.device), to = KeyOf(part.to);
     if (!from || !to || !Fits(machine().links(), kMaxLinks, "links", part.range)) return;
     if (*from == *to) {
       Report(elaboration_, Code::kE0542, part.range,
              fmt::format("a link leads from one device to another, and this from {} to itself; "
                          "`if i != j` leaves it out",
-                         cost::NameOf(*from)));
+                         DeviceName(*from)));
       return;
     }
     const std::optional<uint32_t> begin = Station(*from, part.device);
@@ -226,8 +223,8 @@ class TopologyMaker {
       machine().AddLink(*begin, *end, std::move(link));
       return;
     }
-    ReportTwice(fmt::format("the link {} -> {}", cost::NameOf(*from), cost::NameOf(*to)),
-                first->second, part.range);
+    ReportTwice(fmt::format("the link {} -> {}", DeviceName(*from), DeviceName(*to)), first->second,
+                part.range);
   }
 
   void ReportTwice(const std::string& what, Range first, Range second) {
@@ -236,11 +233,11 @@ class TopologyMaker {
     if (first != second) report.AddNote(first, "stated first here");
   }
 
-  std::optional<uint32_t> Station(const cost::DeviceKey& key, program::ExprId at) {
+  std::optional<uint32_t> Station(const LogicalDevice& key, program::ExprId at) {
     const std::optional<uint32_t> found = machine().Find(key);
     if (!found) {
       Report(elaboration_, Code::kE0542, elaboration_.program.exprs[at].range,
-             fmt::format("the topology has no device {}", cost::NameOf(key)));
+             fmt::format("the topology has no device {}", DeviceName(key)));
     }
     return found;
   }
@@ -264,7 +261,7 @@ class TopologyMaker {
     return static_cast<uint32_t>(first + position);
   }
 
-  // In the cost model's unit, rounded to the nearest whole number.
+  // Returns the number in the cost model's unit, rounded to the nearest whole number.
   std::optional<uint64_t> Number(const program::TopologyPart::Property& property) {
     const PropertyTraits& traits = TraitsOf(property.property);
     const Value value = Evaluate(elaboration_, property.value, frame_);
@@ -292,7 +289,7 @@ class TopologyMaker {
   const program::Topology& topology_;
   Frame frame_;
   std::vector<Array> resources_;  // by part
-  std::map<cost::DeviceKey, Range> devices_at_;  // where each is stated
+  std::map<LogicalDevice, Range> devices_at_;  // where each is stated
   std::map<std::pair<uint32_t, uint32_t>, Range> links_at_;
   cost::Topology made_;
 };

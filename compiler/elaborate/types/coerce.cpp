@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "compiler/elaborate/expressions/lists.h"
+#include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
@@ -13,7 +14,7 @@
 namespace cgraph::elaborate {
 namespace {
 
-Value AdaptCompileTime(ElaborationContext& elaboration, const Value& value,
+Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
                        program::CompileTimeKind kind, Frame& frame, const Subject& subject,
                        Range range) {
   using Kind = program::CompileTimeKind;
@@ -39,7 +40,7 @@ Value AdaptCompileTime(ElaborationContext& elaboration, const Value& value,
   return Value();
 }
 
-Value AdaptTensor(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
+Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
                   Frame& frame, const Subject& subject, Range range) {
   const auto& type = std::get<program::TensorType>(elaboration.program.types[type_id].node);
   if (const Tensor* tensor = value.As<Tensor>()) {
@@ -48,9 +49,11 @@ Value AdaptTensor(ElaborationContext& elaboration, const Value& value, program::
     return MatchDims(elaboration, {type_id, actual, frame, subject, range}) ? value : Value();
   }
   if (!IsNumber(value)) {
+    const bool list = value.As<List>() || value.As<IntRange>();
     Report(elaboration, Code::kE0406, range,
-           fmt::format("{} is {}; this is {}", Describe(elaboration, subject, frame),
-                       Declared(elaboration, type_id, frame), Describe(elaboration, value)))
+           fmt::format("{} is {}; this is {}{}", Describe(elaboration, subject, frame),
+                       Declared(elaboration, type_id, frame), Describe(elaboration, value),
+                       list ? "; stack([a, b]) makes a tensor of a list" : ""))
         .AddNote(subject.declared, "declared here");
     return Value();
   }
@@ -76,7 +79,7 @@ Value AdaptTensor(ElaborationContext& elaboration, const Value& value, program::
       Tensor{elaboration.builder->AddConstant(actual.dtype, encoded.bytes, ScalarText(value))});
 }
 
-Value AdaptList(ElaborationContext& elaboration, const Value& value, const program::ListType& type,
+Value CoerceList(ElaborationContext& elaboration, const Value& value, const program::ListType& type,
                 Frame& frame, const Subject& subject, Range range) {
   std::optional<std::vector<Value>> items;
   if (value.As<List>() || value.As<IntRange>()) {
@@ -106,10 +109,10 @@ Value AdaptList(ElaborationContext& elaboration, const Value& value, const progr
       return Value();
     }
   }
-  // ArithmeticMode take the dtype that a tensor beside them has bound.
-  for (bool arithmetic : {false, true}) {
+  // Numbers come last: they take the dtype that a tensor beside them has bound.
+  for (bool numeric : {false, true}) {
     for (Value& item : *items) {
-      if (IsNumeric(elaboration, range, item) != arithmetic) continue;
+      if (IsNumeric(elaboration, range, item) != numeric) continue;
       item = Coerce(elaboration, item, type.element, frame, subject, range);
       if (item.poisoned()) return Value();
     }
@@ -117,7 +120,7 @@ Value AdaptList(ElaborationContext& elaboration, const Value& value, const progr
   return MakeList(elaboration, range, std::move(*items));
 }
 
-Value AdaptTuple(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
+Value CoerceTuple(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
                  Frame& frame, const Subject& subject, Range range) {
   const auto& type = std::get<program::TupleType>(elaboration.program.types[type_id].node);
   const Tuple* tuple = value.As<Tuple>();
@@ -148,8 +151,8 @@ Value AdaptTuple(ElaborationContext& elaboration, const Value& value, program::T
   return MakeTuple(elaboration, range, std::move(names), std::move(values));
 }
 
-// The variables that a hint brings (`t <= S`), which mean something new in each iteration: those
-// that no parameter bound and that first occur in it.
+// Returns the variables that a hint introduces (`t <= S`), which mean something new in each
+// iteration: those that no parameter bound and that first occur in it.
 void DefinedBy(const program::Program& program, program::TypeId type_id, const Frame& frame,
                std::vector<program::DimVariableId>& variables) {
   const auto& type = program.types[type_id].node;
@@ -175,15 +178,15 @@ Value Coerce(ElaborationContext& elaboration, const Value& value, program::TypeI
   if (value.poisoned() || elaboration.budget.stopped) return Value();
   const auto& type = elaboration.program.types[type_id].node;
   if (auto* scalar = std::get_if<program::CompileTimeType>(&type)) {
-    return AdaptCompileTime(elaboration, value, scalar->kind, frame, subject, range);
+    return CoerceCompileTime(elaboration, value, scalar->kind, frame, subject, range);
   }
   if (std::holds_alternative<program::TensorType>(type)) {
-    return AdaptTensor(elaboration, value, type_id, frame, subject, range);
+    return CoerceTensor(elaboration, value, type_id, frame, subject, range);
   }
   if (auto* list = std::get_if<program::ListType>(&type)) {
-    return AdaptList(elaboration, value, *list, frame, subject, range);
+    return CoerceList(elaboration, value, *list, frame, subject, range);
   }
-  return AdaptTuple(elaboration, value, type_id, frame, subject, range);
+  return CoerceTuple(elaboration, value, type_id, frame, subject, range);
 }
 
 Value AdaptHint(ElaborationContext& elaboration, const Value& value, program::TypeId type,
@@ -196,12 +199,39 @@ Value AdaptHint(ElaborationContext& elaboration, const Value& value, program::Ty
   return CheckDeferred(elaboration, frame) ? adapted : Value();
 }
 
+std::optional<Value> MakeParts(
+    ElaborationContext& elaboration, const program::Type& type, const std::string& name,
+    Frame& frame, llvm::function_ref<Value(program::TypeId, const std::string&)> make) {
+  if (auto* list = std::get_if<program::ListType>(&type.node)) {
+    std::optional<int64_t> length =
+        EvaluateDimInt(elaboration, list->length, frame, "a list's length");
+    if (!length || !CheckListLength(elaboration, *length, type.range)) return Value();
+    std::vector<Value> items;
+    for (int64_t i = 0; i < *length && !elaboration.budget.stopped; ++i) {
+      items.push_back(make(list->element, fmt::format("{}[{}]", name, i)));
+    }
+    return MakeList(elaboration, type.range, std::move(items));
+  }
+  if (auto* tuple = std::get_if<program::TupleType>(&type.node)) {
+    std::vector<std::string> names;
+    std::vector<Value> items;
+    for (size_t i = 0; i < tuple->fields.size(); ++i) {
+      const std::string& field = tuple->fields[i].name;
+      std::string item = field.empty() ? fmt::format("{}[{}]", name, i) : name + "." + field;
+      items.push_back(make(tuple->fields[i].type, item));
+      names.push_back(field);
+    }
+    return MakeTuple(elaboration, type.range, std::move(names), std::move(items));
+  }
+  return std::nullopt;
+}
+
 bool BindDType(ElaborationContext& elaboration, const program::TensorType& type, DType dtype,
                Frame& frame, const Subject& subject, Range range) {
-  std::string name = DTypeName(dtype).str();
+  std::string name(DTypeName(dtype));
   if (type.dtype) {
     if (*type.dtype == dtype) return true;
-    std::string wanted = DTypeName(*type.dtype).str();
+    std::string wanted(DTypeName(*type.dtype));
     Report(elaboration, Code::kE0407, range,
            fmt::format("{} is of {}; this is of {}: dtypes are not converted silently, write "
                        "cast<{}>(...)",
@@ -213,7 +243,7 @@ bool BindDType(ElaborationContext& elaboration, const program::TensorType& type,
   const program::Generic& generic = frame.signature->generics[type.generic];
   if (bound) {
     if (bound->dtype == dtype) return true;
-    std::string first = DTypeName(bound->dtype).str();
+    std::string first(DTypeName(bound->dtype));
     Report(elaboration, Code::kE0407, range,
            fmt::format("{} is of {} like `{}`; this is of {}: dtypes are not converted silently, "
                        "write cast<{}>(...)",

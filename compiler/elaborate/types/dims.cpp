@@ -5,7 +5,6 @@
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,8 +13,8 @@
 namespace cgraph::elaborate {
 namespace {
 
-// `length <= n` in an op's result: the extent is what the i64 argument says. Known while compiling
-// it is a static dimension, else a symbol.
+// Resolves `length <= n` in an op's result: the extent is the value of the i64 argument. If it is
+// known while compiling it is a static dimension, else a symbol.
 std::optional<graph::Dim> BoundedDim(ElaborationContext& elaboration, const program::Dim& dim,
                                      Frame& frame) {
   if (dim.variable.valid() && frame.dims[dim.variable.index]) {
@@ -160,8 +159,11 @@ std::optional<int64_t> EvaluateDimInt(ElaborationContext& elaboration, program::
   llvm::SaveAndRestore<ArithmeticMode> exact(elaboration.arithmetic, ArithmeticMode::kDims);
   std::optional<int64_t> extent = EvaluateInt(elaboration, id, frame, what);
   if (!extent || *extent >= 0) return extent;
-  Report(elaboration, Code::kE0504, elaboration.program.exprs[id].range,
-         fmt::format("{} of {} is negative", what, *extent));
+  const Range range = elaboration.program.exprs[id].range;
+  const bool written = elaboration.diagnostics.sources().Text(range) == "-1";
+  Report(elaboration, Code::kE0504, range,
+         fmt::format("{} of {} is negative{}", what, *extent,
+                     written ? "; one whose extent varies has a name and a bound: n <= 4096" : ""));
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/frame.h"
 
 namespace cgraph::elaborate {
@@ -34,6 +35,18 @@ std::optional<graph::Type> ConcreteType(ElaborationContext& elaboration,
 // The tensor type that is expected, when everything in it has a value.
 const program::Type* ExpectedTensor(const ElaborationContext& elaboration,
                                     const Expected& expected);
+
+// ---- runs of dimensions (`*s`), what is computed from them (broadcast, permuted, drop), and the
+// numbers they give (rank, size, width)
+
+// Whether an expression is a run of dimensions.
+bool IsRun(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame);
+
+std::optional<Dims> EvaluateRun(ElaborationContext& elaboration, program::ExprId id, Frame& frame);
+
+// size, rank and width: dimensions as numbers.
+Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e,
+                  const Context& context);
 
 }  // namespace cgraph::elaborate
 

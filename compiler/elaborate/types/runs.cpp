@@ -1,11 +1,10 @@
-#include "compiler/elaborate/types/runs.h"
+#include "compiler/elaborate/types/dims.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "compiler/elaborate/expressions/evaluate.h"
-#include "compiler/elaborate/expressions/lists.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +12,7 @@
 namespace cgraph::elaborate {
 namespace {
 
-// The ints of a list parameter.
+// Returns the ints of a list parameter.
 std::optional<std::vector<int64_t>> ListedInts(ElaborationContext& elaboration, program::ExprId id,
                                                Frame& frame) {
   std::optional<std::vector<Value>> items =
@@ -29,7 +28,7 @@ std::optional<std::vector<int64_t>> ListedInts(ElaborationContext& elaboration, 
   return ints;
 }
 
-// A run of dimensions that a list parameter gives: `reshape(x, [2, 3])`.
+// Returns a run of dimensions that a list parameter gives: `reshape(x, [2, 3])`.
 std::optional<Dims> ListedRun(ElaborationContext& elaboration, program::ExprId id, Frame& frame) {
   std::optional<std::vector<int64_t>> extents = ListedInts(elaboration, id, frame);
   if (!extents) return std::nullopt;
@@ -37,7 +36,10 @@ std::optional<Dims> ListedRun(ElaborationContext& elaboration, program::ExprId i
   for (int64_t extent : *extents) {
     if (extent < 0) {
       Report(elaboration, Code::kE0504, SiteOr(elaboration, elaboration.program.exprs[id].range),
-             fmt::format("`{}`: a dimension of {} is negative", frame.subject, extent));
+             fmt::format("`{}`: a dimension of {} is negative{}", frame.subject, extent,
+                         extent == -1 ? "; none is inferred: write the number, or one of the "
+                                        "dimensions' names such as n * m"
+                                      : ""));
       return std::nullopt;
     }
     run.push_back(graph::Dim{extent, {}});
@@ -45,12 +47,12 @@ std::optional<Dims> ListedRun(ElaborationContext& elaboration, program::ExprId i
   return run;
 }
 
-// Dimension i is dimension order[i] of the run.
+// Returns the run whose dimension i is dimension order[i] of `run`.
 std::optional<Dims> PermutedRun(ElaborationContext& elaboration, const Dims& run,
                                 program::ExprId order, Frame& frame, Range range) {
-  std::optional<std::vector<int64_t>> arithmetic = ListedInts(elaboration, order, frame);
-  if (!arithmetic) return std::nullopt;
-  std::vector<int64_t> sorted = *arithmetic;
+  std::optional<std::vector<int64_t>> numbers = ListedInts(elaboration, order, frame);
+  if (!numbers) return std::nullopt;
+  std::vector<int64_t> sorted = *numbers;
   llvm::sort(sorted);
   bool each_once = sorted.size() == run.size();
   for (size_t i = 0; each_once && i < sorted.size(); ++i) {
@@ -59,15 +61,15 @@ std::optional<Dims> PermutedRun(ElaborationContext& elaboration, const Dims& run
   if (!each_once) {
     Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
            fmt::format("`{}`: [{}] does not name each of the {} dimensions once, counted from 0",
-                       frame.subject, fmt::join(*arithmetic, ", "), run.size()));
+                       frame.subject, fmt::join(*numbers, ", "), run.size()));
     return std::nullopt;
   }
   Dims permuted;
-  for (int64_t number : *arithmetic) permuted.push_back(run[static_cast<size_t>(number)]);
+  for (int64_t number : *numbers) permuted.push_back(run[static_cast<size_t>(number)]);
   return permuted;
 }
 
-// NumPy's rule: aligned at the last dimension, equal or 1.
+// Broadcasts by NumPy's rule: aligned at the last dimension, equal or 1.
 std::optional<Dims> BroadcastRuns(ElaborationContext& elaboration, const Dims& a, const Dims& b,
                                   Frame& frame, Range range) {
   Dims result(std::max(a.size(), b.size()));

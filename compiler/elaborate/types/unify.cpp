@@ -6,7 +6,6 @@
 
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/types/runs.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -17,7 +16,7 @@ std::string DimText(const graph::Graph* graph, const graph::Dim& dim) {
   return graph->symbols[dim.symbol].name + " <= " + std::to_string(dim.extent);
 }
 
-// How many dimensions a part of the pattern takes; nothing for a run that is still free.
+// Returns how many dimensions a part of the pattern takes; nothing for a run that is still free.
 std::optional<size_t> RunLength(ElaborationContext& elaboration, const program::Dim& dim,
                                 Frame& frame) {
   if (dim.kind != program::Dim::kRun) return 1;
@@ -42,7 +41,7 @@ void ReportRank(ElaborationContext& elaboration, const Match& match) {
       .AddNote(match.subject.declared, "declared here");
 }
 
-// `declared`: what the dimension is in the type, quoted.
+// `declared`: the dimension as the type has it, quoted.
 void ReportDim(ElaborationContext& elaboration, const Match& match, size_t position,
                const std::string& declared, const graph::Dim& wanted, const BoundDims* bound) {
   const graph::Dim& actual = match.actual.dims[position];

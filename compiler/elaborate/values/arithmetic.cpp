@@ -129,7 +129,7 @@ std::string Bytes(T value) {
 template <typename T>
 Encoded EncodeInteger(int64_t number, DType dtype) {
   if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
-    return {"", fmt::format("{} does not fit {}", number, DTypeName(dtype).str())};
+    return {"", fmt::format("{} does not fit {}", number, DTypeName(dtype))};
   }
   return {Bytes(static_cast<T>(number)), ""};
 }
@@ -153,7 +153,7 @@ Encoded EncodeExactly(int64_t number, DType dtype) {
   auto status = value.convertFromAPInt(llvm::APInt(64, static_cast<uint64_t>(number), true), true,
                                        llvm::APFloat::rmNearestTiesToEven);
   if (status != llvm::APFloat::opOK) {
-    return {"", fmt::format("{} is not exact in {}", number, DTypeName(dtype).str())};
+    return {"", fmt::format("{} is not exact in {}", number, DTypeName(dtype))};
   }
   return {FloatBytes(value, dtype), ""};
 }
@@ -163,8 +163,7 @@ Encoded EncodeRounded(double number, DType dtype) {
   bool loses_info = false;
   value.convert(SemanticsOf(dtype), llvm::APFloat::rmNearestTiesToEven, &loses_info);
   if (!value.isFinite()) {
-    return {"", fmt::format("{} does not fit {}", program::FloatText(number),
-                            DTypeName(dtype).str())};
+    return {"", fmt::format("{} does not fit {}", program::FloatText(number), DTypeName(dtype))};
   }
   return {FloatBytes(value, dtype), ""};
 }
@@ -172,7 +171,7 @@ Encoded EncodeRounded(double number, DType dtype) {
 }  // namespace
 
 Encoded EncodeNumber(const Value& number, DType dtype) {
-  std::string name = DTypeName(dtype).str();
+  std::string name(DTypeName(dtype));
   if (const bool* truth = number.As<bool>()) {
     if (dtype == DType::kBool) return {Bytes(static_cast<uint8_t>(*truth)), ""};
     return {"", fmt::format("a bool does not become {}", name)};

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "compiler/base/dtype.h"
 #include "compiler/elaborate/values/value.h"
+#include "runtime/kinds/dtype.h"
 
 namespace cgraph::elaborate {
 

@@ -7,7 +7,7 @@ namespace cgraph::elaborate {
 
 namespace {
 
-// What a list or a tuple takes beside its elements, in elements.
+// The memory of a list or a tuple besides its elements, in elements.
 constexpr int64_t kListSteps = 2;
 constexpr int64_t kTupleSteps = 4;
 

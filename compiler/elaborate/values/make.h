@@ -1,6 +1,6 @@
-// Lists, tuples and strings are made here, and walked as trees, each element for a step of the
-// budget: a list that stands twice in another one, forty times over, has 2^40 leaves. Where the
-// steps are used up that is reported, and the value is poisoned.
+// Functions that make lists, tuples and strings, and walk them as trees, each element for a step of
+// the budget. The reason: a list that stands twice in another one, forty times over, has 2^40
+// leaves. Where the steps are used up that is reported, and the value is poisoned.
 #ifndef CGRAPH_COMPILER_ELABORATE_VALUES_MAKE_H_
 #define CGRAPH_COMPILER_ELABORATE_VALUES_MAKE_H_
 
@@ -19,10 +19,10 @@ Value MakeTuple(ElaborationContext& elaboration, Range range, std::vector<std::s
                 std::vector<Value> values);
 Value MakeString(ElaborationContext& elaboration, Range range, std::string text);
 
-// A number, or a list of nothing else (and of something).
+// Returns whether the value is a number, or a nonempty list of nothing but numbers.
 bool IsNumeric(ElaborationContext& elaboration, Range range, const Value& value);
 
-// `make(leaf)` in place of every tensor (or state leaf) in a tree of lists and tuples.
+// Calls `make(leaf)` in place of every tensor (or state leaf) in a tree of lists and tuples.
 template <typename Make>
 Value MapLeaves(ElaborationContext& elaboration, Range range, const Value& value, Make&& make) {
   const List* list = value.As<List>();
@@ -37,8 +37,8 @@ Value MapLeaves(ElaborationContext& elaboration, Range range, const Value& value
               : MakeTuple(elaboration, range, tuple->items->names, std::move(items));
 }
 
-// The same value, every tensor of it travelling by `via` from now on: the last one said is the
-// nearest to the use.
+// Returns the same value with every tensor of it travelling by `via` from now on: the last one
+// wins, since it is the nearest to the use.
 Value WithVia(ElaborationContext& elaboration, Range range, const Value& value,
               const TransportRequest& via);
 

@@ -3,8 +3,8 @@
 // Elaboration is an interpreter: numbers, lists and places are computed, and a tensor is a
 // reference to a value of the graph being built, together with how it is to travel to its next use.
 // Lists and tuples are shared and copied when written, so that passing one around costs nothing and
-// assigning an element of an unshared `var` list is done in place. Strings are shared, too. What
-// makes or walks them (make.h) is charged to the program's budget.
+// assigning an element of an unshared `var` list is done in place. Strings are shared, too. The
+// functions that make or walk them (make.h) charge the program's budget.
 #ifndef CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_
 #define CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_
 
@@ -78,18 +78,19 @@ struct TupleItems {
   std::vector<Value> values;
 };
 
-// What a call without a result gives.
+// The value of a call without a result.
 inline Value Nothing() { return Value(Tuple{std::make_shared<TupleItems>()}); }
 
-// int, float or bool: what becomes a constant where a tensor is expected.
+// Returns whether the value is an int, float or bool, which becomes a constant where a tensor is
+// expected.
 bool IsNumber(const Value& value);
 
-// "an int", "a list of 3", "a place": for messages. A tensor is "a tensor".
+// Names the kind for messages: "an int", "a list of 3", "a place". A tensor is "a tensor".
 std::string KindText(const Value& value);
-// "3", "0.125", "\"fc1\"" for scalars, else KindText.
+// Returns the text of scalars, "3", "0.125", "\"fc1\"", else KindText.
 std::string ScalarText(const Value& value);
 
-// The mend of an index that counts from the end; empty for others.
+// Returns the mend of an index that counts from the end; empty for others.
 std::string FromTheEnd(int64_t index, int64_t length);
 
 }  // namespace cgraph::elaborate

@@ -1,8 +1,8 @@
-// Groups are found from the last op to the first: an op joins the group of its readers when they
-// are all in one group, of one method call, and the shapes agree. So every group has one root, its
-// last op, whose result is the only one that leaves it, and the group runs where the root stood.
-// What joins moves later, past other ops of its call: it is pure, and it may not read a state that
-// one of them overwrites.
+// Fusion. Groups are found from the last op to the first: an op joins the group of its readers when
+// they are all in one group, of one method call, and the shapes agree. So every group has one root,
+// its last op, whose result is the only one that leaves it, and the group runs where the root
+// stood. An op that joins moves later, past other ops of its call: it is pure, and it may not read
+// a state that one of them overwrites.
 #include "compiler/graph/fuse/fuse.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "compiler/base/kernels.h"
-#include "compiler/graph/fuse/overwrite.h"
 #include "compiler/graph/prune.h"
+#include "runtime/kinds/limits.h"
 
 namespace cgraph {
 namespace {
@@ -50,7 +50,7 @@ class Fuser {
  private:
   static constexpr size_t kNoGroup = ~size_t{0};
 
-  // How often a value is read, and by which group so far.
+  // Readers: how often a value is read, and by which group so far.
   struct Readers {
     size_t all = 0, seen = 0;
     size_t group = kNoGroup;
@@ -106,8 +106,8 @@ class Fuser {
                        [&](const Use& use) { return StaysReadable(use.value, id, group.root); });
   }
 
-  // Whether `from` can read the value as late as `root` runs. The root may itself overwrite a state
-  // that is read as a whole: each element is read before it is written.
+  // Returns whether `from` can read the value as late as `root` runs. The root may itself overwrite
+  // a state that is read as a whole: each element is read before it is written.
   bool StaysReadable(ValueId id, OpId from, OpId root) const {
     const Value& value = graph_.values[id];
     if (value.storage != Value::kState) return true;
@@ -165,7 +165,7 @@ class Fuser {
     for (const FusedStep& step : fused.steps) kernels.push_back(step.kernel);
     fused.name = fused.kernel = fmt::format("{}", fmt::join(kernels, "+"));
     if (fused.steps.size() > 1) return;
-    // An op that commits its result itself.
+    // A fused op that commits its result itself keeps the attributes of its only step.
     fused.attributes = std::move(fused.steps[0].attributes);
     fused.steps.clear();
   }

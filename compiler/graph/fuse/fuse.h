@@ -1,20 +1,49 @@
-// Fuse: a chain of elementwise ops becomes one op, which goes over memory once.
+// Fewer and cheaper ops: HoistChecks, then Fuse, then UpdateStateInPlace.
 #ifndef CGRAPH_COMPILER_GRAPH_FUSE_FUSE_H_
 #define CGRAPH_COMPILER_GRAPH_FUSE_FUSE_H_
+
+#include <vector>
 
 #include "compiler/graph/graph.h"
 
 namespace cgraph {
-
-// What one kernel may hold; emit checks that the plan's limits agree.
-inline constexpr size_t kMaxFusedSteps = 16;
-inline constexpr size_t kMaxFusedOperands = 32;
 
 // `w = w - rate * g` runs as one kernel that reads w and g and writes w, instead of three that
 // write two temporaries besides. What a fused op computes is bit for bit what its ops computed:
 // each of its steps rounds as the op did. Results, names of values that remain, and the order of
 // what has an effect do not change; values and ops are renumbered.
 void Fuse(graph::Module& module);
+
+// Returns whether `result` may lie where operand `at` lies. That operand is a value that this graph
+// made, or, of a result that is a state's new value, that state; it has the result's type, and no
+// other operand of the op reads its bytes.
+bool MayOverwrite(const graph::Graph& graph, const std::vector<graph::Use>& operands, size_t at,
+                  const graph::Value& result);
+
+// HoistChecks: what may fail in a call is looked at before anything that the call writes.
+//
+// A decode step updates its keys, then its values, then takes a slice of both: each may fail, so
+// neither cache could be written where it lies (UpdateStateInPlace) before all of them are done.
+// But whether they fail depends on a position alone. So an op `look` asks that first, in the words
+// of the op it looks for, and that one fails no more.
+//
+// Only in a call that makes a state's new value before what may fail, and only where all of that
+// can be looked at: its extents are known now, what says where it goes is not made by what may
+// itself fail, and no effect comes in between. The looks keep the order of what they look for, so
+// that of several failures the first is told. Runs before Fuse; ops are renumbered.
+void HoistChecks(graph::Module& module);
+
+// UpdateStateInPlace: what becomes a state's new value is made where the state lies.
+//
+// `cache = update_row(cache, row, at)` writes one row, instead of making a second cache and copying
+// it over the first; `state w = load(...)` and `= zeros()` need the state's memory alone. A call
+// stays atomic: nothing of it may fail once a state is written, so an op that fails commits by
+// itself only where it is `inplace`, for such an op looks before it writes. Of the start graph,
+// without which nothing runs, any op may.
+//
+// Runs after Fuse, which leaves elementwise ops that commit their result themselves. Values and ops
+// are renumbered.
+void UpdateStateInPlace(graph::Module& module);
 
 }  // namespace cgraph
 

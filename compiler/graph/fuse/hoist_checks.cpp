@@ -1,7 +1,8 @@
-// Per call, from the first op that may write in place on: the ops that may fail get a look each,
-// and the looks, with what they read, move before that op. What they read is pure, and reads what a
-// call reads at its start, since states are written at its end.
-#include "compiler/graph/fuse/hoist_checks.h"
+// HoistChecks, per call, from the first op that may write in place on: each op that may fail gets a
+// `look` op, and the looks, with the ops that they read from, move before the first writing op.
+// Those ops are pure, and read values that a call reads at its start, since states are written at
+// its end.
+#include "compiler/graph/fuse/fuse.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,7 +27,7 @@ using graph::ValueId;
 
 using Extents = std::vector<int64_t>;
 
-// The extents of a type; nothing if one is known only while running.
+// Returns the extents of a type; nothing if one is known only while running.
 std::optional<Extents> ExtentsOf(const Type& type) {
   Extents extents;
   for (const graph::Dim& dim : type.dims) {
@@ -81,8 +82,8 @@ class CheckHoister {
     }
   }
 
-  // The first op that makes a state's new value, but for elementwise ones, which Fuse lets write it
-  // where the call ends; `end` if there is none.
+  // Returns the first op that makes a state's new value; elementwise ops do not count, since Fuse
+  // lets them write it where the call ends. `end` if there is none.
   size_t FirstWriter(size_t begin, size_t end) const {
     size_t i = begin;
     while (i < end && !IsWriter(graph_.ops[OpId(i)])) ++i;
@@ -92,8 +93,8 @@ class CheckHoister {
     return !op.elementwise && op.results.size() == 1 && committed_[op.results[0].index];
   }
 
-  // A look for each op of [writer, end) that may fail. False if one cannot be looked at or stands
-  // behind an effect, or if none comes behind the writer, which looks for itself.
+  // Makes a look for each op of [writer, end) that may fail. Returns false if one cannot be looked
+  // at or stands behind an effect, or if none comes behind the writer, which looks for itself.
   bool LooksOf(size_t writer, size_t end, std::vector<Op>& looks) const {
     bool behind = false, effect = false;
     for (size_t i = writer; i < end; ++i) {
@@ -109,7 +110,8 @@ class CheckHoister {
     return behind;
   }
 
-  // An op that looks at what another one has looked at never fails.
+  // Returns whether two looks are equal: an op that looks at what another one has looked at never
+  // fails.
   static bool LookAtTheSame(const Op& look, const Op& other) {
     return std::equal(look.attributes.begin(), look.attributes.end(), other.attributes.begin(),
                       [](const Attribute& a, const Attribute& b) { return a.value == b.value; }) &&
@@ -118,14 +120,11 @@ class CheckHoister {
                       [](const Use& a, const Use& b) { return a.value == b.value; });
   }
 
-  // The dimension of a slice whose result is as long as its operand says, which may be as much as
-  // there is. Of another op with this kernel only the kernel knows whether it fails.
+  // Returns the dimension of a slice whose result is as long as its operand says, which may be as
+  // much as there is. For another op with this kernel only the kernel knows whether it fails.
   std::optional<size_t> SlicedDim(const Op& op) const {
-    const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(),
-                                        [](const Attribute& each) {
-                                          return each.name == kDimParameter;
-                                        });
-    const auto dim = static_cast<uint64_t>(std::get<int64_t>(attribute->value));
+    // The one attribute that the declaration of the kernel has (kernels.def).
+    const auto dim = static_cast<uint64_t>(std::get<int64_t>(op.attributes[0].value));
     const Type& whole = TypeOf(op.operands[0]);
     const Type& part = graph_.values[op.results[0]].type;
     if (dim >= whole.dims.size() || dim >= part.dims.size()) return std::nullopt;
@@ -142,7 +141,8 @@ class CheckHoister {
            std::memcmp(value.constant.data(), &number, sizeof number) == 0;
   }
 
-  // None for an op that cannot be looked at; the kernel finds out what is wrong with its operands.
+  // Returns none for an op that cannot be looked at; the kernel finds out what is wrong with its
+  // operands.
   std::optional<Op> LookOf(const Op& op) const {
     const bool slice = op.kernel == kSliceKernel, row = op.kernel == kUpdateRowKernel;
     if (!slice && !row && op.kernel != kUpdateKernel) return std::nullopt;
@@ -179,8 +179,8 @@ class CheckHoister {
 
   const Type& TypeOf(const Use& use) const { return graph_.values[use.value].type; }
 
-  // Marks, of [writer, end), what the looks read, itself and through others. False if that may
-  // fail.
+  // Marks the ops of [writer, end) that the looks read, directly or through others. Returns false
+  // if one of them may fail.
   bool FindMoving(size_t writer, size_t begin, size_t end, const std::vector<Op>& looks,
                   std::vector<char>& moves) const {
     const auto mark_maker = [&](ValueId id) {

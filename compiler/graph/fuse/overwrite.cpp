@@ -1,4 +1,4 @@
-#include "compiler/graph/fuse/overwrite.h"
+#include "compiler/graph/fuse/fuse.h"
 
 namespace cgraph {
 

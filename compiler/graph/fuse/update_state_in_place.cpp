@@ -1,4 +1,4 @@
-#include "compiler/graph/fuse/update_state_in_place.h"
+#include "compiler/graph/fuse/fuse.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "compiler/base/kernels.h"
-#include "compiler/graph/fuse/overwrite.h"
 #include "compiler/graph/prune.h"
 
 namespace cgraph {
@@ -39,7 +38,8 @@ class InPlaceUpdater {
   }
 
  private:
-  // By whom each value is read, itself or by a view of it; and what leaves its call otherwise.
+  // Finds the ops that read each value, itself or a view of it, and the values that leave their
+  // call otherwise.
   void FindReaders() {
     for (OpId id : graph_.ops.Ids()) {
       for (const Use& operand : graph_.ops[id].operands) {
@@ -59,7 +59,7 @@ class InPlaceUpdater {
            graph_.values[op.results[0]].storage == Value::kState;
   }
 
-  // Whether what the commit copies can be written where it goes by the op that makes it.
+  // Returns whether the op that makes the value can write it where the commit would copy it.
   bool MayCommitItself(OpId commit_id) const {
     const Op& commit = graph_.ops[commit_id];
     const ValueId made = commit.operands[0].value;
@@ -82,7 +82,8 @@ class InPlaceUpdater {
            MayOverwriteOld(maker, written);
   }
 
-  // By which ops each state is read or written, and behind which ops another of their call fails.
+  // Finds the ops that read or write each state, and the ops behind which another op of their call
+  // fails.
   void FindTouches() {
     for (OpId id : graph_.ops.Ids()) {
       const auto touch = [&](ValueId value_id) {
@@ -99,7 +100,7 @@ class InPlaceUpdater {
     }
   }
 
-  // Whether nobody reads or writes the state's old value once the new one is there.
+  // Returns whether no op reads or writes the state's old value once the new one is there.
   bool OldIsReadBefore(OpId maker, OpId commit, StateId state) const {
     const std::vector<OpId>& ops = touches_.at(state);
     return *std::upper_bound(ops.begin(), ops.end(), maker) >= commit;
@@ -120,7 +121,7 @@ class InPlaceUpdater {
     return true;
   }
 
-  // All at once, since a graph has as many commits as calls.
+  // Applies all commits at once, since a graph has as many commits as calls.
   void Apply(const std::vector<OpId>& commits) {
     std::vector<ValueId> made_as(graph_.values.size());  // by what a commit has written
     for (OpId id : commits) {

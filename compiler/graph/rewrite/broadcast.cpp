@@ -1,10 +1,10 @@
-// What one call makes and several devices read is sent to each of them by one broadcast instead of
-// by messages one after another.
+// Broadcast: a value that one call makes and several devices read is sent to them by one broadcast
+// instead of by messages one after another.
 //
-// That binds the readers together: all take part when the broadcast does. So it is done for three
-// readers or more that go by one lane of the sender, and only if the longest of all chains from the
-// maker through a reader to the end becomes shorter, by the cost model: readers that come to it
-// late anyway, as later stages of a pipeline do, gain nothing, and keep their messages.
+// A broadcast binds the readers together: all take part when it happens. So it is made only for
+// three readers or more that go by one lane of the sender, and only if the longest of all chains
+// from the maker through a reader to the end becomes shorter, by the cost model. Readers that come
+// late anyway, such as later stages of a pipeline, gain nothing, and keep their messages.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,16 +15,14 @@
 #include "compiler/base/kernels.h"
 #include "compiler/base/limits.h"
 #include "compiler/cost/formulas.h"
-#include "compiler/graph/device_key.h"
-#include "compiler/graph/rewrite/insert.h"
-#include "compiler/graph/rewrite/messages.h"
+#include "compiler/graph/names.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
 
 namespace cgraph::graph {
 namespace {
 
-// Two messages are over before two readers could have met.
+// The fewest readers: two messages are over before two readers could have met.
 constexpr size_t kFewestReaders = 3;
 
 class Broadcaster {
@@ -70,7 +68,8 @@ class Broadcaster {
     auto operator<=>(const Key&) const = default;
   };
 
-  // Who reads a value away from home, by a message whose capacity nobody has asked for.
+  // Returns the transport by which a value is read away from home, in a message whose capacity
+  // nobody has asked for.
   std::optional<Transport> MessageTo(const Op& op, const Use& use) const {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     if (op.collective || !root.home.valid() || use.via.capacity != 0) return std::nullopt;
@@ -97,7 +96,7 @@ class Broadcaster {
                         [](const Dim& dim) { return dim.symbol.valid(); });
   }
 
-  // What one call makes for the same devices goes together.
+  // Groups the values that one call makes for the same devices.
   void GroupValues() {
     for (const auto& [way, readers] : readers_) {
       if (readers.size() < kFewestReaders) continue;
@@ -113,7 +112,7 @@ class Broadcaster {
       return values.size() * (key.to.size() + 1) > kMaxOperands;
     });
   }
-  // With the call that is to run right after it.
+  // Returns whether a call is fused with the call that is to run right after it.
   bool IsFused(CallId call) const {
     return graph_.rules && graph_.rules->calls[call.index].fused.valid();
   }
@@ -136,8 +135,8 @@ class Broadcaster {
   }
 
   uint64_t BroadcastTime(const Key& key, uint64_t bytes) const {
-    std::vector<cost::DeviceKey> participants = {DeviceKeyOf(module_.devices[key.from])};
-    for (DeviceId to : key.to) participants.push_back(DeviceKeyOf(module_.devices[to]));
+    std::vector<LogicalDevice> participants = {module_.devices[key.from]};
+    for (DeviceId to : key.to) participants.push_back(module_.devices[to]);
     return costs_.Collective(CollectiveKind::kBroadcast, participants,
                              key.transport == Transport::kNccl, bytes).ps;
   }

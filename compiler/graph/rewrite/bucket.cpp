@@ -1,10 +1,11 @@
-// Values that go from one device to another and are small, so that each costs little more than the
-// latency, become one message: those that one call makes, and those that one call alone reads if
-// the last is made before the others would be there one after another.
+// Buckets: small values that go from one device to another, each costing little more than the
+// latency, become one message. Values are joined in two cases: one call makes them, or one call
+// alone reads them and the last is made before the others would have arrived one after another.
 //
 // Neither can hold up anything for ever: the first are ready at one moment, and the reader of the
 // second needs the last of them anyway. A message has at most the bytes that its link moves in its
-// latency, so whoever waits for bytes of others waits no longer than for one message more.
+// latency, so a reader that waits for bytes of others waits at most as long as for one message
+// more.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,8 +15,7 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/cost/formulas.h"
-#include "compiler/graph/device_key.h"
-#include "compiler/graph/rewrite/messages.h"
+#include "compiler/graph/names.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "compiler/graph/rewrite/timing.h"
 
@@ -31,7 +31,7 @@ class Bucketer {
     FindEdges();
     if (edges_.size() < 2) return;
     JoinByMaker();
-    // What a schedule says of the order of calls is not known here. `auto` is compared with program
+    // The order that a schedule's rules ask for is not known here. `auto` is compared with program
     // order, so it starts from the same messages.
     if (!graph_.rules || graph_.rules->automatic) JoinByReader();
     for (const Message& message : messages_) {
@@ -46,7 +46,7 @@ class Bucketer {
     uint32_t capacity;
     auto operator<=>(const Way&) const = default;
   };
-  // A value that goes one way, to one reader or several.
+  // Edge: a value that goes one way, to one reader or several.
   struct Edge {
     ValueId value;
     Way way;
@@ -97,22 +97,21 @@ class Bucketer {
   cost::LinkRates LinkOf(const Way& way) const {
     return graph::LinkOf(module_, costs_, way.from, way.to, way.transport);
   }
-  // What has no straight way may still go through a third device.
+  // Returns whether there is a direct way; a value without one may still go through a third device.
   bool Reaches(const Way& way) const {
-    return costs_.Reaches(DeviceKeyOf(module_.devices[way.from]),
-                          DeviceKeyOf(module_.devices[way.to]));
+    return costs_.Reaches(module_.devices[way.from], module_.devices[way.to]);
   }
   uint64_t Latency(const Way& way) const { return LinkOf(way).latency_ps; }
   uint64_t Time(const Way& way, uint64_t bytes) const {
     return cost::TransferPicoseconds(LinkOf(way), bytes);
   }
-  // Whether they fit into one message that is small too.
+  // Returns whether values fit into one message that is small too.
   bool Fits(const Message& a, uint64_t bytes, size_t values) const {
     return a.bytes + bytes <= cost::BytesPerLatency(LinkOf(a.way)) &&
            a.values.size() + values <= kMaxOperands;
   }
 
-  // In the order of the first readers, as they would be sent.
+  // Joins values by their maker, in the order of the first readers, which is the order of sending.
   void JoinByMaker() {
     std::map<std::tuple<CallId, Way>, size_t> open;
     for (const Edge& edge : edges_) {
@@ -145,8 +144,8 @@ class Bucketer {
     for (auto& [key, group] : groups) JoinReady(group);
   }
 
-  // Runs of those that would have to wait for each other's way. `apart`: when the last of a run
-  // would be there.
+  // Joins runs of values that would have to wait for each other's way. `apart`: when the last of a
+  // run would arrive.
   void JoinReady(std::vector<size_t>& group) {
     std::stable_sort(group.begin(), group.end(), [&](size_t a, size_t b) {
       return messages_[a].ready < messages_[b].ready;

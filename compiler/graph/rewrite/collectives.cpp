@@ -1,6 +1,6 @@
-// The second of two collectives takes exactly what the first gives, between the same participants.
-// The first becomes the all_reduce and makes the second's results; the second, which then makes
-// nothing, is pruned.
+// Pairs of collectives: the second takes exactly what the first gives, between the same
+// participants. The first becomes the all_reduce and makes the second's results; the second, which
+// then makes nothing, is pruned.
 #include "compiler/graph/rewrite/passes.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class PairRewriter {
     const Op& first = graph_.ops[first_id];
     const Op& second = graph_.ops[second_id];
     const Collective &gives = *first.collective, &takes = *second.collective;
-    // What was asked of either way, or of the order, is asked of both.
+    // A transport or an order that was asked for must be the same for both.
     if (gives.via != takes.via || !graph_.calls[second.call].after.empty() ||
         ordered_.count(second.call) || !SameOperands(first, second)) {
       return false;
@@ -72,7 +72,8 @@ class PairRewriter {
     return std::equal(first.results.begin(), first.results.end(), second.operands.begin(),
                       second.operands.end(), same);
   }
-  // By the second of the two: parts that somebody else reads must still be made.
+  // Returns whether only the second reads the first's results: parts that others read must still be
+  // made.
   bool ReadOnce(const Op& first) const {
     return std::all_of(first.results.begin(), first.results.end(),
                        [&](ValueId result) { return reads_[result.index] == 1; });
@@ -89,7 +90,7 @@ class PairRewriter {
       const size_t rank = std::find(ranks.begin(), ranks.end(), device) - ranks.begin();
       for (size_t i = 0; i < tensors; ++i) results.push_back(second.results[rank * tensors + i]);
     }
-    // Who read the reduced value at the root reads what the root gets of the all_reduce.
+    // Readers of the reduced value at the root read what the root gets of the all_reduce.
     if (second_ == CollectiveKind::kBroadcast) {
       for (size_t i = 0; i < tensors; ++i) {
         renamed_[first.results[i]] = results[first.collective->root * tensors + i];

@@ -1,4 +1,4 @@
-#include "compiler/graph/rewrite/insert.h"
+#include "compiler/graph/rewrite/passes.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,8 @@
 namespace cgraph::graph {
 namespace {
 
-// By old id: each row, and behind it what is inserted after it. What is inserted was appended.
+// Returns each row by old id, and behind it those that are inserted after it. Inserted rows have
+// been appended.
 template <typename IdType, typename After>
 std::vector<IdType> OrderOf(size_t old, size_t inserted, After after) {
   std::vector<IdType> order;
@@ -27,7 +28,7 @@ void Insert(Graph& graph, std::vector<Insertion> insertions) {
   std::stable_sort(insertions.begin(), insertions.end(),
                    [](const Insertion& a, const Insertion& b) { return a.after < b.after; });
   const size_t ops = graph.ops.size(), calls = graph.calls.size(), count = insertions.size();
-  // Ops of one call stand together, and calls in the order of their ops.
+  // The ops of one call must stand together, and calls in the order of their ops.
   const std::vector<OpId> op_order = OrderOf<OpId>(ops, count, [&](size_t next, size_t op) {
     return insertions[next].after >= graph.ops[OpId(op)].call;
   });

@@ -1,7 +1,7 @@
-#include "compiler/graph/rewrite/messages.h"
+#include "compiler/graph/rewrite/passes.h"
 
-#include "compiler/base/transport_choice.h"
-#include "compiler/graph/device_key.h"
+#include "compiler/base/transport.h"
+#include "compiler/graph/names.h"
 
 namespace cgraph::graph {
 
@@ -18,8 +18,7 @@ std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId
 
 cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
                        Transport message) {
-  return costs.Rates(DeviceKeyOf(module.devices[from]), DeviceKeyOf(module.devices[to]),
-                     message == Transport::kNccl);
+  return costs.Rates(module.devices[from], module.devices[to], message == Transport::kNccl);
 }
 
 }  // namespace cgraph::graph

@@ -1,4 +1,4 @@
-#include "compiler/graph/rewrite/print.h"
+#include "compiler/graph/rewrite.h"
 
 #include <algorithm>
 #include <set>
@@ -23,7 +23,7 @@ void PrintRewrites(llvm::ArrayRef<Rewritten> rewritten, const Sources& sources,
         Rewrites(), [&](const RewriteInfo& one) { return one.name == done.rewrite; });
     out << llvm::formatv("rewrite {0} in {1}: {2}", done.rewrite, done.graph, info->what);
     if (!done.way.empty()) out << ", " << done.way;
-    // Each place once, the first few of many.
+    // Each place is shown once, and of many the first few.
     constexpr size_t kShown = 4;
     llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>> places;
     for (const Range& range : done.places) places.insert(place(range));

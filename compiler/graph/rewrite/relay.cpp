@@ -1,6 +1,7 @@
-// A value goes by way of a third gpu where the topology says that the direct way is slower: on a
-// machine in which some pairs of gpus have no link, bytes would be staged in a host's memory. Only
-// gpus on which the program has something anyway, and only if a tenth is gained.
+// Relays: a value goes by way of a third gpu where the topology says that the direct way is slower.
+// On a machine in which some pairs of gpus have no link, bytes would be staged in a host's memory.
+// Only gpus on which the program has something anyway are used, and only if a tenth of the time is
+// saved.
 #include <map>
 #include <set>
 #include <tuple>
@@ -8,13 +9,14 @@
 #include <fmt/format.h>
 
 #include "compiler/cost/costs.h"
-#include "compiler/graph/device_key.h"
+#include "compiler/graph/names.h"
 #include "compiler/graph/rewrite/passes.h"
 
 namespace cgraph::graph {
 namespace {
 
-// So many gpus are tried as relays, so that a program on thousands takes no longer than one on few.
+// The most gpus that are tried as relays, so that a program on thousands takes no longer than one
+// on few.
 constexpr size_t kMostRelays = 64;
 
 class Relayer {
@@ -49,7 +51,7 @@ class Relayer {
  private:
   bool IsGpu(DeviceId device) const { return module_.devices[device].kind == DeviceKind::kGpu; }
 
-  // From gpu to gpu, alone, and nobody said how.
+  // Returns whether a value goes from gpu to gpu, alone, and by no transport that was asked for.
   bool Travels(const Use& use, DeviceId to) const {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     return root.storage != Value::kConstant && root.home.valid() && root.home != to &&
@@ -57,7 +59,7 @@ class Relayer {
            bucketed_.count({use.value, to}) == 0;
   }
 
-  // Of ways that take as long the first; invalid: straight.
+  // Returns the best relay, of equally fast ones the first; invalid: the direct way is best.
   DeviceId Best(DeviceId from, DeviceId to, int64_t bytes) {
     const auto [known, is_new] = best_.try_emplace({from, to, bytes});
     if (!is_new) return known->second;
@@ -73,10 +75,10 @@ class Relayer {
     }
     return known->second;
   }
-  // Nothing where no way leads there.
+  // Returns the time of the way; nothing where no way leads there.
   std::optional<uint64_t> Price(DeviceId from, DeviceId to, int64_t bytes) const {
-    const cost::DeviceKey source = DeviceKeyOf(module_.devices[from]);
-    const cost::DeviceKey target = DeviceKeyOf(module_.devices[to]);
+    const LogicalDevice source = module_.devices[from];
+    const LogicalDevice target = module_.devices[to];
     if (!costs_.Reaches(source, target)) return std::nullopt;
     return costs_.Message(source, target, /*by_nccl=*/true, bytes).ps;
   }

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "compiler/cost/formulas.h"
-#include "compiler/graph/call_name.h"
-#include "compiler/graph/device_key.h"
-#include "compiler/graph/rewrite/messages.h"
+#include "compiler/graph/names.h"
+#include "compiler/graph/rewrite/passes.h"
 
 namespace cgraph::graph {
 
@@ -105,10 +104,9 @@ uint64_t Timing::Duration(const Call& call, const Times& times) const {
     const Op& op = graph_.ops[OpId(times.first_op + i)];
     const DType dtype =
         op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
-    duration += profiled.Next(op.collective
-                                  ? CollectiveTime(op)
-                                  : costs_.Kernel(DeviceKeyOf(module_.devices[op.device]),
-                                                  op.flops, op.bytes, dtype));
+    duration += profiled.Next(
+        op.collective ? CollectiveTime(op)
+                      : costs_.Kernel(module_.devices[op.device], op.flops, op.bytes, dtype));
   }
   return duration;
 }
@@ -121,9 +119,9 @@ uint64_t Timing::CollectiveTime(const Op& op) const {
   const bool gpus = std::all_of(op.collective->participants.begin(),
                                 op.collective->participants.end(),
                                 [&](DeviceId id) { return IsGpu(id); });
-  std::vector<cost::DeviceKey> participants;
+  std::vector<LogicalDevice> participants;
   for (DeviceId id : op.collective->participants) {
-    participants.push_back(DeviceKeyOf(module_.devices[id]));
+    participants.push_back(module_.devices[id]);
   }
   return costs_.Collective(op.collective->kind, participants, gpus, bytes, op.collective->root)
       .ps;
@@ -138,13 +136,11 @@ uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
   }
   const bool copied = use.via.transport == Transport::kHost || IsGpu(from) || IsGpu(to);
   if (!copied) {
-    return costs_.RemoteRead(DeviceKeyOf(module_.devices[to]), DeviceKeyOf(module_.devices[from]),
-                             bytes);
+    return costs_.RemoteRead(module_.devices[to], module_.devices[from], bytes);
   }
   const DeviceId lane = IsGpu(from) || !IsGpu(to) ? from : to;
   if (!IsGpu(lane)) return cost::TransferPicoseconds(costs_.topology().host, bytes);
-  return costs_.Copy(DeviceKeyOf(module_.devices[lane]), DeviceKeyOf(module_.devices[from]),
-                     DeviceKeyOf(module_.devices[to]), bytes).ps;
+  return costs_.Copy(module_.devices[lane], module_.devices[from], module_.devices[to], bytes).ps;
 }
 
 }  // namespace cgraph::graph

@@ -1,8 +1,8 @@
 // Timing: when calls would start and end, and what follows them, by the cost model, if every device
 // made its calls in program order and nothing waited for a lane.
 //
-// It is what a rewrite that weighs costs knows before there is a schedule: enough to tell what many
-// wait for from what nobody waits for yet. Found in one turn over the ops and one back.
+// It is what rewrites know of times before there is a schedule: enough to tell a value that many
+// wait for from one that nobody waits for yet. It is found in one pass over the ops and one back.
 #ifndef CGRAPH_COMPILER_GRAPH_REWRITE_TIMING_H_
 #define CGRAPH_COMPILER_GRAPH_REWRITE_TIMING_H_
 
@@ -19,9 +19,9 @@ class Timing {
   Timing(const Module& module, const RewriteOptions& options, const Graph& graph);
 
   uint64_t End(CallId call) const { return times_[call.index].end; }
-  // When the call could start if what `maker` made were there at once.
+  // Returns when the call could start if the values that `maker` made arrived at once.
   uint64_t StartWithout(CallId call, CallId maker) const;
-  // From its start to the end of the longest chain of what follows.
+  // Returns the time from the call's start to the end of the longest chain that follows.
   uint64_t Remaining(CallId call) const { return times_[call.index].remaining; }
 
  private:

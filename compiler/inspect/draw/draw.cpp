@@ -2,10 +2,9 @@
 
 #include <vector>
 
-#include "compiler/inspect/draw/formats/external_programs.h"
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/formats/formats.h"
 #include "compiler/inspect/draw/formats/svg.h"
-#include "compiler/inspect/draw/formats/viewer.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "runtime/plan/graph_index.h"
@@ -25,7 +24,7 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
                                           .workers = options.workers,
                                           .cores = options.cores,
                                           .instants = memory});
-  if (simulation.hangs()) {
+  if (simulation.deadlocks()) {
     std::string message =
         "the plan deadlocks, so there is no time to draw; these lanes wait for ever:";
     for (const std::string& line : simulation.stuck) {

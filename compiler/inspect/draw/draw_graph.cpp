@@ -1,7 +1,8 @@
-// The graph: what depends on what, whoever does it when. A value is a line; a dashed one is order
-// that only an actor's state asks for, as little of it as implies the rest. Of a graph with more
-// calls than a reader can follow, those of one method of one actor are one node with their number;
-// if that is not few enough, actors of one class are one box as well.
+// The drawing of the graph: which op depends on which, whatever their order in time. A value is a
+// line. A dashed line is order that only an actor's state asks for; only as many are drawn as imply
+// the others. In a graph with more calls than a reader can follow, the calls of one method of one
+// actor are one node with their number; if that is not few enough, actors of one class are one box
+// as well.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +13,12 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/facts/flows.h"
+#include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/operations.h"
-#include "compiler/inspect/draw/facts/state_order.h"
-#include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/order/order.h"
+#include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/graph_messages.h"
 #include "runtime/plan/print.h"
 
@@ -28,7 +29,7 @@ constexpr size_t kMaxNodes = 40, kMaxLines = 4;
 
 enum class Detail { kCalls, kMethods, kClasses };
 
-// Operations drawn as one.
+// Node: operations drawn as one.
 struct Node {
   std::string box, label;  // no box: ""
   std::vector<uint32_t> operations;
@@ -110,8 +111,8 @@ class GraphDrawer {
                : plan::kNone;
   }
 
-  // An actor's calls in a box of their own, which says where it is; so are a device's ops outside
-  // methods.
+  // Returns the box of a call: an actor's calls have one, which says where the actor is; so have a
+  // device's ops outside methods.
   std::string BoxOf(uint32_t id) const {
     const Operation& operation = operations_.all[id];
     if (operation.kind != plan::Kind::call) return "";
@@ -124,7 +125,8 @@ class GraphDrawer {
                : fmt::format("{}: {} on {}", row.name, row.class_name, device);
   }
 
-  // In its actor's box a call needs no actor's name; in a node of many it has no indices.
+  // Returns the label. In its actor's box a call needs no actor's name; in a node of many it has no
+  // indices.
   std::string LabelOf(uint32_t id) const {
     const Operation& operation = operations_.all[id];
     const plan::Instruction& first = graph_.instructions[operation.instructions.front()];
@@ -174,13 +176,14 @@ class GraphDrawer {
     }
     dot_ += fmt::format("    node{} [label=\"{}\", tooltip=\"{}\", fillcolor=\"{}\"{}];\n", id,
                         DotText(Shortened(label)), DotText(told),
-                        palette_.ColorOf(OperationFamily(plan_, graph_, operation)),
+                        palette_.ColorOf(OperationFamily(plan_, graph_, operation),
+                                         operation.shade),
                         port ? ", shape=ellipse, style=filled" : "");
   }
 
   using Ends = std::pair<uint32_t, uint32_t>;  // nodes
 
-  // The values of one type that go one way alike: those of few names by name.
+  // Bundle: the values of one type that go the same way; of few names, each by its name.
   struct Bundle {
     std::set<std::string> names;
     std::set<uint32_t> values;
@@ -191,13 +194,11 @@ class GraphDrawer {
     const std::set<std::string>& states() const { return reads() ? read : overwritten; }
   };
 
-  // One edge for all values that go from one node to another.
+  // Makes one edge for all values that go from one node to another.
   void CollectFlows() {
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
       std::string type = plan::TypeText(plan_, graph_, flow.value);
-      for (size_t i = 0; i < flow.transports.size(); ++i) {
-        type += (i == 0 ? "\nby " : ", ") + flow.transports[i];
-      }
+      if (const std::string way = WayText(flow); !way.empty()) type += "\n" + way;
       Bundle& bundle = flows_[{node_of_[flow.from], node_of_[flow.to]}][type];
       bundle.names.insert(ValueName(plan_, graph_, flow.value));
       bundle.values.insert(flow.value);
@@ -222,9 +223,9 @@ class GraphDrawer {
     Reduce();
   }
 
-  // What reads a state depends on who wrote it, whatever else passes between the two, so that only
-  // other states can imply it. What overwrites one has to come later and no more, which values
-  // imply, too.
+  // Leaves out edges of state that others imply. A reader of a state depends on its writer,
+  // whatever else passes between the two, so only other states can imply that edge. An op that
+  // overwrites a state only has to come later, which edges of values imply, too.
   void Reduce() {
     std::set<Ends> all;
     for (const auto& [ends, order] : orders_) all.insert(ends);
@@ -245,7 +246,7 @@ class GraphDrawer {
     }
   }
 
-  // Whether edges lead from one end to the other without the one that joins them.
+  // Returns whether edges lead from one end to the other without the edge that joins them directly.
   static bool HasDetour(const std::set<Ends>& edges, const Ends& ends) {
     std::set<uint32_t> seen = {ends.first};
     std::vector<uint32_t> open = {ends.first};
@@ -272,8 +273,8 @@ class GraphDrawer {
           order.reads() ? "wrote" : "used");
       const size_t count = order.states().size();
       const std::string label = count > kMaxLines ? fmt::format("{} states", count) : names;
-      // Of calls drawn as one some may come before what others come after; that is laid out the
-      // other way round.
+      // Among calls drawn as one node, some may come before calls that others of them follow; such
+      // an edge is laid out in the other direction.
       const bool against = FirstOf(nodes_[to]) < FirstOf(nodes_[from]);
       AddEdge(against ? Ends{to, from} : ends, DotText(label), DotText(told), "style=dashed",
               against);
@@ -289,8 +290,9 @@ class GraphDrawer {
     return first;
   }
 
-  // Between boxes, or where edges go the same way, its label is a node of its own on the way: such
-  // labels of edges would be laid over each other. `back`: the arrow is at the first end.
+  // Adds an edge. Between boxes, or where edges go the same way, its label is a node of its own on
+  // the way: labels of such edges would be laid over each other. `back`: the arrow is at the first
+  // end.
   void AddEdge(const Ends& ends, const std::string& label, const std::string& told,
                const std::string& style = "", bool back = false) {
     const auto [from, to] = ends;
@@ -318,7 +320,7 @@ class GraphDrawer {
     ++labels_;
   }
 
-  // Whether another edge joins the same nodes.
+  // Returns whether another edge joins the same nodes.
   bool HasNeighbour(const Ends& ends) const {
     const Ends reversed{ends.second, ends.first};
     return flows_.count(ends) + flows_.count(reversed) + orders_.count(ends) +

@@ -1,8 +1,8 @@
-// The memory: each arena a band, its bytes from bottom to top, time to the right; a buffer is the
-// box of its bytes over the time from its first access to its last. What is free is grey, and a red
-// line marks the moment when most is held. Next to a band stands how large it is, and what makes it
-// larger than what is held then. Of few bytes a box is drawn higher than to scale, so that its name
-// can be read.
+// The drawing of memory: each arena is a band, its bytes from bottom to top, time to the right; a
+// buffer is the box of its bytes over the time from its first access to its last. Free bytes are
+// grey, and a red line marks the moment when most bytes are in use. Next to a band stands how large
+// it is, and why it is larger than the bytes in use then. The box of a buffer with few bytes is
+// drawn higher than to scale, so that its name can be read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 #include <map>
 #include <vector>
 
-#include "compiler/base/bytes_text.h"
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/lifetimes.h"
 #include "compiler/inspect/draw/facts/operations.h"
-#include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/svg.h"
+#include "compiler/inspect/draw/palette.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -29,9 +29,9 @@ constexpr double kWidth = 760, kLine = 13, kGap = 12, kAxis = 30, kMinHeight = 3
                  kMaxHeight = 220, kMaxWidth = 2000, kMaxPage = 8000;
 constexpr size_t kMaxBands = 60;
 
-// Bytes of an arena from bottom to top. Where a buffer begins or ends is a step; what lies between
-// two of them is as high as its bytes are many, but high enough for a name if there is a buffer,
-// and no higher than that if there is none.
+// ByteAxis: the bytes of an arena from bottom to top. A step is where a buffer begins or ends. The
+// space between two steps is drawn in proportion to its bytes, but at least high enough for a name
+// if there is a buffer in it, and at most that high if there is none.
 class ByteAxis {
  public:
   ByteAxis(const plan::Graph& graph, uint32_t arena, const std::vector<uint32_t>& buffers) {
@@ -44,51 +44,53 @@ class ByteAxis {
     int depth = 0;
     for (const auto& [at, change] : changes) {
       depth += change;
-      steps_.push_back({at, depth > 0, 0});
+      boundaries_.push_back({at, depth > 0, 0});
     }
   }
 
-  // What lies between steps and is in use: what would like to be a line high.
+  // Returns how many spaces between steps are in use, each of which should be a line high.
   size_t lines() const {
-    return std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.used; });
+    return std::count_if(boundaries_.begin(), boundaries_.end(),
+                         [](const Boundary& step) { return step.used; });
   }
 
-  // To at least so high; a line no higher than `line`.
+  // Places the steps so that the axis is at least `least` high, and a line no higher than `line`.
   void Place(double least, double line) {
     const double to_scale =
         std::clamp(1.5 * kLine * static_cast<double>(lines()), least, kMaxHeight);
     double bytes = 0;
-    for (size_t i = 0; i + 1 < steps_.size(); ++i) bytes += steps_[i].used ? BytesOf(i) : 0;
-    for (size_t i = 0; i + 1 < steps_.size(); ++i) {
+    for (size_t i = 0; i + 1 < boundaries_.size(); ++i)
+      bytes += boundaries_[i].used ? BytesOf(i) : 0;
+    for (size_t i = 0; i + 1 < boundaries_.size(); ++i) {
       const double height = to_scale * BytesOf(i) / std::max(bytes, 1.0);
-      const bool used = steps_[i].used;
+      const bool used = boundaries_[i].used;
       stretched_ = stretched_ || (used && height < line);
-      steps_[i + 1].above =
-          steps_[i].above + (used ? std::max(height, line) : std::min(height, line));
+      boundaries_[i + 1].above =
+          boundaries_[i].above + (used ? std::max(height, line) : std::min(height, line));
     }
-    height_ = std::max(steps_.back().above, least);
+    height_ = std::max(boundaries_.back().above, least);
   }
 
   double height() const { return height_; }
   bool stretched() const { return stretched_; }
-  // Of where a buffer begins or ends.
+  // Returns the height at which a buffer begins or ends.
   double Above(uint64_t byte) const {
-    return std::lower_bound(steps_.begin(), steps_.end(), byte,
-                            [](const Step& step, uint64_t at) { return step.at < at; })
+    return std::lower_bound(boundaries_.begin(), boundaries_.end(), byte,
+                            [](const Boundary& step, uint64_t at) { return step.at < at; })
         ->above;
   }
 
  private:
-  struct Step {
+  struct Boundary {
     uint64_t at;
     bool used;     // from here to the next one there are buffers
     double above;  // the bottom
   };
   double BytesOf(size_t step) const {
-    return static_cast<double>(steps_[step + 1].at - steps_[step].at);
+    return static_cast<double>(boundaries_[step + 1].at - boundaries_[step].at);
   }
 
-  std::vector<Step> steps_;
+  std::vector<Boundary> boundaries_;
   double height_ = 0;
   bool stretched_ = false;
 };
@@ -142,7 +144,7 @@ class MemoryDrawer {
   }
 
  private:
-  // Wide enough that an ordinary buffer can carry its name, within bounds.
+  // Chooses a width at which an ordinary buffer can carry its name, within bounds.
   double ChooseWidth() const {
     std::vector<double> wanted;
     for (const Band& band : bands_) {
@@ -158,7 +160,7 @@ class MemoryDrawer {
     return wanted.empty() ? kWidth : std::clamp(wanted[wanted.size() / 2], kWidth, kMaxWidth);
   }
 
-  // Device by device, the largest first; of very many only the largest.
+  // Collects the bands device by device, the largest first; of very many only the largest.
   void CollectBands() {
     std::vector<std::vector<uint32_t>> buffers(graph_.arenas.size());
     for (uint32_t id = 0; id < graph_.buffers.size(); ++id) {
@@ -185,7 +187,7 @@ class MemoryDrawer {
     PlaceBytes();
   }
 
-  // A line for every name, as far as the page is high.
+  // Makes room for a line for every name, as far as the page is high.
   void PlaceBytes() {
     size_t lines = 0;
     for (const Band& band : bands_) lines += band.axis.lines();
@@ -215,7 +217,7 @@ class MemoryDrawer {
     Explain(band);
   }
 
-  // Why an arena is larger than what is live in it.
+  // Explains why an arena is larger than the bytes in use.
   void Explain(Band& band) const {
     const ArenaUse use = FindUse(plan_, graph_, lifetimes_, band.arena, band.buffers, band.peak);
     if (HasPeak(band)) {
@@ -241,13 +243,13 @@ class MemoryDrawer {
     if (!more.empty()) band.title.push_back(more);
   }
 
-  // Of an arena whose use changes.
+  // Returns whether the use of an arena changes, so that it has a peak.
   bool HasPeak(const Band& band) const {
     const plan::Space space = graph_.arenas[band.arena].space();
     return space == plan::Space::slot || space == plan::Space::scratch;
   }
 
-  // As high as its buffers need to carry names; returns the height.
+  // Adds a band as high as its buffers need to carry names; returns the height.
   double AddBand(const Band& band, double y) {
     const ByteAxis& bytes = band.axis;
     const double height = bytes.height();
@@ -272,7 +274,7 @@ class MemoryDrawer {
     return height;
   }
 
-  // `peak`: where the line of the peak is, which a name keeps clear of.
+  // Adds a buffer. `peak`: where the line of the peak is, which a name keeps clear of.
   void AddBuffer(uint32_t id, double bottom, const ByteAxis& bytes, double peak) {
     constexpr double kThinnest = 1.5, kRoom = 3;  // for a border, else there is nothing inside it
     const plan::Buffer& buffer = graph_.buffers[id];
@@ -284,7 +286,7 @@ class MemoryDrawer {
         std::max(bytes.Above(buffer.offset() + buffer.bytes()) - low, kThinnest);
     const double y = bottom - low - height;
     svg_ += SvgItem(Told(id), SvgRect(x, y, width, height,
-                                      FilledStyle(palette_.ColorOf(FamilyOf(id)), width >= kRoom) +
+                                      FilledStyle(ColorOf(id), width >= kRoom) +
                                           " fill-opacity=\"0.8\""));
     double left = x, right = x + width;
     if (std::abs(peak - x - width / 2) < TextWidth(NameFor(id, width - 4)) / 2 + 3) {
@@ -293,7 +295,7 @@ class MemoryDrawer {
     AddName(id, (left + right) / 2, y + height / 2, right - left - 4, height);
   }
 
-  // In a box that is high and narrow from bottom to top.
+  // Adds a name; in a box that is high and narrow it stands from bottom to top.
   void AddName(uint32_t id, double x, double y, double width, double height) {
     const std::string style = "text-anchor=\"middle\" pointer-events=\"none\"";
     const std::string name = NameOf(id);
@@ -307,7 +309,7 @@ class MemoryDrawer {
     }
   }
 
-  // The one that the program gives it, if it does.
+  // Returns the name that the program gives the buffer, if it does.
   std::string NameOf(uint32_t id) const {
     for (uint32_t value : lifetimes_[id].values) {
       // The compiler's own names have a colon or a percent sign.
@@ -318,8 +320,8 @@ class MemoryDrawer {
                                          : ValueName(plan_, graph_, lifetimes_[id].values[0]);
   }
 
-  // As much as fits: its values and its size, its values, the one that the program names, a part of
-  // that name.
+  // Returns as much of a name as fits, tried in this order: values and size, values, the value that
+  // the program names, a part of that name.
   std::string NameFor(uint32_t id, double width) const {
     std::vector<std::string> names;
     for (uint32_t value : lifetimes_[id].values) {
@@ -336,13 +338,14 @@ class MemoryDrawer {
     return FittedText(one, width);
   }
 
-  // The colour of who makes it.
-  std::string FamilyOf(uint32_t buffer) const {
+  // That of who makes it.
+  std::string ColorOf(uint32_t buffer) {
     const plan::Space space = graph_.arenas[graph_.buffers[buffer].arena()].space();
-    if (space == plan::Space::state) return "state";
+    if (space == plan::Space::state) return palette_.ColorOf("state");
     const uint32_t maker = lifetimes_[buffer].maker;
-    if (maker == plan::kNone) return "constant";
-    return OperationFamily(plan_, graph_, operations_.all[operations_.of[maker]]);
+    if (maker == plan::kNone) return palette_.ColorOf("constant");
+    const Operation& operation = operations_.all[operations_.of[maker]];
+    return palette_.ColorOf(OperationFamily(plan_, graph_, operation), operation.shade);
   }
 
   std::string Told(uint32_t id) const {
@@ -370,6 +373,9 @@ class MemoryDrawer {
       entries.emplace_back(FilledStyle(palette_.ColorOf(family)), "by " + family);
       if (family == "state" || family == "constant") entries.back().second = family;
     }
+    for (const auto& [shade, method] : ShadesOf(plan_, graph_, operations_)) {
+      entries.emplace_back(FilledStyle(ShadeSample(shade)), "of this shade: " + method);
+    }
     entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "free");
     entries.emplace_back(fmt::format("fill=\"white\" stroke=\"{}\" stroke-width=\"1.6\" "
                                      "stroke-dasharray=\"5,3\"", kAlarmColor), "peak");
@@ -386,7 +392,7 @@ class MemoryDrawer {
   size_t left_out_ = 0;
   TimeAxis axis_{0, 0, 0};
   Palette palette_;
-  const double width_;  // of the page, as it was asked for; 0: nobody did
+  const double width_;  // of the page, as it was asked for; 0: not asked for
   bool stretched_ = false;
   std::string grounds_, svg_, peaks_, names_;  // from back to front
 };

@@ -1,8 +1,8 @@
-// The schedule: each lane a column, its operations from top to bottom; what waits for another lane
-// stands below what it waits for, and the ends of a transfer in one row where they meet. The fewest
-// operations of a lane that must be taken out for the others to stand in program order are those
-// that moved. Of a long schedule the picture shows one window of rows, of a wide one the first
-// lanes.
+// The drawing of the schedule: each lane is a column, its operations from top to bottom. An
+// operation that waits for another lane stands below the one that it waits for, and the ends of a
+// transfer stand in one row. The operations that moved are the fewest of a lane that must be taken
+// out for the others to stand in program order. Of a long schedule the picture shows one window of
+// rows, of a wide one the first lanes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,51 +10,28 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/operations.h"
-#include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/facts/rows.h"
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/order/order.h"
+#include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/graph_messages.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
 
-// For each number, whether it stays in one longest rising subsequence.
-std::vector<bool> LongestRising(const std::vector<uint32_t>& numbers) {
-  std::vector<size_t> tails;  // by length - 1: where the rising sequence with the least end ends
-  std::vector<size_t> before(numbers.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const auto at = std::upper_bound(tails.begin(), tails.end(), numbers[i],
-                                     [&](uint32_t number, size_t tail) {
-                                       return number < numbers[tail];
-                                     });
-    before[i] = at == tails.begin() ? numbers.size() : *(at - 1);
-    if (at == tails.end()) {
-      tails.push_back(i);
-    } else {
-      *at = i;
-    }
-  }
-  std::vector<bool> stays(numbers.size(), false);
-  for (size_t i = tails.empty() ? numbers.size() : tails.back(); i < numbers.size();
-       i = before[i]) {
-    stays[i] = true;
-  }
-  return stays;
-}
-
-// In points; what a character of a label takes is an average.
+// Sizes in points; the width of a character of a label is an average.
 constexpr double kRow = 40, kCharacter = 6.1, kPadding = 16, kColumnGap = 16;
 
 // Routing curves round n nodes takes Graphviz time and memory that grow much faster than n (minutes
 // and gigabytes for 300): above this many operations edges are straight.
 constexpr size_t kMaxRouted = 60;
-// What one picture shows: more cannot be read, and takes long to lay out.
+// The most that one picture shows: more cannot be read, and takes long to lay out.
 constexpr size_t kMaxShown = 320, kMaxRows = 100, kMaxColumns = 32;
 
-// "send h to gpu[1] by nccl" in lines that make narrow columns.
+// Folds a label, "send h to gpu[1] by nccl", into lines that make narrow columns.
 std::string Folded(std::string name) {
   for (const char* word : {" to ", " from "}) {
     const size_t at = name.find(word);
@@ -74,14 +51,15 @@ class ScheduleDrawer {
   ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options)
       : plan_(plan), graph_(graph), operations_(FindOperations(plan, graph, options.color_by)),
         index_(IndexMessages(plan, graph)), awaited_(FindAwaited(graph, operations_)),
-        rows_(FindRows(index_, operations_, awaited_)), tooltips_(plan, graph, options.source),
+        rows_(FindRows(index_, operations_, awaited_)),
+        moved_(FindMoved(plan, graph, operations_)), tooltips_(plan, graph, options.source),
         first_row_(options.first_row),
         palette_(FamiliesOf(plan, graph, operations_), options.color_by == ColorBy::kMicroBatch) {
     ChooseWindow();
   }
 
-  // Places are ours, so that a lane is a straight column; Graphviz's neato leaves pinned nodes
-  // where they are and routes the edges round them.
+  // Draws. The positions of nodes are ours, so that a lane is a straight column; Graphviz's neato
+  // leaves pinned nodes where they are and routes the edges round them.
   std::string Draw() {
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
@@ -101,7 +79,8 @@ class ScheduleDrawer {
   }
 
  private:
-  // Lanes from left to right: as they are in the plan, but what gives results out comes last.
+  // Returns the lanes from left to right: in the plan's order, except that the lane that gives out
+  // results comes last.
   std::vector<uint32_t> Columns() const {
     std::vector<uint32_t> columns;
     for (uint32_t lane = 0; lane < operations_.lanes.size(); ++lane) {
@@ -118,7 +97,7 @@ class ScheduleDrawer {
     return columns;
   }
 
-  // From the first row on, as many as a picture can hold.
+  // Chooses as many rows, from the first one on, as a picture can hold.
   void ChooseWindow() {
     columns_ = Columns();
     left_out_lanes_ = columns_.size() - std::min(columns_.size(), kMaxColumns);
@@ -155,7 +134,7 @@ class ScheduleDrawer {
     return text;
   }
 
-  // Of the longest of its lines.
+  // Returns the width of a label's longest line.
   static double Width(const std::string& label) {
     size_t longest = 0;
     for (size_t from = 0; from <= label.size();) {
@@ -177,22 +156,18 @@ class ScheduleDrawer {
     const size_t space = title.find(' ');
     if (space != std::string::npos) title[space] = '\n';
     double width = Width(title) + 8;  // a larger font
-    std::vector<uint32_t> program_order;
     for (uint32_t id : operations_.lanes[lane]) {
       const Operation& operation = operations_.all[id];
       if (is_shown_[id]) width = std::max(width, Width(LabelOf(operation)));
-      program_order.push_back(graph_.instructions[operation.instructions.front()].program_order());
     }
     const double x = right_ + width / 2;
     right_ += width + kColumnGap;
     const std::string name = fmt::format("lane{}", lane);
     AddNode(name, title, x, -1.2, "shape=plaintext, style=\"\", fontsize=12");
-    const std::vector<bool> stays = LongestRising(program_order);
     std::string before = name;
-    for (size_t i = 0; i < stays.size(); ++i) {
-      const uint32_t id = operations_.lanes[lane][i];
+    for (uint32_t id : operations_.lanes[lane]) {
       if (!is_shown_[id]) continue;
-      AddOperation(id, x, !stays[i]);
+      AddOperation(id, x);
       dot_ += fmt::format("  {} -> op{} [color=\"{}\", arrowhead=none];\n", before, id, "#cccccc");
       before = fmt::format("op{}", id);
     }
@@ -207,14 +182,25 @@ class ScheduleDrawer {
     return graph_.instructions[operation.instructions.front()].lag();
   }
 
-  void AddOperation(uint32_t id, double x, bool moved) {
+  // "\nmoved: runs before all_reduce g, which the program has first".
+  std::string MoveText(uint32_t id) const {
+    const uint32_t other = moved_[id];
+    if (other == plan::kNone) return "";
+    return fmt::format("\nmoved: runs {} {}, which the program has {}",
+                       id < other ? "before" : "after",
+                       OperationName(plan_, graph_, operations_.all[other]),
+                       id < other ? "first" : "later");
+  }
+
+  void AddOperation(uint32_t id, double x) {
     const Operation& operation = operations_.all[id];
+    const bool moved = moved_[id] != plan::kNone;
     any_moved_ = any_moved_ || moved;
     any_lags_ = any_lags_ || LagOf(operation) > 0;
     std::string style = fmt::format(
         "tooltip=\"{}\", fillcolor=\"{}\"",
-        DotText(tooltips_.Tell(operation) + (moved ? "\nmoved against program order" : "")),
-        palette_.ColorOf(OperationFamily(plan_, graph_, operation)));
+        DotText(tooltips_.Tell(operation) + MoveText(id)),
+        palette_.ColorOf(OperationFamily(plan_, graph_, operation), operation.shade));
     if (moved) {
       style += kMovedStyle;
     }
@@ -278,6 +264,9 @@ class ScheduleDrawer {
       add(std::to_string(i), samples[i].second,
           fmt::format("fillcolor=\"{}\"", samples[i].first));
     }
+    for (const auto& [shade, methods] : ShadesOf(plan_, graph_, operations_)) {
+      add("_shade" + methods, methods, fmt::format("fillcolor=\"{}\"", ShadeSample(shade)));
+    }
     add("_meet", "thick: the ends\nof a transfer", plain + fmt::format(", fontcolor=\"{}\"",
                                                                       kMeetingColor));
     add("_wait", "dotted: waits for\nanother lane", plain);
@@ -285,7 +274,8 @@ class ScheduleDrawer {
       add("_lag", "of 1 before: works for\nthe execution before", plain);
     }
     if (any_moved_) {
-      add("_moved", "moved against\nprogram order", std::string("fillcolor=white") + kMovedStyle);
+      add("_moved", "moved: runs before what\nthe program has earlier,\nor after what is later",
+          std::string("fillcolor=white") + kMovedStyle);
     } else {
       add("_moved", "nothing moved against\nprogram order", plain);
     }
@@ -296,7 +286,7 @@ class ScheduleDrawer {
   const Operations operations_;
   const plan::GraphIndex index_;
   const std::vector<std::set<uint32_t>> awaited_;
-  const std::vector<uint32_t> rows_;  // by operation
+  const std::vector<uint32_t> rows_, moved_;  // by operation
   const TooltipWriter tooltips_;
   uint32_t first_row_, end_row_ = 0, all_rows_ = 0;  // of the window, and in all
   size_t shown_count_ = 0, left_out_lanes_ = 0;

@@ -1,18 +1,21 @@
-// The timeline: one row per lane, time to the right, a bar where the lane is at work. A transfer's
-// end that is ready before the other is pale until both are. Bars too narrow to be seen are drawn
-// together with their neighbours of the same kind, and of very many lanes only the first are shown.
+// The drawing of the timeline: one row per lane, time to the right, a bar where the lane is at
+// work. A transfer's end that is ready before the other is pale until both are. Bars too narrow to
+// be seen are drawn together with their neighbours of the same kind, and of very many lanes only
+// the first are shown.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/operations.h"
-#include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
-#include "compiler/inspect/simulation_report.h"
+#include "compiler/inspect/draw/formats/svg.h"
+#include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/simulate.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -82,7 +85,7 @@ class TimelineDrawer {
   }
 
  private:
-  // The instructions of one operation in one execution are one bar.
+  // Collects the bars: the instructions of one operation in one execution are one bar.
   void CollectBars() {
     for (const plan::TraceEvent& event : simulation_.events) {
       const uint32_t operation = operations_.of[event.instruction];
@@ -96,7 +99,7 @@ class TimelineDrawer {
     }
   }
 
-  // Wide enough that an ordinary bar can carry its name, within bounds.
+  // Chooses a width at which an ordinary bar can carry its name, within bounds.
   void ChooseWidth() {
     double left = 0;
     std::vector<double> wanted;
@@ -108,7 +111,8 @@ class TimelineDrawer {
         const double share = static_cast<double>(bar.end - bar.active) /
                              static_cast<double>(simulation_.makespan);
         if (share > 0) {
-          wanted.push_back((TextWidth(NamesOf(bar).front()) + 8) / share);
+          const std::string name = NamesOf(bar).front() + ExecutionText(bar);
+          wanted.push_back((TextWidth(name) + 8) / share);
         }
       }
     }
@@ -119,7 +123,7 @@ class TimelineDrawer {
                                 : std::clamp(width, kMinWidth, kMaxWidth));
   }
 
-  // Without the actor where it says nothing that the row does not.
+  // Returns the names, without the actor where the row says it already.
   std::vector<std::string> NamesOf(const Bar& bar) const {
     const Operation& operation = operations_.all[bar.operation];
     std::vector<std::string> names = ShortNames(plan_, graph_, operation);
@@ -128,10 +132,12 @@ class TimelineDrawer {
     if (placed && places_[operation.lane].size() == 1) {
       names.erase(names.begin());
     }
-    if (simulation_.executions > 1) {
-      for (std::string& name : names) name += fmt::format(" #{}", bar.execution);
-    }
     return names;
+  }
+
+  // " #1", where there are several.
+  std::string ExecutionText(const Bar& bar) const {
+    return simulation_.executions > 1 ? fmt::format(" #{}", bar.execution) : "";
   }
 
   void AddRow(uint32_t lane, double y) {
@@ -144,7 +150,7 @@ class TimelineDrawer {
       while (end < bars.size() && AreNarrow(bars[i], bars[end])) {
         ++end;
       }
-      // Bars that stand close together are all border.
+      // Bars that stand close together would be all border.
       constexpr double kRoom = 3;
       const bool roomy =
           axis_.X(bars[end - 1].end) - axis_.X(bars[i].start) >= kRoom ||
@@ -155,13 +161,15 @@ class TimelineDrawer {
     }
   }
 
-  std::string FamilyOf(const Bar& bar) const {
-    return OperationFamily(plan_, graph_, operations_.all[bar.operation]);
+  std::string ColorOf(const Bar& bar) {
+    const Operation& operation = operations_.all[bar.operation];
+    return palette_.ColorOf(OperationFamily(plan_, graph_, operation), operation.shade);
   }
 
-  // Whether all from `first` to `last` is less than a pixel, and of one colour.
-  bool AreNarrow(const Bar& first, const Bar& last) const {
-    return axis_.X(last.end) - axis_.X(first.start) < 1 && FamilyOf(first) == FamilyOf(last);
+  // Returns whether all bars from `first` to `last` together are narrower than a pixel, and of one
+  // colour.
+  bool AreNarrow(const Bar& first, const Bar& last) {
+    return axis_.X(last.end) - axis_.X(first.start) < 1 && ColorOf(first) == ColorOf(last);
   }
 
   std::string BarRect(uint64_t from, uint64_t to, double y, const std::string& style) const {
@@ -169,9 +177,9 @@ class TimelineDrawer {
     return SvgRect(x, y, std::max(axis_.X(to) - x, 0.5), kBar, style);
   }
 
-  // `count` bars from `bar` to `last` as one, with a border if it has room for it.
+  // Draws `count` bars from `bar` to `last` as one, with a border if there is room for it.
   void AddBar(const Bar& bar, const Bar& last, size_t count, bool roomy, double y) {
-    const std::string color = palette_.ColorOf(FamilyOf(bar));
+    const std::string color = ColorOf(bar);
     std::string told = tooltips_.Tell(operations_.all[bar.operation]);
     const std::string times = fmt::format("{} to {}", TimeText(bar.start), TimeText(last.end));
     told.insert(std::min(told.find('\n'), told.size()),
@@ -181,7 +189,7 @@ class TimelineDrawer {
     }
     std::string content;
     if (bar.active > bar.start) {
-      waits_for_other_end_ = true;
+      if (waiting_color_.empty()) waiting_color_ = color;
       content += BarRect(bar.start, bar.active, y, PaleStyle(color));
     }
     if (last.end > bar.active) {
@@ -195,19 +203,24 @@ class TimelineDrawer {
     return fmt::format("fill=\"{}\" fill-opacity=\"0.35\"", color);
   }
 
-  // The longest of its names that fits, or as much of the shortest as fits; none is better than one
-  // that runs into its neighbour.
-  std::string NameInside(const Bar& bar, double y) const {
+  // Returns the longest of its names that fits, or as much of the shortest as fits; no name is
+  // better than one that runs into its neighbour.
+  std::string NameInside(const Bar& bar, double y) {
     const double from = axis_.X(bar.active), to = axis_.X(bar.end);
     const auto inside = [&](const std::string& text) {
       return SvgText((from + to) / 2, y + kBar / 2 + 4, text, "text-anchor=\"middle\"");
     };
     const std::vector<std::string> names = NamesOf(bar);
+    const std::string execution = ExecutionText(bar);
     for (const std::string& name : names) {
-      if (TextWidth(name) <= to - from - 4) return inside(name);
+      if (TextWidth(name + execution) > to - from - 4) continue;
+      const uint32_t micro_batch = operations_.all[bar.operation].micro_batch;
+      const bool number = micro_batch != plan::kNone && name == std::to_string(micro_batch);
+      if (number && !numbered_) numbered_ = micro_batch;
+      return inside(name + execution);
     }
-    const std::string cut = FittedText(names.back(), to - from - 2);
-    return cut.empty() ? "" : inside(cut);
+    const std::string cut = FittedText(names.back(), to - from - 2 - TextWidth(execution));
+    return cut.empty() ? "" : inside(cut + execution);
   }
 
   std::vector<std::pair<std::string, std::string>> Legend() {
@@ -215,11 +228,18 @@ class TimelineDrawer {
     for (const std::string& family : palette_.families()) {
       entries.emplace_back(FilledStyle(palette_.ColorOf(family)), family);
     }
-    if (waits_for_other_end_) {
-      entries.emplace_back(PaleStyle(kTransferColor),
-                           "waits for the other end, or for what it goes through");
+    for (const auto& [shade, method] : ShadesOf(plan_, graph_, operations_)) {
+      entries.emplace_back(FilledStyle(ShadeSample(shade)), "of this shade: " + method);
+    }
+    if (!waiting_color_.empty()) {
+      entries.emplace_back(PaleStyle(waiting_color_),
+                           "pale: waits for the other end, or for what it goes through");
     }
     entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "idle");
+    if (numbered_) {
+      entries.emplace_back("fill=\"none\"",
+                           fmt::format("{0} or mb {0}: of micro-batch {0}", *numbered_));
+    }
     return entries;
   }
 
@@ -231,9 +251,10 @@ class TimelineDrawer {
   std::vector<std::vector<Bar>> bars_;    // by lane
   std::vector<std::set<uint32_t>> places_;  // by lane: whose calls run on it
   Palette palette_;
-  const double width_;  // of the page, as it was asked for; 0: nobody did
+  const double width_;  // of the page, as it was asked for; 0: not asked for
   TimeAxis axis_{0, 0, 0};
-  bool waits_for_other_end_ = false;
+  std::string waiting_color_;  // of the first bar that waits; "": none does
+  std::optional<uint32_t> numbered_;  // a micro-batch of which a bar says nothing but the number
   std::string rows_, svg_;  // from back to front
 };
 

@@ -1,6 +1,6 @@
-// The transports: devices with the places on them, and between them what travels, by what, how many
-// bytes in an execution, and why that way. Values of one name and type are one line; of very many
-// devices those with the same places are one box.
+// The drawing of transports: devices with the places on them, and between them the values that
+// travel, by which transport, how many bytes in an execution, and why that way. Values of one name
+// and type are one line; of very many devices those with the same places are one box.
 #include <fmt/format.h>
 
 #include <map>
@@ -8,16 +8,17 @@
 #include <tuple>
 #include <vector>
 
-#include "compiler/base/bytes_text.h"
-#include "compiler/base/transport_choice.h"
+#include "compiler/base/transport.h"
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/facts/flows.h"
+#include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/operations.h"
-#include "compiler/inspect/draw/palette.h"
+#include "compiler/inspect/draw/formats/formats.h"
 #include "compiler/inspect/draw/formats/svg.h"
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/palette.h"
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
@@ -25,11 +26,20 @@ namespace {
 constexpr size_t kMaxDevices = 24, kMaxLines = 6;
 constexpr double kDeviceFont = 12, kLabelFont = 10;
 
-// What travels one way by one transport.
+// Between two devices, by what, and whether outputs are copies of it.
+struct Way {
+  uint32_t from = 0, to = 0;  // devices
+  Transport transport{};
+  bool is_copied = false;
+  friend auto operator<=>(const Way&, const Way&) = default;
+};
+
+// What travels one way.
 struct Traffic {
   std::map<std::string, std::map<std::string, uint32_t>> values;  // by type, by name: how many
   uint32_t messages = 0;
   uint64_t bytes = 0;
+  std::vector<std::string> outputs;  // that it is copied to where it arrives
 };
 
 class TransportsDrawer {
@@ -65,9 +75,9 @@ class TransportsDrawer {
     return plan_.devices[device]->kind == plan::DeviceKind::gpu;
   }
 
-  void Carry(uint32_t from, uint32_t to, Transport transport, uint32_t value) {
-    used_.insert({from, to});
-    Traffic& traffic = traffic_[{from, to, transport}];
+  void Carry(const Way& way, uint32_t value) {
+    used_.insert({way.from, way.to});
+    Traffic& traffic = traffic_[way];
     ++traffic.values[plan::TypeText(plan_, graph_, value)][ValueName(plan_, graph_, value)];
     traffic.bytes += graph_.values[value].bytes();
   }
@@ -82,23 +92,23 @@ class TransportsDrawer {
       for (const plan::Message& receive : index_.receives(id)) {
         const plan::CommPart& part = graph_.parts[receive.part];
         for (uint32_t i = 0; i < part.outputs(); ++i) {
-          Carry(from, to, transport, graph_.operands[part.first() + part.inputs() + i]);
+          Carry({from, to, transport}, graph_.operands[part.first() + part.inputs() + i]);
         }
         ++traffic_[{from, to, transport}].messages;
       }
     }
   }
 
-  // Between memories that a copy reaches.
+  // Collects copies between memories that a copy reaches.
   void CollectCopies() {
-    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-      const plan::Instruction& copy = graph_.instructions[i];
-      if (copy.kind() != plan::Kind::copy) continue;
+    for (const Operation& operation : operations_.all) {
+      if (operation.kind != plan::Kind::copy || operation.output != plan::kNone) continue;
+      const plan::Instruction& copy = graph_.instructions[operation.instructions.front()];
       const uint32_t from = DeviceOfValue(graph_.operands[copy.first()]);
       const uint32_t value = graph_.operands[copy.first() + 1];
       const uint32_t to = DeviceOfValue(value);
       if (from == to) continue;
-      Carry(from, to, Transport::kHost, value);
+      Carry({from, to, Transport::kHost}, value);
       ++traffic_[{from, to, Transport::kHost}].messages;
     }
   }
@@ -107,18 +117,35 @@ class TransportsDrawer {
     return graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
   }
 
-  // Values that another device reads where they are.
+  struct Shared {
+    uint32_t from, to;  // devices
+    uint32_t value;
+    friend auto operator<=>(const Shared&, const Shared&) = default;
+  };
+
+  // Values that another device reads where they are, or that outputs are copies of.
   void CollectShared() {
-    std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen;
+    std::map<Shared, std::vector<std::string>> copied_to;
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
       if (flow.transports != std::vector<std::string>{"local"}) continue;
-      const uint32_t from = plan_.lanes[operations_.all[flow.from].lane].device();
-      const uint32_t to = plan_.lanes[operations_.all[flow.to].lane].device();
-      if (!seen.insert({from, to, flow.value}).second) continue;
-      Carry(from, to, Transport::kLocal, flow.value);
-      ++traffic_[{from, to, Transport::kLocal}].messages;
+      const Operation& to = operations_.all[flow.to];
+      std::vector<std::string>& outputs =
+          copied_to[{DeviceOfLane(operations_.all[flow.from].lane), DeviceOfLane(to.lane),
+                     flow.value}];
+      if (!flow.is_copied || to.kind != plan::Kind::output) continue;
+      outputs.push_back(
+          graph_.outputs[graph_.instructions[to.instructions.front()].subject()]->name);
+    }
+    for (const auto& [shared, outputs] : copied_to) {
+      const Way way{shared.from, shared.to, Transport::kLocal, !outputs.empty()};
+      Carry(way, shared.value);
+      Traffic& traffic = traffic_[way];
+      ++traffic.messages;
+      traffic.outputs.insert(traffic.outputs.end(), outputs.begin(), outputs.end());
     }
   }
+
+  uint32_t DeviceOfLane(uint32_t lane) const { return plan_.lanes[lane].device(); }
 
   struct Group {
     std::string what;  // "all_reduce sum by nccl"
@@ -132,9 +159,9 @@ class TransportsDrawer {
       if (at.member == 0) {
         const plan::Collective& collective = *graph_.collectives[part.subject()];
         const plan::Communicator& members = plan_.communicators[at.communicator];
-        Group group{fmt::format("{}{}{}\nby {}", collective.kind,
-                                collective.reduction.empty() ? "" : " ", collective.reduction,
-                                wire::EnumNameCarrier(collective.carrier)), {}};
+        Group group{fmt::format("{}\nby {}", plan::CollectiveText(collective),
+                                wire::EnumNameCarrier(collective.carrier)),
+                    {}};
         for (uint32_t m = 0; m < members.members(); ++m) {
           group.devices.push_back(
               plan_.lanes[plan_.members[members.first_member() + m]].device());
@@ -153,7 +180,7 @@ class TransportsDrawer {
     }
   }
 
-  // One box for each device that takes part, or, of very many, for all with the same classes.
+  // Adds one box for each device that takes part, or, of very many, for all with the same classes.
   void AddDevices() {
     std::map<uint32_t, std::vector<std::string>> places, classes;
     for (const auto& actor : plan_.actors) {
@@ -210,14 +237,16 @@ class TransportsDrawer {
     return Lines(lines);
   }
 
-  // The label is a node of its own on the way: labels of edges would be laid over each other.
+  // Adds edges. Each label is a node of its own on the way: labels of edges would be laid over each
+  // other.
   void AddTraffic() {
     std::map<std::tuple<uint32_t, uint32_t, Transport, std::string>, Traffic> all;
     for (const auto& [way, traffic] : traffic_) {
-      const auto [from, to, transport] = way;
+      const auto [from, to, transport, is_copied] = way;
       const bool is_automatic = transport == AutomaticTransport(IsGpu(from), IsGpu(to)) ||
                                 transport == Transport::kLocal;
-      const std::string why = is_automatic ? WhyAutomatic(transport) : "asked for";
+      const std::string why = WhyWithCopies(
+          transport, is_automatic ? WhyAutomatic(transport) : "asked for", traffic.outputs);
       Traffic& sum = all[{box_of_[from], box_of_[to], transport, why}];
       sum.messages += traffic.messages;
       sum.bytes += traffic.bytes;
@@ -246,8 +275,8 @@ class TransportsDrawer {
     return fmt::format("{} {}", count, unit);
   }
 
-  // Boxes are laid out by one font and may be shown in another, wider one; and text must not run
-  // into round corners.
+  // Widens a label: boxes are laid out by one font and may be shown in another, wider one, and text
+  // must not run into round corners.
   static std::string Room(const std::string& label, double font) {
     constexpr double kInch = 72, kCorner = 12;
     return fmt::format("width=\"{:.2f}\"",
@@ -277,7 +306,7 @@ class TransportsDrawer {
   const plan::Graph& graph_;
   plan::GraphIndex index_;
   const Operations operations_;
-  std::map<std::tuple<uint32_t, uint32_t, Transport>, Traffic> traffic_;  // from, to
+  std::map<Way, Traffic> traffic_;
   std::map<Group, Traffic> collectives_;
   Traffic* current_ = nullptr;  // of the collective whose parts are being counted
   std::set<std::pair<uint32_t, uint32_t>> used_;

@@ -15,7 +15,7 @@ std::string GraphDot(const plan::Plan& plan, const plan::Graph& graph, const Dra
 std::string ScheduleDot(const plan::Plan& plan, const plan::Graph& graph,
                         const DrawOptions& options);
 std::string TransportsDot(const plan::Plan& plan, const plan::Graph& graph);
-// The simulation is one of the graph, and does not hang.
+// The simulation is one of the graph, and does not deadlock.
 std::string TimelineSvg(const plan::Plan& plan, const plan::Graph& graph,
                         const Simulation& simulation, const DrawOptions& options);
 // The simulation has instants, and is of one execution.

@@ -40,7 +40,8 @@ class Bounder {
   }
 
   // A receive is not over before its send has begun and the bytes have moved, which takes a
-  // rendezvous as long as the slower of its ends says. What is buffered is put into its slot first.
+  // rendezvous as long as the slower of its ends says. A buffered message is put into its slot
+  // first.
   void AddChannel(uint32_t number) {
     const plan::Channel& channel = graph_.channels[number];
     const auto sends = index_.sends(number), receives = index_.receives(number);
@@ -92,7 +93,7 @@ class Bounder {
   }
 
  private:
-  // What meets takes as long as the slowest of its parts.
+  // Parts that happen together take as long as the slowest of them.
   template <typename Part>
   void Lengthen(std::span<const Part> parts) {
     uint64_t longest = 0;
@@ -105,8 +106,8 @@ class Bounder {
     }
   }
 
-  // By lane, the least time that passes before any of its work can begin (in the reversed graph:
-  // after it); returns the longest path.
+  // Returns the longest path. Sets by lane the least time that passes before any of its work can
+  // begin (in the reversed graph: after it).
   uint64_t LeastOutside(PeriodicGraph moments, uint32_t executions,
                         std::vector<uint64_t>& least) const {
     const bool acyclic = moments.Sort().empty();
@@ -136,7 +137,7 @@ class Bounder {
   PeriodicGraph moments_;
 };
 
-// Whatever the order, what goes through a resource takes its time there.
+// Bounds by resources: whatever the order, the transfers through a resource take their time there.
 void BoundByResources(const Contention& contention, uint32_t executions, LowerBounds& bounds) {
   std::vector<uint64_t> held(contention.tokens.size(), 0);
   for (const auto& [moment, hold] : contention.holds) {
@@ -154,7 +155,8 @@ void BoundByResources(const Contention& contention, uint32_t executions, LowerBo
   }
 }
 
-// What lanes do alone one worker does one after the other; in a meeting several take part at once.
+// Bounds by workers: one worker does the work of its lanes one after the other; in a collective or
+// a transfer several of its lanes take part at once.
 void BoundByWorkers(const plan::Graph& graph, const plan::Placement& placement,
                     const std::vector<uint64_t>& durations, uint32_t executions,
                     LowerBounds& bounds) {

@@ -1,6 +1,6 @@
 // Lower bounds of the makespan: what no order of the same operations on the same lanes can beat.
 //
-// Two follow from the plan's own meaning, its instructions by (execution, written): who reads
+// Two follow from the plan's own meaning, its instructions by (execution, program order): who reads
 // what whom wrote, state over executions included. The longest path ignores that lanes run one
 // instruction at a time; the bound through one lane sums that lane's work and adds the least that
 // must come before any of it and after all of it (for a pipeline's last stage: filling and

@@ -11,7 +11,7 @@
 namespace cgraph {
 namespace {
 
-// A moment is over, or gives its tokens back, which comes first.
+// Event: a moment is over, or gives its tokens back, whichever comes first.
 struct Event {
   uint64_t time;
   bool is_end;
@@ -59,7 +59,7 @@ class ContendedPlay {
     uint32_t left;                 // moments that are not over
   };
 
-  // Rounds begin as the first of their moments is waited for.
+  // Returns the row of a round. A round begins when the first of its moments is waited for.
   Round& Row(uint64_t round) {
     while (first_ + rows_.size() <= round) Begin(first_ + rows_.size());
     return rows_[round - first_];
@@ -85,7 +85,7 @@ class ContendedPlay {
     return holds ? &found->second : nullptr;
   }
 
-  // event.time: when all that it waits for was over.
+  // Called at event.time, when everything that the moment waits for is over.
   void BecomeReady(const Event& event) {
     const Hold* hold = HoldOf(event);
     if (hold != nullptr && !Take(*hold)) {

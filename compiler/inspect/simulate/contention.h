@@ -1,9 +1,9 @@
-// Contention: the same play where moments need a token of what they share.
+// Contention: plays a plan where moments need tokens of shared resources.
 //
-// With shared resources something does choose: who comes first goes first, and of two that come at
-// once the one of the earlier round, then of the earlier moment. So the play goes event by event
-// instead of round by round. A moment takes all its tokens at once, keeps them for
-// its own stated time, and waits for none while it holds some: nothing can hang by it.
+// Shared resources bring a choice: first come, first served, and of two that come at once the one
+// of the earlier round, then of the earlier moment. So the play goes event by event instead of
+// round by round. A moment takes all its tokens at once, keeps them for its own stated time, and
+// waits for none while it holds some: so it cannot cause a deadlock.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_CONTENTION_H_
 
@@ -32,12 +32,12 @@ struct Contention {
   std::vector<std::string> names;   // by resource
 };
 
-// What links share, by the machine; nothing where none is stated.
+// Returns the resources that links share, by the machine; nothing where none is stated.
 Contention ContentionOf(const LaneTimes& lane_times, const Movements& movements,
                         const cost::Topology* topology);
 
-// Whatever takes time takes one of so many cores for as long: who comes first keeps it until it is
-// done.
+// Makes cores a shared resource: everything that takes time takes one of `cores` for as long; the
+// first to come keeps it until it is done.
 void ShareCores(const LaneTimes& lane_times, uint32_t cores, Contention& contention);
 
 // As PeriodicGraph::Play; `graph` has been sorted. A moment whose weight is 0 holds nothing.

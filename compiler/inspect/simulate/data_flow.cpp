@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/inspect/last_writers.h"
+#include "compiler/base/byte_intervals.h"
 
 namespace cgraph {
 namespace {
@@ -17,8 +17,8 @@ class DependencyFinder {
   DependencyFinder(const plan::GraphIndex& index, const Units& units)
       : index_(index), graph_(index.graph()), units_(units), writers_(graph_.buffers.size()) {}
 
-  // Two executions in program order: the second one's readers have seen all that a writer of the
-  // first can leave them.
+  // Finds dependencies by going through two executions in program order: the second one's readers
+  // have seen all that a writer of the first can leave them.
   std::vector<Dependency> Find() {
     std::vector<uint32_t> order(graph_.instructions.size());
     for (uint32_t i = 0; i < order.size(); ++i) {
@@ -55,7 +55,7 @@ class DependencyFinder {
     index_.ForEachOperand(instruction, [&](uint32_t operand, bool write, uint32_t) {
       if (write) return;
       const plan::Value& value = graph_.values[operand];
-      writers_[value.buffer()].Read(
+      writers_[value.buffer()].ForEach(
           value.offset(), value.offset() + value.bytes(), [&](const Writer& writer) {
             const uint32_t distance = execution_ - writer.execution;
             if (distance > 0 || units_.program_order[writer.unit] < units_.program_order[reader]) {
@@ -69,8 +69,8 @@ class DependencyFinder {
     index_.ForEachOperand(instruction, [&](uint32_t operand, bool write, uint32_t) {
       if (!write) return;
       const plan::Value& value = graph_.values[operand];
-      writers_[value.buffer()].Write(value.offset(), value.offset() + value.bytes(),
-                                     {units_.of[instruction], execution_});
+      writers_[value.buffer()].Assign(value.offset(), value.offset() + value.bytes(),
+                                      {units_.of[instruction], execution_});
     });
   }
 
@@ -86,7 +86,7 @@ class DependencyFinder {
   const plan::Graph& graph_;
   const Units& units_;
   uint32_t execution_ = 0;
-  std::vector<LastWriters<Writer>> writers_;  // by buffer
+  std::vector<ByteIntervals<Writer>> writers_;  // by buffer
   std::vector<Dependency> dependencies_;
 };
 

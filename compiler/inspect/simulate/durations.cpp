@@ -11,7 +11,7 @@
 namespace cgraph {
 namespace {
 
-// The names by which a profile may call it: those of FindCall().
+// Returns the names by which a profile may name a call: those of FindCall().
 std::vector<std::string> NamesOf(const plan::Plan& plan, const plan::Call& call) {
   if (call.method() == plan::kNone) return {};
   const std::string& method = plan.names[call.method()];

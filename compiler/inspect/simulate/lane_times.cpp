@@ -58,31 +58,32 @@ class Builder {
     }
   }
 
-  // What comes after `before` on a lane starts when it ends; a captured segment starts as one, when
-  // everything before it on all its lanes is over, and what follows it when all of it is.
+  // Adds edges along lanes: an instruction starts when the one before it ends. A capture starts as
+  // one, when everything before it on all its lanes is over; what follows it starts when all of the
+  // capture is over.
   void AddLanes() {
     for (const plan::Range& program : graph_.programs) {
       for (uint32_t k = 0; k < program.count(); ++k) {
         const uint32_t i = program.first() + k;
         const bool last = k + 1 == program.count();
         const uint32_t next = last ? program.first() : i + 1;
-        const uint32_t segment = graph_.instructions[i].segment();
-        const uint32_t next_segment = graph_.instructions[next].segment();
-        if (segment != 0 && segment == next_segment && !last) {
+        const uint32_t capture = graph_.instructions[i].capture_id();
+        const uint32_t next_capture = graph_.instructions[next].capture_id();
+        if (capture != 0 && capture == next_capture && !last) {
           AddEdge(End(i), Start(next));
         } else {
-          AddEdge(segment == 0 ? End(i) : SegmentOf(segment).end,
-                  next_segment == 0 ? Start(next) : SegmentOf(next_segment).start, last ? 1 : 0);
+          AddEdge(capture == 0 ? End(i) : CaptureOf(capture).end,
+                  next_capture == 0 ? Start(next) : CaptureOf(next_capture).start, last ? 1 : 0);
         }
-        if (segment != 0) {
-          AddEdge(SegmentOf(segment).start, Start(i));
-          AddEdge(End(i), SegmentOf(segment).end);
+        if (capture != 0) {
+          AddEdge(CaptureOf(capture).start, Start(i));
+          AddEdge(End(i), CaptureOf(capture).end);
         }
       }
     }
   }
 
-  // Of steps one after the other; all instructions of a step start together.
+  // Adds steps one after the other; all instructions of a step start together.
   void AddWorkers() {
     const uint32_t begin = AddMoment(0), over = AddMoment(0);
     AddEdge(over, begin, std::max<uint64_t>(graph_.inflight, 1));
@@ -119,18 +120,19 @@ class Builder {
       for (uint32_t w = instruction.first(); w < instruction.first() + instruction.inputs(); ++w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t signal = signals[wait.event()];
-        const uint32_t segment = instruction.segment();
+        const uint32_t capture = instruction.capture_id();
         AddEdge(End(signal), End(i), wait.lag());
-        if (placement_ == nullptr && segment != 0 &&
-            graph_.instructions[signal].segment() != segment) {
-          AddEdge(End(signal), SegmentOf(segment).start, wait.lag());
+        if (placement_ == nullptr && capture != 0 &&
+            graph_.instructions[signal].capture_id() != capture) {
+          AddEdge(End(signal), CaptureOf(capture).start, wait.lag());
         }
       }
     }
   }
 
-  // A rendezvous moves when both ends have started. A buffered message is put into its slot when
-  // the message `capacity` before it has been taken out, and taken out when it has been put in.
+  // Adds a channel. A rendezvous moves when both ends have started. A buffered message is put into
+  // its slot when the message `capacity` before it has been taken out, and taken out when it has
+  // been put in.
   void AddChannel(uint32_t number) {
     const plan::Channel& channel = graph_.channels[number];
     const auto sends = index_.sends(number), receives = index_.receives(number);
@@ -157,7 +159,7 @@ class Builder {
       AddEdge(taken[j], End(receive));
     }
     for (uint64_t j = 0; j < messages && capacity > 0; ++j) {
-      // Message j - capacity, counted over rounds.
+      // The message is number j - capacity, counted over rounds.
       const uint64_t back = capacity > j ? (capacity - j + messages - 1) / messages : 0;
       AddEdge(taken[j + back * messages - capacity], put[j], back);
     }
@@ -176,17 +178,17 @@ class Builder {
     }
   }
 
-  struct Segment {
+  struct Capture {
     uint32_t start;
     uint32_t end;
   };
-  Segment SegmentOf(uint32_t segment) {
-    const auto found = segments_.find(segment);
-    if (found != segments_.end()) {
+  Capture CaptureOf(uint32_t capture) {
+    const auto found = captures_.find(capture);
+    if (found != captures_.end()) {
       return found->second;
     }
     const uint32_t start = AddMoment(0);
-    return segments_[segment] = {start, AddMoment(0)};
+    return captures_[capture] = {start, AddMoment(0)};
   }
 
   const plan::Graph& graph_;
@@ -194,7 +196,7 @@ class Builder {
   const std::vector<uint64_t>& durations_;
   const Movements& movements_;
   const plan::Placement* placement_;
-  std::map<uint32_t, Segment> segments_;
+  std::map<uint32_t, Capture> captures_;
   LaneTimes times_;
 };
 

@@ -1,10 +1,11 @@
-// A plan's lanes as a periodic graph: a start and an end for each instruction, and what holds them.
+// LaneTimes: a plan's lanes as a periodic graph: a start and an end for each instruction, and what
+// holds them.
 //
-// The edges are those of docs/plan.md, with times on them: an instruction's own, or, where lanes
-// meet, that of the meeting, which begins when all that it needs are there. Where workers are
-// given, a lane's order is its worker's: one instruction at a time, in the order of the
-// certificate, so that whatever a worker waits for holds up all its lanes. (It runs captured
-// segments step by step.) A round begins when the one `inflight` before it is over everywhere.
+// The edges are those of docs/plan.md, with times on them: an instruction's own or, where lanes act
+// together, that of their meeting, a moment that begins when all of them are ready. Where workers
+// are given, a lane's order is its worker's: one instruction at a time, in the order of the
+// certificate, so that an instruction that a worker waits for holds up all its lanes. (It runs
+// captures step by step.) A round begins when the one `inflight` before it is over everywhere.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_LANE_TIMES_H_
 
@@ -23,7 +24,7 @@ struct LaneTimes {
   // Moment 2i is the start of instruction i, 2i + 1 its end; further ones are meetings.
   PeriodicGraph moments;
   // By moment: the time it takes, and the instruction that must have an execution to work for if
-  // it is to take any (kNone: it always does).
+  // the moment is to take any time (kNone: it always does).
   std::vector<uint64_t> weights;
   std::vector<uint32_t> only_for;
   // The moments that hold shared resources, with the instruction that says which.

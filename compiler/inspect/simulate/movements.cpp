@@ -4,6 +4,7 @@
 
 #include "compiler/inspect/graph_messages.h"
 #include "llvm/ADT/StringRef.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph {
 namespace {
@@ -26,12 +27,12 @@ class Applier {
   }
 
  private:
-  cost::DeviceKey DeviceOfLane(uint32_t lane) const {
-    return DeviceKeyOf(*plan_.devices[plan_.lanes[lane].device()]);
+  LogicalDevice DeviceOfLane(uint32_t lane) const {
+    return plan::LogicalDeviceOf(*plan_.devices[plan_.lanes[lane].device()]);
   }
-  cost::DeviceKey DeviceOf(const plan::Value& value) const {
+  LogicalDevice DeviceOf(const plan::Value& value) const {
     const plan::Buffer& buffer = graph_.buffers[value.buffer()];
-    return DeviceKeyOf(*plan_.devices[graph_.arenas[buffer.arena()].device()]);
+    return plan::LogicalDeviceOf(*plan_.devices[graph_.arenas[buffer.arena()].device()]);
   }
   const plan::Value& ValueAt(uint32_t operand) const {
     return graph_.values[graph_.operands[operand]];
@@ -46,7 +47,7 @@ class Applier {
     return bytes;
   }
 
-  // A kernel of which the plan says no work keeps its time.
+  // A kernel whose work the plan does not state keeps its time.
   void OfCall(uint32_t i) {
     const plan::Instruction& instruction = graph_.instructions[i];
     const plan::Kernel& kernel = *plan_.kernels[instruction.subject()];
@@ -55,7 +56,7 @@ class Applier {
         instruction.outputs() == 0
             ? DType::kF32
             : static_cast<DType>(ValueAt(instruction.first() + instruction.inputs()).dtype());
-    const cost::DeviceKey device = DeviceOfLane(index_.lane(i));
+    const LogicalDevice device = DeviceOfLane(index_.lane(i));
     durations_[i] = costs_.Kernel(device, kernel.flops, kernel.bytes, dtype);
     for (uint32_t input = 0; input < instruction.inputs(); ++input) {
       const plan::Value& value = ValueAt(instruction.first() + input);
@@ -87,16 +88,16 @@ class Applier {
   void OfCollective(CollectiveParts parts) {
     const plan::CommPart& first = graph_.parts[parts[0].part];
     const plan::Collective& collective = *graph_.collectives[first.subject()];
-    const std::optional<CollectiveKind> kind = ParseCollective(collective.kind);
+    const CollectiveTraits* kind = plan::FindTraits(collective);
     if (!kind) return;
-    std::vector<cost::DeviceKey> participants;
+    std::vector<LogicalDevice> participants;
     for (const plan::CollectivePart& part : parts) {
       participants.push_back(DeviceOfLane(index_.lane(part.instruction)));
     }
     const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
     const bool nccl = collective.carrier == plan::Carrier::nccl;
     const cost::Movement movement = costs_.Collective(
-        *kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false),
+        kind->kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false),
         static_cast<uint32_t>(root));
     for (const plan::CollectivePart& part : parts) durations_[part.instruction] = movement.ps;
     Set(parts[0].instruction, movement);
@@ -116,14 +117,6 @@ class Applier {
 };
 
 }  // namespace
-
-cost::DeviceKey DeviceKeyOf(const plan::Device& device) {
-  switch (device.kind) {
-    case plan::DeviceKind::cpu: return {cost::DeviceKey::kCpu, device.node, device.index};
-    case plan::DeviceKind::gpu: return {cost::DeviceKey::kGpu, device.node, device.index};
-    default: return {};
-  }
-}
 
 Movements ApplyTopology(const plan::Plan& plan, const plan::Graph& graph,
                         const cost::Topology& topology, std::vector<uint64_t>& durations) {

@@ -12,8 +12,6 @@
 
 namespace cgraph {
 
-cost::DeviceKey DeviceKeyOf(const plan::Device& device);
-
 // By instruction: those that hold something. What meets has one, at its sender, or at the first
 // part of a collective.
 using Movements = std::map<uint32_t, cost::Movement>;

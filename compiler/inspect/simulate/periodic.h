@@ -1,9 +1,9 @@
-// A periodic graph: moments that happen once per round, and what each of them waits for.
+// PeriodicGraph: moments that happen once per round, and the moments that each of them waits for.
 //
 // An edge (from, to, distance) says: `to` of round r is not before `from` of round r - distance.
-// Nothing in a plan chooses, so the moment at which anything happens is the latest of what it
-// waits for plus its own time, and playing a plan is one pass over its edges per round. The edges
-// of distance 0 must have no cycle: a cycle is a plan that hangs.
+// Nothing in a plan chooses, so a moment happens at the latest of the moments that it waits for,
+// plus its own time, and playing a plan is one pass over its edges per round. The edges of distance
+// 0 must have no cycle: a cycle is a plan that deadlocks.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_PERIODIC_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_PERIODIC_H_
 
@@ -29,7 +29,7 @@ class PeriodicGraph {
   }
   uint32_t size() const { return moments_; }
 
-  // The same moments with every edge turned round: what must still happen after each.
+  // Returns the same moments with every edge reversed: what must still happen after each.
   PeriodicGraph Reversed() const;
 
   // Sorts the moments so that edges of distance 0 go forward. Returns those that cannot happen,
@@ -37,7 +37,7 @@ class PeriodicGraph {
   std::vector<uint32_t> Sort();
 
   // The moments that can happen in a round, each after those it waits for; set by Sort().
-  const std::vector<uint32_t>& certificate_position() const { return order_; }
+  const std::vector<uint32_t>& order() const { return order_; }
 
   // Calls see(round, times) after each round; times[m] is when moment m of that round is over.
   // weight(moment, round) is how long it takes.

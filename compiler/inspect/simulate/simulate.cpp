@@ -17,7 +17,7 @@
 namespace cgraph {
 namespace {
 
-// The first instruction of each lane that cannot end, in words.
+// Describes the first instruction of each lane that cannot end.
 std::vector<std::string> DescribeStuck(const plan::Plan& plan, const plan::Graph& graph,
                                        const std::vector<uint32_t>& moments) {
   std::set<uint32_t> stuck;  // instructions; the meetings they share have later numbers
@@ -77,7 +77,7 @@ std::vector<DeviceTimes> TimesOfDevices(const plan::Plan& plan, const plan::Grap
   return times;
 }
 
-// A worker's time for all that it works at, whatever it is.
+// Returns the time that each worker works, whatever it works at.
 std::vector<uint64_t> TimesOfWorkers(const plan::Placement& placement,
                                      const Simulation& simulation) {
   std::vector<std::vector<Interval>> work(placement.workers);
@@ -90,7 +90,7 @@ std::vector<uint64_t> TimesOfWorkers(const plan::Placement& placement,
   return times;
 }
 
-// Rounds until the last execution has passed through every instruction.
+// Returns the number of rounds until the last execution has passed through every instruction.
 uint64_t RoundsFor(const plan::Graph& graph, uint32_t executions) {
   uint32_t longest_lag = 0;
   for (const plan::Instruction& instruction : graph.instructions) {
@@ -140,7 +140,8 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
   }
 }
 
-// Arenas of all copies, and the state of the actors there, which is one for all graphs.
+// Returns the bytes by device: arenas of all copies, and the state of the actors there, which is
+// one for all graphs.
 std::vector<uint64_t> MemoryOf(const plan::Plan& plan, const plan::Graph& graph) {
   std::vector<uint64_t> bytes(plan.devices.size(), 0);
   for (const plan::Arena& arena : graph.arenas) {

@@ -1,5 +1,4 @@
-#include "compiler/base/bytes_text.h"
-#include "compiler/inspect/simulation_report.h"
+#include "compiler/inspect/simulate.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "compiler/cost/topology.h"
+#include "llvm/Support/JSON.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
@@ -21,7 +21,7 @@ std::string GraphName(const plan::Plan& plan, uint32_t graph) {
 
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-// The first column to the left, all others to the right.
+// Aligns columns: the first to the left, all others to the right.
 std::string Align(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows) {
@@ -40,7 +40,7 @@ std::string Align(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-// What never computes has no bubble: copies alone would seem to be without one.
+// A device that never computes has no bubble: copies alone would seem to be without one.
 llvm::json::Value BubbleJson(bool computes, double bubble) {
   return computes ? llvm::json::Value(bubble) : llvm::json::Value(nullptr);
 }
@@ -53,7 +53,7 @@ std::string StuckText(const std::string& name, const Simulation& simulation) {
   return text;
 }
 
-// What else bounds the makespan.
+// Describes the other bounds of the makespan.
 std::string SharedText(const Simulation& simulation) {
   std::string text;
   if (!simulation.workers.empty()) {
@@ -77,7 +77,7 @@ std::string WorkersTable(const Simulation& simulation) {
 
 enum class CommLanes : uint8_t { kNone, kOne, kPeer, kEdge };
 
-// How many lanes devices have for what they exchange with others.
+// Returns how many lanes devices have for their exchanges with others.
 CommLanes CommLanesOf(const plan::Plan& plan, uint32_t graph) {
   const plan::Graph& of = plan::GraphAt(plan, graph);
   CommLanes lanes = CommLanes::kNone;
@@ -93,7 +93,7 @@ CommLanes CommLanesOf(const plan::Plan& plan, uint32_t graph) {
   return lanes;
 }
 
-// As --lanes has it; empty: nothing is exchanged.
+// Returns the number of lanes as --lanes names it; empty: nothing is exchanged.
 std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
   switch (CommLanesOf(plan, graph)) {
     case CommLanes::kNone: return "";
@@ -119,7 +119,7 @@ std::string MachineText(const std::string& name) {
 
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
   const std::string name = GraphName(plan, graph);
-  if (simulation.hangs()) {
+  if (simulation.deadlocks()) {
     return StuckText(name, simulation);
   }
   std::vector<std::vector<std::string>> rows = {
@@ -147,8 +147,8 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
                                  const Simulation& simulation) {
   llvm::json::Object object{{"graph", GraphName(plan, graph)},
                             {"executions", int64_t{simulation.executions}},
-                            {"deadlocks", simulation.hangs()}};
-  if (simulation.hangs()) {
+                            {"deadlocks", simulation.deadlocks()}};
+  if (simulation.deadlocks()) {
     object["stuck"] = llvm::json::Array(simulation.stuck);
     return object;
   }

@@ -1,17 +1,16 @@
-// Fit: an order whose memory fits.
+// Fit: finds an order whose memory fits.
 //
-// The list scheduler counts bytes that are alive by its timetable. What a device really needs is
-// known only once lanes are synchronised and buffers packed: more, where lanes drift apart or gaps
-// are left between buffers; less, where results take over their operands' bytes. So the real arenas
-// are looked at. The order that nobody holds back comes first: mostly it fits. While an arena is
-// too large, the lanes of its device are tied together; then fewer bytes may be alive; and when the
-// list scheduler finds nothing with so few, as many as some order is known to need.
+// The list scheduler counts bytes that are alive by its timetable. The bytes that a device really
+// needs are known only once lanes are synchronised and buffers packed: more, where lanes drift
+// apart or gaps are left between buffers; less, where results take over their operands' bytes. So
+// the real arenas are looked at. The order without limits comes first: mostly it fits. While an
+// arena is too large, the lanes of its device are tied together; then fewer bytes may be alive; and
+// when the list scheduler finds nothing with so few, as many as some order is known to need.
 #include <algorithm>
 #include <numeric>
 
 #include "compiler/base/check.h"
 #include "compiler/schedule/fit/memory_limits.h"
-#include "compiler/schedule/fit/memory_report.h"
 #include "compiler/schedule/passes.h"
 #include "compiler/schedule/validate.h"
 
@@ -64,7 +63,7 @@ class Fitter {
     for (int i = 0; i < kMostTries && !alive.empty(); ++i) {
       const OrderingResult arranged = Try(alive);
       if (!arranged.done) {
-        // Not even as many bytes as some order needs will do.
+        // Not even the bytes that some order needs are enough.
         if (relaxed || arranged.needs.empty()) return;
         relaxed = true;
         alive = AtLeast(alive, arranged.needs);
@@ -76,7 +75,7 @@ class Fitter {
     }
   }
 
-  // Arranges with so many bytes alive, and keeps what comes out if it is the best so far.
+  // Orders tasks with at most so many bytes alive, and keeps the result if it is the best so far.
   OrderingResult Try(const SlotLimits& alive) {
     Schedule arranged = schedule_;
     OrderingResult result =
@@ -92,8 +91,8 @@ class Fitter {
     return result;
   }
 
-  // Whether the order that lags keeps within the limits: then it is taken. Of more memory that it
-  // may need nothing is tried to be spared.
+  // Returns whether the order with lags keeps within the limits: then it is taken. If it needs
+  // more, no attempt is made to save memory.
   bool FitsSteadily(Schedule& steady) {
     Plan(/*tight=*/{}, slots_, steady);
     const std::vector<int64_t> excess = ExcessOf(steady);
@@ -105,16 +104,16 @@ class Fitter {
     return true;
   }
 
-  // The passes after OrderTasks.
+  // Runs the passes after OrderTasks.
   void Plan(const std::vector<bool>& tight, const SlotLimits& slots, Schedule& schedule) const {
-    Validate(FaultInOrder(module_, graph_, schedule), graph_, "arrange");
+    Validate(FaultInOrder(module_, graph_, schedule), graph_, "order tasks");
     Synchronise(graph_, tight, schedule);
     Validate(FaultInWaits(schedule), graph_, "synchronise");
     PlanMemory(module_, graph_, slots, schedule);
     Validate(FaultInMemory(graph_, schedule), graph_, "plan memory");
   }
 
-  // By how much each device exceeds what it may.
+  // Returns by how much each device exceeds its limit.
   std::vector<int64_t> TryOrder(const Schedule& arranged) {
     std::vector<bool> tight(limits_.size(), false);
     std::vector<int64_t> excess;
@@ -133,7 +132,7 @@ class Fitter {
     return excess;
   }
 
-  // By device: how far what its slots need exceeds what they may.
+  // Returns by device how far the bytes that its slots need exceed the limit.
   std::vector<int64_t> ExcessOf(const Schedule& schedule) const {
     const std::vector<MemoryUse> uses = MemoryUses(module_, graph_, schedule);
     std::vector<int64_t> excess(limits_.size(), 0);
@@ -151,7 +150,8 @@ class Fitter {
     return more;
   }
 
-  // Where it was too much, as much less; but not less than some order needs. Empty: no less.
+  // Returns lower limits where a device exceeded its own, by as much, but not lower than some order
+  // needs. Empty: they cannot be lower.
   SlotLimits Fewer(const SlotLimits& alive, const std::vector<int64_t>& needs) const {
     SlotLimits fewer = alive;
     for (size_t i = 0; i < fewer.size(); ++i) {

@@ -2,25 +2,24 @@
 
 #include <algorithm>
 
-#include "compiler/graph/device_key.h"
-#include "compiler/schedule/memory/alignment.h"
-#include "compiler/schedule/memory/state_layout.h"
+#include "compiler/graph/names.h"
+#include "compiler/schedule/memory/layout.h"
 
 namespace cgraph::schedule {
 
 namespace {
 
-// Of a device of the machine that a topology states; nothing: it does not say.
-std::optional<int64_t> MemoryOf(const cost::Topology* topology, const graph::Device& device) {
+// Returns the memory of a device of the machine that a topology states; nothing where it does not
+// say.
+std::optional<int64_t> MemoryOf(const cost::Topology* topology, const LogicalDevice& device) {
   if (topology == nullptr || !topology->machine) return std::nullopt;
-  const cost::DeviceKey key = DeviceKeyOf(device);
   for (const cost::MachineDevice& known : topology->machine->devices) {
-    if (known.key == key && known.memory > 0) return known.memory;
+    if (known.key == device && known.memory > 0) return known.memory;
   }
   return std::nullopt;
 }
 
-// The smaller of two limits, each of which may be none.
+// Returns the smaller of two limits, each of which may be none.
 std::optional<int64_t> Least(std::optional<int64_t> a, std::optional<int64_t> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
@@ -31,7 +30,7 @@ std::optional<int64_t> Least(std::optional<int64_t> a, std::optional<int64_t> b)
 DeviceLimits LimitsOfDevices(const graph::Module& module, const ScheduleOptions& options) {
   DeviceLimits limits(module.devices.size());
   for (graph::DeviceId device : module.devices.Ids()) {
-    if (module.devices[device].kind == graph::DeviceKind::kCaller) continue;
+    if (module.devices[device].kind == DeviceKind::kCaller) continue;
     limits[device.index] =
         Least(options.memory, MemoryOf(options.topology, module.devices[device]));
   }
@@ -92,7 +91,7 @@ SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>
 
 namespace {
 
-// By graph, the start graph first, and device.
+// Returns the uses by graph, the start graph first, and device.
 std::vector<std::vector<MemoryUse>> UsesOf(const graph::Module& module,
                                            const std::vector<Schedule>& schedules) {
   std::vector<std::vector<MemoryUse>> uses = {MemoryUses(module, module.start, schedules[0])};
@@ -102,7 +101,7 @@ std::vector<std::vector<MemoryUse>> UsesOf(const graph::Module& module,
   return uses;
 }
 
-// What the graphs take of a device besides the states, which are there once.
+// Returns the bytes of a device that the graphs take besides the states, which are there once.
 int64_t OfGraphs(const std::vector<std::vector<MemoryUse>>& uses, size_t device) {
   int64_t bytes = 0;
   for (size_t i = 1; i < uses.size(); ++i) {

@@ -1,5 +1,5 @@
-// What the memory of a device may hold, and what of it is there whatever the order: state,
-// constants, outputs. The rest is for slots.
+// Limits of devices' memory, and the bytes that are used whatever the order: state, constants,
+// outputs. The rest is for slots.
 #ifndef CGRAPH_COMPILER_SCHEDULE_FIT_MEMORY_LIMITS_H_
 #define CGRAPH_COMPILER_SCHEDULE_FIT_MEMORY_LIMITS_H_
 
@@ -14,32 +14,37 @@ struct MemoryUse {
   int64_t total() const { return fixed() + slots; }
 };
 
-// What the topology and the options say of each device; nothing: no limit, or the caller.
+// Returns what the topology and the options say of each device; nothing: no limit, or the caller.
 DeviceLimits LimitsOfDevices(const graph::Module& module, const ScheduleOptions& options);
 
-// The least of these and of what rules say; nothing: no limit, or one that no order exceeds.
+// Returns the least of these and of what rules say; nothing: no limit, or one that no order
+// exceeds.
 DeviceLimits MemoryLimits(const graph::Module& module, const graph::Graph& graph,
                           const DeviceLimits& of_devices, const Schedule& schedule);
 
-// By device. Slots count from PlanMemory on.
+// Returns the uses by device. Slots count from PlanMemory on.
 std::vector<MemoryUse> MemoryUses(const graph::Module& module, const graph::Graph& graph,
                                   const Schedule& schedule);
 
-// By device: what a copy of its slots may take. At least 0.
+// Returns by device the bytes that a copy of its slots may take, at least 0.
 SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>& uses,
                         const graph::Graph& graph);
 
-// An engine holds room for all graphs of a module at once, so the start graph and they share what
-// a device may hold. `schedules`: of the start graph, then of the module's graphs, as they come
-// without limits.
-//
-// Whether all of them keep `limits` together.
+// Returns whether all schedules together keep `limits`. An engine holds room for all graphs of a
+// module at once, so the start graph and they share what a device may hold. `schedules`: of the
+// start graph, then of the module's graphs, as they come without limits.
 bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
                  const std::vector<Schedule>& schedules);
-// By graph: its part of what the start graph leaves, in proportion to what it takes freely. Of one
-// graph all of it, and its schedule need not be there.
+// Returns by graph its part of what the start graph leaves, in proportion to what it takes without
+// limits. A single graph gets all of it, and its schedule need not be there.
 std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
                                       const std::vector<Schedule>& schedules);
+
+// The report of a memory that is too small: by how much, where the most is needed and for what.
+// `schedule` exceeds some of the limits (by device).
+void ReportMemory(const graph::Module& module, const graph::Graph& graph,
+                  const DeviceLimits& limits, const DeviceLimits& of_devices,
+                  const Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace cgraph::schedule
 

@@ -1,22 +1,23 @@
-#include "compiler/schedule/fit/memory_report.h"
+#include "compiler/schedule/fit/memory_limits.h"
 
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "compiler/base/bytes_text.h"
-#include "compiler/graph/print.h"
-#include "compiler/schedule/accesses.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
+#include "compiler/schedule/dependencies.h"
 #include "compiler/schedule/fit/memory_limits.h"
-#include "compiler/schedule/memory/alignment.h"
+#include "compiler/schedule/memory/layout.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::schedule {
 namespace {
 
 constexpr size_t kShownValues = 3;
 
-// A slot buffer while it is in use.
+// Alive: a slot buffer while it is in use.
 struct Alive {
   BufferId buffer;
   StepId first, last;
@@ -35,11 +36,15 @@ class Report {
     const MemoryUse& use = uses_[device_.index];
     const bool stated = graph_.rules && graph_.rules->memory_range.valid() &&
                         graph_.rules->memory[device_.index].has_value();
-    std::string message = fmt::format(
-        "graph `{}` needs {} on {} and may have {}: {} bytes too many", graph_.name,
-        BytesText(use.total()), DeviceName(module_.devices[device_]), BytesText(limit()),
-        use.total() - limit());
-    if (others_ > 0) message += fmt::format("; so it is on {} more", others_);
+    std::string message =
+        fmt::format("graph `{}` needs {} on {} and may have {}: {} bytes too many", graph_.name,
+                    BytesText(use.total()), DeviceName(module_.devices[device_]),
+                    BytesText(limit()), use.total() - limit());
+    if (others_ > 0) {
+      message +=
+          fmt::format("; {} beyond its limit, too",
+                      others_ == 1 ? "1 more device is" : fmt::format("{} more are", others_));
+    }
     Diagnostic& diagnostic = diagnostics.Report(
         Code::kE0802, graph_.rules ? graph_.rules->range : graph_.range, std::move(message));
     if (stated) diagnostic.AddNote(graph_.rules->memory_range, "the rule");
@@ -102,7 +107,7 @@ class Report {
            "ahead, a smaller bound, or its calls on more devices";
   }
 
-  // Where no order helps: the largest states that are there, at the expressions that make them.
+  // Adds notes where no order helps: the largest states, at the expressions that make them.
   void NoteStates(Diagnostic& diagnostic) const {
     std::vector<graph::StateId> states;
     for (graph::StateId id : module_.states.Ids()) {
@@ -148,7 +153,7 @@ class Report {
     const int64_t height = uses_[device_.index].slots / graph_.inflight;
     std::string text = fmt::format("the most is alive in {}: {}", StepText(peak), BytesText(most));
     if (height > most) {
-      text += fmt::format("; {} more cannot be used again in time", BytesText(height - most));
+      text += fmt::format("; {} more are gaps that no value fits into", BytesText(height - most));
     }
     diagnostic.AddNote(SiteOf(peak), std::move(text));
     NoteLargest(all, peak, diagnostic);
@@ -189,7 +194,7 @@ class Report {
     }
   }
 
-  // The largest one that lies there.
+  // Returns the largest value that lies in a buffer.
   graph::ValueId ValueIn(BufferId buffer) const {
     graph::ValueId found;
     for (const ValueLocation& location : schedule_.locations) {
@@ -207,7 +212,7 @@ class Report {
   }
   std::string StepText(StepId id) const {
     const Step& step = schedule_.steps[id];
-    if (!step.call.valid()) return "what the graph takes and gives";
+    if (!step.call.valid()) return "the inputs and outputs of the graph";
     const std::string call = CallText(module_, graph_.calls[step.call]);
     return step.kind == Step::kCall ? call : "what carries a result of " + call;
   }

@@ -1,4 +1,4 @@
-#include "compiler/schedule/lower/collectives.h"
+#include "compiler/schedule/lower/lowering_context.h"
 
 #include "compiler/base/check.h"
 
@@ -9,7 +9,8 @@ using graph::DeviceId;
 using graph::OpId;
 using graph::ValueId;
 
-// Through host memory: everything is brought to the caller, who computes and hands out.
+// Lowers a collective through host memory: everything is brought to the caller, who computes and
+// hands out.
 void AddAtCaller(LoweringContext& lowering, OpId id) {
   const graph::Op& op = lowering.graph.ops[id];
   const Step::ProgramPosition place{.call = lowering.facts.PlaceOf(id), .consumer = id.index};
@@ -47,8 +48,8 @@ void AddAtCaller(LoweringContext& lowering, OpId id) {
 
 }  // namespace
 
-// One step with a part at every participant. What flows in is brought there first; a root that
-// is not where the value lives reads it like any other consumer.
+// Adds one step with a part at every participant. Inputs are brought to the participants first; a
+// root that is not where the value lives reads it like any other consumer.
 void AddCollective(LoweringContext& lowering, OpId id) {
   using Traits = CollectiveTraits;
   const graph::Op& op = lowering.graph.ops[id];

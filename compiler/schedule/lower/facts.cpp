@@ -24,8 +24,9 @@ uint32_t Facts::MadeAt(ValueId id) const {
   return producer.valid() ? PlaceOf(producer) : 0;
 }
 
-// Made where the caller's memory can be reached, and read by nobody outside their call, since the
-// caller owns that memory as soon as it is given.
+// Finds values that may be written straight into an output: made where the caller's memory can be
+// reached, and read by nobody outside their call, since the caller owns that memory as soon as it
+// is given.
 void Facts::FindDirectOutputs() {
   std::vector<bool> read_elsewhere(graph_.values.size());
   for (const graph::Symbol& symbol : graph_.symbols) {

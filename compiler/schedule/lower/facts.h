@@ -1,4 +1,4 @@
-// What Lower asks of a graph again and again, found once.
+// Facts: what Lower asks of a graph again and again, found once.
 #ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_FACTS_H_
 #define CGRAPH_COMPILER_SCHEDULE_LOWER_FACTS_H_
 
@@ -15,19 +15,18 @@ class Facts {
  public:
   Facts(const graph::Module& module, const graph::Graph& graph);
 
-  bool IsGpu(graph::DeviceId id) const {
-    return module_.devices[id].kind == graph::DeviceKind::kGpu;
-  }
+  bool IsGpu(graph::DeviceId id) const { return module_.devices[id].kind == DeviceKind::kGpu; }
   bool IsPort(graph::ValueId id) const { return ports_[id.index]; }  // of an input
 
-  // Step::ProgramPosition::call of what the call of `op` does, and of what follows from it.
+  // Returns Step::ProgramPosition::call for the work of the call of `op`, and for what follows from
+  // it.
   uint32_t PlaceOf(graph::OpId op) const { return last_op_[graph_.ops[op].call.index] + 1; }
-  // The same of what made a value; 0 of an input.
+  // Returns the same for the maker of a value; 0 for an input.
   uint32_t MadeAt(graph::ValueId id) const;
 
-  // Whether the op that makes it may write it straight into the output's memory.
+  // Returns whether the op that makes the value may write it straight into the output's memory.
   bool IsDirect(graph::ValueId id) const { return direct_[id.index]; }
-  // Where a value lies at its home.
+  // Returns where a value lies at its home.
   Space HomeSpace(graph::ValueId id) const;
 
  private:

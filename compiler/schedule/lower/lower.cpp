@@ -3,14 +3,13 @@
 //
 // A value lies at its home, and a use elsewhere makes a location there, once per destination and
 // transport; where the transport is `local` the consumer reads the producer's memory. Extents are
-// values of their own: whoever touches a tensor with a symbol in its type reads the symbol's extent
-// on its own device, so the extent travels there first. State is touched by its actor's compute
-// lane only: what leaves it is first copied by that lane.
+// values of their own: a step that touches a tensor with a symbol in its type reads the symbol's
+// extent on its own device, so the extent travels there first. State is touched by its actor's
+// compute lane only: a value of it that leaves the actor is first copied by that lane.
 #include <algorithm>
 #include <set>
 
 #include "compiler/base/kernels.h"
-#include "compiler/schedule/lower/collectives.h"
 #include "compiler/schedule/lower/lowering_context.h"
 #include "compiler/schedule/passes.h"
 
@@ -20,7 +19,7 @@ namespace {
 using graph::OpId;
 using graph::ValueId;
 
-// `taken`: the symbols whose extent a take has made.
+// `taken`: the symbols whose extent an input has made.
 void AddTake(LoweringContext& lowering, uint32_t port, std::set<graph::SymbolId>& taken) {
   const ValueId value = lowering.graph.inputs[port].use.value;
   std::vector<ValueLocationId> made = {lowering.values.AtHome(value, kCaller)};
@@ -63,8 +62,8 @@ void AddOp(LoweringContext& lowering, OpId id) {
   step.extents = std::move(extents);
 }
 
-// `given`: the outputs that have their port. What is given twice, or is not in an output's memory,
-// is copied into one.
+// `given`: the outputs that have their port. A value that is given twice, or is not in an output's
+// memory, is copied into one.
 void AddGive(LoweringContext& lowering, uint32_t port, std::set<BufferId>& given) {
   const graph::Use& use = lowering.graph.outputs[port].use;
   const uint32_t consumer = static_cast<uint32_t>(lowering.graph.ops.size()) + port;

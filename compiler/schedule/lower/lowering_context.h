@@ -26,6 +26,9 @@ struct LoweringContext {
         values(module, graph, facts, tables, schedule) {}
 };
 
+// Collectives: one step with a part at every participant; or, through host memory, the caller's.
+void AddCollective(LoweringContext& lowering, graph::OpId id);
+
 }  // namespace cgraph::schedule
 
 #endif  // CGRAPH_COMPILER_SCHEDULE_LOWER_LOWERING_CONTEXT_H_

@@ -1,4 +1,4 @@
-// The tables of a schedule while it is made: what is asked for twice is added once.
+// The tables of a schedule while it is made: an entry that is asked for twice is added once.
 #ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_TABLES_H_
 #define CGRAPH_COMPILER_SCHEDULE_LOWER_TABLES_H_
 
@@ -17,14 +17,15 @@ class Tables {
       : graph_(graph), comm_lanes_(comm_lanes), schedule_(schedule) {}
 
   LaneId LaneOf(graph::DeviceId device, LaneKind kind, graph::DeviceId peer = {});
-  // Of one end of a transfer.
+  // Returns the lane of one end of a transfer.
   LaneId CommLaneOf(graph::DeviceId device, graph::DeviceId peer, bool sends);
   ChannelId ChannelOf(const TransportRequest& via, LaneId from, LaneId to);
   GroupId GroupOf(Group group);
 
-  // In a buffer of its own.
+  // Adds a location in a buffer of its own.
   ValueLocationId AddLocation(graph::ValueId value, Space space, graph::DeviceId device);
-  // Later steps are found by their place, so the order in which they are added means nothing.
+  // Adds a step. Later steps are sorted by their position, so the order in which they are added
+  // means nothing.
   Step& AddStep(Step::Kind kind, LaneId lane, Step::ProgramPosition place);
 
   const Buffer& BufferOf(ValueLocationId id) const {

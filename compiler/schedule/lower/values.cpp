@@ -52,7 +52,7 @@ void Values::SetHome(ValueId id, DeviceId device, ValueLocationId location) {
   home_[{id, device}] = location;
 }
 
-// A state value as others than its own compute lane may read it.
+// Makes a copy of a state value for readers other than its own compute lane.
 ValueLocationId Values::Snapshot(ValueId id) {
   const auto [it, is_new] = snapshots_.try_emplace(id);
   if (is_new) {
@@ -98,8 +98,9 @@ ValueLocationId Values::MaterializeOn(const graph::Use& use, DeviceId device,
   return target;
 }
 
-// Straight, or by way of another gpu, whose communication takes it in and passes it on. What that
-// gpu reads itself it has once, unless that travels with others, perhaps later.
+// Sends directly, or by way of another gpu, whose communication lane receives and passes it on. A
+// value that this gpu reads itself arrives there once, unless that one travels with others, perhaps
+// later.
 ValueLocationId Values::SendBy(DeviceId relay, ValueLocationId source, DeviceId from, DeviceId to,
                          Step::ProgramPosition place, const TransportRequest& via) {
   if (!relay.valid()) return Send({source}, from, to, place, via)[0];
@@ -116,7 +117,7 @@ ValueLocationId Values::SendBy(DeviceId relay, ValueLocationId source, DeviceId 
   return Send({between}, relay, to, place, via)[0];
 }
 
-// As soon as the last of them is made.
+// Sends a bucket as soon as the last of its values is made.
 void Values::SendBucket(const graph::Bucket& bucket, Step::ProgramPosition place) {
   const DeviceId from = graph_.values[bucket.values[0]].home;
   std::vector<ValueLocationId> sources;
@@ -137,8 +138,8 @@ void Values::Remember(const graph::Use& use, DeviceId from, DeviceId to,
   schedule_.edges.push_back({use.value, from, to, chosen, choice.reason, use.relay});
 }
 
-// The device that copies is the one that has memory of its own; between two of them the value is
-// staged in the caller's memory.
+// Copies through the host. The copying device is the one that has memory of its own; between two
+// such devices the value is staged in the caller's memory.
 ValueLocationId Values::CopyThroughHost(ValueLocationId source, DeviceId from, DeviceId to,
                                         Step::ProgramPosition place, Space space) {
   const ValueId value = schedule_.locations[source].value;

@@ -1,5 +1,5 @@
-// Where values lie: at their homes, and as locations wherever else they are read. Who asks for a
-// value somewhere gets a location there, and the steps that bring it are added once.
+// Values: where values lie, at their homes and as locations wherever else they are read. A request
+// for a value on a device returns a location there, and the steps that bring it are added once.
 #ifndef CGRAPH_COMPILER_SCHEDULE_LOWER_VALUES_H_
 #define CGRAPH_COMPILER_SCHEDULE_LOWER_VALUES_H_
 
@@ -19,18 +19,19 @@ class Values {
   Values(const graph::Module& module, const graph::Graph& graph, const Facts& facts,
          Tables& tables, Schedule& schedule);
 
-  // Where it was made. Constants are at home wherever they are used: on `device`.
+  // Returns the location where a value was made. Constants are at home wherever they are used: on
+  // `device`.
   ValueLocationId AtHome(graph::ValueId id, graph::DeviceId device);
-  // From now on the value lies there: of what the caller computed for another device.
+  // Sets the home of a value from now on: used where the caller computed it for another device.
   void SetHome(graph::ValueId id, graph::DeviceId device, ValueLocationId location);
 
-  // The location of a value that `device` reads. `place` says for whom: its class and consumer.
-  // `space` is where a host copy made now puts it.
+  // Returns the location of a value that `device` reads. `place` says for whom: its class and
+  // consumer. `space` is where a host copy made now puts it.
   ValueLocationId MaterializeOn(const graph::Use& use, graph::DeviceId device,
                                 Step::ProgramPosition place, Space space = Space::kSlot);
   void AddCopy(ValueLocationId from, ValueLocationId to, LaneId lane, Step::ProgramPosition place);
 
-  // The extents that `device` reads to touch these values.
+  // Returns the extents that `device` reads to touch these values.
   std::vector<ValueLocationId> Extents(const std::vector<ValueLocationId>& touched,
                                        graph::DeviceId device, uint32_t consumer);
 
@@ -38,7 +39,7 @@ class Values {
   ValueLocationId Snapshot(graph::ValueId id);
   ValueLocationId CopyThroughHost(ValueLocationId source, graph::DeviceId from, graph::DeviceId to,
                             Step::ProgramPosition place, Space space);
-  // One message with all of `sources`, which are in the memory of `from`.
+  // Sends one message with all of `sources`, which are in the memory of `from`.
   std::vector<ValueLocationId> Send(const std::vector<ValueLocationId>& sources,
                                     graph::DeviceId from, graph::DeviceId to,
                                     Step::ProgramPosition place, const TransportRequest& via);
@@ -57,7 +58,7 @@ class Values {
   std::map<std::pair<graph::ValueId, graph::DeviceId>, ValueLocationId> home_;
   std::map<graph::StateId, BufferId> states_;
   std::map<graph::ValueId, ValueLocationId> snapshots_;
-  // A value, where it is wanted, and which way.
+  // TransferKey: a value, the device that wants it, and the way.
   using TransferKey = std::tuple<graph::ValueId, graph::DeviceId, TransportRequest>;
   std::map<TransferKey, ValueLocationId> remote_;
   std::map<TransferKey, const graph::Bucket*> buckets_;

@@ -1,11 +1,11 @@
-#include "compiler/schedule/memory/in_place_reuse.h"
+#include "compiler/schedule/memory/lifetime.h"
 
 #include <algorithm>
 
 namespace cgraph::schedule {
 namespace {
 
-// Whether all of `a` is before all of `b` of the execution that has the same copy next.
+// Returns whether all of `a` is before all of `b` of the execution that has the same copy next.
 bool AllBeforeNext(const Schedule& schedule, const VectorClocks& clocks, const Lifetime& a,
                    const Lifetime& b, int64_t copies) {
   for (const LaneSpan& earlier : a) {
@@ -18,13 +18,13 @@ bool AllBeforeNext(const Schedule& schedule, const VectorClocks& clocks, const L
   return true;
 }
 
-// Whether `heir`, made by a kernel that reads `owner`, begins where all of `owner` has ended, in
-// program order too: then a plan that holds them in one buffer means the same.
+// Returns whether `heir`, made by a kernel that reads `owner`, begins where all of `owner` has
+// ended, in program order too: then a plan that holds them in one buffer means the same.
 bool Succeeds(const Schedule& schedule, const VectorClocks& clocks, const Lifetime& owner,
               const Lifetime& heir) {
   for (const LaneSpan& earlier : owner) {
     for (const LaneSpan& later : heir) {
-      if (earlier.last_written > later.first_written) return false;
+      if (earlier.last_in_program > later.first_in_program) return false;
       const UnitId last = earlier.last.unit, first = later.first.unit;
       const bool before = earlier.lane == later.lane
                               ? earlier.last.moment <= later.first.moment
@@ -43,12 +43,12 @@ void Extend(Lifetime& owner, const Lifetime& heir) {
       owner.push_back(span);
     } else {
       same->last = span.last;
-      same->last_written = std::max(same->last_written, span.last_written);
+      same->last_in_program = std::max(same->last_in_program, span.last_in_program);
     }
   }
 }
 
-// The slot buffers that the kernel which makes `buffer` may overwrite with it.
+// Returns the slot buffers that the kernel which makes `buffer` may overwrite with it.
 std::vector<BufferId> Overwritable(const Schedule& schedule, const graph::Graph& graph,
                                    BufferId buffer, StepId maker) {
   const Step& step = schedule.steps[maker];

@@ -15,8 +15,8 @@ Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesse
       lifetime.push_back({lane, access, access, program_order, program_order});
     } else {
       span->last = access;
-      span->first_written = std::min(span->first_written, program_order);
-      span->last_written = std::max(span->last_written, program_order);
+      span->first_in_program = std::min(span->first_in_program, program_order);
+      span->last_in_program = std::max(span->last_in_program, program_order);
     }
   }
   return lifetime;

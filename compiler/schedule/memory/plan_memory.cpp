@@ -1,20 +1,18 @@
-// PlanMemory: offsets.
+// PlanMemory: the offsets of buffers.
 //
-// The slot buffers of a device are packed (offset assignment/): two may lie on the same bytes where
-// one is done with before the other begins, in this execution and in the one that uses the same
-// copy next. Before that the results of kernels that work in place take over their operands'
-// buffers (in_place_reuse.h). What is not a slot lies side by side: inputs, outputs and constants
+// The slot buffers of a device are packed (offsets/): two may lie on the same bytes where one is
+// done with before the other begins, in this execution and in the one that uses the same copy next.
+// Before that the results of kernels that work in place take over their operands' buffers
+// (lifetime.h). Buffers that are not slots lie side by side: inputs, outputs and constants
 // live as long as the execution or longer, state as its actor's layout says.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "compiler/schedule/accesses.h"
-#include "compiler/schedule/memory/alignment.h"
+#include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/memory/layout.h"
 #include "compiler/schedule/memory/lifetime.h"
-#include "compiler/schedule/memory/state_layout.h"
-#include "compiler/schedule/memory/in_place_reuse.h"
 #include "compiler/schedule/offsets/offset_assignment.h"
 #include "compiler/schedule/passes.h"
 #include "compiler/schedule/waits/vector_clocks.h"
@@ -22,25 +20,25 @@
 namespace cgraph::schedule {
 namespace {
 
-// For a offset assignment lower than first fit's: about 10 us, and 1 us a buffer; where a limit
-// must be kept a hundred times as much.
+// The effort for an offset assignment lower than first fit's: about 10 us, and 1 us a buffer; where
+// a limit must be kept a hundred times as much.
 constexpr int64_t kEffort = 10'000, kEffortPerBuffer = 1'000, kLimitedEffort = 100;
 
-// Who may take over whose bytes, in numbers: the sources are lanes, a moment is a step's place in
-// the order of an execution.
-class Handovers {
+// ItemClockBuilder: which item may take over whose bytes, in numbers: the sources are lanes, a
+// moment is a step's place in the order of an execution.
+class ItemClockBuilder {
  public:
-  Handovers(const Schedule& schedule, const VectorClocks& clocks, int64_t copies,
+  ItemClockBuilder(const Schedule& schedule, const VectorClocks& clocks, int64_t copies,
             const std::set<LaneId>& lanes)
       : schedule_(schedule), clocks_(clocks), copies_(copies) {
     for (LaneId lane : lanes) lanes_.push_back(InOrder(lane));
-    handover_.sources = static_cast<uint32_t>(lanes_.size());
+    item_clocks_.sources = static_cast<uint32_t>(lanes_.size());
   }
 
   void Add(const Lifetime& lifetime) {
     for (const Source& source : lanes_) {
-      int32_t done = Handover::kNothing;
-      int32_t known = Handover::kAll, known_again = Handover::kAll;
+      int32_t done = ItemClocks::kNothing;
+      int32_t known = ItemClocks::kAll, known_again = ItemClocks::kAll;
       for (const LaneSpan& span : lifetime) {
         if (span.lane == source.lane) {
           done = static_cast<int32_t>(span.last.moment);
@@ -50,16 +48,16 @@ class Handovers {
           known_again = std::min(known_again, Known(span.first.unit, source, copies_));
         }
       }
-      handover_.done.push_back(done);
-      handover_.known.push_back(known);
-      handover_.known_again.push_back(known_again);
+      item_clocks_.done.push_back(done);
+      item_clocks_.known.push_back(known);
+      item_clocks_.known_again.push_back(known_again);
     }
   }
-  Handover Take() { return std::move(handover_); }
+  ItemClocks Take() { return std::move(item_clocks_); }
 
  private:
-  // A lane, as an execution meets its units: their numbers there, counted on from the round without
-  // a lag, and the moments of their last steps.
+  // Source: a lane, as an execution meets its units: their numbers there, counted on from the round
+  // without a lag, and the moments of their last steps.
   struct Source {
     LaneId lane;
     std::vector<int64_t> numbers;  // ascending
@@ -80,15 +78,14 @@ class Handovers {
     return source;
   }
 
-  // The last moment of an execution on the lane of which `unit`, so many executions later, knows
-  // that it is over.
+  // Returns the last moment on the lane of which `unit`, `executions` later, knows that it is over.
   int32_t Known(UnitId unit, const Source& source, int64_t executions) const {
     const int64_t rounds = executions + schedule_.FirstStep(unit).lag;
     const std::optional<int64_t> latest = clocks_.Latest(unit, source.lane, rounds);
     if (!latest) return -1;
     const auto after = std::upper_bound(source.numbers.begin(), source.numbers.end(), *latest);
     if (after == source.numbers.begin()) return -1;
-    if (after == source.numbers.end()) return Handover::kAll;
+    if (after == source.numbers.end()) return ItemClocks::kAll;
     return source.moments[after - source.numbers.begin() - 1];
   }
 
@@ -97,10 +94,10 @@ class Handovers {
   const int64_t copies_;
   const std::vector<uint32_t> moments_ = schedule_.Moments();
   std::vector<Source> lanes_;
-  Handover handover_;
+  ItemClocks item_clocks_;
 };
 
-// Offsets for the slot buffers of one device.
+// Computes offsets for the slot buffers of one device.
 void PackSlots(Schedule& schedule, const VectorClocks& clocks, int64_t copies,
                const std::vector<BufferId>& buffers, const std::vector<Lifetime>& lifetimes,
                const std::optional<int64_t>& limit) {
@@ -115,11 +112,11 @@ void PackSlots(Schedule& schedule, const VectorClocks& clocks, int64_t copies,
     }
     problem.items.push_back(item);
   }
-  // One lane is in order, and done with one execution before the next.
+  // One lane is in order, and done with one execution before the next, so it needs no handovers.
   if (lanes.size() > 1) {
-    Handovers handovers(schedule, clocks, copies, lanes);
-    for (BufferId id : buffers) handovers.Add(lifetimes[id.index]);
-    problem.handover = handovers.Take();
+    ItemClockBuilder item_clocks(schedule, clocks, copies, lanes);
+    for (BufferId id : buffers) item_clocks.Add(lifetimes[id.index]);
+    problem.item_clocks = item_clocks.Take();
   }
   int64_t effort = kEffort + kEffortPerBuffer * static_cast<int64_t>(buffers.size());
   if (limit) effort *= kLimitedEffort;

@@ -32,11 +32,11 @@ void FindSections(const OffsetProblem& problem, Conflicts& conflicts) {
   }
 }
 
-// What it takes to look whether one item conflicts with another, in items looked at.
+// The effort to look whether one item conflicts with another, in items looked at.
 constexpr int64_t kEffortPerSearch = 8;
 
-// Items, the largest first, that conflict with all of a section and with each other; its own are
-// not among them.
+// Returns the bytes of items, the largest first, that conflict with all of a section and with each
+// other; the section's own are not among them.
 int64_t BytesBeside(const OffsetProblem& problem, const Conflicts& conflicts,
                     const std::vector<uint32_t>& section, std::vector<uint32_t>& met,
                     int64_t& effort) {
@@ -80,7 +80,7 @@ int64_t CliqueBound(const OffsetProblem& problem, const Conflicts& conflicts, in
   }
   std::sort(fullest.begin(), fullest.end());
   int64_t bound = fullest.empty() ? 0 : -fullest[0].first;
-  // Lifetimes alone: whoever is alive with all of a section is one of it.
+  // With lifetimes alone, every item that is alive with all of a section belongs to it.
   if (problem.by_lifetimes()) return bound;
   std::vector<uint32_t> met(problem.items.size(), 0);
   for (const auto& [negative_bytes, section] : fullest) {

@@ -1,4 +1,4 @@
-#include "compiler/schedule/offsets/first_fit.h"
+#include "compiler/schedule/offsets/offset_assignment.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
 constexpr int kTries = 64;  // gaps: more were never worth their time
 
-// The bytes that nobody is alive in, as gaps that do not touch; the last one never ends.
+// Gaps: the bytes in which no item is alive, as gaps that do not touch; the last one never ends.
 class Gaps {
  public:
   struct Gap {
@@ -27,8 +27,8 @@ class Gaps {
 
   Gaps() { Add({0, kTop}); }
 
-  // The lowest gap of at least `bytes` that begins at `from` or above, if it is among the first few
-  // of about that size, else a higher one. There is always one.
+  // Returns the lowest gap of at least `bytes` that begins at `from` or above, if it is among the
+  // first few of about that size, else a higher one. There is always one.
   Gap Lowest(int64_t bytes, int64_t from) const {
     const int own = Class(bytes);
     int64_t best = kTop;
@@ -45,7 +45,7 @@ class Gaps {
     }
     return {best, gaps_.at(best)};
   }
-  // The gap without end.
+  // Returns the gap without end.
   Gap Last() const { return {gaps_.rbegin()->first, kTop}; }
 
   void Take(int64_t begin, int64_t end) {
@@ -68,7 +68,7 @@ class Gaps {
   }
 
  private:
-  // Of all gaps in a higher class than some bytes each is large enough for them.
+  // Returns the class of a size: all gaps in a higher class are large enough.
   static int Class(int64_t bytes) { return std::bit_width(static_cast<uint64_t>(bytes)); }
 
   void Add(Gap gap) {

@@ -4,14 +4,13 @@
 #include <numeric>
 
 #include "compiler/schedule/offsets/conflicts.h"
-#include "compiler/schedule/offsets/first_fit.h"
 #include "compiler/schedule/offsets/offset_search.h"
 
 namespace cgraph::schedule {
 namespace {
 
-// What the search looks at; larger parts are for first fit alone. It goes as deep as it has items,
-// and pairs take memory, and effort to find.
+// The most items that the search takes; larger parts are for first fit alone. The search goes as
+// deep as it has items, and pairs take memory, and effort to find.
 constexpr size_t kSearchedItems = 4096;
 constexpr int64_t kSearchedPairs = 1 << 23;
 constexpr int64_t kEffortPerPair = 8;
@@ -41,7 +40,7 @@ struct Tried {
   int64_t height;
 };
 
-// First fit, in the direction that gives the lower offset assignment.
+// Runs first fit, in the direction that gives the lower offset assignment.
 Tried EitherWay(const OffsetProblem& problem, int64_t goal) {
   Tried best{FirstFit(problem, Time::kForwards), 0};
   best.height = HeightOf(problem, best.offsets);
@@ -51,7 +50,8 @@ Tried EitherWay(const OffsetProblem& problem, int64_t goal) {
   return other.height < best.height ? other : best;
 }
 
-// The size from which on items count as large: where sizes are furthest apart. 0: nowhere far.
+// Returns the size from which on items count as large: where sizes are furthest apart. 0: nowhere
+// far.
 int64_t LeastLarge(const OffsetProblem& problem) {
   constexpr int64_t kFar = 16;  // times as large as the next smaller one
   std::vector<int64_t> sizes;
@@ -68,8 +68,8 @@ int64_t LeastLarge(const OffsetProblem& problem) {
   return least;
 }
 
-// The large ones below, the small ones above: a small one between large ones leaves gaps that no
-// large one fills, such as messages between the activations of a pipeline.
+// Places the large items below and the small ones above. A small one between large ones, such as
+// messages between the activations of a pipeline, leaves gaps that no large one fills.
 Tried InLayers(const OffsetProblem& problem, int64_t least_large, int64_t goal) {
   OffsetProblem large = problem, small = problem;
   for (size_t i = 0; i < problem.items.size(); ++i) {
@@ -84,7 +84,7 @@ Tried InLayers(const OffsetProblem& problem, int64_t least_large, int64_t goal) 
   return below;
 }
 
-// Items in the order in which they begin, cut where nobody is alive.
+// Cuts the items, in the order in which they begin, at times at which none is alive.
 std::vector<std::vector<uint32_t>> Parts(const OffsetProblem& problem) {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < problem.items.size(); ++i) {
@@ -97,7 +97,7 @@ std::vector<std::vector<uint32_t>> Parts(const OffsetProblem& problem) {
   int64_t end = 0;
   for (const uint32_t i : order) {
     const Item& item = problem.items[i];
-    // What must lie apart for other reasons than its lifetime is not cut.
+    // Items that must lie apart for other reasons than their lifetimes are not cut.
     if (parts.empty() || (problem.by_lifetimes() && item.begin >= end)) {
       parts.emplace_back();
       end = item.end;
@@ -108,7 +108,7 @@ std::vector<std::vector<uint32_t>> Parts(const OffsetProblem& problem) {
   return parts;
 }
 
-// How many pairs FindConflicts would look at; `part` is sorted by begin.
+// Returns how many pairs FindConflicts would look at; `part` is sorted by begin.
 int64_t CountPairs(const OffsetProblem& problem, const std::vector<uint32_t>& part) {
   const auto count = static_cast<int64_t>(part.size());
   if (!problem.by_lifetimes()) return count * (count - 1) / 2;
@@ -125,22 +125,22 @@ int64_t CountPairs(const OffsetProblem& problem, const std::vector<uint32_t>& pa
 
 OffsetProblem PartOf(const OffsetProblem& problem, const std::vector<uint32_t>& part) {
   OffsetProblem sub;
-  const Handover& from = problem.handover;
-  sub.handover.sources = from.sources;
+  const ItemClocks& from = problem.item_clocks;
+  sub.item_clocks.sources = from.sources;
   for (const uint32_t i : part) {
     sub.items.push_back(problem.items[i]);
     const size_t begin = size_t{i} * from.sources, end = begin + from.sources;
     const auto copy = [&](const std::vector<int32_t>& rows, std::vector<int32_t>& to) {
       to.insert(to.end(), rows.begin() + begin, rows.begin() + end);
     };
-    copy(from.done, sub.handover.done);
-    copy(from.known, sub.handover.known);
-    copy(from.known_again, sub.handover.known_again);
+    copy(from.done, sub.item_clocks.done);
+    copy(from.known, sub.item_clocks.known);
+    copy(from.known_again, sub.item_clocks.known_again);
   }
   return sub;
 }
 
-// Looks for a offset assignment of `part` that is lower than `height`, and as low as `goal` if it
+// Looks for an offset assignment of `part` that is lower than `height`, and as low as `goal` if it
 // can be. Returns the height that it has then.
 int64_t Improve(const OffsetProblem& problem, const std::vector<uint32_t>& part, int64_t height,
                 int64_t goal, int64_t& effort, std::vector<int64_t>& offsets) {
@@ -151,7 +151,7 @@ int64_t Improve(const OffsetProblem& problem, const std::vector<uint32_t>& part,
   goal = std::max(goal, CliqueBound(sub, conflicts, for_bound));
   effort += std::max<int64_t>(for_bound, 0);
   OffsetSearch search(sub, conflicts);
-  // The goal first, then halfway between what there is and what was not found.
+  // Tries the goal first, then halfway between the height found and the height not found.
   for (int64_t target = goal; goal < height && effort > 0; target = goal + (height - goal) / 2) {
     int64_t share = effort / 2 + 1;
     effort -= share;

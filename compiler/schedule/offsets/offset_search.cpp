@@ -9,9 +9,9 @@
 namespace cgraph::schedule {
 namespace {
 
-// Tried in turns: what counts first, second and third, largest first.
+// Orders that are tried in turns: which measure counts first, second and third, largest first.
 enum class Measure : uint8_t { kCrowd, kSpan, kArea, kDegree };
-constexpr std::array<std::array<Measure, 3>, 4> kTastes = {{
+constexpr std::array<std::array<Measure, 3>, 4> kHeuristics = {{
     {Measure::kCrowd, Measure::kSpan, Measure::kArea},
     {Measure::kCrowd, Measure::kArea, Measure::kSpan},
     {Measure::kDegree, Measure::kArea, Measure::kCrowd},
@@ -49,11 +49,11 @@ OffsetSearch::Outcome OffsetSearch::Fit(int64_t height, int64_t& effort) {
     if (bridges_[s] == 0) cuts.push_back(s + 1);
   }
   for (int64_t share = 1000 * static_cast<int64_t>(items.size()); effort > 0; share *= 2) {
-    for (taste_ = 0; taste_ < kTastes.size() && effort > 0; ++taste_) {
-      const int64_t turn = std::min(share, effort);
-      left_ = turn;
+    for (heuristic_ = 0; heuristic_ < kHeuristics.size() && effort > 0; ++heuristic_) {
+      const int64_t portion = std::min(share, effort);
+      left_ = portion;
       const Outcome outcome = SolveParts(items, {0, sections}, cuts, 0);
-      effort -= turn - left_;
+      effort -= portion - left_;
       if (outcome != Outcome::kGaveUp) return outcome;
     }
   }
@@ -62,7 +62,7 @@ OffsetSearch::Outcome OffsetSearch::Fit(int64_t height, int64_t& effort) {
 
 bool OffsetSearch::Before(uint32_t a, uint32_t b) const {
   const Item &x = problem_.items[a], &y = problem_.items[b];
-  for (const Measure measure : kTastes[taste_]) {
+  for (const Measure measure : kHeuristics[heuristic_]) {
     double of_a = 0, of_b = 0;
     switch (measure) {
       case Measure::kCrowd:
@@ -84,7 +84,7 @@ bool OffsetSearch::Before(uint32_t a, uint32_t b) const {
   return a < b;
 }
 
-// Items that nothing left binds to others, from `offset` upwards.
+// Solves items that nothing left binds to others, from `offset` upwards.
 OffsetSearch::Outcome OffsetSearch::Solve(std::vector<uint32_t> items, Range sections,
                                             int64_t offset) {
   for (const uint32_t item : items) {
@@ -99,18 +99,18 @@ OffsetSearch::Outcome OffsetSearch::Solve(std::vector<uint32_t> items, Range sec
 }
 
 OffsetSearch::Outcome OffsetSearch::Branch(const std::vector<uint32_t>& items, Range sections,
-                                             Turn last) {
+                                             Candidate last) {
   left_ -= static_cast<int64_t>(items.size());
   if (left_ <= 0) return Outcome::kGaveUp;
-  const std::vector<Turn> candidates = Candidates(items, last);
+  const std::vector<Candidate> candidates = Candidates(items, last);
   Outcome outcome = Outcome::kImpossible;
   Trail trail;
-  for (const Turn& turn : candidates) {
-    // All that come later lie as high at least.
-    if (Hopeless(sections, turn.offset)) break;
-    outcome = Place(items, sections, turn);
+  for (const Candidate& candidate : candidates) {
+    // All later turns lie at least as high.
+    if (Hopeless(sections, candidate.offset)) break;
+    outcome = Place(items, sections, candidate);
     if (outcome != Outcome::kImpossible) break;
-    if (!Bar(items[turn.rank], trail)) break;
+    if (!Bar(items[candidate.rank], trail)) break;
   }
   Undo(trail);
   if (outcome != Outcome::kImpossible) return outcome;
@@ -118,23 +118,24 @@ OffsetSearch::Outcome OffsetSearch::Branch(const std::vector<uint32_t>& items, R
   return done ? Outcome::kFound : Outcome::kImpossible;
 }
 
-std::vector<OffsetSearch::Turn> OffsetSearch::Candidates(const std::vector<uint32_t>& items,
-                                                           Turn last) {
+std::vector<OffsetSearch::Candidate> OffsetSearch::Candidates(const std::vector<uint32_t>& items,
+                                                              Candidate last) {
   int64_t lowest_top = kNoOffset;  // from here on an item would leave room for another below it
   for (const uint32_t item : items) {
     if (placed_[item]) continue;
     lowest_top = std::min(lowest_top, lowest_[item] + problem_.items[item].bytes);
   }
-  std::vector<Turn> turns;
+  std::vector<Candidate> candidates;
   for (uint32_t rank = 0; rank < items.size(); ++rank) {
     const int64_t offset = lowest_[items[rank]];
     if (placed_[items[rank]] || offset >= lowest_top) continue;
-    if (std::tie(offset, rank) >= std::tie(last.offset, last.rank)) turns.push_back({offset, rank});
+    if (std::tie(offset, rank) >= std::tie(last.offset, last.rank))
+      candidates.push_back({offset, rank});
   }
-  std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.offset, a.rank) < std::tie(b.offset, b.rank);
   });
-  return turns;
+  return candidates;
 }
 
 bool OffsetSearch::Hopeless(Range sections, int64_t offset) const {
@@ -145,28 +146,29 @@ bool OffsetSearch::Hopeless(Range sections, int64_t offset) const {
 }
 
 OffsetSearch::Outcome OffsetSearch::Place(const std::vector<uint32_t>& items, Range sections,
-                                            Turn turn) {
-  const uint32_t item = items[turn.rank];
+                                            Candidate candidate) {
+  const uint32_t item = items[candidate.rank];
   left_ -= sections.end - sections.begin;
   Trail trail;
   Put(item, sections, trail);
   Outcome outcome = Outcome::kImpossible;
-  if (!Hopeless(sections, turn.offset)) outcome = Descend(items, sections, turn);
+  if (!Hopeless(sections, candidate.offset)) outcome = Descend(items, sections, candidate);
   TakeBack(item, trail);
-  if (outcome == Outcome::kFound) found_[item] = turn.offset;
+  if (outcome == Outcome::kFound) found_[item] = candidate.offset;
   return outcome;
 }
 
 // Goes on after items[turn.rank] was placed.
 OffsetSearch::Outcome OffsetSearch::Descend(const std::vector<uint32_t>& items, Range sections,
-                                              Turn turn) {
-  const Range reach = conflicts_.reach[items[turn.rank]];
+                                              Candidate candidate) {
+  const Range reach = conflicts_.reach[items[candidate.rank]];
   std::vector<uint32_t> cuts;
   for (uint32_t s = reach.begin; s + 1 < reach.end; ++s) {
     if (--bridges_[s] == 0) cuts.push_back(s + 1);
   }
-  const Outcome outcome = cuts.empty() ? Branch(items, sections, turn)
-                                       : SolveParts(items, sections, std::move(cuts), turn.offset);
+  const Outcome outcome = cuts.empty()
+                              ? Branch(items, sections, candidate)
+                              : SolveParts(items, sections, std::move(cuts), candidate.offset);
   for (uint32_t s = reach.begin; s + 1 < reach.end; ++s) ++bridges_[s];
   return outcome;
 }
@@ -217,7 +219,8 @@ void OffsetSearch::Put(uint32_t item, Range sections, Trail& trail) {
   }
 }
 
-// The item does not come next: so it will lie on one that is still to come. False if there is none.
+// Notes that the item does not come next: so it will lie on one that is still to come. Returns
+// false if there is none.
 bool OffsetSearch::Bar(uint32_t item, Trail& trail) {
   int64_t least = kNoOffset;
   for (const uint32_t other : conflicts_.with[item]) {
@@ -236,7 +239,7 @@ bool OffsetSearch::Bar(uint32_t item, Trail& trail) {
   return true;
 }
 
-// A section begins where the lowest of what is still to come in it may lie.
+// Raises a section's floor to where the lowest of its items still to come may lie.
 void OffsetSearch::RaiseFloor(uint32_t section, Trail& trail) {
   int64_t lowest = kNoOffset;
   for (const uint32_t item : conflicts_.sections[section]) {

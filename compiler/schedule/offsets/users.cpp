@@ -30,35 +30,35 @@ int64_t Users::Lowest(int64_t begin, int64_t end, uint32_t item) const {
   return offset <= end - bytes ? offset : kNowhere;
 }
 
-// Whether `item` must lie apart from all that were the last on a range of the block.
+// Returns whether `item` must lie apart from all that were the last on a range of the block.
 bool Users::AllApart(const Block& block, uint32_t item) const {
-  const Handover& handover = problem_.handover;
-  const size_t row = size_t{item} * handover.sources;
+  const ItemClocks& item_clocks = problem_.item_clocks;
+  const size_t row = size_t{item} * item_clocks.sources;
   const bool forwards = time_ == Time::kForwards;
-  const std::vector<int32_t>& known = forwards ? handover.known : handover.known_again;
+  const std::vector<int32_t>& known = forwards ? item_clocks.known : item_clocks.known_again;
   const std::vector<int32_t>& theirs = forwards ? block.known_again : block.known;
-  for (size_t i = 0; i < handover.sources; ++i) {
-    if (block.done[i] > known[row + i] || handover.done[row + i] > theirs[i]) return true;
+  for (size_t i = 0; i < item_clocks.sources; ++i) {
+    if (block.done[i] > known[row + i] || item_clocks.done[row + i] > theirs[i]) return true;
   }
   return false;
 }
 
 void Users::Summarise(Block& block) const {
-  const Handover& handover = problem_.handover;
-  block.done.assign(handover.sources, Handover::kAll);
-  block.known.assign(handover.sources, Handover::kNothing);
+  const ItemClocks& item_clocks = problem_.item_clocks;
+  block.done.assign(item_clocks.sources, ItemClocks::kAll);
+  block.known.assign(item_clocks.sources, ItemClocks::kNothing);
   block.known_again = block.known;
   for (const Range& range : block.ranges) {
-    const size_t row = size_t{range.last} * handover.sources;
-    for (size_t i = 0; i < handover.sources; ++i) {
-      block.done[i] = std::min(block.done[i], handover.done[row + i]);
-      block.known[i] = std::max(block.known[i], handover.known[row + i]);
-      block.known_again[i] = std::max(block.known_again[i], handover.known_again[row + i]);
+    const size_t row = size_t{range.last} * item_clocks.sources;
+    for (size_t i = 0; i < item_clocks.sources; ++i) {
+      block.done[i] = std::min(block.done[i], item_clocks.done[row + i]);
+      block.known[i] = std::max(block.known[i], item_clocks.known[row + i]);
+      block.known_again[i] = std::max(block.known_again[i], item_clocks.known_again[row + i]);
     }
   }
 }
 
-// The block in which the offset lies; of an offset above all, the last one.
+// Returns the block in which the offset lies; for an offset above all, the last one.
 size_t Users::BlockAt(int64_t offset) const {
   const auto after = std::upper_bound(
       blocks_.begin(), blocks_.end(), offset,
@@ -66,7 +66,7 @@ size_t Users::BlockAt(int64_t offset) const {
   return after == blocks_.begin() ? 0 : after - blocks_.begin() - 1;
 }
 
-// A range that reaches over the offset becomes two.
+// Splits a range that reaches over the offset into two.
 void Users::SplitAt(int64_t offset) {
   if (blocks_.empty()) return;
   const size_t at = BlockAt(offset);

@@ -1,17 +1,16 @@
-// Who used which bytes, for first fit of items that hand over to each other.
+// Users: which items used which bytes, for first fit of items that hand over to each other.
 //
-// All who used a byte stand in one order, so whoever may follow the last of them, and be followed
-// by the first, may use it too. Bytes are used from 0 upwards without a gap, so ranges of them tile
-// what has been used. Neighbouring ranges are held in blocks; of a block it is known what one would
-// have to know at least to follow anybody there, so that where it is hopeless it is passed over in
-// one step.
+// All users of a byte stand in one order, so an item that may follow the last of them, and be
+// followed by the first, may use the byte too. Bytes are used from 0 upwards without a gap, so
+// ranges of them tile what has been used. Neighbouring ranges are held in blocks. A block has what
+// an item would have to know at least to follow any of its users, so a hopeless block is passed
+// over in one step.
 #ifndef CGRAPH_COMPILER_SCHEDULE_OFFSETS_USERS_H_
 #define CGRAPH_COMPILER_SCHEDULE_OFFSETS_USERS_H_
 
 #include <limits>
 #include <vector>
 
-#include "compiler/schedule/offsets/first_fit.h"
 #include "compiler/schedule/offsets/offset_assignment.h"
 
 namespace cgraph::schedule {
@@ -20,11 +19,11 @@ class Users {
  public:
   static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
 
-  // In whichever direction items are added, those whose bytes are free are over.
+  // `time`: the direction in which items are added; those whose bytes are free are over.
   Users(const OffsetProblem& problem, Time time) : problem_(problem), time_(time) {}
 
-  // The lowest offset from `begin` on, with room below `end`, where `item` may be; kNowhere without
-  // one.
+  // Returns the lowest offset from `begin` on, with room below `end`, where `item` may be; kNowhere
+  // without one.
   int64_t Lowest(int64_t begin, int64_t end, uint32_t item) const;
   void Add(int64_t begin, int64_t end, uint32_t item);
 
@@ -35,7 +34,8 @@ class Users {
   };
   struct Block {
     std::vector<Range> ranges;
-    // By source, over the last of all ranges: the least that one has done, the most that one knows.
+    // By source, over the last users of all ranges: the least that one has done, the most that one
+    // knows.
     std::vector<int32_t> done, known, known_again;
   };
 

@@ -1,4 +1,4 @@
-#include "compiler/schedule/ordering/choose_lanes.h"
+#include "compiler/schedule/passes.h"
 
 #include <algorithm>
 
@@ -13,16 +13,16 @@ namespace {
 constexpr uint32_t kMostUnits = 30'000;  // of larger graphs one lane is taken
 constexpr uint32_t kShare = 8;           // of the effort of a search, for each that is tried
 
-// A proof keeps of each instruction what each lane knows of it, 2^28 numbers at most
-// (runtime/plan/prove/vector_clocks.cpp). A unit becomes a few instructions, more where it waits
-// often.
+// The most knowledge in a proof, which keeps for each instruction what each lane knows of it, 2^28
+// numbers at most (runtime/plan/prove/vector_clocks.cpp). A unit becomes a few instructions, more
+// where it waits often.
 constexpr uint64_t kMostKnown = uint64_t{1} << 25;
 
 bool CanBeProved(const Schedule& schedule) {
   return uint64_t{schedule.units.size()} * schedule.lanes.size() <= kMostKnown;
 }
 
-// What a graph costs with some lanes.
+// LaneTrial: the cost of a graph with some number of lanes.
 struct LaneTrial {
   uint64_t end = 0;   // of the last execution, or what a search makes small
   bool done = false;  // with more lanes nothing would be sooner
@@ -34,7 +34,8 @@ bool IsComm(const Lane& lane) {
          lane.kind == LaneKind::kReceive;
 }
 
-// Whether the task starts later than what it needs would let it, on a lane for what travels.
+// Returns whether the task, on a lane for transfers, starts later than its predecessors would let
+// it.
 bool WaitsForLane(const Schedule& schedule, const Tasks& tasks, const Timetable& table,
                   uint32_t task) {
   uint64_t ready = 0;
@@ -47,7 +48,7 @@ bool WaitsForLane(const Schedule& schedule, const Tasks& tasks, const Timetable&
          });
 }
 
-// When the last of many executions ends.
+// Returns when the last of many executions ends.
 uint64_t EndOf(const graph::Graph& graph, const TaskList& list, const Timetable& table) {
   if (table.order.size() < list.tasks.size()) return UINT64_MAX;
   const auto inflight = static_cast<size_t>(graph.inflight);
@@ -55,7 +56,8 @@ uint64_t EndOf(const graph::Graph& graph, const TaskList& list, const Timetable&
   return EndOfMany(list.tasks, table, inflight, std::min(4 * inflight, size_t{64}));
 }
 
-// What does not wait in one execution may still wait for what belongs to another one.
+// Returns whether something waits for a lane: a task that does not wait in one execution may still
+// wait for another one.
 bool SomethingWaits(const graph::Graph& graph, const Schedule& schedule, const TaskList& list,
                     const Timetable& table) {
   return graph.inflight > 1 ||

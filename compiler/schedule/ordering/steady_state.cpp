@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kMostLookedAt = 30'000;  // of larger graphs one execution's order is repeated
 constexpr uint32_t kMostPeriods = 8;     // that are tried
 
-// What no period goes below.
+// Returns a lower bound on the initiation interval.
 uint64_t LeastPeriod(const Tasks& tasks, const std::vector<uint64_t>& paths, size_t inflight) {
   uint64_t longest = 0;
   std::vector<uint64_t> busy(tasks.lanes, 0), held(tasks.tokens.size(), 0);
@@ -45,17 +45,22 @@ uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight, 
   return last.back();
 }
 
+// By the second half of many executions.
+uint64_t IntervalOf(const Tasks& tasks, const Timetable& table, size_t inflight) {
+  const size_t half = std::min(2 * inflight, size_t{32});
+  return (EndOfMany(tasks, table, inflight, 2 * half) - EndOfMany(tasks, table, inflight, half)) /
+         half;
+}
+
 std::optional<Timetable> FindSteadyState(const Tasks& tasks, const Policy& policy,
                                          const std::vector<LoopCarriedDependency>& carried,
                                          const Timetable& once, size_t inflight) {
   if (tasks.size() == 0 || tasks.size() > kMostLookedAt) return std::nullopt;
-  // By the second half of many executions; what carries over stays on its lane, in their order.
-  const size_t half = std::min(2 * inflight, size_t{32});
-  const uint64_t repeated = (EndOfMany(tasks, once, inflight, 2 * half) -
-                             EndOfMany(tasks, once, inflight, half)) / half;
+  // What carries over stays on its lane, in the order of executions.
+  const uint64_t repeated = IntervalOf(tasks, once, inflight);
   const std::vector<uint64_t> paths = RemainingPaths(tasks);
   const uint64_t least = LeastPeriod(tasks, paths, inflight);
-  // A hundredth is not worth it.
+  // A gain below a hundredth is not worth it.
   const uint64_t most = repeated - repeated / 100;
   if (least >= most) return std::nullopt;
 

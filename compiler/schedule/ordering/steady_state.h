@@ -26,6 +26,10 @@ namespace cgraph::schedule {
 // order, and only `inflight` of them at a time.
 uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight, size_t executions);
 
+// How long after an execution the next one ends, once many have: the initiation interval of the
+// table repeated.
+uint64_t IntervalOf(const Tasks& tasks, const Timetable& table, size_t inflight);
+
 // Nothing where no shorter period than that of the order repeated was found, or there are too many
 // tasks to look. Else the order of a round, the starts in it, and the lags, all less than
 // `inflight`. In each execution the policy's sequences are kept; its limits are not.

@@ -1,8 +1,8 @@
-// Measured times in the place of estimated ones.
+// ApplyProfile: replaces estimated times by measured ones.
 #include <map>
 
 #include "compiler/cost/call_times.h"
-#include "compiler/graph/call_name.h"
+#include "compiler/graph/names.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {

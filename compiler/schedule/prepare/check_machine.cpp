@@ -1,4 +1,4 @@
-// CheckMachine: whether the program can stand on the machine that a topology states.
+// CheckMachine: checks that the program fits on the machine that a topology states.
 #include <algorithm>
 #include <set>
 
@@ -6,13 +6,13 @@
 #include <fmt/ranges.h>
 
 #include "compiler/cost/costs.h"
-#include "compiler/graph/device_key.h"
+#include "compiler/graph/names.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
 namespace {
 
-// Where the program speaks of a device first: a place on it, else an op.
+// Returns where the program names a device first: at a place on it, else at an op.
 Range PlaceOn(const graph::Module& module, const graph::Graph& graph, graph::DeviceId device) {
   for (const graph::Instance& instance : module.instances) {
     if (instance.device == device) return instance.range;
@@ -23,20 +23,22 @@ Range PlaceOn(const graph::Module& module, const graph::Graph& graph, graph::Dev
   return graph.range;
 }
 
-// What to do about a device that the machine lacks: those of its kind, of many the first.
-std::string Instead(const cost::Machine& machine, const cost::DeviceKey& key) {
+// Says what to do about a device that the machine lacks: use those of its kind, of many the first.
+std::string Instead(const cost::Machine& machine, const LogicalDevice& key, bool of_library) {
   constexpr size_t kMostNames = 8;
   std::vector<std::string> names;
   for (const cost::MachineDevice& device : machine.devices) {
-    if (device.key.kind == key.kind) names.push_back(cost::NameOf(device.key));
+    if (device.key.kind == key.kind) names.push_back(DeviceName(device.key));
   }
-  const std::string state = fmt::format("state `device {}` there", cost::NameOf(key));
-  if (names.empty()) return state;
+  const std::string other =
+      of_library ? "name another topology, of the library or of yours, that has it"
+                 : fmt::format("state `device {}` there", DeviceName(key));
+  if (names.empty()) return other;
   const size_t more = names.size() - std::min(names.size(), kMostNames);
   names.resize(names.size() - more);
   return fmt::format("use {}{}{}, or {}", names.size() > 1 ? "one of " : "",
                      fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more),
-                     state);
+                     other);
 }
 
 }  // namespace
@@ -47,20 +49,23 @@ void CheckMachine(const graph::Module& module, const graph::Graph& graph, const 
   const std::optional<cost::Machine>& machine = topology.machine;
   if (!machine) return;
   const std::string& name = topology.name;
+  const bool of_library =
+      topology.range.valid() &&
+      diagnostics.sources()[topology.range.source].kind == SourceKind::kLibrary;
   std::set<graph::DeviceId> missing;
   for (const Lane& lane : schedule.lanes) {
-    const cost::DeviceKey key = graph::DeviceKeyOf(module.devices[lane.device]);
+    const LogicalDevice key = module.devices[lane.device];
     if (machine->Has(key) || !missing.insert(lane.device).second) continue;
-    Diagnostic& report = diagnostics.Report(
-        Code::kE0614, PlaceOn(module, graph, lane.device),
-        fmt::format("the topology `{}` has no {}; {}", name, cost::NameOf(key),
-                    Instead(*machine, key)));
+    Diagnostic& report = diagnostics.Report(Code::kE0614, PlaceOn(module, graph, lane.device),
+                                            fmt::format("the topology `{}` has no {}; {}", name,
+                                                        DeviceName(key),
+                                                        Instead(*machine, key, of_library)));
     if (topology.range.valid()) report.AddNote(topology.range, "the topology");
   }
   std::set<std::pair<graph::DeviceId, graph::DeviceId>> seen;
   for (const Edge& edge : schedule.edges) {
-    const cost::DeviceKey from = graph::DeviceKeyOf(module.devices[edge.from]);
-    const cost::DeviceKey to = graph::DeviceKeyOf(module.devices[edge.to]);
+    const LogicalDevice from = module.devices[edge.from];
+    const LogicalDevice to = module.devices[edge.to];
     const bool reaches = edge.relay.valid() || costs.Reaches(from, to);
     if (!machine->Has(from) || !machine->Has(to) || reaches) continue;
     if (!seen.emplace(edge.from, edge.to).second) continue;
@@ -68,7 +73,7 @@ void CheckMachine(const graph::Module& module, const graph::Graph& graph, const 
         Code::kE0615, graph.values[edge.value].range,
         fmt::format("in the topology `{0}` no link leads from {1} to {2}, and none through a host; "
                     "state `link {1} -> {2}` there, or links of both with a cpu",
-                    name, cost::NameOf(from), cost::NameOf(to)));
+                    name, DeviceName(from), DeviceName(to)));
     if (topology.range.valid()) report.AddNote(topology.range, "the topology");
   }
 }

@@ -1,6 +1,7 @@
-// Expect: how long each step is expected to take, and what it holds meanwhile, by the cost model.
+// EstimateCosts: how long each step is expected to take, and which resources it holds meanwhile, by
+// the cost model.
 #include "compiler/cost/costs.h"
-#include "compiler/graph/device_key.h"
+#include "compiler/graph/names.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
@@ -28,11 +29,9 @@ class CostEstimator {
     step.held_ps = movement.held_ps;
     step.holds = std::move(movement.resources);
   }
-  cost::DeviceKey KeyOf(graph::DeviceId id) const {
-    return graph::DeviceKeyOf(module_.devices[id]);
-  }
-  cost::DeviceKey KeyOf(LaneId lane) const { return KeyOf(schedule_.lanes[lane].device); }
-  cost::DeviceKey KeyOf(ValueLocationId location) const {
+  LogicalDevice KeyOf(graph::DeviceId id) const { return module_.devices[id]; }
+  LogicalDevice KeyOf(LaneId lane) const { return KeyOf(schedule_.lanes[lane].device); }
+  LogicalDevice KeyOf(ValueLocationId location) const {
     return KeyOf(schedule_.buffers[schedule_.locations[location].buffer].device);
   }
   int64_t Bytes(ValueLocationId location) const {
@@ -54,7 +53,7 @@ class CostEstimator {
     int64_t bytes = 0;
     for (ValueLocationId input : step.inputs) bytes += Bytes(input);
     for (ValueLocationId output : step.outputs) bytes += Bytes(output);
-    return costs_.Kernel(cost::DeviceKey(), 0, bytes, DType::kF32);
+    return costs_.Kernel(LogicalDevice(), 0, bytes, DType::kF32);
   }
 
   cost::Movement OfCopy(const Step& step) const {
@@ -73,7 +72,7 @@ class CostEstimator {
     const graph::Collective& collective = *graph_.ops[step.op].collective;
     int64_t bytes = 0;  // what one gives
     for (ValueLocationId input : step.parts[collective.root].inputs) bytes += Bytes(input);
-    std::vector<cost::DeviceKey> participants;
+    std::vector<LogicalDevice> participants;
     for (graph::DeviceId device : collective.participants) participants.push_back(KeyOf(device));
     return costs_.Collective(collective.kind, participants, step.by == Transport::kNccl, bytes,
                              collective.root);

@@ -1,10 +1,11 @@
 // Order: the program's order of all steps, and with it what each lane runs.
 //
-// Program order with everything else as early as it can be: takes first; what travels follows the
-// call that made it at once, extents before values, values in the order of their first consumers;
-// gives follow what they give. A transfer is one step of this order, at both its lanes, and a
-// collective at the lanes of all who take part, so every lane meets its partners in the same order:
-// that is why no wait can be cyclic, and why overlapping groups cannot block each other.
+// It is program order with everything else as early as it can be: inputs come first; transfers
+// follow the call that made the value at once, extents before values, values in the order of their
+// first consumers; outputs follow the values that they give out. A transfer is one step of this
+// order, at both its lanes, and a collective at the lanes of all participants, so every lane meets
+// its partners in the same order: that is why no wait can be cyclic, and why overlapping groups
+// cannot block each other.
 #include <algorithm>
 
 #include "compiler/schedule/passes.h"
@@ -35,7 +36,7 @@ void AddUnit(Schedule& schedule, ScheduleUnit unit) {
   lane.units.push_back(schedule.units.Add(std::move(unit)));
 }
 
-// Whether two ops next to each other are done in one go: those of one call, or of two fused ones.
+// Returns whether two ops next to each other are one unit: those of one call, or of two fused ones.
 bool AreOne(const graph::Rules* rules, const Step& a, const Step& b) {
   if (!IsOp(a) || !IsOp(b)) return false;
   if (a.call == b.call) return true;

@@ -1,17 +1,15 @@
-#include "compiler/schedule/waits/reuse.h"
+#include "compiler/schedule/dependencies.h"
 
 #include <algorithm>
 #include <map>
 
-#include "compiler/schedule/accesses.h"
-
 namespace cgraph::schedule {
 namespace {
 
-// Those who touch the slots of one device.
+// Users: the units that touch the slots of one device.
 struct Users {
   std::map<LaneId, std::vector<UnitId>> lanes;  // in their order
-  std::vector<UnitId> makers;                   // who first write into a buffer
+  std::vector<UnitId> makers;                   // units that first write into a buffer
 };
 
 class Reuse {
@@ -27,7 +25,7 @@ class Reuse {
     for (UnitId maker : users.makers) {
       for (const auto& [lane, units] : users.lanes) {
         const LaneId own = schedule_.units[maker].lane;
-        // To wait for a give, or in a take, would hold back the next execution.
+        // A wait for an output, or in an input, would hold back the next execution.
         const bool waits = lane != own && !IsHost(schedule_.lanes[lane].kind) &&
                            !IsHost(schedule_.lanes[own].kind);
         if (waits) AddEnded(maker, units);
@@ -43,7 +41,8 @@ class Reuse {
   }
 
  private:
-  // The last of a lane that has ended when `maker` starts. A lane's units end one after the other.
+  // Adds the last unit of a lane that has ended when `maker` starts. A lane's units end one after
+  // the other.
   void AddEnded(UnitId maker, const std::vector<UnitId>& units) {
     const uint64_t start = schedule_.FirstStep(maker).start_ps;
     auto ended = std::partition_point(units.begin(), units.end(),

@@ -1,14 +1,14 @@
-// Synchronise: the waits between lanes.
+// Synchronise: adds the waits between lanes.
 //
-// Lanes and transfers keep most dependencies by themselves; a wait is added for what is left,
-// latest first, so that what one wait implies through others needs none of its own.
+// Lanes and transfers keep most dependencies by themselves. A wait is added for each of the others,
+// latest first, so that a dependency which an earlier wait implies through others needs none of its
+// own.
 #include <algorithm>
 
 #include "compiler/base/check.h"
 #include "compiler/schedule/dependencies.h"
 #include "compiler/schedule/passes.h"
 #include "compiler/schedule/waits/vector_clocks.h"
-#include "compiler/schedule/waits/reuse.h"
 
 namespace cgraph::schedule {
 namespace {
@@ -18,7 +18,7 @@ int64_t Moment(const Schedule& schedule, const Wait& wait) {
   return wait.unit.index - int64_t{wait.lag} * static_cast<int64_t>(schedule.units.size());
 }
 
-// Adds to `unit` the waits that the rest does not imply.
+// Adds to `unit` the waits that the others do not imply.
 void AddWaits(Schedule& schedule, VectorClocks& clocks, UnitId unit, std::vector<Wait> needs) {
   clocks.Update(unit);
   std::sort(needs.begin(), needs.end(), [&](const Wait& a, const Wait& b) {
@@ -28,7 +28,7 @@ void AddWaits(Schedule& schedule, VectorClocks& clocks, UnitId unit, std::vector
     if (clocks.Before(need.unit, unit, need.lag)) continue;
     schedule.units[unit].waits.push_back(need);
     schedule.units[need.unit].signals = true;
-    clocks.Update(unit);
+    clocks.LearnWait(unit, need);
   }
 }
 
@@ -38,7 +38,7 @@ void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Sche
   Dependencies dependencies = FindDependencies(graph, schedule);
   AddReuse(graph, schedule, tight, dependencies);
   VectorClocks clocks(graph, schedule);
-  // Waits between lanes, in rounds; lanes keep what is of one lane.
+  // Waits are added between lanes, in rounds; a lane keeps the order of its own units.
   const auto add = [&](UnitId from, UnitId to, uint32_t executions, std::vector<Wait>& needs) {
     if (schedule.units[from].lane == schedule.units[to].lane) return;
     const int64_t rounds = schedule.Rounds(from, to, executions);
@@ -53,8 +53,9 @@ void Synchronise(const graph::Graph& graph, const std::vector<bool>& tight, Sche
       AddWaits(schedule, clocks, unit, std::move(needs));
     }
   };
-  // Only when it is settled what the later waits imply is everything known that may save an earlier
-  // one; and what follows from data may save one for memory.
+  // Lags are taken in order: only when it is settled what the later waits imply is everything known
+  // that may make an earlier one superfluous; and a wait for data may make one for memory
+  // superfluous.
   for (uint32_t lag = 0; lag <= schedule.LongestLag(); ++lag) {
     add_within(lag);
     clocks.RunToFixpoint();

@@ -1,12 +1,11 @@
 #include "compiler/schedule/waits/vector_clocks.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace cgraph::schedule {
 namespace {
 
-constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
 constexpr uint32_t kNoJoint = ~uint32_t{0};
 
 bool AllFlowsToAll(const graph::Collective& collective) {
@@ -14,22 +13,24 @@ bool AllFlowsToAll(const graph::Collective& collective) {
   return traits.from != CollectiveTraits::kRoot && traits.to != CollectiveTraits::kRoot;
 }
 
-// Whether what `from` does in a collective flows into what `to` does: ranks.
-bool FlowsTo(const graph::Collective& collective, size_t from, size_t to) {
-  const CollectiveTraits& traits = TraitsOf(collective.kind);
-  if (traits.from == CollectiveTraits::kRoot) return from == collective.root;
-  return traits.to != CollectiveTraits::kRoot || to == collective.root;
+int64_t LongestLane(const Schedule& schedule) {
+  size_t longest = 1;
+  for (const Lane& lane : schedule.lanes) longest = std::max(longest, lane.units.size());
+  return static_cast<int64_t>(longest);
 }
 
 }  // namespace
 
+// Questions go so many rounds back as executions are in flight and tasks lag; what is older than
+// any of them is forgotten, so that settling ends.
 VectorClocks::VectorClocks(const graph::Graph& graph, const Schedule& schedule)
     : graph_(graph),
       schedule_(schedule),
-      lanes_(schedule.lanes.size()),
-      reach_(graph.inflight + schedule.LongestLag()),
-      known_(schedule.units.size() * lanes_, kNothing) {
-  for (const Lane& lane : schedule.lanes) sizes_.push_back(static_cast<int64_t>(lane.units.size()));
+      stride_(LongestLane(schedule)),
+      clocks_(schedule.lanes.size(), stride_,
+              static_cast<uint32_t>(graph.inflight + schedule.LongestLag() + 1)),
+      known_(schedule.units.size()),
+      updated_(schedule.units.size(), 0) {
   FindJoints();
 }
 
@@ -44,72 +45,83 @@ void VectorClocks::FindJoints() {
     for (uint32_t rank = 0; rank < step.parts.size(); ++rank) joint_of_[id.index + rank] = joints;
     ++joints;
   }
-  joint_known_.assign(joints * lanes_, kNothing);
+  joint_known_.resize(joints);
 }
 
-void VectorClocks::LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
-  LearnRow(clock, Row(from), rounds);
+void VectorClocks::Learn(UnitId unit, const Known& from, uint32_t rounds) {
+  if (from.changed < updated_[unit.index]) return;
+  Known& to = known_[unit.index];
+  if (clocks_.Merge(to.clock, from.clock, rounds)) Changed(to);
 }
 
-void VectorClocks::LearnRow(std::vector<int64_t>& clock, const int64_t* row, int64_t rounds) const {
-  for (size_t lane = 0; lane < lanes_; ++lane) {
-    if (row[lane] == kNothing) continue;
-    const int64_t value = row[lane] - rounds * sizes_[lane];
-    // What is older than any question is forgotten, so that settling ends.
-    if (value >= -(reach_ + 1) * sizes_[lane]) clock[lane] = std::max(clock[lane], value);
-  }
+void VectorClocks::LearnStart(UnitId unit, UnitId from, uint32_t rounds) {
+  Learn(unit, known_[from.index], rounds);
 }
 
-void VectorClocks::LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
-  const ScheduleUnit& unit = schedule_.units[from];
-  LearnStart(clock, from, rounds);
-  if (unit.sender.valid()) LearnStart(clock, unit.sender, rounds);
-  if (unit.first_part.valid()) LearnParts(clock, from, rounds);
-  const size_t lane = unit.lane.index;
-  clock[lane] = std::max(clock[lane], unit.index - rounds * sizes_[lane]);
+void VectorClocks::LearnDone(UnitId unit, UnitId from, uint32_t rounds) {
+  const ScheduleUnit& before = schedule_.units[from];
+  LearnStart(unit, from, rounds);
+  if (before.sender.valid()) LearnStart(unit, before.sender, rounds);
+  if (before.first_part.valid()) LearnParts(unit, from, rounds);
+  Known& to = known_[unit.index];
+  const int64_t moment = before.index - rounds * stride_;
+  if (clocks_.Learn(to.clock, before.lane.index, moment)) Changed(to);
 }
 
-// Of a collective: the starts of those from whom something flows here.
-void VectorClocks::LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const {
+// Learns from the parts of a collective: the starts of those from which something flows here.
+void VectorClocks::LearnParts(UnitId unit, UnitId from, uint32_t rounds) {
   if (joint_of_[from.index] != kNoJoint) {
-    LearnRow(clock, &joint_known_[joint_of_[from.index] * lanes_], rounds);
+    Learn(unit, joint_known_[joint_of_[from.index]], rounds);
     return;
   }
   const uint32_t first = schedule_.units[from].first_part.index;
   const Step& step = schedule_.steps[schedule_.units[from].first];
   const graph::Collective& collective = *graph_.ops[step.op].collective;
+  const UnitId root(first + collective.root);
+  if (TraitsOf(collective.kind).from == CollectiveTraits::kRoot) {
+    LearnStart(unit, root, rounds);
+    return;
+  }
+  if (from != root) return;
   for (uint32_t rank = 0; rank < step.parts.size(); ++rank) {
-    const UnitId other(first + rank);
-    if (other == from || !FlowsTo(collective, rank, from.index - first)) continue;
-    LearnStart(clock, other, rounds);
+    LearnStart(unit, UnitId(first + rank), rounds);
   }
 }
 
 void VectorClocks::Update(UnitId id) {
   const ScheduleUnit& unit = schedule_.units[id];
   const std::vector<UnitId>& lane = schedule_.lanes[unit.lane].units;
-  scratch_.assign(lanes_, kNothing);
+  const uint64_t begin = ++now_;
   if (unit.index > 0) {
-    LearnDone(scratch_, lane[unit.index - 1], 0);
+    LearnDone(id, lane[unit.index - 1], 0);
   } else {
-    LearnDone(scratch_, lane.back(), 1);
+    LearnDone(id, lane.back(), 1);
   }
-  for (const Wait& wait : unit.waits) LearnDone(scratch_, wait.unit, wait.lag);
-  int64_t* row = Row(id);
-  if (!std::equal(scratch_.begin(), scratch_.end(), row)) {
-    std::copy(scratch_.begin(), scratch_.end(), row);
-    changed_ = true;
-    if (joint_of_[id.index] == kNoJoint) return;
-    int64_t* joint = &joint_known_[joint_of_[id.index] * lanes_];
-    for (size_t i = 0; i < lanes_; ++i) joint[i] = std::max(joint[i], row[i]);
-  }
+  for (const Wait& wait : unit.waits) LearnDone(id, wait.unit, wait.lag);
+  updated_[id.index] = begin;
+  TellJoint(id);
+}
+
+void VectorClocks::LearnWait(UnitId id, const Wait& wait) {
+  // Of this one nothing has been learned yet.
+  const uint64_t updated = std::exchange(updated_[id.index], 0);
+  LearnDone(id, wait.unit, wait.lag);
+  updated_[id.index] = updated;
+  TellJoint(id);
+}
+
+void VectorClocks::TellJoint(UnitId id) {
+  if (joint_of_[id.index] == kNoJoint) return;
+  Known& joint = joint_known_[joint_of_[id.index]];
+  if (clocks_.Merge(joint.clock, known_[id.index].clock, 0)) Changed(joint);
 }
 
 void VectorClocks::RunToFixpoint() {
+  uint64_t before = 0;
   do {
-    changed_ = false;
+    before = changes_;
     for (UnitId unit : schedule_.units.Ids()) Update(unit);
-  } while (changed_);
+  } while (changes_ != before);
 }
 
 bool VectorClocks::Before(UnitId before, UnitId after, int64_t rounds) const {
@@ -119,9 +131,11 @@ bool VectorClocks::Before(UnitId before, UnitId after, int64_t rounds) const {
 }
 
 std::optional<int64_t> VectorClocks::Latest(UnitId after, LaneId lane, int64_t rounds) const {
-  const int64_t known = Row(after)[lane.index];
-  if (known == kNothing) return std::nullopt;
-  return known + rounds * sizes_[lane.index];
+  const int64_t moment = clocks_.At(known_[after.index].clock, lane.index);
+  if (moment == SharedClocks::kNothing) return std::nullopt;
+  const int64_t back = moment >= 0 ? 0 : (-moment + stride_ - 1) / stride_;
+  const auto size = static_cast<int64_t>(schedule_.lanes[lane].units.size());
+  return moment + back * stride_ + (rounds - back) * size;
 }
 
 }  // namespace cgraph::schedule

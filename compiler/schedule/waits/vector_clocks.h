@@ -13,48 +13,64 @@
 #include <vector>
 
 #include "compiler/schedule/ir.h"
+#include "compiler/schedule/waits/shared_clocks.h"
 
 namespace cgraph::schedule {
 
 class VectorClocks {
  public:
-  // Knows nothing yet.
+  // A clock that knows nothing yet.
   VectorClocks(const graph::Graph& graph, const Schedule& schedule);
 
-  // Recomputes what is known when `unit` starts, from those it follows.
+  // Learns what is known when `unit` starts, from those it follows.
   void Update(UnitId unit);
-  // Updates all units until nothing changes: afterwards all is known that the waits imply.
+  // The same from one wait of an updated unit.
+  void LearnWait(UnitId unit, const Wait& wait);
+  // Updates all units until nothing changes: afterwards everything is known that the waits imply.
   void RunToFixpoint();
 
-  // Whether `before` of every round is done when `after` of the round so many later starts.
+  // Returns whether `before` of every round is done when `after` of the round `rounds` later
+  // starts.
   bool Before(UnitId before, UnitId after, int64_t rounds) const;
-  // The latest unit of `lane`, by its number there, that is done when `after` of the round so many
-  // later starts: negative ones are of rounds before, those from the lane's size on of later ones.
-  // Nothing: none of those about which questions go.
+  // Returns the latest unit of `lane`, by its number there, that is done when `after` of the round
+  // `rounds` later starts: negative numbers are of earlier rounds, those from the lane's size on of
+  // later ones. Nothing: none of the units that questions are about.
   std::optional<int64_t> Latest(UnitId after, LaneId lane, int64_t rounds) const;
 
  private:
-  // Merges what the one who owns `row` knew so many rounds before.
-  void LearnRow(std::vector<int64_t>& clock, const int64_t* row, int64_t rounds) const;
+  using Clock = SharedClocks::Clock;
+
   void FindJoints();
-  int64_t* Row(UnitId unit) { return &known_[unit.index * lanes_]; }
-  const int64_t* Row(UnitId unit) const { return &known_[unit.index * lanes_]; }
-  void LearnStart(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
-  void LearnDone(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
-  void LearnParts(std::vector<int64_t>& clock, UnitId from, int64_t rounds) const;
+  // A clock, and when it last changed.
+  struct Known {
+    Clock clock;
+    uint64_t changed = 0;
+  };
+
+  void Changed(Known& known) {
+    known.changed = ++now_;
+    ++changes_;
+  }
+  void Learn(UnitId unit, const Known& from, uint32_t rounds);
+  void LearnStart(UnitId unit, UnitId from, uint32_t rounds);
+  void LearnDone(UnitId unit, UnitId from, uint32_t rounds);
+  void LearnParts(UnitId unit, UnitId from, uint32_t rounds);
+  void TellJoint(UnitId unit);
 
   const graph::Graph& graph_;
   const Schedule& schedule_;
-  size_t lanes_;
-  int64_t reach_;  // how many rounds back questions go
-  std::vector<int64_t> sizes_;  // units per lane
-  std::vector<int64_t> known_;  // by unit and lane
-  // Of a collective whose parts all flow into all, what any of them knows at its start: so each
-  // part reads one row, and not those of all others. Knowledge only grows, and so does this.
-  std::vector<uint32_t> joint_of_;     // by unit
-  std::vector<int64_t> joint_known_;  // by joint and lane
-  std::vector<int64_t> scratch_;
-  bool changed_ = false;
+  int64_t stride_;  // units of the longest lane
+  SharedClocks clocks_;
+  std::vector<Known> known_;  // by unit
+  // By unit: when it last learned from all that it follows; what has not changed since has nothing
+  // new to tell.
+  std::vector<uint64_t> updated_;
+  uint64_t now_ = 0;
+  uint64_t changes_ = 0;  // of clocks, so far
+  // For a collective in which all parts flow into all: what any of them knows at its start. So each
+  // part reads one clock, and not those of all others. Knowledge only grows, and so does this.
+  std::vector<uint32_t> joint_of_;  // by unit
+  std::vector<Known> joint_known_;  // by joint
 };
 
 }  // namespace cgraph::schedule

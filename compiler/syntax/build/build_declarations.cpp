@@ -35,7 +35,7 @@ void Builder::BuildItem(Grammar::ItemContext* context) {
 ImportDecl Builder::BuildImport(Grammar::ImportDeclContext* context) {
   ImportDecl node;
   for (Grammar::NameContext* name : context->name()) node.path.push_back(BuildName(name));
-  // One name more than dots can join is the alias.
+  // A path with one name more than its dots can join has an alias, the last name.
   if (node.path.size() > context->DOT().size() + 1) {
     node.alias = std::move(node.path.back());
     node.path.pop_back();

@@ -1,6 +1,5 @@
 #include "compiler/syntax/build/builder.h"
 #include "compiler/syntax/build/literals.h"
-#include "compiler/syntax/build/parse_hole.h"
 
 namespace cgraph::syntax {
 namespace {
@@ -29,7 +28,7 @@ ExprId Builder::BuildExpr(Grammar::ExprContext* context) {
   return BuildModifiers(folded.expr, folded.range, context->modifier());
 }
 
-// Reads from flat.next on what binds at least as strongly as `strength`.
+// Reads operators from flat.next on that bind at least as strongly as `strength`.
 Builder::Flat::Operand Builder::Fold(Flat& flat, int strength) {
   if (strength > kStrongest) return flat.operands[flat.next++];
   const Flat::Operand first = Fold(flat, strength + 1);
@@ -216,7 +215,7 @@ ExprId Builder::BuildLiteral(Grammar::LiteralContext* context) {
   }
 }
 
-// A number that cannot be read is reported and becomes 0.
+// Builds a number; one that cannot be read is reported and becomes 0.
 ExprId Builder::BuildNumber(antlr4::Token* token) {
   const llvm::StringRef text = TextOf(token);
   const Range range = RangeOf(token);
@@ -262,7 +261,7 @@ ExprId Builder::BuildString(antlr4::Token* token) {
   return Add(Expr{std::move(literal), range});
 }
 
-// An expression inside a string; one that cannot be read is reported and becomes 0.
+// Builds an expression inside a string; one that cannot be read is reported and becomes 0.
 ExprId Builder::BuildHole(uint32_t begin, uint32_t end) {
   ExprId expr;
   ParseHole(begin, end, errors_, [&](Grammar::ExprContext* context) { expr = BuildExpr(context); });

@@ -1,4 +1,4 @@
-// Schedules and where they are used.
+// Schedules, and the clauses that use them.
 #include "compiler/syntax/build/builder.h"
 
 namespace cgraph::syntax {

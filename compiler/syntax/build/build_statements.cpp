@@ -1,4 +1,5 @@
 #include "compiler/syntax/build/builder.h"
+#include "compiler/syntax/errors/mistakes.h"
 
 namespace cgraph::syntax {
 namespace {
@@ -30,7 +31,7 @@ std::vector<StatementId> Builder::BuildBlock(Grammar::BlockContext* context) {
   return body;
 }
 
-// Invalid for `;` and for what was refused.
+// Returns an invalid id for `;` and for a statement that was refused.
 StatementId Builder::BuildStatement(Grammar::StatementContext* context) {
   const Range range = RangeOf(context);
   if (auto* let = context->letStatement()) {
@@ -95,6 +96,11 @@ StatementId Builder::BuildTarget(Grammar::TargetStatementContext* context) {
   }
   if (!call) {
     const bool only_name = postfixes.empty();
+    const char* declaration = DeclarationInBody(target->start->getType());
+    if (only_name && declaration != nullptr) {
+      errors_.ReportStructure(Code::kE0201, range.begin, range.end, declaration);
+      return {};
+    }
     const bool leaves = only_name && (name.text == "break" || name.text == "continue");
     if (leaves || (only_name && name.text == "pass")) {
       errors_.ReportStructure(

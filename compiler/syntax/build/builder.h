@@ -1,8 +1,8 @@
-// Builder: ANTLR's tree of one item -> rows of Syntax.
+// Builder: turns ANTLR's tree of one item into rows of Syntax.
 //
-// Statements and members whose parsing failed are left out; what is there is complete. Here also
-// stands what the grammar leaves open: which of `(a)` and `(a,)` is a tuple, how operators bind,
-// which expressions may be statements. Throws TooDeep when a tree would be deeper than
+// Statements and members whose parsing failed are left out; the others are complete. The builder
+// also decides what the grammar leaves open: which of `(a)` and `(a,)` is a tuple, how operators
+// bind, which expressions may be statements. Throws TooDeep when a tree would be deeper than
 // kMaxTreeDepth, so that later phases may recurse.
 #ifndef CGRAPH_COMPILER_SYNTAX_BUILD_BUILDER_H_
 #define CGRAPH_COMPILER_SYNTAX_BUILD_BUILDER_H_
@@ -12,6 +12,7 @@
 #include "compiler/syntax/antlr.h"
 #include "compiler/syntax/errors/errors.h"
 #include "compiler/syntax/syntax.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::syntax {
 
@@ -106,9 +107,15 @@ class Builder {
 
   File& file_;
   SyntaxErrors& errors_;
-  // How deep the tree below each row is, by id.
+  // The depth of the tree below each row, by id.
   std::vector<int> expr_depths_, type_depths_, statement_depths_;
 };
+
+// The expressions inside strings are parsed by a parser of their own.
+// Parses bytes [begin, end) as one expression and hands its tree to `use`, which it outlives not.
+// After an error, which is reported, `use` is not called.
+void ParseHole(uint32_t begin, uint32_t end, SyntaxErrors& errors,
+               llvm::function_ref<void(Grammar::ExprContext*)> use);
 
 }  // namespace cgraph::syntax
 

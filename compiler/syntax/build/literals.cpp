@@ -114,7 +114,8 @@ std::optional<double> DecodeFloat(llvm::StringRef text) {
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) {
-    // Too small is zero, which is what a reader expects of 1e-400; too large is an error.
+    // A number that is too small is zero, which is what a reader expects of 1e-400; one that is too
+    // large is an error.
     if (digits.find("e-") != std::string::npos || digits.find("E-") != std::string::npos) {
       return 0.0;
     }

@@ -1,10 +1,8 @@
-#include "compiler/syntax/errors/balance.h"
+#include "compiler/syntax/errors/mistakes.h"
 
 #include <optional>
 
 #include "compiler/base/limits.h"
-#include "compiler/syntax/errors/divisions.h"
-#include "compiler/syntax/errors/misspelt.h"
 
 namespace cgraph::syntax {
 namespace {
@@ -17,8 +15,8 @@ struct Open {
   bool by_colon = false;  // as in Python: it ends with its lines' indentation
 };
 
-// A `}` that stands further left than the line of the `{` it closed: if a `}` turns out to be
-// missing, it was missing there.
+// Suspect: a `}` that stands further left than the line of the `{` it closed. If a `}` turns out to
+// be missing, it was missing there.
 struct Suspect {
   Lexeme opener;
   uint32_t missing_at = 0;
@@ -61,7 +59,7 @@ class Balancer {
   size_t before() const { return out_.empty() ? size_t{Lexer::SEMICOLON} : out_.back().type; }
   uint32_t end_before() const { return out_.empty() ? 0 : out_.back().end; }
 
-  // Everything that layout tells before the lexeme is taken for what it is.
+  // Reads what the layout tells before the lexeme itself is looked at.
   void Structure() {
     while (!open_.empty() && open_.back().by_colon && now().first_on_line &&
            now().column <= open_.back().indent) {
@@ -84,7 +82,7 @@ class Balancer {
     CheckLineBegin();
     CheckLoopHead();
     CheckColon();
-    // `a if c else b`: no head, which the parser will say.
+    // `a if c else b`: no head; the parser will report it.
     if (now().type == Lexer::ELSE && before() != Lexer::RBRACE && !open_.empty() &&
         open_.back().ifs > 0) {
       --open_.back().ifs;
@@ -132,7 +130,8 @@ class Balancer {
     return type == Lexer::LET || type == Lexer::VAR || type == Lexer::RETURN;
   }
 
-  // Does a statement begin here, on a new line, though an `if` or `for` still lacks its `{`?
+  // Returns whether a statement begins here, on a new line, though an `if` or `for` still lacks its
+  // `{`.
   bool EndsHead() const {
     if (place() != SyntaxPosition::kBlock || open_.back().ifs == 0 || !now().first_on_line)
       return false;
@@ -142,7 +141,8 @@ class Balancer {
     return begins && EndsOperand(before());
   }
 
-  // Can this lexeme not stand inside the innermost `(` or `[`, so that its end is missing?
+  // Returns whether this lexeme cannot stand inside the innermost `(` or `[`, so that its end is
+  // missing.
   bool EndsBrackets() const {
     const Open& open = open_.back();
     const bool round = open.bracket.type == Lexer::LPAREN;
@@ -155,7 +155,7 @@ class Balancer {
     return IsName(type) && in_[at_ + 1].type != Lexer::COLON;
   }
 
-  // Inside a block nothing may join the line before without being seen.
+  // Reports, inside a block, a line that would silently continue the line before.
   void CheckLineBegin() {
     const size_t type = now().type;
     const bool joins =
@@ -186,7 +186,8 @@ class Balancer {
     }
   }
 
-  // `if c:`, `method f(x: f32) -> f32:` at the end of a line: taken for the `{` that is meant.
+  // Handles `if c:` and `method f(x: f32) -> f32:` at the end of a line: the colon stands for the
+  // `{` that is meant.
   void CheckColon() {
     if (now().type != Lexer::COLON || place() == SyntaxPosition::kExpression) return;
     const bool of_statement =
@@ -236,7 +237,7 @@ class Balancer {
     by_colon_ = false;
   }
 
-  // For `)` and `]`. False: it closes nothing and is dropped.
+  // Closes a bracket at `)` or `]`. Returns false where it closes nothing and is dropped.
   bool CloseBracket() {
     if (!InBrackets()) {
       errors_.ReportStructure(Code::kE0203, now().begin, now().end,

@@ -1,7 +1,7 @@
-// Each habit is one function that looks at the lexeme where the parser got stuck and at its
-// neighbours; the first that knows the form says what it is here. They are asked only after the
-// text has failed to parse, so none of them can refuse a program.
-#include "compiler/syntax/errors/common_mistakes.h"
+// Common mistakes. Each is one function that looks at the lexeme where the parser got stuck and at
+// its neighbours; the first that recognises the form says how to write it here. They are called
+// only after the text has failed to parse, so none of them can refuse a program.
+#include "compiler/syntax/errors/mistakes.h"
 
 #include <fmt/format.h>
 
@@ -20,14 +20,16 @@ class CommonMistakes {
         errors_(errors) {}
 
   bool Report() {
-    return StarredParameter() || PrefixedString() || ScheduleAttribute() || Power() ||
-           Increment() || Choice() || UnknownExtent() || Label() || Slice() ||
-           DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() || DimsInParentheses() ||
-           TypeBeforeName() || TypeOfOtherLanguage() || StateWithoutType() ||
-           ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
-           BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
-           AttributeWithoutValue() || Lambda() || SeveralValues() || Import() ||
-           ResourceWithBracketsTwice() || AttributeAfterBody() || StatementInFile();
+    return StarredParameter() || PrefixedString() || ScheduleAttribute() ||
+           MisplacedDeclaration() || Power() || Increment() || Choice() || UnknownExtent() ||
+           Label() || Slice() || DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() ||
+           DimsInParentheses() || TypeBeforeName() || TypeOfOtherLanguage() ||
+           StateWithoutType() || ParameterWithoutType() || ParametersMissing() ||
+           ResultWithOtherSign() || BodyAfterAssign() || PlaceWithoutDevice() ||
+           BoundOfMemory() || PreferenceOfOne() || AttributeWithoutValue() || Lambda() ||
+           SeveralValues() || Import() || ResourceWithBracketsTwice() || AttributeAfterBody() ||
+           StatementInFile() || TypeParameters() || PlacesWithoutIndex() ||
+           PlaceOnSeveralDevices() || AttributeWithSign();
   }
 
  private:
@@ -91,13 +93,27 @@ class CommonMistakes {
                       now().begin, now().end, "using");
   }
 
+  // `state w: f32[2] = zeros()`, `place a[i in 0..2] = ...`, `method f(x: f32[2])` in a body, where
+  // the first words are names.
+  bool MisplacedDeclaration() {
+    if (type() == Lexer::COLON && TypeAt(-2) == Lexer::STATE) return SayMisplaced(Lexer::STATE);
+    const bool index = TypeAt(-2) == Lexer::LBRACKET && TypeAt(-4) == Lexer::PLACE;
+    if (type() == Lexer::IN && index) return SayMisplaced(Lexer::PLACE);
+    const bool parameter = type() == Lexer::DTYPE && TypeAt(-1) == Lexer::COLON &&
+                           TypeAt(-3) == Lexer::LPAREN && TypeAt(-5) == Lexer::METHOD;
+    const bool result = type() == Lexer::ARROW && TypeAt(-2) == Lexer::LPAREN &&
+                        TypeAt(-4) == Lexer::METHOD;
+    return (parameter || result) && SayMisplaced(Lexer::METHOD);
+  }
+  bool SayMisplaced(size_t word) { return Say(DeclarationInBody(word)); }
+
   bool Power() {
     const bool stars = type() == Lexer::MUL && TypeAt(-1) == Lexer::MUL && JoinsBefore();
     return stars && Say("there is no operator `**`; write x * x, or square(x) and sqrt(x) of "
                         "std.tensor");
   }
 
-  // At the first of the two, or the second.
+  // Looks at the first of the two signs, or the second.
   bool Increment() {
     if (type() != Lexer::ADD || at_ + 1 >= lexemes_.size()) return false;
     const bool first = TypeAt(1) == Lexer::ADD && lexemes_[at_ + 1].begin == now().end;
@@ -272,7 +288,7 @@ class CommonMistakes {
     return arrow && SayWithFix(kResult, now().begin, lexemes_[at_ + 1].end, "->");
   }
 
-  // The word that began the head in which the parser got stuck: `fn`, `if`.
+  // Returns the word that began the head in which the parser got stuck: `fn`, `if`.
   size_t HeadWord() const {
     for (ptrdiff_t offset = -1; TypeAt(offset) != antlr4::Token::EOF; --offset) {
       switch (TypeAt(offset)) {
@@ -368,6 +384,53 @@ class CommonMistakes {
                                                                : "timeout 5s"));
   }
 
+  // `actor L<T: float>`
+  bool TypeParameters() {
+    const size_t word = TypeAt(-2);
+    if (type() != Lexer::LT || !IsName(TypeAt(-1))) return false;
+    if (word != Lexer::ACTOR && word != Lexer::METHOD && word != Lexer::GRAPH) return false;
+    return Say(fmt::format("{}s are not generic over dtypes, as fns and ops are; parameters stand "
+                           "in parentheses: {} {}({})",
+                           TextAt(-2).str(), TextAt(-2).str(), TextAt(-1).str(),
+                           word == Lexer::ACTOR ? "n: int" : "x: f32[4]"));
+  }
+
+  // `place l[3] = ...`, `place l[n] = ...`
+  bool PlacesWithoutIndex() {
+    const bool number = type() == Lexer::INT && TypeAt(-3) == Lexer::PLACE;
+    const bool name = type() == Lexer::RBRACKET && TypeAt(-4) == Lexer::PLACE;
+    const ptrdiff_t open = number ? -1 : -2;
+    if ((!number && !name) || TypeAt(open) != Lexer::LBRACKET) return false;
+    const Lexeme& count = lexemes_[number ? at_ : at_ - 1];
+    const std::string index = "i in 0.." + TextAt(number ? 0 : -1).str();
+    return SayWithFix(fmt::format("an array of places names its index, which its device and its "
+                                  "arguments can use: place {}[{}]",
+                                  TextAt(open - 1).str(), index),
+                      count.begin, count.end, index);
+  }
+
+  // `on gpu[0], gpu[1]`
+  bool PlaceOnSeveralDevices() {
+    if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
+    if (type() != Lexer::COMMA || TypeAt(-1) != Lexer::RBRACKET || TypeAt(-5) != Lexer::ON) {
+      return false;
+    }
+    return Say("a place stands on one device; an array of places has one each: "
+               "place l[i in 0..2] = Layer() on gpu[i]");
+  }
+
+  // `inflight=2`
+  bool AttributeWithSign() {
+    if (rule_ != Grammar::RuleAttributeValue) return false;
+    if (type() != Lexer::ASSIGN && type() != Lexer::COLON) return false;
+    const bool valued = IsLiteral(TypeAt(1));
+    const std::string value = " " + (valued ? TextAt(1).str() : "4");
+    const std::string message =
+        "an attribute's value follows without a sign: " + TextAt(-1).str() + value;
+    if (!valued) return Say(message);
+    return SayWithFix(message, lexemes_[at_ - 1].end, lexemes_[at_ + 1].end, value);
+  }
+
   bool Lambda() {
     const bool here = TextAt(-1) == "lambda" || TextAt(-2) == "lambda" || TextAt(0) == "lambda";
     return here && Say("functions have names and stand beside the graphs: "
@@ -392,7 +455,7 @@ class CommonMistakes {
            Say("an import names a file by dots and brings all its names: import std.tensor");
   }
 
-  // What only a body or a `const` can say.
+  // Reports statements that only a body or a `const` can hold.
   bool StatementInFile() {
     if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
     if (IsName(type()) && TypeAt(1) == Lexer::ASSIGN) {
@@ -418,6 +481,22 @@ class CommonMistakes {
 };
 
 }  // namespace
+
+const char* DeclarationInBody(size_t word) {
+  switch (word) {
+    case Lexer::PLACE:
+      return "places are declared outside of graphs, fns and methods; move this line out of the "
+             "body";
+    case Lexer::STATE:
+      return "states belong to actors; move this line into `actor NAME { ... }`, beside its "
+             "methods";
+    case Lexer::METHOD:
+      return "methods belong to actors; move it into `actor NAME { ... }`, beside its states, or "
+             "make it a fn of the file";
+    default:
+      return nullptr;
+  }
+}
 
 bool ReportHabit(const ParseFailure& failure, SyntaxErrors& errors) {
   return CommonMistakes(failure, errors).Report();

@@ -1,4 +1,4 @@
-#include "compiler/syntax/errors/divisions.h"
+#include "compiler/syntax/errors/mistakes.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-// The syntax errors of one file, without cascades.
+// SyntaxErrors: the syntax errors of one file, without cascades.
 //
 // A parser that goes on after an error may stumble again over the same mistake. Errors of structure
-// (something missing, something in the wrong place) are therefore reported once per line; what is
-// wrong by itself, such as a literal out of range, is always reported. After kMaxSyntaxErrors the
-// file is given up.
+// (something missing, something in the wrong place) are therefore reported once per line; errors
+// that stand by themselves, such as a literal out of range, are always reported. After
+// kMaxSyntaxErrors the file is given up.
 #ifndef CGRAPH_COMPILER_SYNTAX_ERRORS_ERRORS_H_
 #define CGRAPH_COMPILER_SYNTAX_ERRORS_ERRORS_H_
 
@@ -26,10 +26,10 @@ class SyntaxErrors {
   SyntaxErrors(SourceId source, Diagnostics& diagnostics)
       : source_(source), diagnostics_(diagnostics) {}
 
-  // Structure: at most one per line. Returns nullptr when held back.
+  // Reports an error of structure, at most one per line. Returns nullptr when it is held back.
   Diagnostic* ReportStructure(Code code, uint32_t begin, uint32_t end, std::string message);
   Diagnostic& Report(Code code, uint32_t begin, uint32_t end, std::string message);
-  // Of text that parses: counts as no error.
+  // Warns about text that parses; counts as no error.
   Diagnostic& Warn(Code code, uint32_t begin, uint32_t end, std::string message) {
     return diagnostics_.Report(code, At(begin, end), std::move(message));
   }

@@ -1,6 +1,7 @@
-#include "compiler/syntax/errors/misspelt.h"
+#include "compiler/syntax/errors/mistakes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::syntax {
 namespace {
@@ -25,7 +26,7 @@ bool Close(llvm::StringRef word, llvm::StringRef keyword) {
   return EditDistance(word, keyword) <= (keyword.size() < 5 ? 1u : 2u);
 }
 
-// What other languages write there.
+// Foreign: a word that other languages write, and the word here.
 struct Foreign {
   const char* word;
   size_t keyword;
@@ -37,7 +38,7 @@ constexpr Foreign kForeign[] = {
     {"struct", Lexer::ACTOR}, {"include", Lexer::IMPORT}, {"use", Lexer::IMPORT},
     {"auto", Lexer::LET},     {"val", Lexer::LET},       {"mut", Lexer::VAR}};
 
-// Words of other languages that have no word of their own here: what is written instead.
+// Absent: a word of another language that has no counterpart here, and what to write instead.
 struct Absent {
   const char* word;
   size_t like;  // the keyword as which the parser goes on
@@ -55,7 +56,7 @@ constexpr Absent kAbsent[] = {
      "calls run as soon as their arguments are there; `after` adds an order"},
 };
 
-// `while i < n`, `while (c)`: reports what is written instead.
+// Reports `while i < n`, `while (c)`, with what to write instead.
 bool RefuseAbsent(Lexeme& lexeme, const Lexeme& next, llvm::StringRef word, SyntaxErrors& errors) {
   if (!IsName(next.type) && !IsLiteral(next.type) && next.type != Lexer::LPAREN &&
       next.type != Lexer::NOT) {
@@ -71,7 +72,7 @@ bool RefuseAbsent(Lexeme& lexeme, const Lexeme& next, llvm::StringRef word, Synt
   return false;
 }
 
-// `fn f(...)` and `let w = ...` inside an actor.
+// Handles `fn f(...)` and `let w = ...` inside an actor.
 size_t AsMember(size_t type) {
   if (type == Lexer::FN || type == Lexer::GRAPH) return Lexer::METHOD;
   if (type == Lexer::LET || type == Lexer::VAR) return Lexer::STATE;
@@ -106,7 +107,8 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, SyntaxPosition place, bool at_m
   if (member) {
     if (IsName(next.type)) keyword = AsMember(lexeme.type);
   } else if (IsName(next.type)) {
-    // In a block too, whose end may be missing: no statement has two names before one of these.
+    // This holds in a block too, whose end may be missing: no statement has two names before one of
+    // these.
     const size_t third = lexemes[std::min(at + 2, lexemes.size() - 1)].type;
     const bool like_member = third == Lexer::LPAREN || third == Lexer::COLON;
     if (place == SyntaxPosition::kActor || (place == SyntaxPosition::kBlock && like_member)) {

@@ -16,8 +16,8 @@ bool CanBeginStatement(size_t type) {
   return llvm::is_contained(kStatementWords, type) || type == Lexer::SEMICOLON || IsName(type);
 }
 
-// A place where a statement can be taken up again. A name or an `if` may also stand inside an
-// expression, so they count only at the beginning of a line.
+// Returns whether a statement can be taken up again here. A name or an `if` may also stand inside
+// an expression, so they count only at the beginning of a line.
 bool ResumesStatement(const Lexeme& lexeme) {
   if (lexeme.type == Lexer::RBRACE) return true;
   if (!CanBeginStatement(lexeme.type)) return false;
@@ -26,8 +26,8 @@ bool ResumesStatement(const Lexeme& lexeme) {
 
 size_t RuleOf(antlr4::Parser* parser) { return parser->getContext()->getRuleIndex(); }
 
-// Of the bodies other than blocks: the word that an element of theirs begins with, and lexemes that
-// can be nothing but its beginning.
+// Elements of the bodies other than blocks: the word that each begins with, and lexemes that can
+// only be its beginning.
 struct Elements {
   bool (*is_word)(size_t type);
   bool (*starts)(const Lexemes&, size_t);
@@ -55,8 +55,8 @@ const Elements* ElementsOf(size_t body) {
   }
 }
 
-// A place where the elements can be taken up again: at the beginning of a line their word suffices,
-// so that what is wrong inside the next one is said as well.
+// Returns whether the elements can be taken up again here. At the beginning of a line their word
+// suffices, so that errors inside the next one are reported as well.
 bool ResumesElement(const Elements& elements, const Lexemes& lexemes, size_t at) {
   return elements.starts(lexemes, at) ||
          (lexemes[at].first_on_line && elements.is_word(lexemes[at].type));
@@ -68,7 +68,7 @@ void Recovery::reportError(antlr4::Parser* parser, const antlr4::RecognitionExce
   if (in_error_) return;
   in_error_ = true;
   error_at_ = error.getOffendingToken()->getTokenIndex();
-  // When prediction fails ahead of where it began, what was expected there is not known.
+  // When prediction fails ahead of where it began, the expected tokens there are not known.
   antlr4::misc::IntervalSet expected;
   if (error_at_ == window_.index()) expected = error.getExpectedTokens();
   ReportUnexpected(window_.lexemes(), error_at_, expected, RuleOf(parser), errors_);
@@ -100,8 +100,8 @@ void Recovery::recover(antlr4::Parser* parser, std::exception_ptr error) {
 }
 
 // Called at every loop; only those over statements, members, rules and parts are ours to keep
-// going. What begins with the right word is read as an element, so that its error is described from
-// inside, at the lexeme that does not fit.
+// going. Text that begins with the right word is read as an element, so that its error is described
+// from inside, at the lexeme that does not fit.
 void Recovery::sync(antlr4::Parser* parser) {
   const size_t rule = RuleOf(parser);
   const bool block = rule == Grammar::RuleBlock;

@@ -1,4 +1,4 @@
-// What the parser does when the text does not follow the grammar.
+// Recovery: what the parser does when the text does not follow the grammar.
 //
 // ANTLR's own strategy guesses token by token and cascades. Here nothing is guessed: the error is
 // described once, the rules are left up to the enclosing statement, member or declaration, and the
@@ -24,12 +24,12 @@ class Recovery : public antlr4::ANTLRErrorStrategy {
   void reportMatch(antlr4::Parser*) override { in_error_ = false; }
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) override;
 
-  // From the current token on, to the next declaration or the end.
+  // Skips from the current token to the next declaration or the end.
   void SkipToDeclaration();
 
  private:
   void SkipStatement(size_t begin, size_t error_at);
-  // From `begin` on, to the next member, rule of a schedule or part of a topology; `body` is the
+  // Skips from `begin` to the next member, rule of a schedule or part of a topology; `body` is the
   // grammar's rule that holds these.
   void SkipElement(size_t body, size_t begin);
 

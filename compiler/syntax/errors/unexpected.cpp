@@ -1,16 +1,15 @@
-// The words for a token that does not fit. ANTLR knows which tokens would; what a reader wants to
-// hear is "an expression" or "a name", so sets are named by what they begin, and what could merely
-// continue the text before is left out.
+// Words for a token that does not fit. ANTLR knows which tokens would. A reader wants to hear "an
+// expression" or "a name", so sets are named by what they begin, and tokens that could merely
+// continue the text before are left out.
 #include <fmt/format.h>
 
-#include "compiler/syntax/errors/divisions.h"
-#include "compiler/syntax/errors/common_mistakes.h"
+#include "compiler/syntax/errors/mistakes.h"
 #include "compiler/syntax/errors/recovery.h"
 
 namespace cgraph::syntax {
 namespace {
 
-std::string Quoted(llvm::StringRef text) {
+std::string InBackquotes(llvm::StringRef text) {
   constexpr size_t kLongest = 40;
   std::string quoted = "`";
   for (char byte : text.take_front(kLongest)) {
@@ -24,7 +23,7 @@ std::string Quoted(llvm::StringRef text) {
   return quoted + (text.size() > kLongest ? "...`" : "`");
 }
 
-// Continue an expression: their absence is never what is wrong.
+// Returns whether a token continues an expression: its absence is never the error.
 bool Continues(size_t type) {
   switch (type) {
     case Lexer::ADD:
@@ -133,10 +132,11 @@ class Unexpected {
                                                 : "the end of the expression in this string";
     }
     if (now().begin == now().end) return "the end of what it is in";  // made up by Balance
-    return Quoted(TextOf(at_));
+    return InBackquotes(TextOf(at_));
   }
 
-  // Where something is missing at the end of a line, the end of that line is the place to point at.
+  // Returns whether to point at the line before: where something is missing at the end of a line,
+  // that end is the place.
   bool PointsBack() const {
     return at_ > 0 && (now().first_on_line || now().type == antlr4::Token::EOF) &&
            rule_ != Grammar::RuleBlock && rule_ != Grammar::RuleMembers &&
@@ -158,11 +158,11 @@ class Unexpected {
     std::string message;
     if (words.empty() || words.size() > 5) {
       message = "unexpected " + found;
-      if (at_ > 0) message += " after " + Quoted(TextOf(at_ - 1));
+      if (at_ > 0) message += " after " + InBackquotes(TextOf(at_ - 1));
     } else {
       message = "expected " + Join(words);
       if (at_ > 0 && lexemes_[at_ - 1].begin != lexemes_[at_ - 1].end) {
-        message += " after " + Quoted(TextOf(at_ - 1));
+        message += " after " + InBackquotes(TextOf(at_ - 1));
       }
       message += ", found " + found;
     }
@@ -188,7 +188,7 @@ class Unexpected {
       end = lexemes_[next].end;
     }
     const llvm::StringRef text = errors_.text().slice(now().begin, end);
-    std::string message = "the character " + Quoted(text) + " means nothing here";
+    std::string message = "the character " + InBackquotes(text) + " means nothing here";
     std::string mend;
     switch (text[0]) {
       case '!':
@@ -234,7 +234,7 @@ class Unexpected {
   bool KeywordAsName() {
     if (!Expects(Lexer::ID) || Expects(Lexer::INT) || !IsKeyword(now().type)) return false;
     if (now().first_on_line && at_ > 0) return false;
-    Say(Code::kE0215, Quoted(TextOf(at_)) + " is a keyword and cannot be a name");
+    Say(Code::kE0215, InBackquotes(TextOf(at_)) + " is a keyword and cannot be a name");
     return true;
   }
 

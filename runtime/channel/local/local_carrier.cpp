@@ -4,6 +4,7 @@
 
 #include "runtime/channel/local/local_channel.h"
 #include "runtime/channel/local/local_collective.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::channel {
@@ -54,7 +55,8 @@ class Local : public Carrier {
     return Status(StatusCode::kUnsupported,
                   fmt::format("the collective {} ({}) is carried by {}, which this engine has "
                               "not; compile via local, shm or nccl",
-                              id, collective.kind, wire::EnumNameCarrier(collective.carrier)));
+                              id, plan::CollectiveName(collective),
+                              wire::EnumNameCarrier(collective.carrier)));
   }
 
   Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape) const override {

@@ -9,9 +9,9 @@ namespace cgraph::channel {
 Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& shape) {
   std::unique_ptr<LocalChannel> channel(new LocalChannel);
   channel->rendezvous_ = shape.capacity == 0;
-  channel->room_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
+  channel->most_shown_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
                                         : std::clamp(shape.outstanding, 1u, shape.capacity);
-  const uint64_t slots = std::bit_ceil(channel->room_);
+  const uint64_t slots = std::bit_ceil(channel->most_shown_);
   CGRAPH_RETURN_IF_ERROR(
       device::CheckFree(slots * (sizeof(Slot) + std::max(1u, shape.spans) * sizeof(BufferSpan)),
                         "a channel's slots"));
@@ -35,7 +35,7 @@ Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& sha
 }
 
 bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
-  if (received_.load(std::memory_order_acquire) + room_ <= n) return false;
+  if (received_.load(std::memory_order_acquire) + most_shown_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.poison = poison;
   slot.count = static_cast<uint32_t>(spans.size());
@@ -57,7 +57,8 @@ bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
   const bool poison = slot.poison;
   const uint32_t count = std::min(slot.count, static_cast<uint32_t>(spans.size()));
   for (uint32_t i = 0; i < count && !poison; ++i) {
-    // Equal on both sides: the checker compares types, extents travel before what they measure.
+    // The sizes are equal on both sides: the checker compares types, and extents travel before the
+    // values that they measure.
     const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
     if (bytes != 0) std::memcpy(spans[i].data, slot.spans[i].data, bytes);
   }

@@ -49,7 +49,7 @@ class LocalChannel final : public Channel {
   Slot& SlotOf(uint64_t n) { return slots_[n & (slots_.size() - 1)]; }
 
   std::vector<Slot> slots_;  // a power of two
-  uint64_t room_ = 1;        // messages that may be shown and not yet received
+  uint64_t most_shown_ = 1;        // messages that may be shown and not yet received
   std::vector<BufferSpan> spans_;
   device::Memory storage_;
   bool rendezvous_ = true;

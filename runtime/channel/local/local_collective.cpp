@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::channel {
 namespace {
 
-using Kind = plan::CollectiveKind;
+using Traits = CollectiveTraits;
 
-// Up to here one more copy costs less than waiting for the others to have read.
+// Up to this size a further copy costs less than waiting until the other members have read.
 constexpr uint64_t kEagerBytes = 4096;
 // A tile of a result is computed once and copied to everybody while it is in the cache.
 constexpr uint64_t kTileBytes = 16 << 10;
@@ -25,16 +25,16 @@ void Copy(void* to, const void* from, uint64_t bytes) {
 
 Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveShape& shape) {
   std::unique_ptr<LocalCollective> made(new LocalCollective);
-  made->kind_ = plan::FindCollective(shape.kind);
+  made->traits_ = &TraitsOf(shape.kind);
   made->root_ = shape.root;
   made->members_ = shape.members;
   made->tensors_ = shape.tensors;
   uint64_t bytes = 0;
   for (const CollectiveShape::Tensor& tensor : shape.tensors) {
     made->results_.push_back(
-        {made->kind_->id, shape.members, shape.root,
+        {shape.kind, shape.members, shape.root,
          static_cast<uint64_t>(plan::DTypeBytes(tensor.dtype)),
-         made->kind_->reduces ? device::FindAcross(tensor.dtype, shape.reduction) : nullptr});
+         shape.reduction ? device::FindAcross(tensor.dtype, *shape.reduction) : nullptr});
     made->copy_offsets_.push_back(bytes);
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
@@ -63,10 +63,10 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
 // ---- arriving and leaving -----------------------------------------------------------------------
 
 bool LocalCollective::Gives(uint32_t member) const {
-  return kind_->in == Kind::kAll || (kind_->in == Kind::kRoot && member == root_);
+  return traits_->from == Traits::kEach || (traits_->from == Traits::kRoot && member == root_);
 }
 bool LocalCollective::Gets(uint32_t member) const {
-  return kind_->out == Kind::kAll || (kind_->out == Kind::kRoot && member == root_);
+  return traits_->to == Traits::kEach || (traits_->to == Traits::kRoot && member == root_);
 }
 
 void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
@@ -74,7 +74,8 @@ void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const Buffer
   RoundSlot& slot = SlotOf(member, n);
   slot.poison = poison;
   std::copy(inputs.begin(), inputs.end(), slot.spans);
-  // The root of a broadcast may leave its own share where it is; what is not there has no bytes.
+  // The root of a broadcast may leave its own output where its input is; a span without memory has
+  // no bytes.
   BufferSpan* shown = slot.spans + tensors_.size();
   std::fill_n(shown, tensors_.size(), BufferSpan{nullptr, 0});
   std::copy(outputs.begin(), outputs.end(), shown);
@@ -123,7 +124,7 @@ void LocalCollective::NotifyOthers(uint32_t member) {
 
 bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
   bool poison = SlotOf(member, n).poison;
-  if (kind_->in == Kind::kRoot) {
+  if (traits_->from == Traits::kRoot) {
     poison |= SlotOf(root_, n).poison;  // nothing of the others flows here
   } else {
     for (uint32_t other = 0; other < members_; ++other) poison |= SlotOf(other, n).poison;
@@ -146,12 +147,13 @@ const BufferSpan& LocalCollective::Output(uint32_t member, uint64_t n, uint32_t 
   return SlotOf(member, n).spans[tensors_.size() + tensor];
 }
 
-// The bytes of one member's part of a tensor: the least that everyone has room for. They are equal
-// but in a plan whose members are told different extents. Copies have room for the bound, so there
-// it is enough to ask for one's own result: others' memory is not touched without need.
+// The bytes of one member's part of a tensor: the least that every member has room for. Members'
+// sizes are equal unless a plan tells them different extents. An eager copy has room for the bound,
+// so there the size of the member's own result is enough, and other members' memory is not touched
+// without need.
 uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const {
-  const bool cut = kind_->size == Kind::kOverMembers || kind_->id == Kind::kAllToAll;
-  const bool joined = kind_->size == Kind::kTimesMembers || kind_->id == Kind::kAllToAll;
+  const bool cut = traits_->divides();
+  const bool joined = traits_->joins();
   uint64_t bytes = tensors_[tensor].bytes / (cut ? members_ : 1);
   if (eager_) return std::min(bytes, Output(member, n, tensor).bytes / (joined ? members_ : 1));
   for (uint32_t other = 0; other < members_; ++other) {
@@ -167,9 +169,10 @@ uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor
 
 void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(member, n, tensor);
-  const bool reduces = kind_->id == Kind::kAllReduce || kind_->id == Kind::kReduce;
+  const bool reduces = traits_->reduces && !traits_->divides();
   if (reduces && !eager_) return ReduceForAll(member, n, tensor, bytes);
-  if (kind_->id == Kind::kGather && !eager_) {  // everybody brings the root its own
+  if (traits_->kind == CollectiveKind::kGather && !eager_) {
+    // Every member brings its own to the root.
     std::byte* to = static_cast<std::byte*>(Output(root_, n, tensor).data);
     return Copy(to + member * bytes, Input(member, n, tensor), bytes);
   }
@@ -178,7 +181,7 @@ void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor
   device::ComputeRankResult(results_[tensor], member, Sources(member, n, tensor, 0), bytes, out);
 }
 
-// Everybody's input from byte `offset` on.
+// Every participant's input from byte `offset` on.
 const void** LocalCollective::Sources(uint32_t member, uint64_t n, uint32_t tensor,
                                        uint64_t offset) {
   const void** from = sources_.data() + static_cast<size_t>(member) * members_;
@@ -188,8 +191,8 @@ const void** LocalCollective::Sources(uint32_t member, uint64_t n, uint32_t tens
   return from;
 }
 
-// all_reduce and reduce of what has not been copied: everyone computes some lines of the result for
-// all who get it.
+// For all_reduce and reduce of inputs that were not copied: every member computes some lines of the
+// result for all that receive it.
 void LocalCollective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
   const device::RankResult& share = results_[tensor];
   const uint64_t lines = (bytes + kLine - 1) / kLine;

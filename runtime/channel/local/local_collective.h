@@ -1,9 +1,9 @@
 // A collective among the lanes of one process, in shared memory.
 //
-// A member that arrives shows where its values lie, or, when they are small, puts a copy into its
-// member slot. Its share: it computes the part of the result that is its own and writes it to
-// everybody, or takes its result from the others. Everyone reduces in rank order, so results are
-// the same bits everywhere and every time.
+// A member that arrives shows where its values lie or, when they are small, puts a copy into its
+// member slot. Its share: it computes its own part of the result and writes that part to every
+// member, or it takes its result from the others. Every member reduces in rank order, so results
+// have the same bits everywhere and every time.
 #ifndef CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_
 
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "runtime/channel/collective.h"
-#include "runtime/device/sync/event_count.h"
 #include "runtime/device/kernels/reductions/across.h"
 #include "runtime/device/memory.h"
-#include "runtime/plan/collective.h"
+#include "runtime/device/sync/event_count.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::channel {
@@ -37,8 +37,9 @@ class LocalCollective final : public Collective {
   bool Left(uint64_t n) const override;
 
  private:
-  // What a member shows in every other round: it can be one round ahead of the slowest, who may
-  // still be reading what it showed in the round before, and not two.
+  // The values that a member shows in one round. A member has two of these slots, used in turn: it
+  // can be one round ahead of the slowest member, which may still be reading the round before, but
+  // not two.
   struct alignas(128) RoundSlot {
     std::atomic<uint64_t> number{0};  // of the round, plus one
     bool poison = false;
@@ -70,7 +71,7 @@ class LocalCollective final : public Collective {
   const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);
   void ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
 
-  const plan::CollectiveKind* kind_ = nullptr;
+  const CollectiveTraits* traits_ = nullptr;
   uint32_t root_ = 0;
   uint32_t members_ = 1;
   bool eager_ = false;  // inputs are copied on arrival, so nobody waits for others to leave

@@ -6,10 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/command/inputs/literal.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/spelling.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
@@ -27,7 +25,7 @@ std::string PortsText(const plan::Plan& plan, const plan::Graph& graph) {
   return text.empty() ? "none" : text;
 }
 
-// In Python, for the mend.
+// The dtype's name in Python, for the part of a message that says how to mend the input.
 std::string PythonName(plan::DType dtype) {
   switch (dtype) {
     case plan::DType::bool_: return "np.bool_";
@@ -43,7 +41,7 @@ std::string PythonName(plan::DType dtype) {
   return "";
 }
 
-// Why dims do not fit a port; the leading one is not looked at when the input is a batch.
+// Says why dims do not fit a port. The leading dimension is not compared when the input is a batch.
 std::string Misfit(const plan::Graph& graph, const plan::Value& type, const files::Array& array,
                    bool batched) {
   if (array.dims.size() != type.rank()) {
@@ -65,7 +63,7 @@ std::string Misfit(const plan::Graph& graph, const plan::Value& type, const file
 
 bool IsFile(const std::string& value) { return value == "-" || value.ends_with(".npy"); }
 
-// Of a value that is neither a number, a list nor an .npy file but is meant as a file: what to do.
+// Says what to do about a value that looks like a file name but is no .npy file, number or list.
 std::string FileHint(const std::string& name, const std::string& value) {
   if (value.ends_with(".npz")) {
     return fmt::format("{0} is an archive of arrays, and one array is wanted; save it by itself: "
@@ -118,7 +116,7 @@ const plan::Port* FindPort(const plan::Graph& graph, const std::string& name) {
   return nullptr;
 }
 
-// Every name is a port's, and every port has its input.
+// Checks that every name is a port's and that every port has its input.
 Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
   const auto unknown = [&](const char* flag, const std::string& name) {
     std::vector<std::string> names;

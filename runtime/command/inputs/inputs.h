@@ -1,16 +1,18 @@
-// What the graph is executed with: the inputs as given, and how they are cut into executions.
+// Inputs of a graph: the values given on the command line, and how they are cut into executions.
 #ifndef CGRAPH_RUNTIME_COMMAND_INPUTS_INPUTS_H_
 #define CGRAPH_RUNTIME_COMMAND_INPUTS_INPUTS_H_
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "runtime/command/messages.h"
 #include "runtime/command/options.h"
-#include "runtime/command/problem.h"
 #include "runtime/engine/engine.h"
 #include "runtime/files/npy.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::command {
 
@@ -41,6 +43,14 @@ class Inputs {
   int64_t rows_ = 0;      // of a batched input in total
   int64_t per_slice_ = 0;
 };
+
+// Values written on the command line: 3, 1.5, true, [1, 2, 3], [[1, 2], [3, 4]].
+//
+// Parses `text` as a tensor of this dtype, with the shape that the brackets say. Integers must be
+// exact and in range; floats may also be inf and nan. Returns kInvalid with the position when the
+// text is no literal, when rows differ in length, or when brackets nest deeper than tensors have
+// dimensions.
+Result<files::Array> ParseLiteral(std::string_view text, plan::DType dtype);
 
 }  // namespace cgraph::command
 

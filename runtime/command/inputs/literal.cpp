@@ -1,6 +1,6 @@
 // Elements are appended as they are read; the length of the first list of a depth fixes that
 // dimension, and every later one must agree.
-#include "runtime/command/inputs/literal.h"
+#include "runtime/command/inputs/inputs.h"
 
 #include <charconv>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/device/numbers/half.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
@@ -28,7 +28,7 @@ class LiteralParser {
     CGRAPH_RETURN_IF_ERROR(Value(0));
     Space();
     if (at_ != text_.size()) return Wrong("the end is expected");
-    // Below an empty list nothing says how deep it would have gone on.
+    // Below an empty list nothing says how deep the nesting would have gone.
     for (int64_t& dim : array_.dims) {
       if (dim == kUnknown) dim = 0;
     }
@@ -57,8 +57,8 @@ class LiteralParser {
     }
     if (depth == array_.dims.size()) {
       if (!array_.bytes.empty()) return Wrong("a number is expected, as before");
-      if (depth == device::kMaxRank) {
-        return Wrong(fmt::format("tensors have at most {} dimensions", device::kMaxRank));
+      if (depth == kMaxRank) {
+        return Wrong(fmt::format("tensors have at most {} dimensions", kMaxRank));
       }
       array_.dims.push_back(kUnknown);
     }
@@ -115,7 +115,7 @@ class LiteralParser {
     Append(value);
     return Status::Ok();
   }
-  // Rounded once, to nearest even.
+  // Parses an f16 or bf16; the value is rounded once, to nearest even.
   template <typename T>
   Status Half(std::string_view word) {
     double value = 0;
@@ -133,11 +133,21 @@ class LiteralParser {
     const char* first = word.data() + (word[0] == '+' ? 1 : 0);
     const auto [end, error] = std::from_chars(first, word.data() + word.size(), value);
     if (error == std::errc::result_out_of_range) return Outside(word);
-    if (error != std::errc() || end != word.data() + word.size()) {
-      return Wrong(fmt::format("`{}` is no {}, nor a file, whose name ends in .npy", word,
-                               plan::DTypeName(array_.dtype)));
-    }
+    if (error != std::errc() || end != word.data() + word.size()) return NotANumber(word);
     return Status::Ok();
+  }
+  Status NotANumber(std::string_view word) const {
+    const std::string_view dtype = plan::DTypeName(array_.dtype);
+    if (word[0] == '(') return Wrong("a list is written in brackets: [[1,10]]");
+    double fraction = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), fraction);
+    if (!plan::IsFloat(array_.dtype) && error == std::errc() && end == word.data() + word.size()) {
+      return Wrong(fmt::format("`{}` is no {}, which is a whole number written in digits", word,
+                               dtype));
+    }
+    const bool alone = array_.dims.empty();  // not in a list: it may be meant as a file's name
+    return Wrong(fmt::format("`{}` is no {}{}", word, dtype,
+                             alone ? ", nor a file, whose name ends in .npy" : ""));
   }
 
   std::string_view text_;

@@ -39,7 +39,8 @@ ExitCode ReportFailures(const Options& options, const Measurements& measured) {
   return kFailure;
 }
 
-// Results and measurements take their names together, when all of them are complete.
+// Writes results and measurements. The files take their names together, when all of them are
+// complete.
 Status WriteFiles(const Options& options, const Outcome& outcome, const Measured* run) {
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));

@@ -1,4 +1,4 @@
-// What is said, printed and written once the executions are over.
+// Concludes a run: what is printed and written once the executions are over.
 #ifndef CGRAPH_RUNTIME_COMMAND_OUTCOME_CONCLUDE_H_
 #define CGRAPH_RUNTIME_COMMAND_OUTCOME_CONCLUDE_H_
 
@@ -12,18 +12,19 @@
 
 namespace cgraph::command {
 
-// Whose measurements are written: mean times of calls, as `cgc --profile` reads them, and a trace.
+// The run whose measurements are written: mean times of calls, as `cgc --profile` reads them, and a
+// trace.
 struct Measured {
   const Engine& engine;
   uint32_t graph;  // an index into the plan's
 };
 
-// What went wrong, the outputs, the summary. The code is that of the command. Without `run` no
-// measurements are written, and neither after a failed execution.
+// Prints errors, outputs and the summary; returns the exit code of the command. Measurements are
+// written only with `run`, and not after a failed execution.
 ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
                   const Measured* run);
 
-// What -v says of the engine.
+// Prints what -v says of the engine.
 void SayStats(const Engine& engine, const Options& options);
 
 }  // namespace cgraph::command

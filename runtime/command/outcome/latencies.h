@@ -20,7 +20,8 @@ class Latencies {
   uint64_t count() const { return count_; }
   uint64_t max() const { return max_; }
 
-  // The least latency that is not exceeded by this share of the executions; 0 of none.
+  // Returns the least latency that this share of the executions does not exceed; 0 without
+  // executions.
   uint64_t Quantile(double share) const {
     uint64_t wanted = static_cast<uint64_t>(share * static_cast<double>(count_));
     if (static_cast<double>(wanted) < share * static_cast<double>(count_)) ++wanted;

@@ -24,7 +24,7 @@ void Measurements::AddFailure(const std::string& message, uint64_t execution) {
 }
 
 std::string SummaryText(const Measurements& m) {
-  // Three digits of a slow one, as 2.44 executions/s.
+  // A slow rate is printed with three digits, as 2.44 executions/s.
   const double rate = m.per_second();
   std::string text = fmt::format("{}, {}, {}, {} executions/s", Counted(m.executions, "execution"),
                                  Counted(m.errors, "error"), TimeText(m.wall_ns * 1000),
@@ -46,7 +46,7 @@ nlohmann::ordered_json SummaryJson(const Measurements& m) {
                         {"count", failure.count},
                         {"first", failure.first}});
   }
-  // Where no execution succeeded there is no latency.
+  // Without a successful execution there is no latency.
   nlohmann::ordered_json latency;
   if (m.latencies.count() > 0) {
     latency = {{"p50", m.latencies.Quantile(0.5)},

@@ -1,4 +1,4 @@
-// What has come of a run: measurements, results, and why it ended early if it did.
+// Outcome: the measurements and results of a run, and why it ended early if it did.
 #ifndef CGRAPH_RUNTIME_COMMAND_OUTCOME_OUTCOME_H_
 #define CGRAPH_RUNTIME_COMMAND_OUTCOME_OUTCOME_H_
 
@@ -22,7 +22,7 @@ struct Failure {
   uint64_t first = 0;  // the execution, from 1
 };
 
-// Of the executions after the warm-up.
+// Measurements of the executions after the warm-up.
 struct Measurements {
   uint64_t executions = 0, errors = 0;
   Latencies latencies;                      // of those without an error, from submission to result
@@ -37,16 +37,16 @@ struct Measurements {
   double per_second() const { return wall_ns == 0 ? 0 : 1e9 * executions / wall_ns; }
 };
 
-// What has come of the run. Whoever reads or changes it holds `mutex`: when a time-out ends a run
-// whose own thread is inside a kernel, another one concludes from what is here.
+// The outcome of a run. `mutex` guards it: when a time-out ends a run whose own thread is inside a
+// kernel, another thread concludes from what is here.
 struct Outcome {
-  explicit Outcome(bool concatenate) : results(concatenate) {}
+  explicit Outcome(Keep keep) : results(keep) {}
 
   std::mutex mutex;
   bool over = false;  // the thread that ran it concludes
   Status status;      // why the run ended early; a failed execution of several is only counted
   Measurements measurements;
-  Results results;    // the outputs of the last pass
+  Results results;    // the outputs of the last pass, or of all executions
 };
 
 // "29 executions, 0 errors, 1.2 s, ...".

@@ -8,7 +8,8 @@
 
 #include "runtime/device/format_tensor.h"
 #include "runtime/files/npy.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/kinds/limits.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::command {
 namespace {
@@ -20,7 +21,8 @@ size_t Bytes(const Tensor& tensor) {
   return static_cast<size_t>(tensor.elements() * plan::DTypeBytes(tensor.dtype));
 }
 
-// Where an output goes: to its own file, or to that of the list which it is an element of.
+// Returns the file that an output goes to: its own, or the file of the list that it is an element
+// of.
 const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::string& name) {
   const std::string list = name.substr(0, name.find('['));
   for (const std::string& wanted : {name, list}) {
@@ -31,8 +33,8 @@ const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::str
   return nullptr;
 }
 
-// JSON has no numbers for NaN and the infinities: they are the strings that JavaScript and Python's
-// float() read.
+// Prints NaN and the infinities as the strings that JavaScript and Python's float() read: JSON has
+// no numbers for them.
 ordered_json FloatJson(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -66,13 +68,18 @@ ordered_json DataJson(const Tensor& tensor, int dim, int64_t first) {
 
 Status Results::Add(const Outputs& outputs) {
   last_ = outputs;
-  if (!concatenate_) return Status::Ok();
+  if (keep_ == Keep::kLast) return Status::Ok();
   const bool first = joined_.empty();
   joined_.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const device::Tensor& tensor = outputs[i];
     std::vector<int64_t> dims(tensor.dims, tensor.dims + tensor.rank);
-    if (dims.empty()) dims = {1};
+    if (keep_ == Keep::kStacked && dims.size() == kMaxRank) {
+      return {StatusCode::kInvalid,
+              fmt::format("--every: output {} has {} dimensions, and tensors have no more",
+                          outputs.name(i), dims.size())};
+    }
+    if (keep_ == Keep::kStacked || dims.empty()) dims.insert(dims.begin(), 1);
     Joined& joined = joined_[i];
     if (first) {
       joined.dims = dims;
@@ -93,7 +100,7 @@ Status Results::Add(const Outputs& outputs) {
 
 Tensor Results::Tensor(size_t i) const {
   device::Tensor tensor = (*last_)[i];
-  if (concatenate_) {
+  if (keep_ != Keep::kLast) {
     tensor.data = const_cast<uint8_t*>(joined_[i].bytes.data());
     tensor.rank = static_cast<uint8_t>(joined_[i].dims.size());
     std::copy(joined_[i].dims.begin(), joined_[i].dims.end(), tensor.dims);
@@ -123,7 +130,7 @@ Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) 
   return Status::Ok();
 }
 
-// The elements of a list along a new first dimension.
+// Writes the elements of a list as one tensor, stacked along a new first dimension.
 Status Results::AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
                            std::span<const size_t> elements) const {
   const device::Tensor first = Tensor(elements[0]);

@@ -1,7 +1,8 @@
-// The outputs of the executions: kept, concatenated when the input was a batch, written, printed.
+// The outputs of the executions: kept or joined, written, printed.
 #ifndef CGRAPH_RUNTIME_COMMAND_OUTCOME_RESULTS_H_
 #define CGRAPH_RUNTIME_COMMAND_OUTCOME_RESULTS_H_
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,20 +16,25 @@
 
 namespace cgraph::command {
 
+enum class Keep : uint8_t {
+  kLast,         // the outputs of the last execution
+  kConcatenated, // of all, joined along dimension 0; single numbers become one dimension
+  kStacked,      // of all, along a new first dimension
+};
+
 class Results {
  public:
-  // `concatenate`: outputs are joined along dim 0, single numbers become one dimension. Otherwise
-  // those of the last execution are kept.
-  explicit Results(bool concatenate) : concatenate_(concatenate) {}
+  explicit Results(Keep keep) : keep_(keep) {}
 
-  // kInvalid when an output differs from those before it in more than its first dimension.
+  // Returns kInvalid when an output differs from the earlier ones in more than its first dimension,
+  // or has no dimension left to stack along.
   Status Add(const Outputs& outputs);
 
-  // The .npy files, by name of an output, or of a list, whose elements are stacked. kInvalid when
-  // they differ in their types.
+  // Writes .npy files. A path is named by an output, or by a list, whose elements are stacked.
+  // Returns kInvalid when the elements differ in their types.
   Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
   std::string Text() const;
-  // By name: type, dtype, dims, and the data or the file that it was written to.
+  // Returns, by name: type, dtype, dims, and the data or the file that the data was written to.
   nlohmann::ordered_json Json(const std::vector<NameAndValue>& paths) const;
 
  private:
@@ -41,7 +47,7 @@ class Results {
   size_t size() const { return last_ ? last_->size() : 0; }
   device::Tensor Tensor(size_t i) const;
 
-  const bool concatenate_;
+  const Keep keep_;
   std::optional<Outputs> last_;
   std::vector<Joined> joined_;
 };

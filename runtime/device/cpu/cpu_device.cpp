@@ -1,5 +1,6 @@
-// The CPU: every logical device of a plan, `gpu[i]` too, in ordinary memory. All kinds of memory
-// are one here. Queues run an operation inside the call that issues it, unless one before it waits.
+// The CPU device: serves every logical device of a plan, `gpu[i]` too, in ordinary memory. All
+// kinds of memory are the same here. A queue runs an operation inside the call that issues it,
+// unless an earlier operation waits.
 #include <fmt/format.h>
 
 #include "runtime/device/drivers.h"

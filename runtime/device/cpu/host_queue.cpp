@@ -45,7 +45,7 @@ HostQueue::Outcome HostQueue::RunHead() {
 std::optional<device::Head> HostQueue::Head() {
   std::lock_guard lock(mutex_);
   for (const Item& item : items_) {
-    if (std::holds_alternative<SignalTo>(item)) continue;  // it is never what is waited for
+    if (std::holds_alternative<SignalTo>(item)) continue;  // a signal is never what is waited for
     const Tag tag = std::visit([](const auto& at) -> Tag {
       if constexpr (requires { at.predicate; }) return at.tag;
       else return at.tag;

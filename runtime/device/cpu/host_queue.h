@@ -1,5 +1,5 @@
-// HostQueue: a queue whose operations a thread of the host carries out. Who calls RunHead, and
-// when, is what kinds of host devices differ in.
+// HostQueue: a queue whose operations a thread of the host carries out. Kinds of host devices
+// differ in which thread calls RunHead, and when.
 #ifndef CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_
 #define CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_
 
@@ -34,9 +34,9 @@ class HostQueue : public Queue {
  protected:
   enum class Outcome { kNone, kBlocked, kDone };
 
-  // Carries out the operation at the front, if it can be and nobody else does.
+  // Carries out the operation at the front, if it can run and no other thread is running it.
   Outcome RunHead();
-  // After an operation was appended.
+  // Called after an operation was appended.
   virtual void Appended() = 0;
   void TakeReports(std::vector<Report>& reports);
 
@@ -64,7 +64,7 @@ class HostQueue : public Queue {
     signal.semaphore->Signal(signal.value);
     return true;
   }
-  // Whether the operation is to be carried out; its failure is reported here.
+  // Returns whether the operation is to be carried out; reports its failure.
   bool Begins(const Operation& operation);
   void Fail(const Operation& operation, Report report);
   void AddReport(Report report);

@@ -1,6 +1,7 @@
-// Products of f16 and bf16: a block of the left operand that is widened already, times a block of
-// the right one that is widened panel by panel, a panel being two vectors of columns that stay in
-// the first cache. Every sum is made in the order of its terms, whatever vectors the processor has.
+// Products of f16 and bf16. A block of the left operand, widened already, is multiplied by a block
+// of the right operand, which is widened panel by panel. A panel is two vectors of columns, which
+// stay in the first-level cache. Every sum is made in the order of its terms, whatever vectors the
+// processor has.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_BLOCK_PRODUCT_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_BLOCK_PRODUCT_H_
 
@@ -14,9 +15,9 @@
 
 namespace cgraph::device {
 
-// sums += a[m, k] @ b[k, n]. Element (i, l) of `a` is a[i * a_row + l * a_step], and rows of `b`
-// are b_width from one another. The first block of a product finds no sums, the last one rounds
-// them into the rows of c.
+// Computes sums += a[m, k] @ b[k, n]. Element (i, l) of `a` is a[i * a_row + l * a_step], and rows
+// of `b` are b_width apart. The first block of a product starts from zero; the last one rounds the
+// sums into the rows of c.
 template <typename T>
 struct Block {
   const float* a;
@@ -80,7 +81,7 @@ class BlockProduct {
     }
   }
 
-  // Rows that begin at i, columns at j.
+  // Adds the products for rows that begin at i and columns that begin at j.
   template <int rows>
   CGRAPH_INLINE static void AddRows(const Block<T>& block, int64_t i, int64_t j, int64_t columns) {
     float total[rows][kColumns] = {};
@@ -135,7 +136,7 @@ class BlockProduct {
 
 #endif
 
-// Null where the processor lacks the instructions.
+// Returns null where the processor lacks the instructions.
 template <typename T>
 BlockProductFunction<T> BlockProductOf() {
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Whether what an op reads or writes lies in its tensor, and what it says if not.
+// Checks that the elements which an op reads or writes lie in its tensor, and the message if not.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_BOUNDS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_BOUNDS_H_
 
@@ -11,7 +11,8 @@
 
 namespace cgraph::device {
 
-// `length` elements from `from` on, of a dimension. A length that the program gave may be negative.
+// Returns whether `length` elements from `from` on lie in a dimension. A length that the program
+// gave may be negative.
 inline bool Fits(const char* op, int64_t from, int64_t length, int64_t extent, std::string& error) {
   if (from >= 0 && length >= 0 && from <= extent && length <= extent - from) return true;
   error = fmt::format("{} of {} element{} from {} on, of a dimension of {}", op, length,

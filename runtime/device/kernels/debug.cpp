@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLongestSleepMs = int64_t{1000} * 3600 * 24 * 365;
 
-// Until an absolute moment, so that a signal that interrupts it does not make it longer.
+// Sleeps until an absolute moment, so that a signal that interrupts it does not make it longer.
 void SleepFor(int64_t ms) {
   ms = std::clamp<int64_t>(ms, 0, kLongestSleepMs);
   timespec until;

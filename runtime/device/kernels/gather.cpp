@@ -29,8 +29,8 @@ bool GatherRows(const Tensor& table, const Tensor& index, const Tensor& out, std
   return true;
 }
 
-// Rows are added in the order of the indices; f16 and bf16 in f32, as many columns at a time as the
-// workspace holds.
+// Adds rows in the order of the indices. f16 and bf16 are added in f32, as many columns at a time
+// as the workspace holds.
 template <typename T>
 class GatherRowsGradKernel final : public Kernel {
  public:
@@ -84,7 +84,7 @@ class GatherRowsGradKernel final : public Kernel {
   std::vector<C> sums_;
 };
 
-// `rows` is `table` with the dimensions of the index in the place of its first one.
+// Checks that `rows` is `table` with the dimensions of the index in the place of its first one.
 Status CheckRows(const Request& request, const OperandType& table, const OperandType& index,
                  const OperandType& rows) {
   bool fits = table.rank > 0 && index.dtype == DType::i64 && rows.dtype == table.dtype &&
@@ -98,7 +98,7 @@ Status CheckRows(const Request& request, const OperandType& table, const Operand
                                       TypeText(rows)));
 }
 
-// Elements (i, j) of each matrix [n, m] with j > i + m - n.
+// Masks elements (i, j) of each matrix [n, m] with j > i + m - n.
 template <typename T>
 void CausalMask(const Tensor& x, const Tensor& out) {
   CopyBytes(out.data, x.data, Bytes(x));

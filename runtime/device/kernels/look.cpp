@@ -1,4 +1,5 @@
-// look: whether another op would fail, before it or anything else of its call has written.
+// look: tells whether another op would fail, before that op or anything else of its call has
+// written.
 #include <vector>
 
 #include <fmt/format.h>
@@ -8,8 +9,8 @@
 
 namespace cgraph::device {
 
-// Fails where another op would, with what that one would say: of the operands that say where it
-// reads or writes, without the tensor.
+// A kernel that fails where the other op would, with that op's message. Its operands are those that
+// say where the op reads or writes, without the tensor itself.
 KernelResult MakeLook(const Request& request) {
   Result<std::string> op = TextAttribute(request, "op");
   if (!op.ok()) return op.status();

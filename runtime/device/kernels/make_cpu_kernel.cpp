@@ -1,4 +1,4 @@
-// MakeCpuKernel: from a kernel of the plan to the maker in kernels.def.
+// MakeCpuKernel: looks a kernel of the plan up in kernels.def and calls its maker.
 #include "runtime/device/kernel.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "runtime/device/kernels/makers.h"
-#include "runtime/status/spelling.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::device {
 namespace {
@@ -32,7 +32,7 @@ const Entry* Find(std::string_view kernel) {
   return entry == std::end(kKernels) ? nullptr : entry;
 }
 
-// A kernel of one primitive hands its operands on as they are.
+// Checks that a kernel of one primitive hands its operands on in order.
 Status CheckOrder(const plan::Primitive& primitive) {
   for (size_t i = 0; i < primitive.operands.size(); ++i) {
     if (primitive.operands[i] != static_cast<int32_t>(i)) {

@@ -6,7 +6,7 @@
 
 namespace cgraph::device {
 
-// Whether a kernel computes with a dtype: the classes of kernels.def.
+// The classes of dtypes in kernels.def: which dtypes a kernel computes with.
 enum class DTypes { kAny, kNumber, kFloat, kBool };
 constexpr bool Contains(DTypes dtypes, DType dtype) {
   switch (dtypes) {
@@ -26,10 +26,10 @@ KernelResult MakeFused(const plan::Kernel& kernel, const Request& request);  // 
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/kernels/kernels.def"
 
-// The kernel that `primitive` has by itself, for these operands (make_cpu_kernel.cpp).
+// Makes the kernel that `primitive` has by itself, for these operands (make_cpu_kernel.cpp).
 KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const OperandType> inputs,
                            std::span<const OperandType> outputs);
-// Whether element i of its result is made of its operands' elements i alone.
+// Returns whether element i of the result is made of the operands' elements i alone.
 bool IsElementwise(std::string_view kernel);
 
 }  // namespace cgraph::device

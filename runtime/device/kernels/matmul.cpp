@@ -1,8 +1,8 @@
-// Matrix products: f32 and f64 by OpenBLAS, f16 and bf16 by loops of our own over blocks that are
-// widened to f32 (by OpenBLAS where the right operand is transposed), a single row by loops of our
-// own, integers by a plain one; bf16 of static shape by oneDNN where that is faster. Leading
-// dimensions are a batch that broadcasts; where only the left operand has one, it is more rows of a
-// single product.
+// Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
+// blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a single row
+// by loops of our own; integers by a plain loop; bf16 of static shape by oneDNN where that is
+// faster. Leading dimensions are a batch that broadcasts; where only the left operand has a batch,
+// its matrices are rows of a single product.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -49,11 +49,11 @@ struct BlasProduct {
   }
 };
 
-// Blocks of f16 or bf16 are widened, multiplied and added up in f32, and rounded once.
+// The product of f16 or bf16: blocks are widened, multiplied and added up in f32, and rounded once.
 template <typename T>
 class HalfProduct {
  public:
-  // Of products that are at most m, n, k large.
+  // For products whose m, n and k are at most those of `most`.
   HalfProduct(Gemm<float> gemm, HalfLoops half, const Shape& most) : gemm_(gemm), half_(half) {
     const auto size = [](int64_t rows, int64_t columns) {
       return static_cast<size_t>(std::min(rows, kEdge) * std::min(columns, kEdge));
@@ -88,11 +88,11 @@ class HalfProduct {
   static constexpr int64_t kEdge = 512, kFewRows = 4, kNear = 32 * kEdge;  // kNear: elements
   struct Box { int64_t row, column, rows, columns; };
 
-  // Into c_: the block of the result at i, j, of all k.
+  // Computes into c_ the block of the result at i, j, over all k.
   void Multiply(Shape block, int64_t i, int64_t j, const T* a, int64_t a_width, const T* b,
                 int64_t b_width) {
     const bool in_registers = row_ != nullptr && block.row_times_matrix();
-    // What is used but a few times should not leave the first cache in between.
+    // Elements that are used only a few times should not leave the first-level cache in between.
     const bool near = block.m < kFewRows && !in_registers;
     const int64_t depth = near ? std::min(kEdge, kNear / block.n) : kEdge, k = block.k;
     if (in_registers) std::fill_n(c_.data(), block.n, 0.0f);
@@ -108,7 +108,7 @@ class HalfProduct {
       BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
     }
   }
-  // Into c: the block of the result at row i, of columns that begin at those of b.
+  // Computes into c the block of the result at row i, whose columns begin at those of b.
   void MultiplyPanels(Shape block, int64_t i, const T* a, int64_t a_width, const T* b, T* c,
                       int64_t width) {
     const int64_t k = block.k;
@@ -142,7 +142,7 @@ class HalfProduct {
   Workspace<float> a_, b_, c_, panel_;
 };
 
-// One shape of product, by oneDNN.
+// One shape of product, computed by oneDNN.
 struct DnnlProduct {
   std::unique_ptr<DnnlMatmul> matmul;
   bool operator()(const Shape&, const BF16* a, const BF16* b, BF16* c) {
@@ -184,7 +184,7 @@ class MatmulKernel final : public Kernel {
     const Tensor& c = outputs[0];
     Shape shape{transpose_a_, transpose_b_, c.dims[c.rank - 2], c.dims[c.rank - 1],
                 a.dims[a.rank - (transpose_a_ ? 2 : 1)]};
-    // Dynamic dims are only known now, and CBLAS does not forgive strides that do not fit.
+    // Dynamic dims are known only at run time, and CBLAS is undefined for strides that do not fit.
     if (a.dims[a.rank - (transpose_a_ ? 1 : 2)] != shape.m ||
         b.dims[b.rank - (transpose_b_ ? 2 : 1)] != shape.n ||
         b.dims[b.rank - (transpose_b_ ? 1 : 2)] != shape.k) {
@@ -223,7 +223,7 @@ class MatmulKernel final : public Kernel {
                c.as<T>() + i * shape.m * shape.n);
     }
   }
-  // Which matrix of an operand goes into the i-th of the result.
+  // Returns which matrix of an operand goes into the i-th matrix of the result.
   static int64_t Matrix(const Tensor& operand, const Tensor& result, int64_t i) {
     int64_t matrix = 0, size = 1;
     for (int d = 3; d <= result.rank; ++d) {
@@ -273,7 +273,7 @@ Status CheckMatmul(const Request& request, bool transpose_a, bool transpose_b) {
   return Status::Ok();
 }
 
-// Whether the batch of `a` can be read as more rows of one matrix.
+// Returns whether the batch of `a` can be read as more rows of one matrix.
 bool MayFold(const OperandType& a, const OperandType& c, bool transpose_a) {
   if (transpose_a || a.rank != c.rank) return false;
   for (int i = 0; i < a.rank - 2; ++i) {
@@ -282,7 +282,7 @@ bool MayFold(const OperandType& a, const OperandType& c, bool transpose_a) {
   return true;
 }
 
-// The rows of all matrices of a result, at their bound; INT_MAX + 1 for all that is more.
+// Returns the rows of all matrices of a result, at their bound; INT_MAX + 1 for anything greater.
 int64_t Rows(const OperandType& c) {
   int64_t rows = 1;
   for (int i = 0; i < c.rank - 1; ++i) {
@@ -293,7 +293,7 @@ int64_t Rows(const OperandType& c) {
   return rows;
 }
 
-// The greatest product of a call.
+// Returns the greatest product of a call.
 Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
   const OperandType& a = request.inputs[0];
   const OperandType& c = request.outputs[0];
@@ -301,7 +301,8 @@ Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
           a.dims[a.rank - (transpose_a ? 2 : 1)]};
 }
 
-// For one shape that is known now and gains from it; null where there is none.
+// Makes a oneDNN product for a shape that is known at load and gains from it; null where there is
+// none.
 std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
                                      bool may_fold) {
   for (const OperandType& type : {request.inputs[0], request.inputs[1]}) {
@@ -320,7 +321,8 @@ std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, b
   return DnnlMatmul::Make(transpose_a, transpose_b, shape.m, shape.n, shape.k);
 }
 
-// OpenBLAS takes its work memory with its first large product: at load, not in the steady state.
+// Makes OpenBLAS take its work memory, which it does with its first large product, at load and not
+// in the steady state.
 void WarmUp(const Blas& blas) {
   static const bool done = [&] {
     constexpr int kSize = 128;

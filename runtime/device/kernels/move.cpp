@@ -25,7 +25,7 @@ bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor&
   return true;
 }
 
-// A box of `into`, as large as `part`, with its first corner at `at`.
+// Writes `part` over a box of `into` of the same size, whose first corner is at `at`.
 bool Update(const Tensor& into, const Tensor& part, const int64_t* at, const Tensor& out,
             std::string& error) {
   for (int i = 0; i < into.rank; ++i) {
@@ -33,7 +33,7 @@ bool Update(const Tensor& into, const Tensor& part, const int64_t* at, const Ten
   }
   CopyBytes(out.data, into.data, Bytes(into));
   if (part.elements() == 0) return true;
-  // The dimensions that are covered as a whole make one contiguous run with the one before them.
+  // Dimensions that are covered as a whole make one contiguous run with the dimension before them.
   int last = into.rank - 1;
   while (last > 0 && part.dims[last] == into.dims[last]) --last;
   const int64_t width = plan::DTypeBytes(into.dtype);

@@ -26,7 +26,7 @@ uint64_t Mix(uint64_t z) {
 }
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
 
-// In (0, 1): the middle of one of 2^52 equal intervals, exact in f64.
+// Returns a number in (0, 1): the middle of one of 2^52 equal intervals, exact in f64.
 double Uniform(uint64_t stream, int64_t i) {
   const uint64_t bits = Mix(stream + (static_cast<uint64_t>(i) + 1) * kGolden);
   return static_cast<double>((bits >> 12) * 2 + 1) * 0x1p-53;

@@ -1,4 +1,4 @@
-// What every kernel needs when it is made: the call as the plan states it, and checks of operands.
+// Parts that every maker of kernels needs: the call as the plan states it, and checks of operands.
 //
 // A plan is untrusted, and only a kernel knows its rules, so each maker checks all of them and
 // Run() none. Dims are compared at their bounds: two operands whose bounds agree are safe to index
@@ -16,7 +16,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/device/numbers/half.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 
@@ -31,35 +31,35 @@ struct Request {
   std::span<const OperandType> outputs;
 };
 
-// "f32[n <= 64, 32]", for messages; a dynamic dim is "<= 64".
+// Returns the type for messages: "f32[n <= 64, 32]"; a dynamic dim is "<= 64".
 std::string TypeText(const OperandType& type);
 
 Status Invalid(const Request& request, const std::string& why);
-// No kernel for these dtypes.
+// Returns the refusal where no kernel computes with these dtypes.
 Status NoKernel(const Request& request);
 
 Status ExpectCounts(const Request& request, size_t inputs, size_t outputs);
-// Every input and output has this dtype.
+// Checks that every input and output has this dtype.
 Status ExpectDType(const Request& request, DType dtype);
-// Every input and output has the dtype of the first output.
+// Checks that every input and output has the dtype of the first output.
 Status ExpectOneDType(const Request& request);
 Status ExpectScalar(const Request& request, const OperandType& type, DType dtype);
 Status ExpectSameDims(const Request& request, const OperandType& a, const OperandType& b);
-// `from` broadcasts to `to` by NumPy's rules.
+// Checks that `from` broadcasts to `to` by NumPy's rules.
 Status ExpectBroadcast(const Request& request, const OperandType& from, const OperandType& to);
 bool SameDim(const OperandType& a, int i, const OperandType& b, int j);
 
-// A kernel that keeps a workspace as long as dimension `dim` takes no more than this.
+// The longest dimension `dim` of a kernel whose workspace is as long as that dimension.
 inline constexpr int64_t kLongestRow = int64_t{1} << 24;
 Status ExpectRowLength(const Request& request, const OperandType& type, int dim);
 
-// Attributes by name: kInvalid when absent or of another kind.
+// Look attributes up by name: kInvalid when one is absent or of another kind.
 Result<int64_t> IntAttribute(const Request& request, const std::string& name);
 Result<bool> BoolAttribute(const Request& request, const std::string& name);
 Result<double> FloatAttribute(const Request& request, const std::string& name);
 Result<std::string> TextAttribute(const Request& request, const std::string& name);
 Result<std::vector<int64_t>> IntsAttribute(const Request& request, const std::string& name);
-// An attribute that names one of the dimensions of `type`; -1 is the last.
+// Looks up an attribute that names one of the dimensions of `type`; -1 is the last.
 Result<int> DimAttribute(const Request& request, const std::string& name, const OperandType& type);
 
 // The product of dims [first, last).
@@ -71,7 +71,7 @@ inline int64_t Product(const Tensor& tensor, int first, int last) {
 inline int64_t Bytes(const Tensor& tensor) {
   return tensor.elements() * plan::DTypeBytes(tensor.dtype);
 }
-// Nothing is copied for no bytes, of which the address may be null.
+// Copies bytes; a copy of none does nothing, since its address may be null.
 inline void CopyBytes(void* to, const void* from, int64_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
@@ -90,8 +90,8 @@ void WithType(DType dtype, Use&& use) {
     case DType::f64: use(double{}); return;
   }
 }
-// The same for the dtypes whose elements are numbers in themselves: f16 and bf16 are computed with
-// as f32.
+// As WithType(), for the dtypes whose elements are numbers in themselves: f16 and bf16 are computed
+// with as f32.
 constexpr bool IsHalf(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 constexpr DType ComputeDType(DType dtype) { return IsHalf(dtype) ? DType::f32 : dtype; }
 template <typename Use>

@@ -1,6 +1,6 @@
-// A row times a matrix. Each element of the matrix is used but once, so nothing is gained by
-// packing it as libraries do for products, and f16 and bf16 are widened in registers. The sums are
-// made in the same order whatever vectors the processor has.
+// A row times a matrix. Each element of the matrix is used only once, so packing it, as libraries
+// do for products, gains nothing; f16 and bf16 are widened in registers. The sums are made in the
+// same order whatever vectors the processor has.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ROW_PRODUCT_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ROW_PRODUCT_H_
 
@@ -14,13 +14,13 @@
 
 namespace cgraph::device {
 
-// sum[j] += the sum of row[i] * matrix[i * width + j], of i < rows and j < columns.
+// Adds to sum[j] the sum of row[i] * matrix[i * width + j] over i < rows, for j < columns.
 template <typename T>
 using RowProductFunction = void (*)(const Compute<T>* row, const T* matrix, int64_t width,
                                     int64_t rows, int64_t columns, Compute<T>* sum);
 
-// What is computed with as it is, in vectors of the processor's own size: of longer ones compilers
-// make single elements.
+// Elements that are computed with as they are, in vectors of the processor's own size: compilers
+// split longer vectors into single elements.
 template <typename C, int bytes>
 struct PlainVectors {
   static constexpr int kLanes = bytes / sizeof(C);
@@ -29,14 +29,14 @@ struct PlainVectors {
   }
 };
 
-// Terms of even rows and of odd rows are summed apart, so that no sum waits for the one before.
+// Sums terms of even rows and of odd rows apart, so that no sum waits for the one before.
 template <typename Vectors, typename T>
 class RowProduct {
  public:
   using C = Compute<T>;
   CGRAPH_INLINE static void Run(const C* row, const T* matrix, int64_t width, int64_t rows,
                                 int64_t columns, C* sum) {
-    // What the first cache holds is walked column by column, all rows of it at once.
+    // A matrix that fits the first-level cache is walked column by column, all rows at once.
     const bool small = rows * columns * static_cast<int64_t>(sizeof(T)) <= kNear;
     const int64_t together = small ? rows : kRows, most = small ? columns : kColumns;
     for (int64_t first = 0; first < columns; first += most) {
@@ -53,7 +53,7 @@ class RowProduct {
   static constexpr int64_t kRows = 8;        // so that sums are seldom written
   static constexpr int64_t kColumns = 2048;  // of which the sums stay in the first cache
   static constexpr int kLanes = Vectors::kLanes;
-  // Side by side: what is added up then is as wide whatever the processor has.
+  // The vectors side by side: together they have the same width whatever vectors the processor has.
   static constexpr int kVectors = std::max(1, 128 / static_cast<int>(kLanes * sizeof(C)));
 
   CGRAPH_INLINE static void AddRows(const C* row, const T* matrix, int64_t width, int64_t rows,
@@ -102,7 +102,7 @@ class RowProduct {
   }
 };
 
-// Null where the processor has no fused multiply-add.
+// Returns null where the processor has no fused multiply-add.
 template <typename T>
 RowProductFunction<T> RowProductOf() {
 #if defined(__x86_64__)

@@ -1,7 +1,8 @@
 // `same`: a tensor whose extent in one dimension is, from here on, known to be another tensor's.
 //
 // The compiler counts two extents as equal when they are one value. Where a program knows better,
-// this kernel looks: it fails, or hands the tensor on under the other one's extent.
+// this kernel compares them at run time: it fails, or hands the tensor on under the other one's
+// extent.
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/makers.h"

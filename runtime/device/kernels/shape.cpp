@@ -13,8 +13,8 @@ namespace {
 
 // ---- permutations -------------------------------------------------------------------------------
 
-// A result in row-major order, read with these strides: dimension 0 is the innermost. Neighbours
-// that can be read as one are merged, and of extent 1 there are none.
+// A result in row-major order, read with these strides: dimension 0 is the innermost. Neighbouring
+// dimensions that can be read as one are merged; dimensions of extent 1 are dropped.
 struct Strided {
   int rank = 0;
   int64_t extents[kMaxRank], from[kMaxRank], to[kMaxRank];
@@ -41,7 +41,8 @@ struct Strided {
   }
 };
 
-// One plane: rows of the result, each read with a stride, in square blocks that stay in the cache.
+// Copies one plane: rows of the result, each read with a stride, in square blocks that stay in the
+// cache.
 template <typename T>
 void CopyPlane(const T* x, T* out, int64_t rows, int64_t row_from, int64_t row_to, int64_t columns,
                int64_t column_from) {
@@ -66,7 +67,8 @@ template <typename T>
 void Permute(const Tensor& x, const int* order, const Tensor& out) {
   if (out.elements() == 0) return;
   const Strided s(x, order);
-  // The plane's rows go along the dimension that lies closest in x, where there is another one.
+  // The plane's rows go along the dimension whose elements lie closest in x, where there is another
+  // one.
   int row = 1;
   for (int i = 1; i < s.rank; ++i) {
     if (s.from[i] < s.from[row]) row = i;
@@ -123,7 +125,8 @@ KernelResult MakePermutation(const Request& request, const std::vector<int64_t>&
 
 // ---- expand -------------------------------------------------------------------------------------
 
-// `count` elements of `width` bytes like the first one: doubled until all are there.
+// Writes `count` elements of `width` bytes, all equal to the first: the filled part is doubled
+// until all are there.
 void Repeat(const char* element, int64_t width, char* out, int64_t count) {
   CopyBytes(out, element, width);
   for (int64_t done = 1; done < count; done *= 2) {
@@ -144,7 +147,8 @@ void Expand(const Tensor& x, const Tensor& out) {
 
 // ---- concat and split ---------------------------------------------------------------------------
 
-// Whether `part` is `whole` but for its extent along `dim`, which is static.
+// Returns whether `part` has the dimensions of `whole` except for its extent along `dim`, which is
+// static.
 bool IsPart(const OperandType& part, const OperandType& whole, int dim) {
   if (part.rank != whole.rank || part.dtype != whole.dtype || part.dynamic[dim]) return false;
   for (int i = 0; i < whole.rank; ++i) {
@@ -153,7 +157,7 @@ bool IsPart(const OperandType& part, const OperandType& whole, int dim) {
   return true;
 }
 
-// Checks that `parts` make up `whole` along the attribute `dim`, and gives it.
+// Checks that `parts` make up `whole` along the attribute `dim`, and returns that dimension.
 Result<int> CheckParts(const Request& request, std::span<const OperandType> parts,
                        const OperandType& whole) {
   Result<int> dim = DimAttribute(request, "dim", whole);
@@ -191,7 +195,8 @@ void CopyParts(std::span<const Tensor> parts, const Tensor& whole, int dim) {
 
 }  // namespace
 
-// The number of elements is compared at the bounds here, and as it is when it runs.
+// The numbers of elements are compared at the bounds here, and at their actual extents when the
+// kernel runs.
 KernelResult MakeReshape(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 1, 1));
   CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));

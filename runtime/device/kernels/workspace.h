@@ -1,5 +1,5 @@
-// Memory that a kernel takes when it is made and works in: it begins with a cache line, since a
-// vector that lies across two of them is read and written as two.
+// Workspace: memory that a kernel takes when it is made and works in. It begins with a cache line,
+// since a vector that lies across two lines is read and written as two.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_WORKSPACE_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_WORKSPACE_H_
 

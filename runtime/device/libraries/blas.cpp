@@ -4,8 +4,11 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
 
 namespace cgraph::device {
 namespace {
@@ -16,21 +19,32 @@ constexpr const char* kPaths[] = {
     "libopenblas.so.0",
 };
 
-// The library starts a thread per core while it is loaded, unless the environment says one; a call
-// afterwards would leave those threads sleeping.
+bool OnlyThreadOfProcess() {
+  std::error_code error;
+  std::filesystem::directory_iterator threads("/proc/self/task", error);
+  return !error && std::distance(begin(threads), end(threads)) == 1;
+}
+
+// Sets the environment so that the library starts no threads. It starts a thread per core while it
+// is loaded, unless the environment says one. The environment may be changed only while no other
+// thread can read it: beside the threads of a program that embeds the engine it stays as it is, and
+// the library's threads sleep for ever.
 class OneThread {
  public:
-  OneThread() {
+  OneThread() : alone_(OnlyThreadOfProcess()) {
+    if (!alone_) return;
     if (const char* value = std::getenv(kName)) before_ = value;
     setenv(kName, "1", 1);
   }
   ~OneThread() {
+    if (!alone_) return;
     if (before_) setenv(kName, before_->c_str(), 1);
     else unsetenv(kName);
   }
 
  private:
   static constexpr const char* kName = "OPENBLAS_NUM_THREADS";
+  const bool alone_;
   std::optional<std::string> before_;
 };
 
@@ -38,7 +52,7 @@ Result<Blas> OpenBlasLibrary() {
   const OneThread one_thread;
   bool serial = false;
   for (const char* path : kPaths) {
-    // Lazily: it has 15,000 symbols to look up, of which a plan calls two or three.
+    // RTLD_LAZY: the library has 15,000 symbols to look up, of which a plan calls two or three.
     void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) continue;
     Blas blas;

@@ -1,10 +1,10 @@
 // OpenBLAS, loaded when the first plan needs a matrix product: linking it costs every start more
 // than a millisecond.
 //
-// Workers are the threads, so it must start none of its own and yet be safe to call from several at
-// once. Its serial build is not: without locks two threads can be given the same work buffer, and
-// products come out wrong (about 100 of 640,000 elements in a trial with 8 threads). So its
-// threaded build is taken, with one thread.
+// The workers are the threads, so the library must start none of its own and yet be safe to call
+// from several at once. Its serial build is not safe: without locks two threads can be given the
+// same work buffer, and products come out wrong (about 100 of 640,000 elements in a trial with 8
+// threads). So its threaded build is taken, with one thread.
 #ifndef CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_
 #define CGRAPH_RUNTIME_DEVICE_LIBRARIES_BLAS_H_
 
@@ -12,7 +12,7 @@
 
 namespace cgraph::device {
 
-// CBLAS's numbers for its order and transpositions.
+// The numbers that CBLAS has for its order and transpositions.
 inline constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
 
 template <typename T>
@@ -24,8 +24,8 @@ struct Blas {
   Gemm<double> dgemm = nullptr;
 };
 
-// The one library of this process, never unloaded. kNotFound when there is none that is safe.
-// Thread-safe.
+// Returns the one library of this process, never unloaded. kNotFound when there is none that is
+// safe. Thread-safe.
 Result<const Blas*> LoadBlas();
 
 }  // namespace cgraph::device

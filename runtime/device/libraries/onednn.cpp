@@ -52,7 +52,7 @@ Library OpenOneDnnLibrary() {
   return library;
 }
 
-// The one library of this process, never unloaded; null when there is none.
+// Returns the one library of this process, never unloaded; null when there is none.
 const Library* Loaded() {
   static const Library library = OpenOneDnnLibrary();
   return library.loaded ? &library : nullptr;
@@ -93,7 +93,7 @@ class Matmul final : public DnnlMatmul {
  private:
   static bool Done(dnnl_status_t status) { return status == dnnl_success; }
 
-  // The number of threads is a property of the calling thread.
+  // Sets one OpenMP thread for the calling thread: the number is a property of each thread.
   void OneThread() const {
     thread_local const bool once = (dnnl_.set_threads(1), true);
     (void)once;
@@ -108,7 +108,8 @@ class Matmul final : public DnnlMatmul {
     return Done(dnnl_.memory_create(&memory, &desc, dnnl_.engine, data));
   }
 
-  // With work memory of ours: the library's belongs to the thread that made the primitive.
+  // Makes the primitive with work memory of ours: the library's own belongs to the thread that made
+  // the primitive.
   bool MakePrimitive(const dnnl_matmul_desc_t& matmul) {
     dnnl_primitive_attr_t attributes = nullptr;
     if (!Done(dnnl_.primitive_attr_create(&attributes))) return false;

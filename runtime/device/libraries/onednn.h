@@ -2,8 +2,8 @@
 // there it is several times as fast as widening to f32. Elsewhere, or where the library is not
 // installed, there is no DnnlMatmul and the caller widens.
 //
-// Workers are the threads, so it runs with one OpenMP thread. Executing allocates: oneDNN's own
-// bookkeeping, counted in kernel_allocations_test.cpp; the work memory is ours, taken when the
+// The workers are the threads, so oneDNN runs with one OpenMP thread. Executing allocates: oneDNN's
+// own bookkeeping, counted in kernel_allocations_test.cpp. The work memory is ours, taken when the
 // product is made.
 #ifndef CGRAPH_RUNTIME_DEVICE_LIBRARIES_ONEDNN_H_
 #define CGRAPH_RUNTIME_DEVICE_LIBRARIES_ONEDNN_H_
@@ -13,14 +13,14 @@
 
 namespace cgraph::device {
 
-// c[m, n] = a[m, k] @ b[k, n] in bf16, each operand possibly stored the other way round.
+// Computes c[m, n] = a[m, k] @ b[k, n] in bf16; each operand may be stored transposed.
 class DnnlMatmul {
  public:
   virtual ~DnnlMatmul() = default;
-  // Null where there is no such library, or no gain in it. Thread-safe.
+  // Returns null where there is no such library, or no gain in it. Thread-safe.
   static std::unique_ptr<DnnlMatmul> Make(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
                                           int64_t k);
-  // False when the library reports an error.
+  // Returns false when the library reports an error.
   virtual bool Run(const void* a, const void* b, void* c) = 0;
 };
 

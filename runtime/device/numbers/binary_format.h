@@ -1,9 +1,9 @@
-// What the functions of f32 and f64 are made of: the fields of a number's bits, and the fused
+// Building blocks of the functions of f32 and f64: the fields of a number's bits, and the fused
 // multiply-add.
 //
 // The functions here and in exponential.h, logarithm.h and normal_distribution.h have no branches,
-// tables and calls, so that loops of them vectorise. Where they fuse a product and a sum they say
-// so: Fma rounds once on every machine, and elsewhere the build forbids it, so that every machine
+// tables or calls, so that loops of them vectorise. Where they fuse a product and a sum they call
+// Fma, which rounds once on every machine; elsewhere the build forbids fusing, so every machine
 // gives the same bits. A processor without the instruction (x86 before 2013) leaves Fma to the C
 // library, which is many times slower.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
@@ -33,7 +33,7 @@ struct BinaryFormat {
   static constexpr Bits kExponentAndSign = ~kMantissa;
   // 1.5 * 2^kMantissaBits: adding it leaves the nearest integer, in the low bits.
   static constexpr T kRound = static_cast<T>(Bits{3} << (kMantissaBits - 1));
-  // A number of which the whole significand is the integer that is put into its low bits.
+  // A number whose whole significand is the integer that is put into its low bits.
   static constexpr T kWhole = static_cast<T>(Bits{1} << kMantissaBits);
 };
 
@@ -44,28 +44,29 @@ CGRAPH_INLINE typename BinaryFormat<T>::Bits BitsOf(T x) {
 template <typename T>
 CGRAPH_INLINE T FromBits(typename BinaryFormat<T>::Bits bits) { return std::bit_cast<T>(bits); }
 
-// Of a magnitude that is not negative.
+// Gives a magnitude that is not negative the sign of another number.
 template <typename T>
 CGRAPH_INLINE T CopySign(T magnitude, T sign) {
   return FromBits<T>(BitsOf(magnitude) | (BitsOf(sign) & BinaryFormat<T>::kSign));
 }
 
-// The lesser and the greater; of a NaN `x`, that.
+// Return the lesser and the greater of two numbers; NaN when `x` is NaN.
 template <typename T>
 CGRAPH_INLINE T AtMost(T x, T limit) { return x > limit ? limit : x; }
 template <typename T>
 CGRAPH_INLINE T AtLeast(T x, T limit) { return x < limit ? limit : x; }
 
-// The lesser of two that are not negative; of a NaN `x`, the limit. One instruction, and a compiler
-// does not compute what follows twice, with `x` and with the limit.
+// Returns the lesser of two numbers that are not negative; the limit when `x` is NaN. It is one
+// instruction, and a compiler does not compute what follows twice, with `x` and with the limit.
 template <typename T>
 CGRAPH_INLINE T NumberAtMost(T x, T limit) {
   using Bits = std::make_signed_t<typename BinaryFormat<T>::Bits>;
   return std::bit_cast<T>(std::min(std::bit_cast<Bits>(x), std::bit_cast<Bits>(limit)));
 }
 
-// c[0] x^(count - 1) + ... + c[count - 1] by Estrin's scheme: pairs of terms are the coefficients
-// of a polynomial in x^2. A vector waits for the sum before, and few vectors are in work at once.
+// Computes c[0] x^(count - 1) + ... + c[count - 1] by Estrin's scheme: pairs of terms are the
+// coefficients of a polynomial in x^2. The depth matters because a vector waits for the sum before
+// it, and few vectors are in work at once.
 template <typename T, int count>
 CGRAPH_INLINE T Polynomial(const T (&c)[count], T x) {
   if constexpr (count == 2) {

@@ -40,8 +40,8 @@ inline constexpr T kTwiceBiased =
 template <typename T>
 inline constexpr T kOnceBiased = BinaryFormat<T>::kRound + static_cast<T>(BinaryFormat<T>::kBias);
 
-// exp(r) - 1, where r = x + low - n ln 2; `low` is a number less than a unit in the last place of
-// x, or nothing.
+// Computes exp(r) - 1, where r = x + low - n ln 2; `low` is a number less than a unit in the last
+// place of x, or nothing.
 template <typename T, typename... Low>
 CGRAPH_INLINE T RestLessOne(T x, T n, Low... low) {
   using Constants = Exponential<T>;
@@ -49,15 +49,15 @@ CGRAPH_INLINE T RestLessOne(T x, T n, Low... low) {
   return Fma(r * r, Polynomial(Constants::kP, r), r);
 }
 
-// 1 ulp.
+// exp(x), within 1 ulp.
 template <typename T>
 CGRAPH_INLINE T ExpOf(T x) {
   using Format = BinaryFormat<T>;
   using Constants = Exponential<T>;
   const T shifted = Fma(x, Constants::kLog2E, kTwiceBiased<T>);
   const T less_one = RestLessOne(x, shifted - kTwiceBiased<T>);
-  // 2^n as two powers, each a normal number, also where the result is not: half of n, rounded down
-  // and up, becomes their exponents.
+  // 2^n is made as two powers, each a normal number even where the result is not: half of n,
+  // rounded down and up, becomes their exponents.
   const auto bits = BitsOf(shifted);
   const auto half = (bits << (Format::kMantissaBits - 1)) & Format::kExponentAndSign;
   const T down = FromBits<T>(half), up = FromBits<T>((bits << Format::kMantissaBits) - half);
@@ -75,7 +75,8 @@ CGRAPH_INLINE ExpParts<T> PartsOfExp(T x, T shifted, Low... low) {
           FromBits<T>(BitsOf(shifted) << BinaryFormat<T>::kMantissaBits)};
 }
 
-// (exp(2x) - 1) / (exp(2x) + 1), where exp(2x) - 1 is made without cancellation. 2.5 ulp.
+// tanh(x) = (exp(2x) - 1) / (exp(2x) + 1), where exp(2x) - 1 is made without cancellation. Within
+// 2.5 ulp.
 template <typename T>
 CGRAPH_INLINE T TanhOf(T x) {
   using Constants = Exponential<T>;
@@ -85,7 +86,8 @@ CGRAPH_INLINE T TanhOf(T x) {
   return CopySign(e / (e + T(2)), x);
 }
 
-// 1 + exp(-x). A greater n than 2^n has is left in r, and the result is infinite.
+// 1 + exp(-x). Where n is greater than the exponent of 2^n can be, the rest stays in r, and the
+// result is infinite.
 template <typename T>
 CGRAPH_INLINE T OneAndExpOfMinus(T x) {
   constexpr T kMostShifted = kOnceBiased<T> + (std::numeric_limits<T>::max_exponent - 1);
@@ -95,7 +97,7 @@ CGRAPH_INLINE T OneAndExpOfMinus(T x) {
   return Fma(exp.less_one, exp.power, exp.power + T(1));
 }
 
-// 2.3 ulp where the logistic function is a normal number, also of x times it.
+// The logistic function, within 2.3 ulp where it is a normal number; x times it, too.
 template <typename T>
 CGRAPH_INLINE T SigmoidOf(T x) { return T(1) / OneAndExpOfMinus(x); }
 template <typename T>

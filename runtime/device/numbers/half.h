@@ -1,8 +1,9 @@
-// f16 and bf16: two bytes that are computed with as f32 and rounded to nearest even when stored.
+// f16 and bf16: numbers of two bytes that are computed with as f32 and rounded to nearest even when
+// stored.
 //
 // The conversions have no branches, so loops of them vectorise. From f64 they round once, as NumPy
-// does: the way through f32 rounds to odd, which leaves the second rounding nothing to get wrong
-// (Boldo, Melquiond, "When double rounding is odd", 2005).
+// does: the intermediate f32 is rounded to odd, so the second rounding cannot go wrong (Boldo,
+// Melquiond, "When double rounding is odd", 2005).
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_HALF_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_HALF_H_
 
@@ -21,7 +22,7 @@ inline float RoundToOdd(double x) {
   return std::bit_cast<float>(bits);
 }
 
-// What a number is before it is rounded to two bytes.
+// Converts a number to the f32 that is then rounded to two bytes.
 template <typename N>
 float ToFloatOnce(N x) {
   if constexpr (std::is_same_v<N, float>) return x;
@@ -79,7 +80,7 @@ template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
 template <typename T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T>;
-// What elements of T are computed with.
+// The type in which elements of T are computed with.
 template <typename T>
 using Compute = std::conditional_t<kIsHalf<T>, float, T>;
 

@@ -9,7 +9,7 @@
 
 namespace cgraph::device {
 
-// n ln 2 + ln(1 + f)
+// Returns n ln 2 + ln(1 + f).
 CGRAPH_INLINE float LogOfParts(float n, float f) {
   constexpr float kP[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
                           -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
@@ -29,7 +29,7 @@ CGRAPH_INLINE double LogOfParts(double n, double f) {
   return Fma(n, 6.93147180369123816490e-01, f - (half_square - low));
 }
 
-// 1 ulp.
+// ln(x), within 1 ulp.
 template <typename T>
 CGRAPH_INLINE T LogOf(T x) {
   using Format = BinaryFormat<T>;

@@ -1,11 +1,11 @@
 // erf, and the distribution function and the density of the standard normal distribution, in f32
 // and f64.
 //
-// The lower tail has no cancellation: it is the bell exp(-z^2 / 2) times exp(z^2 / 2) times the
-// distribution function of -z, which falls slowly from 1/2 and is nearly a rational function with
-// positive coefficients, whose sums are as exact as their terms. They were found by weighted least
-// squares (Lawson's iteration), relative errors 2^-27 and 2^-54; of erf by Remez's algorithm,
-// to 2^-56.
+// The lower tail is computed without cancellation, as a product: the bell curve exp(-z^2 / 2) times
+// T(z), where T(z) is exp(z^2 / 2) times the distribution function of -z. T falls slowly from 1/2
+// and is nearly a rational function with positive coefficients, whose sums are as exact as their
+// terms. The coefficients were found by weighted least squares (Lawson's iteration), with relative
+// errors 2^-27 and 2^-54; those of erf by Remez's algorithm, to 2^-56.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 
@@ -37,13 +37,13 @@ struct NormalTail<double> {
       2.3477848919638935054,     1};
 };
 
-// exp(z * z / 2) times the distribution function of -z, of 0 <= z <= kFar.
+// T(z): exp(z * z / 2) times the distribution function of -z, for 0 <= z <= kFar.
 template <typename T>
 CGRAPH_INLINE T ScaledTail(T z) {
   return Polynomial(NormalTail<T>::kP, z) / Polynomial(NormalTail<T>::kQ, z);
 }
 
-// exp(-scale * z * z), where z * z is not rounded, of which 2^n is a normal number.
+// Returns exp(-scale * z * z), where z * z is not rounded and 2^n is a normal number.
 template <typename T>
 CGRAPH_INLINE T Bell(T z, T scale) {
   const T scaled = -scale * z, x = scaled * z, low = Fma(scaled, z, -x);
@@ -51,9 +51,9 @@ CGRAPH_INLINE T Bell(T z, T scale) {
   return Fma(exp.less_one, exp.power, exp.power);
 }
 
-// Of z = |x|, or kFar where that is less or x is a NaN: two factors of the distribution function
-// of -z, `root` the square root of exp(-z * z / 2). They are normal numbers also where their
-// product is none.
+// Takes z = |x|, or kFar where that is less or x is a NaN. Gives two factors of the distribution
+// function of -z; `root` is the square root of exp(-z * z / 2). The factors are normal numbers even
+// where their product is none.
 template <typename T>
 struct Tail { T z, root, rest; };
 template <typename T>
@@ -73,14 +73,14 @@ CGRAPH_INLINE Normal<T> NormalOf(T x) {
   return {x >= 0 ? T(1) - share : lower, T(0.39894228040143267794) * tail.root * tail.root};
 }
 
-// x times the distribution function. 5.5 ulp as long as that is a normal number.
+// x times the distribution function, within 5.5 ulp as long as that is a normal number.
 template <typename T>
 CGRAPH_INLINE T GeluOf(T x) {
   const Tail<T> tail = TailOf(x);
   return Fma(-(tail.z * tail.rest), tail.root, x < 0 ? T(0) : x);
 }
 
-// 1.1 ulp.
+// erf(x), within 1.1 ulp.
 CGRAPH_INLINE float ErfOf(float x) {
   const float t = std::fabs(x), s = x * x;
   const float u = Fma(-3.88396438e-3f, t, 2.42546219e-2f);

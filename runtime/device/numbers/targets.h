@@ -14,7 +14,8 @@ namespace cgraph::device {
 // A loop over the lanes of a vector, which must not be unrolled before it is vectorised.
 #define CGRAPH_FOR_LANES(j, lanes) _Pragma("GCC unroll 1") for (int j = 0; j < (lanes); ++j)
 
-// Of `Loop::Run`, a static function that must be [[gnu::always_inline]], with all that it calls.
+// Chooses among the versions of `Loop::Run`, a static function that must be [[gnu::always_inline]]
+// together with everything that it calls.
 template <typename Loop, typename = decltype(&Loop::Run)>
 struct Versions;
 template <typename Loop, typename Returned, typename... Args>

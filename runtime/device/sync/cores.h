@@ -6,7 +6,7 @@
 
 namespace cgraph::device {
 
-// Those that this process may use.
+// Returns how many processors this process may use.
 uint32_t Cores();
 
 }  // namespace cgraph::device

@@ -20,6 +20,10 @@ bool HasMembarrier() {
   return has;
 }
 
+// When the program starts: with more than one thread the system waits until every processor has
+// passed a quiescent state before it registers a process, which takes milliseconds.
+[[maybe_unused]] const bool registered_early = HasMembarrier();
+
 int64_t Nanoseconds(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }

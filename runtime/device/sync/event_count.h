@@ -1,12 +1,12 @@
-// EventCount: how a thread that has nothing to do waits, and how another one ends that.
+// EventCount: how a thread that has nothing to do waits, and how another thread ends that wait.
 //
-// A waiter first spins (spin.h says for how long), then sleeps on a futex. Who notifies pays one
-// load of a line that nobody writes while nobody sleeps.
+// A waiter first spins (spin.h says for how long), then sleeps on a futex. While nobody sleeps, a
+// notifier pays one load of a line that nobody writes.
 //
-// No wake-up is lost because each side writes before it reads: the notifier stores its news and
-// then reads `sleepers`, the waiter announces itself in `sleepers` and then looks for news once
-// more. The processor may swap a store and a later load; the fence against that is paid by the
-// waiter, who is about to sleep anyway: membarrier() makes every thread of the process pass one.
+// No wake-up is lost because each side writes before it reads. The notifier stores the change and
+// then reads `sleepers`; the waiter announces itself in `sleepers` and then checks for a change
+// once more. The processor may swap a store and a later load. The waiter, who is about to sleep
+// anyway, pays for the fence against that: membarrier() makes every thread of the process pass one.
 // (Where the system has no membarrier both sides fence.) Only waiters write `sleepers`: a notifier
 // that cleared it could be late and hide the next sleeper.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_EVENT_COUNT_H_
@@ -27,7 +27,7 @@ class alignas(128) EventCount {
  public:
   EventCount();
 
-  // Call after the news was stored with release order.
+  // Call after the change was stored with release order.
   void Notify() {
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler must not swap them either
     const uint32_t sleepers = both_fence_ ? sleepers_.fetch_add(0, std::memory_order_seq_cst)
@@ -36,7 +36,7 @@ class alignas(128) EventCount {
   }
 
   // Sleeps until notified or until the deadline, unless `predicate()` is true once the sleep is
-  // announced. False when the deadline passed.
+  // announced. Returns false when the deadline passed.
   template <typename Predicate>
   bool Wait(Predicate&& predicate, const Deadline& deadline = {}) {
     const uint32_t epoch = Announce();

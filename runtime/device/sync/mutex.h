@@ -1,4 +1,4 @@
-// Mutex: a lock for what is held for moments, and rarely wanted by two at once.
+// Mutex: a lock that is held for moments and rarely wanted by two threads at once.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_MUTEX_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_MUTEX_H_
 

@@ -1,4 +1,4 @@
-// TimelineSemaphore: a 64-bit value that only grows, and who is to be woken when it does.
+// TimelineSemaphore: a 64-bit value that only grows, and the listeners that are woken when it does.
 //
 // All order between queues, and between queues and the host, is made of these. A signal is done
 // when everything before it in its queue is; a wait lets its queue go on when the value is reached.
@@ -18,7 +18,7 @@ namespace cgraph::device {
 
 class alignas(128) TimelineSemaphore {
  public:
-  // At load: whom to wake.
+  // Called at load: adds an event count that is notified when the value grows.
   void AddListener(EventCount* event_count) {
     if (std::find(listeners_.begin(), listeners_.end(), event_count) == listeners_.end()) {
       listeners_.push_back(event_count);

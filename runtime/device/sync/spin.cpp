@@ -6,7 +6,8 @@ namespace cgraph::device {
 namespace {
 
 constexpr int64_t kTimesWake = 4;
-// Nanoseconds. What takes longer is no wake-up alone: the processor had other work.
+// The least and the longest wake-up that count, in nanoseconds. A longer one is no wake-up alone:
+// the processor had other work.
 constexpr int64_t kLeastWake = 10'000, kMostWake = 150'000;
 
 }  // namespace

@@ -1,9 +1,10 @@
-// For how long a thread looks for news before it sleeps: several times what waking a thread takes.
+// The time that a thread spins before it sleeps: several times what waking a thread takes.
 //
-// Who sleeps too early makes the other one wait for a wake-up, and may find it asleep in turn: two
-// threads that pass work to and fro then sleep and wake for ever. So the time is measured, at every
-// wake-up of the process, and spinning lasts long enough that after one pause both are awake again.
-// A wake-up that takes longer counts at once, shorter ones count little by little.
+// A thread that sleeps too early makes the other one wait for a wake-up, and may find it asleep in
+// turn: two threads that pass work to and fro then sleep and wake for ever. So the wake-up time is
+// measured, at every wake-up of the process, and spinning lasts long enough that after one pause
+// both threads are awake again. A wake-up that takes longer than the estimate counts at once,
+// shorter ones count little by little.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 
@@ -21,13 +22,13 @@ inline void Pause() {
 #endif
 }
 
-// Of all threads of the process.
+// The spin budget of all threads of the process.
 class SpinBudget {
  public:
   static std::chrono::nanoseconds Get() {
     return std::chrono::nanoseconds(budget_ns_.load(std::memory_order_relaxed));
   }
-  // A thread that slept has run again so long after it was woken.
+  // Records that a thread that slept ran again this long after it was woken.
   static void Observe(std::chrono::nanoseconds wake);
 
  private:
@@ -35,14 +36,14 @@ class SpinBudget {
   static std::atomic<int64_t> budget_ns_;
 };
 
-// One wait: counts its looks, and says when they have taken too long.
+// One wait: counts how often it has looked, and says when it has taken too long.
 class Spinner {
  public:
   // `spins`: false where more threads than cores would spin.
   explicit Spinner(bool spins) : spins_(spins) {}
 
   void Reset() { looks_ = 0; }
-  // Pauses; false when it is time to sleep.
+  // Pauses; returns false when it is time to sleep.
   bool Again() {
     if (!spins_) return false;
     Pause();

@@ -5,6 +5,7 @@
 #include "runtime/channel/local/local_channel.h"
 #include "runtime/channel/local/local_collective.h"
 #include "runtime/device/operations.h"
+#include "runtime/engine/omission.h"
 
 namespace cgraph::engine {
 
@@ -22,7 +23,7 @@ bool Exchange::Try(LoadedGraph& graph, const StepList& program, const Step& step
 }
 
 bool Exchange::TryPart(const At& at, const CommOp& part, const Frame& frame, State& state) {
-  // What the local carrier made is called directly.
+  // Channels of the local carrier are called directly, without a virtual call.
   const auto on_channel = [&](auto&& visit) {
     if (part.local) return visit(static_cast<channel::LocalChannel&>(*part.channel));
     return visit(*part.channel);
@@ -68,17 +69,18 @@ void Exchange::TrySend(const At& at, const CommOp& part, const Frame& frame, Sta
   const uint64_t number = at.round * part.per_round + part.message;
   if (state == kNew) {
     const bool poison = Poisoned(at, part, frame) || !Describe(at, part, frame);
-    if (!channel.TrySend(number, Spans(part.sources, frame), poison)) return;
+    const bool shown = channel.TrySend(number, Spans(part.sources, frame), poison);
+    if (!shown && !Omits(Omission::kRoom)) return;
     state = kShown;
   }
-  if (channel.Sent(number)) state = kDone;
+  if (channel.Sent(number) || Omits(Omission::kSent)) state = kDone;
 }
 
 template <typename ChannelType>
 void Exchange::TryReceive(const At& at, const CommOp& part, const Frame& frame, State& state,
                           ChannelType& channel) {
   const uint64_t number = at.round * part.per_round + part.message;
-  if (!channel.Arrived(number)) return;
+  if (!channel.Arrived(number) && !Omits(Omission::kArrived)) return;
   const bool poisoned = Poisoned(at, part, frame);  // the extents, and so the message
   const bool fits = poisoned || device::FillDims(at.program.Dims(part.extents),
                                                  frame.bindings) == nullptr;
@@ -102,15 +104,17 @@ void Exchange::TryCollective(const At& at, const CommOp& part, const Frame& fram
                       spans.subspan(part.sources.count), poison);
     state = kShown;
   }
-  if (state == kShown && collective.AllArrived(at.round)) {
+  if (state == kShown &&
+      (collective.AllArrived(at.round) || Omits(Omission::kAllArrived))) {
     const bool poison = collective.Reduce(part.member, at.round);
     if (poison && part.targets.count != 0) frame.bindings.Poison(part.poison_flag);
     state = kReduced;
   }
-  if (state == kReduced && collective.Left(at.round)) state = kDone;
+  const bool left = collective.Left(at.round) || Omits(Omission::kLeft);
+  if (state == kReduced && left) state = kDone;
 }
 
-// Both ends are in this group.
+// Moves a message whose two ends are in this group.
 void Exchange::Move(const At& at, const CommOp& part, const Frame& frame) {
   if (Poisoned(at, part, frame)) {
     frame.bindings.Poison(part.poison_flag);

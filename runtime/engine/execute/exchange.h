@@ -1,7 +1,8 @@
-// Exchange: one comm step under way. Every part of the group is begun before any is waited for: a
+// Exchange: one comm step in progress. Every part of the group is begun before any is waited for: a
 // part that has to wait leaves its state and the next one is tried.
 //
-// A work queue has one for the comms that it runs itself, and each comm of a queue has its own.
+// A work queue has one Exchange for the comms that it runs itself, and each comm of a queue has its
+// own.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_EXCHANGE_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_EXCHANGE_H_
 
@@ -14,7 +15,7 @@
 
 namespace cgraph::engine {
 
-// Where a part failed: a dimension was beyond its bound.
+// PartFailure: a part that failed, and its dimension that was beyond its bound.
 struct PartFailure {
   const CommOp* part;
   const DynamicDim* beyond;
@@ -28,8 +29,8 @@ class Exchange {
     spans_.resize(spans);
   }
 
-  // Does what can be done of the step in this round, `frame` being the round's; true when all of it
-  // is over. What failed is added to `failures`, and its poison flag is set.
+  // Does what can be done of the step in this round; `frame` is the round's. Returns true when all
+  // of it is over. Failures are added to `failures`, and their poison flags are set.
   bool Try(LoadedGraph& graph, const StepList& program, const Step& step, uint64_t round,
            uint32_t frame);
 
@@ -53,7 +54,7 @@ class Exchange {
   void TryCollective(const At& at, const CommOp& part, const Frame& frame, State& state,
                      CollectiveType& collective);
   void Move(const At& at, const CommOp& part, const Frame& frame);
-  // The dims of this execution; false when the part has failed.
+  // Sets the dims of this execution; false when the part has failed.
   bool Describe(const At& at, const CommOp& part, const Frame& frame);
   bool Poisoned(const At& at, const CommOp& part, const Frame& frame) const;
   std::span<const channel::BufferSpan> Spans(const Slice& tensors, const Frame& frame);

@@ -1,8 +1,8 @@
-// LaneQueues: the queues of a work queue's lanes whose devices are not immediate. The work queue
-// issues to them in the order of its programs and hears later what became of it.
+// LaneQueues: the queues of those lanes of a work queue whose devices are not immediate. The work
+// queue issues to them in the order of its programs and hears later how the operations ended.
 //
 // Behind each entry of its inbox a work queue lets every queue signal the entry's number: the entry
-// is over when all have. Until then all that its operations work on stays as it is.
+// is over when all have. Until then everything that its operations work on stays as it is.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_LANE_QUEUES_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_LANE_QUEUES_H_
 
@@ -21,14 +21,14 @@
 
 namespace cgraph::engine {
 
-// A dimension beyond its bound, in words.
+// Returns a dimension beyond its bound in words.
 std::string BeyondBound(const plan::Plan& plan, const plan::Graph& graph, const DynamicDim& dim,
                         int64_t extent);
 
 // A comm step that a queue runs.
 class CommGroup : public device::Communication {
  public:
-  // Of step `step` of the program that work queue `work_queue` has for `graph`.
+  // The group of step `step` in the program that work queue `work_queue` has for `graph`.
   CommGroup(const plan::Plan* plan, LoadedGraph* graph, uint32_t work_queue, uint32_t step,
             uint32_t parts, uint32_t spans)
       : plan_(plan), graph_(graph), work_queue_(work_queue), step_(step) {
@@ -46,18 +46,19 @@ class CommGroup : public device::Communication {
 
 class LaneQueues {
  public:
-  // Its number among the work queue's, from 1. `own` is the work queue's event count.
+  // Adds a queue. Returns its number among those of the work queue, from 1. `own` is the work
+  // queue's event count.
   uint32_t Add(std::unique_ptr<device::Queue> queue, device::EventCount* own);
   bool empty() const { return queues_.empty(); }
 
-  // The step of a round, to its queue.
+  // Issues the step of a round to its queue.
   void Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
-  // Entry `number`, counted from 1, is issued.
+  // Called when entry `number`, counted from 1, is issued.
   void EndEntry(uint64_t number);
-  // How many entries are over.
+  // Returns how many entries are over.
   uint64_t Over() const;
   bool Poll(std::vector<device::Report>& reports);
-  // The fronts of all queues that have any.
+  // Returns the fronts of all queues that have one.
   std::vector<device::Head> Heads() const;
   void Close() { queues_.clear(); }
 

@@ -1,7 +1,8 @@
-// What an instruction of a plan becomes at load: a step, with everything looked up.
+// Step: an instruction of a plan as it is prepared at load, with everything looked up.
 //
 // A *program* is the in-order list of steps that one work queue issues for one graph. The work
-// queue itself runs those of lanes whose device is immediate; others go to a queue of their lane.
+// queue itself runs the steps of lanes whose device is immediate; the others go to a queue of their
+// lane.
 //
 // A *frame* is the memory side of one execution in progress: where each step's operands lie, which
 // of its values are poisoned, and the run that it works for. A graph has as many frames as
@@ -9,9 +10,9 @@
 // before the first one (those of outputs, which outlive the execution, are filled in when it is
 // submitted).
 //
-// Poison is one byte per method call, copy or received message of a frame: its *poison flag*. 0 is
-// well; a step first looks at the poison flags of what it reads, and a step whose own poison flag
-// is set is skipped. In the frame of an empty execution, one that nobody submitted, all poison
+// A *poison flag* is one byte per method call, copy or received message of a frame. 0 means not
+// poisoned. A step first looks at the poison flags of what it reads, and a step whose own poison
+// flag is set is skipped. In the frame of an empty execution, one that nobody submitted, all poison
 // flags are set.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_STEP_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_STEP_H_
@@ -36,7 +37,7 @@ using device::Tensor;
 
 enum class Op : uint8_t { kCall, kCopy, kInput, kOutput, kComm, kSignal, kWait };
 
-// Some of a pool: [first, first + count).
+// Slice: entries [first, first + count) of a pool.
 struct Slice {
   uint32_t first = 0;
   uint32_t count = 0;
@@ -44,13 +45,13 @@ struct Slice {
 
 struct alignas(64) Step {  // a cache line
   Op op = Op::kCall;
-  bool into_output = false;  // give: the value does not lie in the output block yet
+  bool into_output = false;  // output: the value does not lie in the output block yet
   uint16_t lag = 0;          // works for execution (round - lag); wait: the rounds it looks back
   uint16_t inputs = 0;
   uint16_t outputs = 0;
   uint32_t instruction = 0;  // in the plan, for messages
   uint32_t poison_flag = 0;
-  uint32_t subject = 0;      // give: the output; take: first of the program's `symbols`
+  uint32_t subject = 0;      // output: its port; input: first of the program's `symbols`
   Slice operands;            // of the frame's tensors; comm: of the program's parts
   Slice checks;              // of the program's `checks`
   Slice extents;             // of the program's `extents`
@@ -64,8 +65,8 @@ struct alignas(64) Step {  // a cache line
 };
 static_assert(sizeof(Step) == 64);
 
-// One end of a transfer, or both ends where one work queue drives both; or one member's part of a
-// collective.
+// CommOp: one end of a transfer, or both ends where one work queue drives both; or one member's
+// part of a collective.
 struct CommOp {
   enum class Kind : uint8_t { kSend, kReceive, kMove, kCollective };
   Kind kind = Kind::kSend;
@@ -99,7 +100,7 @@ struct StepList {
   std::vector<CommOp> parts;
   std::vector<uint32_t> checks;   // poison flags
   std::vector<DynamicDim> extents;
-  std::vector<uint32_t> symbols;  // that takes make extents of
+  std::vector<uint32_t> symbols;  // that inputs make extents of
   uint32_t most_parts = 0;        // in one comm
   uint32_t most_spans = 0;       // in one part
   std::unique_ptr<Timing[]> timings;  // per step; only when profiling
@@ -116,13 +117,14 @@ struct StepList {
 struct ExecutionState;
 
 struct Frame {
-  // An address that differs between executions: it lies in the run's output block, or in an input
-  // that may be lent.
+  // Patch: an address that differs between executions, because the value lies in the run's output
+  // block or in an input that may be lent.
   struct Patch {
     const void** where;
     uint64_t offset;
   };
-  // Where an execution finds a port's data: in the frame's own block, or where the caller has it.
+  // InputBlock: where an execution finds a port's data, in the frame's own block or in the caller's
+  // memory.
   struct InputBlock {
     void* own = nullptr;
     bool lent = false;
@@ -133,11 +135,12 @@ struct Frame {
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
   std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
-  // Some poison flag may be set; who sees a poison flag set sees this, too.
+  // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
+  // too.
   std::atomic<bool> dirty{false};
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
-  // Written with each submission, so not in a line that workers read at every step.
+  // This is written with each submission, so it is not in a line that workers read at every step.
   alignas(128) ExecutionState* run = nullptr;
 };
 

@@ -1,7 +1,7 @@
 // TraceLog: the steps that one work queue was at work on, in order; the first million of them.
 //
-// One thread appends; others may read at the same time, and see a beginning of it. Memory comes in
-// chunks that stay where they are.
+// One thread appends. Others may read at the same time; they see the entries up to some point.
+// Memory comes in chunks that stay where they are.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 
@@ -13,7 +13,7 @@
 
 namespace cgraph::engine {
 
-// A step that was at work, by the steady clock.
+// TracedStep: a step that was at work, with times of the steady clock.
 struct TracedStep {
   uint32_t graph;
   uint32_t step;
@@ -24,7 +24,7 @@ struct TracedStep {
 
 class TraceLog {
  public:
-  // What there is no room or no memory for is left out.
+  // Appends a step; where there is no room or no memory the step is left out.
   void Append(const TracedStep& step) {
     const size_t at = count_.load(std::memory_order_relaxed);
     if (at == kChunks * kChunk) return;

@@ -53,8 +53,8 @@ void WorkQueue::Push(uint32_t graph) {
 }
 
 bool WorkQueue::Begin() {
-  const uint64_t entry = inbox_[finished_ & mask_].load(std::memory_order_acquire);
-  if (entry >> kGraphBits != finished_ + 1) return false;
+  const uint64_t entry = inbox_[issued_ & mask_].load(std::memory_order_acquire);
+  if (entry >> kGraphBits != issued_ + 1 && !Omits(Omission::kInbox)) return false;
   graph_ = static_cast<uint32_t>(entry & kGraphMask);
   track_ = &tracks_[graph_];
   frame_ = &track_->graph->frames[track_->frame];
@@ -71,12 +71,12 @@ bool WorkQueue::Begin() {
   if (++track_->frame == track_->graph->frames.size()) track_->frame = 0;
   track_ = nullptr;
   at_.store(kIdle, std::memory_order_relaxed);
-  ++finished_;
+  ++issued_;
 }
 
 [[gnu::always_inline]] inline void WorkQueue::Finish() {
   NextRound();
-  done_.store(finished_, std::memory_order_release);
+  done_.store(issued_, std::memory_order_release);
   driver_->Notify();
 }
 
@@ -282,19 +282,19 @@ void WorkQueue::AddTrace(uint32_t graph, uint32_t at, uint64_t round, uint64_t s
 
 // ---- steps of queues ----------------------------------------------------------------------------
 
-// What was issued is polled whether or not more could be issued, so that it goes on.
+// Polls issued operations whether or not more could be issued, so that they go on.
 bool WorkQueue::AdvanceQueues() {
   bool any = false;
   while ((track_ != nullptr || Begin()) && Issue()) any = true;
   return FinishEntries() || any;
 }
 
-// Out of line, so that the way without queues stays one span.
+// Not inlined, so that the way without queues stays one piece of code.
 [[gnu::noinline]] WorkQueue::Outcome WorkQueue::RunOwn(const Step& step) {
   return measures_ ? RunStep<true>(step) : RunStep<false>(step);
 }
 
-// Goes on with the entry in progress; true when it is issued to its end.
+// Goes on issuing the entry in progress; true when all of it is issued.
 bool WorkQueue::Issue() {
   const StepList& program = *track_->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
@@ -312,15 +312,17 @@ bool WorkQueue::Issue() {
     }
   }
   NextRound();
-  queues_.EndEntry(finished_);
+  queues_.EndEntry(issued_);
   return true;
 }
 
-// What was reported of an entry is heard before the entry is seen to be over.
+// Finishes entries that are over. The reports of an entry are heard before the entry counts as
+// over.
 bool WorkQueue::FinishEntries() {
-  uint64_t over = std::min(queues_.Over(), finished_);
+  uint64_t over = std::min(queues_.Over(), issued_);
   const bool any = queues_.Poll(reports_);
-  if (Omits(Omission::kCompletion)) over = finished_;
+  if (Omits(Omission::kReportsFirst)) over = std::min(queues_.Over(), issued_);
+  if (Omits(Omission::kCompletion)) over = issued_;
   for (const device::Report& report : reports_) {
     if (!Omits(Omission::kReports)) Hear(report);
   }

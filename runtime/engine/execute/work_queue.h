@@ -1,18 +1,18 @@
 // WorkQueue: an in-order list of work that one worker issues without ever blocking in it.
 //
-// Of a proved plan a worker has one work queue, its lanes merged by the certificate. Of an unproved
-// one every lane is a work queue of its own and the worker goes round: so a wrong order really
-// hangs.
+// For a proved plan a worker has one work queue, with its lanes merged by the certificate. For an
+// unproved plan every lane is a work queue of its own and the worker goes round, so a wrong order
+// really deadlocks.
 //
 // Where all devices are immediate, issuing is doing: the work queue runs each step where it stands,
-// and is one in-order queue. Steps of other lanes go to their queues (lane_queues.h), which are
-// over with them at some later time; only then is the entry that they belong to finished.
+// and is one in-order queue. Steps of other lanes go to the lanes' queues (lane_queues.h), which
+// finish them at some later time; only then is the entry that they belong to finished.
 //
-// What it measures, if it is asked to, others may read at any time.
+// Measurements, if they were asked for, may be read at any time by other threads.
 //
 // The inbox holds the graphs to run next, one entry per round, numbered in the slot itself; the
-// submitter writes it, the worker reads it. `done` counts finished entries: that is how everybody
-// else learns of progress.
+// submitter writes it, the worker reads it. `done` counts finished entries: it is how all other
+// threads learn of progress.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_
 
@@ -32,7 +32,7 @@
 
 namespace cgraph::engine {
 
-// Where a work queue is, as others see it.
+// Position: where a work queue is, as other threads see it.
 struct Position {
   bool idle = true;
   bool running = false;  // inside a kernel
@@ -43,17 +43,18 @@ struct Position {
 
 class alignas(128) WorkQueue {
  public:
-  // `entries`: most that can be submitted and not finished. `scratch`: what kernels need.
+  // `entries`: the most that can be submitted and not finished. `scratch`: the bytes that kernels
+  // need.
   WorkQueue(const plan::Plan* plan, uint32_t index,
             std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries, void* scratch,
             device::EventCount* own, device::EventCount* driver);
 
-  // At load: a queue for steps whose `queue` is the number that this returns.
+  // Called at load: adds a queue for steps whose `queue` is the number that this returns.
   uint32_t AddQueue(std::unique_ptr<device::Queue> queue) {
     mode_ = Mode::kQueues;
     return queues_.Add(std::move(queue), own_);
   }
-  // Nothing that was issued goes on afterwards; no worker drives any more.
+  // Ends the queues: no issued operation goes on afterwards. No worker may drive any more.
   void CloseQueues() { queues_.Close(); }
 
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
@@ -63,16 +64,17 @@ class alignas(128) WorkQueue {
     return mode_ == Mode::kMeasured ? Advance<true>() : AdvanceQueues();
   }
 
-  // Under the submission lock.
+  // Appends an entry to the inbox; under the submission lock.
   void Push(uint32_t graph);
   uint64_t pushed() const { return pushed_.load(std::memory_order_relaxed); }
 
   uint64_t done() const { return done_.load(std::memory_order_acquire); }
   const std::atomic<uint64_t>& finished_counter() const { return done_; }
   Position Where() const;
-  // The same of each of its queues, which may all be at different places.
+  // Returns the position of the work queue and of each of its queues, which may all be at different
+  // places.
   std::vector<Position> Everywhere() const;
-  // Before it runs.
+  // Switches measuring on; called before the queue runs.
   void Measure(bool profile, bool trace) {
     measures_ = profile || trace;
     if (measures_ && mode_ == Mode::kPlain) mode_ = Mode::kMeasured;
@@ -82,7 +84,7 @@ class alignas(128) WorkQueue {
 
  private:
   static constexpr uint64_t kIdle = ~0ull;
-  // What a work queue knows of a graph: how far it is in it.
+  // Track: how far the work queue is in a graph.
   struct Track {
     const StepList* program = nullptr;
     LoadedGraph* graph = nullptr;
@@ -110,7 +112,7 @@ class alignas(128) WorkQueue {
   template <bool kProfile>
   Outcome RunStep(const Step& step);
   Outcome RunOwn(const Step& step);
-  // Whether the step has failed: a dimension of this execution is beyond its bound.
+  // Returns whether the step has failed because a dimension of this execution is beyond its bound.
   bool Beyond(const Step& step, Frame& frame) {
     return step.extents.count != 0 && !FillDims(step, frame);
   }
@@ -138,12 +140,12 @@ class alignas(128) WorkQueue {
   Mode mode_ = Mode::kPlain;
   bool measures_ = false, traces_ = false;
 
-  // The driver's.
+  // The driver's fields.
   Track* track_ = nullptr;  // of the entry in progress
   Frame* frame_ = nullptr;
   uint32_t graph_ = 0;
   uint32_t step_ = 0;
-  uint64_t finished_ = 0;  // entries that were issued, where there are queues
+  uint64_t issued_ = 0;    // entries that were issued, where there are queues
   Exchange exchange_;      // the comm in progress
   std::string error_;
   uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
@@ -151,7 +153,7 @@ class alignas(128) WorkQueue {
   LaneQueues queues_;
   std::vector<device::Report> reports_;
 
-  // Others wait for `done_`; nobody for `at_`, which changes at every call.
+  // Separate lines: others wait for `done_`; nobody waits for `at_`, which changes at every call.
   alignas(128) std::atomic<uint64_t> done_{0};
   alignas(128) std::atomic<uint64_t> at_{kIdle};  // graph, running, step; for reports
   alignas(128) std::atomic<uint64_t> pushed_{0};

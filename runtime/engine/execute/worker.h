@@ -1,5 +1,5 @@
-// Worker: a thread that drives work queues. Worker 0 has no thread of its own: who waits for a
-// result drives it (see drive.cpp).
+// Worker: a thread that drives work queues. Worker 0 has no thread of its own: a caller that waits
+// for a result drives it (see drive.cpp).
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
 
@@ -26,7 +26,7 @@ struct Worker {
     for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
     return any;
   }
-  // Whether something was submitted that its work queues have not finished.
+  // Returns whether something was submitted that its work queues have not finished.
   bool Pending() const {
     for (const WorkQueue* work_queue : work_queues) {
       if (work_queue->pushed() != work_queue->done()) return true;

@@ -17,7 +17,7 @@ uint32_t BlockFor(uint32_t device, plan::Memory kind) {
   return device * kKinds + static_cast<uint32_t>(kind);
 }
 
-// Room for `copies` blocks in a row; the stride keeps each of them aligned.
+// Adds room for `copies` blocks in a row; the stride keeps each of them aligned.
 uint64_t AddCopies(device::BumpLayout& layout, uint64_t bytes, uint64_t copies, uint64_t& stride) {
   if (bytes > UINT64_MAX / 2 / copies) return layout.Add(UINT64_MAX);
   stride = (bytes + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
@@ -58,7 +58,7 @@ Status Arenas::Allocate(const plan::Plan& plan,
   return Status::Ok();
 }
 
-// The kind of an actor's memory is what the first graph that has it says.
+// Lays out the states. The kind of an actor's memory is stated by the first graph that has it.
 void Arenas::LayOutStates(const plan::Plan& plan,
                           const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
   std::vector<plan::Memory> kinds(plan.actors.size(), plan::Memory::plain);
@@ -108,13 +108,13 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
     }
     places.push_back(place);
   }
-  // A result that does not lie in an output arena is copied behind those.
+  // A result that does not lie in an output arena is copied behind the output arenas.
   for (const auto& port : graph.plan->outputs) {
     const plan::Value& value = graph.plan->values[port->value];
     const uint32_t arena = graph.plan->buffers[value.buffer()].arena();
     const bool in_block = graph.plan->arenas[arena].space() == plan::Space::output;
     const uint64_t inside = graph.plan->buffers[value.buffer()].offset() + value.offset();
-    graph.give_offsets.push_back(in_block ? graph.output_offsets[arena] + inside
+    graph.result_offsets.push_back(in_block ? graph.output_offsets[arena] + inside
                                           : output.Add(value.bytes()));
   }
   graph.output_bytes = output.size();

@@ -20,21 +20,22 @@ namespace cgraph::engine {
 
 class Arenas {
  public:
-  // How many frames a graph needs for `progress` executions in progress and its lags: a multiple of
-  // every arena's copies. kUnsupported when the copies have no reasonable common multiple.
+  // Returns how many frames a graph needs for `progress` executions in progress and its lags: a
+  // multiple of every arena's copies. kUnsupported when the copies have no reasonable common
+  // multiple.
   static Result<uint32_t> Frames(const plan::Graph& graph, uint32_t progress);
 
   // Lays out and allocates everything, fills the constants, and sets the graphs' output offsets.
-  // The graphs' `plan` and `frames` are set.
+  // The graphs' `plan` and `frames` must be set.
   Status Allocate(const plan::Plan& plan,
                   const std::vector<std::unique_ptr<device::Device>>& devices,
                   std::vector<std::unique_ptr<LoadedGraph>>& graphs);
 
-  // Null when the value lies in the run's output block, then at OutputOffset().
+  // Returns null when the value lies in the run's output block; OutputOffset() says where in it.
   void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
   uint64_t OutputOffset(uint32_t graph, uint32_t value) const;
 
-  // The block that the value lies in, of which device.
+  // Returns the block that the value lies in, and so its device.
   const device::Memory& BlockOf(uint32_t graph, uint32_t value) const;
   device::Device& DeviceOf(uint32_t graph, uint32_t value) const;
 

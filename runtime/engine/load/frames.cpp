@@ -6,7 +6,7 @@
 
 #include "runtime/device/memory.h"
 #include "runtime/engine/load/operand_type.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::engine {
 namespace {
@@ -113,7 +113,8 @@ Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& g
                               "more than this engine prepares; run fewer in flight",
                               graph_.name, tensors_.size(), graph.frames.size()));
   }
-  // Tensors, patches of those in outputs, extents, inputs, symbols, poison flags; each in a block.
+  // The bytes of a frame, each part a block: tensors, patches of those in outputs, extents, inputs,
+  // symbols, poison flags.
   const uint64_t each = tensors_.size() * sizeof(Tensor) +
                         (tensors_.size() + extents_.size()) * sizeof(Frame::Patch) +
                         extents_.size() * sizeof(void*) +
@@ -157,7 +158,7 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
   }
   frame.taken.resize(graph_.symbols.size());
   frame.poison_flags = std::make_unique<std::atomic<uint8_t>[]>(graph.poison_flags);
-  // Before the first execution there were only empty ones.
+  // Before the first execution there were only empty ones, so all poison flags are set.
   for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag)
     frame.poison_flags[poison_flag] = 1;
   frame.dirty = true;

@@ -1,4 +1,4 @@
-// FrameOperands: collects what steps read and write, then fills every frame with the addresses.
+// FrameOperands: collects the operands of steps, then fills every frame with their addresses.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_FRAMES_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_FRAMES_H_
 
@@ -22,9 +22,9 @@ class FrameOperands {
  public:
   explicit FrameOperands(const plan::GraphIndex& index);
 
-  // The graph's operands [first, first + count), used by `instruction`: their place among the
-  // tensors of a frame. Their dynamic dimensions are appended to `uses`, but for those whose extent
-  // the instruction itself makes.
+  // Adds the graph's operands [first, first + count), used by `instruction`; returns where they lie
+  // among the tensors of a frame. Their dynamic dimensions are appended to `uses`, except those
+  // whose extent the instruction itself makes.
   Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses);
 
   Status Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const;

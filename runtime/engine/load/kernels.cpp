@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "runtime/engine/load/operand_type.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -30,8 +30,8 @@ class WeightSource : public device::Source {
   std::atomic<bool>* const unreadable_;
 };
 
-// Weight files are named by the plan, which is not trusted: only below the directory that the user
-// named.
+// Returns the path of a weight file. A plan names it and is not trusted, so the path must lie below
+// the directory that the user named.
 Result<std::string> WeightPath(const std::string& dir, const std::string& name) {
   const std::filesystem::path path(name);
   bool inside = !path.empty() && path.is_relative();
@@ -44,7 +44,7 @@ Result<std::string> WeightPath(const std::string& dir, const std::string& name) 
   return (std::filesystem::path(dir) / path).string();
 }
 
-// What to do where a tensor of a file has another type than the program declares.
+// Says how to mend a program that declares another type than the tensor of its file has.
 std::string SliceMend(plan::DType dtype, const std::vector<int64_t>& dims,
                       const device::OperandType& out) {
   const bool reversed = dims.size() == 2 && out.rank == 2 && dims[0] == out.dims[1] &&

@@ -1,5 +1,5 @@
-// Kernels: what the calls and loads of a plan run, one executable per device, kernel of the plan
-// and operand types.
+// Kernels: the executables of calls and loads of a plan, one per device, kernel of the plan and
+// operand types.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 
@@ -25,10 +25,10 @@ class Kernels {
           std::string weights_dir)
       : plan_(plan), devices_(devices), weights_dir_(std::move(weights_dir)) {}
 
-  // What a call or load instruction runs.
+  // Returns the executable that a call or load instruction runs.
   Result<device::Executable*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
   uint64_t most_scratch() const { return most_scratch_; }
-  // Whether a kernel has failed since a weight file could not be read.
+  // Returns whether a kernel has failed because a weight file could not be read.
   bool unreadable() const { return unreadable_; }
 
  private:

@@ -1,4 +1,4 @@
-// A value of a plan as a kernel is told of it.
+// Conversion of a value of a plan to the type that a kernel is told.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_OPERAND_TYPE_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_OPERAND_TYPE_H_
 
@@ -9,7 +9,7 @@
 
 namespace cgraph::engine {
 
-// Its dims are at their bounds.
+// Returns the type, with dims at their bounds.
 device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value);
 
 }  // namespace cgraph::engine

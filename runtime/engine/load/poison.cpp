@@ -122,7 +122,7 @@ class Finder {
   struct Operands {
     uint32_t first, inputs, outputs;
   };
-  // The values that are read, and the extents of all of them.
+  // Adds the values that are read, and the extents of all of them.
   void AddOperands(Operands operands, uint32_t instruction, uint32_t own,
                    std::vector<uint32_t>& checks) {
     const uint32_t program_order = graph_.instructions[instruction].program_order();
@@ -154,7 +154,7 @@ class Finder {
     }
   }
 
-  // The first instruction of a call, in its lane, looks for all of them.
+  // The first instruction of a call, in its lane, checks the flags of all instructions of the call.
   void GatherCalls() {
     std::map<uint32_t, uint32_t> first;  // poison flag -> instruction
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {

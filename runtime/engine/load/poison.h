@@ -1,10 +1,11 @@
-// Poison: which poison flag an instruction writes and which it has to look at before it runs.
+// Poison: for each instruction the poison flag that it writes and those that it checks before it
+// runs.
 //
 // The instructions of one method call on one lane share a poison flag, since a method call is
-// atomic: its first instruction looks at everything that the whole call reads from outside, so that
-// a call with one poisoned argument changes nothing. Every instruction also looks at what it reads
-// itself. A copy, take, give or call without a method has a poison flag of its own, and so has
-// every received message. State, constants and inputs are never poisoned.
+// atomic: its first instruction checks everything that the whole call reads from outside, so that a
+// call with one poisoned argument changes nothing. Every instruction also checks what it reads
+// itself. A copy, input, output or call without a method has a poison flag of its own, and so has
+// every received message. State, constants and input values are never poisoned.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
 
@@ -25,7 +26,7 @@ struct PoisonFlags {
   std::vector<std::vector<uint32_t>> checks_of_part;
 };
 
-// kUnsupported when the graph would need absurdly many checks.
+// Returns kUnsupported when the graph would need absurdly many checks.
 Result<PoisonFlags> FindPoisonFlags(const plan::GraphIndex& index);
 
 }  // namespace cgraph::engine

@@ -10,8 +10,8 @@
 #include "runtime/engine/load/poison.h"
 #include "runtime/engine/load/sync.h"
 #include "runtime/engine/omission.h"
-#include "runtime/plan/collective.h"
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::engine {
 namespace {
@@ -68,8 +68,8 @@ class Preparer {
     }
   }
 
-  // Takes and gives have work only where an extent is made, a size is known late, or the result has
-  // to be brought to the output block.
+  // Finds the instructions that have work. An input or output has some only where an extent is
+  // made, a size is known late, or the result has to be brought to the output block.
   void FindWorks() {
     works_.resize(graph_.instructions.size());
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
@@ -95,7 +95,7 @@ class Preparer {
       shape.capacity = graph_.channels[c].protocol() == plan::Protocol::rendezvous
                            ? 0
                            : std::max(1u, graph_.channels[c].capacity());
-      // A rendezvous shows at most a group's messages before it waits.
+      // A rendezvous shows at most the messages of one group before it waits.
       uint32_t run = 0, last = plan::kNone;
       for (const plan::Message& send : index_.sends(c)) {
         const uint32_t order = graph_.instructions[send.instruction].certificate_position();
@@ -130,22 +130,22 @@ class Preparer {
     return Status::Ok();
   }
 
-  // One for each collective of a round, with a seat for each member.
+  // Makes one collective for each collective of a round, with a member slot for each member.
   Status MakeCollectives() {
     const std::span<const plan::CollectivePart> parts = index_.collective_parts();
     for (size_t first = 0; first < parts.size();) {
       const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
-      const std::span<const plan::CollectivePart> seats = parts.subspan(first, members);
-      channel::CollectiveShape shape = ShapeOf(seats);
+      const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
+      channel::CollectiveShape shape = ShapeOf(slots);
       auto carrier =
-          channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[seats[0].part].subject());
+          channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
       if (!carrier.ok()) return carrier.status();
       auto collective = (*carrier)->MakeCollective(shape);
       if (!collective.ok()) return collective.status();
       const bool local = *carrier == &channel::LocalCarrier();
-      for (const plan::CollectivePart& seat : seats) {
-        (*collective)->SetEventCount(seat.member, EventCountOf(index_.lane(seat.instruction)));
-        seat_of_[seat.part] = {collective->get(), seat.member, local};
+      for (const plan::CollectivePart& slot : slots) {
+        (*collective)->SetEventCount(slot.member, EventCountOf(index_.lane(slot.instruction)));
+        member_slot_of_[slot.part] = {collective->get(), slot.member, local};
       }
       out_.collectives.push_back(std::move(*collective));
       first += members;
@@ -153,16 +153,17 @@ class Preparer {
     return Status::Ok();
   }
 
-  channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> seats) const {
+  channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> slots) const {
     const plan::Collective& collective =
-        *graph_.collectives[graph_.parts[seats[0].part].subject()];
+        *graph_.collectives[graph_.parts[slots[0].part].subject()];
     channel::CollectiveShape shape;
-    shape.kind = collective.kind;
-    shape.reduction = collective.reduction;
-    shape.root = plan::FindCollective(collective.kind)->rooted ? collective.root : 0;
-    shape.members = static_cast<uint32_t>(seats.size());
-    // Everyone who gives gives the same, and the root is among them.
-    const plan::CommPart& part = graph_.parts[seats[shape.root].part];
+    const CollectiveTraits& traits = *plan::FindTraits(collective);
+    shape.kind = traits.kind;
+    shape.reduction = plan::ReductionOf(collective);
+    shape.root = traits.rooted() ? collective.root : 0;
+    shape.members = static_cast<uint32_t>(slots.size());
+    // All members that give values give the same, and the root is among them.
+    const plan::CommPart& part = graph_.parts[slots[shape.root].part];
     for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
       const plan::Value& value = graph_.values[graph_.operands[o]];
       shape.tensors.push_back({value.dtype(), value.bytes()});
@@ -274,8 +275,8 @@ class Preparer {
     return Status::Ok();
   }
 
-  // Communications that happen together: those of queues are issued first, each to its own, then
-  // the work queue may wait in the others.
+  // Adds communications that happen together. Those of queues are issued first, each to its own
+  // queue; then the work queue may wait in the others.
   void AddComms(StepList& program, const std::vector<uint32_t>& group) {
     std::vector<uint32_t> own;
     for (uint32_t instruction : group) {
@@ -325,7 +326,7 @@ class Preparer {
     program.steps.push_back(step);
   }
 
-  // What the queue runs of the step that is about to be added.
+  // Makes the group that the queue runs for the step that is about to be added.
   void AddGroup(StepList& program, Step& step) {
     program.groups.push_back(std::make_unique<CommGroup>(
         p_.plan, &out_, work_queue_, static_cast<uint32_t>(program.steps.size()),
@@ -339,7 +340,7 @@ class Preparer {
     part.instruction = instruction;
     part.lag = graph_.instructions[instruction].lag();
     if (at.part() == plan::Part::collective) {
-      std::tie(part.collective, part.member, part.local) = seat_of_.at(p);
+      std::tie(part.collective, part.member, part.local) = member_slot_of_.at(p);
     } else {
       part.message = message_of_[p];
       part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
@@ -387,7 +388,8 @@ class Preparer {
     program.parts.push_back(part);
   }
 
-  // Both ends are in one group of one work queue: nobody has to wait for anybody.
+  // Joins a receive with its send: both ends are in one group of one work queue, so neither has to
+  // wait.
   void JoinReceive(StepList& program, CommOp& send, uint32_t instruction, uint32_t p) {
     const Slice extents = send.extents;
     CommOp joined = NewPart(program, instruction, p);
@@ -395,7 +397,7 @@ class Preparer {
     joined.poison_flag = poison_flags_.of_part[p];
     joined.checks = send.checks;
     joined.sources = send.sources;
-    // Both ends' extents in one run of the pool.
+    // The extents of both ends lie in one run of the pool.
     for (uint32_t e = 0; e < extents.count; ++e) {
       program.extents.push_back(program.extents[extents.first + e]);
     }
@@ -418,13 +420,13 @@ class Preparer {
   FrameOperands operands_;
   PoisonFlags poison_flags_;
   std::vector<std::vector<uint32_t>> work_queues_;  // instructions
-  std::vector<std::vector<uint32_t>> queues_;   // the same, by who carries them out
+  std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction
   std::vector<bool> works_;                     // per instruction: has a step of its own
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
-  // part -> its collective, its member, whether the local carrier made it
-  std::map<uint32_t, std::tuple<channel::Collective*, uint32_t, bool>> seat_of_;
+  // part -> its collective, its member, and whether the local carrier made it
+  std::map<uint32_t, std::tuple<channel::Collective*, uint32_t, bool>> member_slot_of_;
   std::vector<bool> local_channel_;             // per channel
   uint32_t work_queue_ = 0;
 };

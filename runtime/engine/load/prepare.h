@@ -1,7 +1,7 @@
-// Prepare: from a graph of a plan to the programs that work queues run.
+// Prepare: turns a graph of a plan into the programs that work queues run.
 //
 // Everything that can be decided before the first execution is decided here: what each work queue
-// runs and in which order, which waits are left, which poison flags are looked at, which kernel
+// runs and in which order, which waits are left, which poison flags are checked, which kernel
 // object runs, and every address.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
@@ -28,7 +28,7 @@ struct Preparation {
   bool profile = false;
 };
 
-// Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth are set.
+// Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.
 Status PrepareGraph(const Preparation& preparation, uint32_t index, LoadedGraph& graph);
 
 }  // namespace cgraph::engine

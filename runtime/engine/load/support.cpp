@@ -14,8 +14,8 @@ Status Unsupported(const plan::Graph& graph, const std::string& what) {
 
 Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
   for (const plan::Instruction& instruction : graph.instructions) {
-    if (instruction.segment() != 0) {
-      return Unsupported(graph, "has captured segments, which this engine cannot run; compile "
+    if (instruction.capture_id() != 0) {
+      return Unsupported(graph, "has captures, which this engine cannot run; compile "
                                 "without them");
     }
   }

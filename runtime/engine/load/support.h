@@ -1,4 +1,4 @@
-// What a plan may say and this engine cannot do.
+// Features that a plan may use and this engine does not have.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SUPPORT_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_SUPPORT_H_
 
@@ -7,7 +7,7 @@
 
 namespace cgraph::engine {
 
-// kUnsupported, with a sentence.
+// Returns kUnsupported, with a sentence, for a plan that uses one.
 Status CheckSupported(const plan::Plan& plan);
 
 }  // namespace cgraph::engine

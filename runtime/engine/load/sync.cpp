@@ -28,7 +28,8 @@ class Reducer {
     DropImplied();
     FindSignals();
     if (query_.depth == 1) {
-      // A wait at a queue's end may have been all that kept a signal, and so another wait.
+      // The loop repeats because a dropped wait at a queue's end may have been all that kept a
+      // signal, and so another wait.
       while (DropTrailing()) FindSignals();
     }
     return std::move(needs_);
@@ -62,7 +63,8 @@ class Reducer {
     }
   }
 
-  // Waits for other queues, unless the same queue has waited for the same or more already.
+  // Keeps waits for other queues, unless the same queue has waited for the same signal or a later
+  // one already.
   void KeepAcross(const std::vector<uint32_t>& queue) {
     std::vector<uint32_t> waited(graph_.events, kNever);  // least lag so far
     for (uint32_t instruction : queue) {
@@ -86,7 +88,7 @@ class Reducer {
     }
   }
 
-  // Signals that say no more than the submission does.
+  // Drops signals that say no more than the submission does.
   void DropImplied() {
     std::vector<bool> implied(graph_.events, false);
     for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -105,7 +107,7 @@ class Reducer {
     }
   }
 
-  // Waits that nothing follows: the round is over only when every queue is through with it.
+  // Drops waits that nothing follows: the round is over only when every queue is through with it.
   bool DropTrailing() {
     bool dropped = false;
     for (const std::vector<uint32_t>& queue : *query_.queues) {

@@ -1,14 +1,14 @@
-// Sync: which signals and waits of a proved graph have anything left to do.
+// Sync: the signals and waits of a proved graph that have anything left to do.
 //
-// What one in-order queue carries out (queue_map.h) follows the certificate, so a wait for a signal
-// of the same queue is over before it is reached. A round is submitted only when the round `depth`
-// before it is over everywhere, so a wait that looks back that far is over as well. A lane that
-// neither works nor waits (the caller's, that takes) signals nothing that the submission has not
-// said; a lane that neither works nor signals (the caller's, that gives what lies in place already)
+// One in-order queue (queue_map.h) follows the certificate, so a wait for a signal of the same
+// queue is over before it is reached. A round is submitted only when the round `depth` before it is
+// over everywhere, so a wait that looks back that far is over as well. A lane that neither works
+// nor waits (the caller's lane of inputs) signals nothing that the submission has not said. A lane
+// that neither works nor signals (the caller's lane of outputs, where results lie in place already)
 // has nothing to wait for. With one execution in progress at a time, the last two hold for the
 // beginning of every lane and for the end of every queue.
 //
-// What is left is what two queues really have to tell each other.
+// The signals and waits that are left are those that two queues really need.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
 
@@ -34,7 +34,7 @@ struct SyncQuery {
 
 SyncNeeds FindSyncNeeds(const SyncQuery& query);
 
-// Everything is kept: for plans that are not proved.
+// Keeps everything: for plans that are not proved.
 SyncNeeds KeepAllSync(const plan::Graph& graph);
 
 }  // namespace cgraph::engine

@@ -1,4 +1,5 @@
-// The order in which a plan is checked: what a later part indexes with, an earlier one has bounded.
+// The order in which a plan is checked: every index that a later part uses has been bounded by an
+// earlier part.
 #include "runtime/plan/check.h"
 
 #include <algorithm>
@@ -62,9 +63,9 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
                   std::span<const int64_t> kernel_operands) {
   const Context context{plan, graph, start ? "start graph" : fmt::format("graph `{}`", graph.name),
                         start, kernel_operands};
-  if (graph.inflight == 0 || graph.inflight > kMaxInflight) {
-    return Refuse(context,
-                  fmt::format("inflight is {} and must be 1 to {}", graph.inflight, kMaxInflight));
+  if (graph.inflight == 0 || graph.inflight > kMaxFramesInFlight) {
+    return Refuse(context, fmt::format("inflight is {} and must be 1 to {}", graph.inflight,
+                                       kMaxFramesInFlight));
   }
   CGRAPH_RETURN_IF_ERROR(CheckMemory(context));
   CGRAPH_RETURN_IF_ERROR(CheckTables(context));
@@ -77,7 +78,7 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
   CGRAPH_RETURN_IF_ERROR(CheckExtents(context, index));
   CGRAPH_RETURN_IF_ERROR(CheckOperands(context, index));
   CGRAPH_RETURN_IF_ERROR(CheckWrittenBeforeRead(context, index));
-  return CheckSegments(context, index);
+  return CheckCaptures(context, index);
 }
 
 }  // namespace

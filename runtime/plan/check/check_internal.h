@@ -1,4 +1,5 @@
-// What the parts of the check share: where they are (for messages) and how they refuse.
+// Declarations that the parts of the check share: the context (for messages), the refusal, and each
+// part's entry.
 #ifndef CGRAPH_RUNTIME_PLAN_CHECK_CHECK_INTERNAL_H_
 #define CGRAPH_RUNTIME_PLAN_CHECK_CHECK_INTERNAL_H_
 
@@ -28,14 +29,14 @@ template <typename... Args>
 Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   return Status(StatusCode::kInvalid, fmt::format(format, std::forward<Args>(args)...));
 }
-// "graph `main`: ...", and with the rule of docs/plan.md that is broken.
+// Refuses the plan: "graph `main`: ...", and with the rule of docs/plan.md that is broken.
 Status Refuse(const Context& context, const std::string& text);
 Status Refuse(const Context& context, int rule, const std::string& text);
-// "gpu[0] comm: send `x` to gpu[1]".
+// Names an instruction: "gpu[0] comm: send `x` to gpu[1]".
 std::string At(const Context& context, uint32_t instruction);
 std::string ValueText(const Context& context, uint32_t value);
 
-// [first, first + count) lies in a table of `size` entries.
+// Returns whether [first, first + count) lies in a table of `size` entries.
 inline bool InRange(uint64_t first, uint64_t count, uint64_t size) {
   return first <= size && count <= size - first;
 }
@@ -47,23 +48,23 @@ bool Known(E value) {
 
 bool SameType(const Graph& graph, uint32_t a, uint32_t b);
 
-// The module's own tables: devices, lanes, actors, kernels, communicators, names, sites.
+// Checks the module's own tables: devices, lanes, actors, kernels, communicators, names, sites.
 Status CheckModule(const Plan& plan);
-// A graph's memory: arenas, buffers, values, symbols, constants (rules 5 and 6).
+// Checks a graph's memory: arenas, buffers, values, symbols, constants (rules 5 and 6).
 Status CheckMemory(const Context& context);
-// Everything else that has an index: programs, ports, calls, channels, collectives, extents.
+// Checks everything else that has an index: programs, ports, calls, channels, collectives, extents.
 Status CheckTables(const Context& context);
-// Each instruction by its kind: counts, indices, and what memory it may write.
+// Checks each instruction by its kind: counts, indices, and what memory it may write.
 Status CheckInstructions(const Context& context);
-// Rules 1-3.
+// Checks rules 1-3.
 Status CheckEvents(const Context& context);
 Status CheckChannels(const Context& context, const GraphIndex& index);
 Status CheckCollectives(const Context& context, const GraphIndex& index);
-// Rules 4, 5 (operands of one instruction), 7.
+// Check rules 4, 5 (operands of one instruction) and 7.
 Status CheckExtents(const Context& context, const GraphIndex& index);
 Status CheckOperands(const Context& context, const GraphIndex& index);
 Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index);
-Status CheckSegments(const Context& context, const GraphIndex& index);
+Status CheckCaptures(const Context& context, const GraphIndex& index);
 
 }  // namespace cgraph::plan::check
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint8_t kAllFlags = kMayFail | kCommitsState | kMayBeCaptured | kAlwaysRuns;
 
-// Every instruction is in exactly one lane's list.
+// Checks that every instruction is in exactly one lane's list.
 Status CheckPrograms(const Context& context) {
   const Graph& graph = context.graph;
   if (graph.programs.size() != context.plan.lanes.size()) {
@@ -115,8 +115,9 @@ Space SpaceOf(const Graph& graph, uint32_t value) {
   return graph.arenas[graph.buffers[graph.values[value].buffer()].arena()].space();
 }
 
-// Who may write what: constants nobody, inputs only take; a comm, which also runs for empty and
-// poisoned executions, neither state nor output (rule 3).
+// Returns whether a kind of instruction may write a space. Nothing writes constants, only take
+// writes inputs. A comm, which also runs for empty and poisoned executions, writes neither state
+// nor output (rule 3).
 bool MayWrite(Kind kind, Space space) {
   switch (space) {
     case Space::slot:
@@ -291,7 +292,7 @@ Status CheckInstruction(const Context& context, uint32_t id, PoolUse& use) {
                      instruction.outputs());
 }
 
-// A port is taken at most once, and every result is given once.
+// Checks that a port is taken at most once, and that every result is given once.
 Status CheckPortUse(const Context& context) {
   const Graph& graph = context.graph;
   std::vector<uint32_t> taken(graph.inputs.size(), 0), given(graph.outputs.size(), 0);

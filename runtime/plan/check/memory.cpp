@@ -1,11 +1,11 @@
-// Arenas, buffers, values: rule 5 (each lies in the other; only slots and scratch are reused) and
-// rule 6 (copies). Sizes are multiplied and added without overflow, and bounded as a whole, so that
-// nobody allocates what a hostile plan asks for.
+// Arenas, buffers, values: rule 5 (a value lies in its buffer and a buffer in its arena; only slots
+// and scratch are reused) and rule 6 (copies). Sizes are multiplied and added without overflow, and
+// bounded as a whole, so that nobody allocates what a hostile plan asks for.
 #include <algorithm>
 #include <tuple>
 
 #include "runtime/plan/check/check_internal.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::plan::check {
 namespace {
@@ -71,7 +71,8 @@ Status CheckArenas(const Context& context) {
                 fmt::format("actor `{}` has two state arenas", context.plan.actors[*twice]->name));
 }
 
-// Buffers that share bytes reuse memory: not where it outlives or outruns an execution.
+// Checks buffers that share bytes, and so reuse memory: not allowed for memory that outlives or
+// outruns an execution.
 Status CheckReuse(const Context& context) {
   const Graph& graph = context.graph;
   std::vector<uint32_t> kept;
@@ -99,7 +100,7 @@ Status CheckReuse(const Context& context) {
   return Status::Ok();
 }
 
-// Buffers of one group lie side by side, so that a collective takes them as one.
+// Checks that the buffers of one group lie side by side, so that a collective can take them as one.
 Status CheckGroups(const Context& context) {
   const Graph& graph = context.graph;
   std::vector<uint32_t> grouped;
@@ -192,7 +193,7 @@ Status CheckValue(const Context& context, uint32_t id) {
   return Status::Ok();
 }
 
-// Every constant buffer gets its bytes, once.
+// Checks that every constant buffer gets its bytes, once.
 Status CheckConstants(const Context& context) {
   const Graph& graph = context.graph;
   std::vector<uint8_t> filled(graph.buffers.size(), 0);

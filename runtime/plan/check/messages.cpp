@@ -1,11 +1,10 @@
-// Rules 1 to 3: what one lane says to another. An event has one signal, a channel's sends and
-// receives meet in order, and all members of a communicator make the same collectives in the same
-// order with types that agree.
+// Rules 1 to 3: signals, messages and collectives between lanes. An event has one signal, a
+// channel's sends and receives meet in order, and all members of a communicator make the same
+// collectives in the same order with types that agree.
 #include <algorithm>
 
 #include "runtime/plan/check/check_internal.h"
-#include "runtime/plan/collective.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::plan::check {
@@ -67,7 +66,7 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
   if (graph.instructions[send.instruction].lag() != graph.instructions[receive.instruction].lag()) {
     return refuse("the ends of a transfer work for different executions (their lags differ)");
   }
-  // Equal in an exchange, whose parts happen at once.
+  // The positions are equal in an exchange, whose parts happen at once.
   if (graph.instructions[send.instruction].program_order() >
       graph.instructions[receive.instruction].program_order()) {
     return refuse("a receive stands before its send in program order");
@@ -85,35 +84,39 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
   return Status::Ok();
 }
 
-using K = CollectiveKind;
+using Traits = CollectiveTraits;
 
 Status CheckCollective(const Context& context, uint32_t id) {
   const Collective& collective = *context.graph.collectives[id];
-  const CollectiveKind* kind = FindCollective(collective.kind);
+  const Traits* kind = FindTraits(collective);
   if (kind == nullptr) {
     return Refuse(context, 3,
-                  fmt::format("collective {} is of the unknown kind `{}`", id, collective.kind));
+                  fmt::format("collective {} is of the unknown kind {}", id,
+                              static_cast<int>(collective.kind)));
   }
-  if (kind->reduces ? !IsReduction(collective.reduction) : !collective.reduction.empty()) {
+  if (kind->reduces ? !ReductionOf(collective) : collective.reduction != wire::Reduction::none) {
+    const char* name = EnumNameReduction(collective.reduction);
     return Refuse(context, 3,
-                  fmt::format("collective {} ({}) cannot have the reduction `{}`", id,
-                              collective.kind, collective.reduction));
+                  fmt::format("collective {} ({}) cannot have the reduction {}", id, kind->name,
+                              *name == 0 ? std::to_string(static_cast<int>(collective.reduction))
+                                         : fmt::format("`{}`", name)));
   }
   const uint32_t members = context.plan.communicators[collective.communicator].members();
-  if (kind->rooted && (collective.root < 0 || static_cast<uint32_t>(collective.root) >= members)) {
+  if (kind->rooted() &&
+      (collective.root < 0 || static_cast<uint32_t>(collective.root) >= members)) {
     return Refuse(context, 3,
-                  fmt::format("collective {} ({}) has root {} of {} members", id, collective.kind,
+                  fmt::format("collective {} ({}) has root {} of {} members", id, kind->name,
                               collective.root, members));
   }
   return Status::Ok();
 }
 
-uint32_t Expected(K::Who who, uint32_t member, int32_t root, uint32_t tensors) {
-  if (who == K::kNobody) return 0;
-  return who == K::kAll || member == static_cast<uint32_t>(root) ? tensors : 0;
+uint32_t Expected(Traits::Who who, uint32_t member, int32_t root, uint32_t tensors) {
+  if (who == Traits::kNobody) return 0;
+  return who == Traits::kEach || member == static_cast<uint32_t>(root) ? tensors : 0;
 }
 
-// One collective: `parts` are its members' parts, in order.
+// Checks one collective; `parts` are its members' parts, in order.
 class GroupCheck {
  public:
   GroupCheck(const Context& context, std::span<const CollectivePart> parts)
@@ -121,14 +124,14 @@ class GroupCheck {
         graph_(context.graph),
         parts_(parts),
         collective_(*graph_.collectives[part(0).subject()]),
-        kind_(*FindCollective(collective_.kind)) {}
+        kind_(*FindTraits(collective_)) {}
 
   Status Check() const {
-    const uint32_t root = kind_.rooted ? static_cast<uint32_t>(collective_.root) : 0;
-    const uint32_t tensors = kind_.in == K::kNobody ? 0
-                             : kind_.in == K::kAll  ? part(0).inputs()
-                                                    : part(root).inputs();
-    if (tensors == 0 && kind_.in != K::kNobody) return RefusePart(root, "moves no tensor");
+    const uint32_t root = kind_.rooted() ? static_cast<uint32_t>(collective_.root) : 0;
+    const uint32_t tensors = kind_.from == Traits::kNobody ? 0
+                             : kind_.from == Traits::kEach ? part(0).inputs()
+                                                           : part(root).inputs();
+    if (tensors == 0 && kind_.from != Traits::kNobody) return RefusePart(root, "moves no tensor");
     for (uint32_t m = 0; m < parts_.size(); ++m) CGRAPH_RETURN_IF_ERROR(CheckMember(m, tensors));
     for (uint32_t t = 0; t < tensors; ++t) CGRAPH_RETURN_IF_ERROR(CheckTensor(t, root));
     return Status::Ok();
@@ -160,10 +163,10 @@ class GroupCheck {
     if (part(member).flags() != first.flags()) {
       return RefusePart(member, "is at the bound where the first member is not, or the reverse");
     }
-    const uint32_t inputs = Expected(kind_.in, member, collective_.root, tensors);
-    const uint32_t outputs = Expected(kind_.out, member, collective_.root, tensors);
-    // The root of a broadcast or scatter may leave its own share where it is.
-    const bool left = kind_.in == K::kRoot && inputs > 0 && part(member).outputs() == 0;
+    const uint32_t inputs = Expected(kind_.from, member, collective_.root, tensors);
+    const uint32_t outputs = Expected(kind_.to, member, collective_.root, tensors);
+    // The root of a broadcast or scatter may leave its own output out.
+    const bool left = kind_.from == Traits::kRoot && inputs > 0 && part(member).outputs() == 0;
     if (part(member).inputs() != inputs || (part(member).outputs() != outputs && !left)) {
       return RefusePart(
           member, fmt::format("has {} inputs and {} outputs instead of {} and {}",
@@ -191,16 +194,25 @@ class GroupCheck {
       const Value& result = graph_.values[OutputOf(m, t)];
       const unsigned __int128 have = result.bytes(), from = type.bytes();
       bool fits = result.dtype() == type.dtype();
-      if (kind_.size == K::kSame) fits = fits && SameType(graph_, OutputOf(m, t), input);
-      if (kind_.size == K::kTimesMembers) fits = fits && have == from * members;
-      if (kind_.size == K::kOverMembers) fits = fits && have * members == from;
+      switch (kind_.rows) {
+        case Traits::kSame:
+        case Traits::kExchanged:
+          fits = fits && SameType(graph_, OutputOf(m, t), input);
+          break;
+        case Traits::kTimes:
+          fits = fits && have == from * members;
+          break;
+        case Traits::kOver:
+          fits = fits && have * members == from;
+          break;
+      }
       if (!fits) {
         return RefusePart(
             m, fmt::format("makes {} from {} on {} members", ValueText(context_, OutputOf(m, t)),
                            ValueText(context_, input), parts_.size()));
       }
     }
-    if (collective_.reduction == "avg" && !IsFloat(type.dtype())) {
+    if (collective_.reduction == wire::Reduction::avg && !IsFloat(type.dtype())) {
       return RefusePart(root, "averages integers");
     }
     if (kind_.reduces && type.dtype() == DType::bool_) return RefusePart(root, "reduces bools");
@@ -211,10 +223,10 @@ class GroupCheck {
   const Graph& graph_;
   std::span<const CollectivePart> parts_;
   const Collective& collective_;
-  const CollectiveKind& kind_;
+  const Traits& kind_;
 };
 
-// A lane that makes a collective is a member of its communicator.
+// Checks that a lane that makes a collective is a member of its communicator.
 Status CheckMembership(const Context& context, const GraphIndex& index) {
   uint64_t parts = 0;
   uint32_t stranger = kNone;

@@ -1,9 +1,9 @@
-// The module's tables, which all its graphs share.
+// Checks of the module's tables, which all its graphs share.
 #include <algorithm>
 #include <set>
 
 #include "runtime/plan/check/check_internal.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::plan::check {
@@ -82,7 +82,7 @@ Status CheckKernel(size_t id, const Kernel* kernel) {
   return Status::Ok();
 }
 
-// Rule 3: one lane of each device.
+// Checks rule 3: a communicator has one lane of each device.
 Status CheckCommunicators(const Plan& plan) {
   uint64_t members = 0;
   for (size_t id = 0; id < plan.communicators.size(); ++id) {

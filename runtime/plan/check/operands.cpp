@@ -1,6 +1,6 @@
-// What instructions touch: rule 4 (nothing is read that the same execution did not write), the part
-// of rule 5 about one instruction (its operands overlap only where its kernel works in place), and
-// rule 7 (extents that are known, segments that are whole).
+// Operands of instructions: rule 4 (nothing is read that the same execution did not write), the
+// part of rule 5 about one instruction (its operands overlap only where its kernel works in place),
+// and rule 7 (extents that are known, captures that are whole).
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -13,7 +13,8 @@
 namespace cgraph::plan::check {
 namespace {
 
-// A take makes its port's value, then extents of symbols that occur in it, in dimension order.
+// Checks an input: it makes its port's value, then extents of symbols that occur in it, in
+// dimension order.
 Status CheckTakenExtents(const Context& context, const GraphIndex& index, uint32_t id) {
   const Graph& graph = context.graph;
   const Instruction& take = graph.instructions[id];
@@ -34,7 +35,7 @@ Status CheckTakenExtents(const Context& context, const GraphIndex& index, uint32
   return Status::Ok();
 }
 
-// Where an operand lies. Sorted by address, of two at one address the output first.
+// The address of an operand. Sorted by address; of two at one address the output comes first.
 struct OperandAddress {
   uint32_t arena;
   uint64_t begin, end;
@@ -48,13 +49,14 @@ struct OperandAddress {
   }
 };
 
-// Sweeps the operands of one instruction by address. Of what was passed, the output and the input
-// that reach furthest are enough: outputs never overlap, and inputs that do share a buffer.
+// Sweeps the operands of one instruction by address. Of the operands that the sweep has passed, it
+// keeps the output and the input that reach furthest. Those are enough: outputs never overlap, and
+// inputs that do overlap share a buffer.
 class OverlapSweep {
  public:
   explicit OverlapSweep(const Kernel* kernel) : kernel_(kernel) {}
 
-  // The place that `next` must not overlap and does; null when there is none.
+  // Returns the operand that `next` overlaps and must not; null when there is none.
   const OperandAddress* Pass(const OperandAddress& next) {
     if (next.begin == next.end) return nullptr;
     if (Reaches(output_, next) && !MayShare(next)) return output_;
@@ -83,18 +85,12 @@ class OverlapSweep {
   const OperandAddress* input_ = nullptr;
 };
 
-// The bytes of one buffer that were written so far, as pieces between the ends of its accesses.
+// The bytes of one buffer that were written so far, as intervals between the ends of its accesses.
 class Coverage {
  public:
   void Reset(std::span<const Access> accesses) {
-    ends_.clear();
-    for (const Access& access : accesses) {
-      ends_.push_back(access.begin);
-      ends_.push_back(access.end);
-    }
-    std::sort(ends_.begin(), ends_.end());
-    ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
-    next_.resize(ends_.size());
+    pieces_.Cut(accesses);
+    next_.resize(pieces_.ends());
     std::iota(next_.begin(), next_.end(), 0u);
   }
   void Write(const Access& access) {
@@ -105,23 +101,23 @@ class Coverage {
 
  private:
   uint32_t Piece(uint64_t at) const {
-    return static_cast<uint32_t>(std::lower_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
+    return static_cast<uint32_t>(pieces_.At(at));
   }
-  // The first piece at or after `at` that was not written.
+  // Returns the first interval at or after `at` that was not written.
   uint32_t Gap(uint32_t at) {
     while (next_[at] != at) at = next_[at] = next_[next_[at]];
     return at;
   }
 
-  std::vector<uint64_t> ends_;
+  BytePieces pieces_;
   std::vector<uint32_t> next_;
 };
 
 bool LivesForOneExecution(Space space) { return space != Space::state && space != Space::constant; }
 
-// Accesses stand in program order, and reads before writes of the same position: so what covers a
-// read was written strictly before it. A write that is scaled by extents covers only reads that are
-// scaled alike.
+// Checks that reads are covered by earlier writes. Accesses stand in program order, and reads come
+// before writes of the same position: so a write that covers a read was made strictly before it. A
+// write that is scaled by extents covers only reads that are scaled alike.
 class WrittenBefore {
  public:
   explicit WrittenBefore(const Graph& graph) : graph_(graph) {}
@@ -241,34 +237,34 @@ Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index) {
   return Status::Ok();
 }
 
-Status CheckSegments(const Context& context, const GraphIndex& index) {
+Status CheckCaptures(const Context& context, const GraphIndex& index) {
   const Graph& graph = context.graph;
   struct Seen {
     uint32_t device, lane;
   };
-  std::map<uint32_t, Seen> segments;
+  std::map<uint32_t, Seen> captures;
   for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
     const Range& program = graph.programs[lane];
     uint32_t before = 0;
     for (uint32_t id = program.first(); id < program.first() + program.count(); ++id) {
-      const uint32_t segment = graph.instructions[id].segment();
-      if (segment != 0 && segment != before) {
+      const uint32_t capture = graph.instructions[id].capture_id();
+      if (capture != 0 && capture != before) {
         const uint32_t device = index.device(id);
-        const auto [found, first] = segments.emplace(segment, Seen{device, lane});
+        const auto [found, first] = captures.emplace(capture, Seen{device, lane});
         if (!first && found->second.device != device) {
           return Refuse(context, 7,
-                        fmt::format("segment {} is on {} and on {}", segment,
+                        fmt::format("capture {} is on {} and on {}", capture,
                                     DeviceName(context.plan, found->second.device),
                                     DeviceName(context.plan, device)));
         }
         if (!first && found->second.lane == lane) {
           return Refuse(context, 7,
-                        fmt::format("segment {} is not contiguous in {}: {} is outside", segment,
+                        fmt::format("capture {} is not contiguous in {}: {} is outside", capture,
                                     LaneName(context.plan, lane), At(context, id - 1)));
         }
         found->second.lane = lane;
       }
-      before = segment;
+      before = capture;
     }
   }
   return Status::Ok();

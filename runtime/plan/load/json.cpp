@@ -23,7 +23,7 @@ flatbuffers::IDLOptions Options() {
   return options;
 }
 
-// The parser writes to a builder that grows; nothing else of it outlives a call.
+// Loads the schema. The parser writes to a builder that grows; nothing else of it outlives a call.
 bool LoadSchema(flatbuffers::Parser& parser) {
   return parser.Parse(kSchema) && parser.SetRootType("cgraph.wire.Plan");
 }

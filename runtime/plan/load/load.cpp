@@ -1,5 +1,5 @@
-// Bytes to a plan and back. FlatBuffers' verifier bounds every offset; what it does not see, a
-// census finds (unpacked_size.h) before anything is unpacked.
+// Conversion of bytes to a plan and back. FlatBuffers' verifier bounds every offset. What the
+// verifier does not see is found by counting (unpacked_size.h) before anything is unpacked.
 #include "runtime/plan/load.h"
 
 #include <cerrno>
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Plan>> FromBytes(std::span<const uint8_t> bytes) {
                     plan->format(), kFormat));
   }
   if (plan->start() == nullptr) return Invalid("the plan has no start graph");
-  const UnpackedSize unpacked_size = TakeCensus(*plan, bytes.size());
+  const UnpackedSize unpacked_size = MeasureUnpacked(*plan, bytes.size());
   if (unpacked_size.bytes > bytes.size())
     return Invalid("the plan is damaged: its tables share memory");
   if (unpacked_size.misaligned) return Invalid("the plan is damaged: its vectors are not aligned");
@@ -70,7 +70,7 @@ std::vector<uint8_t> ToBytes(const Plan& plan) {
 
 Result<std::unique_ptr<Plan>> ReadFile(const std::string& path, Patience patience) {
   std::vector<uint8_t> bytes;
-  // What does not begin as a plan is not read to its end, which it may not have.
+  // A file that does not begin as a plan is not read to its end, which it may not have.
   const auto take = [&](std::span<const char> piece) {
     bytes.insert(bytes.end(), piece.begin(), piece.end());
     return BeginsAsPlan(bytes) && bytes.size() <= kMaxPlanBytes;

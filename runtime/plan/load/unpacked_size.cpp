@@ -1,4 +1,4 @@
-// The walk over the schema; hostile_plan_test holds it against the schema's reflection.
+// The walk over the schema; hostile_plan_test compares it with the schema's reflection.
 #include "runtime/plan/load/unpacked_size.h"
 
 #include <cstddef>
@@ -35,18 +35,18 @@ class Counter {
  public:
   explicit Counter(uint64_t limit) : limit_(limit) {}
 
-  const UnpackedSize& unpacked_size() const { return census_; }
+  const UnpackedSize& unpacked_size() const { return unpacked_; }
 
   void Text(const flatbuffers::String* text) {
     if (text == nullptr || too_much()) return;
     Add(text->size());
-    if (!too_much() && !IsUtf8(text->Data(), text->size())) census_.bad_text = true;
+    if (!too_much() && !IsUtf8(text->Data(), text->size())) unpacked_.bad_text = true;
   }
   template <typename T>
   void Flat(const flatbuffers::Vector<T>* vector) {  // of scalars, or of pointers to structs
     using Element = std::remove_pointer_t<T>;
     if (vector == nullptr) return;
-    census_.misaligned |= reinterpret_cast<uintptr_t>(vector->Data()) % alignof(Element) != 0;
+    unpacked_.misaligned |= reinterpret_cast<uintptr_t>(vector->Data()) % alignof(Element) != 0;
     Add(uint64_t{vector->size()} * sizeof(Element));
   }
   template <typename T, typename Visit>
@@ -62,13 +62,13 @@ class Counter {
   }
 
  private:
-  bool too_much() const { return census_.bytes > limit_; }
+  bool too_much() const { return unpacked_.bytes > limit_; }
   void Add(uint64_t bytes) {
-    if (!too_much()) census_.bytes += bytes;  // at most 2^32 * 64: no overflow
+    if (!too_much()) unpacked_.bytes += bytes;  // at most 2^32 * 64: no overflow
   }
 
   const uint64_t limit_;
-  UnpackedSize census_;
+  UnpackedSize unpacked_;
 };
 
 void CountPorts(const flatbuffers::Vector<flatbuffers::Offset<wire::Port>>* ports,
@@ -94,11 +94,8 @@ void CountGraph(const wire::Graph& graph, Counter& counter) {
   counter.Flat(graph.arenas());
   counter.Flat(graph.buffers());
   counter.Flat(graph.channels());
-  counter.Each(graph.collectives(), [&](const wire::Collective& collective) {
-    counter.Text(collective.kind());
-    counter.Text(collective.reduction());
-    counter.Text(collective.algorithm());
-  });
+  counter.Each(graph.collectives(),
+               [&](const wire::Collective& collective) { counter.Text(collective.algorithm()); });
   counter.Flat(graph.constants());
   counter.Flat(graph.constant_data());
 }
@@ -157,7 +154,7 @@ void CountPlan(const wire::Plan& plan, Counter& counter) {
 
 }  // namespace
 
-UnpackedSize TakeCensus(const wire::Plan& plan, uint64_t limit) {
+UnpackedSize MeasureUnpacked(const wire::Plan& plan, uint64_t limit) {
   Counter counter(limit);
   CountPlan(plan, counter);
   return counter.unpacked_size();

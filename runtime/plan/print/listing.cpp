@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::plan {
@@ -159,9 +159,8 @@ class Listing {
     }
     for (uint32_t i = 0; i < graph.collectives.size(); ++i) {
       const Collective& collective = *graph.collectives[i];
-      Line(1, "collective{} {}{}{} root {} {} on communicator{}", i, collective.kind,
-           collective.reduction.empty() ? "" : " ", collective.reduction, collective.root,
-           EnumNameCarrier(collective.carrier), collective.communicator);
+      Line(1, "collective{} {} root {} {} on communicator{}", i, CollectiveText(collective),
+           collective.root, EnumNameCarrier(collective.carrier), collective.communicator);
     }
     for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
       const Range& program = graph.programs[lane];
@@ -203,7 +202,7 @@ class Listing {
     const Instruction& instruction = graph.instructions[id];
     std::string notes;
     if (instruction.lag() > 0) notes += fmt::format(" lag {}", instruction.lag());
-    if (instruction.segment() > 0) notes += fmt::format(" segment {}", instruction.segment());
+    if (instruction.capture_id() > 0) notes += fmt::format(" capture {}", instruction.capture_id());
     if (instruction.flags() & kMayFail) notes += " may-fail";
     if (instruction.flags() & kCommitsState) notes += " commits-state";
     if (instruction.flags() & kMayBeCaptured) notes += " may-be-captured";
@@ -274,7 +273,8 @@ class Listing {
       if (part.part() == Part::collective) {
         const bool known = part.subject() < graph.collectives.size();
         text += fmt::format("{} collective{}",
-                            known ? graph.collectives[part.subject()]->kind : "?", part.subject());
+                            known ? CollectiveName(*graph.collectives[part.subject()]) : "?",
+                            part.subject());
       } else {
         text +=
             fmt::format("{} channel{} transfer {}", part.part() == Part::send ? "send" : "receive",

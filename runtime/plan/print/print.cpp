@@ -1,12 +1,12 @@
-// The words for one thing of a plan. Messages about a plan that was just refused are made with
-// these, so every index is looked up with care: what is out of bounds prints as "?".
+// Words for the things in a plan. Messages about a plan that was just refused are made with these,
+// so every index is checked before it is used: an index out of bounds prints as "?".
 #include "runtime/plan/print.h"
 
 #include <iterator>
 
 #include <fmt/format.h>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::plan {
 namespace {
@@ -32,7 +32,7 @@ std::string ValueName(const Plan& plan, const Graph& graph, uint32_t value) {
   return name.empty() ? fmt::format("`%{}`", value) : fmt::format("`{}`", name);
 }
 
-// "`a`, `b` and 3 more".
+// Lists operands: "`a`, `b` and 3 more".
 std::string OperandNames(const Plan& plan, const Graph& graph, uint64_t first, uint64_t count) {
   constexpr uint64_t kShown = 3;
   std::string text;
@@ -50,7 +50,8 @@ std::string PeerName(const Plan& plan, uint32_t lane) {
   return info == nullptr ? "?" : DeviceName(plan, info->device());
 }
 
-// "send `h`", and apart from it where to, since the method stands between the two.
+// InstructionPhrase: "send `h`" and, apart from it, where the value goes, since the method stands
+// between the two.
 struct InstructionPhrase {
   std::string what;
   std::string where;
@@ -61,7 +62,7 @@ InstructionPhrase PartDeed(const Plan& plan, const Graph& graph, const CommPart&
     const Collective* collective = Find(graph.collectives, part.subject());
     const uint64_t count = part.inputs() > 0 ? part.inputs() : part.outputs();
     const uint64_t first = part.first();
-    return {fmt::format("{} {}", collective == nullptr ? "collective" : collective->kind,
+    return {fmt::format("{} {}", collective == nullptr ? "collective" : CollectiveName(*collective),
                         count == 0 ? std::string() : OperandNames(plan, graph, first, count)),
             ""};
   }
@@ -138,9 +139,7 @@ InstructionPhrase InstructionDeed(const Plan& plan, const Graph& graph,
 std::string DeviceName(const Plan& plan, uint32_t device) {
   const Device* found = Find(plan.devices, device);
   if (found == nullptr) return "?";
-  if (found->kind == DeviceKind::caller) return "caller";
-  const std::string name = fmt::format("{}[{}]", EnumNameDeviceKind(found->kind), found->index);
-  return found->node == 0 ? name : fmt::format("node[{}].{}", found->node, name);
+  return DeviceName(LogicalDeviceOf(*found));
 }
 
 std::string LaneName(const Plan& plan, uint32_t lane) {
@@ -149,7 +148,7 @@ std::string LaneName(const Plan& plan, uint32_t lane) {
   std::string name =
       fmt::format("{} {}", DeviceName(plan, info->device()), EnumNameLaneKind(info->kind()));
   if (info->peer() != kNone) name += " " + DeviceName(plan, info->peer());
-  // Lanes of one kind on one device for one peer are told apart by their number.
+  // Lanes of one kind on one device for one peer are distinguished by their number.
   uint32_t alike = 0, before = 0;
   for (uint32_t i = 0; i < plan.lanes.size(); ++i) {
     const LaneInfo& other = plan.lanes[i];

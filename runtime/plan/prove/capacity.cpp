@@ -1,17 +1,17 @@
-// What depends on how much channels hold: the order that shows that nothing hangs, and the least
-// capacity that has one. More room only takes waits away (a send waits for an earlier receive), so
-// the capacities that are safe are all those from some number on; and room for as many messages as
-// a round has is as good as any more.
+// Questions about the capacity of channels: the order that shows that nothing deadlocks, and the
+// least capacity that has such an order. A greater capacity only takes waits away (a send waits for
+// an earlier receive), so the safe capacities are all those from some number on; and room for as
+// many messages as a round has is as good as any more.
 #include <algorithm>
 
 #include "runtime/plan/prove.h"
 #include "runtime/plan/prove/edges.h"
-#include "runtime/plan/prove/deadlock.h"
+#include "runtime/plan/prove/rules.h"
 
 namespace cgraph::plan {
 namespace {
 
-// Every graph that has instructions: visit(its messages indexed, its number).
+// Calls visit(its messages indexed, its number) for every graph that has instructions.
 template <typename Visit>
 void ForEachGraph(const Plan& plan, Visit visit) {
   const auto visit_one = [&](const Graph& graph, uint32_t number) {
@@ -24,7 +24,7 @@ void ForEachGraph(const Plan& plan, Visit visit) {
   for (uint32_t g = 0; g < plan.graphs.size(); ++g) visit_one(*plan.graphs[g], g);
 }
 
-bool Hangs(const GraphIndex& index, uint32_t capacity) {
+bool Deadlocks(const GraphIndex& index, uint32_t capacity) {
   const prove::ConstraintGraph constraints(index, capacity);
   const prove::Adjacency out(constraints.nodes(), constraints.edges(),
                              prove::Adjacency::End::kFrom);
@@ -36,11 +36,11 @@ std::optional<uint32_t> SmallestCapacityOf(const GraphIndex& index) {
   for (uint32_t channel = 0; channel < index.graph().channels.size(); ++channel) {
     most = std::max(most, static_cast<uint32_t>(index.sends(channel).size()));
   }
-  if (Hangs(index, most)) return std::nullopt;
+  if (Deadlocks(index, most)) return std::nullopt;
   uint32_t unsafe_below = 0, safe = most;
   while (unsafe_below < safe) {
     const uint32_t middle = unsafe_below + (safe - unsafe_below) / 2;
-    if (Hangs(index, middle)) {
+    if (Deadlocks(index, middle)) {
       unsafe_below = middle + 1;
     } else {
       safe = middle;

@@ -1,4 +1,4 @@
-#include "runtime/plan/prove/certificate.h"
+#include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
 #include <map>
@@ -22,7 +22,7 @@ Verdict Refuse(Refusal refusal, std::string message, const GraphIndex& index,
   return verdict;
 }
 
-// One instruction of each lane: the one that is furthest along the lane's endless list, or least.
+// Keeps one instruction of each lane: the furthest along the lane's endless list, or the nearest.
 class Extremes {
  public:
   explicit Extremes(const GraphIndex& index) : index_(index) {}
@@ -51,8 +51,8 @@ bool Works(const Instruction& instruction) {
 // A node, and the distance at which a search finds it.
 using AtDistance = std::pair<uint32_t, int64_t>;
 
-// By node, the least distance of a path from `sources`; kUnordered for those that no path of at
-// most `longest` reaches. `credit`: through credit edges too.
+// Returns by node the least distance of a path from `sources`; kUnordered for nodes that no path of
+// at most `longest` reaches. `credit`: paths through credit edges count, too.
 std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adjacency& out,
                                    const std::vector<AtDistance>& sources, int64_t longest,
                                    bool credit) {
@@ -78,9 +78,9 @@ std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adj
   return distances;
 }
 
-// Where an execution without inputs begins: the work that no other work of it comes before. Work y
-// of the same execution is before x when D(y, x) <= lag(x) - lag(y), so the search starts at each y
-// with its lag.
+// Adds where an execution without inputs begins: the work that no other work of it comes before.
+// Work y of the same execution is before x when D(y, x) <= lag(x) - lag(y), so the search starts at
+// each y with its lag.
 void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extremes& begins) {
   const auto& instructions = constraints.index().graph().instructions;
   std::vector<AtDistance> works;
@@ -102,31 +102,31 @@ void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extr
   }
 }
 
-// A segment's launch must stand after what it waits for: its own node's position is that of its
-// first instruction, and its end's that of its last.
+// Positions in the certificate. A capture's launch must stand after everything that the capture
+// waits for: its own node has the position of its first instruction, and its end that of its last.
 class Positions {
  public:
   explicit Positions(const ConstraintGraph& constraints) : constraints_(constraints) {
-    for (const auto& segment : constraints.segments()) {
-      segments_[segment.launch] = segment.first_order;
-      segments_[segment.end] = segment.last_order;
+    for (const auto& capture : constraints.captures()) {
+      captures_[capture.launch] = capture.first_order;
+      captures_[capture.end] = capture.last_order;
     }
   }
-  // kNone for hubs, which have none.
+  // Returns the position of a node; kNone for hubs, which have none.
   uint32_t of(uint32_t node) const {
     const uint32_t instruction = constraints_.instruction(node);
     if (instruction != kNone)
       return constraints_.index().graph().instructions[instruction].certificate_position();
-    const auto found = segments_.find(node);
-    return found == segments_.end() ? kNone : found->second;
+    const auto found = captures_.find(node);
+    return found == captures_.end() ? kNone : found->second;
   }
 
  private:
   const ConstraintGraph& constraints_;
-  std::map<uint32_t, uint32_t> segments_;
+  std::map<uint32_t, uint32_t> captures_;
 };
 
-// An instruction that stands for a node in a message.
+// Returns an instruction that stands for a node in a message.
 uint32_t Representative(const ConstraintGraph& constraints, uint32_t node) {
   const uint32_t instruction = constraints.instruction(node);
   if (instruction != kNone) return instruction;
@@ -172,29 +172,29 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
                       const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const Graph& graph = index.graph();
-  Extremes gives(index), begins(index);
+  Extremes outputs(index), begins(index);
   for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
     const Instruction& instruction = graph.instructions[i];
-    if (instruction.kind() == Kind::output) gives.Add(i, false);
+    if (instruction.kind() == Kind::output) outputs.Add(i, false);
     if (instruction.kind() == Kind::input) begins.Add(i, true);
   }
-  if (gives.by_lane().empty()) return {};
+  if (outputs.by_lane().empty()) return {};
   if (begins.by_lane().empty()) AddFirstWork(constraints, out, begins);
   const auto lag = [&](uint32_t instruction) -> int64_t {
     return graph.instructions[instruction].lag();
   };
   const int64_t most = index.runs_once() ? 0 : int64_t{graph.inflight} - 1;
-  for (const auto& [give_lane, give] : gives.by_lane()) {
+  for (const auto& [output_lane, output] : outputs.by_lane()) {
     const std::vector<int64_t> distances =
-        DistancesFrom(constraints, out, {{constraints.done(give.second), 0}}, 2 * most, true);
+        DistancesFrom(constraints, out, {{constraints.done(output.second), 0}}, 2 * most, true);
     for (const auto& [begin_lane, begin] : begins.by_lane()) {
       const int64_t distance = distances[constraints.start(begin.second)];
-      if (distance > most + lag(begin.second) - lag(give.second)) continue;
+      if (distance > most + lag(begin.second) - lag(output.second)) continue;
       return Refuse(Refusal::kInflight,
                     fmt::format("{}, rule 12: {} executions cannot be in flight: the second waits "
                                 "for the first of {} executions before",
                                 graph_name, graph.inflight, graph.inflight - 1),
-                    index, {give.second, begin.second});
+                    index, {output.second, begin.second});
     }
   }
   return {};
@@ -219,13 +219,13 @@ Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& 
       return RefusePositions(constraints, graph_name, from, to,
                              "increase, since the second waits for the first");
     }
-    // What waits for a signal from within a segment waits for all of it.
+    // A wait for a signal from within a capture waits for the whole capture.
     if (edge.why != Why::kEvent) continue;
-    const auto* segment = constraints.SegmentOf(edge.from);
-    if (segment != nullptr && segment != constraints.SegmentOf(edge.to) &&
-        segment->last_order >= graph.instructions[edge.to].certificate_position()) {
-      return RefusePositions(constraints, graph_name, segment->end, edge.to,
-                             "increase, since the second waits for the first's segment");
+    const auto* capture = constraints.CaptureOf(edge.from);
+    if (capture != nullptr && capture != constraints.CaptureOf(edge.to) &&
+        capture->last_order >= graph.instructions[edge.to].certificate_position()) {
+      return RefusePositions(constraints, graph_name, capture->end, edge.to,
+                             "increase, since the second waits for the first's capture");
     }
   }
   return {};

@@ -1,7 +1,8 @@
-// Kahn's algorithm finds an order or what has none; breadth-first searches among the latter find
-// the cycle that is told in the fewest waits. People read it backwards along the edges: each step
-// waits for the next, and steps that only say "stands before it in the list" are drawn together.
-#include "runtime/plan/prove/deadlock.h"
+// Kahn's algorithm finds an order, or the nodes that have none; breadth-first searches among the
+// latter find the cycle that takes the fewest waits to explain. The message goes backwards along
+// the edges: each step waits for the next, and steps that only say "stands before it in the list"
+// are drawn together.
+#include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
 #include <deque>
@@ -18,8 +19,9 @@ namespace {
 // shortest.
 constexpr uint64_t kSearchBudget = 50'000'000;
 
-// The cost of a cycle is the number of waits that the reader is told: several steps back along one
-// lane are one of them. So a search walks over (node, whether a lane led to it).
+// Finds a shortest cycle. The cost of a cycle is the number of waits that the message shows:
+// several steps back along one lane are one wait. So a search walks over (node, whether a lane led
+// to it).
 class CycleSearch {
  public:
   CycleSearch(const ConstraintGraph& constraints, const Adjacency& out,
@@ -33,10 +35,10 @@ class CycleSearch {
     DropAcyclicTails();
   }
 
-  // The edges of the cheapest cycle, in their direction.
+  // Returns the edges of the cheapest cycle, in their direction.
   std::vector<uint32_t> Shortest() {
     KeepAny();
-    // A lane alone is no cycle: every cycle comes into some node in another way.
+    // A lane alone is no cycle: every cycle enters some node by an edge that is not the lane's.
     std::vector<uint8_t> roots(on_cycle_.size(), 0);
     for (const Edge& edge : edges_) {
       if (Within(edge) && !IsLane(edge) && Cost(edge) > 0) roots[edge.to] = 1;
@@ -58,13 +60,14 @@ class CycleSearch {
     return edge.distance == 0 && on_cycle_[edge.from] != 0 && on_cycle_[edge.to] != 0;
   }
   static bool IsLane(const Edge& edge) { return edge.why == Why::kLane; }
-  // Steps within an instruction, and into a hub, are told with the step that follows.
+  // Steps within an instruction, and into a hub, cost nothing: they are told with the step that
+  // follows.
   uint32_t Cost(const Edge& edge) const {
     const bool to_hub = edge.why == Why::kCollective && constraints_.instruction(edge.to) == kNone;
     return edge.why == Why::kRuns || to_hub ? 0 : 1;
   }
 
-  // What waits for a cycle is no part of one: the same sort from behind.
+  // Drops nodes that wait for a cycle but are not part of one: the same sort from behind.
   void DropAcyclicTails() {
     std::vector<uint32_t> pending(on_cycle_.size(), 0), ready;
     for (const Edge& edge : edges_) pending[edge.from] += Within(edge);
@@ -82,7 +85,8 @@ class CycleSearch {
     }
   }
 
-  // Every cyclic node waits for a node on a cycle: walking back must come round.
+  // Keeps some cycle: every cyclic node waits for a node on a cycle, so walking back must come
+  // round.
   void KeepAny() {
     std::vector<uint32_t> before(on_cycle_.size(), kNone);
     uint32_t node = kNone;
@@ -103,7 +107,7 @@ class CycleSearch {
     std::reverse(best_.begin(), best_.end());
   }
 
-  // From a node that something else than its lane has led to, back to it in such a way.
+  // Searches from a node that an edge other than its lane's has led to, back to it by such an edge.
   void From(uint32_t root) {
     std::deque<uint32_t> queue = {2 * root};
     std::vector<uint32_t> touched = {2 * root};
@@ -162,8 +166,8 @@ struct WaitStep {
   Edge edge;
 };
 
-// From edges between nodes to waits between instructions, backwards, rotated so that the smallest
-// instruction comes first, and runs of list order drawn together.
+// Turns edges between nodes into waits between instructions, backwards, rotated so that the
+// smallest instruction comes first, with runs of list order drawn together.
 std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
                             const std::vector<uint32_t>& cycle) {
   std::vector<WaitStep> waits;
@@ -172,7 +176,8 @@ std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
     Edge edge = constraints.edges()[cycle[k]];
     const uint32_t waiter = constraints.instruction(edge.to);
     if (waiter == kNone) continue;
-    // Back over hubs and segments to an instruction; what led there says why.
+    // Goes back over hubs and captures to an instruction; the edge that led there says why it
+    // waits.
     size_t back = k;
     while (constraints.instruction(constraints.edges()[cycle[back]].from) == kNone) {
       back = (back + count - 1) % count;
@@ -212,12 +217,12 @@ std::string Reason(const GraphIndex& index, const WaitStep& step) {
     case Why::kRendezvous:
       return step.edge.credit ? "which must receive at the same time"
                               : "which must send at the same time";
-    case Why::kRoom:
+    case Why::kCapacity:
       return "which must make room in the channel";
     case Why::kCollective:
       return "which is another member's part of the same collective";
-    case Why::kSegment:
-      return "which must be done before the captured segment";
+    case Why::kCapture:
+      return "which must be done before the capture";
   }
   return "";
 }
@@ -243,7 +248,7 @@ std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const
   return order;
 }
 
-Verdict RefuseHang(const ConstraintGraph& constraints, const Adjacency& out,
+Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Adjacency& out,
                    const std::vector<uint32_t>& order, const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const std::vector<WaitStep> waits =

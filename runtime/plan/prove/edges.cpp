@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/plan/collective.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::plan::prove {
 
@@ -18,7 +18,7 @@ ConstraintGraph::ConstraintGraph(const GraphIndex& index, std::optional<uint32_t
     start_[i] = comm ? AddNode(i) : i;
     if (comm) Add(start_[i], i, 0, Why::kRuns);
   }
-  FindSegments();
+  FindCaptures();
   AddLanes();
   AddEvents();
   for (uint32_t i = 0; i < graph_.channels.size(); ++i) AddChannel(i);
@@ -29,51 +29,52 @@ uint32_t ConstraintGraph::Capacity(uint32_t channel) const {
   return capacity_.value_or(graph_.channels[channel].capacity());
 }
 
-const ConstraintGraph::Segment* ConstraintGraph::SegmentOf(uint32_t instruction) const {
-  const uint32_t number = graph_.instructions[instruction].segment();
+const ConstraintGraph::Capture* ConstraintGraph::CaptureOf(uint32_t instruction) const {
+  const uint32_t number = graph_.instructions[instruction].capture_id();
   if (number == 0) return nullptr;
-  return &*std::lower_bound(segments_.begin(), segments_.end(), number,
-                            [](const Segment& a, uint32_t n) { return a.number < n; });
+  return &*std::lower_bound(captures_.begin(), captures_.end(), number,
+                            [](const Capture& a, uint32_t n) { return a.number < n; });
 }
 
-void ConstraintGraph::FindSegments() {
+void ConstraintGraph::FindCaptures() {
   std::vector<uint32_t> numbers;
   for (const Instruction& instruction : graph_.instructions) {
-    if (instruction.segment() != 0) numbers.push_back(instruction.segment());
+    if (instruction.capture_id() != 0) numbers.push_back(instruction.capture_id());
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   for (uint32_t number : numbers) {
     const uint32_t launch = AddNode(kNone);
-    segments_.push_back({number, launch, AddNode(kNone), kNone, 0});
+    captures_.push_back({number, launch, AddNode(kNone), kNone, 0});
   }
-  if (segments_.empty()) return;
+  if (captures_.empty()) return;
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-    auto* segment = const_cast<Segment*>(SegmentOf(i));
-    if (segment == nullptr) continue;
+    auto* capture = const_cast<Capture*>(CaptureOf(i));
+    if (capture == nullptr) continue;
     const uint32_t order = graph_.instructions[i].certificate_position();
-    segment->first_order = std::min(segment->first_order, order);
-    segment->last_order = std::max(segment->last_order, order);
-    Add(segment->launch, start(i), 0, Why::kRuns);
-    Add(done(i), segment->end, 0, Why::kRuns);
+    capture->first_order = std::min(capture->first_order, order);
+    capture->last_order = std::max(capture->last_order, order);
+    Add(capture->launch, start(i), 0, Why::kRuns);
+    Add(done(i), capture->end, 0, Why::kRuns);
   }
 }
 
-// Each instruction after the one before, the first after the last of the round before. Where the
-// border of a segment lies between two, the whole segment stands for its instruction.
+// Adds edges from each instruction to the next of its lane, and from the last of a round to the
+// first of the next round. Where the border of a capture lies between two instructions, the whole
+// capture stands for its instruction.
 void ConstraintGraph::AddLanes() {
   for (const Range& program : graph_.programs) {
     for (uint32_t k = 0; k < program.count(); ++k) {
       const bool wraps = k + 1 == program.count();
       const uint32_t before = program.first() + k;
       const uint32_t next = wraps ? program.first() : before + 1;
-      const Segment* left = SegmentOf(before);
-      const Segment* right = SegmentOf(next);
+      const Capture* left = CaptureOf(before);
+      const Capture* right = CaptureOf(next);
       if (left == right && !wraps) left = right = nullptr;
       const bool border = left != nullptr || right != nullptr;
       Add(left == nullptr ? done(before) : left->end,
           right == nullptr ? start(next) : right->launch, wraps ? 1 : 0,
-          border ? Why::kSegment : Why::kLane);
+          border ? Why::kCapture : Why::kLane);
     }
   }
 }
@@ -91,16 +92,16 @@ void ConstraintGraph::AddEvents() {
       const Wait& wait = graph_.waits[w];
       const uint32_t from = signal[wait.event()];
       Add(done(from), done(i), wait.lag(), Why::kEvent);
-      const Segment* segment = SegmentOf(i);
-      if (segment != nullptr && segment != SegmentOf(from)) {
-        Add(done(from), segment->launch, wait.lag(), Why::kSegment);
+      const Capture* capture = CaptureOf(i);
+      if (capture != nullptr && capture != CaptureOf(from)) {
+        Add(done(from), capture->launch, wait.lag(), Why::kCapture);
       }
     }
   }
 }
 
-// Of m messages a round the j-th send finds room once receive j - k is under way; for j < k that is
-// a receive of an earlier round.
+// With m messages a round, the j-th send finds room once receive j - k is in progress; for j < k
+// that is a receive of an earlier round.
 void ConstraintGraph::AddChannel(uint32_t channel) {
   const auto sends = index_.sends(channel);
   const auto receives = index_.receives(channel);
@@ -116,7 +117,7 @@ void ConstraintGraph::AddChannel(uint32_t channel) {
     const uint32_t room = receives[j - capacity + rounds * messages].instruction;
     if (room != send) {
       Add(start(room), done(send), static_cast<uint32_t>(rounds),
-          capacity == 0 ? Why::kRendezvous : Why::kRoom, true);
+          capacity == 0 ? Why::kRendezvous : Why::kCapacity, true);
     }
   }
 }
@@ -130,13 +131,14 @@ void ConstraintGraph::AddCollectives() {
   }
 }
 
-// Everyone waits for everyone to start. Where only the root sends or receives, the rest is credit.
+// Every member waits for every member to start. Where only the root sends or receives, the other
+// edges are credit.
 void ConstraintGraph::AddCollective(std::span<const CollectivePart> parts) {
   if (parts.size() < 2) return;
   const Collective& collective = *graph_.collectives[graph_.parts[parts[0].part].subject()];
-  const CollectiveKind& kind = *FindCollective(collective.kind);
-  const bool from_root = kind.in == CollectiveKind::kRoot;
-  const bool to_root = kind.out == CollectiveKind::kRoot;
+  const CollectiveTraits& kind = *FindTraits(collective);
+  const bool from_root = kind.from == CollectiveTraits::kRoot;
+  const bool to_root = kind.to == CollectiveTraits::kRoot;
   const bool rooted = from_root || to_root;
   const uint32_t hub = AddNode(kNone);
   for (const CollectivePart& part : parts) {
@@ -154,7 +156,7 @@ Adjacency::Adjacency(uint32_t nodes, const std::vector<Edge>& edges, End end)
   auto at = [&](const Edge& edge) { return end == End::kFrom ? edge.from : edge.to; };
   for (const Edge& edge : edges) ++first_[at(edge) + 1];
   for (uint32_t i = 0; i < nodes; ++i) first_[i + 1] += first_[i];
-  // Filled from behind, so that first_ ends where it began.
+  // The lists are filled from behind, so that first_ ends where it began.
   std::vector<uint32_t> next(first_.begin() + 1, first_.end());
   for (uint32_t i = static_cast<uint32_t>(edges.size()); i-- > 0;) edges_[--next[at(edges[i])]] = i;
 }

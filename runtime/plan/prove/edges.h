@@ -1,12 +1,13 @@
-// Who waits for whom: the constraint graph of one round, endlessly repeated; of the start graph, of
-// the one round that it runs, in which nothing waits for a round before.
+// ConstraintGraph: the waits between instructions in one round, endlessly repeated. For the start
+// graph it is the one round that it runs, in which nothing waits for a round before.
 //
 // An edge from -> to with distance d says: `to` in round r waits for `from` in round r - d. Nodes
-// are instructions that are done; a comm has a second node for its start, since its partner waits
+// are instructions that are done. A comm has a second node for its start, since its partner waits
 // for that. (Other instructions wait for nothing between start and done, so one node serves as
-// both.) A hub stands for "all members of a collective have started", and two nodes for a segment's
-// launch and end. Credit edges say that a carrier buffers nothing beyond its capacity: true for
-// hangs, not to be relied on for memory.
+// both.) A hub stands for "all members of a collective have started", and two nodes for a capture's
+// launch and end: a capture is the instructions with one `capture_id` number. Credit edges say that
+// a carrier buffers nothing beyond its capacity: true for deadlocks, not to be relied on for
+// memory.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_EDGES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_EDGES_H_
 
@@ -19,14 +20,14 @@
 namespace cgraph::plan::prove {
 
 enum class Why : uint8_t {
-  kRuns,        // an instruction is done after it started; a segment's parts after its launch
+  kRuns,        // an instruction is done after it started; a capture's parts after its launch
   kLane,        // a lane runs its list in order
   kEvent,       // a wait passes after the signal
   kTransfer,    // a receive is done after its send has started
   kRendezvous,  // credit: a send is done after its receive has started
-  kRoom,        // credit: a send is done after an earlier receive has made room
+  kCapacity,    // credit: a send is done after an earlier receive has made room
   kCollective,  // a member is done after others have started
-  kSegment,     // a captured segment starts when all that it waits for is there
+  kCapture,     // a capture starts when all that it waits for is there
 };
 
 struct Edge {
@@ -47,18 +48,18 @@ class ConstraintGraph {
   uint32_t done(uint32_t instruction) const { return instruction; }
   uint32_t start(uint32_t instruction) const { return start_[instruction]; }
   bool is_done(uint32_t node) const { return node < start_.size(); }
-  // kNone for hubs and segments.
+  // Returns the instruction of a node; kNone for hubs and captures.
   uint32_t instruction(uint32_t node) const { return instruction_[node]; }
   bool rendezvous(uint32_t channel) const { return Capacity(channel) == 0; }
 
-  // A segment's first and last position in the certificate, and its nodes.
-  struct Segment {
+  // A capture: its first and last position in the certificate, and its nodes.
+  struct Capture {
     uint32_t number = 0;
     uint32_t launch = 0, end = 0;
     uint32_t first_order = 0, last_order = 0;
   };
-  const std::vector<Segment>& segments() const { return segments_; }
-  const Segment* SegmentOf(uint32_t instruction) const;  // null for none
+  const std::vector<Capture>& captures() const { return captures_; }
+  const Capture* CaptureOf(uint32_t instruction) const;  // null for none
 
  private:
   void Add(uint32_t from, uint32_t to, uint32_t distance, Why why, bool credit = false) {
@@ -70,7 +71,7 @@ class ConstraintGraph {
     return nodes() - 1;
   }
   uint32_t Capacity(uint32_t channel) const;
-  void FindSegments();
+  void FindCaptures();
   void AddLanes();
   void AddEvents();
   void AddChannel(uint32_t channel);
@@ -83,10 +84,10 @@ class ConstraintGraph {
   std::vector<Edge> edges_;
   std::vector<uint32_t> start_;        // by instruction
   std::vector<uint32_t> instruction_;  // by node
-  std::vector<Segment> segments_;      // by number
+  std::vector<Capture> captures_;      // by number
 };
 
-// Edges by the node at one of their ends: lists of positions in `edges`.
+// Adjacency: edges by the node at one of their ends, as lists of positions in `edges`.
 class Adjacency {
  public:
   enum class End { kFrom, kTo };

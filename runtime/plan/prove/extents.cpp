@@ -1,11 +1,11 @@
-// A symbol's number lies on each device that has values of that extent, so it is copied and sent
-// about; were it overwritten in one place, the two ends of a transfer would differ in size. Rules
-// 10 and 11 have shown that every read finds what program order says. So each read of an extent is
-// followed back in program order: to the last write of those bytes, from a copy to what it copied,
-// from a receive to what was sent, from a broadcast to what its root gave, until some instruction
-// has made the number. All reads of a symbol must end at one. Who writes the same bytes when their
-// last reader is through does no harm.
-#include "runtime/plan/prove/extents.h"
+// The check that each symbol is one number. A symbol's number lies on each device that has values
+// of that extent, so it is copied and sent about; were it overwritten in one place, the two ends of
+// a transfer would differ in size. Rules 10 and 11 have shown that every read finds what program
+// order says. So each read of an extent is followed back in program order: to the last write of
+// those bytes, from a copy to its source, from a receive to what was sent, from a broadcast to what
+// its root gave, until some instruction has made the number. All reads of a symbol must end at the
+// same instruction. A write of the same bytes after their last reader does no harm.
+#include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
 #include <map>
@@ -14,14 +14,14 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/collective.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {
 
-// Accesses and bytes looked through for who made extents; only hostile plans need more.
+// The most accesses and bytes that the search for makers looks at; only hostile plans need more.
 constexpr uint64_t kAccessBudget = 1'000'000'000;
 constexpr uint64_t kStepBack = 16;  // what a step from a copy to what it copied costs of that
 
@@ -32,8 +32,8 @@ struct Bytes {
   auto operator<=>(const Bytes&) const = default;
 };
 
-// A number by who made it: what some bytes hold once an instruction (kNone: whatever ran before the
-// execution) has written them.
+// A number, identified by its maker: the content of some bytes once an instruction (kNone: whatever
+// ran before the execution) has written them.
 struct Number {
   uint32_t maker = kNone;
   Bytes at;
@@ -49,7 +49,7 @@ class ReachingDefinitions {
     FindGivers();
   }
 
-  // What a value holds when all that program order puts before `place` is done.
+  // Returns what a value holds when everything that program order puts before `place` is done.
   Number NumberIn(uint32_t value, uint64_t place) {
     Bytes at = BytesOf(value);
     for (;; spent_ += kStepBack) {
@@ -62,7 +62,8 @@ class ReachingDefinitions {
       place = graph_.instructions[origin->instruction].program_order();  // earlier than before
     }
   }
-  // Each device has its constants to itself: equal ones are one number.
+  // Returns whether two numbers are one. Each device has constants of its own: equal constants are
+  // one number.
   bool AreOne(const Number& a, const Number& b) {
     if (a == b) return true;
     if (a.maker != kNone || b.maker != kNone || a.at.begin != b.at.begin) return false;
@@ -72,14 +73,15 @@ class ReachingDefinitions {
   bool exhausted() const { return spent_ > kAccessBudget; }
 
  private:
-  // Whose a number is that was written: what an instruction read somewhere else, or made there.
+  // Origin: where a written number comes from, either bytes that an instruction read elsewhere or
+  // the instruction that made it.
   struct Origin {
     uint32_t instruction = 0;
     Bytes at;
     bool is_maker = false;
   };
-  // The part whose inputs a part's outputs are; or, if it makes them, the one that stands for all
-  // that make the same.
+  // SourcePart: the part whose inputs are the outputs of a part; where the part makes its outputs
+  // itself, the part that stands for all those that make the same.
   struct SourcePart {
     Message part;
     bool is_maker = false;
@@ -101,7 +103,7 @@ class ReachingDefinitions {
     const auto parts = index_.collective_parts();
     for (size_t i = 0; i < parts.size(); ++i) {
       const auto& collective = *graph_.collectives[graph_.parts[parts[i].part].subject()];
-      const CollectiveKind::Id kind = FindCollective(collective.kind)->id;
+      const CollectiveKind kind = FindTraits(collective)->kind;
       const size_t first = i - parts[i].member;  // every member has a part, one after the other
       const bool alike = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather;
       const bool broadcast = kind == CollectiveKind::kBroadcast;
@@ -110,7 +112,7 @@ class ReachingDefinitions {
     }
   }
 
-  // The bytes that fill a buffer; none when no constant does.
+  // Returns the bytes that fill a buffer; none when no constant does.
   std::span<const uint8_t> ConstantIn(uint32_t buffer) {
     spent_ += graph_.constants.size() + graph_.buffers[buffer].bytes();
     for (const Constant& constant : graph_.constants) {
@@ -132,13 +134,14 @@ class ReachingDefinitions {
         }
       }
     }
-    const auto after = std::partition_point(
-        writes.begin(), writes.end(), [&](const Access* write) { return write->written < place; });
+    const auto after = std::partition_point(writes.begin(), writes.end(), [&](const Access* write) {
+      return write->program_order < place;
+    });
     return after == writes.begin() ? nullptr : *std::prev(after);
   }
 
-  // None where a write has made the number, or has left some of what was there: then what the bytes
-  // hold from there on is a number of its own.
+  // Returns none where a write has made the number, or has left some of what was there: then the
+  // bytes hold a new number from there on.
   std::optional<Origin> OriginOf(const Access& write, const Bytes& at) const {
     const bool whole = write.begin <= at.begin && at.end <= write.end;
     if (!whole || !ScaledBy(graph_, write).empty()) return std::nullopt;
@@ -175,7 +178,7 @@ class ReachingDefinitions {
   uint64_t spent_ = 0;
 };
 
-// An instruction that needs an extent, and what it finds.
+// Reading: an instruction that needs an extent, and the number that it finds.
 struct Reading {
   uint32_t instruction = kNone, value = 0;
   Number number;

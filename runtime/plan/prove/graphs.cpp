@@ -1,10 +1,10 @@
-// Every lane runs the rounds of all graphs in one order of submission. So state that is touched on
-// one lane only, and without lags, needs no further proof; where a lag lets a round touch it for an
-// execution that began before, who runs the plan finishes one graph's executions before it submits
-// another's (docs/plan.md, rule 14). The start graph is complete before all others, and graphs have
-// slots of their own. So what is left to show is: where one graph writes state that another
-// touches, all of them touch it on the same lane.
-#include "runtime/plan/prove/graphs.h"
+// Rule 14. Every lane runs the rounds of all graphs in one order of submission. So state that is
+// touched on one lane only, and without lags, needs no further proof. Where a lag lets a round
+// touch state for an execution that began before, the engine finishes one graph's executions before
+// it submits another's (docs/plan.md, rule 14). The start graph is complete before all others, and
+// graphs have slots of their own. One thing is left to show: where one graph writes state that
+// another touches, all of them touch it on the same lane.
+#include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
 #include <tuple>
@@ -50,7 +50,7 @@ std::vector<StateUse> StateUses(const Plan& plan) {
   return uses;
 }
 
-// Uses of bytes that hang together: one state variable, as a rule.
+// Checks uses of bytes that overlap, directly or through other uses: as a rule, one state variable.
 Verdict CheckTogether(const Plan& plan, std::span<const StateUse> uses) {
   const StateUse& first = uses.front();
   const auto shared = std::find_if(uses.begin(), uses.end(),

@@ -1,7 +1,7 @@
-// The rules in the order in which they build on each other: 8, what lags may be (of 12), 9 to 11,
-// 15, the rest of 12, and 13. VectorClocks exist only where no cycle is, and look back no further
-// than lags reach; extents can be followed back only where nothing races; and a certificate says
-// something only of a plan that has a shape.
+// The rules are checked in the order in which they build on each other: 8, the part of 12 about
+// lags, 9 to 11, 15, the rest of 12, and 13. VectorClocks exist only where there is no cycle, and
+// look back no further than lags reach; extents can be followed back only where nothing races; and
+// a certificate says something only of a plan that has a shape.
 #include "runtime/plan/prove.h"
 
 #include <algorithm>
@@ -11,13 +11,8 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/certificate.h"
-#include "runtime/plan/prove/deadlock.h"
 #include "runtime/plan/prove/edges.h"
-#include "runtime/plan/prove/extents.h"
-#include "runtime/plan/prove/graphs.h"
-#include "runtime/plan/prove/memory/race.h"
-#include "runtime/plan/prove/memory/reuse.h"
+#include "runtime/plan/prove/rules.h"
 #include "runtime/plan/prove/vector_clocks.h"
 
 namespace cgraph::plan {
@@ -32,10 +27,11 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   const prove::Adjacency out(constraints.nodes(), constraints.edges(),
                              prove::Adjacency::End::kFrom);
   const std::vector<uint32_t> order = prove::TopologicalOrder(constraints, out);
-  if (order.size() < constraints.nodes()) return RefuseHang(constraints, out, order, name);
+  if (order.size() < constraints.nodes()) return RefuseDeadlock(constraints, out, order, name);
   if (Verdict lags = prove::CheckLags(index, name); !lags.proved()) return lags;
 
-  if (!prove::VectorClocks::Fit(constraints)) {
+  const prove::VectorClocks clocks(constraints, out, order);
+  if (!clocks.fitted()) {
     Verdict verdict;
     verdict.refusal = Refusal::kTooLarge;
     verdict.message = fmt::format("{}: {} instructions on {} lanes are too many to prove; fewer "
@@ -43,7 +39,6 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
                                   name, graph.instructions.size(), graph.programs.size());
     return verdict;
   }
-  const prove::VectorClocks clocks(constraints, out, order);
   const AccessTable accesses(index);
   if (Verdict race = CheckSameBuffer(index, accesses, clocks, name); !race.proved()) return race;
   if (Verdict race = CheckReuse(index, accesses, clocks, name); !race.proved()) return race;
@@ -51,7 +46,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   if (!extents.proved()) return extents;
   Verdict inflight = CheckInflight(constraints, out, name);
   if (!inflight.proved()) return inflight;
-  // The certificate is one for the capacities that the plan states.
+  // The certificate holds only for the capacities that the plan states.
   return options.capacity.has_value() ? Verdict() : CheckCertificate(constraints, name);
 }
 

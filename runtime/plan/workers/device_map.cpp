@@ -1,4 +1,4 @@
-#include "runtime/plan/workers/device_map.h"
+#include "runtime/plan/workers/partition.h"
 
 #include <algorithm>
 #include <charconv>
@@ -32,7 +32,7 @@ std::vector<std::string_view> Split(std::string_view text) {
   }
 }
 
-// The device of that name; the caller has none.
+// Returns the device of that name; the caller has none.
 std::optional<uint32_t> FindDevice(const Plan& plan, std::string_view name) {
   for (uint32_t i = 0; i < plan.devices.size(); ++i) {
     if (plan.devices[i]->kind != DeviceKind::caller && DeviceName(plan, i) == name) return i;
@@ -40,7 +40,7 @@ std::optional<uint32_t> FindDevice(const Plan& plan, std::string_view name) {
   return std::nullopt;
 }
 
-// "gpu[0], gpu[1]"
+// Returns "gpu[0], gpu[1]".
 std::string DeviceNames(const Plan& plan) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < plan.devices.size(); ++i) {
@@ -67,7 +67,7 @@ Result<uint32_t> ParseCore(std::string_view entry, std::string_view physical, ui
   return Wrong(entry, fmt::format("this machine has {} cores, cpu:0 to cpu:{}", cores, cores - 1));
 }
 
-// What the map says, by device; the rest gets one each, in order.
+// Returns the core of each device: as the map says, and one each, in order, for the others.
 Result<std::map<uint32_t, uint32_t>> ReadMap(const Plan& plan, const std::string& map,
                                              uint32_t cores) {
   std::map<uint32_t, uint32_t> core_of;

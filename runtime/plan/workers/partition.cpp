@@ -31,7 +31,7 @@ class Partitioner {
   }
 
  private:
-  // Whether a few rounds can be played at all: a plan may state lags without end.
+  // Returns whether a few rounds can be played at all: a plan may state lags without end.
   bool Affordable() const {
     uint64_t effort = 0;
     for (size_t i = 0; i < rounds_.size(); ++i) {
@@ -50,7 +50,7 @@ class Partitioner {
     return of;
   }
 
-  // All graphs, for one execution and for several.
+  // Times: the ends of one execution and of several, over all graphs.
   struct Times {
     uint64_t one = 0, many = 0;
     bool NoWorse(const Times& than) const { return one <= than.one && many <= than.many; }
@@ -77,7 +77,8 @@ class Partitioner {
     }
   }
 
-  // Whether it is now the best. It is no worse than equal shares in any respect.
+  // Tries a partition; returns whether it is now the best. The best is no worse than equal shares
+  // in any respect.
   bool Try(const Workers& workers, const Times& shares) {
     const Times times = TimeOf(workers);
     if (!times.NoWorse(shares) || times.sum() >= now_.sum()) return false;
@@ -86,7 +87,7 @@ class Partitioner {
     return true;
   }
 
-  // One device on another worker, or two exchanged.
+  // Tries to move one device to another worker, or to exchange two.
   bool Improve(const Times& shares) {
     for (size_t i = 0; i < devices_.size() && left_ > 0; ++i) {
       for (uint32_t worker = 0; worker < workers_; ++worker) {
@@ -111,7 +112,7 @@ class Partitioner {
     return workers;
   }
 
-  // The device with most to do first, on the worker that has least.
+  // Deals the device with most work first, to the worker that has least.
   Workers ByLoad() const {
     std::vector<uint64_t> loads(plan_.devices.size(), 0), sums(workers_, 0);
     for (const auto& graph : plan_.graphs) {
@@ -136,7 +137,8 @@ class Partitioner {
     return workers;
   }
 
-  // Workers without a device are left out, but for the caller's.
+  // Writes the partition into the plan. Workers without a device are left out, except for the
+  // caller's.
   void Write() {
     std::vector<uint32_t> numbers(workers_, kNone);
     uint32_t count = 1;

@@ -1,34 +1,49 @@
 // Partition: which devices share a worker, and in which order a worker runs its lanes.
 //
-// What runs at the same time is better on several workers, what runs in turns may share one, and no
-// worker should have much more to do than another. So partitions are tried: the devices in equal
-// shares, dealt in turns, by load, then single devices moved and exchanged, as long as the round
-// ends sooner by the times that the plan expects. Then the certificate is made anew for these
-// workers, where that is sooner: the compiler's order is that of devices which all run at once.
+// Devices that work at the same time are better on several workers, devices that work in turns may
+// share one, and no worker should have much more to do than another. So partitions are tried: the
+// devices in equal shares, dealt in turns, and by load; then single devices are moved and
+// exchanged, as long as the round ends sooner by the times that the plan expects. Then the
+// certificate is made anew for these workers, where that is sooner: the compiler's order assumes
+// devices that all run at once.
 #ifndef CGRAPH_RUNTIME_PLAN_WORKERS_PARTITION_H_
 #define CGRAPH_RUNTIME_PLAN_WORKERS_PARTITION_H_
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::plan {
 
 struct PartitionOptions {
-  // At most. More than there are devices with work, and one for the caller, are not made.
+  // The most workers. More than one per device with work, and one for the caller, are not made.
   uint32_t workers = 1;
-  // From a signal on one worker until another sees it, in picoseconds. With some, devices that
-  // would wait for each other more than they compute share a worker, though another one then has
-  // nothing to do.
+  // Picoseconds from a signal on one worker until another worker sees it. Where it is not 0,
+  // devices that would wait for each other more than they compute share a worker, even if another
+  // worker then has nothing to do.
   uint64_t hop = 0;
 };
 
-// About what a signal takes from core to core.
+// The time of a signal from core to core, in picoseconds, roughly.
 inline constexpr uint64_t kHop = 150'000;
 
-// Sets the workers of the plan and of its lanes, and perhaps the certificate: to be proved again.
-// A plan that has so many workers keeps them. The plan passed CheckPlan.
+// Sets the workers of the plan and of its lanes, and perhaps the certificate, which has to be
+// proved again. A plan that has that many workers already keeps them. The plan must have passed
+// CheckPlan.
 void Partition(Plan& plan, const PartitionOptions& options);
+
+// --device-map: the physical device of each logical device of a plan.
+//
+// `gpu[0]=cpu:1,gpu[1]=cpu:1` binds two logical devices to one core: one worker drives the lanes of
+// both, one after another. Nothing else about a plan changes, and no proof: a worker may drive any
+// set of lanes. Devices that the map leaves out get a core of their own, in order, while there are
+// enough.
+//
+// Sets the workers of the plan and of its lanes. `cores` is how many this machine has; 0 where the
+// plan is made for another machine. kInvalid says what is wrong with the map.
+Status MapDevices(Plan& plan, const std::string& map, uint32_t cores);
 
 }  // namespace cgraph::plan
 

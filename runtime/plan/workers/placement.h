@@ -1,8 +1,8 @@
 // Placement: which worker drives which lane, in which work queue and in which order.
 //
 // A worker is a thread that drives work queues; a work queue is an in-order list of instructions.
-// Of a proved plan a worker has one work queue, its lanes merged by the certificate; of an unproved
-// one each lane is a work queue of its own. The engine runs what stands here and the simulator
+// For a proved plan a worker has one work queue, with its lanes merged by the certificate; for an
+// unproved plan each lane is a work queue of its own. The engine runs a placement and the simulator
 // plays it.
 #ifndef CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
 #define CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
@@ -21,25 +21,26 @@ struct Placement {
   std::vector<uint32_t> work_queue_of_lane;
 };
 
-// Devices other than the caller whose lanes have anything to do in some graph.
+// Returns the devices other than the caller whose lanes have anything to do in some graph.
 std::vector<uint32_t> BusyDevices(const Plan& plan);
-// Whether the plan has a partition into exactly so many workers.
+// Returns whether the plan has a partition into exactly so many workers.
 bool HasWorkers(const Plan& plan, uint32_t workers);
-// By device: these devices in order, in equal shares, the caller with worker 0.
+// Deals these devices in order, in equal shares, the caller to worker 0. Returns the worker by
+// device.
 std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& devices,
                                uint32_t workers);
 
-// The plan's own partition where it has `workers` of them (at least 1); otherwise devices in order,
-// in equal shares, the caller's with worker 0. More workers than there are devices with work, and
-// one for the caller, are not made.
+// Returns the plan's own partition where it has `workers` of them (at least 1). Otherwise devices
+// are dealt in order, in equal shares, the caller's to worker 0. More workers than one per device
+// with work, and one for the caller, are not made.
 Placement Place(const Plan& plan, uint32_t workers, bool merged);
 
-// What each work queue runs in a round of the graph: instructions in the order of the certificate
-// where lanes are merged, otherwise in the lane's.
+// Returns what each work queue runs in a round of the graph: instructions in the order of the
+// certificate where lanes are merged, otherwise in the lane's.
 std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement, const Graph& graph);
 
-// The end of the step that begins at work queue[first]: communications that share a position of the
-// certificate are one group, of which all parts start before any is waited for.
+// Returns the end of the step that begins at work queue[first]. Communications that share a
+// position of the certificate are one group: all parts start before any is waited for.
 size_t StepEnd(const Placement& placement, const Graph& graph,
                const std::vector<uint32_t>& work_queue, size_t first);
 

@@ -43,7 +43,7 @@ void Round::FindSteps() {
   }
 }
 
-// The how manyth message of its channel each buffered send and receive is.
+// Numbers the buffered sends and receives of each channel.
 void Round::FindMessages() {
   std::vector<uint32_t> sent(messages_), received(messages_);
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
@@ -64,7 +64,7 @@ bool Round::Works(uint32_t instruction, uint32_t round, uint32_t executions) con
   return round >= lag && round - lag < executions;
 }
 
-uint64_t Round::DurationOf(const Step& step) const {
+uint64_t Round::DurationOf(const CertificateStep& step) const {
   uint64_t longest = 0;
   for (uint32_t i = step.first; i < step.first + step.count; ++i) {
     const Instruction& instruction = graph_.instructions[members_[i]];
@@ -76,7 +76,7 @@ uint64_t Round::DurationOf(const Step& step) const {
 
 // ---- how long it takes --------------------------------------------------------------------------
 
-// Rounds one after the other, and of each the steps in the certificate's order.
+// Plays rounds one after the other, and in each round the steps in the certificate's order.
 class RoundPlayer {
  public:
   RoundPlayer(const Round& round, const std::vector<uint32_t>& worker_of_lane,
@@ -99,7 +99,7 @@ class RoundPlayer {
     for (now_ = 0; now_ < rounds; ++now_) {
       const uint64_t begin = now_ < inflight ? 0 : over[now_ - inflight];
       for (uint64_t& free : free_) free = std::max(free, begin);
-      for (const Round::Step& step : round_.steps_) Do(step);
+      for (const Round::CertificateStep& step : round_.steps_) Do(step);
       over.push_back(*std::max_element(free_.begin(), free_.end()));
     }
     return last_;
@@ -119,7 +119,7 @@ class RoundPlayer {
     return moment.time + (elsewhere ? hop_ : 0);
   }
 
-  void Do(const Round::Step& step) {
+  void Do(const Round::CertificateStep& step) {
     const uint32_t first = round_.members_[step.first];
     const Instruction& instruction = graph_.instructions[first];
     uint64_t& free = free_[WorkerOf(first)];
@@ -138,7 +138,7 @@ class RoundPlayer {
     }
   }
 
-  // The end of something that is done for one of the executions.
+  // Records the end of work that is done for one of the executions.
   void See(uint32_t instruction, uint64_t end) {
     if (round_.Works(instruction, now_, executions_)) last_ = std::max(last_, end);
   }
@@ -152,8 +152,8 @@ class RoundPlayer {
     }
   }
 
-  // All who take part are there, and go on together.
-  void Meet(const Round::Step& step) {
+  // Plays a step that its participants begin together, once all of them are there.
+  void Meet(const Round::CertificateStep& step) {
     uint64_t start = 0;
     bool far = false;
     const uint32_t worker = WorkerOf(round_.members_[step.first]);
@@ -168,8 +168,8 @@ class RoundPlayer {
     }
   }
 
-  // A message is put when there is room for it, and taken when it is there. Each end has half of
-  // its time, as in a simulation.
+  // Plays a buffered message: it is put when there is room for it, and taken when it is there. Each
+  // end takes half of its time, as in a simulation.
   void Pass(uint32_t instruction) {
     const Round::Buffered& one = round_.buffered_[instruction];
     const uint32_t worker = WorkerOf(instruction);
@@ -210,7 +210,7 @@ uint64_t Round::Play(const std::vector<uint32_t>& worker_of_lane, uint32_t execu
 
 // ---- another order ------------------------------------------------------------------------------
 
-// By step: those that come after it in one round.
+// Returns by step the steps that come after it in one round.
 std::vector<std::vector<uint32_t>> Round::Successors() const {
   std::vector<std::vector<uint32_t>> next(steps_.size());
   const auto add = [&](uint32_t from, uint32_t to) {
@@ -235,7 +235,8 @@ std::vector<std::vector<uint32_t>> Round::Successors() const {
   return next;
 }
 
-// A receive comes after its send, a send after the receive that makes room for it.
+// Adds edges so that a receive comes after its send, and a send after the receive that makes room
+// for it.
 void Round::AddMessageEdges(std::vector<std::vector<uint32_t>>& next) const {
   std::vector<std::vector<uint32_t>> sends(messages_.size()), receives(messages_.size());
   for (uint32_t i = 0; i < buffered_.size(); ++i) {
@@ -257,7 +258,7 @@ namespace {
 
 using Edges = std::vector<std::vector<uint32_t>>;
 
-// The steps in an order of their edges; shorter where there is a cycle.
+// Returns the steps in an order of their edges; shorter where there is a cycle.
 std::vector<uint32_t> Sorted(const Edges& next, std::vector<uint32_t> open) {
   std::vector<uint32_t> order;
   for (uint32_t step = 0; step < open.size(); ++step) {
@@ -271,7 +272,7 @@ std::vector<uint32_t> Sorted(const Edges& next, std::vector<uint32_t> open) {
   return order;
 }
 
-// Steps on workers, each worker one at a time.
+// Lists steps on workers; each worker does one at a time.
 class WorkerList {
  public:
   WorkerList(const Edges& next, std::vector<uint32_t> open, std::vector<uint64_t> durations,
@@ -352,7 +353,7 @@ std::vector<uint32_t> Round::Rearranged(const std::vector<uint32_t>& worker_of_l
   if (sorted.size() < steps_.size()) return {};
   std::vector<uint64_t> durations, paths(steps_.size(), 0);
   std::vector<std::vector<uint32_t>> workers;
-  for (const Step& step : steps_) {
+  for (const CertificateStep& step : steps_) {
     durations.push_back(DurationOf(step));
     std::vector<uint32_t>& here = workers.emplace_back();
     for (uint32_t i = step.first; i < step.first + step.count; ++i) {
@@ -372,7 +373,7 @@ std::vector<uint32_t> Round::Rearranged(const std::vector<uint32_t>& worker_of_l
                  std::move(workers)).Run();
   std::vector<uint32_t> positions(graph_.instructions.size(), 0);
   for (uint32_t position = 0; position < order.size(); ++position) {
-    const Step& step = steps_[order[position]];
+    const CertificateStep& step = steps_[order[position]];
     for (uint32_t i = 0; i < step.count; ++i) positions[members_[step.first + i]] = position;
   }
   return positions;

@@ -1,8 +1,9 @@
-// Round: what the workers do in one round of a graph, by the times that the plan expects.
+// Round: the work of the workers in one round of a graph, by the times that the plan expects.
 //
-// A step is what stands at one position of the certificate: an instruction, or communications that
-// meet there. Each worker runs the steps of its lanes in the certificate's order; how long that
-// takes decides which devices share a worker, and whether another order would be sooner.
+// A step is everything that stands at one position of the certificate: an instruction, or
+// communications that begin together. Each worker runs the steps of its lanes in the certificate's
+// order. The length of the round decides which devices share a worker, and whether another order
+// would be sooner.
 #ifndef CGRAPH_RUNTIME_PLAN_WORKERS_ROUND_H_
 #define CGRAPH_RUNTIME_PLAN_WORKERS_ROUND_H_
 
@@ -15,28 +16,28 @@ namespace cgraph::plan {
 
 class Round {
  public:
-  // The graph passed CheckPlan.
+  // The graph must have passed CheckPlan.
   explicit Round(const Graph& graph);
 
-  // Steps that Play goes through for so many executions.
+  // Returns how many steps Play goes through for so many executions.
   uint64_t Effort(uint32_t executions) const {
     return uint64_t{executions + most_lag_} * graph_.instructions.size();
   }
-  // What it keeps of the rounds before.
+  // Returns how much Play keeps of earlier rounds.
   uint64_t Kept() const { return uint64_t{most_awaited_} * graph_.events; }
-  // When the last of so many executions ends, submitted together. `hop`: picoseconds from a signal,
-  // or a message, on one worker until another one sees it.
+  // Returns when the last of so many executions ends, all submitted together, in picoseconds.
+  // `hop`: picoseconds from a signal, or a message, on one worker until another one sees it.
   uint64_t Play(const std::vector<uint32_t>& worker_of_lane, uint32_t executions,
                 uint64_t hop) const;
 
-  // The positions that a list schedule on these workers gives each instruction: whenever a worker
-  // is free it does the step with the longest remaining path of those that need not wait. They
-  // increase along every wait within a round, so they are a certificate, too. Empty: some steps
-  // wait for each other.
+  // Returns the positions that a list schedule on these workers gives each instruction: whenever a
+  // worker is free it does the step with the longest remaining path among those that need not wait.
+  // They increase along every wait within a round, so they are a certificate, too. Empty where some
+  // steps wait for each other.
   std::vector<uint32_t> Rearranged(const std::vector<uint32_t>& worker_of_lane) const;
 
  private:
-  struct Step {
+  struct CertificateStep {
     uint32_t first = 0, count = 0;  // of members_
   };
   struct Buffered {
@@ -47,7 +48,7 @@ class Round {
   void FindMessages();
   std::vector<std::vector<uint32_t>> Successors() const;
   void AddMessageEdges(std::vector<std::vector<uint32_t>>& next) const;
-  uint64_t DurationOf(const Step& step) const;
+  uint64_t DurationOf(const CertificateStep& step) const;
   bool Works(uint32_t instruction, uint32_t round, uint32_t executions) const;
 
   friend class RoundPlayer;
@@ -56,7 +57,7 @@ class Round {
   uint32_t most_awaited_ = 0;       // how many rounds back a wait looks
   std::vector<uint32_t> lane_of_;   // by instruction
   std::vector<uint32_t> members_;   // instructions, step by step
-  std::vector<Step> steps_;         // by position
+  std::vector<CertificateStep> steps_;         // by position
   std::vector<uint32_t> step_of_;   // by instruction
   std::vector<Buffered> buffered_;  // by instruction: of its only part
   std::vector<uint32_t> messages_;  // by channel: in a round

@@ -13,6 +13,8 @@ namespace {
 using namespace device;
 
 std::atomic<uint64_t> first_seed{1}, machines{0};
+std::atomic<bool> deferring{false};
+std::weak_ptr<Machine> last_machine;  // one thread loads engines
 
 class DeferredDevice : public Device {
  public:
@@ -76,6 +78,7 @@ class DeferredDriver : public Driver {
     return cpu_->Serves(plan, device);
   }
   Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) override {
+    last_machine = machine_;
     auto cpu = cpu_->Open(plan, device);
     if (!cpu.ok()) return cpu;
     const bool caller = plan.devices[device]->kind == plan::DeviceKind::caller;
@@ -106,12 +109,22 @@ std::unique_ptr<Driver> MakeDeferredDriver(const DeferredOptions& options) {
 void DeferAllEngines(uint64_t seed) {
   first_seed = seed;
   machines = 0;
+  deferring = true;
   static const bool added = [] {
     DriverRegistry::Get().Add(
-        [] { return MakeDeferredDriver(OptionsOf(first_seed + machines++)); });
+        [] {
+          if (!deferring) return MakeCpuDriver();
+          return MakeDeferredDriver(OptionsOf(first_seed + machines++));
+        });
     return true;
   }();
   (void)added;
+}
+
+void DeferNoEngines() { deferring = false; }
+
+void ReseedLast(uint64_t seed) {
+  if (auto machine = last_machine.lock()) machine->Reseed(seed);
 }
 
 uint64_t LastSeed() { return first_seed + machines - 1; }

@@ -5,11 +5,11 @@
 // takes those of the queue with the highest priority; priorities are random and change now and
 // then, so that one queue stays far behind the others for a while, as real ones do at times.
 // Operations run when the issuer polls or, where the machine has a thread of its own, at any
-// moment. A wait that is missing therefore reads bytes that are not there yet, and a comparison
-// fails, where a device that runs at once would have been right by luck.
+// moment. Where a wait is missing, some operation therefore reads bytes that are not there yet, and
+// a comparison fails, where a device that runs at once would have been right by luck.
 //
-// Memory of its devices but the caller's says that the host does not see it, so what goes in and
-// out goes through the device. (Its addresses are the host's all the same: nothing faults.)
+// The memory of its devices, except the caller's, says that the host does not see it, so data goes
+// in and out through the device. (Its addresses are the host's all the same: nothing faults.)
 #ifndef CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_
 #define CGRAPH_TESTS_SUPPORT_DEFERRED_DEFERRED_H_
 
@@ -27,14 +27,20 @@ struct DeferredOptions {
   bool thread = false;  // a thread of the machine's runs the queues; else who polls them
 };
 
-// What a seed says besides the order: every third machine has a thread, every second the caller.
+// Returns the options of a seed besides the order: every third machine has a thread, every second
+// the caller.
 DeferredOptions OptionsOf(uint64_t seed);
 
 std::unique_ptr<device::Driver> MakeDeferredDriver(const DeferredOptions& options);
 
-// From here on every engine of the process runs on deferred devices; the seeds are `seed`,
-// `seed` + 1, .... What the last engine got, for messages.
+// Makes every engine of the process run on deferred devices from here on; the seeds are `seed`,
+// `seed` + 1, .... LastSeed() returns that of the last engine, for messages.
 void DeferAllEngines(uint64_t seed);
+// The same, or not again until the next call of it; engines that were loaded stay what they are.
+void DeferNoEngines();
+// The machine of the engine that was loaded last goes on under another seed. (Which devices are
+// deferred, and whether it has a thread, stays as it was.)
+void ReseedLast(uint64_t seed);
 uint64_t LastSeed();
 uint64_t MachinesMade();
 

@@ -24,10 +24,22 @@ bool DeferredQueue::Poll(std::vector<device::Report>& reports) {
 }
 
 Machine::Machine(const DeferredOptions& options) : options_(options), random_(options.seed) {
+  DrawHabits();
+  if (options.thread) thread_ = std::thread([this] { Work(); });
+}
+
+void Machine::DrawHabits() {
   change_every_ = uint64_t{1} << (random_() % 6);   // 1 .. 32
   eager_one_in_ = uint64_t{1} << (random_() % 12);  // often none at all
   lazy_one_in_ = uint64_t{1} << (random_() % 6);
-  if (options.thread) thread_ = std::thread([this] { Work(); });
+}
+
+void Machine::Reseed(uint64_t seed) {
+  std::lock_guard lock(mutex_);
+  random_.seed(seed);
+  DrawHabits();
+  next_low_ = 1 << 20;
+  for (DeferredQueue* queue : queues_) queue->priority_ = (1 << 20) + random_() % (1 << 20);
 }
 
 Machine::~Machine() {
@@ -38,6 +50,7 @@ Machine::~Machine() {
 
 void Machine::Add(DeferredQueue* queue) {
   std::lock_guard lock(mutex_);
+  queue->number_ = opened_++;
   queue->priority_ = (1 << 20) + random_() % (1 << 20);
   queues_.push_back(queue);
 }
@@ -70,24 +83,24 @@ void Machine::Appended() {
   if (eager) RunOne();
 }
 
-// Of the queues that nobody is at work on and that were not tried in vain, the one with the highest
-// priority.
-DeferredQueue* Machine::Choose(const std::vector<DeferredQueue*>& tried) {
+// Returns, of the queues that no thread is working on and that were not tried in vain, the one with
+// the highest priority.
+DeferredQueue* Machine::Choose(const std::vector<bool>& tried) {
   DeferredQueue* best = nullptr;
   for (DeferredQueue* queue : queues_) {
-    const bool free = !queue->busy_ && !queue->closing_;
-    if (!free || std::count(tried.begin(), tried.end(), queue) != 0) continue;
+    if (queue->busy_ || queue->closing_ || tried[queue->number_]) continue;
     if (best == nullptr || queue->priority_ > best->priority_) best = queue;
   }
   return best;
 }
 
 bool Machine::RunOne() {
-  std::vector<DeferredQueue*> tried;
+  std::vector<bool> tried;  // by number
   for (;;) {
     DeferredQueue* queue;
     {
       std::lock_guard lock(mutex_);
+      tried.resize(opened_);
       queue = Choose(tried);
       if (queue == nullptr) return false;
       queue->busy_ = true;
@@ -101,11 +114,11 @@ bool Machine::RunOne() {
       if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
       return true;
     }
-    tried.push_back(queue);
+    tried[queue->number_] = true;
   }
 }
 
-// So that the issuer looks often while nothing moves.
+// Polls keep the issuer looking often while nothing moves.
 bool Machine::Polled() {
   constexpr uint64_t kMost = 50;
   {
@@ -122,8 +135,8 @@ void Machine::Work() {
     bool any = false;
     while (RunOne()) any = true;
     if (any) continue;
-    // News may also be a semaphore of somebody else's: whatever notifies the event count is looked
-    // at.
+    // The change may also be a semaphore of somebody else's: whatever notifies the event count is
+    // looked at.
     event_count_.Wait(
         [&] { return ended_ || work_.load(std::memory_order_acquire) != seen || RunOne(); });
   }

@@ -1,4 +1,4 @@
-// Machine: the queues of one engine's deferred devices, and who of them is next.
+// Machine: the queues of one engine's deferred devices, and which of them is next.
 #ifndef CGRAPH_TESTS_SUPPORT_DEFERRED_MACHINE_H_
 #define CGRAPH_TESTS_SUPPORT_DEFERRED_MACHINE_H_
 
@@ -31,6 +31,7 @@ class DeferredQueue : public device::HostQueue {
 
   std::shared_ptr<Machine> machine_;
   device::EventCount* const issuer_;
+  size_t number_ = 0;      // in the order in which they were opened
   uint64_t priority_ = 0;  // under the machine's mutex, and so is:
   bool busy_ = false;
   bool closing_ = false;
@@ -45,13 +46,16 @@ class Machine {
   void Remove(DeferredQueue* queue);  // waits for an operation of it that runs
   // Carries out one operation, if any may go on.
   bool RunOne();
-  // The same, or puts it off for a while; then it is true, too.
+  // As RunOne(), or puts the operation off for a while; then it is true, too.
   bool Polled();
   void Appended();
+  // What comes now is in another order.
+  void Reseed(uint64_t seed);
   device::EventCount* event_count() { return options_.thread ? &event_count_ : nullptr; }
 
  private:
-  DeferredQueue* Choose(const std::vector<DeferredQueue*>& tried);
+  void DrawHabits();
+  DeferredQueue* Choose(const std::vector<bool>& tried);
   void Work();
 
   const DeferredOptions options_;
@@ -62,6 +66,7 @@ class Machine {
   uint64_t lazy_one_in_ = 1;    // polls in which one is carried out
   uint64_t put_off_ = 0;        // times in a row
   std::vector<DeferredQueue*> queues_;
+  size_t opened_ = 0;            // queues
   uint64_t next_low_ = 1 << 20;  // falls: who is put behind all others
   device::EventCount event_count_;
   std::atomic<uint64_t> work_{0};

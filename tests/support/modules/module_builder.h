@@ -31,22 +31,22 @@ class ModuleBuilder;
 
 class GraphMaker {
  public:
-  // A symbol whose extent a take makes.
+  // Makes a symbol whose extent an input makes.
   Dim TakenSymbol(const std::string& name, int64_t bound);
-  // A symbol whose extent is a value of the graph.
+  // Makes a symbol whose extent is a value of the graph.
   Dim Symbol(const std::string& name, int64_t bound, ValueId extent);
   ValueId Input(const std::string& name, Type type);
   ValueId Constant(Type type);
   ValueId View(ValueId base, int64_t offset, Type type);
   ValueId Read(StateId state);  // its present version
 
-  // The method call that ops appended from here on belong to; or ops of their own on a device.
+  // Sets the method call that ops appended from here on belong to; or ops of their own on a device.
   CallId Call(InstanceId instance, const std::string& method);
   void Alone(DeviceId device) { instance_ = {}, device_ = device; }
   ValueId Op(const std::string& kernel, std::vector<Use> operands, Type type);
   ValueId Op(const std::string& kernel, std::vector<ValueId> operands, Type type);
   void Write(StateId state, ValueId value);  // commits
-  // A collective with these operands (by rank, then tensor); its results' types likewise.
+  // Adds a collective with these operands (by rank, then tensor); its results' types likewise.
   std::vector<ValueId> Collective(graph::Collective collective, std::vector<Use> operands,
                                   const std::vector<Type>& types);
   graph::Op& last_op() { return graph_.ops[OpId(graph_.ops.size() - 1)]; }
@@ -72,7 +72,7 @@ class ModuleBuilder {
  public:
   ModuleBuilder();
   DeviceId Device(DeviceKind kind, uint32_t index);
-  // States are f32[4].
+  // Adds an actor; its states are f32[4].
   InstanceId Actor(const std::string& name, DeviceId device, std::vector<std::string> states = {});
   StateId StateOf(InstanceId instance, size_t i) { return module_.instances[instance].states[i]; }
   GraphMaker& Graph(const std::string& name, int64_t inflight = 1);
@@ -84,7 +84,7 @@ class ModuleBuilder {
   std::vector<std::unique_ptr<GraphMaker>> graphs_;
 };
 
-// The schedules of a module whose rules can be kept.
+// Returns the schedules of a module whose rules can be kept.
 std::vector<schedule::Schedule> SchedulesOf(const Module& module,
                                             const ScheduleOptions& options = {});
 

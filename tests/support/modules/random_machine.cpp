@@ -2,8 +2,7 @@
 
 #include <random>
 
-#include "compiler/graph/device_key.h"
-
+#include "compiler/graph/names.h"
 namespace cgraph::graph::testing {
 
 cost::Topology RandomMachine(const Module& module, uint32_t seed) {
@@ -12,12 +11,11 @@ cost::Topology RandomMachine(const Module& module, uint32_t seed) {
   cost::Topology topology = cost::AssumedTopology();
   topology.name = "random";
   cost::Machine& machine = topology.machine.emplace();
-  machine.AddDevice({.key = {cost::DeviceKey::kCpu, 0, 99}, .rates = topology.cpu});  // the host
-  for (const Device& device : module.devices) {
-    const cost::DeviceKey key = DeviceKeyOf(device);
-    if (key.kind == cost::DeviceKey::kCaller) continue;
-    machine.AddDevice({.key = key, .rates = device.kind == DeviceKind::kGpu ? topology.gpu
-                                                                            : topology.cpu});
+  machine.AddDevice({.key = {DeviceKind::kCpu, 0, 99}, .rates = topology.cpu});  // the host
+  for (const LogicalDevice& device : module.devices) {
+    if (device.kind == DeviceKind::kCaller) continue;
+    machine.AddDevice(
+        {.key = device, .rates = device.kind == DeviceKind::kGpu ? topology.gpu : topology.cpu});
   }
   const uint32_t resources = below(4);
   for (uint32_t i = 0; i < resources; ++i) {

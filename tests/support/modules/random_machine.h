@@ -1,5 +1,5 @@
-// Random machines for property tests: some pairs of gpus have a link and others none, and what
-// links go through is shared.
+// Random machines for property tests: some pairs of gpus have a link and others none, and links
+// share resources.
 #ifndef CGRAPH_TESTS_SUPPORT_MODULES_RANDOM_MACHINE_H_
 #define CGRAPH_TESTS_SUPPORT_MODULES_RANDOM_MACHINE_H_
 
@@ -10,7 +10,7 @@
 
 namespace cgraph::graph::testing {
 
-// On which the module can stand. The same seed gives the same machine.
+// Returns a machine that has the module's devices. The same seed gives the same machine.
 cost::Topology RandomMachine(const Module& module, uint32_t seed);
 
 }  // namespace cgraph::graph::testing

@@ -53,7 +53,7 @@ class RandomGraph {
   void Know(ValueId value) { values_.push_back(value); }
   const Value& Get(ValueId value) { return graph_.graph().values[value]; }
 
-  // How a value may be asked to travel to a device.
+  // Returns how a value may be asked to travel to a device.
   Transport Via(ValueId id, DeviceId to) {
     static constexpr Transport kAll[] = {Transport::kAuto, Transport::kAuto, Transport::kAuto,
                                          Transport::kLocal, Transport::kShm, Transport::kNccl,
@@ -101,7 +101,7 @@ class RandomGraph {
         operands.push_back({.value = graph_.Read(Pick(states))});
       } else if (!values_.empty()) {
         operands.push_back(UseOf(Pick(values_)));
-        // Only extents that the op reads, or that its operands have, are those of its results.
+        // The results' extents may only be those that the op reads, or that its operands have.
         if (Below(2)) type = Get(operands.back().value).type;
       }
     }
@@ -121,7 +121,7 @@ class RandomGraph {
     return result;
   }
 
-  // Of some devices, in some order, some tensors each.
+  // Adds a collective of some devices, in some order, with some tensors each.
   void Collective() {
     using Traits = CollectiveTraits;
     graph::Collective collective;
@@ -145,7 +145,7 @@ class RandomGraph {
       const bool gives =
           traits.from == Traits::kEach ||
           (traits.from == Traits::kRoot && rank == static_cast<int>(collective.root));
-      // What a root gives may live elsewhere.
+      // The value that a root gives may live elsewhere.
       const bool far = traits.from == Traits::kRoot && Below(3) == 0;
       graph_.Alone(far ? DeviceId(0) : collective.participants[rank]);
       for (int t = 0; gives && t < tensors; ++t) {

@@ -1,5 +1,6 @@
 // Random modules for property tests: calls on one to four devices of mixed kinds, state, views,
-// extents that are taken and extents that are computed, transports asked for, several graphs.
+// extents that come with inputs and extents that are computed, transports asked for, several
+// graphs.
 #ifndef CGRAPH_TESTS_SUPPORT_MODULES_RANDOM_MODULES_H_
 #define CGRAPH_TESTS_SUPPORT_MODULES_RANDOM_MODULES_H_
 

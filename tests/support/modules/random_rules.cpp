@@ -58,7 +58,8 @@ class RandomRulesMaker {
     return kind == kNoKind ? kNoOrder : rules_.kinds[kind].order;
   }
 
-  // Of one kind or of several; now and then another order than the program's, which may block.
+  // Adds orders of one kind or of several; now and then another order than the program's, which may
+  // block.
   void AddOrders() {
     const uint32_t orders = Below(3);
     rules_.orders.resize(orders);
@@ -75,7 +76,7 @@ class RandomRulesMaker {
     }
   }
 
-  // Calls of two kinds of one order, on one device, that have one place in it run as one.
+  // Fuses calls of two kinds of one order, on one device, that have one place in it.
   void FuseOrdered() {
     std::map<std::pair<DeviceId, uint32_t>, CallId> last;
     for (CallId call : graph_.calls.Ids()) {
@@ -108,7 +109,7 @@ class RandomRulesMaker {
     rules_.limits.push_back(std::move(limit));
   }
 
-  // Each call of one kind with a later one of another at the same place.
+  // Fuses each call of one kind with a later one of another at the same place.
   void Fuse() {
     for (CallId first : graph_.calls.Ids()) {
       const CallRule& own = rules_.calls[first.index];

@@ -1,3 +1,4 @@
+#include "runtime/plan/kinds.h"
 #include "tests/support/modules/same_meaning.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ Tag Mix(Tag a, Tag b) {
 }
 Tag MixText(const std::string& text) { return std::hash<std::string>()(text); }
 
-// Bytes [offset, offset + bytes) of what `tag` stands for, which has `whole` bytes.
+// Returns bytes [offset, offset + bytes) of the value that `tag` stands for, which has `whole`
+// bytes.
 Tag PartOf(Tag tag, uint64_t offset, uint64_t bytes, uint64_t whole) {
   return offset == 0 && bytes == whole ? tag : Mix(Mix(tag, kPart), Mix(offset, bytes));
 }
@@ -85,7 +87,8 @@ class GraphRun {
     }
     return tags_[id];
   }
-  // What a participant gets is made of what those give from whom something flows to it.
+  // Collects the results of a collective: a participant's are made of the inputs of those from
+  // which something flows to it.
   void Collect(const Op& op) {
     const Collective& collective = *op.collective;
     const CollectiveTraits& traits = TraitsOf(collective.kind);
@@ -255,8 +258,8 @@ class PlanRun {
       Write(graph_.operands[part.first() + i], message[i]);
     }
   }
-  // The parts of a collective stand at one place of program order: the last one to come makes all
-  // results.
+  // Runs a part. The parts of a collective stand at one place of program order: the last one to
+  // come makes all results.
   void Meet(uint32_t instruction, const plan::CommPart& part) {
     const plan::Collective& collective = *graph_.collectives[part.subject()];
     const plan::Communicator& group = plan_.communicators[collective.communicator];
@@ -281,7 +284,9 @@ class PlanRun {
         results.push_back(graph_.operands[p->first() + p->inputs() + k]);
       }
     }
-    Collect(collective.kind, collective.reduction, given, givers, results);
+    const std::optional<Reduction> reduction = plan::ReductionOf(collective);
+    Collect(plan::CollectiveName(collective), reduction ? ReductionName(*reduction) : "", given,
+            givers, results);
   }
   void Collect(const std::string& kind, const std::string& reduction, const std::vector<Tag>& given,
                size_t givers, const std::vector<uint32_t>& results) {

@@ -1,4 +1,4 @@
-// Tasks for tests of the list scheduler and of what looks for orders.
+// Tasks for tests of the list scheduler and of searches for orders.
 #ifndef CGRAPH_TESTS_SUPPORT_MODULES_TASK_BUILDER_H_
 #define CGRAPH_TESTS_SUPPORT_MODULES_TASK_BUILDER_H_
 
@@ -35,7 +35,8 @@ class TaskBuilder {
     touches_.emplace_back();
     return static_cast<uint32_t>(before_.size() - 1);
   }
-  // `maker` takes the bytes, and they are given back when it and the users have ended.
+  // Adds a block: `maker` takes the bytes, and they are given back when it and the users have
+  // ended.
   void Block(uint32_t memory, int64_t bytes, uint32_t maker, std::vector<uint32_t> users) {
     const auto block = static_cast<uint32_t>(tasks_.blocks.size());
     tasks_.blocks.push_back({memory, bytes});
@@ -67,7 +68,7 @@ inline Policy ProgramOrder(const Tasks& tasks) {
   return policy;
 }
 
-// Up to three devices with a compute lane each and, for each pair, a wire.
+// Makes up to three devices with a compute lane each and, for each pair, a wire.
 inline Tasks RandomTasks(uint32_t seed, uint32_t calls) {
   std::mt19937 random(seed);
   const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };

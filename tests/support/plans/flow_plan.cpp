@@ -32,8 +32,8 @@ uint32_t FlowPlan::Check(const std::string& message) {
   return kernel;
 }
 
-// Every lane of execution e waits for all lanes of execution e - inflight: then slots are free.
-// That one ends `most_lag` rounds after it has begun.
+// Begins a graph. Every lane of execution e waits for all lanes of execution e - inflight: then
+// slots are free. That execution ends `most_lag` rounds after it has begun.
 void FlowPlan::Begin(const std::string& name, uint32_t inflight, uint16_t most_lag) {
   End();
   lag_ = 0;

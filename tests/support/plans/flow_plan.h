@@ -29,17 +29,17 @@ class FlowPlan {
  public:
   explicit FlowPlan(uint32_t devices);
 
-  // `most_lag` (less than inflight): of what Lag() says later.
+  // `most_lag` (less than inflight): the greatest lag that Lag() sets later.
   void Begin(const std::string& graph, uint32_t inflight = 1, uint16_t most_lag = 0);
-  // What is added from here on works for the execution that began `lag` rounds before. Lags do not
-  // fall, and all that touches one state has one lag.
+  // Sets the lag of what is added from here on: it works for the execution that began `lag` rounds
+  // before. Lags do not fall, and all accesses to one state have one lag.
   void Lag(uint16_t lag) { lag_ = lag; }
   std::unique_ptr<Plan> Build();
 
   uint32_t Kernel(const std::string& name);  // made once
   uint32_t Check(const std::string& message);
 
-  // Values of the graph that was begun last. `device` counts the gpus.
+  // Make values of the graph that was begun last. `device` counts the gpus.
   uint32_t Input(const std::string& name, DType dtype = DType::i64, const Dims& dims = {});
   uint32_t Scalar(const std::string& name, uint32_t device, DType dtype = DType::i64);
   uint32_t Tensor(const std::string& name, uint32_t device, DType dtype, const Dims& dims);
@@ -49,7 +49,7 @@ class FlowPlan {
   void Method(uint32_t device, const std::string& method, uint32_t line);
   void Call(uint32_t device, uint32_t kernel, const std::vector<uint32_t>& inputs,
             const std::vector<uint32_t>& outputs, uint8_t flags = 0);
-  // A rendezvous (capacity 0) or buffered transfer; returns the value at `to`.
+  // Makes a rendezvous (capacity 0) or buffered transfer; returns the value at `to`.
   uint32_t Transfer(uint32_t value, uint32_t from, uint32_t to, uint32_t capacity = 0);
   void Give(const std::string& name, uint32_t value);  // copied to the output by the caller's lane
 

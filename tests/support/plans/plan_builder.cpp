@@ -1,3 +1,4 @@
+#include "runtime/plan/kinds.h"
 #include "tests/support/plans/plan_builder.h"
 
 #include <algorithm>
@@ -131,8 +132,10 @@ uint32_t GraphBuilder::Channel(uint32_t from_lane, uint32_t to_lane, uint32_t ca
 uint32_t GraphBuilder::Collective(const std::string& kind, uint32_t communicator,
                                   const std::string& reduction, int32_t root) {
   auto collective = std::make_unique<plan::Collective>();
-  collective->kind = kind;
-  collective->reduction = reduction;
+  collective->kind = static_cast<wire::CollectiveKind>(ParseCollective(kind).value());
+  if (!reduction.empty()) {
+    collective->reduction = static_cast<wire::Reduction>(ParseReduction(reduction).value());
+  }
   collective->root = root;
   collective->communicator = communicator;
   graph_->collectives.push_back(std::move(collective));

@@ -60,9 +60,10 @@ class GraphBuilder {
   uint32_t Constant(const std::string& name, uint32_t device, DType dtype, const Dims& dims,
                     const std::vector<uint8_t>& bytes);
   uint32_t Symbol(const std::string& name, int64_t bound);
-  // The i64 value in which `device` finds the symbol's extent (made in its slots when not given).
+  // Returns the i64 value in which `device` finds the symbol's extent (made in its slots when not
+  // given).
   uint32_t Extent(uint32_t symbol, uint32_t device, uint32_t value = kNone);
-  // Copies of slot arenas made from here on (default: the graph's inflight).
+  // Sets the copies of slot arenas made from here on (default: the graph's inflight).
   GraphBuilder& Copies(uint16_t copies) {
     copies_ = copies;
     return *this;
@@ -74,7 +75,7 @@ class GraphBuilder {
                    Carrier carrier = Carrier::local, uint32_t communicator = kNone);
   uint32_t Collective(const std::string& kind, uint32_t communicator,
                       const std::string& reduction = "", int32_t root = 0);
-  // The method call that instructions appended from here on belong to.
+  // Sets the method call that instructions appended from here on belong to.
   GraphBuilder& Method(uint32_t place, const std::string& method, uint32_t line = 0,
                        std::vector<int32_t> indices = {});
   GraphBuilder& NoMethod() {
@@ -82,7 +83,7 @@ class GraphBuilder {
     return *this;
   }
 
-  // Instructions, appended to a lane.
+  // Append instructions to a lane.
   Handle Call(uint32_t lane, uint32_t kernel, const std::vector<uint32_t>& inputs,
               const std::vector<uint32_t>& outputs);
   Handle Copy(uint32_t lane, uint32_t from, uint32_t to);
@@ -91,13 +92,14 @@ class GraphBuilder {
   Handle Load(uint32_t lane, uint32_t weight, uint32_t value);
   Handle Signal(uint32_t lane, uint32_t event);
   Handle Wait(uint32_t lane, uint32_t event, uint16_t lag = 0);
-  // A signal at the end of one lane and a wait for it at the end of another.
+  // Adds a signal at the end of one lane and a wait for it at the end of another.
   uint32_t Sync(uint32_t from_lane, uint32_t to_lane, uint16_t lag = 0);
   Handle Send(uint32_t channel, const std::vector<uint32_t>& values, uint32_t transfer);
   Handle Receive(uint32_t channel, const std::vector<uint32_t>& values, uint32_t transfer);
-  // A send and its receive; returns the send (the receive is the next handle).
+  // Adds a send and its receive; returns the send (the receive is the next handle).
   Handle Transfer(uint32_t channel, uint32_t from, uint32_t to);
-  // One member's part of a collective. All parts of one collective share their `program_order`.
+  // Adds one member's part of a collective. All parts of one collective share their
+  // `program_order`.
   Handle Part(uint32_t lane, uint32_t collective, const std::vector<uint32_t>& inputs,
               const std::vector<uint32_t>& outputs);
   // Adds a part to a group that was appended before (only to the latest one).
@@ -111,8 +113,8 @@ class GraphBuilder {
     At(Last()).mutate_lag(lag);
     return *this;
   }
-  GraphBuilder& Segment(uint32_t segment) {
-    At(Last()).mutate_segment(segment);
+  GraphBuilder& Capture(uint32_t capture) {
+    At(Last()).mutate_capture_id(capture);
     return *this;
   }
   plan::Graph& graph() { return *graph_; }
@@ -155,7 +157,7 @@ class PlanBuilder {
   uint32_t Device(DeviceKind kind, uint32_t index);
   uint32_t Lane(uint32_t device, LaneKind kind);
   uint32_t Kernel(const std::string& name, const KernelOptions& options = {});
-  // State variables by name and number of f32 elements.
+  // Adds an actor; state variables by name and number of f32 elements.
   uint32_t Actor(const std::string& name, uint32_t device,
                  const std::vector<std::pair<std::string, uint64_t>>& states = {});
   uint32_t Communicator(const std::vector<uint32_t>& lanes);
@@ -166,7 +168,7 @@ class PlanBuilder {
   GraphBuilder& Start() { return *start_; }
   plan::Plan& plan() { return *plan_; }
 
-  // Once, at the end.
+  // Builds the plan; called once, at the end.
   std::unique_ptr<plan::Plan> Build();
 
  private:

@@ -16,10 +16,11 @@
 namespace cgraph::plan::testing {
 namespace {
 
-// What is larger is honest work that takes long, and no plan for a test.
+// A larger plan is honest work that takes long, and no plan for a test.
 constexpr uint64_t kMaxBytes = 1 << 20;
 
-// How much an engine would take and do for it; none of this is refused elsewhere.
+// Returns whether the memory and work that an engine would need are small; none of this is refused
+// elsewhere.
 bool IsSmall(const Plan& plan) {
   uint64_t bytes = 0;
   const auto add = [&](uint64_t more, uint64_t times) {

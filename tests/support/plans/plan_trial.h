@@ -1,6 +1,6 @@
-// A plan's bytes through all that reads plans: the loader, the check, the printers, the simulator,
-// the prover, and the engine, which then executes every graph once on zeros. Whatever the bytes
-// are, there is an error, or a proof and results; for tests that make hostile ones.
+// TryPlan: a plan's bytes through every reader of plans: the loader, the check, the printers, the
+// simulator, the prover, and the engine, which then executes every graph once on zeros. Whatever
+// the bytes are, there is an error, or a proof and results; for tests that make hostile ones.
 #ifndef CGRAPH_TESTS_SUPPORT_PLANS_PLAN_TRIAL_H_
 #define CGRAPH_TESTS_SUPPORT_PLANS_PLAN_TRIAL_H_
 

@@ -1,4 +1,5 @@
-// For the tests of the prover: plans that several of them change, and what they ask of a verdict.
+// Plans and questions for the tests of the prover: plans that several tests change, and what they
+// ask of a verdict.
 #ifndef CGRAPH_TESTS_SUPPORT_PLANS_PROVED_H_
 #define CGRAPH_TESTS_SUPPORT_PLANS_PROVED_H_
 
@@ -32,8 +33,8 @@ inline std::string Explain(const Verdict& verdict) {
   } while (false)
 
 
-// Two actors that send to each other, each on a comm lane: gpu[0] sends first. gpu[1] receives
-// first, or (`swapped`) sends first too.
+// TwoWay: two actors that send to each other, each on a comm lane: gpu[0] sends first. gpu[1]
+// receives first, or (`swapped`) sends first too.
 struct TwoWay {
   PlanBuilder plan;
   uint32_t lane[2], channel[2];
@@ -71,9 +72,9 @@ struct TwoWay {
   }
 };
 
-// A lane makes a value in a slot, another uses it: `forward` after it was made, and the slot is
-// made again only `back` rounds after its use. The user may lag behind.
-struct Handover {
+// SlotReuse: a lane makes a value in a slot, another uses it: `forward` after it was made, and the
+// slot is made again only `back` rounds after its use. The user may lag behind.
+struct SlotReuse {
   PlanBuilder plan;
   uint32_t make_lane, use_lane, value;
   GraphBuilder::Handle make, use;
@@ -84,7 +85,7 @@ struct Handover {
     int back = 1;
     uint32_t inflight = 4;
   };
-  explicit Handover(const Options& options) {
+  explicit SlotReuse(const Options& options) {
     const uint32_t device = plan.Device(DeviceKind::cpu, 0);
     make_lane = plan.Lane(device, LaneKind::compute);
     use_lane = plan.Lane(device, LaneKind::copy);

@@ -9,9 +9,9 @@
 namespace cgraph::plan::testing {
 namespace {
 
-// Adds the waits that program order needs to what is built on it: a value's reader on another lane
-// waits for its writer, and every lane of execution e waits for all lanes of execution e - copies.
-// The caller takes in and gives out on lanes of their own, so that no give holds up a take.
+// Adds the waits that program order needs: a value's reader on another lane waits for its writer,
+// and every lane of execution e waits for all lanes of execution e - copies. The caller's inputs
+// and outputs are on lanes of their own, so that no output holds up an input.
 class Synced {
  public:
   Synced(PlanBuilder& plan, uint32_t inflight) : plan_(plan), graph_(plan.Graph("main", inflight)) {
@@ -20,7 +20,7 @@ class Synced {
 
   GraphBuilder& graph() { return graph_; }
 
-  // To be called first: slots are free again when every lane is through with the execution that
+  // Must be called first: slots are free again when every lane is through with the execution that
   // used them before.
   void BeginLanes(const std::vector<uint32_t>& lanes) {
     const auto copies = static_cast<uint16_t>(plan_.plan().graphs[0]->inflight);
@@ -94,7 +94,7 @@ class Synced {
 
 const Dims kRow = {4};
 
-// Stage s of a pipeline, and how it builds its calls.
+// Pipeline: a stage of a pipeline, and how it builds its calls.
 class Pipeline {
  public:
   explicit Pipeline(const PipelineOptions& options)
@@ -214,11 +214,11 @@ class Pipeline {
   Synced synced_;
   uint32_t take_ = 0, give_ = 0, forward_ = 0, backward_ = 0, update_ = 0;
   std::vector<Stage> stages_;
-  // By stage and micro-batch: what goes in, what forward saves, the gradient of what comes out.
+  // Values by stage and micro-batch: the input, what forward saves, the gradient of the output.
   std::vector<std::vector<uint32_t>> h_, saved_, gradient_;
 };
 
-// Two gpus that each have a compute and a comm lane; what most samples start with.
+// Pair: two gpus that each have a compute and a comm lane; most samples start with it.
 struct Pair {
   explicit Pair(uint32_t inflight, bool overlap = true) : synced(plan, inflight) {
     take = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
@@ -246,7 +246,7 @@ struct Pair {
   uint32_t device[2], compute[2], comm[2];
 };
 
-// Both directions as one group on each side, so that neither waits for the other.
+// A plan in which both directions are one group on each side, so that neither waits for the other.
 std::unique_ptr<Plan> ExchangePlan() {
   Pair pair(2);
   GraphBuilder& g = pair.g();
@@ -347,7 +347,7 @@ std::unique_ptr<Plan> LagPlan(uint16_t lag) {
 }
 
 // A chain on one device with two lanes, its middle part captured.
-std::unique_ptr<Plan> SegmentPlan() {
+std::unique_ptr<Plan> CapturePlan() {
   PlanBuilder plan;
   const uint32_t take = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
   const uint32_t give = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
@@ -369,7 +369,7 @@ std::unique_ptr<Plan> SegmentPlan() {
   synced.Call(lane, kernel, {a}, {c}, 5);
   synced.Call(lane, kernel, {b, c}, {y}, 6);
   for (auto handle = before + 1; handle <= g.Last(); ++handle) {
-    g.At(handle).mutate_segment(1);
+    g.At(handle).mutate_capture_id(1);
   }
   synced.Give(give, y);
   synced.EndLanes();
@@ -456,7 +456,7 @@ std::vector<SamplePlan> SamplePlans() {
   add("lag_0", LagPlan(0));
   add("lag_1", LagPlan(1));
   add("lag_2", LagPlan(2));
-  add("segment", SegmentPlan());
+  add("capture", CapturePlan());
   add("extent", ExtentPlan());
   add("pipeline_2x2", PipelinePlan({.stages = 2, .micro_batches = 2, .inflight = 2}));
   add("pipeline_2x3_one_lane",

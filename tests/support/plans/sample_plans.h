@@ -1,5 +1,5 @@
 // Plans of the usual forms, for tests of everything that reads plans: pipelines, exchanges,
-// collectives, lags, captured segments, extents that travel. All of them prove.
+// collectives, lags, captures, extents that travel. All of them prove.
 #ifndef CGRAPH_TESTS_SUPPORT_PLANS_SAMPLE_PLANS_H_
 #define CGRAPH_TESTS_SUPPORT_PLANS_SAMPLE_PLANS_H_
 

@@ -1,12 +1,16 @@
 // compiler/base: places in texts, diagnostics and their catalogue, CHECK.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <random>
 #include <set>
+#include <vector>
 
+#include "compiler/base/byte_intervals.h"
 #include "compiler/base/check.h"
 #include "compiler/base/diagnostics/diagnostics.h"
-#include "compiler/base/diagnostics/json.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
@@ -128,6 +132,34 @@ TEST_CASE("every code has a name of its own, a title and an explanation") {
   }
   CHECK(names.size() >= 20);
   CHECK(!ParseCode("E9999"));
+}
+
+TEST_CASE("byte intervals say of each byte what an array of bytes would say") {
+  std::mt19937 random(1);
+  ByteIntervals<int> intervals;
+  std::vector<int> bytes(40, 0);  // 0: nothing is known
+  for (int i = 1; i <= 20'000; ++i) {
+    const uint64_t begin = random() % 40, end = begin + random() % (41 - begin);
+    switch (random() % 3) {
+      case 0:
+        intervals.Assign(begin, end, i);
+        std::fill(bytes.begin() + begin, bytes.begin() + end, i);
+        break;
+      case 1:
+        intervals.Update(begin, end, [&](int& known) { known += 1'000'000; });
+        for (uint64_t byte = begin; byte < end; ++byte) bytes[byte] += 1'000'000;
+        break;
+      default:
+        if (random() % 50 == 0) {
+          intervals.Clear();
+          std::fill(bytes.begin(), bytes.end(), 0);
+        }
+    }
+    std::set<int> seen, expected(bytes.begin() + begin, bytes.begin() + end);
+    intervals.ForEach(begin, end, [&](int known) { seen.insert(known); });
+    expected.erase(0);
+    if (begin < end) REQUIRE(seen == expected);
+  }
 }
 
 TEST_CASE("did you mean") {

@@ -1,11 +1,11 @@
-// What the subcommands share.
+// Functions that the subcommands share.
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "compiler/command/load_plan.h"
-#include "compiler/command/messages.h"
+#include "compiler/command/output.h"
 #include "runtime/status/exit_code.h"
 
 namespace cgraph::command {
@@ -22,7 +22,7 @@ TEST_CASE("a status ends cgc as it ends cgrun") {
   }
 }
 
-// Whether what compiles only is refused of a plan, before anything is read.
+// Loads a plan; flags that only make sense for a source are refused before anything is read.
 ExitCode Load(const std::vector<std::string>& arguments) {
   CLI::App command;
   CompileFlags flags;

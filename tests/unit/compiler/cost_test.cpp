@@ -1,5 +1,5 @@
 // Costs against figures computed by hand from the published constants, ways between devices, and
-// what happens where several go through one thing.
+// several transfers through one resource.
 #include <catch2/catch.hpp>
 
 #include "compiler/cost/costs.h"
@@ -14,9 +14,9 @@ using namespace cgraph::cost;
 
 namespace {
 
-constexpr DeviceKey kCaller{};
-DeviceKey Gpu(uint32_t i) { return {DeviceKey::kGpu, 0, i}; }
-DeviceKey Cpu(uint32_t i) { return {DeviceKey::kCpu, 0, i}; }
+constexpr LogicalDevice kCaller{};
+LogicalDevice Gpu(uint32_t i) { return {DeviceKind::kGpu, 0, i}; }
+LogicalDevice Cpu(uint32_t i) { return {DeviceKind::kCpu, 0, i}; }
 constexpr uint64_t kMicrosecond = 1'000'000;
 
 // Two hosts with two gpus each; gpu 0 and 1 have a link, and all go through one root per host.
@@ -26,7 +26,7 @@ Topology TwoHosts() {
   for (uint32_t i = 0; i < 4; ++i) machine.AddDevice({.key = Gpu(i), .rates = topology.gpu});
   for (uint32_t i = 0; i < 2; ++i) machine.AddDevice({.key = Cpu(i), .rates = topology.cpu});
   machine.resources = {{"root[0]", 12'000, 1}, {"root[1]", 12'000, 1}};
-  const auto join = [&](DeviceKey from, DeviceKey to, Link link) {
+  const auto join = [&](LogicalDevice from, LogicalDevice to, Link link) {
     CHECK(machine.AddLink(*machine.Find(from), *machine.Find(to), std::move(link)));
   };
   for (uint32_t i = 0; i < 4; ++i) {
@@ -41,7 +41,8 @@ Topology TwoHosts() {
 
 }  // namespace
 
-// Of n GPUs on NVLink, in nanoseconds: the constants' sums, for each protocol the least is LL here.
+// The latencies for n GPUs on NVLink, in nanoseconds: the constants' sums, for each protocol; the
+// least is LL here.
 TEST_CASE("the latency of NCCL's collectives is base plus hops") {
   using Kind = CollectiveKind;
   const auto latency = [](Kind kind, uint64_t n, bool nvlink) {
@@ -104,7 +105,7 @@ TEST_CASE("bytes go by the link, else through hosts, one leg after the other") {
   const Movement across = costs.Message(Gpu(0), Gpu(2), true, kBytes);
   CHECK(across.ps == (2 + 1000 + 1 + 600 + 2 + 1000) * kMicrosecond);
   CHECK(across.resources == std::vector<uint32_t>{0, 1});
-  // The other way no link leads from host to host, which then share their memory.
+  // No link leads from host to host, which then share their memory.
   CHECK(costs.Message(Gpu(2), Gpu(0), true, kBytes).ps == 2 * (2 + 1000) * kMicrosecond);
   CHECK(costs.Copy(Gpu(0), kCaller, Gpu(0), kBytes).ps == (2 + 1000) * kMicrosecond);
   CHECK(costs.Copy(Gpu(0), Gpu(0), kCaller, kBytes).resources == std::vector<uint32_t>{0});
@@ -136,7 +137,7 @@ TEST_CASE("a ring carries what the member with the fewest links has") {
     }
   }
   Costs costs(topology);
-  const auto time = [&](std::vector<DeviceKey> members) {
+  const auto time = [&](std::vector<LogicalDevice> members) {
     return costs.Collective(CollectiveKind::kBroadcast, members, true, 1 << 30).ps;
   };
   const uint64_t latency = NcclPicoseconds({2, true, 40'000, Generation::kHopper},

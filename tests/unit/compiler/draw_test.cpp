@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compiler/inspect/draw.h"
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/formats/formats.h"
 #include "tests/support/plans/plan_builder.h"
 #include "tests/support/plans/sample_plans.h"
 
@@ -75,7 +75,8 @@ TEST_CASE("the graph shows actors, calls, values with type and transport") {
   CHECK(Count(dot, "label=\"forward(") == 4);
 }
 
-// What joins two calls by a dashed line, "forward(0) -> update: w", in the order of the dot text.
+// Returns the pairs of calls that a dashed line joins, "forward(0) -> update: w", in the order of
+// the dot text.
 std::vector<std::string> DashedEdges(const std::string& dot) {
   std::map<std::string, std::string> labels;
   const std::regex node(R"re(\n *(node\d+) \[label="([^"]*)")re");
@@ -100,7 +101,7 @@ TEST_CASE("the graph shows order through state, and no more of it than implies t
                                                      "backward(2) -> update: gw"});
   CHECK(dot.find("state gw: update reads what backward(2) wrote") != std::string::npos);
   CHECK(dot.find("dashed: order through the named state of an actor") != std::string::npos);
-  // Of many calls those of one method follow themselves.
+  // Where many calls are drawn as one, those of one method follow themselves.
   const std::string merged =
       MustDraw(*PipelinePlan({.stages = 1, .micro_batches = 32}), options);
   CHECK(DashedEdges(merged) ==

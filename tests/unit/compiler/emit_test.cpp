@@ -15,7 +15,6 @@ namespace cgraph {
 namespace {
 
 using namespace graph::testing;
-using graph::DeviceKind;
 using graph::ValueId;
 
 std::unique_ptr<plan::Plan> MakePlan(const graph::Module& module,
@@ -29,8 +28,9 @@ TEST_CASE("every wait is needed") {
     const std::unique_ptr<plan::Plan> plan = MakePlan(RandomModule(seed));
     for (const auto& graph : plan->graphs) {
       // A barrier is an order that no memory shows.
-      const bool barrier = std::any_of(graph->collectives.begin(), graph->collectives.end(),
-                                       [](const auto& c) { return c->kind == "barrier"; });
+      const bool barrier =
+          std::any_of(graph->collectives.begin(), graph->collectives.end(),
+                      [](const auto& c) { return c->kind == wire::CollectiveKind::barrier; });
       if (barrier) continue;
       for (size_t i = 0; i < graph->waits.size(); ++i) {
         // A lag that no execution reaches waits for nothing.

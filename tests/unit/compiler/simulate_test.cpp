@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "compiler/inspect/simulate.h"
-#include "compiler/inspect/simulation_report.h"
+#include "llvm/Support/JSON.h"
 #include "runtime/plan/prove.h"
 #include "runtime/status/text.h"
 #include "tests/support/plans/plan_builder.h"
@@ -58,7 +58,7 @@ std::unique_ptr<Plan> Independent() {
 TEST_CASE("D9 1F1B takes what the papers say, and that is the best possible") {
   // (m + p - 1) (f + b), and a bubble of (p - 1) / (m + p - 1).
   const Simulation simulation = SimulatePipeline({.stages = 4, .micro_batches = 8});
-  REQUIRE_FALSE(simulation.hangs());
+  REQUIRE_FALSE(simulation.deadlocks());
   CHECK(simulation.makespan == 33);
   CHECK(simulation.bubble() == Approx(3.0 / 11));
   CHECK(simulation.through_lane == 33);  // the last stage: 3 to fill, 24 of work, 6 to drain
@@ -169,7 +169,7 @@ TEST_CASE("workers take turns on fewer cores") {
   CHECK(on(2, 1).lower_bound() == 12);
   CHECK(on(2, 1).resource == "cores");
   CHECK(on(1, 1).makespan == 12);
-  // Of a pipeline four workers on two cores have between one and two cores' worth of work to do.
+  // Four workers on two cores have between one and two cores' worth of a pipeline's work to do.
   const auto pipeline = PipelinePlan({.stages = 4, .micro_batches = 8});
   const Profile profile = PaperTimes();
   const auto makespan = [&](uint32_t workers, uint32_t cores) {
@@ -219,7 +219,7 @@ TEST_CASE("no sample beats its lower bound") {
       INFO(sample.name << ", " << executions << ", " << workers << " workers, " << cores);
       const Simulation simulation = Simulate(
           *sample.plan, 0, {.executions = executions, .workers = workers, .cores = cores});
-      REQUIRE_FALSE(simulation.hangs());
+      REQUIRE_FALSE(simulation.deadlocks());
       for (uint64_t busy : simulation.workers) CHECK(busy <= simulation.makespan);
       CHECK(simulation.makespan >= simulation.lower_bound());
       for (const plan::TraceEvent& event : simulation.events) {
@@ -230,18 +230,18 @@ TEST_CASE("no sample beats its lower bound") {
   }
 }
 
-TEST_CASE("a captured segment starts when all that it needs is there") {
+TEST_CASE("a capture starts when all that it needs is there") {
   for (const SamplePlan& sample : SamplePlans()) {
-    if (sample.name != "segment") continue;
+    if (sample.name != "capture") continue;
     // a takes 3; then, on two lanes, 5 beside 4, then 6.
     CHECK(Simulate(*sample.plan, 0).makespan == 14);
   }
 }
 
-TEST_CASE("a plan that hangs is told, lane by lane") {
+TEST_CASE("a plan that deadlocks is told, lane by lane") {
   const auto plan = TwoWayPlan(/*swapped=*/true);
   const Simulation simulation = Simulate(*plan, 0);
-  REQUIRE(simulation.hangs());
+  REQUIRE(simulation.deadlocks());
   CHECK(simulation.stuck.size() >= 2);
   CHECK(SimulationTable(*plan, 0, simulation).find("waits for ever") != std::string::npos);
   CHECK((*SimulationJson(*plan, 0, simulation).getAsObject())["deadlocks"] == true);

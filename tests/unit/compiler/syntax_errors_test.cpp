@@ -1,4 +1,4 @@
-// What the parser says about texts that are no programs: one error per mistake, at its line.
+// Messages of the parser about texts that are no programs: one error per mistake, at its line.
 #include <catch2/catch.hpp>
 
 #include "tests/support/parsed.h"
@@ -10,7 +10,8 @@ using testing::Parsed;
 
 std::string Where(const std::string& text) { return Parsed(text).where(); }
 
-// Diagnostics of one statement in an otherwise right graph, whose other statements survive.
+// Returns the diagnostics of one statement in an otherwise right graph, whose other statements
+// survive.
 std::string InGraph(const std::string& statement) {
   const Parsed parsed("graph g(x: f32) -> f32 {\n" + statement + "\nlet rest = x\nreturn x\n}\n");
   INFO(statement << "\n" << parsed.errors());
@@ -45,7 +46,7 @@ graph classify(x: f32[B, 64]) -> f32[B, 4] {
 )");
   INFO(parsed.errors());
   CHECK(parsed.where() == "6:E0202 10:E0212 11:E0202 14:E0201 19:E0212");
-  // What was not wrong is all there.
+  // All the parts that were not wrong are there.
   for (const char* part : {"method hidden", "let y", "method logits", "let z", "method more",
                            "let u", "place first", "graph classify"}) {
     INFO(part);

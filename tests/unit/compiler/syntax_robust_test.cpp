@@ -1,4 +1,4 @@
-// The parser against what nobody writes: limits, foreign bytes, mutated programs; and the grammar
+// The parser on texts that nobody writes: limits, foreign bytes, mutated programs; and the grammar
 // against ambiguity.
 #include <catch2/catch.hpp>
 #include <chrono>

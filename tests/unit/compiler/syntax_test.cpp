@@ -1,4 +1,4 @@
-// What legal programs parse to: every construct, by its dump.
+// The trees that legal programs parse to: every construct, by its dump.
 #include <catch2/catch.hpp>
 
 #include "tests/support/parsed.h"
@@ -77,7 +77,7 @@ TEST_CASE("quantities, booleans and strings") {
   CHECK(Expression("5s") == "quantity 5 s\n");
   CHECK(Expression("1.5GB/s") == "quantity 1.5 GB/s\n");
   CHECK(Expression("true") == "bool true\n");
-  CHECK(Expression(R"("a\n\"{{b}}")") == "string \"a\\0A\\22{b}\"\n");
+  CHECK(Expression(R"("a\n\"{{b}}")") == "string \"a\\n\\\"{b}\"\n");
   CHECK(Expression(R"("fc{i + 1}.{name}")") ==
         "string \"fc\" {} \".\" {} \"\"\n"
         "  chain\n"

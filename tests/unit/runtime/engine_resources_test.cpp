@@ -1,5 +1,5 @@
-// What a machine may lack when a plan is loaded: threads, memory. A Status says so, and nothing is
-// left behind: no thread (the process would not end), no memory (the leak checker).
+// Resources that a machine may lack when a plan is loaded: threads, memory. A Status says so, and
+// nothing is left behind: no thread (the process would not end), no memory (the leak checker).
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -18,7 +18,7 @@
 
 namespace {
 
-// How many more succeed; less than 0: all do.
+// The number of threads that can still be made; less than 0: any number.
 std::atomic<int64_t> threads_left{-1};
 thread_local int64_t allocations_left = -1;  // of this thread
 bool small_machine = false;                  // has 1 GiB free, the system says
@@ -27,7 +27,7 @@ bool Takes(int64_t& left) { return left < 0 || left-- > 0; }
 
 }  // namespace
 
-// In place of the system's: std::thread calls it.
+// Replaces the system's function, which std::thread calls.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*start)(void*), void* argument) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
@@ -90,7 +90,7 @@ EngineOptions ThreeWorkers() {
 
 void CheckRuns(Engine& engine) {
   const int64_t x = 5;
-  const Input input = {"x", &x, DType::i64, {}};
+  const Input input = {"x", &x, plan::DType::i64, {}};
   auto execution = engine.Execute(0u, {&input, 1});
   REQUIRE(execution.ok());
   const auto outputs = execution->Get();
@@ -142,7 +142,7 @@ TEST_CASE("an execution for which there is no memory fails alone") {
   std::vector<Outputs> held;
   held.reserve(64);
   const int64_t x = 5;
-  const Input input = {"x", &x, DType::i64, {}};
+  const Input input = {"x", &x, plan::DType::i64, {}};
   int failed = 0;
   for (int i = 0; i < 50; ++i) {
     allocations_left = i % 2 == 0 ? 0 : -1;  // more results are held than ever before

@@ -1,5 +1,5 @@
 // Graphs with lags, whose executions end rounds after they have begun: several over one state, the
-// first rounds, and what brings an execution to its end that nobody asks for. And time: deadlines,
+// first rounds, and executions that end although nobody asks for them. And time: deadlines,
 // teardown where nobody expects it, traces while there are executions.
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -11,12 +11,15 @@
 
 #include "runtime/engine/engine.h"
 #include "tests/support/plans/flow_plan.h"
+#include "tests/support/plans/loaded.h"
 
 namespace cgraph {
 namespace {
 
 using plan::DType;
 using plan::testing::FlowPlan;
+using testing::Load;
+using testing::Workers;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -25,7 +28,7 @@ void AddCounting(FlowPlan& flow, const char* name, uint32_t inflight) {
   const uint16_t lag = inflight > 2 ? 2 : 0;
   flow.Begin(name, inflight, lag);
   const uint32_t ms = flow.Input("ms");
-  const uint32_t one = flow.Input("one", DType::f32, {1});
+  const uint32_t one = flow.Input("one", plan::DType::f32, {1});
   const uint32_t slept = flow.Scalar("slept", 0);
   flow.Method(0, "first", 1);
   flow.Call(0, flow.Kernel("sleep"), {ms}, {});
@@ -38,7 +41,7 @@ void AddCounting(FlowPlan& flow, const char* name, uint32_t inflight) {
   flow.Lag(lag);
   const uint32_t back = flow.Transfer(passed, 1, 0);
   const uint32_t end = flow.Scalar("end", 0);
-  const uint32_t sum = flow.Tensor("sum", 0, DType::f32, {1});
+  const uint32_t sum = flow.Tensor("sum", 0, plan::DType::f32, {1});
   flow.Method(0, "second", 3);
   flow.Call(0, flow.Kernel("copy"), {back}, {end});
   flow.Call(0, flow.Kernel("add"), {flow.State(0), one}, {sum});
@@ -56,23 +59,10 @@ std::unique_ptr<plan::Plan> CountingPlan(uint64_t timeout_ms = 0) {
   return plan;
 }
 
-std::unique_ptr<Engine> Load(std::unique_ptr<plan::Plan> plan, EngineOptions options) {
-  auto engine = Engine::Load(std::move(plan), options);
-  INFO((engine.ok() ? "" : engine.status().message()));
-  REQUIRE(engine.ok());
-  return std::move(*engine);
-}
-
-EngineOptions Workers(uint32_t workers) {
-  EngineOptions options;
-  options.workers = workers;
-  return options;
-}
-
 Execution Start(Engine& engine, const char* graph, int64_t ms = 0) {
   const float one = 1;
   const int64_t dims[] = {1};
-  const Input inputs[] = {{"ms", &ms, DType::i64, {}}, {"one", &one, DType::f32, dims}};
+  const Input inputs[] = {{"ms", &ms, plan::DType::i64, {}}, {"one", &one, plan::DType::f32, dims}};
   auto execution = engine.Execute(graph, inputs);
   INFO((execution.ok() ? "" : execution.status().message()));
   REQUIRE(execution.ok());
@@ -106,8 +96,8 @@ TEST_CASE("the first executions after empty rounds are as many as were submitted
   for (int repeat = 0; repeat < 20; ++repeat) {
     auto engine = Load(CountingPlan(), Workers(2));
     std::vector<Execution> runs;
-    // Each time empty rounds are submitted, while the first round is still under way: the last two
-    // get the frames in which that round finishes what began before all.
+    // Each time empty rounds are submitted while the first round is still in progress: the last two
+    // get the frames in which that round finishes the executions that began before all others.
     for (int i = 0; i < 4; ++i) {
       runs.push_back(Start(*engine, "late", i == 0 ? 15 : 0));
       if (i < 2) static_cast<void>(runs.back().Get(milliseconds(0)).ok());
@@ -129,7 +119,7 @@ TEST_CASE("an execution with lags that nobody follows comes to its end: polled, 
       std::this_thread::sleep_for(milliseconds(1));
     }
     CHECK(engine->GetStats().executions == 2);
-    // Time in which it only lacks the rounds that end it is not the execution's.
+    // The time in which an execution lacks only the rounds that end it does not count as its own.
     Execution left = Start(*engine, "late");
     std::this_thread::sleep_for(milliseconds(1200));
     CHECK(Count(left.Get()) == 3);
@@ -210,14 +200,14 @@ TEST_CASE("who is told of a time-out may tear the engine down") {
 std::unique_ptr<plan::Plan> LendingPlan(uint16_t lag) {
   FlowPlan flow(2);
   flow.Begin("lending", 3, lag);
-  const uint32_t x = flow.Input("x", DType::f32, {2048});
+  const uint32_t x = flow.Input("x", plan::DType::f32, {2048});
   const uint32_t fail = flow.Input("fail");
   const uint32_t ms = flow.Input("ms");
-  const uint32_t well = flow.Scalar("well", 0, DType::bool_);
+  const uint32_t well = flow.Scalar("well", 0, plan::DType::bool_);
   flow.Method(0, "check", 1);
   flow.Call(0, flow.Kernel("not_equal"), {fail, flow.Constant(0, 1)}, {well});
   flow.Call(0, flow.Check("no"), {well}, {});
-  const uint32_t y = flow.Tensor("y", 1, DType::f32, {2048});
+  const uint32_t y = flow.Tensor("y", 1, plan::DType::f32, {2048});
   flow.Lag(lag);
   flow.Method(1, "read", 2);
   flow.Call(1, flow.Kernel("sleep"), {ms}, {});
@@ -229,9 +219,9 @@ std::unique_ptr<plan::Plan> LendingPlan(uint16_t lag) {
 Result<Execution> Lend(Engine& engine, const float* data, bool lent, int64_t fail = 0,
                        int64_t ms = 0) {
   const int64_t dims[] = {2048};
-  const Input inputs[] = {{"x", data, DType::f32, dims, lent},
-                          {"fail", &fail, DType::i64, {}},
-                          {"ms", &ms, DType::i64, {}}};
+  const Input inputs[] = {{"x", data, plan::DType::f32, dims, lent},
+                          {"fail", &fail, plan::DType::i64, {}},
+                          {"ms", &ms, plan::DType::i64, {}}};
   return engine.Execute("lending", inputs);
 }
 

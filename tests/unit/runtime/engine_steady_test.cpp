@@ -9,6 +9,7 @@
 
 #include "runtime/engine/engine.h"
 #include "tests/support/plans/flow_plan.h"
+#include "tests/support/plans/loaded.h"
 #include "tests/support/plans/sample_plans.h"
 
 static std::atomic<uint64_t> news{0};
@@ -29,19 +30,8 @@ namespace {
 
 using plan::DType;
 using plan::testing::FlowPlan;
-
-std::unique_ptr<Engine> Load(std::unique_ptr<plan::Plan> plan, EngineOptions options = {}) {
-  auto engine = Engine::Load(std::move(plan), options);
-  INFO((engine.ok() ? "" : engine.status().message()));
-  REQUIRE(engine.ok());
-  return std::move(*engine);
-}
-
-EngineOptions Workers(uint32_t workers) {
-  EngineOptions options;
-  options.workers = workers;
-  return options;
-}
+using testing::Load;
+using testing::Workers;
 
 // y = x + 8 on alternating devices.
 std::unique_ptr<plan::Plan> ChainPlan(uint32_t devices, uint32_t inflight) {
@@ -81,7 +71,7 @@ TEST_CASE("a steady loop allocates nothing", "[immediate]") {
     auto engine = Load(ChainPlan(2, 2), Workers(workers));
     const auto loop = [&](int count) {
       for (int64_t x = 0; x < count; ++x) {
-        const Input input = {"x", &x, DType::i64, {}};
+        const Input input = {"x", &x, plan::DType::i64, {}};
         auto first = engine->Execute(0u, {&input, 1});
         auto second = engine->Execute(0u, {&input, 1});
         auto y = second->Get();
@@ -113,7 +103,7 @@ TEST_CASE("plans with lags run: empty rounds bring the last executions to their 
         std::vector<float> data(4);
         for (int i = 0; i < 20; ++i) {
           for (int k = 0; k < 4; ++k) data[k] = static_cast<float>(10 * i + k);
-          const Input input = {"x", data.data(), DType::f32, dims};
+          const Input input = {"x", data.data(), plan::DType::f32, dims};
           auto run = engine->Execute(0u, {&input, 1});
           REQUIRE(run.ok());
           if (i % 5 == 4) {
@@ -141,7 +131,7 @@ TEST_CASE("extents travel: only the rows of this execution") {
     const std::vector<float> data(9 * 4, 3);
     for (int64_t n : {8, 3, 0, 1, 8}) {
       const int64_t dims[] = {n, 4};
-      const Input input = {"x", data.data(), DType::f32, dims};
+      const Input input = {"x", data.data(), plan::DType::f32, dims};
       auto run = engine->Execute(0u, {&input, 1});
       REQUIRE(run.ok());
       auto y = run->Get();
@@ -150,14 +140,14 @@ TEST_CASE("extents travel: only the rows of this execution") {
       REQUIRE(Floats((*y)[0]) == std::vector<float>(4 * n, 3));
     }
     const int64_t dims[] = {9, 4};
-    const Input input = {"x", data.data(), DType::f32, dims};
+    const Input input = {"x", data.data(), plan::DType::f32, dims};
     const Status refused = engine->Execute(0u, {&input, 1}).status();
     REQUIRE(refused.message() == "`main` takes `x` as f32[n <= 8, 4], and was given f32[9, 4]");
   }
 }
 
 TEST_CASE("what this engine cannot run is refused with a sentence") {
-  for (const char* name : {"segment"}) {
+  for (const char* name : {"capture"}) {
     auto engine = Engine::Load(Sample(name), {});
     CAPTURE(name);
     REQUIRE(engine.status().code() == StatusCode::kUnsupported);
@@ -174,7 +164,7 @@ TEST_CASE("several callers at once") {
       callers.emplace_back([&, c] {
         for (int64_t i = 0; i < 300; ++i) {
           const int64_t x = 1000 * c + i;
-          const Input input = {"x", &x, DType::i64, {}};
+          const Input input = {"x", &x, plan::DType::i64, {}};
           auto run = engine->Execute(0u, {&input, 1});
           if (i % 7 == 0) continue;  // dropped
           auto y = i % 3 == 0 ? run->Get(std::chrono::seconds(60)) : run->Get();
@@ -191,9 +181,9 @@ TEST_CASE("S15: two graphs over the same actors see each other's state") {
   FlowPlan flow(2);
   for (uint32_t g = 0; g < 2; ++g) {  // each adds to the state of one device and reads both
     flow.Begin("g" + std::to_string(g), 2);
-    const uint32_t x = flow.Input("x", DType::f32, {1});
+    const uint32_t x = flow.Input("x", plan::DType::f32, {1});
     for (uint32_t d = 0; d < 2; ++d) {
-      const uint32_t seen = flow.Tensor("seen", d, DType::f32, {1});
+      const uint32_t seen = flow.Tensor("seen", d, plan::DType::f32, {1});
       flow.Method(d, "read", 1);
       if (d == g) {
         flow.Call(d, flow.Kernel("add"), {flow.State(d), x}, {seen});
@@ -214,7 +204,7 @@ TEST_CASE("S15: two graphs over the same actors see each other's state") {
       const uint32_t g = i / 3 % 2;
       const float x = static_cast<float>(i);
       const int64_t dims[] = {1};
-      const Input input = {"x", &x, DType::f32, dims};
+      const Input input = {"x", &x, plan::DType::f32, dims};
       auto run = engine->Execute(g, {&input, 1});
       REQUIRE(run.ok());
       runs.push_back(std::move(*run));
@@ -275,7 +265,7 @@ TEST_CASE("random graphs, one worker and several, against a direct evaluation") 
         auto engine = Load(std::make_unique<plan::Plan>(*plan), options);
         std::vector<Execution> runs;
         for (int64_t x = 0; x < 12; ++x) {
-          const Input input = {"x", &x, DType::i64, {}};
+          const Input input = {"x", &x, plan::DType::i64, {}};
           runs.push_back(std::move(*engine->Execute(0u, {&input, 1})));
         }
         for (int64_t x = 11; x >= 0; --x) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/support/plans/flow_plan.h"
+#include "tests/support/plans/loaded.h"
 #include "tests/support/plans/sample_plans.h"
 
 namespace cgraph {
@@ -13,18 +14,12 @@ namespace {
 
 using plan::DType;
 using plan::testing::FlowPlan;
+using testing::Load;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-std::unique_ptr<Engine> Load(std::unique_ptr<plan::Plan> plan, EngineOptions options = {}) {
-  auto engine = Engine::Load(std::move(plan), options);
-  INFO((engine.ok() ? "" : engine.status().message()));
-  REQUIRE(engine.ok());
-  return std::move(*engine);
-}
-
 Input I64(std::string_view name, const int64_t& value) {
-  return {name, &value, DType::i64, {}};
+  return {name, &value, plan::DType::i64, {}};
 }
 
 Result<Execution> Start(Engine& engine, std::string_view graph, int64_t x,
@@ -97,25 +92,25 @@ std::unique_ptr<plan::Plan> FailPlan() {
   FlowPlan flow(2);
   flow.Begin("fail_if", 2);
   const uint32_t x = flow.Input("x");
-  const uint32_t f = flow.Input("f", DType::f32, {1});
-  const uint32_t well = flow.Scalar("well", 0, DType::bool_);
-  const uint32_t sum = flow.Tensor("sum", 0, DType::f32, {1});
+  const uint32_t f = flow.Input("f", plan::DType::f32, {1});
+  const uint32_t well = flow.Scalar("well", 0, plan::DType::bool_);
+  const uint32_t sum = flow.Tensor("sum", 0, plan::DType::f32, {1});
   const uint32_t result = flow.Scalar("result", 0);
   flow.Method(0, "fail_if", 42);
   flow.Call(0, flow.Kernel("not_equal"), {x, flow.Constant(0, 13)}, {well});
   flow.Call(0, flow.Kernel("add"), {flow.State(0), f}, {sum});
   flow.Call(0, flow.Check("thirteen is not allowed"), {well}, {});
   flow.Call(0, flow.Kernel("copy"), {sum}, {flow.State(0)}, plan::kCommitsState);
-  // What others read is made when the call cannot fail any more.
+  // The value that others read is made when the call cannot fail any more.
   flow.Call(0, flow.Kernel("copy"), {x}, {result});
-  const uint32_t made = flow.Tensor("made", 0, DType::f32, {1});
+  const uint32_t made = flow.Tensor("made", 0, plan::DType::f32, {1});
   flow.Call(0, flow.Kernel("copy"), {sum}, {made});
   const uint32_t moved = flow.Transfer(result, 0, 1);
   const uint32_t y = flow.Scalar("y", 1);
   flow.Method(1, "echo", 50);
   flow.Call(1, flow.Kernel("copy"), {moved}, {y});
-  const uint32_t seen = flow.Tensor("seen", 1, DType::f32, {1});
-  const uint32_t count = flow.Tensor("count", 1, DType::f32, {1});
+  const uint32_t seen = flow.Tensor("seen", 1, plan::DType::f32, {1});
+  const uint32_t count = flow.Tensor("count", 1, plan::DType::f32, {1});
   const uint32_t f_moved = flow.Transfer(made, 0, 1);
   flow.Method(1, "count", 51);
   flow.Call(1, flow.Kernel("copy"), {f_moved}, {seen});
@@ -124,7 +119,7 @@ std::unique_ptr<plan::Plan> FailPlan() {
   flow.Give("y", y);
   flow.Begin("read");
   for (uint32_t d = 0; d < 2; ++d) {
-    const uint32_t state = flow.Tensor("state", d, DType::f32, {1});
+    const uint32_t state = flow.Tensor("state", d, plan::DType::f32, {1});
     flow.Method(d, "read", 60);
     flow.Call(d, flow.Kernel("copy"), {flow.State(d)}, {state});
     flow.Give("state" + std::to_string(d), state);
@@ -135,7 +130,7 @@ std::unique_ptr<plan::Plan> FailPlan() {
 Result<Outputs> FailIf(Engine& engine, int64_t x) {
   const float one = 1;
   const int64_t dims[] = {1};
-  const Input inputs[] = {I64("x", x), {"f", &one, DType::f32, dims}};
+  const Input inputs[] = {I64("x", x), {"f", &one, plan::DType::f32, dims}};
   auto execution = engine.Execute("fail_if", inputs);
   REQUIRE(execution.ok());
   return execution->Get();
@@ -190,7 +185,7 @@ TEST_CASE("inputs are checked: names, types, extents") {
   const Input twice[] = {I64("x", x), I64("x", x)};
   REQUIRE(engine->Execute("chain", twice).status().message() ==
           "`chain` was given twice the input `x`");
-  const Input wrong_type = {"x", &x, DType::i64, dims};
+  const Input wrong_type = {"x", &x, plan::DType::i64, dims};
   REQUIRE(engine->Execute("chain", {&wrong_type, 1}).status().code() == StatusCode::kInvalid);
   REQUIRE(engine->Execute("other", {}).status().code() == StatusCode::kInvalid);
   REQUIRE(engine->Execute(7, {}).status().code() == StatusCode::kInvalid);
@@ -224,7 +219,7 @@ TEST_CASE("R2: an error is visible at once, although another branch sleeps", "[i
   FlowPlan flow(2);
   flow.Begin("branches");
   const uint32_t x = flow.Input("x");
-  const uint32_t well = flow.Scalar("well", 0, DType::bool_);
+  const uint32_t well = flow.Scalar("well", 0, plan::DType::bool_);
   flow.Method(0, "fail_if", 1);
   flow.Call(0, flow.Kernel("not_equal"), {x, flow.Constant(0, 600)}, {well});
   flow.Call(0, flow.Check("no"), {well}, {});
@@ -298,7 +293,7 @@ TEST_CASE("a dropped execution still runs, and Ready comes true by itself") {
   const float one = 1;
   const int64_t x = 1;
   const int64_t dims[] = {1};
-  const Input inputs[] = {I64("x", x), {"f", &one, DType::f32, dims}};
+  const Input inputs[] = {I64("x", x), {"f", &one, plan::DType::f32, dims}};
   { auto dropped = engine->Execute("fail_if", inputs); }
   const auto start = Clock::now();
   while (engine->GetStats().executions < 1 && SecondsSince(start) < 5) {
@@ -310,7 +305,7 @@ TEST_CASE("a dropped execution still runs, and Ready comes true by itself") {
   REQUIRE(polled->Ready());
 }
 
-// [immediate]: who polls deferred queues may have begun another kernel by then.
+// [immediate]: the thread that polls deferred queues may have begun another kernel by then.
 TEST_CASE("R9: teardown while a kernel sleeps, twice, and use after it", "[immediate]") {
   for (uint32_t workers : {1, 2}) {
     EngineOptions options;

@@ -15,7 +15,7 @@
 
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::files {
 namespace {
@@ -24,7 +24,7 @@ using plan::DType;
 
 const std::string kDigits = CGRAPH_SOURCE_DIR "/examples/digits/";
 
-// A folder that is gone afterwards.
+// Folder: a folder that is removed afterwards.
 class Folder {
  public:
   Folder() { REQUIRE(mkdtemp(path_.data()) != nullptr); }
@@ -45,7 +45,7 @@ std::span<const uint8_t> AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// As NumPy writes it, for any dictionary.
+// Returns a file as NumPy writes it, for any dictionary.
 std::string Npy(const std::string& dictionary, std::string_view data, int version = 1) {
   std::string header = dictionary;
   header.append(63 - (10 + header.size()) % 64, ' ');

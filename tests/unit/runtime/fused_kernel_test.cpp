@@ -8,7 +8,7 @@
 #include <random>
 
 #include "runtime/device/kernel.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 namespace {
@@ -106,7 +106,8 @@ class ChainMaker {
   }
 
  private:
-  // Of the step before, of an earlier one of the dtype, or a new input.
+  // Returns an operand: the result of the step before, of an earlier one of the dtype, or a new
+  // input.
   int32_t Operand(DType dtype, bool full) {
     for (size_t i = chain_.made.size(); i-- > 0;) {
       if (chain_.made[i].tensor.dtype == dtype && Below(random_, 3) > 0) {
@@ -192,8 +193,8 @@ bool LooksLike(const Tensor& a, const Tensor& b) {
   return a.dtype == b.dtype && std::equal(a.dims, a.dims + a.rank, b.dims, b.dims + b.rank);
 }
 
-// A chain of 2 to 16 steps; false if it has too many operands. The result is made in memory of its
-// own, then in that of the first operand that is alike.
+// Checks a chain of 2 to 16 steps; false if it has too many operands. The result is made in memory
+// of its own, then in that of the first operand of the same type.
 bool CheckChain(Random& random, const std::vector<int64_t>& dims, DType dtype) {
   const Chain chain = ChainMaker(random, dims).Make(dtype, 2 + Below(random, 15));
   if (chain.inputs.size() > 32) return false;

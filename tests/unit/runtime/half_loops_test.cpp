@@ -9,7 +9,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/device/kernels/elementwise/loop_templates.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 namespace {
@@ -24,7 +24,7 @@ std::vector<Half> EveryValue() {
   return values;
 }
 
-// The same number, or both NaN.
+// Returns whether both are the same number, or both NaN.
 template <typename Half>
 bool Same(Half a, Half b) {
   return a.bits == b.bits || (float{a} != float{a} && float{b} != float{b});
@@ -74,7 +74,7 @@ struct Below {
   static bool Of(float a, float b) { return a < b; }
 };
 
-// `loop` of all values and others, both moving or the one that `standing` has not.
+// Checks `loop` on all values and others, both moving or all but the one that `standing` names.
 template <typename Half, typename Operation, typename Out>
 void CheckLoop(ElementLoop loop, int standing) {
   const std::vector<Half> a = EveryValue<Half>();
@@ -114,7 +114,8 @@ TEST_CASE("loops over f16 and bf16 round as single elements do") {
   CheckWidths<BF16, BinaryBlock<Sum, float>, Sum, BF16>();
 }
 
-// Of f32 of every kind, ties among them, but NaNs only such as are computed from f16 and bf16.
+// Checks f32 of every kind, ties among them, but only those NaNs that are computed from f16 and
+// bf16.
 template <typename Half>
 void CheckNarrowing(void (*narrow)(const void*, void*, int64_t)) {
   for (uint32_t start : {0u, 977u, 0x800u, 0x7fffu}) {

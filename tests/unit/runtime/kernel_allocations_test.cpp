@@ -64,7 +64,7 @@ struct Operand {
       elements[i] = static_cast<float>(i % 17) - 8;
     }
   }
-  // Once it lies where it stays.
+  // Returns the tensor, once it lies where it stays.
   const Tensor& Settle() {
     tensor.data = memory.data();
     return tensor;

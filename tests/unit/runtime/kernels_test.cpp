@@ -1,7 +1,7 @@
-// CPU kernels but the elementwise ones, against values worked out here.
+// CPU kernels except the elementwise ones, against values worked out here.
 //
-// Each is made for static operands and run once; the result is compared with plain arithmetic. What
-// a plan may lie about is refused when the kernel is made.
+// Each is made for static operands and run once; the result is compared with plain arithmetic. Lies
+// of a plan are refused when the kernel is made.
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -64,7 +64,8 @@ TEMPLATE_TEST_CASE("matmul", "[matmul]", int8_t, int32_t, int64_t, float, double
   }
 }
 
-// Of -1, 0 and 1, of which sums are exact before they are rounded, beyond the sizes of blocks.
+// Checks products of -1, 0 and 1, whose sums are exact before they are rounded, beyond the sizes of
+// blocks.
 template <typename Half>
 void CheckHalfMatmul(DType dtype, int64_t m, int64_t k, int64_t n, bool transpose_a,
                      bool transpose_b) {

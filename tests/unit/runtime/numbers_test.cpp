@@ -22,7 +22,7 @@ Half FromBits(uint16_t bits) {
   return half;
 }
 
-// Of all positive values up to infinity, whose bits are `infinity`.
+// Checks all positive values up to infinity, whose bits are `infinity`.
 template <typename Half>
 void CheckRounding(uint16_t infinity) {
   for (uint16_t bits = 0; bits < infinity; ++bits) {
@@ -30,7 +30,7 @@ void CheckRounding(uint16_t infinity) {
     CHECK(Half(value).bits == bits);
     CHECK(Half(static_cast<float>(value)).bits == bits);
     CHECK(Half(-value).bits == (bits | 0x8000));
-    // Of infinity counts what would be the next value.
+    // For infinity the value that would come next counts.
     const auto value_of = [](int other) {
       return double{FromBits<Half>(static_cast<uint16_t>(other))};
     };
@@ -50,7 +50,7 @@ void CheckRounding(uint16_t infinity) {
   CHECK(Half(int64_t{3}).bits == Half(3.0f).bits);
 }
 
-// One unit in the last place of a result of T.
+// Returns one unit in the last place of a result of T.
 template <typename T>
 long double UnitOf(long double exact) {
   constexpr int kDigits = std::numeric_limits<T>::digits;
@@ -59,8 +59,8 @@ long double UnitOf(long double exact) {
   return std::ldexp(1.0L, exponent - kDigits + 1);
 }
 
-// The greatest error among some hundred thousand numbers of [low, high], in units in the last
-// place; infinite where a result is no number and should be one, or the other way round.
+// Returns the greatest error among some hundred thousand numbers of [low, high], in units in the
+// last place; infinite where a result is no number and should be one, or the other way round.
 template <typename T, typename Function, typename Exact>
 double Error(Function function, Exact exact, T low, T high) {
   using Bits = typename BinaryFormat<T>::Bits;
@@ -80,7 +80,7 @@ double Error(Function function, Exact exact, T low, T high) {
   return static_cast<double>(most);
 }
 
-// What the headers state of T, against the C library in 80 bits.
+// Checks what the headers state of T, against the C library in 80 bits.
 template <typename T>
 void CheckFunctions() {
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -130,7 +130,8 @@ struct HalfLimits<F16> { static constexpr int kDigits = 11, kLeast = -14; };
 template <>
 struct HalfLimits<BF16> { static constexpr int kDigits = 8, kLeast = -126; };
 
-// The greatest error of the rounded results of all numbers of [low, infinity], as that of Error.
+// Returns the greatest error of the rounded results of all numbers of [low, infinity], as Error
+// does.
 template <typename Half, typename Function, typename Exact>
 double HalfError(Function function, Exact exact, float low) {
   using Limits = HalfLimits<Half>;
@@ -151,11 +152,11 @@ double HalfError(Function function, Exact exact, float low) {
   return static_cast<double>(most);
 }
 
-// What half_functions.h states.
+// Checks what half_functions.h states.
 template <typename Half>
 void CheckHalfFunctions() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // From here on, the logistic function is a normal number of f32.
+  // The least argument for which the logistic function is a normal number of f32.
   constexpr float kSigmoid = -87.3f;
   // Always inlined, so that a pointer to one cannot be called.
   const auto exp = [](float x) { return HalfExpOf(x); };

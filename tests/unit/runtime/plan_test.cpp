@@ -1,4 +1,4 @@
-// Plans in memory, in bytes and as JSON; their shape, rule by rule; and bytes that mean harm.
+// Plans in memory, in bytes and as JSON; their shape, rule by rule; and hostile bytes.
 #include <catch2/catch.hpp>
 
 #include <cstdio>
@@ -17,9 +17,10 @@
 namespace cgraph::plan::testing {
 namespace {
 
-// One of everything: a bounded input, its extents on three devices, a copy, a constant, state that
-// is loaded by the start graph and updated in place, transfers at their extent, a collective, an
-// output. One execution at a time: the first wait of each round is for the end of the one before.
+// Everything: a plan with one of everything: a bounded input, its extents on three devices, a copy,
+// a constant, state that is loaded by the start graph and updated in place, transfers at their
+// extent, a collective, an output. One execution at a time: the first wait of each round is for the
+// end of the one before.
 struct Everything {
   PlanBuilder plan;
   uint32_t takes, gives, lane[2], x, y, n[3], x0, h0, h1, w, one, all[2];
@@ -125,7 +126,7 @@ TEST_CASE("bytes, files and JSON keep everything") {
   REQUIRE(from_json.ok());
   CHECK(ToBytes(**from_json) == bytes);
   CHECK(ToJson(**from_json) == json);
-  CHECK(json.find("\"segment\": 0") != std::string::npos);  // defaults are written
+  CHECK(json.find("\"capture_id\": 0") != std::string::npos);  // defaults are written
 
   const std::string path = "plan_test.cgplan";
   REQUIRE(WriteFile(*plan, path).ok());
@@ -191,7 +192,7 @@ TEST_CASE("words and listing") {
   CHECK(text == ToText(**FromBytes(ToBytes(*plan))));
 }
 
-// A change to the plan, and what the refusal must say.
+// Break: a change to the plan, and what the refusal must say.
 struct Break {
   const char* what;
   const char* says;
@@ -273,18 +274,22 @@ const std::vector<Break>& Breaks() {
          Val(g, g.operands[PartOf(e, g, e.part[1]).first()]).mutate_dtype(DType::i32);
        }},
       {"an unknown collective", "rule 3",
-       [](auto&, auto&, auto& g) { g.collectives[0]->kind = "x"; }},
+       [](auto&, auto&, auto& g) {
+         g.collectives[0]->kind = static_cast<wire::CollectiveKind>(9);
+       }},
       {"an unknown reduction", "rule 3",
-       [](auto&, auto&, auto& g) { g.collectives[0]->reduction = "xor"; }},
+       [](auto&, auto&, auto& g) {
+         g.collectives[0]->reduction = static_cast<wire::Reduction>(6);
+       }},
       {"a barrier with values", "rule 3",
        [](auto&, auto&, auto& g) {
-         g.collectives[0]->kind = "barrier";
-         g.collectives[0]->reduction = "";
+         g.collectives[0]->kind = wire::CollectiveKind::barrier;
+         g.collectives[0]->reduction = wire::Reduction::none;
        }},
       {"a gather that is too small", "rule 3",
        [](auto&, auto&, auto& g) {
-         g.collectives[0]->kind = "all_gather";
-         g.collectives[0]->reduction = "";
+         g.collectives[0]->kind = wire::CollectiveKind::all_gather;
+         g.collectives[0]->reduction = wire::Reduction::none;
        }},
       {"a lane that is no member", "rule 3",
        [](auto& e, auto& p, auto&) { p.members[1] = e.gives; }},
@@ -353,15 +358,15 @@ const std::vector<Break>& Breaks() {
        [](auto& e, auto&, auto& g) { g.extents[0].mutate_value(e.x0); }},
       {"a take of a strange extent", "rule 7",
        [](auto& e, auto&, auto& g) { Operand(e, g, e.take, 1) = e.n[1]; }},
-      {"a segment that is torn", "rule 7",
+      {"a capture that is torn", "rule 7",
        [](auto& e, auto&, auto& g) {
-         Ins(e, g, e.call).mutate_segment(1);
-         Ins(e, g, e.send).mutate_segment(1);
+         Ins(e, g, e.call).mutate_capture_id(1);
+         Ins(e, g, e.send).mutate_capture_id(1);
        }},
-      {"a segment on two devices", "rule 7",
+      {"a capture on two devices", "rule 7",
        [](auto& e, auto&, auto& g) {
-         Ins(e, g, e.call).mutate_segment(1);
-         Ins(e, g, e.copy_out).mutate_segment(1);
+         Ins(e, g, e.call).mutate_capture_id(1);
+         Ins(e, g, e.copy_out).mutate_capture_id(1);
        }},
       {"an instruction in no list", "no lane's list",
        [](auto& e, auto&, auto& g) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kCount = 50'021;
 
-// Bits of every kind, then numbers of which functions are neither 0 nor 1, then limits.
+// Samples: bits of every kind, then numbers of which functions are neither 0 nor 1, then limits.
 template <typename T>
 std::vector<T> Samples(uint64_t start) {
   using Limits = std::numeric_limits<T>;
@@ -40,7 +40,7 @@ std::vector<T> Samples(uint64_t start) {
   return samples;
 }
 
-// Which differ; any NaN is like any other.
+// Returns how many differ; any NaN is like any other.
 template <typename T>
 int64_t Different(const std::vector<T>& a, const std::vector<T>& b) {
   int64_t different = 0;
@@ -51,7 +51,7 @@ int64_t Different(const std::vector<T>& a, const std::vector<T>& b) {
   return different;
 }
 
-// Of results that begin with a line and end within one.
+// Checks results that begin with a cache line and end within one.
 template <typename Operation, typename T, int operands>
 void CheckPastCaches(const void* const* in, const std::vector<T>& expected) {
   if constexpr (requires { Operation::kMoves; }) {
@@ -101,7 +101,7 @@ void CheckAll() {
 TEST_CASE("every version of a loop gives the same bits, in f32") { CheckAll<float>(); }
 TEST_CASE("every version of a loop gives the same bits, in f64") { CheckAll<double>(); }
 
-// Of some thousand terms, in lengths at the seams of vectors.
+// Sums some thousand terms, in lengths at the seams of vectors.
 template <typename T>
 struct SumOf {
   CGRAPH_INLINE static double Run(const T* x, int64_t count) {
@@ -137,7 +137,7 @@ struct Single {
   }
 };
 
-// Elements of which the sums of products are rounded.
+// Returns elements whose sums of products are rounded.
 template <typename T>
 std::vector<T> Elements(size_t count, size_t start) {
   std::vector<T> elements(count);
@@ -147,7 +147,7 @@ std::vector<T> Elements(size_t count, size_t start) {
   return elements;
 }
 
-// A row times a part of a matrix, which the first cache holds or not.
+// Multiplies a row with a part of a matrix, which the first-level cache holds or not.
 template <typename T, typename Vectors2, typename Vectors512>
 void CheckRowProduct() {
   using C = Compute<T>;
@@ -180,7 +180,7 @@ TEST_CASE("every version of a row's product gives the same bits") {
   CheckRowProduct<BF16, Avx2Halves, Avx512Halves>();
 }
 
-// Two blocks of a product, of which the second ends it.
+// Computes two blocks of a product, the second of which ends it.
 template <typename T>
 void CheckBlockProduct() {
   constexpr int64_t kRows = 11, kDepth = kMostDepth + 9, kWidth = 101;

@@ -1,22 +1,23 @@
-#include "compiler/inspect/draw/facts/flows.h"
+#include "compiler/inspect/draw/facts/facts.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "compiler/inspect/last_writers.h"
+#include "compiler/base/byte_intervals.h"
 #include "compiler/inspect/graph_messages.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
 namespace {
 
-// Where a value comes from: its maker, and the way since.
+// Origin: where a value comes from: its maker, and its way since.
 struct Origin {
   uint32_t instruction = 0;
   uint32_t value = 0;
   std::vector<std::string> transports;
+  bool is_copied = false;
 };
 
 class Finder {
@@ -51,7 +52,7 @@ class Finder {
         case plan::Kind::comm: Communicate(i); break;
         default:
           index_.ForEachOperand(i, [&](uint32_t value, bool write, uint32_t) {
-            write ? Write(value, {i, value, {}}) : Use(i, value);
+            write ? Write(value, {i, value, {}, false}) : Use(i, value);
           });
       }
     }
@@ -67,8 +68,8 @@ class Finder {
   std::vector<Origin> OriginsOf(uint32_t value_index) const {
     const plan::Value& value = graph_.values[value_index];
     std::vector<Origin> origins;
-    writers_[value.buffer()].Read(value.offset(), value.offset() + value.bytes(),
-                                  [&](uint32_t origin) { origins.push_back(origins_[origin]); });
+    writers_[value.buffer()].ForEach(value.offset(), value.offset() + value.bytes(),
+                                     [&](uint32_t origin) { origins.push_back(origins_[origin]); });
     return origins;
   }
 
@@ -77,8 +78,8 @@ class Finder {
       return;
     }
     const plan::Value& value = graph_.values[value_index];
-    writers_[value.buffer()].Write(value.offset(), value.offset() + value.bytes(),
-                                   static_cast<uint32_t>(origins_.size()));
+    writers_[value.buffer()].Assign(value.offset(), value.offset() + value.bytes(),
+                                    static_cast<uint32_t>(origins_.size()));
     origins_.push_back(std::move(origin));
   }
 
@@ -96,27 +97,42 @@ class Finder {
           index_.device(origin.instruction) != index_.device(instruction)) {
         origin.transports.push_back("local");
       }
-      // Of a value of which a part is read, the part; of one that was written in parts, each.
+      // Where a part of a value is read, the part is shown; where a value was written in parts,
+      // each part is.
       const bool reads_part = graph_.values[input].bytes() < graph_.values[origin.value].bytes();
       const uint32_t value = reads_part ? input : origin.value;
       if (seen_.insert({from, to, value}).second) {
-        flows_.push_back({from, to, value, std::move(origin.transports)});
+        flows_.push_back(
+            {from, to, value, std::move(origin.transports), origin.is_copied});
       }
     }
   }
 
-  // A copy's or a received value is what went in at the other end.
+  // Passes origins on: a copied or received value is the value that went in at the other end.
   void PassOn(uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
     for (uint32_t i = 0; i < std::min(at.inputs(), at.outputs()); ++i) {
       const uint32_t from = graph_.operands[at.first() + i];
       const uint32_t to = graph_.operands[at.first() + at.inputs() + i];
-      Travel(from, to, DeviceOf(from) == DeviceOf(to) ? "copy" : "host");
+      const uint32_t output = operations_.all[operations_.of[instruction]].output;
+      if (DeviceOf(from) == DeviceOf(to) || output != plan::kNone) {
+        Copy(from, to);
+      } else {
+        Travel(from, to, "host");
+      }
     }
   }
 
   uint32_t DeviceOf(uint32_t value) const {
     return graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
+  }
+
+  // Between memories that both its maker and its reader reach.
+  void Copy(uint32_t from, uint32_t to) {
+    for (Origin& origin : OriginsOf(from)) {
+      origin.is_copied = true;
+      Write(to, std::move(origin));
+    }
   }
 
   void Travel(uint32_t from, uint32_t to, const std::string& transport) {
@@ -138,7 +154,8 @@ class Finder {
       if (part.part() == plan::Part::collective) {
         for (uint32_t i = 0; i < part.inputs() + part.outputs(); ++i) {
           const uint32_t value = graph_.operands[part.first() + i];
-          i < part.inputs() ? Use(instruction, value) : Write(value, {instruction, value, {}});
+          i < part.inputs() ? Use(instruction, value)
+                            : Write(value, {instruction, value, {}, false});
         }
         continue;
       }
@@ -159,13 +176,21 @@ class Finder {
   const plan::GraphIndex index_;
   std::map<uint32_t, plan::Message> send_of_;  // by the receiving part
   std::set<uint32_t> extents_;
-  std::vector<LastWriters<uint32_t>> writers_;  // by buffer; into origins_
+  std::vector<ByteIntervals<uint32_t>> writers_;  // by buffer; into origins_
   std::vector<Origin> origins_;
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen_;
   std::vector<Flow> flows_;
 };
 
 }  // namespace
+
+std::string WayText(const Flow& flow) {
+  std::string text;
+  for (const std::string& transport : flow.transports) {
+    text += (text.empty() ? "by " : ", ") + transport;
+  }
+  return flow.is_copied ? text + (text.empty() ? "copied" : ", copied") : text;
+}
 
 std::vector<Flow> FindFlows(const plan::Plan& plan, const plan::Graph& graph,
                             const Operations& operations) {

@@ -53,7 +53,7 @@ Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
   Peak peak;
   uint64_t held = 0;
   for (const auto& [time, change] : changes) {
-    // The memory of what ends is taken over by what begins at the same moment.
+    // Buffers that begin at a moment take over the memory of those that end at it.
     held += change.begun - change.ended;
     if (held > peak.bytes) peak = {held, time};
     held -= change.momentary;

@@ -1,4 +1,4 @@
-// When each buffer of a graph is in use, in one simulated execution.
+// The lifetimes of a graph's buffers in one simulated execution.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_FACTS_LIFETIMES_H_
 
@@ -10,8 +10,8 @@
 
 namespace cgraph {
 
-// From the start of its first access to the end of its last. State and constants are there all the
-// time, the caller's inputs from the beginning, its outputs to the end.
+// Lifetime: from the start of a buffer's first access to the end of its last. State and constants
+// live all the time, the caller's inputs from the beginning, its outputs to the end.
 struct Lifetime {
   bool is_used = false;
   uint64_t from = 0, to = 0;
@@ -21,7 +21,7 @@ struct Lifetime {
 std::vector<Lifetime> FindLifetimes(const plan::Plan& plan, const plan::Graph& graph,
                                     const Simulation& simulation);
 
-// The most bytes that the buffers of one arena hold at one moment, and the first such moment.
+// Peak: the most bytes that the buffers of one arena hold at one moment, and the first such moment.
 struct Peak {
   uint64_t bytes = 0;
   uint64_t time = 0;
@@ -29,7 +29,7 @@ struct Peak {
 Peak FindPeak(const plan::Graph& graph, const std::vector<Lifetime>& lifetimes,
               const std::vector<uint32_t>& buffers);
 
-// An arena's bytes at its peak, those of each kind counted once.
+// ArenaUse: an arena's bytes at its peak, those of each kind counted once.
 struct ArenaUse {
   uint64_t live = 0;   // in buffers that are there at the peak
   uint64_t other = 0;  // only in buffers that are there at other moments

@@ -1,4 +1,4 @@
-#include "compiler/inspect/draw/facts/micro_batches.h"
+#include "compiler/inspect/draw/facts/facts.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,13 +9,13 @@
 #include <string>
 #include <utility>
 
-#include "compiler/inspect/last_writers.h"
+#include "compiler/base/byte_intervals.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph {
 namespace {
 
-// What a range of bytes was made of.
+// Source: which parts of the inputs a range of bytes was computed from.
 struct Source {
   enum Kind : uint8_t {
     kNone,    // no part: state, constants, an input that is not cut
@@ -30,7 +30,7 @@ struct Source {
 
 Source PartSource(uint32_t part) { return {.kind = Source::kPart, .part = part}; }
 
-// What is computed of both.
+// Returns the source of a value computed from both.
 Source Combined(const Source& a, const Source& b) {
   if (a.kind == Source::kNone || a.kind == Source::kInput) return b;
   if (b.kind == Source::kNone || b.kind == Source::kInput) return a;
@@ -38,7 +38,7 @@ Source Combined(const Source& a, const Source& b) {
   return {.kind = Source::kSeveral};
 }
 
-// The number in "xs[2]"; kNone for the name of an input that is no element of a list.
+// Returns the number in "xs[2]"; kNone for the name of an input that is no element of a list.
 uint32_t ElementOf(const std::string& name) {
   const size_t open = name.find('[');
   if (open == std::string::npos) return plan::kNone;
@@ -76,7 +76,7 @@ class MicroBatchFinder {
   }
 
  private:
-  // The instructions that happen at once, such as the parts of a collective.
+  // Follows instructions that happen at once, such as the parts of a collective.
   void Follow(std::span<const uint32_t> instructions) {
     Source collective;
     for (uint32_t i : instructions) {
@@ -127,7 +127,7 @@ class MicroBatchFinder {
     Source all;
     if (IsState(value)) return all;
     const uint64_t begin = value.offset(), end = begin + value.bytes();
-    sources_[value.buffer()].Read(begin, end, [&](const Source& source) {
+    sources_[value.buffer()].ForEach(begin, end, [&](const Source& source) {
       all = source.kind == Source::kInput && all.kind == Source::kNone
                 ? source
                 : Combined(all, source);
@@ -147,10 +147,10 @@ class MicroBatchFinder {
     if (IsState(value)) return;
     const uint64_t begin = value.offset(), end = begin + value.bytes();
     if (source.kind == Source::kInput) source.begin = begin, source.end = end;
-    sources_[value.buffer()].Write(begin, end, source);
+    sources_[value.buffer()].Assign(begin, end, source);
   }
 
-  // Whether one method of one actor is called for several parts.
+  // Returns whether one method of one actor is called for several parts.
   bool AreMicroBatches() const {
     std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> parts;
     for (uint32_t i = 0; i < found_.size(); ++i) {
@@ -167,7 +167,7 @@ class MicroBatchFinder {
 
   const plan::Graph& graph_;
   const plan::GraphIndex index_;
-  std::vector<LastWriters<Source>> sources_;  // by buffer
+  std::vector<ByteIntervals<Source>> sources_;  // by buffer
   std::vector<Source> found_;                 // by instruction
   std::map<uint32_t, Source> sent_;           // by transfer; a send is written before its receive
 };

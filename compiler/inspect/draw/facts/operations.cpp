@@ -8,7 +8,9 @@
 #include <tuple>
 
 #include "compiler/inspect/draw.h"
-#include "compiler/inspect/draw/facts/micro_batches.h"
+#include "compiler/inspect/draw/facts/facts.h"
+#include "compiler/inspect/draw/facts/value_makers.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -18,7 +20,8 @@ bool IsSync(const plan::Instruction& instruction) {
   return instruction.kind() == plan::Kind::signal || instruction.kind() == plan::Kind::wait;
 }
 
-// "h", or "h and 2 more": what is read by an instruction or a part of one, or else what is written.
+// Names the values that an instruction, or a part of one, reads, or else those that it writes: "h",
+// or "h and 2 more".
 template <typename Reader>
 std::string Names(const plan::Plan& plan, const plan::Graph& graph, const Reader& reader) {
   const uint32_t count = reader.inputs() == 0 ? reader.outputs() : reader.inputs();
@@ -31,7 +34,7 @@ std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
                      const plan::CommPart& part) {
   const std::string names = Names(plan, graph, part);
   if (part.part() == plan::Part::collective) {
-    return fmt::format("{} {}", graph.collectives[part.subject()]->kind, names);
+    return fmt::format("{} {}", plan::CollectiveName(*graph.collectives[part.subject()]), names);
   }
   const plan::Channel& channel = graph.channels[part.subject()];
   const auto device = [&](uint32_t lane) {
@@ -43,10 +46,11 @@ std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
              : fmt::format("receive {} from {}", names, device(channel.from_lane()));
 }
 
-// To where is said of a copy that leaves its device.
+// Names a copy; its destination is named only where it leaves its device.
 std::string CopyName(const plan::Plan& plan, const plan::Graph& graph,
-                     const plan::Instruction& copy) {
+                     const plan::Instruction& copy, uint32_t output) {
   const std::string name = "copy " + Names(plan, graph, copy);
+  if (output != plan::kNone) return name + " to output " + graph.outputs[output]->name;
   if (copy.inputs() == 0 || copy.outputs() == 0) return name;
   const auto device = [&](uint32_t operand) {
     const plan::Value& value = graph.values[graph.operands[copy.first() + operand]];
@@ -56,8 +60,9 @@ std::string CopyName(const plan::Plan& plan, const plan::Graph& graph,
   return device(0) == to ? name : name + " to " + plan::DeviceName(plan, to);
 }
 
-std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t index) {
-  const plan::Instruction& instruction = graph.instructions[index];
+std::string OtherName(const plan::Plan& plan, const plan::Graph& graph,
+                      const Operation& operation) {
+  const plan::Instruction& instruction = graph.instructions[operation.instructions.front()];
   if (instruction.kind() == plan::Kind::comm) {
     std::string text;
     for (uint32_t p = 0; p < instruction.inputs(); ++p) {
@@ -70,11 +75,11 @@ std::string OtherName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
     case plan::Kind::input: return "input " + graph.inputs[instruction.subject()]->name;
     case plan::Kind::output: return "output " + graph.outputs[instruction.subject()]->name;
     case plan::Kind::load: return "load " + plan.weights[instruction.subject()]->tensor;
-    default: return CopyName(plan, graph, instruction);
+    default: return CopyName(plan, graph, instruction, operation.output);
   }
 }
 
-// That of all instructions that have one; kNone where they differ.
+// Returns the micro-batch of all instructions that have one; kNone where they differ.
 uint32_t MicroBatchOf(const std::vector<uint32_t>& of_instructions, const Operation& operation) {
   uint32_t found = plan::kNone;
   for (uint32_t i : operation.instructions) {
@@ -85,8 +90,8 @@ uint32_t MicroBatchOf(const std::vector<uint32_t>& of_instructions, const Operat
   return found;
 }
 
-// Indices that say no more than the micro-batch are left out: those of calls that are the only one
-// of their place, method and micro-batch.
+// Finds calls that need their indices. Indices that say no more than the micro-batch are left out:
+// those of calls that are the only one of their place, method and micro-batch.
 void FindNeededIndices(const plan::Graph& graph, Operations& operations) {
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::set<uint32_t>> calls;
   const auto key = [&](const Operation& operation) {
@@ -105,18 +110,50 @@ void FindNeededIndices(const plan::Graph& graph, Operations& operations) {
   }
 }
 
-// " mb 3", "" for an operation of no micro-batch.
+// The one value that a copy, or one end of a transfer, moves; kNone for anything else.
+uint32_t MovedValue(const plan::Graph& graph, const Operation& operation) {
+  const plan::Instruction& at = graph.instructions[operation.instructions.front()];
+  if (at.kind() == plan::Kind::copy) {
+    return at.inputs() == 1 ? graph.operands[at.first()] : plan::kNone;
+  }
+  if (at.kind() != plan::Kind::comm || at.inputs() != 1) return plan::kNone;
+  const plan::CommPart& part = graph.parts[at.first()];
+  const bool one = part.part() != plan::Part::collective && part.inputs() + part.outputs() == 1;
+  return one ? graph.operands[part.first()] : plan::kNone;
+}
+
+// Returns " mb 3"; "" for an operation of no micro-batch.
 std::string MicroBatchText(const Operation& operation) {
   return operation.micro_batch == plan::kNone ? "" : fmt::format(" mb {}", operation.micro_batch);
 }
 
-// Where the name of one transfer or copy says where from or where to; npos for several.
+// Transfers that would have the same name, though two calls made what they move, say which call.
+void FindMakersToTell(const plan::Plan& plan, const plan::Graph& graph, Operations& operations) {
+  const std::vector<uint32_t> makers = FindValueMakers(plan, graph);
+  std::map<std::string, std::set<uint32_t>> of_name;
+  const auto maker = [&](const Operation& operation) {
+    const uint32_t value = MovedValue(graph, operation);
+    return value == plan::kNone ? plan::kNone : makers[value];
+  };
+  for (const Operation& operation : operations.all) {
+    if (maker(operation) == plan::kNone) continue;
+    of_name[OperationName(plan, graph, operation)].insert(maker(operation));
+  }
+  for (Operation& operation : operations.all) {
+    if (maker(operation) == plan::kNone) continue;
+    const bool unclear = of_name[OperationName(plan, graph, operation)].size() > 1;
+    if (unclear) operation.told_by = maker(operation);
+  }
+}
+
+// Returns where the name of one transfer or copy says where it comes from or goes to; npos for
+// several.
 size_t WayIn(const std::string& name) {
   const bool alone = name.find(" + ") == std::string::npos;
   return alone ? std::min(name.find(" to "), name.find(" from ")) : std::string::npos;
 }
 
-// The name without what stands in parentheses at its end.
+// Returns the name without the parentheses at its end.
 std::string WithoutIndices(const std::string& name) {
   const size_t bracket = name.rfind('(');
   return bracket != std::string::npos && name.ends_with(')') ? name.substr(0, bracket) : name;
@@ -155,11 +192,15 @@ Operations FindOperations(const plan::Plan& plan, const plan::Graph& graph, Colo
     }
   }
   const std::vector<uint32_t> micro_batches = FindMicroBatches(plan, graph);
+  const std::vector<uint32_t> output_copies = FindOutputCopies(plan, graph);
   for (Operation& operation : operations.all) {
     operation.micro_batch = MicroBatchOf(micro_batches, operation);
+    operation.output = output_copies[operation.instructions.front()];
     operation.is_colored_by_micro_batch = color_by == ColorBy::kMicroBatch;
   }
   FindNeededIndices(graph, operations);
+  FindMakersToTell(plan, graph, operations);
+  if (color_by == ColorBy::kMicroBatch) ChooseShades(graph, operations);
   return operations;
 }
 
@@ -167,10 +208,13 @@ std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation) {
   std::string name = operation.kind == plan::Kind::call && operation.call != plan::kNone
                          ? plan::CallName(plan, graph, operation.call)
-                         : OtherName(plan, graph, operation.instructions.front());
+                         : OtherName(plan, graph, operation);
   if (!operation.needs_indices) name = WithoutIndices(name);
   const size_t way = operation.kind == plan::Kind::call ? std::string::npos : WayIn(name);
-  return name.insert(std::min(way, name.size()), MicroBatchText(operation));
+  const std::string maker = operation.told_by == plan::kNone
+                                ? ""
+                                : " of " + plan::CallName(plan, graph, operation.told_by);
+  return name.insert(std::min(way, name.size()), maker + MicroBatchText(operation));
 }
 
 std::string OperationVerb(const plan::Plan& plan, const plan::Graph& graph,
@@ -199,10 +243,12 @@ std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& g
       names.push_back(names.back().substr(bracket + 1, names.back().size() - bracket - 2));
     }
   }
-  if (!micro_batch.empty()) {
-    names.push_back(micro_batch.substr(1));
-    names.push_back(std::to_string(operation.micro_batch));
-  }
+  if (micro_batch.empty()) return names;
+  names.push_back(micro_batch.substr(1));
+  const bool kernel = operation.kind == plan::Kind::call &&
+                      (operation.call == plan::kNone ||
+                       graph.calls[operation.call].place() == plan::kNone);
+  if (!kernel) names.push_back(std::to_string(operation.micro_batch));
   return names;
 }
 

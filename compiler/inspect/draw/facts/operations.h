@@ -1,4 +1,5 @@
-// What a lane does, as people speak of it: method calls and transfers, not kernels and waits.
+// Operations: the work of a lane in the words of its users: method calls and transfers, not kernels
+// and waits.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_FACTS_OPERATIONS_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_FACTS_OPERATIONS_H_
 
@@ -10,16 +11,21 @@
 
 namespace cgraph {
 
-// The instructions of one method call that follow each other on a lane (signals and waits between
-// them do not count), or one other instruction.
+// Operation: the instructions of one method call that follow each other on a lane (signals and
+// waits between them do not count), or one other instruction.
 struct Operation {
   uint32_t lane = 0;
   plan::Kind kind{};
   uint32_t call = plan::kNone;
   std::vector<uint32_t> instructions;
-  uint32_t micro_batch = plan::kNone;  // see micro_batches.h
+  uint32_t micro_batch = plan::kNone;  // see FindMicroBatches
   bool needs_indices = true;           // to be told from others of its micro-batch
+  uint32_t output = plan::kNone;       // that a copy fills; see output_copies.h
+  // Of a transfer or a copy: the call that made what it moves, where another of the same name moves
+  // what another call made; else kNone.
+  uint32_t told_by = plan::kNone;
   bool is_colored_by_micro_batch = false;
+  double shade = 0;  // of that colour, from 0 to 1; see shades.h
 };
 
 struct Operations {
@@ -30,26 +36,28 @@ struct Operations {
 enum class ColorBy : uint8_t;
 Operations FindOperations(const plan::Plan& plan, const plan::Graph& graph, ColorBy color_by);
 
-// "stage[0].forward(3)", "stage[0].forward mb 3", "send h mb 3 to gpu[1] by nccl", "input x".
+// Returns the name: "stage[0].forward(3)", "stage[0].forward mb 3", "send h mb 3 to gpu[1] by
+// nccl", "input x".
 std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation);
-// Its first word: "send", "all_reduce".
+// Returns the first word of the name: "send", "all_reduce".
 std::string OperationVerb(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation);
-// The same shorter and shorter, for where there is little room: "forward(3)", "3";
-// "forward mb 3", "mb 3", "3".
+// Returns shorter and shorter names, for where there is little room: "forward(3)", "3"; "forward mb
+// 3", "mb 3", "3".
 std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& graph,
                                     const Operation& operation);
-// What one colour stands for: a method, or the kind of what is no call; or a micro-batch.
+// Returns the family that one colour stands for: a method, or the kind of an operation that is no
+// call; or a micro-batch.
 std::string OperationFamily(const plan::Plan& plan, const plan::Graph& graph,
                             const Operation& operation);
 
-// All families: of methods in program order, then the others. So a family has one colour in all
-// drawings of a graph.
+// Returns all families: methods in program order, then the others. So a family has one colour in
+// all drawings of a graph.
 std::vector<std::string> FamiliesOf(const plan::Plan& plan, const plan::Graph& graph,
                                     const Operations& operations);
 
-// "h", or "%12" for a value without a name.
+// Returns "h", or "%12" for a value without a name.
 std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value);
 
 }  // namespace cgraph

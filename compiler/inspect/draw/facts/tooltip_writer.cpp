@@ -4,10 +4,10 @@
 
 #include <set>
 
-#include "compiler/base/bytes_text.h"
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/formats/formats.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 

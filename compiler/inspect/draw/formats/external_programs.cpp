@@ -1,4 +1,4 @@
-#include "compiler/inspect/draw/formats/external_programs.h"
+#include "compiler/inspect/draw/formats/formats.h"
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@
 namespace cgraph {
 namespace {
 
-// A temporary file that goes away with this object, however the function ends, and with the process
-// when a signal ends that.
+// TemporaryFile: a file that is removed with this object, however the function ends, and with the
+// process when a signal ends that.
 class TemporaryFile {
  public:
   static Result<TemporaryFile> Create(const std::string& content) {
@@ -56,10 +56,11 @@ class TemporaryFile {
   std::unique_ptr<llvm::FileRemover> remover_;
 };
 
-// Layouts take time that grows much faster than the graph: nobody waits for minutes.
+// The most seconds for a layout, whose time grows much faster than the graph: nobody waits for
+// minutes.
 constexpr unsigned kMaxSeconds = 30;
 
-// What `program` writes to its standard output when it reads `input`.
+// Returns what `program` writes to its standard output when it reads `input`.
 Result<std::string> RunFilter(const std::string& program, const std::vector<std::string>& arguments,
                               const std::string& package, const std::string& input) {
   const llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(program);
@@ -104,7 +105,7 @@ Result<std::string> RunFilter(const std::string& program, const std::vector<std:
 
 namespace {
 
-// The number of `attribute="123.4pt"` in the head of an SVG.
+// Returns the number of `attribute="123.4pt"` in the head of an SVG.
 double SizeOf(const std::string& svg, const std::string& attribute) {
   const size_t at = svg.find(attribute + "=\"", svg.find("<svg"));
   return at == std::string::npos ? 0

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/inspect/draw/formats/formats.h"
 #include "compiler/inspect/draw/palette.h"
-#include "compiler/inspect/draw/formats/text.h"
 #include "runtime/status/text.h"
 
 namespace cgraph {
@@ -21,7 +21,7 @@ double TextWidth(std::string_view text) {
 
 std::string FittedText(std::string_view text, double width) {
   if (TextWidth(text) <= width) return std::string(text);
-  constexpr size_t kLeastLetters = 2;
+  constexpr size_t kLeastLetters = 4;
   for (size_t letters = text.size(); letters-- > kLeastLetters;) {
     std::string cut = Shortened(text, letters + 1);
     if (TextWidth(cut) <= width) return cut;
@@ -63,7 +63,7 @@ double TimeAxis::X(uint64_t time) const {
                    : left_ + width_ * (static_cast<double>(time) / static_cast<double>(end_));
 }
 
-// Ticks at 1, 2 or 5 times a power of ten, as many as their labels leave room for.
+// Draws ticks at 1, 2 or 5 times a power of ten, as many as their labels leave room for.
 std::string TimeAxis::Grid(double top, double bottom) const {
   const double most = std::max(2.0, width_ / 90);
   const double end = static_cast<double>(end_);
@@ -89,7 +89,7 @@ std::string TimeAxis::Grid(double top, double bottom) const {
 
 namespace {
 
-// What looks alike is one entry.
+// The entries of a legend; samples that look alike are one entry.
 using LegendEntries = std::vector<std::pair<std::string, std::string>>;
 LegendEntries OnePerSample(const LegendEntries& entries) {
   LegendEntries merged;

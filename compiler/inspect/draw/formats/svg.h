@@ -1,4 +1,4 @@
-// The pieces of the pictures over time that are SVG of our own: text, boxes, a time axis, a legend.
+// Parts of the pictures over time that are SVG of our own: text, boxes, a time axis, a legend.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_SVG_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_SVG_H_
 
@@ -12,27 +12,28 @@ namespace cgraph {
 
 inline constexpr double kFont = 11;
 
-// What a text takes at the ordinary size, on average.
+// Returns the average width of a text at the ordinary size.
 double TextWidth(std::string_view text);
-// As much of its beginning as fits, at least two letters and a mark for the rest; else "".
+// Returns as much of the text's beginning as fits, at least two letters and a mark for the rest;
+// else "".
 std::string FittedText(std::string_view text, double width);
 double BlockWidth(std::string_view text);  // of its longest line
 
-// `style` is more attributes. The text is made harmless.
+// Returns a text element. `style` is more attributes. The text is escaped.
 std::string SvgText(double x, double y, std::string_view text, std::string_view style = "");
 std::string SvgRect(double x, double y, double width, double height, std::string_view style);
-// What a reader can point at, with what is told then.
+// Returns an element that a reader can point at, with the text that is shown then.
 std::string SvgItem(std::string_view told, const std::string& content);
 std::string FilledStyle(std::string_view color, bool border = true);
 
-// Picoseconds on a horizontal line.
+// TimeAxis: picoseconds on a horizontal line.
 class TimeAxis {
  public:
   TimeAxis(uint64_t end, double left, double width) : end_(end), left_(left), width_(width) {}
   double X(uint64_t time) const;
   double left() const { return left_; }
   double width() const { return width_; }
-  // Dotted lines from `top` to `bottom` at round times, which stand below.
+  // Draws dotted lines from `top` to `bottom` at round times, which stand below.
   std::string Grid(double top, double bottom) const;
 
  private:
@@ -40,7 +41,8 @@ class TimeAxis {
   double left_, width_;
 };
 
-// Samples (as a style of their box) and what they mean, in lines of at most `width`.
+// SvgBlock: a legend of samples (the style of a box) and what they mean, in lines of at most
+// `width`.
 struct SvgBlock {
   std::string svg;
   double height = 0;
@@ -49,12 +51,12 @@ SvgBlock SvgLegend(const std::vector<std::pair<std::string, std::string>>& entri
                    double top, double width);
 
 inline constexpr double kSvgTop = 44, kSvgMargin = 16, kSvgRight = 60;
-// The time axis of a page of this width, which begins at `left`.
+// Returns the width of the time axis on a page of this width, where the axis begins at `left`.
 double AxisWidthFor(double page, double left);
-// The same picture, drawn so many pixels wide: its letters shrink with it.
+// Returns the same picture, drawn that many pixels wide: its letters shrink with it.
 std::string SvgOfWidth(std::string svg, double width);
-// A page with a heading; `body` begins below kSvgTop. Of a page whose width is fixed the heading
-// shrinks to fit.
+// Returns a page with a heading; `body` begins below kSvgTop. On a page whose width is fixed the
+// heading shrinks to fit.
 std::string SvgPage(const std::string& title, double width, double height,
                     const std::string& body, bool is_fixed = false);
 

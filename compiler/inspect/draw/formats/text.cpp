@@ -1,10 +1,11 @@
-#include "compiler/inspect/draw/formats/text.h"
+#include "compiler/inspect/draw/formats/formats.h"
 
 #include <fmt/format.h>
 
 #include <iterator>
 
 #include "llvm/Support/ConvertUTF.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 
@@ -44,20 +45,7 @@ std::string Printable(std::string_view text) {
   return result;
 }
 
-std::string DotText(std::string_view text) {
-  std::string result;
-  for (char c : Printable(text)) {
-    if (c == '\n') {
-      result += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') {
-      result += '\\';
-    }
-    result += c;
-  }
-  return result;
-}
+std::string DotText(std::string_view text) { return Escaped(Printable(text)); }
 
 std::string XmlText(std::string_view text) {
   std::string result;

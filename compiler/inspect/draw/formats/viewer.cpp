@@ -1,10 +1,8 @@
-#include "compiler/inspect/draw/formats/viewer.h"
+#include "compiler/inspect/draw/formats/formats.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "compiler/inspect/draw/formats/text.h"
 
 namespace cgraph {
 namespace {
@@ -26,7 +24,7 @@ std::string ViewerHtml(const std::string& graph, const std::string& first,
                        const std::vector<ViewerPage>& pages) {
   std::string sections;
   for (const ViewerPage& page : pages) {
-    // Without the XML head, which has no place inside HTML.
+    // The XML head is left out, since it has no place inside HTML.
     const size_t svg = std::min(page.svg.find("<svg"), page.svg.size());
     sections += fmt::format("<section id=\"{0}\" data-name=\"{0}\"{1}>{2}{3}</section>\n",
                             page.name, page.name == first ? "" : " hidden", page.svg.substr(svg),

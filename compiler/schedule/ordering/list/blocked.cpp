@@ -1,11 +1,12 @@
-#include "compiler/schedule/ordering/list/blocked.h"
+#include "compiler/schedule/ordering/list/list_schedule.h"
 
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "compiler/graph/print.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
 #include "compiler/schedule/ordering/list/start_counts.h"
 
 namespace cgraph::schedule {
@@ -62,7 +63,7 @@ class Blocked {
   graph::CallId CallIdOf(UnitId unit) const {
     return schedule_.steps[schedule_.units[unit].first].call;
   }
-  // Of calls that are fused, all.
+  // Returns all calls of a task; fused ones are several.
   std::set<graph::CallId> CallsOf(uint32_t task) const {
     std::set<graph::CallId> calls;
     for (UnitId unit : list_.members[task]) calls.insert(CallIdOf(unit));
@@ -86,7 +87,7 @@ class Blocked {
     if (!BySequence(task, diagnostic)) ByLimit(task, diagnostic);
   }
 
-  // The first of a sequence that has not started is another one.
+  // Reports a task that is not the first of its sequence that has not started.
   bool BySequence(uint32_t task, Diagnostic& diagnostic) const {
     const Policy& policy = list_.policy;
     const Queue& queue = QueueOf(task);
@@ -107,8 +108,9 @@ class Blocked {
     return true;
   }
 
-  // Why a task has not started: what it waits for, the first call on the way to what is held back;
-  // and whether that is because of a state, whose calls keep program order under every schedule.
+  // Says why a task has not started: what it waits for, the first call on the way to the task that
+  // is held back; and whether that is because of a state, whose calls keep program order under
+  // every schedule.
   std::string WhyNot(uint32_t task) const {
     uint32_t awaited = task;
     do {
@@ -125,9 +127,9 @@ class Blocked {
                        CallText(awaited), module_.instances[state->instance].name, state->name);
   }
 
-  // A state that one of two tasks writes and the other one touches.
+  // Returns a state that one of two tasks writes and the other one touches.
   const graph::State* SharedState(uint32_t a, uint32_t b) const {
-    std::set<graph::StateId> touched[2], program_order[2];
+    std::set<graph::StateId> touched[2], written[2];
     const std::set<graph::CallId> calls[2] = {CallsOf(a), CallsOf(b)};
     for (const graph::Op& op : graph_.ops) {
       const int side = calls[0].contains(op.call) ? 0 : 1;
@@ -135,11 +137,11 @@ class Blocked {
       for (const graph::Use& operand : op.operands) AddState(operand.value, touched[side]);
       for (graph::ValueId result : op.results) {
         AddState(result, touched[side]);
-        AddState(result, program_order[side]);
+        AddState(result, written[side]);
       }
     }
     for (int side : {0, 1}) {
-      for (graph::StateId state : program_order[side]) {
+      for (graph::StateId state : written[side]) {
         if (touched[1 - side].contains(state)) return &module_.states[state];
       }
     }

@@ -1,4 +1,4 @@
-#include "compiler/schedule/ordering/list/fallback.h"
+#include "compiler/schedule/ordering/list/list_schedule.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,11 +10,11 @@
 namespace cgraph::schedule {
 namespace {
 
-// All orders are looked through of so many tasks, as far as so many steps go.
+// With at most this many tasks all orders are looked through, as far as a number of steps goes.
 constexpr uint32_t kMostSearched = 500;
 constexpr int64_t kMostSteps = 50'000;
 
-// Tasks one after the other: which may be next, and what is alive.
+// Progress: tasks one after the other: which may be next, and what is alive.
 class Progress {
  public:
   Progress(const Tasks& tasks, const Policy& policy)
@@ -25,14 +25,14 @@ class Progress {
   uint32_t HeadOf(uint32_t queue) const { return readiness_.HeadOf(queue); }
   bool HasSequence(uint32_t queue) const { return readiness_.HasSequence(queue); }
 
-  // Lower limits are no matter: they give way where memory is short.
+  // Returns whether a task may run. Lower limits do not count: they give way where memory is short.
   bool MayRun(uint32_t task) const {
     const uint32_t queue = tasks_.queue[task];
     if (HasSequence(queue) && HeadOf(queue) != task) return false;
     return !readiness_.HeldBack(tasks_.queues[queue], /*short_of_memory=*/true);
   }
 
-  // By how many bytes more are alive after the task than before.
+  // Returns how many bytes more are alive after the task than before.
   int64_t Growth(uint32_t task) const {
     int64_t growth = 0;
     for (uint32_t block : tasks_.takes[task]) growth += tasks_.blocks[block].bytes;
@@ -42,7 +42,7 @@ class Progress {
     return growth;
   }
 
-  // `during`: by memory, is raised to what is alive while the task runs.
+  // Runs a task. `during`: by memory, is raised to what is alive while the task runs.
   void Do(uint32_t task, std::vector<int64_t>& during) {
     holdings_.TakeMemory(task);
     for (uint32_t block : tasks_.takes[task]) {
@@ -80,15 +80,15 @@ int64_t Excess(const std::vector<int64_t>& needs, const std::vector<int64_t>& me
   return excess;
 }
 
-// What comes next of several that may.
+// Heuristic: which of several possible tasks comes next.
 enum class Heuristic {
   kProgram,  // the first of the program
   kUsedUp,   // what became ready last
   kLeast,    // what grows least
 };
 
-// One order, without looking back. It is shorter than the tasks where the policy does not let it
-// end.
+// GreedyOrder: one order, without looking back. It is shorter than the tasks where the policy does
+// not let it end.
 class GreedyOrder {
  public:
   GreedyOrder(const Tasks& tasks, const Policy& policy, Heuristic heuristic)
@@ -122,7 +122,8 @@ class GreedyOrder {
     ready_[tasks_.queue[task]].emplace(key, task);
   }
 
-  // What holds back one of a queue holds back all, so only its first is looked at.
+  // Returns the next task. Whatever holds back one task of a queue holds back all, so only the
+  // first is looked at.
   uint32_t Next() {
     Entry best{INT64_MAX, kNone};
     for (uint32_t queue = 0; queue < ready_.size(); ++queue) {
@@ -152,13 +153,13 @@ class GreedyOrder {
   int64_t pushed_ = 0;
 };
 
-// Looks for an order that fits, going back where it comes to an end.
+// BacktrackingOrder: looks for an order that fits, going back where it comes to an end.
 class BacktrackingOrder {
  public:
   BacktrackingOrder(const Tasks& tasks, const Policy& policy)
       : tasks_(tasks), progress_(tasks, policy) {}
 
-  // Empty: there is none, or the effort is over.
+  // Returns the order; empty: there is none, or the effort is over.
   Fallback Run() {
     Fallback found;
     if (Extend(std::vector<int64_t>(tasks_.memories.size(), 0))) {

@@ -10,7 +10,7 @@
 namespace cgraph::schedule {
 namespace {
 
-// Of a queue whose first has no room, so many others are tried.
+// The most tasks that are tried of a queue whose first has no room.
 constexpr size_t kMostTried = 16;
 
 // The least at the top.
@@ -82,7 +82,7 @@ class ListScheduler {
     }
   }
 
-  // Whoever waits for what is shared may be on any lane.
+  // A task that waits for a shared resource may be on any lane.
   void Release() {
     for (; !releases_.empty() && releases_.top().time == now_; releases_.pop()) {
       holdings_.GiveTokens(releases_.top().task);
@@ -104,13 +104,13 @@ class ListScheduler {
     }
     readiness_.End(task, [this](uint32_t next) { BecomeReady(next); });
     holdings_.GiveMemory(task);
-    // Whoever waits for memory may be on any lane.
+    // A task that waits for memory may be on any lane.
     for (uint32_t lane : short_of_memory_) Touch(lane);
     short_of_memory_.clear();
   }
 
-  // What is free now and could start. What takes no time is over before anything else starts, so
-  // that whatever could be ready at this moment is.
+  // Starts everything that is free now and could start. Tasks that take no time are over before
+  // anything else starts, so that all tasks that could be ready at this moment are.
   void StartAll() {
     while (has_instants_ && StartInstants()) CompleteDue();
 
@@ -122,7 +122,8 @@ class ListScheduler {
     touched_lanes_.clear();
   }
 
-  // When nothing is left to wait for but memory, lower limits give way. Whether that helped.
+  // Lets lower limits give way when memory is all that is left to wait for. Returns whether that
+  // helped.
   bool StartShort() {
     if (short_of_memory_.empty()) return false;
     const size_t started = table_.order.size();
@@ -134,7 +135,7 @@ class ListScheduler {
     return table_.order.size() > started;
   }
 
-  // Whether something that takes no time has started.
+  // Returns whether a task that takes no time has started.
   bool StartInstants() {
     const size_t started = table_.order.size();
     std::sort(touched_lanes_.begin(), touched_lanes_.end());
@@ -172,14 +173,14 @@ class ListScheduler {
     if (best == kNone || (instants && tasks_.durations[by_rank_[best]] > 0)) return;
     Start(by_rank_[best]);
   }
-  // kNone while what it goes through is in use.
+  // Returns kNone while a resource of the task is in use.
   uint32_t RankNow(uint32_t task, uint32_t lane) {
     if (holdings_.HasTokens(task)) return policy_.ranks[task];
     short_of_tokens_.push_back(lane);
     return kNone;
   }
 
-  // Whether the lanes of a queue are free and some task of it is ready.
+  // Returns whether the lanes of a queue are free and some task of it is ready.
   bool IsReady(uint32_t index) {
     for (uint32_t lane : tasks_.queues[index].lanes) {
       if (busy_[lane]) return false;
@@ -193,8 +194,8 @@ class ListScheduler {
     return head != kNone && tasks_.queue[head] == index && readiness_.IsReady(head);
   }
 
-  // Of a queue that is ready the first that has room. Of those that stand behind, a few are tried,
-  // and the one with which what is left could go on in any case.
+  // Returns the first task of a ready queue that has room. Of those behind it, a few are tried, and
+  // the one with which the remaining tasks could go on in any case.
   uint32_t First(uint32_t index) {
     if (readiness_.HasSequence(index)) {
       const uint32_t task = readiness_.HeadOf(index);

@@ -58,7 +58,7 @@ void MemoryBudget::FindPlaces() {
   }
 }
 
-// Of a task that touches the memory.
+// Returns the position of a task that touches the memory.
 uint32_t MemoryBudget::PlaceOf(uint32_t task, uint32_t memory) const {
   return std::find_if(places_[task].begin(), places_[task].end(),
                       [&](const FallbackPosition& place) { return place.memory == memory; })
@@ -81,7 +81,7 @@ bool MemoryBudget::FitsLater(uint32_t task) {
   return fits;
 }
 
-// What the fallback's places hold differently once the task has started, or no longer (-1).
+// Changes what the fallback's positions hold once the task has started, or no longer (-1).
 void MemoryBudget::Change(uint32_t task, int sign) {
   for (uint32_t block : tasks_.takes[task]) {
     const auto& [memory, bytes] = tasks_.blocks[block];
@@ -95,8 +95,8 @@ void MemoryBudget::Change(uint32_t task, int sign) {
   }
 }
 
-// One behind the last place of a user that has not started, but for the one at `but`: 0 when there
-// is none.
+// Returns one behind the last position of a user that has not started, except the one at `but`: 0
+// when there is none.
 uint32_t MemoryBudget::LastUser(uint32_t block, uint32_t but) const {
   const std::vector<uint32_t>& places = user_places_[block];
   const std::vector<uint32_t>& order = order_[tasks_.blocks[block].memory];
@@ -115,7 +115,7 @@ void MemoryBudget::Start(uint32_t task) {
     const std::vector<uint32_t>& order = order_[tasks_.blocks[block].memory];
     while (!places.empty() && started_[order[places.back()]]) places.pop_back();
   }
-  // Its own places hold nothing any more.
+  // A started task's own positions hold nothing any more.
   constexpr int64_t kNothing = INT64_MIN / 4;
   for (const FallbackPosition& at : places_[task])
     range_max_[at.memory].Add(at.place, at.place + 1, kNothing);

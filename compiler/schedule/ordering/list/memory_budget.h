@@ -1,11 +1,12 @@
-// MemoryBudget: whether a task may still start, by what the memories hold now and what is to come.
+// MemoryBudget: decides whether a task may still start, by what the memories hold now and what is
+// to come.
 //
 // A task may start when its bytes are free now, and when afterwards some completion still fits: a
-// walk that takes whatever fits now comes to where everything waits for bytes that nobody gives
-// back. The completion that is kept in mind is one order of all tasks, one after the other
-// (fallback.h), less those that have started. For each of its places the budget knows how many
-// bytes are alive there when everything before it is done: starting a task early adds its bytes to
-// the places before its own, and takes away what is then over sooner.
+// schedule that starts everything that fits now can end where all tasks wait for bytes that no task
+// gives back. The completion that is kept in mind is one order of all tasks, one after the other
+// (list_schedule.h), without those that have started. For each of its positions the budget knows
+// how many bytes are alive there when everything before it is done: starting a task early adds its
+// bytes to the positions before its own, and takes away those that are then over sooner.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_MEMORY_BUDGET_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_MEMORY_BUDGET_H_
 
@@ -16,7 +17,7 @@
 
 namespace cgraph::schedule {
 
-// Numbers of which ranges grow together, and the greatest of them.
+// RangeMaxTree: numbers of which ranges grow together, and the greatest of them.
 class RangeMaxTree {
  public:
   explicit RangeMaxTree(uint32_t size);
@@ -32,15 +33,15 @@ class RangeMaxTree {
 
 class MemoryBudget {
  public:
-  // Nothing has started. Without a fallback only what is free now counts.
+  // A budget where nothing has started. Without a fallback only the bytes that are free now count.
   MemoryBudget(const Tasks& tasks, const Holdings& holdings);
 
   bool limited() const { return !tasks_.memories.empty(); }
-  // The first of the fallback that has not started; kNone without one.
+  // Returns the first task of the fallback that has not started; kNone without one.
   uint32_t next() const {
     return next_ < tasks_.fallback.size() ? tasks_.fallback[next_] : kNone;
   }
-  // Whether the task may start now.
+  // Returns whether the task may start now.
   bool Has(uint32_t task);
   void Start(uint32_t task);
 
@@ -53,7 +54,8 @@ class MemoryBudget {
 
   const Tasks& tasks_;
   const Holdings& holdings_;
-  // With a fallback only. The places of a memory are those of the fallback's tasks that touch it.
+  // Used with a fallback only. The positions of a memory are those of the fallback's tasks that
+  // touch it.
   struct FallbackPosition {
     uint32_t memory, place;
   };

@@ -1,5 +1,5 @@
-// How many calls of each kind have started on each lane, and how many are still to start: what
-// limits are about.
+// StartCounts: how many calls of each kind have started on each lane, and how many are still to
+// start: the numbers that limits compare.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_START_COUNTS_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_START_COUNTS_H_
 
@@ -11,7 +11,7 @@ namespace cgraph::schedule {
 
 class StartCounts {
  public:
-  // Nothing has started.
+  // Counts where nothing has started.
   explicit StartCounts(const Tasks& tasks)
       : kinds_(tasks.kinds), started_(size_t{tasks.lanes} * tasks.kinds), remaining_(started_) {
     for (uint32_t queue : tasks.queue) {
@@ -32,13 +32,13 @@ class StartCounts {
     }
   }
 
-  // The limit's difference when a task of the queue, which has one lane, has started, too.
+  // Returns the limit's difference when a task of the queue, which has one lane, has started, too.
   int64_t DifferenceWith(const Queue& queue, const LaneLimit& limit) const {
     return started_[At(queue, limit.minuend)] - started_[At(queue, limit.subtrahend)] +
            Change(queue, limit);
   }
 
-  // Whether the limit keeps the tasks of the queue from starting.
+  // Returns whether the limit keeps the tasks of the queue from starting.
   bool HoldsBack(const LaneLimit& limit, const Queue& queue) const {
     const int64_t change = Change(queue, limit), difference = DifferenceWith(queue, limit);
     if (limit.at_most) return change > 0 && difference > limit.bound;

@@ -1,6 +1,7 @@
 // The state of a schedule in the making, of which each generation scheme uses what it needs: a
 // parallel one, which goes on in time (list_schedule.h), a serial one, which takes tasks in an
-// order (search/scheduler.h), and one that goes back (fallback.h).
+// order (search/serial_scheduler.h), and one that goes back (the
+// fallback there).
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_STATE_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_STATE_H_
 
@@ -13,8 +14,8 @@
 
 namespace cgraph::schedule {
 
-// What may start by the dependencies and the policy: tasks whose predecessors are done, of a
-// sequence the next one, and what no limit holds back. Every step can be taken back.
+// Readiness: what may start by the dependencies and the policy: tasks whose predecessors are done,
+// of a sequence the next one, and none that a limit holds back. Every step can be taken back.
 class Readiness {
  public:
   Readiness(const Tasks& tasks, const Policy& policy)
@@ -25,18 +26,19 @@ class Readiness {
     }
   }
 
-  // Whether all that it needs is done.
+  // Returns whether all that the task needs is done.
   bool IsReady(uint32_t task) const { return open_[task] == 0; }
 
   bool HasSequence(uint32_t queue) const { return SequenceOf(queue) != kNone; }
-  // The task that its sequence puts next, which may stand in another queue; kNone: it is over.
+  // Returns the task that the queue's sequence puts next, which may stand in another queue; kNone:
+  // it is over.
   uint32_t HeadOf(uint32_t queue) const {
     const std::vector<uint32_t>& sequence = policy_.sequences[SequenceOf(queue)];
     const size_t next = next_[SequenceOf(queue)];
     return next < sequence.size() ? sequence[next] : kNone;
   }
 
-  // Whether a limit holds the queue back; lower ones give way where memory is short.
+  // Returns whether a limit holds the queue back; lower ones give way where memory is short.
   bool HeldBack(const Queue& queue, bool short_of_memory) const {
     if (queue.kinds.empty() || policy_.limits.empty()) return false;
     const std::vector<LaneLimit>& limits = policy_.limits[queue.lanes[0]];
@@ -51,14 +53,14 @@ class Readiness {
       ++next_[sequence];
     }
   }
-  // visit(task) of each that is ready now.
+  // Ends a task; calls visit(task) for each that is ready now.
   template <typename Visit>
   void End(uint32_t task, Visit visit) {
     for (uint32_t next : tasks_.successors[task]) {
       if (--open_[next] == 0) visit(next);
     }
   }
-  // Start and End never were.
+  // Undoes Start and End.
   void TakeBack(uint32_t task) {
     for (uint32_t next : tasks_.successors[task]) ++open_[next];
     if (const uint32_t sequence = SequenceOf(tasks_.queue[task]); sequence != kNone) {
@@ -79,10 +81,10 @@ class Readiness {
   StartCounts counts_;
 };
 
-// What tasks hold of memories and of shared resources.
+// Holdings: what tasks hold of memories and of shared resources.
 class Holdings {
  public:
-  // Nothing has started.
+  // Holdings where nothing has started.
   explicit Holdings(const Tasks& tasks) : tasks_(tasks), all_users_(tasks.blocks.size(), 0) {
     for (uint32_t task = 0; task < tasks.size() && !tasks.memories.empty(); ++task) {
       for (uint32_t block : tasks.touches[task]) ++all_users_[block];
@@ -96,7 +98,7 @@ class Holdings {
   }
 
   int64_t free(uint32_t memory) const { return free_[memory]; }
-  // Tasks that touch the block and have not ended.
+  // Returns how many tasks touch the block and have not ended.
   uint32_t users(uint32_t block) const { return users_[block]; }
 
   bool HasMemory(uint32_t task) const {
@@ -106,7 +108,7 @@ class Holdings {
     return tokens_.empty() || cost::HasTokens(tasks_.holds[task], tokens_);
   }
 
-  // At its start, and at its end; and as if they never were.
+  // Change memory at a task's start and at its end; the others undo that.
   void TakeMemory(uint32_t task) { AddTaken(task, -1); }
   void GiveMemory(uint32_t task) {
     if (tasks_.memories.empty()) return;
@@ -122,7 +124,7 @@ class Holdings {
     AddTaken(task, 1);
   }
 
-  // Whether it holds any: then they are to be given back.
+  // Returns whether the task holds any tokens, which are then to be given back.
   bool TakeTokens(uint32_t task) {
     if (tokens_.empty() || tasks_.holds[task].empty()) return false;
     for (uint32_t resource : tasks_.holds[task]) --tokens_[resource];

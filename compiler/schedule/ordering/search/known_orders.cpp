@@ -1,6 +1,7 @@
-// Known orders: what a search must not be worse than.
+// Known orders: the orders that a search must not be worse than.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "compiler/schedule/ordering/list/list_schedule.h"
 #include "compiler/schedule/ordering/search/serial_scheduler.h"
@@ -19,7 +20,7 @@ class KnownOrdersTrial {
 
   void Try(const Policy& policy) { Offer(ListSchedule(tasks_, policy)); }
 
-  // By when tasks would start in it: each then as early as the lanes' order lets it.
+  // Tries an order: each task starts as early as the lanes' order lets it.
   void Try(std::vector<uint32_t> order) {
     if (order.empty() || !scheduler_.Place(order)) return Spend();
     Timetable table{scheduler_.starts(), std::move(order)};
@@ -40,12 +41,21 @@ class KnownOrdersTrial {
     const std::vector<uint64_t> paths = RemainingPaths(tasks_);
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return paths[a] > paths[b]; });
-    uint64_t all = 1;  // one after the other
-    for (uint32_t task = 0; task < tasks_.size(); ++task) all += LengthOf(tasks_, task);
+    // One after the other, and a moment more.
+    const uint64_t all =
+        std::accumulate(tasks_.durations.begin(), tasks_.durations.end(), uint64_t{1});
     Spend();
-    std::optional<Timetable> table =
-        PlaceSerially(tasks_, /*policy=*/{}, /*carried=*/{}, {.period = all, .most = 1}, order);
-    if (table) Try(std::move(table->order));
+    const std::optional<Timetable> table =
+        PlaceSerially(tasks_, /*policy=*/{}, /*carried=*/{},
+                      {.period = all, .most = 1, .least_length = 0}, order);
+    if (!table) return;
+    // What takes no time comes before what starts at the same moment and takes some: none of it
+    // needs that.
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return std::pair(table->starts[a], tasks_.durations[a] > 0) <
+             std::pair(table->starts[b], tasks_.durations[b] > 0);
+    });
+    Try(std::move(order));
   }
 
  private:

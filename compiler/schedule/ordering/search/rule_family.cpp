@@ -23,7 +23,7 @@ RuleFamily::RuleFamily(const Tasks& tasks) : tasks_(tasks), all_kinds_(tasks.kin
   if (deep_) TellDeepest();
 }
 
-// Kinds of which some lane makes several calls, in the order in which they first appear.
+// Finds the kinds of which some lane makes several calls, in the order in which they first appear.
 void RuleFamily::FindKinds() {
   std::vector<std::vector<uint32_t>> counts(tasks_.lanes, std::vector<uint32_t>(tasks_.kinds));
   std::vector<uint32_t> appear;
@@ -47,7 +47,7 @@ void RuleFamily::FindKinds() {
   KeepCommonKinds(counts);
 }
 
-// Of a pipeline the kinds are those of every stage: a loss, which the last one alone computes,
+// Keeps in a pipeline the kinds that every stage has: a loss, which the last one alone computes,
 // takes no part. Other graphs keep all.
 void RuleFamily::KeepCommonKinds(const std::vector<std::vector<uint32_t>>& counts) {
   std::vector<uint32_t> common;
@@ -159,8 +159,8 @@ std::vector<PolicyParams> RuleFamily::Spread() const {
                             .depth = depth});
         }
       }
-      // What a forward keeps until the last of its backwards, alike on all devices: the way to
-      // live within a memory that holds no more.
+      // The bounds vary how many activations a device keeps from a forward until the last of its
+      // backwards, alike on all devices: the way to live within a memory that holds no more.
       for (const int64_t ahead : {50, 100, 200}) {
         for (const int64_t out : {kUnbounded, int64_t{100}}) {
           if (!limits || (out != kUnbounded && depth == Depth::kAny)) continue;
@@ -177,7 +177,7 @@ std::vector<PolicyParams> RuleFamily::Spread() const {
   return spread;
 }
 
-// one_f_one_b, zb_h1, zb_h2, zb_v, interleaved and dualpipe_v; gpipe is one without bounds.
+// Returns one_f_one_b, zb_h1, zb_h2, zb_v, interleaved and dualpipe_v; gpipe is one without bounds.
 std::vector<PolicyParams> RuleFamily::Library() const {
   if (!bounded()) return {};
   const uint32_t last_first = static_cast<uint32_t>(permutations_.size()) - 1;
@@ -219,8 +219,8 @@ std::vector<PolicyParams> RuleFamily::Neighbours(const PolicyParams& params) con
   for (const int64_t slope : {50, 67, 75, 100, 150, 200, 300, 400}) {
     add([&](PolicyParams& k) { k.ahead_slope = slope; });
   }
-  // A slope a little steeper makes room for the time that travelling takes, and wants another
-  // start: these two are varied together.
+  // A slope a little steeper makes room for the time of transfers, and needs another start: these
+  // two are varied together.
   for (const int64_t more : {0, 2, 4, 6, 8, 10, 15}) {
     for (int64_t ahead = -2; ahead <= 4; ++ahead) {
       add([&](PolicyParams& k) {
@@ -256,7 +256,7 @@ std::vector<PolicyParams> RuleFamily::Neighbours(const PolicyParams& params) con
 Bounds RuleFamily::BoundsOf(const PolicyParams& params) const {
   const auto lanes = static_cast<int64_t>(positions_.size());
   const auto at_least_one = [](int64_t bound) { return std::max(int64_t{1}, bound); };
-  // Until the deepest chunk has its first micro-batch.
+  // The device waits until the deepest chunk has its first micro-batch.
   const int64_t rounds = params.depth == Depth::kInterleaved ? (most_chunks_ - 1) * lanes : 0;
   Bounds bounds;
   for (int64_t i = 0; i < lanes; ++i) {
@@ -305,7 +305,7 @@ Policy RuleFamily::PolicyOf(const PolicyParams& params, const Bounds& bounds) co
   return policy;
 }
 
-// What is not of these kinds comes first.
+// Calls that are not of these kinds come first.
 std::vector<uint32_t> RuleFamily::Ranks(const PolicyParams& params) const {
   std::vector<uint32_t> classes;
   std::vector<std::vector<int64_t>> keys(tasks_.size());
@@ -322,7 +322,7 @@ std::vector<uint32_t> RuleFamily::Ranks(const PolicyParams& params) const {
   return RankTasks(tasks_, classes, keys);
 }
 
-// Of each lane and kind, or of all its kinds together.
+// Adds a sequence for each lane and kind, or for all kinds of a lane together.
 void RuleFamily::AddSequences(Depth depth, Policy& policy) const {
   if (depth != Depth::kInterleaved && depth != Depth::kDualPipe) return;
   policy.sequence_of.assign(tasks_.queues.size(), kNone);
@@ -348,7 +348,7 @@ void RuleFamily::AddSequences(Depth depth, Policy& policy) const {
   }
 }
 
-// See stdlib/schedules/interleaved.cgraph and dualpipe_v.cgraph.
+// Returns the key of stdlib/schedules/interleaved.cgraph and dualpipe_v.cgraph.
 std::vector<int64_t> RuleFamily::SequenceKey(Depth depth, uint32_t position, uint32_t kind,
                                              uint32_t task) const {
   const auto lanes = static_cast<int64_t>(positions_.size());

@@ -1,14 +1,15 @@
-// RuleFamily: the family of rules in which the schedules that people write for pipelines lie.
+// RuleFamily: the family of rules to which the schedules that people write for pipelines belong.
 //
-// The calls that many devices make again and again (forward, backward, ...) are preferred in some
-// order; the first kind may run ahead of another by some number, which falls along the devices; and
-// the last kind is put off by some number that rises along them, as zero-bubble schedules put off
-// weight gradients to fill later gaps. Where a device has several of a pipeline's actors, as in a
-// V, the deepest or the least deep comes first, and the others than the deepest may run ahead by a
-// number of their own, so that they leave room for the way back; or they take turns, micro-batches
-// in groups, in an order that nothing changes. A member is told by a few numbers.
+// It is about the kinds of calls that many devices make again and again (forward, backward, ...). A
+// member prefers the kinds in some order. The first kind may run ahead of another by some number,
+// which falls along the devices. The last kind is put off by some number that rises along them, as
+// zero-bubble schedules put off weight gradients to fill later gaps. Where a device has several of
+// a pipeline's actors, as in a V, the deepest or the least deep comes first, and the others than
+// the deepest may run ahead by a number of their own, so that they leave room for the way back; or
+// they take turns, micro-batches in groups, in a fixed order. A few numbers describe a member.
 //
-// The schedules of stdlib/schedules are members, too (Library), but for the kinds that they fuse.
+// The schedules of stdlib/schedules are members, too (Library), except for the kinds that they
+// fuse.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_RULE_FAMILY_H_
 
@@ -22,11 +23,12 @@ namespace cgraph::schedule {
 inline constexpr int64_t kUnbounded = 1 << 30;
 inline constexpr int64_t kNotBehind = -kUnbounded;  // of a lower limit: nothing is put off
 
-// Which of several actors on a device comes first. One is as deep as the longest path to its first
-// call of a kind. The last two fix the order of a lane's calls, by chunk (how many actors of the
-// device are less deep) and micro-batch (how many of its calls of the kind come before it).
+// Depth: which of several actors on a device comes first. An actor is as deep as the longest path
+// to its first call of a kind. The last two fix the order of a lane's calls, by chunk (how many
+// actors of the device are less deep) and micro-batch (how many of its calls of the kind come
+// before it).
 enum class Depth : uint8_t {
-  kAny,         // whoever makes the call from which the longest path goes on
+  kAny,         // the actor of the call with the longest remaining path
   kForward,     // of the first kind the deepest, of others any
   kOutAndBack,  // of the first kind the deepest, of others the least deep
   kDeepest,
@@ -35,8 +37,8 @@ enum class Depth : uint8_t {
   kDualPipe,     // of all kinds, as dualpipe_v has it
 };
 
-// One member. Slopes and bases are in hundredths of a call per lane: a slope times the lanes from
-// this one to the last, a base times all lanes.
+// PolicyParams: one member. Slopes and bases are in hundredths of a call per lane: a slope times
+// the lanes from this one to the last, a base times all lanes.
 struct PolicyParams {
   uint32_t preference = 0;  // which permutation of the kinds
   int64_t ahead_slope = kUnbounded, ahead = 0;  // the first kind minus `against`
@@ -50,7 +52,7 @@ struct PolicyParams {
   friend bool operator==(const PolicyParams&, const PolicyParams&) = default;
 };
 
-// The bounds that params give each lane.
+// Bounds: the bounds that params give each lane.
 struct Bounds {
   std::vector<int64_t> ahead, behind, kept, out;  // by position
 };
@@ -59,24 +61,26 @@ class RuleFamily {
  public:
   explicit RuleFamily(const Tasks& tasks);
 
-  // The same tasks, with kinds that tell the deepest actors of a device from others.
+  // Returns the same tasks, with kinds that distinguish the deepest actors of a device from others.
   const Tasks& tasks() const { return tasks_; }
-  // Lanes that make calls of the kinds: what positions count.
+  // Returns how many lanes make calls of the kinds: these have positions.
   size_t positions() const { return positions_.size(); }
-  // Whether some device has actors of several depths.
+  // Returns whether some device has actors of several depths.
   bool deep() const { return deep_; }
-  // Whether bounds mean anything: several kinds on several lanes.
+  // Returns whether bounds mean anything: several kinds on several lanes.
   bool bounded() const { return kinds_.size() > 1 && positions_.size() > 1; }
 
-  // Members far from each other, to begin with; and those that differ from one by a little.
+  // Return members far from each other, to begin with; and members that differ from one by a
+  // little.
   std::vector<PolicyParams> Spread() const;
   std::vector<PolicyParams> Library() const;
-  // Without limits: where a graph is no pipeline, those of all others may block.
+  // Returns members without limits: where a graph is no pipeline, all members with limits may
+  // block.
   std::vector<PolicyParams> Unlimited() const;
   std::vector<PolicyParams> Neighbours(const PolicyParams& params) const;
 
   Bounds BoundsOf(const PolicyParams& params) const;
-  // What steers a list schedule.
+  // Returns the policy of a list schedule.
   Policy PolicyOf(const PolicyParams& params, const Bounds& bounds) const;
   std::vector<std::vector<LaneLimit>> Limits(const PolicyParams& params,
                                              const Bounds& bounds) const;

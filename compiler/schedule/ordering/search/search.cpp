@@ -90,6 +90,13 @@ void SearchAll(const Tasks& tasks, const KnownOrders& known, Goal goal, uint32_t
 
 }  // namespace
 
+std::vector<Timetable> KnownTables(const Tasks& tasks, const KnownOrders& known) {
+  BestK all({.goal = 0, .other = 0}, BestK::kMost);
+  EffortBudget budget(1);
+  TryKnownOrders(tasks, known, Goal::kMakespan, budget, all);
+  return all.TakeAll();
+}
+
 std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options,
                               const KnownOrders& known) {
   BestK best(LeastCost(tasks, options.goal), tasks.memories.empty() ? 1 : BestK::kMost);
@@ -97,12 +104,12 @@ std::vector<Timetable> Search(const Tasks& tasks, const SearchOptions& options,
     SearchAll(tasks, known, options.goal, options.effort, best);
     return best.Take();
   }
-  // To keep a completion in mind takes several times as long as to place a task. So walks first go
-  // on without, and are given up when they get stuck; then fewer are done with care, the more where
-  // all got stuck.
-  Tasks careless = tasks;
-  careless.fallback.clear();
-  SearchAll(careless, known, options.goal, options.effort, best);
+  // Checking that a completion fits takes several times as long as placing a task. So schedules are
+  // first made without that check, and are given up when they get stuck; then fewer are made with
+  // it, the more where all got stuck.
+  Tasks unchecked = tasks;
+  unchecked.fallback.clear();
+  SearchAll(unchecked, known, options.goal, options.effort, best);
   const uint32_t share = best.empty() ? 8 : 32;
   if (!best.perfect()) {
     SearchAll(tasks, known, options.goal, std::max(1u, options.effort / share), best);

@@ -1,8 +1,8 @@
 // Orders: simulated annealing on the total order itself.
 //
-// An order that keeps the dependencies gives a timetable (scheduler.h). Some such order gives the
-// best timetable there is, so nothing is excluded here. A move takes one task to another place
-// between its last predecessor and its first successor.
+// An order that keeps the dependencies gives a timetable (serial_scheduler.h). Some such order
+// gives the best timetable there is, so nothing is excluded here. A move takes one task to another
+// place between its last predecessor and its first successor.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -60,7 +60,7 @@ class OrderSearch {
     }
   }
 
-  // Between what it needs and what needs it.
+  // Returns a position between the task's predecessors and its successors.
   uint32_t PlaceFor(uint32_t task) {
     uint32_t low = 0, high = static_cast<uint32_t>(order_.size()) - 1;
     for (uint32_t before : tasks_.predecessors[task]) low = std::max(low, places_[before] + 1);
@@ -80,13 +80,13 @@ class OrderSearch {
     }
   }
 
-  // The greatest when the order cannot go on.
+  // Returns the cost; the greatest when the order cannot go on.
   Cost Evaluate() {
     budget_.Spend(tasks_.size());
     return scheduler_.Place(order_) ? CostOf(tasks_, scheduler_.starts(), goal_) : Cost{};
   }
 
-  // What starts first stands first; at one moment as the order has it.
+  // Keeps an order: tasks stand as they start, those that start at one moment as in the order.
   void Keep(const Cost& cost) {
     Timetable table{scheduler_.starts(), order_,
                     goal_ == Goal::kMakespan ? cost.goal : cost.other};

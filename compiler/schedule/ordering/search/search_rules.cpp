@@ -1,5 +1,6 @@
-// Rules: the members of the family in which schedules of pipelines lie (rule_family.h) are tried,
-// first roughly all over it, then one number at a time from the best few, then lane by lane.
+// Rules: members of the family to which the schedules of pipelines belong (rule_family.h) are
+// tried, first roughly all over the family, then one number at a time from the best few, then lane
+// by lane.
 #include <algorithm>
 
 #include "compiler/schedule/ordering/list/list_schedule.h"
@@ -52,7 +53,7 @@ class RuleSearch {
     return {params, Try(family_.PolicyOf(params, family_.BoundsOf(params)))};
   }
 
-  // Those that can go on.
+  // Returns the members that can go on.
   std::vector<Trial> TryRoughly() {
     std::vector<Trial> trials;
     for (const auto& members : {family_.Library(), family_.Spread()}) TryAll(members, trials);
@@ -68,7 +69,7 @@ class RuleSearch {
     }
   }
 
-  // One knob after the other, until none helps.
+  // Varies one parameter after the other, until none helps.
   void Refine(Trial& trial) {
     for (bool better = true; better && !budget_.over();) {
       better = false;
@@ -82,7 +83,7 @@ class RuleSearch {
     }
   }
 
-  // The bounds of single lanes, and of a few neighbours together, by simulated annealing.
+  // Varies the bounds of single lanes, and of a few neighbours together, by simulated annealing.
   void RefineLanes(const Trial& trial) {
     const int64_t before = budget_.left(), share = before / 2;
     Bounds now = family_.BoundsOf(trial.params);
@@ -106,7 +107,8 @@ class RuleSearch {
     }
   }
 
-  // Bounds of one sort, on one lane or some that stand together, a little more or less.
+  // Returns the bounds with those of one sort, on one lane or some that stand together, a little
+  // higher or lower.
   Bounds Changed(Bounds bounds, CounterRandom& random) const {
     const size_t first = random.Below(family_.positions());
     const size_t count = 1 + random.Below(random.Below(4) == 0 ? family_.positions() : 3);

@@ -48,7 +48,7 @@ void SerialScheduler::Reset() {
   releases_.clear();
 }
 
-// Moves the start to the first moment at which what the task takes is there.
+// Moves the start to the first moment at which the memory that the task takes is free.
 bool SerialScheduler::FindMemory(uint32_t task, uint64_t& start) {
   PassUntil(start);
   while (!Fits(task)) {

@@ -1,10 +1,11 @@
-// SerialScheduler: when tasks start if they are taken in a given order, each as early as it can.
+// SerialScheduler: the starts of tasks if they are taken in a given order, each as early as it can
+// be.
 //
 // A task waits for what it needs and for its lanes. Where nothing else is limited it may still
 // start before one that stands before it on other lanes. Where memories or shared resources are
-// limited it does not: then the order is that of the starts, so that what is free at a moment is
-// known when its turn comes, and still every timetable in which nothing waits without need is that
-// of some order.
+// limited it may not: then the order is that of the starts, so that the free memory at a moment is
+// known when the task's turn comes. Every timetable in which nothing waits without need is still
+// that of some order.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SERIAL_SCHEDULER_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_SEARCH_SERIAL_SCHEDULER_H_
 
@@ -22,10 +23,10 @@ class SerialScheduler {
   explicit SerialScheduler(const Tasks& tasks)
       : tasks_(tasks), starts_(tasks.size()), holdings_(tasks) {}
 
-  // `order`: all tasks, each behind those it needs. Whether all of them can start: false when one
-  // waits for memory that nobody gives back; `starts()` is of no use then.
+  // Places tasks. `order`: all tasks, each behind those it needs. Returns whether all of them can
+  // start: false when one waits for memory that nobody gives back; `starts()` is of no use then.
   bool Place(std::span<const uint32_t> order);
-  // By task, picoseconds.
+  // Returns the starts by task, in picoseconds.
   const std::vector<uint64_t>& starts() const { return starts_; }
 
  private:
@@ -40,7 +41,7 @@ class SerialScheduler {
 
   const Tasks& tasks_;
   std::vector<uint64_t> starts_, free_at_;  // by task; by lane
-  // Where something is limited, at the last start:
+  // The state at the last start, where something is limited:
   Holdings holdings_;
   std::vector<Moment> ends_, releases_;     // heaps, the earliest first
 };

@@ -17,6 +17,7 @@ class Placer {
       : tasks_(tasks),
         period_(rounds.period),
         end_(rounds.period * rounds.most),
+        least_length_(rounds.least_length),
         starts_(tasks.size(), kNever),
         before_(tasks.size(), kNone),
         carried_of_(tasks.size()),
@@ -31,12 +32,14 @@ class Placer {
     for (uint32_t tokens : tasks.tokens) resources_.emplace_back(tokens, Timeline(rounds.period));
   }
 
-  // Those before a task stand before it. Whether all found a place.
+  // Places tasks; all that come before a task stand before it in the order. Returns whether all
+  // found a place.
   bool Place(const std::vector<uint32_t>& order) {
     return std::all_of(order.begin(), order.end(), [this](uint32_t task) { return Place(task); });
   }
 
-  // The order of a round; of what starts at one moment, as in `order`.
+  // Returns the timetable in the order of a round; tasks that start at one moment stand as in
+  // `order`.
   Timetable Table(const std::vector<uint32_t>& order) const {
     Timetable table{.starts = starts_, .order = order, .makespan = period_};
     table.lags.resize(starts_.size());
@@ -52,7 +55,7 @@ class Placer {
 
  private:
   bool Place(uint32_t task) {
-    const uint64_t length = LengthOf(tasks_, task);
+    const uint64_t length = Length(task);
     const uint64_t start = Free(task, Earliest(task), length);
     if (start == kNever || start + length > end_ || !InTime(task, start + length)) return false;
     starts_[task] = start;
@@ -65,7 +68,8 @@ class Placer {
     return true;
   }
 
-  uint64_t EndOf(uint32_t task) const { return starts_[task] + LengthOf(tasks_, task); }
+  uint64_t Length(uint32_t task) const { return LengthOf(tasks_, task, least_length_); }
+  uint64_t EndOf(uint32_t task) const { return starts_[task] + Length(task); }
 
   uint64_t Earliest(uint32_t task) const {
     uint64_t earliest = before_[task] == kNone ? 0 : EndOf(before_[task]);
@@ -78,17 +82,18 @@ class Placer {
     return earliest;
   }
 
-  // Whether what already has its place, and comes in a later execution, finds the task done.
+  // Returns whether tasks that are placed already, and come in a later execution, find this task
+  // done.
   bool InTime(uint32_t task, uint64_t end) const {
     const std::vector<LoopCarriedDependency>& carried = carried_of_[task];
     return std::all_of(carried.begin(), carried.end(), [&](const LoopCarriedDependency& one) {
       if (one.earlier != task) return true;
-      const uint64_t start = one.later == task ? end - LengthOf(tasks_, task) : starts_[one.later];
+      const uint64_t start = one.later == task ? end - Length(task) : starts_[one.later];
       return start == kNever || end <= start + one.executions * period_;
     });
   }
 
-  // The first moment at which all lanes are free, and so are the tokens of each resource.
+  // Returns the first moment at which all lanes are free, and so are the tokens of each resource.
   uint64_t Free(uint32_t task, uint64_t time, uint64_t length) {
     while (true) {
       const uint64_t asked = time;
@@ -106,7 +111,7 @@ class Placer {
   const std::vector<uint32_t>& LanesOf(uint32_t task) const {
     return tasks_.queues[tasks_.queue[task]].lanes;
   }
-  // Of each resource that the task holds, how many tokens.
+  // Calls `use` for each resource that the task holds, with how many tokens.
   template <typename Use>
   void ForEachHeld(uint32_t task, Use use) const {
     if (resources_.empty()) return;
@@ -118,7 +123,7 @@ class Placer {
     }
   }
   uint64_t HeldFor(uint32_t task) const { return tasks_.held[task]; }
-  // Those tokens that are free first, the last of them last.
+  // Returns the tokens that are free first, the last of them last.
   std::vector<Timeline*> FirstFree(uint32_t resource, size_t count, uint32_t task, uint64_t time) {
     std::vector<std::pair<uint64_t, Timeline*>> free;
     for (Timeline& token : resources_[resource]) {
@@ -132,6 +137,7 @@ class Placer {
 
   const Tasks& tasks_;
   const uint64_t period_, end_;   // every execution has ended then, if it began at 0
+  const uint64_t least_length_;
   std::vector<uint64_t> starts_;  // by task, from the beginning of its execution
   std::vector<uint32_t> before_;  // by task: the one before it in its sequence
   std::vector<std::vector<LoopCarriedDependency>> carried_of_;  // by task, of either end

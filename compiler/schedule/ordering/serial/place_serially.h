@@ -13,16 +13,17 @@
 
 namespace cgraph::schedule {
 
-// What takes no time stands at a moment of its own all the same, so that who needs whom can be told
-// from when they start.
-inline uint64_t LengthOf(const Tasks& tasks, uint32_t task) {
-  return tasks.durations[task] > 0 ? tasks.durations[task] : 1;
+// In rounds that repeat, what takes no time stands at a moment of its own all the same, so that who
+// needs whom can be told from when they start.
+inline uint64_t LengthOf(const Tasks& tasks, uint32_t task, uint64_t least = 1) {
+  return tasks.durations[task] > 0 ? tasks.durations[task] : least;
 }
 
 // Each lane repeats what it does after `period`; an execution takes at most so many of them.
 struct Rounds {
   uint64_t period;
   size_t most;
+  uint64_t least_length = 1;  // of what takes no time; 0: who comes first is told by `order` too
 };
 
 // `order`: all tasks, those before a task before it. Nothing where a task finds no moment. Else the

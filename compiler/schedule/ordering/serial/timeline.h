@@ -1,4 +1,4 @@
-// Timeline: what one lane, or one token of a shared resource, does in every round.
+// Timeline: the times at which one lane, or one token of a shared resource, is busy in every round.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_SERIAL_TIMELINE_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_SERIAL_TIMELINE_H_
 
@@ -14,7 +14,8 @@ class Timeline {
  public:
   explicit Timeline(uint64_t period) : period_(period) {}
 
-  // The first moment from `time` on from which it is free so long; kNever: none in any round.
+  // Returns the first moment at or after `time` from which it is free for `length`; kNever: there
+  // is none in any round.
   uint64_t Free(uint64_t time, uint64_t length) const {
     if (length > period_) return kNever;
     const uint64_t last = time + period_;
@@ -34,7 +35,8 @@ class Timeline {
   }
 
  private:
-  // From the moment `begin` of a round: until what is in the way has ended.
+  // Returns how long a task of this length has to wait from the moment `begin` of a round, until
+  // the busy times in its way have ended.
   uint64_t WaitAt(uint64_t begin, uint64_t length) const {
     const uint64_t end = begin + length;
     if (const uint64_t busy = BusyUntil(begin, std::min(end, period_))) return busy - begin;
@@ -43,14 +45,16 @@ class Timeline {
     return busy == 0 ? 0 : period_ - begin + busy;
   }
 
-  // The end of the first piece that reaches into [begin, end), which lies in one round; 0: none.
+  // Returns the end of the first busy time that reaches into [begin, end), which lies in one round;
+  // 0: none.
   uint64_t BusyUntil(uint64_t begin, uint64_t end) const {
     auto piece = pieces_.upper_bound(begin);
     if (piece != pieces_.begin() && std::prev(piece)->second > begin) --piece;
     return piece != pieces_.end() && piece->first < end ? piece->second : 0;
   }
 
-  // Pieces that touch become one, so that a lane without gaps is passed over in one step.
+  // Adds a busy time. Busy times that touch become one, so that a lane without gaps is passed over
+  // in one step.
   void TakePiece(uint64_t begin, uint64_t end) {
     auto next = pieces_.lower_bound(begin);
     if (next != pieces_.end() && next->first == end) {

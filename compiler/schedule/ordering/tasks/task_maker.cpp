@@ -4,9 +4,8 @@
 #include <map>
 #include <numeric>
 
-#include "compiler/schedule/accesses.h"
 #include "compiler/schedule/dependencies.h"
-#include "compiler/schedule/memory/alignment.h"
+#include "compiler/schedule/memory/layout.h"
 #include "compiler/schedule/passes.h"
 
 namespace cgraph::schedule {
@@ -14,7 +13,7 @@ namespace {
 
 using graph::CallId;
 
-// Whether the unit stands for its task: not the receiving end, not a further part.
+// Returns whether the unit stands for its task: it is not a receiving end, nor a further part.
 bool IsFirst(const ScheduleUnit& unit, UnitId id) {
   return !unit.sender.valid() && (!unit.first_part.valid() || unit.first_part == id);
 }
@@ -39,7 +38,7 @@ class TaskMaker {
   }
 
  private:
-  // The call that the unit is, if it is one that rules may speak of.
+  // Returns the call that the unit is, if it is one that rules may speak of.
   std::optional<CallId> CallOf(UnitId unit) const {
     const Step& step = schedule_.FirstStep(unit);
     if (!graph_.rules || step.kind != Step::kCall || !step.call.valid()) return std::nullopt;
@@ -52,7 +51,7 @@ class TaskMaker {
     return rule.kind == graph::kNoKind ? nullptr : &rule;
   }
 
-  // A transfer's two units, a collective's parts, a call and those fused to it.
+  // Groups a transfer's two units, a collective's parts, a call and those fused to it.
   void GroupUnits() {
     task_of_.assign(schedule_.units.size(), kNone);
     std::map<CallId, UnitId> unit_of;
@@ -90,7 +89,7 @@ class TaskMaker {
           queue.kinds.push_back(rule->kind);
           queue.kinds.insert(queue.kinds.end(), rule->counted.begin(), rule->counted.end());
         }
-        // Fused calls run one after the other, the ends of what travels at once.
+        // Fused calls run one after the other, the ends of a transfer at once.
         const uint64_t ps = schedule_.ExpectedPs(id);
         duration = CallOf(id) ? duration + ps : ps;
       }
@@ -130,7 +129,7 @@ class TaskMaker {
     for (const std::vector<uint32_t>& later : after) list_.tasks.successors.Add(later);
   }
 
-  // Slot memory of the devices that have a limit.
+  // Adds the slot memory of the devices that have a limit.
   void AddMemory() {
     Tasks& tasks = list_.tasks;
     std::vector<std::vector<uint32_t>> takes(tasks.size()), touches(tasks.size());
@@ -149,7 +148,7 @@ class TaskMaker {
       memories[device] = static_cast<uint32_t>(tasks.memories.size());
       tasks.memories.push_back(*limits_[device]);
     }
-    std::vector<std::vector<Own>> own(tasks.size());
+    std::vector<std::vector<PrivateBuffer>> own(tasks.size());
     const std::vector<std::vector<Access>> accesses = FindAccesses(graph_, schedule_);
     for (BufferId id : schedule_.buffers.Ids()) {
       const Buffer& buffer = schedule_.buffers[id];
@@ -165,7 +164,7 @@ class TaskMaker {
         own[maker].push_back({memory, all.front().step, all.back().step, Aligned(buffer.bytes)});
         continue;
       }
-      // Nothing waits for a give, so what it reads is there to the end.
+      // Nothing waits for an output, so the value that it reads stays alive to the end.
       const bool is_given = std::any_of(all.begin(), all.end(), [&](const Access& access) {
         return schedule_.lanes[schedule_.units[access.unit].lane].kind == LaneKind::kOutput;
       });
@@ -180,21 +179,21 @@ class TaskMaker {
       tasks.blocks.push_back({memory, Aligned(buffer.bytes)});
     }
     for (uint32_t task = 0; task < tasks.size(); ++task) {
-      AddOwn(own[task], takes[task], touches[task]);
+      AddPrivateBuffers(own[task], takes[task], touches[task]);
     }
   }
 
-  // A buffer that one task alone touches, from one of its steps to another.
-  struct Own {
+  // PrivateBuffer: a buffer that one task alone touches, from one of its steps to another.
+  struct PrivateBuffer {
     uint32_t memory;
     StepId first, last;
     int64_t bytes;
   };
-  // They are one block, as large as the most of them alive at one step.
-  void AddOwn(const std::vector<Own>& own, std::vector<uint32_t>& takes,
+  // Adds these buffers as one block, as large as the most of them alive at one step.
+  void AddPrivateBuffers(const std::vector<PrivateBuffer>& own, std::vector<uint32_t>& takes,
               std::vector<uint32_t>& touches) {
     std::map<uint32_t, std::map<StepId, int64_t>> changes;  // by memory
-    for (const Own& one : own) {
+    for (const PrivateBuffer& one : own) {
       changes[one.memory][one.first] += one.bytes;
       changes[one.memory][StepId(one.last.index + 1)] -= one.bytes;
     }
@@ -207,7 +206,7 @@ class TaskMaker {
     }
   }
 
-  // Nothing on a machine without shared resources.
+  // Adds tokens: none on a machine without shared resources.
   void AddTokens() {
     Tasks& tasks = list_.tasks;
     if (topology_ == nullptr || !topology_->machine) return;
@@ -225,7 +224,7 @@ class TaskMaker {
     }
   }
 
-  // What no rule names comes first.
+  // Adds ranks: calls that no rule names come first.
   void AddRanks() {
     std::vector<uint32_t> classes;
     std::vector<std::vector<int64_t>> keys;
@@ -251,8 +250,8 @@ class TaskMaker {
     }
   }
 
-  // Without rules a compute lane keeps program order; `order` keeps that of its keys, on a lane all
-  // its kinds together.
+  // Adds sequences: without rules a compute lane keeps program order; `order` keeps that of its
+  // keys, on a lane all its kinds together.
   void AddSequences() {
     if (!graph_.rules) return AddProgramSequences(list_.policy);
     Policy& policy = list_.policy;
@@ -290,7 +289,7 @@ class TaskMaker {
     }
   }
 
-  // As if there were no rules.
+  // Adds the policy of program order, as if there were no rules.
   void AddProgram() {
     list_.program.ranks = RankTasks(list_.tasks, std::vector<uint32_t>(list_.tasks.size()),
                                     std::vector<std::vector<int64_t>>(list_.tasks.size()));
@@ -299,7 +298,7 @@ class TaskMaker {
 
   LaneId LaneOf(uint32_t task) const { return schedule_.units[list_.members[task][0]].lane; }
 
-  // Of the task's first call that an `order` speaks of.
+  // Returns the rule of the task's first call that an `order` speaks of.
   const graph::CallRule* OrderedRuleOf(uint32_t task) const {
     for (UnitId unit : list_.members[task]) {
       const graph::CallRule* rule = RuleOf(unit);

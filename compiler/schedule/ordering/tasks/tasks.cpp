@@ -6,7 +6,8 @@
 namespace cgraph::schedule {
 namespace {
 
-// By task: the longest path to its end, over the edges of `before` and, the other way, `after`.
+// Returns by task the longest path to its end, over the edges of `before` and, in the other
+// direction, `after`.
 std::vector<uint64_t> LongestPaths(const Tasks& tasks, const Lists& before, const Lists& after) {
   std::vector<uint64_t> paths(tasks.durations);
   std::vector<uint32_t> open(tasks.size()), done;  // how many before it are not done
@@ -27,7 +28,7 @@ std::vector<uint64_t> LongestPaths(const Tasks& tasks, const Lists& before, cons
 
 }  // namespace
 
-// A task takes few blocks, so that what it needs of each memory is summed up again for each.
+// A task takes few blocks, so its needs are summed up again for each memory.
 bool Tasks::Fits(uint32_t task, std::span<const int64_t> free) const {
   const std::span<const uint32_t> taken = takes[task];
   return std::all_of(taken.begin(), taken.end(), [&](uint32_t one) {

@@ -1,4 +1,4 @@
-// Tasks: what the list scheduler sees of a schedule, in flat tables, so that a search can try
+// Tasks: the list scheduler's view of a schedule, in flat tables, so that a search can try
 // thousands of orders.
 //
 // A task holds all its lanes from its start to its end: a call one, a transfer two, a collective
@@ -36,23 +36,23 @@ struct Queue {
   std::vector<uint32_t> kinds;  // of calls that rules name: its own, then others that count it
 };
 
-// Memory that is taken when the task that writes it first starts, and given back when the last
-// that touches it ends.
+// Block: memory that is taken when the task that writes it first starts, and given back when the
+// last that touches it ends.
 struct Block {
   uint32_t memory;  // into Tasks::memories
   int64_t bytes;
 };
 
 struct Tasks {
-  // By task. Tasks stand in program order, one of fused calls where the first of them does; else
-  // predecessors and successors go forward in it.
+  // The tasks, by number. They stand in program order, one of fused calls where the first of them
+  // does; in all other cases predecessors stand before successors.
   std::vector<uint64_t> durations;  // picoseconds
   std::vector<uint32_t> queue;
-  std::vector<uint32_t> actor;  // whose call it is; kNone: nobody's that rules may speak of
+  std::vector<uint32_t> actor;  // of the call; kNone: no call that rules may name
   Lists predecessors, successors;
   Lists takes, touches;  // blocks
-  // Where there are shared resources: which a task holds, one as often as tokens of it, and how
-  // long from its start.
+  // Where there are shared resources: by task those that it holds, one as often as tokens of it,
+  // and how long from its start.
   Lists holds;
   std::vector<uint64_t> held;
 
@@ -60,22 +60,24 @@ struct Tasks {
   std::vector<Block> blocks;
   std::vector<int64_t> memories;  // what each can hold
   std::vector<uint32_t> tokens;   // of each shared resource; empty: there are none
-  // With memories: all tasks in an order in which one after the other fits; empty: none is known.
+  // Where memory is limited: all tasks in an order in which one after the other fits; empty: none
+  // is known.
   std::vector<uint32_t> fallback;
   uint32_t lanes = 0, kinds = 0;
 
   uint32_t size() const { return static_cast<uint32_t>(durations.size()); }
-  // Whether what the task takes is there, of each memory so many bytes.
+  // Returns whether each memory has the bytes that the task takes free.
   bool Fits(uint32_t task, std::span<const int64_t> free) const;
 };
 
-// `later` of execution e + executions starts after `earlier` of execution e has ended.
+// LoopCarriedDependency: `later` of execution e + executions starts after `earlier` of execution e
+// has ended.
 struct LoopCarriedDependency {
   uint32_t earlier, later;  // tasks
   uint32_t executions;
 };
 
-// Counts starts on one lane; see graph::Limit.
+// LaneLimit: counts starts on one lane; see graph::Limit.
 struct LaneLimit {
   uint32_t minuend, subtrahend;
   bool at_most;
@@ -83,7 +85,7 @@ struct LaneLimit {
   uint32_t rule = kNone;  // into graph::Rules::limits, of one that the program states
 };
 
-// What steers a list schedule.
+// Policy: the priorities and limits of a list schedule.
 struct Policy {
   std::vector<uint32_t> ranks;                 // by task, each number once: the least first
   std::vector<std::vector<LaneLimit>> limits;  // by lane
@@ -92,7 +94,8 @@ struct Policy {
   std::vector<uint32_t> sequence_of;           // by queue, kNone: no sequence
 };
 
-// When everything starts. Where something waits for ever, `order` is shorter than the tasks.
+// Timetable: when everything starts. Where something waits for ever, `order` is shorter than the
+// tasks.
 struct Timetable {
   std::vector<uint64_t> starts;  // by task, picoseconds
   std::vector<uint32_t> order;   // tasks as they start
@@ -100,10 +103,10 @@ struct Timetable {
   std::vector<uint32_t> lags = {};  // by task, of a steady state; empty: none has one
 };
 
-// By task: the longest path from its start to the end of everything, in picoseconds; of those that
-// wait for each other something less.
+// Returns by task the longest path from its start to the end of everything, in picoseconds; for
+// tasks that wait for each other something less.
 std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
-// By task: the longest path from the start of everything to its end, likewise.
+// Returns by task the longest path from the start of everything to its end, likewise.
 std::vector<uint64_t> ElapsedPaths(const Tasks& tasks);
 
 // Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest

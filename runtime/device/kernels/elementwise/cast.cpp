@@ -8,12 +8,12 @@
 namespace cgraph::device {
 namespace {
 
-// Truncates; to an integer it saturates and NaN becomes 0, where C++ would be undefined.
+// Truncates. A cast to an integer saturates and makes 0 of NaN, where C++ would be undefined.
 template <typename To, typename From>
 CGRAPH_INLINE To CastTo(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (x != x) return 0;
-    // 2^digits is exact in every float type, the greatest To may not be.
+    // 2^digits is exact in every float type; the greatest To may not be.
     const From limit = std::ldexp(From(1), std::numeric_limits<To>::digits);
     if (x >= limit) return std::numeric_limits<To>::max();
     if (x <= (std::is_signed_v<To> ? -limit : From(0))) return std::numeric_limits<To>::lowest();
@@ -21,7 +21,7 @@ CGRAPH_INLINE To CastTo(From x) {
   return static_cast<To>(x);
 }
 
-struct Bool {};  // as a target: whether the element is not zero
+struct Bool {};  // a target type: whether the element is not zero
 
 template <typename From, typename To>
 struct CastLoop {

@@ -9,12 +9,12 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 
-// `count` elements: in[i] is where the i-th operand begins. A result may be the memory of an
-// operand with elements of the same size: element i is read before it is written.
+// Computes `count` elements; in[i] is where the i-th operand begins. A result may be the memory of
+// an operand with elements of the same size: element i is read before it is written.
 using ElementLoop = void (*)(const void* const* in, void* out, int64_t count);
 
 inline constexpr int kMostOperands = 3;
@@ -26,11 +26,12 @@ struct ElementOp {
   bool widens = false;       // its loops take and give f32 for f16 and bf16 (HalfLoops)
   ElementLoop all = nullptr;                        // every operand moves along
   ElementLoop only_a = nullptr, only_b = nullptr;   // of two operands, this one moves; may be null
-  // As `all`, for a result that GoesPastCaches; FinishPastCaches follows the last. May be null.
+  // As `all`, for a result that GoesPastCaches; FinishPastCaches is called after the last loop. May
+  // be null.
   ElementLoop past_caches = nullptr;
 
-  // The loop over `count` elements as they lie in memory, where these operands move along; null
-  // when they must be brought into tiles.
+  // Returns the loop over `count` elements as they lie in memory, where these operands move along;
+  // null when the operands must be brought into tiles first.
   ElementLoop LoopFor(const bool* moves, int64_t count) const {
     if (widens) return nullptr;
     if (count == 1 || std::all_of(moves, moves + operands, [](bool m) { return m; })) return all;
@@ -40,17 +41,19 @@ struct ElementOp {
   }
 };
 
-// Whether a result goes to memory past the caches, so that its lines are not read before they are
-// written: it is larger than what most caches hold, begins with a line, and is no operand's memory.
+// Returns whether a result is written to memory past the caches, so that its lines are not read
+// before they are written. That is so when it is larger than most caches, begins at a cache line,
+// and is no operand's memory.
 bool GoesPastCaches(std::span<const char* const> in, const char* out, int64_t bytes);
-// Other threads see what went past the caches before what follows.
+// Makes other threads see the writes past the caches before any later write.
 void FinishPastCaches();
 
-// Nothing when there is no such operation, or not for the dtype. Of f16 and bf16 it is computed in
-// f32 and rounded, in loops of their own or, where the processor has none, tile by tile.
+// Returns none when there is no such operation, or not for the dtype. Operations on f16 and bf16
+// are computed in f32 and rounded, in loops of their own or, where the processor has none, tile by
+// tile.
 std::optional<ElementOp> FindElementOp(std::string_view name, plan::DType dtype);
 
-// Between f16 or bf16 and f32.
+// Conversions between f16 or bf16 and f32.
 struct HalfLoops {
   void (*widen)(const void* half, void* f32, int64_t count);
   void (*narrow)(const void* f32, void* half, int64_t count);

@@ -1,9 +1,10 @@
 // Elementwise kernels: one operation of the table (element_loops.h) and the broadcasting around it.
 //
-// Operands of equal size and single elements take one loop; other broadcasts merge adjacent
-// dimensions that the operands walk alike, and run the loop once per remaining row. What has no
-// loop of its own goes through tiles in the first-level cache: f16 and bf16 are widened to f32
-// there where the processor has no loops for them, and an operand that stands still is spread.
+// Operands of equal size and single elements take one loop. Other broadcasts merge adjacent
+// dimensions that the operands walk alike, and run the loop once per remaining row. Two cases have
+// no loop of their own and go through tiles in the first-level cache: f16 and bf16 where the
+// processor has no loops for them are widened to f32 there, and an operand that stands still is
+// spread.
 //
 // A result may be the memory of an operand of its type: element i is read before it is written.
 #include <algorithm>
@@ -85,8 +86,8 @@ class ElementwiseKernel final : public Kernel {
   }
 
  private:
-  // Where all extents are known, one loop does it, and the result stays in the caches: that loop,
-  // so that small calls cost little more.
+  // Chooses the loop at load where all extents are known, one loop does the work, and the result
+  // stays in the caches: so small calls cost little more than their loop.
   void FindFixedLoop(const Request& request) {
     constexpr int64_t kSmall = 16 << 10;  // bytes
     const auto elements = [](const OperandType& type) {

@@ -1,5 +1,5 @@
-// What elementwise kernels compute, one element at a time. The semantics are NumPy's, made total:
-// integers wrap around, a division by zero of integers is 0, nothing traps.
+// Operations of elementwise kernels, one element at a time. The semantics are NumPy's, made total:
+// integers wrap around, an integer division by zero gives 0, nothing traps.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENTWISE_OPS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_ELEMENTWISE_OPS_H_
 
@@ -13,7 +13,7 @@
 
 namespace cgraph::device {
 
-// Arithmetic that wraps around goes through the unsigned type.
+// Arithmetic that wraps around is done in the unsigned type.
 template <typename T, bool integer = std::is_integral_v<T>>
 struct WrappingOf { using Type = T; };
 template <typename T>
@@ -21,7 +21,8 @@ struct WrappingOf<T, true> { using Type = std::make_unsigned_t<T>; };
 template <typename T>
 using Wrapping = typename WrappingOf<T>::Type;
 
-// kMoves: computes so little that it takes as long as memory takes, where its operands lie there.
+// kMoves: true where an operation computes so little that memory limits its speed when its operands
+// lie in memory.
 struct Add {
   static constexpr bool kMoves = true;
   template <typename T>
@@ -74,7 +75,7 @@ struct Modulo {
     }
   }
 };
-// NaN wins, from either side.
+// A NaN on either side is the result.
 struct Minimum {
   static constexpr bool kMoves = true;
   template <typename T>
@@ -154,7 +155,7 @@ struct Cos {
   static T Of(T x) { return std::cos(x); }
 };
 
-// OfHalf: of an f16 or bf16, for a result that is rounded to it.
+// OfHalf: for an f16 or bf16 argument, whose result is rounded to that dtype.
 struct Exp {
   template <typename T>
   CGRAPH_INLINE static T Of(T x) { return ExpOf(x); }
@@ -189,7 +190,8 @@ struct Gelu {
   CGRAPH_INLINE static float OfHalf(float x) { return HalfGeluOf(x); }
 };
 
-// Gradients: of the argument of a function, from that argument z or its value y, and the value's.
+// Gradients with respect to the argument of a function: computed from that argument z or the value
+// y, and from the gradient of the value.
 struct ReluGrad {
   static constexpr bool kMoves = true;
   template <typename T>
@@ -218,7 +220,7 @@ struct SigmoidGrad {
   static T Of(T y, T gy) { return gy * (y * (T(1) - y)); }
 };
 
-// An operation on one element as f16 and bf16 have it.
+// An operation on one element as it is done for f16 and bf16.
 template <typename Operation>
 struct OnHalf {
   CGRAPH_INLINE static float Of(float x) {

@@ -1,45 +1,47 @@
-// A fused kernel: a chain of elementwise primitives over one pass of memory.
+// A fused kernel: a chain of elementwise primitives in one pass over memory.
 //
-// The result is made tile by tile, each small enough that what one primitive makes is still in the
-// first-level cache when the next one reads it. Each primitive is run by the loop, or the kernel,
-// that it has when it stands alone, so a fused chain gives the same bits as the chain itself.
+// The result is made tile by tile. A tile is so small that the result of one primitive is still in
+// the first-level cache when the next primitive reads it. Each primitive is run by the loop, or the
+// kernel, that it has when it stands alone, so a fused chain gives the same bits as the chain
+// itself.
 //
 // The result may be the memory of an operand of its type: a tile is read before it is written.
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/elementwise/walk.h"
+#include "runtime/device/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
-#include "runtime/plan/fused.h"
+#include "runtime/kinds/limits.h"
 
 namespace cgraph::device {
 namespace {
 
-constexpr int kMostSteps = plan::kMaxFusedSteps;
-constexpr int kMostInputs = plan::kMaxFusedOperands;
+constexpr int kMostSteps = kMaxFusedSteps;
+constexpr int kMostInputs = kMaxFusedOperands;
 constexpr int64_t kTileBytes = 4096;
 constexpr int64_t kFarTileBytes = 1024;  // of memory that lies beyond the caches
 
 // One operand of a step: an input or the output of the whole kernel, or a temporary.
-struct Place {
+struct OperandRef {
   enum { kInput, kTemporary, kOutput } kind;
   int index = 0;
 };
 
-struct Step {
+struct ChainStep {
   std::unique_ptr<Kernel> kernel;
   std::optional<ElementOp> op;  // what the kernel computes, if it is of the table of loops
   ElementLoop loop = nullptr;   // over the tiles of a row; null where the kernel must run
-  std::vector<Place> inputs;
-  Place output;
+  std::vector<OperandRef> inputs;
+  OperandRef output;
   std::vector<Tensor> tiles;  // of the inputs, then of the output, while it runs
 };
 
 class FusedKernel final : public Kernel {
  public:
-  FusedKernel(std::vector<Step> steps, const Request& request, std::span<const DType> temporaries)
+  FusedKernel(std::vector<ChainStep> steps, const Request& request,
+              std::span<const DType> temporaries)
       : steps_(std::move(steps)), out_dtype_(request.outputs[0].dtype) {
     widest_ = plan::DTypeBytes(out_dtype_);
     for (const OperandType& type : request.inputs) {
@@ -52,7 +54,7 @@ class FusedKernel final : public Kernel {
       widest_ = std::max<int64_t>(widest_, plan::DTypeBytes(dtype));
     }
     size_t tiles = 0;
-    for (Step& step : steps_) {
+    for (ChainStep& step : steps_) {
       step.tiles.resize(step.inputs.size() + 1);
       tiles += step.tiles.size();
     }
@@ -75,7 +77,7 @@ class FusedKernel final : public Kernel {
   }
 
  private:
-  // A tile that lies further on in every pass, by `bytes`.
+  // A tile that moves on by `bytes` after every pass.
   struct Moving {
     Tensor* tile;
     int64_t bytes;
@@ -103,7 +105,7 @@ class FusedKernel final : public Kernel {
     return true;
   }
 
-  static bool RunStep(const Step& step, std::string& error) {
+  static bool RunStep(const ChainStep& step, std::string& error) {
     const std::span<const Tensor> tiles = step.tiles;
     const size_t inputs = step.inputs.size();
     if (step.loop == nullptr) {
@@ -115,20 +117,20 @@ class FusedKernel final : public Kernel {
     return true;
   }
 
-  // The first pass's tiles of a row.
+  // Sets the tiles of the first pass over a row.
   void PlaceTiles(const Walk<kMostInputs>& walk, const char* const* in, char* out,
                   bool past_caches, char (&temporaries)[kMostSteps][kTileBytes]) {
     moving_.clear();
     const int64_t count = std::min(tile_, walk.extents[0]);
-    for (Step& step : steps_) {
+    for (ChainStep& step : steps_) {
       bool moves[kMostOperands + 1];
       for (size_t i = 0; i < step.tiles.size(); ++i) {
-        const Place& place = i < step.inputs.size() ? step.inputs[i] : step.output;
+        const OperandRef& place = i < step.inputs.size() ? step.inputs[i] : step.output;
         Tensor& tile = step.tiles[i];
         moves[i] = true;
-        if (place.kind == Place::kTemporary) {
+        if (place.kind == OperandRef::kTemporary) {
           tile = Tile(temporaries[place.index], temporaries_[place.index], count);
-        } else if (place.kind == Place::kOutput) {
+        } else if (place.kind == OperandRef::kOutput) {
           tile = Tile(out, out_dtype_, count);
           Move(tile, tile_ * plan::DTypeBytes(out_dtype_), !past_caches);
         } else {
@@ -141,7 +143,7 @@ class FusedKernel final : public Kernel {
       }
       if (step.op) step.loop = step.op->LoopFor(moves, count);
     }
-    Step& last = steps_.back();
+    ChainStep& last = steps_.back();
     if (past_caches && last.loop == last.op->all) last.loop = last.op->past_caches;
   }
 
@@ -153,13 +155,13 @@ class FusedKernel final : public Kernel {
   }
 
   void Shorten(int64_t count) {
-    for (Step& step : steps_) {
+    for (ChainStep& step : steps_) {
       for (Tensor& tile : step.tiles) tile.dims[0] = std::min(tile.dims[0], count);
     }
   }
 
-  // Memory that comes from afar should come while steps compute: before each step, its share of
-  // what the pass after the next reads and writes. (A prefetch past the end does nothing; GCC
+  // Prefetches memory that lies beyond the caches while steps compute: before each step, its share
+  // of what the pass after the next reads and writes. (A prefetch past the end does nothing; GCC
   // drops calls of a function that only prefetches.)
   CGRAPH_INLINE void FetchAhead(size_t step) const {
     constexpr int64_t kLine = 64, kPasses = 2;
@@ -184,7 +186,7 @@ class FusedKernel final : public Kernel {
   }
 
   static constexpr int64_t kFarElements = int64_t{1} << 17;  // less lies in the caches
-  std::vector<Step> steps_;
+  std::vector<ChainStep> steps_;
   std::vector<Moving> moving_;
   std::vector<DType> in_dtypes_, temporaries_;
   std::vector<int64_t> in_bytes_;
@@ -193,17 +195,18 @@ class FusedKernel final : public Kernel {
   int64_t tile_ = 0;    // elements of a tile of the row at hand
 };
 
-// The plan's primitives, each with the kernel of a tile; every temporary is made before it is read.
+// Makes the plan's primitives, each with the kernel of a tile; every temporary is made before it is
+// read.
 class Maker {
  public:
   Maker(const plan::Kernel& kernel, const Request& request) : kernel_(kernel), request_(request) {}
 
   KernelResult Make() {
     CGRAPH_RETURN_IF_ERROR(CheckShape());
-    std::vector<Step> steps;
+    std::vector<ChainStep> steps;
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const bool last = i + 1 == kernel_.body.size();
-      Result<Step> step = MakeStep(*kernel_.body[i], last);
+      Result<ChainStep> step = MakeStep(*kernel_.body[i], last);
       CGRAPH_RETURN_IF_ERROR(step.status());
       steps.push_back(std::move(*step));
     }
@@ -226,22 +229,23 @@ class Maker {
     return Status::Ok();
   }
 
-  Result<Step> MakeStep(const plan::Primitive& primitive, bool last) {
+  Result<ChainStep> MakeStep(const plan::Primitive& primitive, bool last) {
     const size_t count = primitive.operands.size();
     if (count == 0 || count > kMostOperands + 1 || !IsElementwise(primitive.op)) {
       return Invalid(request_, fmt::format("`{}` cannot be a step of a fused kernel",
                                            primitive.op));
     }
-    Step step;
+    ChainStep step;
     std::vector<OperandType> inputs;
     for (size_t i = 0; i + 1 < count; ++i) {
-      const Place place = PlaceOf(primitive.operands[i]);
-      if (place.kind == Place::kOutput ||
-          (place.kind == Place::kTemporary && !made_[place.index])) {
+      const OperandRef place = PlaceOf(primitive.operands[i]);
+      if (place.kind == OperandRef::kOutput ||
+          (place.kind == OperandRef::kTemporary && !made_[place.index])) {
         return Invalid(request_, fmt::format("its step `{}` reads what is not made yet",
                                              primitive.op));
       }
-      if (count == 2 && place.kind == Place::kInput) {  // only steps of several operands broadcast
+      if (count == 2 &&
+          place.kind == OperandRef::kInput) {  // only steps of several operands broadcast
         CGRAPH_RETURN_IF_ERROR(
             ExpectSameDims(request_, request_.inputs[place.index], request_.outputs[0]));
       }
@@ -249,7 +253,7 @@ class Maker {
       step.inputs.push_back(place);
     }
     step.output = PlaceOf(primitive.operands.back());
-    if (step.output.kind != (last ? Place::kOutput : Place::kTemporary)) {
+    if (step.output.kind != (last ? OperandRef::kOutput : OperandRef::kTemporary)) {
       return Invalid(request_, "its last step, and no other, makes its result");
     }
     if (!last) made_[step.output.index] = true;
@@ -261,16 +265,16 @@ class Maker {
     return step;
   }
 
-  Place PlaceOf(int32_t operand) const {
+  OperandRef PlaceOf(int32_t operand) const {
     const auto inputs = static_cast<int32_t>(request_.inputs.size());
-    if (operand < 0) return {Place::kTemporary, -1 - operand};
-    if (operand < inputs) return {Place::kInput, operand};
-    return {Place::kOutput, operand - inputs};
+    if (operand < 0) return {OperandRef::kTemporary, -1 - operand};
+    if (operand < inputs) return {OperandRef::kInput, operand};
+    return {OperandRef::kOutput, operand - inputs};
   }
-  OperandType TileType(const Place& place) const {
+  OperandType TileType(const OperandRef& place) const {
     OperandType type;
-    type.dtype = place.kind == Place::kTemporary ? kernel_.temporaries[place.index]
-                 : place.kind == Place::kInput   ? request_.inputs[place.index].dtype
+    type.dtype = place.kind == OperandRef::kTemporary ? kernel_.temporaries[place.index]
+                 : place.kind == OperandRef::kInput   ? request_.inputs[place.index].dtype
                                                  : request_.outputs[0].dtype;
     type.rank = 1;
     type.dims[0] = kTileBytes;

@@ -1,8 +1,8 @@
 // Loops over f16 and bf16: conversions of rows, and operations in one pass.
 //
 // An operation widens a block of elements, one or two vectors of f32, computes with it and rounds
-// it in registers. Only where the processor has the conversions; elsewhere the operands go through
-// tiles of f32 (elementwise.cpp), which gives the same bits.
+// it in registers. These loops exist only where the processor has the conversions; elsewhere the
+// operands go through tiles of f32 (elementwise.cpp), which gives the same bits.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_HALF_LOOPS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_HALF_LOOPS_H_
 
@@ -38,7 +38,7 @@ struct NarrowLoop {
 };
 
 #if defined(__x86_64__)
-// Between f16 and f32 by the processor's own instructions.
+// Converts between f16 and f32 by the processor's own instructions.
 template <typename Halves>
 struct WidenRow {
   CGRAPH_INLINE static void Run(const void* half, void* f32, int64_t count) {
@@ -64,8 +64,8 @@ struct NarrowRow {
   }
 };
 
-// `Block::Out` is what a block makes: f32, which is rounded to `Half`, or bytes. Operand o stands
-// still where bit o of `standing` is set.
+// `Block::Out` is the result of a block: f32, which is rounded to `Half`, or bytes. Operand o
+// stands still where bit o of `standing` is set.
 template <typename Halves, typename Half, typename Block, int standing>
 class HalfLoop {
  public:
@@ -123,7 +123,7 @@ class HalfLoop {
   }
 };
 
-// An operation on one element, and one on two that gives f32 or bytes.
+// Blocks of an operation on one element, and of one on two elements that gives f32 or bytes.
 template <typename Operation>
 struct UnaryBlock {
   using Out = float;
@@ -139,7 +139,8 @@ struct BinaryBlock {
 
 #endif
 
-// The loop for the widest vectors that have the conversions; null where the processor has none.
+// Returns the loop for the widest vectors that have the conversions; null where the processor has
+// none.
 template <typename Half, typename Block, int standing = 0>
 ElementLoop HalfLoopOf() {
 #if defined(__x86_64__)

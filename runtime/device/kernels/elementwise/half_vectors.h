@@ -1,5 +1,5 @@
-// Vectors of f16 and bf16 to and from vectors of f32 by the processor's instructions, with the bits
-// of half.h.
+// Conversions of vectors of f16 and bf16 to and from vectors of f32 by the processor's
+// instructions, with the bits of half.h.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_HALF_VECTORS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_HALF_VECTORS_H_
 
@@ -15,14 +15,14 @@
 
 namespace cgraph::device {
 
-// The conversions are not always_inline: the loop that calls them has no target of its own, and
-// they become part of the versions of it that have theirs.
+// The conversions are not always_inline. The loop that calls them has no target of its own, and
+// they become part of those versions of the loop that have theirs.
 //
 // bf16 are taken in pairs, as words of four bytes: their even elements make one vector, their odd
 // elements another, and nothing has to be moved across lanes. f16 make one vector, in order.
 //
-// What is rounded to bf16 was computed from bf16, and a NaN of it has an operand's payload or none:
-// its lower half is 0, and it stays a NaN where it is rounded as a number.
+// A value that is rounded to bf16 was computed from bf16. So a NaN has an operand's payload or
+// none: its lower half is 0, and it stays a NaN when it is rounded as a number.
 struct Avx2Halves {
   static constexpr int kLanes = 8;
 
@@ -45,7 +45,7 @@ struct Avx2Halves {
     const __m256i odd = RoundedNumber(_mm256_load_ps(from[1]));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_blend_epi16(even, odd, kOdd));
   }
-  // Of elements in order.
+  // Widens elements in order.
   CGRAPH_AVX2 static inline void WidenRow(const F16* from, float (&to)[1][kLanes]) {
     Widen(from, to);
   }
@@ -69,7 +69,7 @@ struct Avx2Halves {
   CGRAPH_AVX2 static inline __m256i High() {
     return _mm256_set1_epi32(static_cast<int>(0xffff0000));
   }
-  // BF16::Round, which is left in the upper halves.
+  // Rounds as BF16::Round does; the result is in the upper halves.
   CGRAPH_AVX2 static inline __m256i RoundedNumber(__m256 x) {
     const __m256i all = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(all, 16), _mm256_set1_epi32(1));
@@ -131,7 +131,7 @@ struct Avx512Halves {
   CGRAPH_AVX512 static inline __m512i Shifted(__m512i bits) {
     return _mm512_maskz_srli_epi32(kAll, bits, 16);
   }
-  // BF16::Round, which is left in the upper halves.
+  // Rounds as BF16::Round does; the result is in the upper halves.
   CGRAPH_AVX512 static inline __m512i RoundedNumber(__m512 x) {
     const __m512i all = _mm512_castps_si512(x);
     const __mmask16 odd = _mm512_test_epi32_mask(all, _mm512_set1_epi32(0x10000));

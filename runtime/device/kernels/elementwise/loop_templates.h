@@ -1,7 +1,7 @@
-// From an operation on elements (elementwise_ops.h) to loops of it.
+// Templates that make loops of an operation on elements (elementwise_ops.h).
 //
-// Loops of integers are compiled up to AVX2; of floats, which chains run in the first cache, up
-// to AVX-512.
+// Loops of integers are compiled up to AVX2; loops of floats, which fused chains run in the
+// first-level cache, up to AVX-512.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 
@@ -54,7 +54,7 @@ struct SelectLoop {
 };
 
 #if defined(__x86_64__)
-// A line that goes to memory past the caches.
+// Writes one cache line to memory past the caches.
 CGRAPH_AVX2 static inline void StreamLine(const void* from, void* to) {
   const auto* vectors = static_cast<const __m256i*>(from);
   _mm256_stream_si256(static_cast<__m256i*>(to), _mm256_load_si256(vectors));
@@ -84,7 +84,7 @@ struct PastCachesLoop {
 };
 #endif
 
-// Null where a result does not gain by it.
+// Returns null where a result does not gain from going past the caches.
 template <typename Operation, typename T, int operands>
 ElementLoop PastCachesOf() {
 #if defined(__x86_64__)
@@ -95,7 +95,7 @@ ElementLoop PastCachesOf() {
   return nullptr;
 }
 
-// Whether an operation of these dtypes is instantiated for the C++ type.
+// Tells whether an operation of these dtypes is instantiated for the C++ type.
 template <DTypes dtypes, typename T>
 inline constexpr bool kComputes = dtypes == DTypes::kFloat  ? std::is_floating_point_v<T>
                                   : dtypes == DTypes::kBool ? std::is_same_v<T, uint8_t>
@@ -161,7 +161,7 @@ std::optional<ElementOp> UnaryOp(DType dtype) {
   return op;
 }
 
-// Elements are moved as they are, whatever they stand for.
+// Elements are moved as bits, whatever they stand for.
 template <typename Operation, DTypes dtypes>
 std::optional<ElementOp> SelectOp(DType dtype) {
   if (!Contains(dtypes, dtype)) return std::nullopt;

@@ -1,4 +1,5 @@
-// Broadcasting: a result in row-major order, and the steps that each operand takes along.
+// Broadcasting: a walk over a result in row-major order, and the steps that each operand takes
+// along.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_WALK_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ELEMENTWISE_WALK_H_
 
@@ -11,8 +12,8 @@
 
 namespace cgraph::device {
 
-// Dimensions from the innermost out, merged where every operand walks them alike. The innermost
-// stride of an operand is 1 or, where it is broadcast, 0: operands are dense.
+// The dimensions from the innermost out, merged where every operand walks them alike. The innermost
+// stride of an operand is 1 or, where the operand is broadcast, 0: operands are dense.
 template <int kMost = kMostOperands>  // operands at most
 class Walk {
  public:
@@ -35,7 +36,8 @@ class Walk {
     Append(1, ones);
   }
 
-  // Calls row(in, out) where each of the innermost rows begins; `bytes` are the operands' widths.
+  // Calls row(in, out) for each of the innermost rows, with where it begins; `bytes` are the
+  // operands' widths.
   template <typename Row>
   void ForEachRow(const char* const* in, const int64_t* bytes, char* out, int64_t out_bytes,
                   Row row) const {
@@ -57,7 +59,8 @@ class Walk {
   }
 
  private:
-  // The stride of the i-th dimension from the end; `size` is the elements of those after it.
+  // Returns the stride of the i-th dimension from the end; `size` is the number of elements of the
+  // dimensions after it.
   static int64_t Step(const Tensor& tensor, int i, int64_t& size) {
     if (i > tensor.rank || tensor.dims[tensor.rank - i] == 1) return 0;
     const int64_t stride = size;

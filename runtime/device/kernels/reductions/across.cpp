@@ -6,7 +6,7 @@
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/device/numbers/targets.h"
-#include "runtime/plan/dtype.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 namespace {
@@ -37,20 +37,25 @@ struct Loop {
 };
 
 template <typename T>
-Across Find(std::string_view reduction) {
-  if (reduction == "sum") return BestOf<Loop<T, Add, false>>();
-  if (reduction == "prod") return BestOf<Loop<T, Multiply, false>>();
-  if (reduction == "min") return BestOf<Loop<T, Minimum, false>>();
-  if (reduction == "max") return BestOf<Loop<T, Maximum, false>>();
-  if constexpr (kIsFloat<T>) {
-    if (reduction == "avg") return BestOf<Loop<T, Add, true>>();
+Across Find(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return BestOf<Loop<T, Add, false>>();
+    case Reduction::kProd:
+      return BestOf<Loop<T, Multiply, false>>();
+    case Reduction::kMin:
+      return BestOf<Loop<T, Minimum, false>>();
+    case Reduction::kMax:
+      return BestOf<Loop<T, Maximum, false>>();
+    case Reduction::kAvg:
+      if constexpr (kIsFloat<T>) return BestOf<Loop<T, Add, true>>();
   }
   return nullptr;
 }
 
 }  // namespace
 
-Across FindAcross(plan::DType dtype, std::string_view reduction) {
+Across FindAcross(plan::DType dtype, Reduction reduction) {
   switch (dtype) {
     case plan::DType::bool_: return nullptr;
     case plan::DType::i8: return Find<int8_t>(reduction);
@@ -67,7 +72,7 @@ Across FindAcross(plan::DType dtype, std::string_view reduction) {
 
 void ComputeRankResult(const RankResult& share, uint32_t rank, const void** from, uint64_t bytes,
                        void* out) {
-  using Kind = plan::CollectiveKind;
+  using Kind = CollectiveKind;
   const auto at = [](const void* base, uint64_t offset) {
     return static_cast<const std::byte*>(base) + offset;
   };

@@ -1,15 +1,16 @@
-// Collectives on memory that one thread can reach: reductions over participants, by which the same
-// elements of several tensors become one, and what each participant gets.
+// Collectives on memory that one thread can reach: reductions over participants, which make one
+// element of the same elements of several tensors, and the part of the result that each participant
+// gets.
 //
-// Accumulated in the order of the participants, so that the result has the same bits whoever
-// computes it; f16 and bf16 in f32, rounded once. Integers wrap around, NaN wins in min and max.
+// Elements are accumulated in the order of the participants, so that the result has the same bits
+// whoever computes it; f16 and bf16 in f32, rounded once. Integers wrap around, NaN wins in min and
+// max.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_ACROSS_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_REDUCTIONS_ACROSS_H_
 
 #include <cstdint>
-#include <string_view>
 
-#include "runtime/plan/collective.h"
+#include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::device {
@@ -19,18 +20,19 @@ using Across = void (*)(const void* const* from, uint32_t participants, uint64_t
 
 // One tensor of a collective, and what each rank gets of it.
 struct RankResult {
-  plan::CollectiveKind::Id kind;
+  CollectiveKind kind;
   uint32_t members, root;
   uint64_t width;  // bytes of an element
   Across across;   // of kinds that reduce
 };
-// `from` are the inputs by rank (of kinds that a root gives, its own counts), and is overwritten;
-// `bytes`: what each rank has a part of, an input of kinds that join or keep, an output of others.
+// Computes what one rank gets. `from` are the inputs by rank, and is overwritten; for kinds in
+// which a root gives, only the root's entry counts. `bytes` is the size of what is divided by rank:
+// of an input for kinds that join or keep, of an output for others.
 void ComputeRankResult(const RankResult& share, uint32_t rank, const void** from, uint64_t bytes,
                        void* out);
 
-// Null for a dtype that the reduction does not take, or an unknown reduction.
-Across FindAcross(plan::DType dtype, std::string_view reduction);
+// Returns null for a dtype that the reduction does not take, or an unknown reduction.
+Across FindAcross(plan::DType dtype, Reduction reduction);
 
 }  // namespace cgraph::device
 

@@ -1,5 +1,5 @@
-// The kernel of a collective that goes through host memory: all inputs and outputs are in reach of
-// one thread, operands by rank and then by tensor, as the parts of a collective would have them.
+// The kernel of a collective that goes through host memory. One thread reaches all inputs and
+// outputs; operands are ordered by rank and then by tensor, as in the parts of a collective.
 #include <vector>
 
 #include "runtime/device/kernels/reductions/across.h"
@@ -8,19 +8,19 @@
 namespace cgraph::device {
 namespace {
 
-using Kind = plan::CollectiveKind;
+using Traits = CollectiveTraits;
 
 struct Collected {
-  Kind kind;
+  Traits kind;
   RankResult share;
   size_t tensors;
 };
 
-// The bytes of one rank's part: the least that all have room for.
+// Returns the bytes of one rank's part: the least that all have room for.
 uint64_t PartBytes(const Collected& c, size_t tensor, std::span<const Tensor> in,
                    std::span<const Tensor> out) {
-  const bool cut = c.kind.size == Kind::kOverMembers || c.kind.id == Kind::kAllToAll;
-  const bool joined = c.kind.size == Kind::kTimesMembers || c.kind.id == Kind::kAllToAll;
+  const bool cut = c.kind.divides();
+  const bool joined = c.kind.joins();
   uint64_t bytes = UINT64_MAX;
   for (size_t i = tensor; i < in.size(); i += c.tensors) {
     bytes = std::min(bytes, static_cast<uint64_t>(Bytes(in[i])) / (cut ? c.share.members : 1));
@@ -32,12 +32,12 @@ uint64_t PartBytes(const Collected& c, size_t tensor, std::span<const Tensor> in
 }
 
 Status CheckCounts(const Request& request, const Collected& c) {
-  const auto expected = [&](Kind::Who who) -> size_t {
-    return who == Kind::kAll ? c.share.members : 1;
+  const auto expected = [&](Traits::Who who) -> size_t {
+    return who == Traits::kEach ? c.share.members : 1;
   };
-  if (c.tensors == 0 || c.kind.in == Kind::kNobody ||
-      request.inputs.size() != expected(c.kind.in) * c.tensors ||
-      request.outputs.size() != expected(c.kind.out) * c.tensors) {
+  if (c.tensors == 0 || c.kind.from == Traits::kNobody ||
+      request.inputs.size() != expected(c.kind.from) * c.tensors ||
+      request.outputs.size() != expected(c.kind.to) * c.tensors) {
     return Invalid(request, "has other numbers of operands than its participants give and get");
   }
   return Status::Ok();
@@ -52,14 +52,18 @@ KernelResult MakeCollective(const Request& request) {
        {name.status(), reduction.status(), members.status(), root.status()}) {
     if (!status.ok()) return status;
   }
-  const Kind* kind = plan::FindCollective(*name);
+  const std::optional<CollectiveKind> kind = ParseCollective(*name);
   const auto operands = static_cast<int64_t>(request.inputs.size() + request.outputs.size());
   if (!kind || *members < 1 || *members > operands || *root < 0 || *root >= *members) {
     return Invalid(request, "has no such kind, members or root");
   }
+  const Traits& traits = TraitsOf(*kind);
+  const std::optional<Reduction> reduced = ParseReduction(*reduction);
+  if (traits.reduces && !reduced) return Invalid(request, "has no such reduction");
   const auto count = static_cast<uint32_t>(*members);
-  Collected c{*kind, {kind->id, count, static_cast<uint32_t>(*root), 1, nullptr},
-              request.inputs.size() / (kind->in == Kind::kAll ? count : 1)};
+  Collected c{traits,
+              {*kind, count, static_cast<uint32_t>(*root), 1, nullptr},
+              request.inputs.size() / (traits.from == Traits::kEach ? count : 1)};
   CGRAPH_RETURN_IF_ERROR(CheckCounts(request, c));
   std::vector<RankResult> shares;
   for (size_t t = 0; t < c.tensors; ++t) {
@@ -70,8 +74,8 @@ KernelResult MakeCollective(const Request& request) {
     }
     shares.push_back(c.share);
     shares[t].width = static_cast<uint64_t>(plan::DTypeBytes(request.inputs[t].dtype));
-    if (!kind->reduces) continue;
-    shares[t].across = FindAcross(request.inputs[t].dtype, *reduction);
+    if (!traits.reduces) continue;
+    shares[t].across = FindAcross(request.inputs[t].dtype, *reduced);
     if (!shares[t].across) return NoKernel(request);
   }
   std::vector<const void*> from(count);
@@ -82,7 +86,7 @@ KernelResult MakeCollective(const Request& request) {
       const uint64_t bytes = PartBytes(c, t, in, out);
       for (uint32_t rank = 0; rank < out.size() / c.tensors; ++rank) {
         for (uint32_t p = 0; p < c.share.members; ++p) {
-          from[p] = in[c.kind.in == Kind::kAll ? p * c.tensors + t : t].data;
+          from[p] = in[c.kind.from == Traits::kEach ? p * c.tensors + t : t].data;
         }
         ComputeRankResult(c.share, rank, from.data(), bytes, out[rank * c.tensors + t].data);
       }

@@ -16,7 +16,7 @@ View ViewOf(const Tensor& x, int dim) {
   return {Product(x, 0, dim), x.dims[dim], Product(x, dim + 1, x.rank)};
 }
 
-// The reductions: a row at once, or many columns side by side.
+// The reductions: each has a function for a row and one for many columns side by side.
 template <typename T>
 struct SumOf {
   using Accumulator = Sum<T>;
@@ -87,7 +87,7 @@ void Argmax(const View& view, const T* x, int64_t* out) {
   }
 }
 
-// The result has the dimensions of the operand without `dim`; none at all for dim < 0.
+// Checks that the result has the dimensions of the operand without `dim`; none at all for dim < 0.
 Status CheckReduction(const Request& request, int dim) {
   const OperandType& x = request.inputs[0];
   OperandType rest = x;

@@ -16,7 +16,7 @@
 
 namespace cgraph::device {
 
-// What sums of T are made in.
+// The type in which sums of T are made.
 template <typename T>
 using Sum = std::conditional_t<kIsFloat<T>, double, T>;
 
@@ -43,7 +43,7 @@ Sum<T> SumRow(const T* x, int64_t count) {
   return parts[0];
 }
 
-// The least and the greatest value of what T is computed with.
+// The least and the greatest value of the type that T is computed with.
 template <typename T>
 constexpr Compute<T> Least() {
   using C = Compute<T>;
@@ -57,7 +57,7 @@ constexpr Compute<T> Greatest() {
                                      : std::numeric_limits<C>::max();
 }
 
-// Minimum or Maximum of a row and `start`.
+// Returns the Minimum or Maximum of a row and `start`.
 template <typename Extremum, typename T>
 Compute<T> ExtremeOfRow(const T* x, int64_t count, Compute<T> start) {
   using C = Compute<T>;

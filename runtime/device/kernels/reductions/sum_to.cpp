@@ -18,7 +18,7 @@ class Odometer {
     extents_[rank_] = extent, x_[rank_] = x, out_[rank_] = out;
     ++rank_;
   }
-  // To the next position; false, and back at the first, when there is none.
+  // Goes to the next position; false, and back at the first, when there is none.
   bool Next() {
     for (int i = 0; i < rank_; ++i) {
       x += x_[i], out += out_[i];
@@ -35,7 +35,7 @@ class Odometer {
   int64_t extents_[kMaxRank], x_[kMaxRank], out_[kMaxRank], index_[kMaxRank] = {};
 };
 
-// The dimensions of x, of which the innermost stands apart.
+// The dimensions of x: the innermost stands apart from the others.
 struct Plan {
   Odometer kept, summed;
   int64_t inner = 1;

@@ -1,5 +1,5 @@
-// Sums and maxima of a row in lanes side by side, which are folded in a fixed order: the same bits
-// whatever the instruction set's vectors hold.
+// Sums and maxima of a row in lanes side by side, which are folded in a fixed order: the result has
+// the same bits whatever size the instruction set's vectors have.
 #ifndef CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_LANES_H_
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_ROWS_LANES_H_
 
@@ -24,8 +24,8 @@ CGRAPH_INLINE C Fold(const C* lane, Join join) {
   }
 }
 
-// `add(sum, i)` is the sum and term i. Terms are added in C over blocks of some thousand, whose
-// sums are added in f64.
+// `add(sum, i)` returns the sum with term i added. Terms are added in C over blocks of some
+// thousand, whose sums are added in f64.
 template <typename C, typename Add>
 CGRAPH_INLINE double SumOver(int64_t count, Add add) {
   constexpr int kCount = kLanes<C>, kTogether = 4 * kCount;
@@ -55,7 +55,7 @@ CGRAPH_INLINE double SumOver(int64_t count, Add add) {
   return total + (Fold<kCount>(vectors, plus) + rest);
 }
 
-// NaN is not the greatest. Of nothing: -inf.
+// Returns the greatest element; NaN does not count. -inf for an empty row.
 template <typename C>
 CGRAPH_INLINE C MaxOfRow(const C* x, int64_t count) {
   constexpr int kCount = kLanes<C>;

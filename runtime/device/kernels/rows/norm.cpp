@@ -13,7 +13,7 @@ CGRAPH_INLINE C MeanOf(const C* x, int64_t count) {
   const double per = 1 / static_cast<double>(count);
   return static_cast<C>(per * SumOver<C>(count, [x](C sum, int64_t i) { return sum + x[i]; }));
 }
-// What brings the deviations from the mean to unit variance.
+// Returns the factor that brings the deviations from the mean to unit variance.
 template <typename C>
 CGRAPH_INLINE C ScaleOf(const C* x, C mean, int64_t count, double epsilon) {
   const double per = 1 / static_cast<double>(count);
@@ -24,7 +24,7 @@ CGRAPH_INLINE C ScaleOf(const C* x, C mean, int64_t count, double epsilon) {
   return C(1) / std::sqrt(static_cast<C>(squares * per + epsilon));
 }
 
-// Some rows at once, so that what one waits for is made of another in the meantime.
+// Computes some rows at once, so that the processor works on one while another waits for a result.
 template <typename C>
 struct LayerNormRows {
   static constexpr int64_t kTogether = 32;
@@ -91,7 +91,7 @@ struct RmsNormGradRow {
   }
 };
 
-// x / max(|x|, epsilon), as PyTorch's normalize.
+// Computes x / max(|x|, epsilon), as PyTorch's normalize.
 template <typename C>
 struct L2NormalizeRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double epsilon) {
@@ -118,7 +118,7 @@ struct L2NormalizeGradRow {
   }
 };
 
-// One row's gx, and its part of the gradients of gain and bias.
+// Computes one row's gx, and the row's part of the gradients of gain and bias.
 template <typename C>
 struct LayerNormGradRow {
   CGRAPH_INLINE static void Run(const C* x, const C* gain, const C* gy, C* gx, double* ggain,
@@ -182,14 +182,15 @@ class LayerNormGradKernel final : public Kernel {
   std::vector<double> sums_;
 };
 
-// The operand is a vector as long as a row of the first input.
+// Checks that the operand is a vector as long as a row of the first input.
 Status ExpectRowVector(const Request& request, const OperandType& vector) {
   const OperandType& x = request.inputs[0];
   if (vector.rank == 1 && SameDim(vector, 0, x, x.rank - 1)) return Status::Ok();
   return Invalid(request, TypeText(vector) + " is no row of " + TypeText(x));
 }
 
-// No NaN, whose payload would become that of results: bf16 are rounded as if there were none.
+// Returns epsilon, which is no NaN: a NaN's payload would become that of results, and bf16 are
+// rounded as if there were none.
 Result<double> EpsilonOf(const Request& request) {
   Result<double> epsilon = FloatAttribute(request, "epsilon");
   if (epsilon.ok() && std::isnan(*epsilon)) return Invalid(request, "its epsilon is no number");
@@ -205,7 +206,7 @@ using L2NormalizeRows = OneByOne<L2NormalizeRow<C>, C, 1>;
 template <typename C>
 using L2NormalizeGradRows = OneByOne<L2NormalizeGradRow<C>, C, 2>;
 
-// Inputs of the dimensions of the result: `rows`; then vectors.
+// Inputs: `rows` inputs with the dimensions of the result, then vectors.
 template <template <typename> typename Rows>
 KernelResult MakeNorm(const Request& request, size_t rows, size_t vectors) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, rows + vectors, 1));

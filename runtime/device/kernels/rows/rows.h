@@ -19,18 +19,18 @@
 
 namespace cgraph::device {
 
-// `in` and `out` are `rows` rows of `count`, one after another, and `out` may be one of `in`;
-// behind the rows in `in` are operands that all rows share.
+// `in` and `out` are `rows` rows of `count` elements, one after another, and `out` may be one of
+// `in`. In `in`, the operands that all rows share stand behind the rows.
 template <typename C>
 using RowFunction = void (*)(const C* const* in, C* out, int64_t rows, int64_t count,
                              double epsilon);
 
-// The same of a function that rounds its results to f16 or bf16 itself, in registers.
+// As RowFunction, for a function that rounds its results to f16 or bf16 itself, in registers.
 template <typename T>
 using RoundingRowFunction = void (*)(const float* const* in, T* out, int64_t rows, int64_t count,
                                      double epsilon);
 
-// How results are stored: to[i] = of(i), of i < count.
+// How results are stored: to[i] = of(i) for i < count.
 struct StoreAsIs {
   template <typename C, typename Of>
   CGRAPH_INLINE static void Run(C* to, int64_t count, Of of) {
@@ -58,7 +58,8 @@ struct StoreRounded {
 };
 #endif
 
-// Of rows that have `Into<Store, T>` and a processor that has the conversions; else null.
+// Returns the rounding function of rows that have `Into<Store, T>`, on a processor that has the
+// conversions; else null.
 template <typename Rows, typename T>
 RoundingRowFunction<T> RoundingOf() {
 #if defined(__x86_64__)
@@ -72,7 +73,7 @@ RoundingRowFunction<T> RoundingOf() {
   return nullptr;
 }
 
-// Of a function of one row with `operands` operands, of which none is shared.
+// Makes a RowFunction of a function of one row with `operands` operands, none of which is shared.
 template <typename Row, typename C, int operands>
 struct OneByOne {
   CGRAPH_INLINE static void Run(const C* const* in, C* out, int64_t rows, int64_t count,
@@ -85,7 +86,7 @@ struct OneByOne {
   }
 };
 
-// Elements of an operand, `inner` from one another, to and from contiguous elements of C.
+// Moves elements of an operand, `inner` apart, to and from contiguous elements of C.
 template <typename T>
 struct RowAccess {
   using C = Compute<T>;
@@ -113,8 +114,8 @@ class RowKernel final : public Kernel {
   using C = Compute<T>;
   static constexpr int kMostOperands = 3;
 
-  // The first `rows` inputs have the result's dimensions, of which `dim` is worked along; the rest
-  // are vectors as long as a row.
+  // The first `rows` inputs have the result's dimensions; the kernel works along `dim`. The other
+  // inputs are vectors as long as a row.
   RowKernel(const Request& request, RowFunction<C> function, RoundingRowFunction<T> rounding,
             int rows, int dim, double epsilon)
       : function_(function), rounding_(rounding), rows_(rows), dim_(dim), epsilon_(epsilon),
@@ -134,7 +135,7 @@ class RowKernel final : public Kernel {
     for (size_t i = static_cast<size_t>(rows_); i < inputs.size(); ++i) {
       in[i] = RowsOf(shared, inputs[i].as<T>(), Space(i), along);
     }
-    // Rows that follow one another are taken as many at once as the workspace holds.
+    // Rows that follow one another are taken in batches of as many as the workspace holds.
     const int64_t most = access.inner == 1 ? space_ / along : 1;
     for (int64_t o = 0; o < outer; o += most) {
       const int64_t count = std::min(most, outer - o);
@@ -146,8 +147,8 @@ class RowKernel final : public Kernel {
   }
 
  private:
-  // `count` rows of which the first begins at element `first`; `in` has the operands that all
-  // share.
+  // Runs `count` rows, the first of which begins at element `first`; `in` has the operands that all
+  // rows share.
   void RunRows(std::span<const Tensor> inputs, const Tensor& out, const RowAccess<T>& access,
                const C** in, int64_t first, int64_t count, int64_t along) {
     const auto rows = static_cast<size_t>(rows_);
@@ -186,7 +187,7 @@ class RowKernel final : public Kernel {
   Workspace<C> workspace_;
 };
 
-// A row kernel of `Rows<C>::Run` for the result's dtype, which must be a float.
+// Makes a row kernel of `Rows<C>::Run` for the result's dtype, which must be a float.
 template <template <typename> typename Rows>
 KernelResult MakeRows(const Request& request, int rows, int dim, double epsilon) {
   if (!Contains(DTypes::kFloat, request.outputs[0].dtype)) return NoKernel(request);

@@ -11,7 +11,7 @@
 namespace cgraph::device {
 namespace {
 
-// NaN is not the greatest, but it goes through exp into the sum.
+// NaN is never the greatest element, but exp takes it into the sum.
 template <typename C>
 struct SoftmaxRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double) {
@@ -38,7 +38,7 @@ template <typename C>
 struct LogSoftmaxRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double) {
     const C* x = in[0];
-    // In blocks, since the result may lie where x does.
+    // Works in blocks, since the result may lie where x does.
     constexpr int64_t kPart = 256;
     C scratch[kPart];
     const C most = MaxOfRow(x, count);
@@ -101,7 +101,7 @@ KernelResult MakeAlong(const Request& request, size_t inputs) {
   return MakeRows<Rows>(request, static_cast<int>(inputs), *dim, 0);
 }
 
-// The rows of a matrix of logits, each with the class that should have been likely.
+// Kernel over the rows of a matrix of logits, each with the class that should have been likely.
 template <typename T>
 class CrossEntropyKernel final : public Kernel {
  public:
@@ -154,7 +154,7 @@ class CrossEntropyKernel final : public Kernel {
   Workspace<C> workspace_;
 };
 
-// `rows` has the dimensions of the logits without the last, the classes.
+// Checks that `rows` has the dimensions of the logits without the last, the classes.
 Status CheckCrossEntropy(const Request& request, bool gradient) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, gradient ? 3 : 2, 1));
   const OperandType& logits = request.inputs[0];

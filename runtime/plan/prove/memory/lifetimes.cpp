@@ -17,7 +17,7 @@ void Lifetimes::AddWhole(uint32_t buffer) {
   Add(buffer, 0, at.bytes());
 }
 
-// Bytes between two neighbouring ends of accesses have the same users.
+// The bytes between two neighbouring ends of accesses all have the same users.
 bool Lifetimes::AddTrue(uint32_t buffer, int64_t& budget) {
   const auto accesses = accesses_.of(buffer);
   std::vector<uint64_t> ends;
@@ -51,7 +51,7 @@ bool Lifetimes::AddOfPiece(uint32_t buffer, uint64_t begin, uint64_t end) {
     }
     users_.push_back(access.instruction);
     const Access* before = i > 0 ? piece_[i - 1] : nullptr;
-    const bool same_place = before != nullptr && before->written == access.written &&
+    const bool same_place = before != nullptr && before->program_order == access.program_order &&
                             before->instruction != access.instruction &&
                             (before->write || access.write);
     const bool in_its_life =
@@ -63,9 +63,9 @@ bool Lifetimes::AddOfPiece(uint32_t buffer, uint64_t begin, uint64_t end) {
   return ordered;
 }
 
-// Which writes of a piece begin a lifetime: those that leave nothing there that anybody reads
-// from then on. A write whose size depends on extents leaves what lies behind them, so it begins
-// one only for reads that end at the same extents. Found from behind.
+// Finds the writes of a range of bytes that begin a lifetime: those after which nobody reads what
+// was there before. A write whose size depends on extents leaves what lies behind them, so it
+// begins a lifetime only for reads that end at the same extents. The search goes from behind.
 void Lifetimes::FindBeginnings() {
   begins_.assign(piece_.size(), 0);
   const Graph& graph = index_.graph();
@@ -84,7 +84,7 @@ void Lifetimes::FindBeginnings() {
   }
 }
 
-// A lifetime of bytes [begin, end) of the buffer, touched by `users_`.
+// Adds a lifetime of bytes [begin, end) of the buffer, touched by `users_`.
 void Lifetimes::Add(uint32_t buffer, uint64_t begin, uint64_t end) {
   const Graph& graph = index_.graph();
   if (users_.empty() || begin == end) return;

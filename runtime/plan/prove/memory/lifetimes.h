@@ -1,5 +1,5 @@
-// Lifetimes: a write of some bytes of a buffer, and the reads of what it wrote, summed up by the
-// first and the last access in each lane.
+// Lifetimes: a lifetime is a write of some bytes of a buffer and the reads of what it wrote,
+// represented by the first and the last access in each lane.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_LIFETIMES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_MEMORY_LIFETIMES_H_
 
@@ -27,18 +27,19 @@ struct Lifetime {
   uint32_t first_span = 0, spans = 0;
 };
 
-// Those of an arena's buffers.
+// Lifetimes of an arena's buffers.
 class Lifetimes {
  public:
   Lifetimes(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks)
       : index_(index), accesses_(accesses), clocks_(clocks) {}
 
-  // `copies`: of the arena whose buffers are added next.
+  // Removes all lifetimes. `copies` are those of the arena whose buffers are added next.
   void Clear(int64_t copies);
-  // All that a buffer goes through, as one.
+  // Adds everything that a buffer goes through as one lifetime.
   void AddWhole(uint32_t buffer);
-  // Each on its own; takes what it looks at off `budget`, and stops when that is negative. False
-  // then, and when writes are not before their reads, or program order does not say whose they are.
+  // Adds each lifetime on its own. Takes what it looks at off `budget`, and stops when that is
+  // negative. Returns false then, and when writes are not before their reads, or program order does
+  // not say whose they are.
   bool AddTrue(uint32_t buffer, int64_t& budget);
 
   std::vector<Lifetime>& all() { return lifetimes_; }
@@ -57,7 +58,7 @@ class Lifetimes {
   int64_t copies_ = 1;
   std::vector<Lifetime> lifetimes_;
   std::vector<LaneSpan> spans_;
-  std::vector<const Access*> piece_;                              // who touches some bytes
+  std::vector<const Access*> piece_;                              // accesses of some bytes
   std::vector<uint8_t> begins_;                                   // of them, a lifetime
   std::vector<uint32_t> users_;                                   // of one lifetime
   std::vector<std::tuple<uint32_t, uint64_t, uint32_t>> points_;  // and where they are

@@ -1,8 +1,9 @@
 // Rule 10 asks about every pair of accesses that conflict. "Before" is transitive, so it is enough
 // to sweep a buffer's accesses in program order and to ask about neighbours: each read against the
-// latest write of the same bytes, each write against that and the reads since. A second sweep meets
-// what the first left behind: that is the next execution in the same copy. What runs once has none.
-#include "runtime/plan/prove/memory/race.h"
+// latest write of the same bytes, each write against that and the reads since. A second sweep
+// starts from what the first left: it is the next execution in the same copy. A graph that runs
+// once has no second sweep.
+#include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
 
@@ -10,13 +11,12 @@
 
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/refusal_step.h"
-#include "runtime/plan/prove/memory/reuse.h"
 
 namespace cgraph::plan::prove {
 namespace {
 
-// ByteRanges of buffers, and readers of them, that the sweeps look at; only hostile plans need
-// more. One more reader of a range takes memory, too.
+// The most byte ranges of buffers, and readers of them, that the sweeps look at; only hostile plans
+// need more. One more reader of a range takes memory, too.
 constexpr uint64_t kPieceBudget = 2'000'000'000;
 constexpr uint64_t kReaderCost = 16;
 
@@ -29,8 +29,8 @@ class BufferSweep {
     const Access* second = nullptr;
     bool next_execution = false;  // second works for the next execution in the same copy
   };
-  // True when all pairs are ordered; else `pair` is one that is not. `copies` 0: no other execution
-  // uses the same memory.
+  // Returns true when all pairs are ordered; otherwise `pair` is one that is not. `copies` 0: no
+  // other execution uses the same memory.
   bool Check(std::span<const Access> accesses, uint32_t copies, Pair& pair) {
     if (std::none_of(accesses.begin(), accesses.end(), [](const Access& a) { return a.write; })) {
       return true;
@@ -49,45 +49,37 @@ class BufferSweep {
   bool exhausted() const { return spent_ > kPieceBudget; }
 
  private:
-  // Bytes between two neighbouring ends of accesses: who touched them last.
+  // Bytes between two neighbouring ends of accesses, with the accesses that touched them last.
   struct ByteRange {
     const Access* writer = nullptr;
     std::vector<const Access*> readers;  // since that write
   };
 
   void SplitIntoPieces(std::span<const Access> accesses) {
-    ends_.clear();
-    for (const Access& access : accesses) {
-      ends_.push_back(access.begin);
-      ends_.push_back(access.end);
-    }
-    std::sort(ends_.begin(), ends_.end());
-    ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
-    if (ranges_.size() < ends_.size()) ranges_.resize(ends_.size());
-    for (size_t i = 0; i < ends_.size(); ++i) {
+    pieces_.Cut(accesses);
+    if (ranges_.size() < pieces_.ends()) ranges_.resize(pieces_.ends());
+    for (size_t i = 0; i < pieces_.ends(); ++i) {
       ranges_[i].writer = nullptr;
       ranges_[i].readers.clear();
     }
   }
-  size_t PieceAt(uint64_t byte) const {
-    return std::lower_bound(ends_.begin(), ends_.end(), byte) - ends_.begin();
-  }
 
   template <typename Visit>
   bool ForByteRanges(const Access& access, Visit visit) {
-    const size_t end = PieceAt(access.end);
-    for (size_t i = PieceAt(access.begin); i < end; ++i) {
+    const size_t end = pieces_.At(access.end);
+    for (size_t i = pieces_.At(access.begin); i < end; ++i) {
       spent_ += access.write ? 1 + ranges_[i].readers.size() : kReaderCost;
       if (exhausted() || !visit(ranges_[i])) return false;
     }
     return true;
   }
 
-  // False ends the sweep: where two accesses have one place in program order nothing says what
-  // their order should be, so that is told rather than any pair that nothing orders.
+  // Returns false to end the sweep. Where two accesses have the same position in program order,
+  // nothing says what their order should be, so that pair is reported rather than one that nothing
+  // orders.
   bool Ordered(const Access* first, const Access& second, Pair& pair) const {
     if (first == nullptr || first->instruction == second.instruction) return true;
-    const bool same_place = first->written == second.written;
+    const bool same_place = first->program_order == second.program_order;
     if (!same_place && (pair.first != nullptr ||
                         clocks_.Before(first->instruction, second.instruction, 0))) {
       return true;
@@ -133,8 +125,8 @@ class BufferSweep {
 
   const Graph& graph_;
   const VectorClocks& clocks_;
-  std::vector<uint64_t> ends_;
-  std::vector<ByteRange> ranges_;
+  BytePieces pieces_;
+  std::vector<ByteRange> ranges_;  // by piece
   uint64_t spent_ = 0;
 };
 
@@ -163,8 +155,9 @@ Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
     }
     if (LivesInTurn(index, accesses, clocks, buffer)) continue;
     const std::string later = Later(pair.next_execution ? arena.copies() : 0);
-    const bool same_place = !pair.next_execution && pair.first->written == pair.second->written;
-    // Without a first and a second the plan says nothing that its runs could differ from.
+    const bool same_place =
+        !pair.next_execution && pair.first->program_order == pair.second->program_order;
+    // A plan without a first and a second access states no order that its runs could differ from.
     return RefusePair(
         index, same_place ? Refusal::kShape : Refusal::kRace,
         fmt::format("{}, rule 10: {} two accesses of one {} buffer on {}", graph_name,

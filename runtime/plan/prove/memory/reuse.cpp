@@ -4,10 +4,10 @@
 //
 // Most buffers are written once or live as one, so all accesses of a buffer are tried as one
 // lifetime. Where lifetimes follow one another, "is through before" is transitive, so a sweep over
-// the arena in the order of a round asks only about neighbours. Should a neighbour fail, all pairs
-// of true lifetimes are asked, for any k.
-// What runs once has one execution: there one buffer's accesses all come first.
-#include "runtime/plan/prove/memory/reuse.h"
+// the arena in the order of a round asks only about neighbours. If a neighbour fails, all pairs of
+// true lifetimes are checked, for any k. A graph that runs once has one execution: there all
+// accesses of one buffer come before all of the other.
+#include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
 #include <map>
@@ -45,8 +45,8 @@ class ArenaReuse {
     return left_ < 0 ? Answer::kTooMany : CheckAllPairs(pair, false);
   }
 
-  // Of one buffer: each write is before its reads, and none of its lifetimes falls into another,
-  // nor into itself in the execution that follows in the same copy.
+  // Checks one buffer: each write is before its reads, and none of its lifetimes overlaps another
+  // in time, nor itself in the execution that follows in the same copy.
   bool InTurn(uint32_t buffer, uint32_t copies) {
     Begin(copies);
     Pair pair;
@@ -75,13 +75,13 @@ class ArenaReuse {
     return false;
   }
 
-  // The least k such that all of `a` is before all of `b` at k * copies; kUnordered for none.
-  // `pair`, when given, gets the accesses that ask for the most.
+  // Returns the least k such that all of `a` is before all of `b` at k * copies; kUnordered for
+  // none. `pair`, when given, gets the accesses that need the greatest k.
   int64_t LeastTurn(const Lifetime& a, const Lifetime& b, Pair* pair = nullptr) const {
     int64_t least = std::numeric_limits<int64_t>::min();
     for (const LaneSpan& ending : found_.SpansOf(a)) {
       for (const LaneSpan& beginning : found_.SpansOf(b)) {
-        // What works in place ends one lifetime of its buffer and begins the next.
+        // An instruction that works in place ends one lifetime of its buffer and begins the next.
         const bool in_place = ending.last == beginning.first && a.buffer == b.buffer && &a < &b;
         const int64_t shift = in_place ? 0 : clocks_.LeastShift(ending.last, beginning.first);
         const int64_t copies = copies_;
@@ -97,8 +97,8 @@ class ArenaReuse {
     return least;
   }
 
-  // Lifetimes in the order in which a round goes through one copy, twice over: each must find its
-  // bytes left behind by those that had them before.
+  // Goes through lifetimes in the order in which a round uses one copy, twice over: each must find
+  // its bytes released by the lifetimes that had them before.
   bool SweepRound() {
     std::sort(lifetimes_.begin(), lifetimes_.end(), [](const Lifetime& a, const Lifetime& b) {
       return std::tie(a.phase, a.order, a.buffer) < std::tie(b.phase, b.order, b.buffer);
@@ -115,7 +115,7 @@ class ArenaReuse {
           if (holder == nullptr || holder == &next) continue;
           if (LeastTurn(*holder, next) > holder->turns - next.turns + round) return false;
         }
-        // In the second round what was met is not met again.
+        // Pairs that the first round has checked are not checked again in the second.
         holders[next.begin] = round == 0 ? &next : nullptr;
       }
     }
@@ -128,7 +128,7 @@ class ArenaReuse {
     return holders.emplace_hint(after, byte, std::prev(after)->second);
   }
 
-  // Of lifetimes in different buffers, or of those in one buffer.
+  // Checks all pairs of lifetimes in different buffers, or all in one buffer.
   Answer CheckAllPairs(Pair& pair, bool in_one_buffer) {
     std::vector<const Lifetime*> by_begin;
     for (const Lifetime& lifetime : lifetimes_) by_begin.push_back(&lifetime);
@@ -150,7 +150,8 @@ class ArenaReuse {
     Pair there, back;
     const int64_t forth = LeastTurn(a, b, &there);
     const int64_t return_turn = LeastTurn(b, a, &back);
-    // What runs once meets only itself: one of the two comes first.
+    // In a graph that runs once, lifetimes meet only within that execution: one of the two comes
+    // first.
     const bool meets = index_.runs_once()
                            ? forth != kUnordered || return_turn != kUnordered
                            : forth != kUnordered && return_turn != kUnordered &&
@@ -162,8 +163,9 @@ class ArenaReuse {
     if (other_turn != kUnordered) pair.later = (1 - other_turn) * copies_;
     return false;
   }
-  // Which of two directions to show, the first one or not: what nothing orders; else the one that
-  // is not met where the other is at k = 0; else what program order suggests.
+  // Chooses which of two directions to show, the first one or not: the one that nothing orders;
+  // else the one that fails where the other holds at k = 0; else the one that program order
+  // suggests.
   bool ShowsFirst(int64_t forth, int64_t return_turn, const Pair& there, const Pair& back) const {
     if ((forth == kUnordered) != (return_turn == kUnordered)) return forth == kUnordered;
     if ((forth <= 0) != (return_turn <= 0)) return return_turn <= 0;

@@ -1,4 +1,4 @@
-// What check accepts, and how it prints it.
+// Programs that check accepts, and how it prints them.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <string>

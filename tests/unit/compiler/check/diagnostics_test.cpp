@@ -14,7 +14,7 @@ using testing::Checked;
 using testing::TempFolder;
 using testing::kRefused;
 
-// The codes that the text of a test expects.
+// Returns the codes that the text of a test expects.
 std::set<std::string> ExpectedCodes(const std::string& text) {
   std::set<std::string> codes;
   for (size_t at = text.find("//^ "); at != std::string::npos; at = text.find("//^ ", at + 1)) {
@@ -24,7 +24,8 @@ std::set<std::string> ExpectedCodes(const std::string& text) {
 }
 
 TEST_CASE("every diagnostic of check has a program that draws it, in place and in words") {
-  // Of several files: below. Of a file without declarations, of --topology: tests/golden.
+  // Codes that need several files are below. Codes that need a file without declarations, or
+  // --topology: tests/golden.
   std::set<std::string> drawn = {"E0307", "E0308", "E0317", "E0325", "W0302"};
   for (const std::string& text : kRefused) {
     INFO(text);
@@ -66,7 +67,7 @@ TEST_CASE("what goes wrong with several files") {
             .errors()
             .find("E0307") == std::string::npos);
 
-  // In the file that closes the circle; what is imported twice is ambiguous.
+  // The error is in the file that closes the circle; a name that is imported twice is ambiguous.
   const Checked circle("import a\nimport c\nconst X = SHARED", main);
   CHECK(circle.errors().find("this import closes a circle: `a` is being imported") !=
         std::string::npos);

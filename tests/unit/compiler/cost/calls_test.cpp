@@ -31,8 +31,8 @@ TEST_CASE("a call's first operation takes the time that a profile gives the call
 TEST_CASE("what lies in another cpu's memory comes by the link between the two") {
   Topology topology = AssumedTopology();
   Machine& machine = topology.machine.emplace();
-  const auto cpu = [](uint32_t i) { return DeviceKey{DeviceKey::kCpu, 0, i}; };
-  const DeviceKey gpu{DeviceKey::kGpu, 0, 0};
+  const auto cpu = [](uint32_t i) { return LogicalDevice{DeviceKind::kCpu, 0, i}; };
+  const LogicalDevice gpu{DeviceKind::kGpu, 0, 0};
   for (uint32_t i = 0; i < 3; ++i) machine.AddDevice({.key = cpu(i), .rates = topology.cpu});
   machine.AddDevice({.key = gpu, .rates = topology.gpu});
   machine.AddLink(0, 1, {1'000'000, 100'000, {}});
@@ -42,7 +42,7 @@ TEST_CASE("what lies in another cpu's memory comes by the link between the two")
   CHECK(costs.RemoteRead(cpu(1), cpu(0), 4'000'000) == 41'000'000);
   CHECK(costs.RemoteRead(cpu(0), cpu(0), 4'000'000) == 0);
   CHECK(costs.RemoteRead(cpu(2), cpu(0), 4'000'000) == 0);  // no link: one memory
-  CHECK(costs.RemoteRead(cpu(0), DeviceKey(), 4'000'000) == 0);  // the caller's
+  CHECK(costs.RemoteRead(cpu(0), LogicalDevice(), 4'000'000) == 0);  // the caller's
   CHECK(costs.RemoteRead(gpu, cpu(0), 4'000'000) == 0);  // copied before
   CHECK(Costs(AssumedTopology()).RemoteRead(cpu(1), cpu(0), 4'000'000) == 0);
 }

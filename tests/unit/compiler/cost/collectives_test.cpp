@@ -1,6 +1,6 @@
-// Times of collectives on stated machines, worked out by hand. S is what a participant gives, n
-// how many there are; every NCCL time is the least over LL, LL128 and Simple, of which Simple wins
-// where much is moved: base 8.4 us, a hop over NVLink 3.4 us, a hop between nodes 14 us.
+// Times of collectives on stated machines, worked out by hand. S is what a participant gives, n how
+// many there are. Every NCCL time is the least over LL, LL128 and Simple; Simple wins where much is
+// moved: base 8.4 us, a hop over NVLink 3.4 us, a hop between nodes 14 us.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -25,11 +25,11 @@ class MachineByHand {
     machine().resources.push_back({"shared", bytes_per_us, capacity});
     return static_cast<uint32_t>(machine().resources.size()) - 1;
   }
-  void Add(DeviceKey::Kind kind, uint32_t node, uint32_t index) {
+  void Add(DeviceKind kind, uint32_t node, uint32_t index) {
     keys_.push_back({kind, node, index});
     machine().AddDevice({.key = keys_.back(), .rates = topology_.gpu});
   }
-  // From each device to each other; nothing: no link.
+  // Adds a link from each device to each other, where `of` gives one.
   void Link(const std::function<std::optional<cost::Link>(uint32_t, uint32_t)>& of) {
     for (uint32_t i = 0; i < keys_.size(); ++i) {
       for (uint32_t j = 0; j < keys_.size(); ++j) {
@@ -44,10 +44,10 @@ class MachineByHand {
 
  private:
   Machine& machine() { return *topology_.machine; }
-  bool IsGpus() const { return keys_[0].kind == DeviceKey::kGpu; }
+  bool IsGpus() const { return keys_[0].kind == DeviceKind::kGpu; }
 
   Topology topology_ = AssumedTopology();
-  std::vector<DeviceKey> keys_;
+  std::vector<LogicalDevice> keys_;
 };
 
 // `nodes` * `each` gpus: links of 150 GB/s within a node; between two nodes links of 25 GB/s, all
@@ -56,7 +56,7 @@ MachineByHand Cluster(uint32_t nodes, uint32_t each, uint32_t extra = 0, bool na
   MachineByHand machine;
   for (uint32_t node = 0; node < nodes + (extra > 0); ++node) {
     for (uint32_t i = 0; i < (node < nodes ? each : extra); ++i) {
-      machine.Add(DeviceKey::kGpu, named ? node : 0, named ? i : node * each + i);
+      machine.Add(DeviceKind::kGpu, named ? node : 0, named ? i : node * each + i);
     }
     machine.Resource(25'000);
   }
@@ -112,11 +112,11 @@ TEST_CASE("an all_reduce over eight nodes of eight") {
   CHECK(Cluster(8, 8).Time(Kind::kAllReduce, 0).ps == 45'200'000);
 }
 
-// What each of the 4 gives to the 4 others crosses: 16 parts of S/8 through one NIC, in
-// 2 * S / 25 GB/s.
+// The parts that each of the 4 gives to the 4 others cross: 16 parts of S/8 through one NIC, in 2 *
+// S / 25 GB/s.
 TEST_CASE("an all_to_all over two nodes moves each part through the NIC") {
   const Movement time = Cluster(2, 4, 0, /*named=*/false).Time(Kind::kAllToAll, kBytes);
-  // In whole bytes: 7 parts at 25,000 / 16 a microsecond, 10,937.5.
+  // The rate is in whole bytes: 7 parts at 25,000 / 16 a microsecond, 10,937.5.
   CHECK(time.held_ps == MovePicoseconds(kBytes / 8 * 7, 10'938));
   // The root gets 4 of 7 through the NIC; gathered, each gives S.
   CHECK(Cluster(2, 4, 0, false).Time(Kind::kGather, kBytes).held_ps ==
@@ -129,7 +129,7 @@ TEST_CASE("an all_to_all over two nodes moves each part through the NIC") {
 TEST_CASE("a thin link is what counts, however many others there are") {
   const auto moving = [](uint64_t bytes_per_us) {
     MachineByHand machine;
-    for (uint32_t i = 0; i < 8; ++i) machine.Add(DeviceKey::kGpu, 0, i);
+    for (uint32_t i = 0; i < 8; ++i) machine.Add(DeviceKind::kGpu, 0, i);
     machine.Link([&](uint32_t i, uint32_t j) -> std::optional<Link> {
       if (i / 4 == j / 4) return Link{kUs, 150'000, {}};
       if (i + j == 7 && (i == 3 || i == 4)) return Link{5 * kUs, bytes_per_us, {}};
@@ -143,12 +143,12 @@ TEST_CASE("a thin link is what counts, however many others there are") {
 
 // Four gpus, every link through one bus of 10 GB/s with links of as much. A ring has four hops of
 // 1.5 * S each, 6 * S through the bus: 600 us for a megabyte, half of that where two transfers fit
-// at once, a quarter with four; then each link is busy all the time, and more room gains nothing in
-// a ring, but all twelve links together gain up to three times that.
+// at once, a quarter with four. From there on each link is busy all the time, and a greater
+// capacity gains nothing in a ring, but all twelve links together gain up to three times that.
 TEST_CASE("a collective shares a bus with itself") {
   const auto time = [](uint32_t capacity) {
     MachineByHand machine;
-    for (uint32_t i = 0; i < 4; ++i) machine.Add(DeviceKey::kGpu, 0, i);
+    for (uint32_t i = 0; i < 4; ++i) machine.Add(DeviceKind::kGpu, 0, i);
     const uint32_t bus = machine.Resource(10'000, capacity);
     machine.Link([&](uint32_t, uint32_t) { return Link{7 * kUs, 10'000, {bus}}; });
     return machine.Time(Kind::kAllReduce, 1'000'000);
@@ -164,16 +164,16 @@ TEST_CASE("a collective shares a bus with itself") {
 }
 
 // Four cpus with links of 100 GB/s and 1 us: a ring of three steps, 12 MB in all through each link,
-// 120 us; what is assumed of memory that cpus share, 6.6 GB/s, has no say.
+// 120 us. The rate that is assumed of memory that cpus share, 6.6 GB/s, does not count.
 TEST_CASE("between cpus collectives go by the links that are stated") {
   MachineByHand machine;
-  for (uint32_t i = 0; i < 4; ++i) machine.Add(DeviceKey::kCpu, 0, i);
+  for (uint32_t i = 0; i < 4; ++i) machine.Add(DeviceKind::kCpu, 0, i);
   machine.Link([](uint32_t, uint32_t) { return Link{kUs, 100'000, {}}; });
   CHECK(machine.Time(Kind::kAllGather, 4'000'000).ps == 123 * kUs);
   CHECK(machine.Time(Kind::kBroadcast, 4'000'000).ps == 44 * kUs);
   // Without links: 0.1 us a step, 12 MB at 6.6 GB/s.
   MachineByHand shared;
-  for (uint32_t i = 0; i < 4; ++i) shared.Add(DeviceKey::kCpu, 0, i);
+  for (uint32_t i = 0; i < 4; ++i) shared.Add(DeviceKind::kCpu, 0, i);
   CHECK(shared.Time(Kind::kAllGather, 4'000'000).ps ==
         300'000 + MovePicoseconds(12'000'000, 6'600));
 }
@@ -181,7 +181,7 @@ TEST_CASE("between cpus collectives go by the links that are stated") {
 // The hops of a ring through one memory bus share it: four of them 10 GB/s.
 TEST_CASE("between cpus a ring shares their bus with itself") {
   MachineByHand machine;
-  for (uint32_t i = 0; i < 4; ++i) machine.Add(DeviceKey::kCpu, 0, i);
+  for (uint32_t i = 0; i < 4; ++i) machine.Add(DeviceKind::kCpu, 0, i);
   const uint32_t bus = machine.Resource(10'000);
   machine.Link([&](uint32_t, uint32_t) { return Link{kUs, 10'000, {bus}}; });
   CHECK(machine.Time(Kind::kAllGather, 1'000'000).ps ==

@@ -1,4 +1,5 @@
-// The least cut against trying all sets of nodes, and shares of what several flows go through.
+// The least cut against trying all sets of nodes, and fair shares of resources that several flows
+// go through.
 #include <catch2/catch.hpp>
 
 #include <chrono>

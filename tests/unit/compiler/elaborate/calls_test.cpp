@@ -1,4 +1,5 @@
-// Calls of methods: state, what is kept and in which order, where it runs and how it gets there.
+// Calls of methods: state, the calls that are kept and their order, where they run and how values
+// get there.
 #include <cstring>
 #include <string>
 
@@ -102,7 +103,7 @@ TEST_CASE("S17: what nobody reads is removed with a warning, unless it does some
                             "a.noop(x) return x }");
   CHECK(result->Codes() == "W0501 W0501");
   CHECK(result->Only().calls.size() == 2);
-  // Of a call that stays, ops that nobody reads go in silence.
+  // In a call that stays, ops that nobody reads are dropped in silence.
   auto part = WithCounter("graph g(x: i64) -> i64 { let (u, v) = a.two(x) return u }");
   CHECK(part->Codes() == "");
   CHECK(Ops(part->Only()) == "copy");
@@ -158,11 +159,11 @@ graph g(x: i64) -> i64 {
 
 TEST_CASE("which transport serves which edge") {
   graph::Module module;
-  auto caller = module.devices.Add({graph::DeviceKind::kCaller});
-  auto cpu = module.devices.Add({graph::DeviceKind::kCpu});
-  auto gpu = module.devices.Add({graph::DeviceKind::kGpu});
-  auto other = module.devices.Add({graph::DeviceKind::kGpu, 0, 1});
-  auto far = module.devices.Add({graph::DeviceKind::kGpu, 1, 0});
+  auto caller = module.devices.Add({DeviceKind::kCaller});
+  auto cpu = module.devices.Add({DeviceKind::kCpu});
+  auto gpu = module.devices.Add({DeviceKind::kGpu});
+  auto other = module.devices.Add({DeviceKind::kGpu, 0, 1});
+  auto far = module.devices.Add({DeviceKind::kGpu, 1, 0});
   auto chosen = [&](graph::DeviceId from, graph::DeviceId to, Transport asked) {
     TransportChoice choice = ChooseTransport(module, from, to, asked);
     return choice.possible ? TransportName(choice.transport).str() : "no: " + choice.could_serve;

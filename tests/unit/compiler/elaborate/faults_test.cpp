@@ -103,7 +103,7 @@ TEST_CASE("faults of bodies and calls") {
         }())->Codes() == "E0526");
 }
 
-// What Check cannot tell, since a `var` may hold anything.
+// Faults that Check cannot tell, since a `var` may hold anything.
 TEST_CASE("faults of kinds") {
   auto of_var = [](const std::string& value, const std::string& body) {
     return BodyCodes("var v = [none]  v[0] = " + value + "  " + body + "  return x", R"(

@@ -13,7 +13,7 @@ graph g(x: f16[4], i: i32) -> (f16[4], i32, f32) { return (x * 2 + 0.5, 3 - i, s
   std::string constants;
   for (const graph::Value& value : result->Only().values) {
     if (value.storage != graph::Value::kConstant) continue;
-    constants += value.name + ":" + DTypeName(value.type.dtype).str() + " ";
+    constants += value.name + ":" + std::string(DTypeName(value.type.dtype)) + " ";
   }
   CHECK(constants == "2:f16 0.5:f16 3:i32 2.8284271247461903:f32 ");
 }

@@ -1,5 +1,6 @@
-// Whatever refers to a row of a graph follows it: renumbered by a permutation and back, a graph is
-// the one that it was; and what stays when rows go is said of the same rows.
+// Renumber: everything that refers to a row of a graph follows it. Renumbered by a permutation and
+// back, a graph is the one that it was; and when rows are removed, the others still refer to the
+// same rows.
 #include "compiler/graph/renumber.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "compiler/graph/print.h"
+#include "compiler/graph/graph.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/support/elaborated.h"
 
@@ -16,7 +17,7 @@ using namespace cgraph::graph;
 
 namespace {
 
-// With views, symbols, `after`, rules and fused calls, and a bucket.
+// A program with views, symbols, `after`, rules and fused calls, and a bucket.
 constexpr char kProgram[] = R"(
 import std.tensor
 actor A() {

@@ -1,11 +1,11 @@
-// Memory limits: no plan holds more on a device than it may, whatever the graph; and what is
-// refused says by how much.
+// Memory limits: no plan holds more on a device than it may, whatever the graph; and a refusal says
+// by how much.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
 #include "compiler/emit/emit.h"
-#include "compiler/schedule/memory/state_layout.h"
+#include "compiler/schedule/memory/layout.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/modules/module_builder.h"
 #include "tests/support/modules/random_modules.h"
@@ -15,10 +15,9 @@ namespace cgraph {
 namespace {
 
 using namespace graph::testing;
-using graph::DeviceKind;
 using graph::ValueId;
 
-// The slots, constants and outputs of a graph on a device.
+// Returns the bytes of slots, constants and outputs of a graph on a device.
 int64_t BytesOn(const plan::Graph& graph, graph::DeviceId device) {
   int64_t bytes = 0;
   for (const plan::Arena& arena : graph.arenas) {
@@ -29,7 +28,8 @@ int64_t BytesOn(const plan::Graph& graph, graph::DeviceId device) {
   return bytes;
 }
 
-// What an engine allocates on the device that needs most: all graphs at once, and the states.
+// Returns what an engine allocates on the device that needs most: all graphs at once, and the
+// states.
 int64_t MostOn(const graph::Module& module, const plan::Plan& plan) {
   int64_t most = 0;
   for (graph::DeviceId device : module.devices.Ids()) {
@@ -45,7 +45,7 @@ int64_t MostOn(const graph::Module& module, const plan::Plan& plan) {
   return most;
 }
 
-// Null when it is refused.
+// Returns null when the module is refused.
 std::unique_ptr<plan::Plan> PlanWithin(const graph::Module& module, const ScheduleOptions& options,
                                        std::string* error = nullptr) {
   const Sources sources;

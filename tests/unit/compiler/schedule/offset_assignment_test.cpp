@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "compiler/schedule/offsets/conflicts.h"
-#include "compiler/schedule/offsets/first_fit.h"
 #include "compiler/schedule/offsets/offset_assignment.h"
 #include "compiler/schedule/offsets/offset_search.h"
 
@@ -67,7 +66,8 @@ int FaultsOfMany(const OffsetProblem& problem, const OffsetAssignment& assignmen
   return faults;
 }
 
-// Whether items `from` .. fit below `height` beside those before them: every offset is tried.
+// Returns whether items `from` .. fit below `height` beside those before them: every offset is
+// tried.
 bool Fits(const OffsetProblem& problem, int64_t height, std::vector<int64_t>& offsets) {
   const auto item = static_cast<uint32_t>(offsets.size());
   if (item == problem.items.size()) return true;
@@ -94,8 +94,9 @@ int64_t LeastHeight(const OffsetProblem& problem) {
   }
 }
 
-// Up to `most` items. With `lanes`: of lanes that run on their own but for a few moments at which
-// all wait for each other; items of two lanes are in order only where such a moment lies between.
+// Returns a problem of up to `most` items. With `lanes`, items are of lanes that run on their own
+// except for a few moments at which all wait for each other; items of two lanes are in order only
+// where such a moment lies between.
 OffsetProblem Random(uint32_t seed, uint32_t most, int64_t times, int64_t sizes, bool lanes) {
   std::mt19937 random(seed);
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
@@ -109,15 +110,16 @@ OffsetProblem Random(uint32_t seed, uint32_t most, int64_t times, int64_t sizes,
   }
   if (!lanes) return problem;
   // Whoever begins after the meeting knows what everybody had done by then.
-  problem.handover.sources = 3;
+  problem.item_clocks.sources = 3;
   for (uint32_t i = 0; i < problem.items.size(); ++i) {
     const Item& item = problem.items[i];
     for (uint32_t source = 0; source < 3; ++source) {
       const bool own = source == lane[i];
       const int64_t known = meeting <= item.begin ? meeting : 0;
-      problem.handover.done.push_back(own ? static_cast<int32_t>(item.end) : Handover::kNothing);
-      problem.handover.known.push_back(own ? Handover::kAll : static_cast<int32_t>(known));
-      problem.handover.known_again.push_back(Handover::kAll);
+      problem.item_clocks.done.push_back(own ? static_cast<int32_t>(item.end)
+                                             : ItemClocks::kNothing);
+      problem.item_clocks.known.push_back(own ? ItemClocks::kAll : static_cast<int32_t>(known));
+      problem.item_clocks.known_again.push_back(ItemClocks::kAll);
     }
   }
   return problem;
@@ -260,7 +262,7 @@ TEST_CASE("many short-lived buffers are packed close to the bound by first fit a
   const OffsetAssignment assignment = Pack(problem, {.effort = 1000});
   CHECK(FaultsOfMany(problem, assignment) == 0);
   CHECK(assignment.height <= assignment.bound * 5 / 4);
-  // Of one size it is the least.
+  // With items of one size the height is the least.
   for (Item& item : problem.items) item.bytes = 64;
   const OffsetAssignment equal = Pack(problem, {});
   CHECK(FaultsOfMany(problem, equal) == 0);

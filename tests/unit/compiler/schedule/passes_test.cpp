@@ -1,11 +1,11 @@
-// The scheduler on graphs by hand: which steps, lanes, waits and bytes come out.
+// The scheduler on graphs by hand: the steps, lanes, waits and bytes that come out.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
 #include "compiler/cost/profile.h"
+#include "compiler/schedule/ir.h"
 #include "compiler/schedule/options.h"
-#include "compiler/schedule/print.h"
 #include "compiler/schedule/schedule.h"
 #include "tests/support/modules/module_builder.h"
 
@@ -13,13 +13,12 @@ namespace cgraph {
 namespace {
 
 using namespace graph::testing;
-using graph::DeviceKind;
 using graph::ValueId;
 using schedule::Schedule;
 using schedule::Space;
 using schedule::Step;
 
-// The printed schedules of the module's graphs, without the start graph's.
+// Returns the printed schedules of the module's graphs, without the start graph's.
 std::string Text(const graph::Module& module, const ScheduleOptions& options = {}) {
   std::vector<Schedule> schedules = SchedulesOf(module, options);
   std::string text;
@@ -68,11 +67,11 @@ TEST_CASE("between gpus a value is sent once per destination, and a slot waits f
   CHECK(Text(module.Build()) ==
         "schedule main, lanes one\n"
         "  gpu[0] compute\n"
-        "    0: a.make  after gpu[0] comm.0 of 2 before\n"
+        "    0: a.make  after gpu[0] comm.0 of 2 rounds before\n"
         "  gpu[0] comm\n"
         "    0: send zeros to gpu[1] comm by nccl  after gpu[0] compute.0\n"
         "  gpu[1] comm\n"
-        "    0: receive zeros from gpu[0] comm by nccl  after gpu[1] compute.1 of 2 before\n"
+        "    0: receive zeros from gpu[0] comm by nccl  after gpu[1] compute.1 of 2 rounds before\n"
         "  gpu[1] compute\n"
         "    0: b.use  after gpu[1] comm.0\n"
         "    1: b.again\n");
@@ -97,7 +96,7 @@ TEST_CASE("extents travel before the tensors that need them") {
   CHECK(Text(module.Build()) ==
         "schedule main\n"
         "  caller input\n"
-        "    0: input x  after caller output.0 of 1 before\n"
+        "    0: input x  after caller output.0 of the round before\n"
         "  gpu[0] copy in\n"
         "    0: copy n to gpu[0]  after caller input.0\n"
         "    1: copy x to gpu[0]\n"
@@ -186,8 +185,8 @@ TEST_CASE("what is read in another lane is not written over before it is read") 
   CHECK(offsets[0] != offsets[1]);
 }
 
-// Of three gpus the first makes something for each other one; `back`: and gets something from the
-// second.
+// A module in which the first of three gpus makes something for each other one and, with `back`,
+// gets something from the second.
 graph::Module Exchange(bool both, bool back) {
   ModuleBuilder module;
   std::vector<graph::InstanceId> actors;
@@ -224,8 +223,8 @@ TEST_CASE("there are as few lanes for what travels as make nothing later") {
   CHECK(lanes(Exchange(true, true), {.lanes = CommLanes::kOne}) == "schedule main, lanes one");
   CHECK(lanes(Exchange(true, true), {.overlap = false}) == "schedule main overlap off");
 
-  // A chain over three gpus: of one execution nothing waits; of several the middle one can receive
-  // what belongs to the next before it has sent what belongs to this one.
+  // In a chain over three gpus nothing waits in one execution; with several in flight the middle
+  // one can receive what belongs to the next before it has sent what belongs to this one.
   ModuleBuilder chain;
   GraphMaker& g = chain.Graph("main");
   ValueId value;
@@ -248,10 +247,10 @@ TEST_CASE("profiles") {
   CHECK(p.Find("Stage.forward") == 1'000'000u);
   CHECK(p.Find("Stage.backward") == 2'500'000u);
   CHECK(p.Find("Stage.update") == 0u);
-  CHECK(profile(R"({"calls": {"a": 3}})").Find("a") == 3'000u);
+  CHECK(profile(R"({"unit": "ns", "calls": {"a": 3}})").Find("a") == 3'000u);
   CHECK(!profile("{}").Find("a"));
   // The most special name counts.
-  const Profile special = profile(R"({"calls": {"a[1].f": 1, "A.f": 2, "f": 3}})");
+  const Profile special = profile(R"({"unit": "ns", "calls": {"a[1].f": 1, "A.f": 2, "f": 3}})");
   CHECK(special.FindCall("a[1]", "A", "f") == 1'000u);
   CHECK(special.FindCall("a[0]", "A", "f") == 2'000u);
   CHECK(special.FindCall("b", "B", "f") == 3'000u);
@@ -262,10 +261,14 @@ TEST_CASE("profiles") {
     auto profile = ParseProfile(text);
     return profile ? std::string() : llvm::toString(profile.takeError());
   };
+  const std::string kUnits =
+      "a profile says the `unit` of its times: one of \"ps\" \"ns\" \"us\" \"ms\" \"s\"";
+  CHECK(refusal(R"({"calls": {"a": 3}})") == kUnits);
+  CHECK(refusal(R"({"default": 3})") == kUnits);
   CHECK(refusal("[1]") == "a profile is a JSON object with `unit`, `default` and `calls`");
-  CHECK(refusal(R"({"unit": "h"})") == "`unit` is one of \"ps\" \"ns\" \"us\" \"ms\" \"s\"");
-  CHECK(refusal(R"({"calls": {"a": -1}})") == "`a` is not a number >= 0");
-  CHECK(refusal(R"({"calls": {"a": 1e300}})") == "`a` is more than 104 days");
+  CHECK(refusal(R"({"unit": "h"})") == kUnits);
+  CHECK(refusal(R"({"unit": "s", "calls": {"a": -1}})") == "`a` is not a number >= 0");
+  CHECK(refusal(R"({"unit": "s", "calls": {"a": 1e300}})") == "`a` is more than 104 days");
   CHECK(refusal(R"({"call": {}})").find("`call` is not a key of a profile") == 0);
   CHECK(refusal(std::string(100'000, '[').c_str()) == "more nesting than a profile has");
   CHECK(refusal((R"({"a\"[": 1, "calls": )" + std::string(100'000, '[')).c_str()) ==

@@ -1,4 +1,5 @@
-// The validator of schedules, on what no pass makes: each thing that it promises is broken once.
+// The validator of schedules, on schedules that no pass makes: each promise that it checks is
+// broken once.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -11,7 +12,6 @@ namespace cgraph {
 namespace {
 
 using namespace graph::testing;
-using graph::DeviceKind;
 using graph::ValueId;
 using schedule::Schedule;
 using schedule::Space;
@@ -70,7 +70,7 @@ TEST_CASE("the validator of schedules finds what is broken, and nothing in what 
       {"on no channel", [&](Schedule& s) { s.steps[transfer].channel = schedule::ChannelId(); }},
       {"on other lanes than its channel",
        [&](Schedule& s) { std::swap(s.steps[transfer].lane, s.steps[transfer].to_lane); }},
-      {"a replica that is not there",
+      {"a location that is not there",
        [&](Schedule& s) { s.steps[transfer].inputs[0] = schedule::ValueLocationId(1000); }},
       {"lags by as many rounds as executions are in flight",
        [&](Schedule& s) { s.steps[transfer].lag = 2; }},

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <random>
 
-#include "compiler/schedule/ordering/list/fallback.h"
 #include "compiler/schedule/ordering/list/list_schedule.h"
 #include "compiler/schedule/ordering/search/serial_scheduler.h"
 #include "compiler/schedule/ordering/search/search.h"
@@ -18,7 +17,7 @@ namespace {
 
 using namespace testing;
 
-// What every timetable keeps.
+// Checks the properties of every timetable.
 void CheckTimetable(const Tasks& tasks, const Timetable& table) {
   REQUIRE(table.order.size() == tasks.size());
   std::vector<uint32_t> places(tasks.size());
@@ -116,7 +115,7 @@ TEST_CASE("memory is taken at the start and given back when the last user ends")
   CHECK(table.starts == std::vector<uint64_t>{0, 6, 1, 7});
 }
 
-// The most bytes of each memory alive at one time.
+// Returns the most bytes of each memory alive at one time.
 std::vector<int64_t> MostAlive(const Tasks& tasks, const Timetable& table) {
   std::vector<int64_t> ends(tasks.blocks.size(), 0), most(tasks.memories.size(), 0);
   std::vector<std::vector<std::pair<int64_t, int64_t>>> changes(most.size());  // what ends is first
@@ -167,8 +166,8 @@ TEST_CASE("what is started leaves room for what must follow") {
 }
 
 TEST_CASE("where memory is all that holds back, lower limits give way") {
-  // `w` is kept back until another `f` has started, which needs what comes by another lane, which
-  // has no room before `w` is done.
+  // `w` is kept back until another `f` has started. That one needs a value that comes by another
+  // lane, which has no memory before `w` is done.
   TaskBuilder b;
   const uint32_t f = b.Queue({0}, {0}), w = b.Queue({0}, {1}), wire = b.Queue({1});
   const uint32_t memory = b.Memory(1);
@@ -185,8 +184,8 @@ TEST_CASE("where memory is all that holds back, lower limits give way") {
   CHECK(table.order == std::vector<uint32_t>{first, use, arrive, second});
 }
 
-// The least makespan there is: of all orders that keep the dependencies, each task as early as its
-// order allows; what cannot beat the best so far is cut off.
+// Returns the least makespan: the best of all orders that keep the dependencies, each task as early
+// as its order allows; orders that cannot beat the best so far are cut off.
 uint64_t LeastMakespan(const Tasks& tasks) {
   const std::vector<uint64_t> paths = RemainingPaths(tasks);
   uint64_t best = UINT64_MAX;
@@ -240,7 +239,8 @@ Tasks RandomTasksInMemory(uint32_t seed, uint32_t calls) {
   return b.Build();
 }
 
-// Whether some order of all tasks, one after the other, fits: by trying all sets that can be done.
+// Returns whether some order of all tasks, one after the other, fits: by trying all sets that can
+// be done.
 bool SomeOrderFits(const Tasks& tasks) {
   const uint32_t all = (1u << tasks.size()) - 1;
   std::vector<bool> reached(all + 1, false);
@@ -370,7 +370,7 @@ TEST_CASE("the search keeps everything that a timetable keeps, and gives the sam
 }
 
 TEST_CASE("a graph whose kinds come in any order is searched, too") {
-  // On either lane the third kind comes before the second: what is put off until another has
+  // The third kind comes before the second on either lane: a task that is put off until another has
   // started never starts.
   TaskBuilder b;
   const uint32_t wire = b.Queue({2, 3});

@@ -1,4 +1,4 @@
-// Steady states, against what lanes do that keep their order over many rounds.
+// Steady states, compared with lanes that keep their order over many rounds.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ uint32_t LagOf(const Timetable& table, uint32_t task) {
   return table.lags.empty() ? 0 : table.lags[task];
 }
 
-// When each round's last task ends on lanes that start every task as soon as they can, `inflight`
-// executions at a time. Requires that nothing waits for what only comes later.
+// Returns when each round's last task ends on lanes that start every task as soon as they can,
+// `inflight` executions at a time. Requires that nothing waits for what only comes later.
 std::vector<uint64_t> EndsOfRounds(const Tasks& tasks,
                                    const std::vector<LoopCarriedDependency>& carried,
                                    const Timetable& table, size_t inflight, size_t rounds) {

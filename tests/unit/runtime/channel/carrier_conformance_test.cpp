@@ -1,5 +1,5 @@
-// What every carrier must do. A backend is a carrier of Carriers(), or a name with the reason why
-// it is not here; its cases are skipped with that sentence then.
+// The rules that every carrier must keep. A backend is a carrier of Carriers(), or a name with the
+// reason why it is not here; then its cases are skipped with that sentence.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -147,13 +147,17 @@ TEST_CASE("two threads, every message once and in order") {
   });
 }
 
-// Sums over members, small and large: the same bits at all, by seats that are driven in turn.
+// Sums over members, small and large: the same bits at all, by member slots that are driven in
+// turn.
 TEST_CASE("a collective is over when all have been there, and marks everybody") {
   OnEveryCarrier([](const Carrier& carrier) {
     for (uint64_t count : {1, 5, 4000}) {
       constexpr uint32_t kMembers = 3;
-      auto made = carrier.MakeCollective(
-          {"all_reduce", "sum", 0, kMembers, {{plan::DType::i64, count * 8}}});
+      auto made = carrier.MakeCollective({CollectiveKind::kAllReduce,
+                                          Reduction::kSum,
+                                          0,
+                                          kMembers,
+                                          {{plan::DType::i64, count * 8}}});
       REQUIRE(made.ok());
       Collective& all = **made;
       device::EventCount event_count;

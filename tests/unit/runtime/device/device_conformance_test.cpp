@@ -1,5 +1,6 @@
-// What every device must do, whoever serves it. A backend is a line in Backends(); one that this
-// build or machine has not says why, and its cases are skipped with that sentence.
+// The rules that every device must keep, whichever driver serves it. A backend is a line in
+// Backends(); one that this build or machine does not have says why, and its cases are skipped with
+// that sentence.
 #include <catch2/catch.hpp>
 
 #include <atomic>
@@ -103,7 +104,7 @@ class Fixture {
   }
   std::vector<Report>& reports() { return reports_; }
 
-  // Polls all of these until the semaphore has come so far.
+  // Polls all of these until the semaphore has reached the value.
   void Await(const std::vector<Queue*>& queues, const TimelineSemaphore& semaphore,
              uint64_t value) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -113,7 +114,7 @@ class Fixture {
     REQUIRE(semaphore.Reached(value));
     for (Queue* queue : queues) queue->Poll(reports_);
   }
-  // Gives what could run every chance to.
+  // Gives operations that could run every chance to.
   void Linger(Queue& queue) {
     for (int i = 0; i < 50; ++i) {
       while (queue.Poll(reports_)) {}

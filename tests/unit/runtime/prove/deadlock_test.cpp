@@ -1,4 +1,4 @@
-// Rule 8: what waits in a circle is refused with its steps, and no more than that.
+// Rule 8: plans that wait in a circle are refused with the steps of the circle, and no others.
 #include "tests/support/plans/proved.h"
 
 namespace cgraph::plan::testing {
@@ -119,8 +119,8 @@ TEST_CASE("a wait in a circle of lanes is refused with its steps") {
 }
 
 TEST_CASE("rule 8 with lags: a wait of the same round in both directions") {
-  REQUIRE_REFUSED(*Handover({.back = 0}).plan.Build(), kDeadlock);
-  REQUIRE_PROVED(*Handover({.lag = 1, .back = 0}).plan.Build());
+  REQUIRE_REFUSED(*SlotReuse({.back = 0}).plan.Build(), kDeadlock);
+  REQUIRE_PROVED(*SlotReuse({.lag = 1, .back = 0}).plan.Build());
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Rules 12 to 14 and the start graph: what is asked of whole graphs, and of several.
+// Rules 12 to 14 and the start graph: rules about whole graphs, and about several.
 #include "tests/support/plans/proved.h"
 
 namespace cgraph::plan::testing {
 namespace {
 
-TEST_CASE("rule 13 with segments: what waits for a part waits for the whole") {
+TEST_CASE("rule 13 with captures: what waits for a part waits for the whole") {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::gpu, 0);
   const uint32_t lane = plan.Lane(device, LaneKind::compute);
@@ -15,11 +15,11 @@ TEST_CASE("rule 13 with segments: what waits for a part waits for the whole") {
   const uint32_t b = g.Value("b", device, DType::f32, {4});
   g.Wait(lane, over, 1);
   g.Call(lane, plan.Kernel("iota"), {}, {a});
-  g.Segment(1);
+  g.Capture(1);
   g.Signal(lane, event);
-  g.Segment(1);
+  g.Capture(1);
   const auto last = g.Call(lane, plan.Kernel("iota"), {}, {b});
-  g.Segment(1);
+  g.Capture(1);
   const auto wait = g.Wait(other, event);
   g.Call(other, plan.Kernel("sum"), {a}, {g.Value("r", device, DType::f32, {})});
   g.Signal(other, over);
@@ -33,7 +33,7 @@ TEST_CASE("rule 13 with segments: what waits for a part waits for the whole") {
   REQUIRE_REFUSED(*built, kCertificate);
 }
 
-// Takes and gives, on one lane or on two, of a call on a compute lane.
+// Ends: inputs and outputs, on one lane or on two, of a call on a compute lane.
 struct Ends {
   PlanBuilder plan;
   GraphBuilder::Handle give;
@@ -62,10 +62,10 @@ TEST_CASE("rule 12: inflight is kept") {
   REQUIRE_PROVED(*Ends(7, true, false).plan.Build());
   REQUIRE_PROVED(*Ends(7, false, false).plan.Build());
   REQUIRE_REFUSED(*Ends(2, false).plan.Build(), kInflight);
-  REQUIRE_REFUSED(*Handover({.copies = 3, .lag = 1, .inflight = 1}).plan.Build(), kInflight);
-  REQUIRE_PROVED(*Handover({.copies = 3, .lag = 1, .inflight = 2}).plan.Build());
+  REQUIRE_REFUSED(*SlotReuse({.copies = 3, .lag = 1, .inflight = 1}).plan.Build(), kInflight);
+  REQUIRE_PROVED(*SlotReuse({.copies = 3, .lag = 1, .inflight = 2}).plan.Build());
 
-  // A take that waits for the give of d rounds before allows d in flight.
+  // An input that waits for the output of d rounds before allows d in flight.
   for (uint16_t rounds = 1; rounds <= 4; ++rounds) {
     PlanBuilder plan;
     const uint32_t takes = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
@@ -86,8 +86,8 @@ TEST_CASE("rule 12: inflight is kept") {
 }
 
 TEST_CASE("rule 12 counts what a channel without room makes wait") {
-  // The take of a round waits for the sender's round before, that for its receiver, and that for
-  // the give of two rounds before.
+  // The input of a round waits for the sender's round before, that for its receiver, and that for
+  // the output of two rounds before.
   const auto chain = [](uint32_t inflight, uint32_t capacity) {
     PlanBuilder plan;
     const uint32_t take = plan.Lane(PlanBuilder::kCaller, LaneKind::host);
@@ -200,8 +200,8 @@ TEST_CASE("rule 14: graphs compose over state that is touched on one lane") {
   CHECK(verdict.steps[1].graph == "second");
 }
 
-// Made on one lane, used on the other, then other values in the same bytes. Nothing waits for the
-// next round: in the start graph there is none.
+// OneRound: values made on one lane, used on the other, then other values in the same bytes.
+// Nothing waits for the next round: in the start graph there is none.
 struct OneRound {
   PlanBuilder plan;
   explicit OneRound(bool start, bool waits = true, uint16_t lag = 0, bool again = true) {

@@ -1,5 +1,5 @@
-// What lanes do together, and what it orders: groups of several parts, channels, collectives,
-// segments.
+// Instructions of several lanes that happen together, and the order that this gives: groups of
+// several parts, channels, collectives, captures.
 #include "tests/support/plans/proved.h"
 
 namespace cgraph::plan::testing {
@@ -127,8 +127,8 @@ TEST_CASE("collectives join their members") {
 }
 
 TEST_CASE("only data orders memory over a collective") {
-  // Everyone reads at its end what device 0 wrote in the caller's memory before: data flows from
-  // all to all in an all_reduce, from the root only in a broadcast.
+  // Every member reads at its end what device 0 wrote in the caller's memory before: data flows
+  // from all to all in an all_reduce, from the root only in a broadcast.
   for (const auto& [kind, root, ordered] :
        std::vector<std::tuple<std::string, int32_t, bool>>{{"all_reduce", 0, true},
                                                            {"broadcast", 0, true},
@@ -164,7 +164,7 @@ TEST_CASE("only data orders memory over a collective") {
   }
 }
 
-TEST_CASE("a segment starts when all that it waits for is there") {
+TEST_CASE("a capture starts when all that it waits for is there") {
   for (const bool captured : {false, true}) {
     PlanBuilder plan;
     const uint32_t device = plan.Device(DeviceKind::gpu, 0);
@@ -175,19 +175,19 @@ TEST_CASE("a segment starts when all that it waits for is there") {
     const uint32_t b = g.Value("b", device, DType::f32, {4});
     const uint32_t c = g.Value("c", device, DType::f32, {4});
     const uint32_t made = g.Event(), worked = g.Event(), over = g.Event();
-    const uint32_t segment = captured ? 5 : 0;
+    const uint32_t capture = captured ? 5 : 0;
     const uint32_t kernel = plan.Kernel("work");
     // The lane makes a; the other turns it into b; the lane goes on with b.
     g.Wait(lane, over, 1);
     g.Call(lane, plan.Kernel("iota"), {}, {a});
-    g.Segment(segment);
+    g.Capture(capture);
     g.Signal(lane, made);
-    g.Segment(segment);
+    g.Capture(capture);
     g.Wait(other, made);
     g.Call(other, kernel, {a}, {b});
     g.Signal(other, worked);
     g.Wait(lane, worked);
-    g.Segment(segment);
+    g.Capture(capture);
     g.Call(lane, kernel, {b}, {c});
     g.Signal(lane, over);
     const auto built = plan.Build();

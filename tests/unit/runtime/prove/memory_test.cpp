@@ -1,4 +1,4 @@
-// Rules 10 and 11: who touches memory in which order. Plans that are accepted, and the smallest
+// Rules 10 and 11: the order of accesses to memory. Plans that are accepted, and the smallest
 // changes that must be refused.
 #include "tests/support/plans/proved.h"
 
@@ -6,10 +6,10 @@ namespace cgraph::plan::testing {
 namespace {
 
 TEST_CASE("rule 10: a slot is written before it is read, and read before it is written again") {
-  REQUIRE_PROVED(*Handover({}).plan.Build());
-  REQUIRE_REFUSED(*Handover({.wait_back = false}).plan.Build(), kRace);
+  REQUIRE_PROVED(*SlotReuse({}).plan.Build());
+  REQUIRE_REFUSED(*SlotReuse({.wait_back = false}).plan.Build(), kRace);
 
-  Handover bad({.wait_forward = false});
+  SlotReuse bad({.wait_forward = false});
   const auto plan = bad.plan.Build();
   const Verdict verdict = Prove(*plan);
   INFO(Explain(verdict));
@@ -27,7 +27,7 @@ TEST_CASE("rule 10 with lags 0 to 2 and copies 1 to 3") {
     for (uint16_t lag = 0; lag <= 2; ++lag) {
       for (int back = 0; back <= 4; ++back) {
         if (lag == 0 && back == 0) continue;  // a wait in a circle
-        const auto plan = Handover({.copies = copies, .lag = lag, .back = back}).plan.Build();
+        const auto plan = SlotReuse({.copies = copies, .lag = lag, .back = back}).plan.Build();
         const Verdict verdict = Prove(*plan);
         INFO("copies " << copies << " lag " << lag << " back " << back << "\n" << verdict.message);
         // Used `lag` rounds after it was made, and made again `copies` rounds after.
@@ -65,9 +65,9 @@ struct Reuse {
   }
 };
 
-// In each round a value is made and used; another one in the same buffer, which program order puts
-// first, is made in the round after, when nobody needs the bytes any more. `used`: or somebody
-// does.
+// A plan that makes and uses a value in each round. Another value in the same buffer, which program
+// order puts first, is made in the round after, when nobody needs the bytes any more. `used`: or
+// somebody does.
 std::unique_ptr<Plan> LatePlan(bool used, bool in_time) {
   PlanBuilder plan;
   const uint32_t device = plan.Device(DeviceKind::cpu, 0);
@@ -166,7 +166,7 @@ TEST_CASE("rule 11 finds a k that the order of a round does not suggest") {
   const uint32_t a = g.ValueAt("a", device, 0, DType::f32, {8});
   const uint32_t b = g.ValueAt("b", device, 0, DType::f32, {8});
   const uint32_t make = plan.Kernel("iota"), use = plan.Kernel("sum");
-  // In each round: use a of the execution before, make and use b, make a.
+  // Each round uses a of the execution before, makes and uses b, makes a.
   g.Call(lane, make, {}, {b});
   g.Call(lane, use, {b}, {g.Value("rb", device, DType::f32, {})});
   g.Call(lane, make, {}, {a});
@@ -181,7 +181,7 @@ TEST_CASE("rule 11 finds a k that the order of a round does not suggest") {
   at(0) = last;
   for (uint32_t i = 0; i < 4; ++i) at(i).mutate_certificate_position(i);
   REQUIRE_PROVED(*built);
-  // With b between the making and the use of a, the bytes are overwritten.
+  // The bytes of a are overwritten when b comes between the making and the use of a.
   std::swap(at(1), at(3));
   std::swap(at(2), at(3));
   for (uint32_t i = 0; i < 4; ++i) at(i).mutate_certificate_position(i);

@@ -1,0 +1,66 @@
+// Calls, by what is called; arguments.h has how arguments go to parameters.
+#ifndef CGRAPH_COMPILER_CHECK_CALLS_CALLS_H_
+#define CGRAPH_COMPILER_CHECK_CALLS_CALLS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/check/scope/scope.h"
+
+namespace cgraph::check {
+
+// ---- ops, fns and graphs
+Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, program::OpId id, Range range);
+
+Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, program::FnId id, Range range);
+
+Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, program::GraphId id,
+                       Range name_range, Range range);
+
+// `what` is called, and takes no type.
+void RefuseTypeArgument(Scope& scope, const syntax::CallExpr& node, const std::string& what);
+
+// ---- what is of the language, not of the library: zip, len, and functions of dimensions
+
+// Those after kLen are functions of dimensions.
+std::optional<program::Builtin> FindBuiltin(const std::string& name);
+
+// Whether it can stand only in types and in the clauses of an op.
+bool IsOfDimensions(program::Builtin builtin);
+
+Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, program::Builtin builtin,
+                  Range range);
+
+// ---- methods of places
+Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
+                 Range range);
+
+// ---- `place x = Actor(arguments)`
+std::optional<program::ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee);
+
+// Checks them against the actor's parameters.
+std::vector<program::Argument> ResolveActorArguments(Scope& scope,
+                                                     const std::vector<syntax::Argument>& arguments,
+                                                     program::ActorId id, Range call);
+
+// Collectives: which arguments each takes, and what comes of them.
+//
+// They are of the language and not of the library, since the name of a reduction is no value and
+// the participants are found in the values' homes. Who they are, and whether their tensors agree,
+// is known when the graph is elaborated.
+Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKind kind,
+                        Range name_range, Range range);
+
+// ---- what cannot be called
+
+// Reports, and resolves the arguments for what is wrong in them.
+Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,
+                 std::string message, Range range);
+
+// Of a method that another of the same actor calls.
+Value RefuseOwnMethod(Scope& scope, const syntax::CallExpr& node, Range at, Range range);
+
+}  // namespace cgraph::check
+
+#endif  // CGRAPH_COMPILER_CHECK_CALLS_CALLS_H_

@@ -1,0 +1,38 @@
+// Bodies that are run in place of a call: fns, graphs, methods with their state.
+#ifndef CGRAPH_COMPILER_ELABORATE_CALLS_CALLS_H_
+#define CGRAPH_COMPILER_ELABORATE_CALLS_CALLS_H_
+
+#include "compiler/elaborate/frame.h"
+
+namespace cgraph::elaborate {
+
+struct ElaborationContext;
+
+// Runs a body whose parameters are bound; the result has the declared type.
+Value CallBody(ElaborationContext& elaboration, const program::Signature& signature,
+               const program::Body& body, Frame& callee, Range site);
+
+// The same, its result travelling as the signature says.
+Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
+              const program::Body& body, Frame& callee, Range site);
+
+// What the method's body sees before its parameters are bound: those of its actor.
+Frame FrameOf(const ElaborationContext& elaboration, const program::Method& method,
+              graph::InstanceId id);
+
+// ---- state: read as what was written last, written when the call is over
+
+// The state's tensors at this instance: a tree with StateLeaf leaves.
+const Value& LayoutOf(const ElaborationContext& elaboration, program::StateId state,
+                      const Frame& frame);
+
+Tensor ReadState(ElaborationContext& elaboration, graph::StateId state);
+
+Value ReadStates(ElaborationContext& elaboration, Range range, const Value& layout);
+
+// `value` has the shape of `layout`: Coerce has seen to it.
+void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value);
+
+}  // namespace cgraph::elaborate
+
+#endif  // CGRAPH_COMPILER_ELABORATE_CALLS_CALLS_H_

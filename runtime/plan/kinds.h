@@ -1,0 +1,112 @@
+// The kinds that a plan names by numbers: dtypes, collectives and devices, by the tables of
+// runtime/kinds, whose order is that of the enums in plan.fbs.
+#ifndef CGRAPH_RUNTIME_PLAN_KINDS_H_
+#define CGRAPH_RUNTIME_PLAN_KINDS_H_
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/kinds/collective.h"
+#include "runtime/kinds/dtype.h"
+#include "runtime/kinds/logical_device.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::plan {
+
+// ---- dtypes -------------------------------------------------------------------------------------
+
+#define DTYPE(id, wire_id, name, bytes, class) \
+  static_assert(static_cast<int>(cgraph::DType::id) == static_cast<int>(DType::wire_id));
+#include "runtime/kinds/dtypes.def"
+static_assert(kDTypes == static_cast<size_t>(DType::MAX) + 1);
+
+// False of a number that is no dtype, as a plan that is not checked yet may hold.
+constexpr bool IsDType(DType dtype) { return static_cast<size_t>(dtype) < kDTypes; }
+constexpr const DTypeTraits& TraitsOf(DType dtype) {
+  return kDTypeTraits[static_cast<size_t>(dtype)];
+}
+
+// 0 and "no dtype" of a number that is none.
+constexpr int64_t DTypeBytes(DType dtype) { return IsDType(dtype) ? TraitsOf(dtype).bytes : 0; }
+constexpr std::string_view DTypeName(DType dtype) {
+  return IsDType(dtype) ? TraitsOf(dtype).name : "no dtype";
+}
+constexpr bool IsFloat(DType dtype) {
+  return IsDType(dtype) && TraitsOf(dtype).of == DTypeClass::kFloating;
+}
+
+// The bytes of a tensor; nothing when a dimension is negative or they are more than `most`.
+// Dimensions are multiplied even where one of them is 0, so that strides never overflow either.
+constexpr std::optional<uint64_t> TensorBytes(DType dtype, std::span<const int64_t> dims,
+                                              uint64_t most = INT64_MAX) {
+  auto bytes = static_cast<uint64_t>(DTypeBytes(dtype));
+  bool empty = false;
+  for (const int64_t dim : dims) {
+    if (dim < 0) return std::nullopt;
+    empty |= dim == 0;
+    if (dim > 0 && __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) {
+      return std::nullopt;
+    }
+    if (bytes > most) return std::nullopt;
+  }
+  return empty ? 0 : bytes;
+}
+
+// ---- collectives --------------------------------------------------------------------------------
+
+#define COLLECTIVE(id, name, from, to, rows, reduces)           \
+  static_assert(static_cast<int>(cgraph::CollectiveKind::id) == \
+                static_cast<int>(wire::CollectiveKind::name));
+#include "runtime/kinds/collectives.def"
+static_assert(std::size(kCollectiveTraits) == static_cast<size_t>(wire::CollectiveKind::MAX) + 1);
+
+// Null where the number is no collective's, as in a plan that is not checked yet.
+inline const CollectiveTraits* FindTraits(const Collective& collective) {
+  const auto index = static_cast<size_t>(collective.kind);
+  return index < std::size(kCollectiveTraits) ? &kCollectiveTraits[index] : nullptr;
+}
+
+// "all_reduce"
+inline const char* CollectiveName(const Collective& collective) {
+  const CollectiveTraits* traits = FindTraits(collective);
+  return traits == nullptr ? "no collective" : traits->name;
+}
+
+static_assert(static_cast<int>(wire::Reduction::none) == std::size(kReductionNames) &&
+              wire::Reduction::MAX == wire::Reduction::none);
+
+// Nothing of a collective that does not reduce.
+inline std::optional<Reduction> ReductionOf(const Collective& collective) {
+  const auto index = static_cast<size_t>(collective.reduction);
+  if (index >= std::size(kReductionNames)) return std::nullopt;
+  return static_cast<Reduction>(index);
+}
+
+// "all_reduce sum", "all_gather"
+inline std::string CollectiveText(const Collective& collective) {
+  const std::optional<Reduction> reduction = ReductionOf(collective);
+  const std::string name = CollectiveName(collective);
+  return reduction ? name + " " + ReductionName(*reduction) : name;
+}
+
+// ---- devices ------------------------------------------------------------------------------------
+
+static_assert(static_cast<int>(DeviceKind::caller) ==
+              static_cast<int>(cgraph::DeviceKind::kCaller));
+static_assert(static_cast<int>(DeviceKind::cpu) == static_cast<int>(cgraph::DeviceKind::kCpu));
+static_assert(static_cast<int>(DeviceKind::gpu) == static_cast<int>(cgraph::DeviceKind::kGpu));
+static_assert(DeviceKind::MAX == DeviceKind::gpu);
+
+// The caller where the number is no kind's.
+inline LogicalDevice LogicalDeviceOf(const Device& device) {
+  if (device.kind == DeviceKind::caller || device.kind > DeviceKind::MAX) return {};
+  return {static_cast<cgraph::DeviceKind>(device.kind), device.node, device.index};
+}
+
+}  // namespace cgraph::plan
+
+#endif  // CGRAPH_RUNTIME_PLAN_KINDS_H_

@@ -1,0 +1,187 @@
+#include "runtime/plan/prove/clock_trees.h"
+
+#include <algorithm>
+
+namespace cgraph::plan::prove {
+
+ClockTrees::ClockTrees(uint32_t lanes, int64_t stride, uint32_t most_rounds)
+    : stride_(stride),
+      most_rounds_(most_rounds),
+      oldest_(-int64_t{most_rounds} * stride),
+      width_(std::min(lanes, kFan)) {
+  for (uint64_t held = kFan; held < lanes; held *= kFan) ++height_;
+  leaves_.reserve(64);
+}
+
+bool ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
+  from.rounds += rounds;
+  if (IsEmpty(from)) return false;
+  if (to.root == Clock::kEmpty) {
+    to = Keep(from, height_);
+    return true;
+  }
+  if (Covers(to, from, height_)) return false;
+  if (IsOwnLeaf(to)) {
+    AddLeaf(leaves_[to.root], from);
+    return true;
+  }
+  const Clock joined = Joined(to, from, height_);
+  Drop(to, height_);
+  to = joined;
+  return true;
+}
+
+bool ClockTrees::Raise(Clock& to, uint32_t lane, int64_t number) {
+  if (number < oldest_ || number <= Number(to, lane)) return false;
+  if (IsOwnLeaf(to)) {
+    leaves_[to.root].numbers[lane] = number;
+    return true;
+  }
+  const Clock raised = Raised(to, lane, number, height_);
+  Drop(to, height_);
+  to = raised;
+  return true;
+}
+
+int64_t ClockTrees::Number(Clock clock, uint32_t lane) const {
+  for (int height = height_; height > 0; --height) {
+    if (IsEmpty(clock)) return kUnknown;
+    clock = Child(clock, lane >> (kBits * height) & (kFan - 1));
+  }
+  if (IsEmpty(clock)) return kUnknown;
+  const int64_t number =
+      leaves_[clock.root].numbers[lane & (kFan - 1)] - int64_t{clock.rounds} * stride_;
+  return number < oldest_ ? kUnknown : number;
+}
+
+Clock ClockTrees::Child(Clock clock, uint32_t i) const {
+  if (IsEmpty(clock)) return {};
+  const Clock child = inners_[clock.root].trees[i];
+  return {child.root, child.rounds + clock.rounds};
+}
+
+// Whether `b` says nothing that `a` does not. One tree of fewer rounds back covers itself.
+bool ClockTrees::Covers(Clock a, Clock b, int height) {
+  ++visited_;
+  if (IsEmpty(b)) return true;
+  if (IsEmpty(a)) return false;
+  if (a.root == b.root) return a.rounds <= b.rounds;
+  if (height == 0) return LeafCovers(a, b);
+  const std::array<Clock, kFan>& first = inners_[a.root].trees;
+  const std::array<Clock, kFan>& second = inners_[b.root].trees;
+  for (uint32_t i = 0; i < kFan; ++i) {
+    if (second[i].root == Clock::kEmpty) continue;
+    const Clock child{first[i].root, first[i].rounds + a.rounds};
+    const Clock other{second[i].root, second[i].rounds + b.rounds};
+    if (!Covers(child, other, height - 1)) return false;
+  }
+  return true;
+}
+
+bool ClockTrees::LeafCovers(Clock a, Clock b) const {
+  const Leaf& first = leaves_[a.root];
+  const Leaf& second = leaves_[b.root];
+  const int64_t back = int64_t{a.rounds} * stride_, other_back = int64_t{b.rounds} * stride_;
+  bool covers = true;
+  for (uint32_t i = 0; i < width_; ++i) {
+    const int64_t number = second.numbers[i] - other_back;
+    covers &= (number < oldest_) | (number <= first.numbers[i] - back);
+  }
+  return covers;
+}
+
+// For each lane the later of what the two say; `b` says something that `a` does not.
+Clock ClockTrees::Joined(Clock a, Clock b, int height) {
+  if (Covers(b, a, height)) return Keep(b, height);
+  if (height == 0) {
+    const uint32_t root = MakeLeaf();
+    AddLeaf(leaves_[root], a);
+    AddLeaf(leaves_[root], b);
+    return {root, 0};
+  }
+  const uint32_t root = MakeInner();
+  for (uint32_t i = 0; i < kFan; ++i) {
+    const Clock first = Child(a, i), second = Child(b, i);
+    const bool covers = Covers(first, second, height - 1);
+    const Clock child = covers ? Keep(first, height - 1) : Joined(first, second, height - 1);
+    inners_[root].trees[i] = child;
+  }
+  return {root, 0};
+}
+
+void ClockTrees::AddLeaf(Leaf& to, Clock from) {
+  const Leaf& leaf = leaves_[from.root];
+  const int64_t back = int64_t{from.rounds} * stride_;
+  for (uint32_t i = 0; i < width_; ++i) {
+    const int64_t number = leaf.numbers[i] - back;
+    if (number >= oldest_) to.numbers[i] = std::max(to.numbers[i], number);
+  }
+}
+
+// The same but for one lane.
+Clock ClockTrees::Raised(Clock clock, uint32_t lane, int64_t number, int height) {
+  const uint32_t digit = lane >> (kBits * height) & (kFan - 1);
+  if (height == 0) {
+    const uint32_t root = MakeLeaf();
+    if (!IsEmpty(clock)) AddLeaf(leaves_[root], clock);
+    leaves_[root].numbers[digit] = number;
+    return {root, 0};
+  }
+  const uint32_t root = MakeInner();
+  for (uint32_t i = 0; i < kFan; ++i) {
+    const Clock child = Child(clock, i);
+    const Clock next = i == digit ? Raised(child, lane, number, height - 1)
+                                  : Keep(child, height - 1);
+    inners_[root].trees[i] = next;
+  }
+  return {root, 0};
+}
+
+// One more use of it.
+Clock ClockTrees::Keep(Clock clock, int height) {
+  if (IsEmpty(clock)) return {};
+  ++(height == 0 ? leaves_[clock.root].uses : inners_[clock.root].uses);
+  return clock;
+}
+
+void ClockTrees::Drop(Clock clock, int height) {
+  if (clock.root == Clock::kEmpty) return;
+  if (height == 0) {
+    if (--leaves_[clock.root].uses > 0) return;
+    free_leaves_.push_back(clock.root);
+  } else {
+    if (--inners_[clock.root].uses > 0) return;
+    for (const Clock& child : inners_[clock.root].trees) Drop(child, height - 1);
+    free_inners_.push_back(clock.root);
+  }
+  --nodes_;
+}
+
+uint32_t ClockTrees::MakeLeaf() {
+  ++nodes_;
+  Leaf leaf;
+  leaf.numbers.fill(kUnknown);
+  leaf.uses = 1;
+  if (free_leaves_.empty()) {
+    leaves_.push_back(leaf);
+    return static_cast<uint32_t>(leaves_.size() - 1);
+  }
+  const uint32_t root = free_leaves_.back();
+  free_leaves_.pop_back();
+  leaves_[root] = leaf;
+  return root;
+}
+
+uint32_t ClockTrees::MakeInner() {
+  ++nodes_;
+  if (free_inners_.empty()) {
+    inners_.push_back({{}, 1});
+    return static_cast<uint32_t>(inners_.size() - 1);
+  }
+  const uint32_t root = free_inners_.back();
+  free_inners_.pop_back();
+  inners_[root] = {{}, 1};
+  return root;
+}
+
+}  // namespace cgraph::plan::prove
