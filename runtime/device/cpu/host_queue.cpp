@@ -46,10 +46,7 @@ std::optional<device::Head> HostQueue::Head() {
   std::lock_guard lock(mutex_);
   for (const Item& item : items_) {
     if (std::holds_alternative<SignalTo>(item)) continue;  // a signal is never what is waited for
-    const Tag tag = std::visit([](const auto& at) -> Tag {
-      if constexpr (requires { at.predicate; }) return at.tag;
-      else return at.tag;
-    }, item);
+    const Tag tag = std::visit([](const auto& at) { return at.tag; }, item);
     const bool runs = running_ && std::holds_alternative<device::Launch>(item);
     return device::Head{tag, runs, finished_};
   }

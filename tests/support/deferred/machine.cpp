@@ -84,10 +84,12 @@ void Machine::Appended() {
 }
 
 // Returns, of the queues that no thread is working on and that were not tried in vain, the one with
-// the highest priority.
+// the highest priority. A thread that passes over a busy queue leaves it to the thread that works on
+// it: that thread has perhaps looked before the change, and nobody would tell it of the change.
 DeferredQueue* Machine::Choose(const std::vector<bool>& tried) {
   DeferredQueue* best = nullptr;
   for (DeferredQueue* queue : queues_) {
+    queue->look_again_ |= queue->busy_;
     if (queue->busy_ || queue->closing_ || tried[queue->number_]) continue;
     if (best == nullptr || queue->priority_ > best->priority_) best = queue;
   }
@@ -104,6 +106,7 @@ bool Machine::RunOne() {
       queue = Choose(tried);
       if (queue == nullptr) return false;
       queue->busy_ = true;
+      queue->look_again_ = false;
     }
     const auto outcome = queue->RunHead();
     const bool done = outcome == DeferredQueue::Outcome::kDone;
@@ -114,7 +117,7 @@ bool Machine::RunOne() {
       if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
       return true;
     }
-    tried[queue->number_] = true;
+    tried[queue->number_] = !queue->look_again_;
   }
 }
 

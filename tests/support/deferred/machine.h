@@ -34,6 +34,7 @@ class DeferredQueue : public device::HostQueue {
   size_t number_ = 0;      // in the order in which they were opened
   uint64_t priority_ = 0;  // under the machine's mutex, and so is:
   bool busy_ = false;
+  bool look_again_ = false;  // another thread passed over it while it was busy
   bool closing_ = false;
 };
 
