@@ -84,8 +84,8 @@ void Machine::Appended() {
 }
 
 // Returns, of the queues that no thread is working on and that were not tried in vain, the one with
-// the highest priority. A thread that passes over a busy queue leaves it to the thread that works on
-// it: that thread has perhaps looked before the change, and nobody would tell it of the change.
+// the highest priority. A busy queue is marked, so that the thread that works on it looks again:
+// that thread may have looked before a change that the caller was notified of.
 DeferredQueue* Machine::Choose(const std::vector<bool>& tried) {
   DeferredQueue* best = nullptr;
   for (DeferredQueue* queue : queues_) {
