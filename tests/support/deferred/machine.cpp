@@ -110,14 +110,17 @@ bool Machine::RunOne() {
     }
     const auto outcome = queue->RunHead();
     const bool done = outcome == DeferredQueue::Outcome::kDone;
-    if (done && !options_.thread) queue->issuer_->Notify();  // what is behind it may go on
     std::lock_guard lock(mutex_);
     queue->busy_ = false;
-    if (done) {
-      if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
-      return true;
+    if (!done) {
+      tried[queue->number_] = !queue->look_again_;
+      continue;
     }
-    tried[queue->number_] = !queue->look_again_;
+    if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
+    // What is behind it may go on. The issuer is told once it can find the queue free: this thread
+    // may never poll again.
+    if (!options_.thread) queue->issuer_->Notify();
+    return true;
   }
 }
 
