@@ -11,7 +11,6 @@
 #define CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,14 +45,12 @@ class Device {
   // Copies between the host and this device's memory; done when it returns. No operation may be at
   // work on that memory.
   void CopyIn(const Memory& to, uint64_t offset, const void* from, uint64_t bytes) {
-    if (bytes == 0) return;
-    if (!to.host_visible()) return Upload(to.data() + offset, from, bytes);
-    std::memcpy(to.data() + offset, from, bytes);
+    if (to.host_visible()) return CopyBytes(to.data() + offset, from, bytes);
+    if (bytes != 0) Upload(to.data() + offset, from, bytes);
   }
   void CopyOut(void* to, const Memory& from, uint64_t offset, uint64_t bytes) {
-    if (bytes == 0) return;
-    if (!from.host_visible()) return Download(to, from.data() + offset, bytes);
-    std::memcpy(to, from.data() + offset, bytes);
+    if (from.host_visible()) return CopyBytes(to, from.data() + offset, bytes);
+    if (bytes != 0) Download(to, from.data() + offset, bytes);
   }
 
   virtual Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,6 +68,12 @@ class Memory {
   bool host_visible_ = true;
   std::shared_ptr<MemoryOwner> owner_;
 };
+
+// Copies memory of the host. A copy of no bytes, whose addresses may be null, and a copy onto
+// itself do nothing: memcpy allows neither.
+inline void CopyBytes(void* to, const void* from, uint64_t bytes) {
+  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+}
 
 // Returns kInvalid where `bytes` for `what` are more than is free on this machine now. For memory
 // that the engine allocates for a plan elsewhere than in a Memory.

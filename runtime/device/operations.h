@@ -4,9 +4,9 @@
 #define CGRAPH_RUNTIME_DEVICE_OPERATIONS_H_
 
 #include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
 
 namespace cgraph::device {
@@ -40,10 +40,6 @@ inline const DynamicDim* FillDims(std::span<const DynamicDim> dims, const Bindin
     bindings.tensors[dim.tensor].dims[dim.dim] = extent;
   }
   return nullptr;
-}
-
-inline void CopyBytes(void* to, const void* from, uint64_t bytes) {
-  if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
 inline void RunCopy(const Copy& copy) {

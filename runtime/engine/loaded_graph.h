@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,7 +47,7 @@ struct InputPort {
   // Writes an input into its place in a frame, at `to`.
   void Write(void* to, const void* from, uint64_t bytes) const {
     if (host_visible) {
-      if (bytes != 0) std::memcpy(to, from, bytes);
+      device::CopyBytes(to, from, bytes);
     } else {
       device->CopyIn(*block, static_cast<std::byte*>(to) - block->data(), from, bytes);
     }

@@ -60,7 +60,7 @@ bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
     // The sizes are equal on both sides: the checker compares types, and extents travel before the
     // values that they measure.
     const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
-    if (bytes != 0) std::memcpy(spans[i].data, slot.spans[i].data, bytes);
+    device::CopyBytes(spans[i].data, slot.spans[i].data, bytes);
   }
   received_.store(n + 1, std::memory_order_release);
   sender_->Notify();

@@ -1,8 +1,8 @@
 #include "runtime/channel/local/local_collective.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "runtime/device/memory.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::channel {
@@ -16,10 +16,6 @@ constexpr uint64_t kEagerBytes = 4096;
 constexpr uint64_t kTileBytes = 16 << 10;
 // Members write whole cache lines of a result.
 constexpr uint64_t kLine = 64;
-
-void Copy(void* to, const void* from, uint64_t bytes) {
-  if (bytes != 0) std::memcpy(to, from, bytes);
-}
 
 }  // namespace
 
@@ -81,8 +77,8 @@ void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const Buffer
   std::copy(outputs.begin(), outputs.end(), shown);
   if (eager_ && !poison) {
     for (size_t t = 0; t < inputs.size(); ++t) {
-      Copy(slot.copies + copy_offsets_[t], inputs[t].data,
-           std::min(inputs[t].bytes, tensors_[t].bytes));
+      device::CopyBytes(slot.copies + copy_offsets_[t], inputs[t].data,
+                        std::min(inputs[t].bytes, tensors_[t].bytes));
     }
   }
   slot.number.store(n + 1, std::memory_order_release);
@@ -174,7 +170,7 @@ void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor
   if (traits_->kind == CollectiveKind::kGather && !eager_) {
     // Every member brings its own to the root.
     std::byte* to = static_cast<std::byte*>(Output(root_, n, tensor).data);
-    return Copy(to + member * bytes, Input(member, n, tensor), bytes);
+    return device::CopyBytes(to + member * bytes, Input(member, n, tensor), bytes);
   }
   void* out = Output(member, n, tensor).data;
   if (!Gets(member) || out == nullptr) return;
@@ -205,7 +201,7 @@ void LocalCollective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor,
     share.across(Sources(member, n, tensor, at), members_, count / share.width, tile);
     for (uint32_t to = 0; to < members_; ++to) {
       if (to == first || !Gets(to)) continue;
-      Copy(static_cast<std::byte*>(Output(to, n, tensor).data) + at, tile, count);
+      device::CopyBytes(static_cast<std::byte*>(Output(to, n, tensor).data) + at, tile, count);
     }
   }
 }

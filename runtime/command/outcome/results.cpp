@@ -17,10 +17,6 @@ namespace {
 using device::Tensor;
 using nlohmann::ordered_json;
 
-size_t Bytes(const Tensor& tensor) {
-  return static_cast<size_t>(tensor.elements() * plan::DTypeBytes(tensor.dtype));
-}
-
 // Returns the file that an output goes to: its own, or the file of the list that it is an element
 // of.
 const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::string& name) {
@@ -93,7 +89,7 @@ Status Results::Add(const Outputs& outputs) {
       joined.dims[0] += dims[0];
     }
     const uint8_t* data = tensor.as<uint8_t>();
-    joined.bytes.insert(joined.bytes.end(), data, data + Bytes(tensor));
+    joined.bytes.insert(joined.bytes.end(), data, data + tensor.bytes());
   }
   return Status::Ok();
 }
@@ -125,7 +121,7 @@ Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) 
     const device::Tensor tensor = Tensor(elements[0]);
     CGRAPH_RETURN_IF_ERROR(files::AddNpy(files, path, tensor.dtype,
                                          std::span(tensor.dims, tensor.rank),
-                                         std::span(tensor.as<uint8_t>(), Bytes(tensor))));
+                                         std::span(tensor.as<uint8_t>(), tensor.bytes())));
   }
   return Status::Ok();
 }
@@ -150,7 +146,7 @@ Status Results::AddStacked(OutputFiles& files, const std::string& name, const st
                                  : "its elements have different types",
                           last_->name(i))};
     }
-    bytes.insert(bytes.end(), tensor.as<uint8_t>(), tensor.as<uint8_t>() + Bytes(tensor));
+    bytes.insert(bytes.end(), tensor.as<uint8_t>(), tensor.as<uint8_t>() + tensor.bytes());
   }
   return files::AddNpy(files, path, first.dtype, dims, bytes);
 }

@@ -1,6 +1,8 @@
 // The CPU device: serves every logical device of a plan, `gpu[i]` too, in ordinary memory. All
 // kinds of memory are the same here. A queue runs an operation inside the call that issues it,
 // unless an earlier operation waits.
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "runtime/device/drivers.h"

@@ -42,7 +42,7 @@ KernelResult MakeFilled(const Request& request, double value) {
 KernelResult MakeZeros(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 0, 1));
   return KernelOf([](std::span<const Tensor>, std::span<const Tensor> out) {
-    std::fill_n(out[0].as<char>(), Bytes(out[0]), 0);
+    std::fill_n(out[0].as<char>(), out[0].bytes(), 0);
   });
 }
 

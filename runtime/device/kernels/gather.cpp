@@ -101,7 +101,7 @@ Status CheckRows(const Request& request, const OperandType& table, const Operand
 // Masks elements (i, j) of each matrix [n, m] with j > i + m - n.
 template <typename T>
 void CausalMask(const Tensor& x, const Tensor& out) {
-  CopyBytes(out.data, x.data, Bytes(x));
+  CopyBytes(out.data, x.data, x.bytes());
   const int64_t n = x.dims[x.rank - 2], m = x.dims[x.rank - 1];
   const T masked = T(-std::numeric_limits<double>::infinity());
   const int64_t rows = Product(x, 0, x.rank - 1);

@@ -194,7 +194,7 @@ class MatmulKernel final : public Kernel {
     if (c.elements() == 0) return true;
     failed_ = false;
     if (shape.k == 0) {
-      std::memset(c.data, 0, static_cast<size_t>(Bytes(c)));
+      std::memset(c.data, 0, c.bytes());
       return true;
     }
     if (may_fold_ && Matrices(b) == 1) {

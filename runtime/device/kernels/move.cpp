@@ -1,4 +1,6 @@
 // Kernels that move elements without looking at them, for every dtype.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/bounds.h"
@@ -31,7 +33,7 @@ bool Update(const Tensor& into, const Tensor& part, const int64_t* at, const Ten
   for (int i = 0; i < into.rank; ++i) {
     if (!Fits("update", at[i], part.dims[i], into.dims[i], error)) return false;
   }
-  CopyBytes(out.data, into.data, Bytes(into));
+  CopyBytes(out.data, into.data, into.bytes());
   if (part.elements() == 0) return true;
   // Dimensions that are covered as a whole make one contiguous run with the dimension before them.
   int last = into.rank - 1;
@@ -74,7 +76,7 @@ KernelResult MakeCopy(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
   CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.inputs[0], request.outputs[0]));
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out) {
-    CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
+    CopyBytes(out[0].data, in[0].data, in[0].bytes());
   });
 }
 
@@ -91,9 +93,9 @@ KernelResult MakeStack(const Request& request) {
     CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, item, RowOf(out)));
   }
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out) {
-    const int64_t row = Bytes(out[0]) / static_cast<int64_t>(in.empty() ? 1 : in.size());
+    const uint64_t row = out[0].bytes() / std::max<size_t>(in.size(), 1);
     for (size_t i = 0; i < in.size(); ++i) {
-      CopyBytes(out[0].as<char>() + static_cast<int64_t>(i) * row, in[i].data, row);
+      CopyBytes(out[0].as<char>() + i * row, in[i].data, row);
     }
   });
 }
@@ -150,8 +152,8 @@ KernelResult MakeUpdateRow(const Request& request) {
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {
     const int64_t row = *in[2].as<int64_t>();
     if (!HasRow(row, in[0].dims[0], error)) return false;
-    CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
-    CopyBytes(out[0].as<char>() + row * Bytes(in[1]), in[1].data, Bytes(in[1]));
+    CopyBytes(out[0].data, in[0].data, in[0].bytes());
+    CopyBytes(out[0].as<char>() + row * in[1].bytes(), in[1].data, in[1].bytes());
     return true;
   });
 }

@@ -7,7 +7,6 @@
 #define CGRAPH_RUNTIME_DEVICE_KERNELS_OPERANDS_H_
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "runtime/device/kernel.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/plan/kinds.h"
 
@@ -67,13 +67,6 @@ inline int64_t Product(const Tensor& tensor, int first, int last) {
   int64_t product = 1;
   for (int i = first; i < last; ++i) product *= tensor.dims[i];
   return product;
-}
-inline int64_t Bytes(const Tensor& tensor) {
-  return tensor.elements() * plan::DTypeBytes(tensor.dtype);
-}
-// Copies bytes; a copy of none does nothing, since its address may be null.
-inline void CopyBytes(void* to, const void* from, int64_t bytes) {
-  if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
 // Calls `use` with a value of the C++ type of a dtype; bool is a byte that is zero or not.

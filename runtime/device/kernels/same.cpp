@@ -30,7 +30,7 @@ KernelResult MakeSame(const Request& request) {
       error = fmt::format("same: dimension {} is {} and {}", dim, in[0].dims[dim], in[1].dims[dim]);
       return false;
     }
-    CopyBytes(out[0].data, in[1].data, Bytes(in[1]));
+    CopyBytes(out[0].data, in[1].data, in[1].bytes());
     return true;
   });
 }

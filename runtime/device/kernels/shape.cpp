@@ -206,7 +206,7 @@ KernelResult MakeReshape(const Request& request) {
                           out[0].elements());
       return false;
     }
-    CopyBytes(out[0].data, in[0].data, Bytes(in[0]));
+    CopyBytes(out[0].data, in[0].data, in[0].bytes());
     return true;
   });
 }

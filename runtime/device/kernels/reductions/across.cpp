@@ -1,9 +1,9 @@
 #include "runtime/device/kernels/reductions/across.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/device/numbers/targets.h"
 #include "runtime/plan/kinds.h"
@@ -77,7 +77,7 @@ void ComputeRankResult(const RankResult& share, uint32_t rank, const void** from
     return static_cast<const std::byte*>(base) + offset;
   };
   const auto put = [&](uint64_t offset, const void* what) {
-    if (bytes != 0) std::memcpy(static_cast<std::byte*>(out) + offset, what, bytes);
+    CopyBytes(static_cast<std::byte*>(out) + offset, what, bytes);
   };
   switch (share.kind) {
     case Kind::kReduceScatter:

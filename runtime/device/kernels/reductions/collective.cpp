@@ -23,10 +23,10 @@ uint64_t PartBytes(const Collected& c, size_t tensor, std::span<const Tensor> in
   const bool joined = c.kind.joins();
   uint64_t bytes = UINT64_MAX;
   for (size_t i = tensor; i < in.size(); i += c.tensors) {
-    bytes = std::min(bytes, static_cast<uint64_t>(Bytes(in[i])) / (cut ? c.share.members : 1));
+    bytes = std::min(bytes, in[i].bytes() / (cut ? c.share.members : 1));
   }
   for (size_t i = tensor; i < out.size(); i += c.tensors) {
-    bytes = std::min(bytes, static_cast<uint64_t>(Bytes(out[i])) / (joined ? c.share.members : 1));
+    bytes = std::min(bytes, out[i].bytes() / (joined ? c.share.members : 1));
   }
   return bytes / c.share.width * c.share.width;
 }

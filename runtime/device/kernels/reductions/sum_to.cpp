@@ -4,6 +4,7 @@
 // Dimensions are kept or summed; neighbours of one kind are merged. Where the innermost is kept,
 // columns are summed side by side, else rows.
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/reductions/reductions.h"
@@ -70,7 +71,7 @@ struct Plan {
 template <typename T>
 void SumTo(const Tensor& x, const Tensor& out) {
   if (x.elements() == 0) {
-    std::memset(out.data, 0, static_cast<size_t>(Bytes(out)));
+    std::memset(out.data, 0, out.bytes());
     return;
   }
   Plan plan(x, out);
