@@ -25,7 +25,6 @@ inline constexpr size_t kMaxKinds = 200;              // of calls that a schedul
 inline constexpr size_t kMaxTopologyParts = 1'000;     // as they are written
 inline constexpr int64_t kMaxResources = 4096;          // of one topology
 inline constexpr int64_t kMaxLinks = 1 << 18;           // of one topology
-inline constexpr int64_t kMaxInflight = 1024;
 inline constexpr int64_t kMaxCapacity = 1024;         // of a transport, in messages
 inline constexpr int kMaxEvaluationDepth = 12'000;    // of expressions; the stack is made for it
 inline constexpr size_t kMaxStringBytes = 1 << 20;    // of a string made at compile time

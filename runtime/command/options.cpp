@@ -80,7 +80,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   app.add_option("--inflight", options.inflight, "executions that may be in progress at once")
-      ->check(CLI::Range(1u, 1024u));
+      ->check(CLI::Range(uint32_t{1}, uint32_t{kMaxInflight}));
   app.add_option("--workers", options.workers, "threads that drive the plan")
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--device-map", options.device_map,
