@@ -2,14 +2,7 @@
 
 #include <algorithm>
 
-namespace cgraph {
-
-const char* CommLanesName(CommLanes lanes) {
-  constexpr const char* kNames[] = {"one", "peer", "edge"};
-  return kNames[static_cast<size_t>(lanes)];
-}
-
-namespace schedule {
+namespace cgraph::schedule {
 namespace {
 
 // Mostly there are no lags.
@@ -51,5 +44,4 @@ std::vector<uint32_t> Schedule::Moments() const {
   return moments;
 }
 
-}  // namespace schedule
-}  // namespace cgraph
+}  // namespace cgraph::schedule

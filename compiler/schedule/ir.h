@@ -17,15 +17,7 @@
 #include "compiler/base/transport.h"
 #include "compiler/graph/graph.h"
 #include "llvm/Support/raw_ostream.h"
-
-namespace cgraph {
-
-// How many lanes a device has for its exchanges with others: one; one for each other device; or one
-// out and one in for each. More lanes hold less back, but a machine has more to keep going.
-enum class CommLanes : uint8_t { kOne, kPeer, kEdge };
-const char* CommLanesName(CommLanes lanes);  // "one"
-
-}  // namespace cgraph
+#include "runtime/kinds/comm_lanes.h"
 
 namespace cgraph::schedule {
 

@@ -8,11 +8,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "runtime/command/messages.h"
+#include "runtime/kinds/comm_lanes.h"
+#include "runtime/kinds/limits.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
@@ -109,7 +114,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--lanes", raw.lanes,
                  "the .cgraph's lanes of communication on a device: one, one for each peer, or one "
                  "for each edge")
-      ->check(CLI::IsMember({"one", "peer", "edge"}));
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kCommLanesNames),
+                                                     std::end(kCommLanesNames))));
   app.add_flag("--json", options.json, "results and measurements as JSON on standard output");
   app.add_flag("-q,--quiet", options.quiet, "errors only");
   app.add_flag("-v,--verbose", options.verbose, "say more on standard error");

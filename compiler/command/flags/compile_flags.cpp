@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "compiler/base/limits.h"
 #include "llvm/ADT/STLExtras.h"
@@ -72,7 +74,9 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_option("--lanes", flags.lanes,
                      "lanes in which a device exchanges values: one, one for each peer, or one for "
                      "each edge; default: the fewest that make nothing later")
-      ->type_name("one|peer|edge")->check(CLI::IsMember({"one", "peer", "edge"}));
+      ->type_name(fmt::format("{}", fmt::join(kCommLanesNames, "|")))
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kCommLanesNames),
+                                                     std::end(kCommLanesNames))));
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
   command.add_option("--schedule", flags.schedule,
@@ -131,9 +135,7 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.import_dirs = import_dirs;
   options.inflight = inflight;
   options.schedule = schedule;
-  for (const CommLanes each : {CommLanes::kOne, CommLanes::kPeer, CommLanes::kEdge}) {
-    if (lanes == CommLanesName(each)) options.lanes = each;
-  }
+  options.lanes = ParseCommLanes(lanes);
   options.effort = effort;
   options.machine = topology;
   options.time_phases = time_phases;

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "compiler/cost/topology.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/kinds/comm_lanes.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
@@ -75,33 +77,26 @@ std::string WorkersTable(const Simulation& simulation) {
   return Align(rows);
 }
 
-enum class CommLanes : uint8_t { kNone, kOne, kPeer, kEdge };
-
-// Returns how many lanes devices have for their exchanges with others.
-CommLanes CommLanesOf(const plan::Plan& plan, uint32_t graph) {
+// Returns how many lanes devices have for their exchanges with others; nothing: they have none.
+std::optional<CommLanes> CommLanesOf(const plan::Plan& plan, uint32_t graph) {
   const plan::Graph& of = plan::GraphAt(plan, graph);
-  CommLanes lanes = CommLanes::kNone;
+  std::optional<CommLanes> lanes;
   std::set<std::pair<uint32_t, uint32_t>> peers;  // device, peer
   for (uint32_t lane = 0; lane < of.programs.size(); ++lane) {
     const plan::LaneInfo& info = plan.lanes[lane];
     if (of.programs[lane].count() == 0 || info.kind() != plan::LaneKind::comm) continue;
-    lanes = std::max(lanes, CommLanes::kOne);
+    lanes = std::max(lanes, std::optional(CommLanes::kOne));
     if (info.peer() == plan::kNone) continue;
     const bool is_first = peers.emplace(info.device(), info.peer()).second;
-    lanes = std::max(lanes, is_first ? CommLanes::kPeer : CommLanes::kEdge);
+    lanes = std::max(lanes, std::optional(is_first ? CommLanes::kPeer : CommLanes::kEdge));
   }
   return lanes;
 }
 
 // Returns the number of lanes as --lanes names it; empty: nothing is exchanged.
 std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
-  switch (CommLanesOf(plan, graph)) {
-    case CommLanes::kNone: return "";
-    case CommLanes::kOne: return "one";
-    case CommLanes::kPeer: return "peer";
-    case CommLanes::kEdge: return "edge";
-  }
-  return "";
+  const std::optional<CommLanes> lanes = CommLanesOf(plan, graph);
+  return lanes ? CommLanesName(*lanes) : "";
 }
 
 }  // namespace
