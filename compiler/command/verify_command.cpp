@@ -95,8 +95,7 @@ llvm::json::Value ToJson(const Finding& finding, const plan::Plan& plan,
 }
 
 std::string CapacityText(const Finding& finding, uint32_t capacity) {
-  const std::string asked =
-      fmt::format(" for channels that hold {}", Counted(capacity, "message"));
+  const std::string asked = fmt::format(" for channels that hold {}", Counted(capacity, "message"));
   if (!finding.knows_smallest) return asked;
   if (!finding.smallest.has_value()) return asked + "; no capacity makes it safe";
   return asked + fmt::format("; the smallest safe capacity is {}", *finding.smallest);

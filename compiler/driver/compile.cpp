@@ -71,8 +71,7 @@ bool HasRules(const graph::Module& module) {
   });
 }
 
-ScheduleOptions ScheduleOptionsOf(const CompileOptions& options,
-                                  const cost::Topology* topology) {
+ScheduleOptions ScheduleOptionsOf(const CompileOptions& options, const cost::Topology* topology) {
   ScheduleOptions made{.overlap = options.overlap};
   if (options.profile) made.profile = &*options.profile;
   if (options.effort) made.search.effort = *options.effort;

@@ -212,7 +212,7 @@ std::optional<cost::Topology> ElaborateTopology(const program::Program& program,
         program.consts.size());  // what -D says wrongly is said of the program
     const program::TopologyUse& use = *program.topology;
     made = elaborate::MakeTopology(elaboration, program.topologies[use.topology], use.arguments,
-                                     &use.locals, use.range);
+                                   &use.locals, use.range);
   });
   return made;
 }

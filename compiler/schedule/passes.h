@@ -23,7 +23,7 @@ void CheckMachine(const graph::Module& module, const graph::Graph& graph, const 
 
 // Estimates how long each step takes, and which shared resources it holds.
 void EstimateCosts(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
-            Schedule& schedule);
+                   Schedule& schedule);
 
 // Sorts the steps into program order, and makes the units of the lanes.
 void Order(Schedule& schedule);
@@ -56,8 +56,8 @@ struct OrderingResult {
 // keep within limits. Rules that can never be kept are reported to `diagnostics`, if it is not
 // null.
 OrderingResult OrderTasks(const graph::Module& module, const graph::Graph& graph,
-                 const ScheduleOptions& options, const SlotLimits& limits, Schedule& schedule,
-                 Diagnostics* diagnostics);
+                          const ScheduleOptions& options, const SlotLimits& limits,
+                          Schedule& schedule, Diagnostics* diagnostics);
 
 // Adds the waits between lanes without which two accesses to one buffer would not be ordered as the
 // program means them, in one execution and over the executions that share its memory. On devices

@@ -57,17 +57,14 @@ class OrderValidator {
                          lane.kind == LaneKind::kReceive;
     Expect(module_.devices.Contains(lane.device), id, "on no device");
     Expect(!lane.peer.valid() || travels, id, "a peer, and nothing travels on it");
-    Expect(!lane.peer.valid() || module_.devices.Contains(lane.peer), id,
-                  "its peer is no device");
+    Expect(!lane.peer.valid() || module_.devices.Contains(lane.peer), id, "its peer is no device");
     for (size_t i = 0; i < lane.units.size(); ++i) {
       const bool known = schedule_.units.Contains(lane.units[i]);
       Expect(known, id, "a unit that is not there");
       if (!known) return;
       const ScheduleUnit& unit = schedule_.units[lane.units[i]];
-      Expect(unit.lane == id && unit.index == i, lane.units[i],
-                    "not at its index of its lane");
-      Expect(i == 0 || lane.units[i - 1] < lane.units[i], id,
-                    "another order than that of a round");
+      Expect(unit.lane == id && unit.index == i, lane.units[i], "not at its index of its lane");
+      Expect(i == 0 || lane.units[i - 1] < lane.units[i], id, "another order than that of a round");
     }
   }
 
@@ -84,8 +81,8 @@ class OrderValidator {
   void CheckChannelsAndGroups() {
     for (ChannelId id : schedule_.channels.Ids()) {
       const Channel& channel = schedule_.channels[id];
-      Expect(schedule_.lanes.Contains(channel.from) && schedule_.lanes.Contains(channel.to),
-                    id, "between lanes that are not there");
+      Expect(schedule_.lanes.Contains(channel.from) && schedule_.lanes.Contains(channel.to), id,
+             "between lanes that are not there");
     }
     for (GroupId id : schedule_.groups.Ids()) {
       for (LaneId lane : schedule_.groups[id].lanes) {
@@ -139,8 +136,7 @@ class OrderValidator {
       Expect(known, id, "on no lane, or of no steps");
       if (!known) return;
       const std::vector<UnitId>& lane = schedule_.lanes[unit.lane].units;
-      Expect(unit.index < lane.size() && lane[unit.index] == id, id,
-                    "its lane has another one");
+      Expect(unit.index < lane.size() && lane[unit.index] == id, id, "its lane has another one");
       const bool follows = unit.sender.valid() ||
                            (unit.first_part.valid() && unit.first_part != id);
       if (follows) {
@@ -220,8 +216,7 @@ void CheckApart(const Schedule& schedule, StepId id, const std::vector<ValueLoca
       const bool apart = read == written || to.space != Space::kSlot ||
                          from.space != Space::kSlot || from.device != to.device ||
                          !Overlap(from.offset, from.bytes, to.offset, to.bytes);
-      faults.Expect(apart, id,
-                           "writes into a buffer whose bytes another one has that it reads");
+      faults.Expect(apart, id, "writes into a buffer whose bytes another one has that it reads");
     }
   }
 }
@@ -243,8 +238,7 @@ std::string FaultInWaits(const Schedule& schedule) {
       const ScheduleUnit& awaited = schedule.units[wait.unit];
       faults.Expect(awaited.signals, wait.unit, "is waited for and does not signal");
       faults.Expect(awaited.lane != schedule.units[id].lane, id, "waits for its own lane");
-      faults.Expect(wait.lag > 0 || wait.unit < id, id,
-                           "waits for what comes later in its round");
+      faults.Expect(wait.lag > 0 || wait.unit < id, id, "waits for what comes later in its round");
     }
   }
   return faults.Take();

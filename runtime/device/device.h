@@ -25,8 +25,8 @@ namespace cgraph::device {
 
 struct QueueOptions {
   EventCount* on_report = nullptr;    // notified when Poll has something to report
-  uint64_t scratch = 0;    // most bytes that an executable needs
-  bool measured = false;   // report when operations began and ended
+  uint64_t scratch = 0;               // most bytes that an executable needs
+  bool measured = false;              // report when operations began and ended
 };
 
 // Source: bytes that come from outside, such as a slice of a weight file.

@@ -59,8 +59,7 @@ Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what, MemoryK
     std::memset(memory.data_, 0, bytes);
     return memory;
   }
-  void* data =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return Status(StatusCode::kInvalid,
                   fmt::format("{} would take {} bytes, which the system refuses", what, bytes));

@@ -149,8 +149,8 @@ Status Core::MakeWorkQueues(const plan::Placement& placement) {
   for (uint32_t s = 0; s < placement.worker_of_work_queue.size(); ++s) {
     Worker& worker = *workers_[placement.worker_of_work_queue[s]];
     work_queues_.push_back(std::make_unique<WorkQueue>(plan_.get(), s, &graphs_, entries,
-                                                worker.scratch.data(), &worker.event_count,
-                                                &workers_[0]->event_count));
+                                                       worker.scratch.data(), &worker.event_count,
+                                                       &workers_[0]->event_count));
     work_queues_.back()->Measure(options_.profile, options_.trace);
     worker.work_queues.push_back(work_queues_.back().get());
   }
@@ -207,7 +207,7 @@ void Core::FindConflicts() {
       bool conflict = false;
       for (size_t actor = 0; actor < actors && a != b; ++actor) {
         conflict |= unordered[actor] && ((writes[a][actor] && touches[b][actor]) ||
-                                      (touches[a][actor] && writes[b][actor]));
+                                         (touches[a][actor] && writes[b][actor]));
       }
       if (conflict) graphs_[a]->conflicts.push_back(b);
     }

@@ -93,12 +93,10 @@ class Reporter {
   void DescribeCollective(const plan::Graph& graph, const CommOp& part, Waiting& waiting) {
     const plan::Instruction& comm = graph.instructions[part.instruction];
     const uint32_t subject = graph.parts[comm.first()].subject();
-    const plan::Communicator& group =
-        plan_.communicators[graph.collectives[subject]->communicator];
+    const plan::Communicator& group = plan_.communicators[graph.collectives[subject]->communicator];
     for (uint32_t m = 0; m < group.members(); ++m) {
       if (m == part.member || part.collective->Present(m, part.member)) continue;
-      waiting.waits_for.push_back(
-          plan::LaneName(plan_, plan_.members[group.first_member() + m]));
+      waiting.waits_for.push_back(plan::LaneName(plan_, plan_.members[group.first_member() + m]));
       waiting.why += fmt::format("{}waits for {} to take part in it",
                                  waiting.why.empty() ? "" : ", ", waiting.waits_for.back());
     }

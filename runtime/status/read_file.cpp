@@ -23,8 +23,8 @@ int AwaitBytes(int descriptor, Patience patience) {
                               ? Patience(kLongest)
                               : patience - (std::chrono::steady_clock::now() - start);
     if (left <= Patience::zero()) return ETIMEDOUT;
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(std::min<Patience>(left,
-                                                                                     kLongest));
+    const auto wait =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<Patience>(left, kLongest));
     pollfd look = {descriptor, POLLIN, 0};
     const int ready = poll(&look, 1, static_cast<int>(wait.count()));
     if (ready > 0) return 0;
@@ -51,8 +51,7 @@ ssize_t ReadSome(int descriptor, std::span<uint8_t> out, Patience patience) {
 
 std::string ReadErrorText(int error, Patience patience) {
   if (error != ETIMEDOUT) return std::strerror(error);
-  return fmt::format("nothing has come for {} s",
-                     std::chrono::duration<double>(patience).count());
+  return fmt::format("nothing has come for {} s", std::chrono::duration<double>(patience).count());
 }
 
 std::error_code ReadPieces(const std::string& path,

@@ -118,7 +118,7 @@ Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, FnId id, Range r
 }
 
 Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, GraphId id, Range name_range,
-                Range range) {
+                       Range range) {
   const Graph& graph = scope.program.graphs[id];
   Callee callee{"graph `" + graph.name + "`", &graph.signature.parameters, &graph.signature,
                 &graph.body.locals, graph.range};

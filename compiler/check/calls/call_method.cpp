@@ -95,7 +95,7 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
 }  // namespace
 
 Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
-                 Range range) {
+                        Range range) {
   if (IsSelf(scope, callee.base)) return RefuseOwnMethod(scope, node, callee.name.range, range);
   Value receiver = ResolveValue(scope, callee.base);
   std::optional<MethodId> id = FindMethodOf(scope, receiver, node, callee);

@@ -30,11 +30,11 @@ std::optional<program::Builtin> FindBuiltin(const std::string& name);
 bool IsOfDimensions(program::Builtin builtin);
 
 Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, program::Builtin builtin,
-                  Range range);
+                         Range range);
 
 // ---- methods of places
 Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
-                 Range range);
+                        Range range);
 
 // ---- `place x = Actor(arguments)`
 std::optional<program::ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee);

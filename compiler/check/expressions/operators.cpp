@@ -30,7 +30,7 @@ bool CanBeOperand(const StaticType& type) {
 }
 
 StaticType RefuseOperands(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
-                      Range range, const std::string& mend) {
+                          Range range, const std::string& mend) {
   scope.Report(Code::kE0409, range,
                fmt::format("`{}` does not take {} and {}{}", Spelling(op), scope.Describe(a),
                            scope.Describe(b), mend.empty() ? "" : "; " + mend));
@@ -55,7 +55,7 @@ std::string OperandMend(BinaryOperator op, const StaticType& a, const StaticType
 }
 
 StaticType TensorOperator(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
-                      Range range) {
+                          Range range) {
   if ((a.known() && !CanBeOperand(a)) || (b.known() && !CanBeOperand(b))) {
     return RefuseOperands(scope, op, a, b, range, "");
   }

@@ -85,7 +85,7 @@ StaticType TupleIndexType(Scope& scope, const StaticType& base, const Value& sub
 }
 
 StaticType IndexType(Scope& scope, const Value& base, const std::vector<Value>& subscripts,
-                 Range range) {
+                     Range range) {
   const StaticType& type = base.type;
   for (const Value& subscript : subscripts) {
     StaticType::Kind kind = subscript.type.kind;

@@ -161,8 +161,7 @@ class RuleReader {
                             MethodName(left->operands[0], minuend) != nullptr &&
                             MethodName(left->operands[1], subtrahend) != nullptr;
     if (!difference || (op != BinaryOperator::kLessEqual && op != BinaryOperator::kGreaterEqual)) {
-      Report(Code::kE0428, whole.range,
-             LimitMend(op));
+      Report(Code::kE0428, whole.range, LimitMend(op));
       return;
     }
     if (minuend.text == subtrahend.text) {

@@ -192,8 +192,7 @@ class UsingReader {
     for (LocalId variable : schedule().variables) {
       names.push_back(schedule().locals[variable].name);
     }
-    const std::string known =
-        names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+    const std::string known = names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
     Diagnostic& diagnostic =
         Report(Code::kE0323, name.range,
                fmt::format("the rules of `{}` do not name `{}`; they name {}", schedule().name,
@@ -267,8 +266,7 @@ void ReadUsing(Checker& checker, GraphId id) {
   }
   const syntax::Using* own = decl->usings.empty() ? nullptr : &decl->usings[0];
   const bool flagged = checker.flag.chosen && module->file.source == checker.program.main;
-  const syntax::Using* written =
-      flagged ? (checker.flag.use ? &*checker.flag.use : nullptr) : own;
+  const syntax::Using* written = flagged ? (checker.flag.use ? &*checker.flag.use : nullptr) : own;
   if (written == nullptr) return;
   Using use;
   const Module& from = flagged ? *checker.flag.module : *module;

@@ -113,8 +113,7 @@ class PartReader {
         ReadThrough(property.value, part);
       } else {
         const Value value = ResolveQuantity(scope_, property.value, *known);
-        part.properties.push_back(
-            {*known, value.id, scope_.Written(property.value).range});
+        part.properties.push_back({*known, value.id, scope_.Written(property.value).range});
       }
     }
     const bool flows = part.kind != kOfDevice;

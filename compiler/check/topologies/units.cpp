@@ -87,8 +87,7 @@ Value ResolveQuantity(Scope& scope, syntax::ExprId id, TopologyProperty property
   Value value = ResolveCompileTime(scope, id, traits.name);
   scope.unit.reset();
   if (Power(scope, traits.unit).Of(id) == 1) return value;
-  scope.Report(Code::kE0432, range,
-               fmt::format("`{}` is {}", traits.name, ExampleOf(traits.unit)));
+  scope.Report(Code::kE0432, range, fmt::format("`{}` is {}", traits.name, ExampleOf(traits.unit)));
   return scope.Poison(range);
 }
 

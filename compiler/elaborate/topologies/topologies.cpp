@@ -158,8 +158,7 @@ class TopologyMaker {
     machine().AddDevice(std::move(device));
   }
 
-  void SetGeneration(const program::TopologyPart::Property& property,
-                     cost::MachineDevice& device) {
+  void SetGeneration(const program::TopologyPart::Property& property, cost::MachineDevice& device) {
     const Value value = Evaluate(elaboration_, property.value, frame_);
     const std::string* name = value.As<std::string>();
     const auto known = name != nullptr ? cost::ParseGeneration(*name) : std::nullopt;

@@ -15,8 +15,8 @@ namespace cgraph::elaborate {
 namespace {
 
 Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
-                       program::CompileTimeKind kind, Frame& frame, const Subject& subject,
-                       Range range) {
+                        program::CompileTimeKind kind, Frame& frame, const Subject& subject,
+                        Range range) {
   using Kind = program::CompileTimeKind;
   switch (kind) {
     case Kind::kInt:
@@ -41,7 +41,7 @@ Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
 }
 
 Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
-                  Frame& frame, const Subject& subject, Range range) {
+                   Frame& frame, const Subject& subject, Range range) {
   const auto& type = std::get<program::TensorType>(elaboration.program.types[type_id].node);
   if (const Tensor* tensor = value.As<Tensor>()) {
     const graph::Type actual = elaboration.builder->type(tensor->value);
@@ -80,7 +80,7 @@ Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program:
 }
 
 Value CoerceList(ElaborationContext& elaboration, const Value& value, const program::ListType& type,
-                Frame& frame, const Subject& subject, Range range) {
+                 Frame& frame, const Subject& subject, Range range) {
   std::optional<std::vector<Value>> items;
   if (value.As<List>() || value.As<IntRange>()) {
     items = ListItems(elaboration, value, range);
@@ -121,7 +121,7 @@ Value CoerceList(ElaborationContext& elaboration, const Value& value, const prog
 }
 
 Value CoerceTuple(ElaborationContext& elaboration, const Value& value, program::TypeId type_id,
-                 Frame& frame, const Subject& subject, Range range) {
+                  Frame& frame, const Subject& subject, Range range) {
   const auto& type = std::get<program::TupleType>(elaboration.program.types[type_id].node);
   const Tuple* tuple = value.As<Tuple>();
   if (!tuple || tuple->items->values.size() != type.fields.size()) {

@@ -102,8 +102,7 @@ uint64_t Timing::Duration(const Call& call, const Times& times) const {
   uint64_t duration = 0;
   for (uint32_t i = 0; i < times.ops; ++i) {
     const Op& op = graph_.ops[OpId(times.first_op + i)];
-    const DType dtype =
-        op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
+    const DType dtype = op.results.empty() ? DType::kF32 : graph_.values[op.results[0]].type.dtype;
     duration += profiled.Next(
         op.collective ? CollectiveTime(op)
                       : costs_.Kernel(module_.devices[op.device], op.flops, op.bytes, dtype));

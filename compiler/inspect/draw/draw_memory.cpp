@@ -282,8 +282,7 @@ class MemoryDrawer {
     const double x = axis_.X(life.from);
     const double width = std::max(axis_.X(life.to) - x, kThinnest);
     const double low = bytes.Above(buffer.offset());
-    const double height =
-        std::max(bytes.Above(buffer.offset() + buffer.bytes()) - low, kThinnest);
+    const double height = std::max(bytes.Above(buffer.offset() + buffer.bytes()) - low, kThinnest);
     const double y = bottom - low - height;
     svg_ += SvgItem(Told(id), SvgRect(x, y, width, height,
                                       FilledStyle(ColorOf(id), width >= kRoom) +

@@ -261,14 +261,13 @@ class ScheduleDrawer {
       }
     }
     for (size_t i = 0; i < samples.size(); ++i) {
-      add(std::to_string(i), samples[i].second,
-          fmt::format("fillcolor=\"{}\"", samples[i].first));
+      add(std::to_string(i), samples[i].second, fmt::format("fillcolor=\"{}\"", samples[i].first));
     }
     for (const auto& [shade, methods] : ShadesOf(plan_, graph_, operations_)) {
       add("_shade" + methods, methods, fmt::format("fillcolor=\"{}\"", ShadeSample(shade)));
     }
-    add("_meet", "thick: the ends\nof a transfer", plain + fmt::format(", fontcolor=\"{}\"",
-                                                                      kMeetingColor));
+    add("_meet", "thick: the ends\nof a transfer",
+        plain + fmt::format(", fontcolor=\"{}\"", kMeetingColor));
     add("_wait", "dotted: waits for\nanother lane", plain);
     if (any_lags_) {
       add("_lag", "of 1 before: works for\nthe execution before", plain);

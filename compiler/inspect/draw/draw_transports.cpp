@@ -163,8 +163,7 @@ class TransportsDrawer {
                                 wire::EnumNameCarrier(collective.carrier)),
                     {}};
         for (uint32_t m = 0; m < members.members(); ++m) {
-          group.devices.push_back(
-              plan_.lanes[plan_.members[members.first_member() + m]].device());
+          group.devices.push_back(plan_.lanes[plan_.members[members.first_member() + m]].device());
         }
         current_ = &collectives_[group];
         ++current_->messages;

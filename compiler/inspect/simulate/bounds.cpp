@@ -45,8 +45,7 @@ class Bounder {
   void AddChannel(uint32_t number) {
     const plan::Channel& channel = graph_.channels[number];
     const auto sends = index_.sends(number), receives = index_.receives(number);
-    const bool buffered =
-        channel.protocol() == plan::Protocol::buffered && channel.capacity() > 0;
+    const bool buffered = channel.protocol() == plan::Protocol::buffered && channel.capacity() > 0;
     for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
       const uint32_t send = units_.of[sends[j].instruction];
       const uint32_t receive = units_.of[receives[j].instruction];

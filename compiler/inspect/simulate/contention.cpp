@@ -23,8 +23,8 @@ struct Event {
 class ContendedPlay {
  public:
   ContendedPlay(const PeriodicGraph& graph, const Contention& contention, uint64_t rounds,
-       const std::function<uint64_t(uint32_t, uint64_t)>& weight,
-       const std::function<void(uint64_t, std::span<const uint64_t>)>& see)
+                const std::function<uint64_t(uint32_t, uint64_t)>& weight,
+                const std::function<void(uint64_t, std::span<const uint64_t>)>& see)
       : graph_(graph),
         contention_(contention),
         rounds_(rounds),

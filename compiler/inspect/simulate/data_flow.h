@@ -15,10 +15,10 @@
 namespace cgraph {
 
 struct Units {
-  std::vector<uint32_t> of;       // by instruction
-  std::vector<uint32_t> lane;     // by unit
-  std::vector<uint32_t>
-      program_order;  // by unit: the position in program order of its first instruction
+  std::vector<uint32_t> of;    // by instruction
+  std::vector<uint32_t> lane;  // by unit
+  // By unit: the position in program order of its first instruction.
+  std::vector<uint32_t> program_order;
   uint32_t size() const { return static_cast<uint32_t>(lane.size()); }
 };
 Units FindUnits(const plan::Graph& graph);

@@ -126,8 +126,7 @@ void Play(const plan::Graph& graph, const LaneTimes& lane_times,
           continue;
         }
         const uint64_t active = std::max(start, end - std::min(end, durations[i]));
-        simulation.events.push_back(
-            {lane, i, round - instruction.lag(), start, active, end});
+        simulation.events.push_back({lane, i, round - instruction.lag(), start, active, end});
         simulation.makespan = std::max(simulation.makespan, end);
       }
     }
@@ -164,8 +163,7 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   if (options.topology != nullptr) {
     movements = ApplyTopology(plan, graph, *options.topology, expected);
   }
-  std::vector<uint64_t> durations =
-      Durations(plan, graph, options.profile, std::move(expected));
+  std::vector<uint64_t> durations = Durations(plan, graph, options.profile, std::move(expected));
   HalveBuffered(plan, graph, durations);
   std::optional<plan::Placement> placement;
   if (options.workers > 0) placement = plan::Place(plan, options.workers, /*merged=*/true);

@@ -16,8 +16,7 @@ void AddAtCaller(LoweringContext& lowering, OpId id) {
   const Step::ProgramPosition place{.call = lowering.facts.PlaceOf(id), .consumer = id.index};
   std::vector<ValueLocationId> inputs, staged;
   for (const graph::Use& use : op.operands) {
-    inputs.push_back(
-        lowering.values.MaterializeOn({.value = use.value}, kCaller, place));
+    inputs.push_back(lowering.values.MaterializeOn({.value = use.value}, kCaller, place));
   }
   for (ValueId result : op.results) {
     staged.push_back(lowering.tables.AddLocation(result, Space::kSlot, kCaller));

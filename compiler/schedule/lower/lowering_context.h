@@ -17,7 +17,7 @@ struct LoweringContext {
   Values values;
 
   LoweringContext(const graph::Module& module, const graph::Graph& graph, CommLanes comm_lanes,
-            Schedule& schedule)
+                  Schedule& schedule)
       : module(module),
         graph(graph),
         schedule(schedule),

@@ -102,7 +102,7 @@ ValueLocationId Values::MaterializeOn(const graph::Use& use, DeviceId device,
 // value that this gpu reads itself arrives there once, unless that one travels with others, perhaps
 // later.
 ValueLocationId Values::SendBy(DeviceId relay, ValueLocationId source, DeviceId from, DeviceId to,
-                         Step::ProgramPosition place, const TransportRequest& via) {
+                               Step::ProgramPosition place, const TransportRequest& via) {
   if (!relay.valid()) return Send({source}, from, to, place, via)[0];
   const TransferKey key(schedule_.locations[source].value, relay, via);
   ValueLocationId between;

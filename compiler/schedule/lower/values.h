@@ -38,13 +38,14 @@ class Values {
  private:
   ValueLocationId Snapshot(graph::ValueId id);
   ValueLocationId CopyThroughHost(ValueLocationId source, graph::DeviceId from, graph::DeviceId to,
-                            Step::ProgramPosition place, Space space);
+                                  Step::ProgramPosition place, Space space);
   // Sends one message with all of `sources`, which are in the memory of `from`.
   std::vector<ValueLocationId> Send(const std::vector<ValueLocationId>& sources,
                                     graph::DeviceId from, graph::DeviceId to,
                                     Step::ProgramPosition place, const TransportRequest& via);
   ValueLocationId SendBy(graph::DeviceId relay, ValueLocationId source, graph::DeviceId from,
-                   graph::DeviceId to, Step::ProgramPosition place, const TransportRequest& via);
+                         graph::DeviceId to, Step::ProgramPosition place,
+                         const TransportRequest& via);
   void SendBucket(const graph::Bucket& bucket, Step::ProgramPosition place);
   ValueLocationId ExtentAt(graph::SymbolId symbol, graph::DeviceId device, uint32_t consumer);
   void Remember(const graph::Use& use, graph::DeviceId from, graph::DeviceId to,

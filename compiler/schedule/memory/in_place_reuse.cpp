@@ -76,9 +76,9 @@ std::vector<BufferId> Overwritable(const Schedule& schedule, const graph::Graph&
 }  // namespace
 
 std::vector<BufferId> ReuseInPlace(const Schedule& schedule, const graph::Graph& graph,
-                               const VectorClocks& clocks, const std::vector<BufferId>& slots,
-                               const std::vector<std::vector<Access>>& accesses,
-                               std::vector<Lifetime>& lifetimes) {
+                                   const VectorClocks& clocks, const std::vector<BufferId>& slots,
+                                   const std::vector<std::vector<Access>>& accesses,
+                                   std::vector<Lifetime>& lifetimes) {
   const int64_t copies = Copies(Space::kSlot, graph);
   std::vector<BufferId> owners;
   for (BufferId id : schedule.buffers.Ids()) owners.push_back(id);

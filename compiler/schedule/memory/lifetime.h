@@ -28,9 +28,9 @@ Lifetime LifetimeOf(const Schedule& schedule, const std::vector<Access>& accesse
 // By buffer: who owns its bytes, itself or the one that it takes over. `slots`: the slot buffers by
 // their first access; `accesses` and `lifetimes`: by buffer. Owners live as long as their heirs.
 std::vector<BufferId> ReuseInPlace(const Schedule& schedule, const graph::Graph& graph,
-                               const VectorClocks& clocks, const std::vector<BufferId>& slots,
-                               const std::vector<std::vector<Access>>& accesses,
-                               std::vector<Lifetime>& lifetimes);
+                                   const VectorClocks& clocks, const std::vector<BufferId>& slots,
+                                   const std::vector<std::vector<Access>>& accesses,
+                                   std::vector<Lifetime>& lifetimes);
 
 // Every location moves to the owner of its buffer; buffers without locations go.
 void MoveToOwners(Schedule& schedule, const std::vector<BufferId>& owners);

@@ -29,7 +29,7 @@ constexpr int64_t kEffort = 10'000, kEffortPerBuffer = 1'000, kLimitedEffort = 1
 class ItemClockBuilder {
  public:
   ItemClockBuilder(const Schedule& schedule, const VectorClocks& clocks, int64_t copies,
-            const std::set<LaneId>& lanes)
+                   const std::set<LaneId>& lanes)
       : schedule_(schedule), clocks_(clocks), copies_(copies) {
     for (LaneId lane : lanes) lanes_.push_back(InOrder(lane));
     item_clocks_.sources = static_cast<uint32_t>(lanes_.size());
@@ -149,8 +149,7 @@ void PlaceSlots(Schedule& schedule, const graph::Graph& graph, const SlotLimits&
     if (owners[id.index] == id) devices[schedule.buffers[id].device].push_back(id);
   }
   for (const auto& [device, buffers] : devices) {
-    const std::optional<int64_t> limit =
-        limits.empty() ? std::nullopt : limits[device.index];
+    const std::optional<int64_t> limit = limits.empty() ? std::nullopt : limits[device.index];
     PackSlots(schedule, clocks, copies, buffers, lifetimes, limit);
   }
   MoveToOwners(schedule, owners);

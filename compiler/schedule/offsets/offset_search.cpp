@@ -86,7 +86,7 @@ bool OffsetSearch::Before(uint32_t a, uint32_t b) const {
 
 // Solves items that nothing left binds to others, from `offset` upwards.
 OffsetSearch::Outcome OffsetSearch::Solve(std::vector<uint32_t> items, Range sections,
-                                            int64_t offset) {
+                                          int64_t offset) {
   for (const uint32_t item : items) {
     crowd_[item] = 0;
     const Range alive = conflicts_.alive[item];
@@ -99,7 +99,7 @@ OffsetSearch::Outcome OffsetSearch::Solve(std::vector<uint32_t> items, Range sec
 }
 
 OffsetSearch::Outcome OffsetSearch::Branch(const std::vector<uint32_t>& items, Range sections,
-                                             Candidate last) {
+                                           Candidate last) {
   left_ -= static_cast<int64_t>(items.size());
   if (left_ <= 0) return Outcome::kGaveUp;
   const std::vector<Candidate> candidates = Candidates(items, last);
@@ -146,7 +146,7 @@ bool OffsetSearch::Hopeless(Range sections, int64_t offset) const {
 }
 
 OffsetSearch::Outcome OffsetSearch::Place(const std::vector<uint32_t>& items, Range sections,
-                                            Candidate candidate) {
+                                          Candidate candidate) {
   const uint32_t item = items[candidate.rank];
   left_ -= sections.end - sections.begin;
   Trail trail;
@@ -160,7 +160,7 @@ OffsetSearch::Outcome OffsetSearch::Place(const std::vector<uint32_t>& items, Ra
 
 // Goes on after items[turn.rank] was placed.
 OffsetSearch::Outcome OffsetSearch::Descend(const std::vector<uint32_t>& items, Range sections,
-                                              Candidate candidate) {
+                                            Candidate candidate) {
   const Range reach = conflicts_.reach[items[candidate.rank]];
   std::vector<uint32_t> cuts;
   for (uint32_t s = reach.begin; s + 1 < reach.end; ++s) {
@@ -174,7 +174,7 @@ OffsetSearch::Outcome OffsetSearch::Descend(const std::vector<uint32_t>& items, 
 }
 
 OffsetSearch::Outcome OffsetSearch::SolveParts(const std::vector<uint32_t>& items, Range sections,
-                                                 std::vector<uint32_t> cuts, int64_t offset) {
+                                               std::vector<uint32_t> cuts, int64_t offset) {
   Outcome outcome = Outcome::kFound;
   cuts.push_back(sections.end);
   for (uint32_t begin = sections.begin; const uint32_t end : cuts) {

@@ -72,8 +72,8 @@ std::optional<Timetable> FindSteadiest(const TaskList& list, const Timetable& on
 }  // namespace
 
 OrderingResult OrderTasks(const graph::Module& module, const graph::Graph& graph,
-                 const ScheduleOptions& options, const SlotLimits& limits, Schedule& schedule,
-                 Diagnostics* diagnostics) {
+                          const ScheduleOptions& options, const SlotLimits& limits,
+                          Schedule& schedule, Diagnostics* diagnostics) {
   OrderingResult result;
   if (!schedule.overlap && !graph.rules) {
     result.fixed = true;

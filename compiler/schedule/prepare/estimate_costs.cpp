@@ -10,7 +10,7 @@ namespace {
 class CostEstimator {
  public:
   CostEstimator(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
-              Schedule& schedule)
+                Schedule& schedule)
       : module_(module), graph_(graph), costs_(costs), schedule_(schedule) {}
 
   void Set(Step& step) {
@@ -87,7 +87,7 @@ class CostEstimator {
 }  // namespace
 
 void EstimateCosts(const graph::Module& module, const graph::Graph& graph, const cost::Costs& costs,
-            Schedule& schedule) {
+                   Schedule& schedule) {
   CostEstimator expectation(module, graph, costs, schedule);
   for (Step& step : schedule.steps) expectation.Set(step);
 }

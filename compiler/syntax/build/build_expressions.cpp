@@ -125,8 +125,7 @@ ExprId Builder::BuildPostfix(ExprId base, Range range, Grammar::PostfixContext* 
   if (context->DTYPE() != nullptr) {
     const antlr4::Token* dtype = context->DTYPE()->getSymbol();
     Grammar::DimsContext* dims = context->dims();
-    const Range type_range =
-        dims == nullptr ? RangeOf(dtype) : Span(RangeOf(dtype), RangeOf(dims));
+    const Range type_range = dims == nullptr ? RangeOf(dtype) : Span(RangeOf(dtype), RangeOf(dims));
     call.type_argument = Add(Type{
         TensorType{*ParseDType(TextOf(dtype)), BuildDims(dims), dims != nullptr}, type_range});
   }

@@ -158,8 +158,7 @@ class Balancer {
   // Reports, inside a block, a line that would silently continue the line before.
   void CheckLineBegin() {
     const size_t type = now().type;
-    const bool joins =
-        type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::SUB;
+    const bool joins = type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::SUB;
     if (!joins || !now().first_on_line || open_.empty() || InBrackets()) return;
     if (!EndsOperand(before()) || place() == SyntaxPosition::kTopology) return;
     Diagnostic* diagnostic = errors_.ReportStructure(

@@ -10,8 +10,7 @@ constexpr size_t kDeclarations[] = {Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPOR
                                     Lexer::OP,     Lexer::ACTOR, Lexer::PLACE,     Lexer::GRAPH,
                                     Lexer::SCHEDULE, Lexer::TOPOLOGY};
 constexpr size_t kMembers[] = {Lexer::STATE, Lexer::METHOD};
-constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE,
-                             Lexer::MEMORY};
+constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE, Lexer::MEMORY};
 constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {

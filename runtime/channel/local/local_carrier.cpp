@@ -42,8 +42,7 @@ class Local : public Carrier {
     return Status::Ok();
   }
 
-  Status ServesCollective(const plan::Plan&, const plan::Graph& graph,
-                          uint32_t id) const override {
+  Status ServesCollective(const plan::Plan&, const plan::Graph& graph, uint32_t id) const override {
     const plan::Collective& collective = *graph.collectives[id];
     switch (collective.carrier) {
       case plan::Carrier::local:

@@ -66,7 +66,7 @@ bool LocalCollective::Gets(uint32_t member) const {
 }
 
 void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
-                        std::span<const BufferSpan> outputs, bool poison) {
+                             std::span<const BufferSpan> outputs, bool poison) {
   RoundSlot& slot = SlotOf(member, n);
   slot.poison = poison;
   std::copy(inputs.begin(), inputs.end(), slot.spans);
@@ -179,7 +179,7 @@ void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor
 
 // Every participant's input from byte `offset` on.
 const void** LocalCollective::Sources(uint32_t member, uint64_t n, uint32_t tensor,
-                                       uint64_t offset) {
+                                      uint64_t offset) {
   const void** from = sources_.data() + static_cast<size_t>(member) * members_;
   for (uint32_t of = 0; of < members_; ++of) {
     if (Gives(of)) from[of] = Input(of, n, tensor) + offset;

@@ -140,8 +140,7 @@ Result<std::string> TextAttribute(const Request& request, const std::string& nam
   return attribute->text;
 }
 
-Result<int> DimAttribute(const Request& request, const std::string& name,
-                         const OperandType& type) {
+Result<int> DimAttribute(const Request& request, const std::string& name, const OperandType& type) {
   Result<int64_t> dim = IntAttribute(request, name);
   if (!dim.ok()) return dim.status();
   if (*dim == -1 && type.rank > 0) return type.rank - 1;

@@ -96,8 +96,7 @@ CGRAPH_INLINE float ErfOf(float x) {
 CGRAPH_INLINE double ErfOf(double x) {
   const double t = std::fabs(x);
   const double a = NumberAtMost(t, 7.0);  // where erf is 1 in f64
-  const double outer =
-      CopySign(1.0 - 2 * Bell(a, 1.0) * ScaledTail(a * 1.4142135623730951), x);
+  const double outer = CopySign(1.0 - 2 * Bell(a, 1.0) * ScaledTail(a * 1.4142135623730951), x);
   constexpr double kP[] = {-7.77947147084308e-10, 1.3710981784571833e-08, -1.6206314020901686e-07,
                            1.6447131596542416e-06, -1.4924712303200864e-05, 0.0001205529357691112,
                            -0.0008548325929312908, 0.005223977606118397, -0.02686617064311145,

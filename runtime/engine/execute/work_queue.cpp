@@ -17,15 +17,14 @@ uint64_t Now() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-
 constexpr int kGraphBits = 24;  // of an inbox entry, below its number
 constexpr uint64_t kGraphMask = (1ull << kGraphBits) - 1;
 
 }  // namespace
 
 WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
-               std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries, void* scratch,
-               device::EventCount* own, device::EventCount* driver)
+                     std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries,
+                     void* scratch, device::EventCount* own, device::EventCount* driver)
     : plan_(plan),
       inbox_(std::bit_ceil(entries + 1)),
       mask_(inbox_.size() - 1),
@@ -108,8 +107,7 @@ std::vector<Position> WorkQueue::Everywhere() const {
   return all;
 }
 
-// ---- steps that the work queue runs
-// -----------------------------------------------------------------
+// ---- steps that the work queue runs -------------------------------------------------------------
 
 template <bool kProfile>
 bool WorkQueue::Advance() {
@@ -161,8 +159,7 @@ template <bool kProfile>
 }
 
 bool WorkQueue::FillDims(const Step& step, Frame& frame) {
-  const DynamicDim* beyond =
-      device::FillDims(track_->program->Dims(step.extents), frame.bindings);
+  const DynamicDim* beyond = device::FillDims(track_->program->Dims(step.extents), frame.bindings);
   if (beyond == nullptr) return true;
   error_ = BeyondBound(*plan_, *track_->graph->plan, *beyond,
                        device::ExtentOf(*beyond, frame.bindings));
@@ -231,8 +228,7 @@ bool WorkQueue::RunOutput(const Step& step, Frame& frame) {
 
 bool WorkQueue::TryComm(const Step& step) {
   const Track& track = *track_;
-  const bool all =
-      exchange_.Try(*track.graph, *track.program, step, track.round, track.frame);
+  const bool all = exchange_.Try(*track.graph, *track.program, step, track.round, track.frame);
   if (std::vector<PartFailure>& failures = exchange_.failures(); !failures.empty()) {
     for (const PartFailure& failure : failures) {
       Fail(track, failure.part->instruction, FrameOf(failure.part->lag),
@@ -244,7 +240,7 @@ bool WorkQueue::TryComm(const Step& step) {
 }
 
 void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
-                  const std::string& error) {
+                     const std::string& error) {
   const plan::Graph& graph = *track.graph->plan;
   const plan::Instruction& failed = graph.instructions[instruction];
   std::string who;

@@ -135,8 +135,8 @@ class alignas(128) WorkQueue {
   [[maybe_unused]] uint32_t index_;  // for assertions
   void* scratch_;
   device::EventCount* own_;
-  device::EventCount*
-      driver_;  // worker 0's: notified when an entry is finished or something failed
+  // Worker 0's: notified when an entry is finished or something failed.
+  device::EventCount* driver_;
   Mode mode_ = Mode::kPlain;
   bool measures_ = false, traces_ = false;
 

@@ -15,8 +15,8 @@ namespace cgraph::engine {
 
 struct Worker {
   std::vector<WorkQueue*> work_queues;
-  device::EventCount
-      event_count;  // notified when something may have become possible for one of its work queues
+  // Notified when something may have become possible for one of its work queues.
+  device::EventCount event_count;
   device::Memory scratch;
   std::thread thread;
 

@@ -92,7 +92,7 @@ void AppendType(std::string& key, const device::OperandType& type) {
 }  // namespace
 
 Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t instruction,
-                                     uint32_t device) {
+                                         uint32_t device) {
   const plan::Instruction& at = graph.instructions[instruction];
   std::vector<device::OperandType> types;
   std::string key = fmt::format("{} {} {} {}:", static_cast<int>(at.kind()), at.subject(), device,
@@ -138,12 +138,11 @@ Result<std::unique_ptr<device::Executable>> Kernels::MakeLoad(const plan::Weight
     file = std::move(*opened);
   }
   CGRAPH_RETURN_IF_ERROR(CheckSlice(*file, slice, out, *path));
-  return (*devices_)[device]->MakeUpload(
-      std::make_unique<WeightSource>(file, slice, &unreadable_));
+  return (*devices_)[device]->MakeUpload(std::make_unique<WeightSource>(file, slice, &unreadable_));
 }
 
 Result<device::Executable*> Kernels::Keep(Result<std::unique_ptr<device::Executable>> kernel,
-                                      const std::string& key) {
+                                          const std::string& key) {
   if (!kernel.ok()) return kernel.status();
   owned_.push_back(std::move(*kernel));
   made_[key] = owned_.back().get();

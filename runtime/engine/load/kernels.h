@@ -33,13 +33,13 @@ class Kernels {
 
  private:
   Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,
-                               const std::string& key);
+                                   const std::string& key);
 
   Result<std::unique_ptr<device::Executable>> Make(const plan::Instruction& at, uint32_t device,
-                                               std::span<const device::OperandType> types);
+                                                   std::span<const device::OperandType> types);
   Result<std::unique_ptr<device::Executable>> MakeLoad(const plan::WeightFile& slice,
                                                        uint32_t device,
-                                                   const device::OperandType& out);
+                                                       const device::OperandType& out);
 
   const plan::Plan* plan_;
   const std::vector<std::unique_ptr<device::Device>>* devices_;

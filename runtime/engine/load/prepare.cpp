@@ -120,7 +120,7 @@ class Preparer {
       if (!channel.ok()) return channel.status();
       local_channel_.push_back(*carrier == &channel::LocalCarrier());
       (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
-                           EventCountOf(graph_.channels[c].to_lane()));
+                                 EventCountOf(graph_.channels[c].to_lane()));
       out_.channels.push_back(std::move(*channel));
       for (uint32_t j = 0; j < per_round; ++j) message_of_[index_.sends(c)[j].part] = j;
       for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
@@ -154,8 +154,7 @@ class Preparer {
   }
 
   channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> slots) const {
-    const plan::Collective& collective =
-        *graph_.collectives[graph_.parts[slots[0].part].subject()];
+    const plan::Collective& collective = *graph_.collectives[graph_.parts[slots[0].part].subject()];
     channel::CollectiveShape shape;
     const CollectiveTraits& traits = *plan::FindTraits(collective);
     shape.kind = traits.kind;

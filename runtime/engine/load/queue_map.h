@@ -20,10 +20,11 @@ namespace cgraph::engine {
 
 struct QueueMap {
   struct Queue {
-    uint32_t work_queue = 0;            // that issues to it
-    uint32_t slot = 0;  // among the work queue's queues, from 1; 0: the work queue itself
+    uint32_t work_queue = 0;  // that issues to it
+    // Among the work queue's queues, from 1; 0: the work queue itself.
+    uint32_t slot = 0;
     uint32_t device = plan::kNone;  // of which it is opened, unless it is the work queue
-    // notified when something that it waits for has come
+    // Notified when something that it waits for has come.
     device::EventCount* event_count = nullptr;
   };
   std::vector<Queue> queues;        // first one per work queue: itself

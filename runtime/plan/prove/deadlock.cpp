@@ -249,7 +249,7 @@ std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const
 }
 
 Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Adjacency& out,
-                   const std::vector<uint32_t>& order, const std::string& graph_name) {
+                       const std::vector<uint32_t>& order, const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const std::vector<WaitStep> waits =
       Waits(constraints, CycleSearch(constraints, out, order).Shortest());

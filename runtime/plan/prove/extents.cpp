@@ -207,8 +207,7 @@ Verdict CheckOneExtent(const GraphIndex& index, const AccessTable& accesses,
   std::vector<uint32_t> symbols, made;
   for (uint32_t i = 0; i < graph.instructions.size() && !makers.exhausted(); ++i) {
     symbols.clear(), made.clear();
-    index.ForEachSymbol(
-        i, [&](uint32_t symbol, uint32_t, uint32_t) { symbols.push_back(symbol); });
+    index.ForEachSymbol(i, [&](uint32_t symbol, uint32_t, uint32_t) { symbols.push_back(symbol); });
     if (symbols.empty()) continue;
     index.ForEachOperand(i, [&](uint32_t value, bool write, uint32_t) {
       if (write) made.push_back(value);

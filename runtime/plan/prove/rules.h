@@ -23,7 +23,7 @@ std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const
 
 // Returns the verdict on a graph whose order is incomplete: the cycle, in source terms.
 Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Adjacency& out,
-                   const std::vector<uint32_t>& order, const std::string& graph_name);
+                       const std::vector<uint32_t>& order, const std::string& graph_name);
 
 // Checks rule 10: accesses of one buffer stand in program order, and before those of the execution
 // that uses the same copy next.

@@ -102,8 +102,7 @@ class Finder {
       const bool reads_part = graph_.values[input].bytes() < graph_.values[origin.value].bytes();
       const uint32_t value = reads_part ? input : origin.value;
       if (seen_.insert({from, to, value}).second) {
-        flows_.push_back(
-            {from, to, value, std::move(origin.transports), origin.is_copied});
+        flows_.push_back({from, to, value, std::move(origin.transports), origin.is_copied});
       }
     }
   }

@@ -30,8 +30,7 @@ std::string Names(const plan::Plan& plan, const plan::Graph& graph, const Reader
   return count == 1 ? first : fmt::format("{} and {} more", first, count - 1);
 }
 
-std::string PartName(const plan::Plan& plan, const plan::Graph& graph,
-                     const plan::CommPart& part) {
+std::string PartName(const plan::Plan& plan, const plan::Graph& graph, const plan::CommPart& part) {
   const std::string names = Names(plan, graph, part);
   if (part.part() == plan::Part::collective) {
     return fmt::format("{} {}", plan::CollectiveName(*graph.collectives[part.subject()]), names);

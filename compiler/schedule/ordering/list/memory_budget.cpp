@@ -11,7 +11,7 @@ RangeMaxTree::RangeMaxTree(uint32_t size) : leaves_(std::bit_ceil(std::max(size,
 }
 
 void RangeMaxTree::Add(uint32_t node, uint32_t from, uint32_t to, uint32_t begin, uint32_t end,
-                  int64_t value) {
+                       int64_t value) {
   if (begin >= to || end <= from) return;
   if (begin <= from && to <= end) {
     most_[node] += value;

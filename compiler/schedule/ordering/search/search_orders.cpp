@@ -88,8 +88,7 @@ class OrderSearch {
 
   // Keeps an order: tasks stand as they start, those that start at one moment as in the order.
   void Keep(const Cost& cost) {
-    Timetable table{scheduler_.starts(), order_,
-                    goal_ == Goal::kMakespan ? cost.goal : cost.other};
+    Timetable table{scheduler_.starts(), order_, goal_ == Goal::kMakespan ? cost.goal : cost.other};
     std::stable_sort(table.order.begin(), table.order.end(), [&](uint32_t a, uint32_t b) {
       return table.starts[a] < table.starts[b];
     });

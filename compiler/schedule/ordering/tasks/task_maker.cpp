@@ -115,8 +115,7 @@ class TaskMaker {
       }
       for (const Wait& earlier : dependencies.across[unit.index]) {
         if (graph_.inflight == 1) break;
-        list_.carried.push_back(
-            {task_of_[earlier.unit.index], task_of_[unit.index], earlier.lag});
+        list_.carried.push_back({task_of_[earlier.unit.index], task_of_[unit.index], earlier.lag});
       }
     }
     for (uint32_t task = 0; task < before.size(); ++task) {
@@ -191,7 +190,7 @@ class TaskMaker {
   };
   // Adds these buffers as one block, as large as the most of them alive at one step.
   void AddPrivateBuffers(const std::vector<PrivateBuffer>& own, std::vector<uint32_t>& takes,
-              std::vector<uint32_t>& touches) {
+                         std::vector<uint32_t>& touches) {
     std::map<uint32_t, std::map<StepId, int64_t>> changes;  // by memory
     for (const PrivateBuffer& one : own) {
       changes[one.memory][one.first] += one.bytes;

@@ -83,8 +83,7 @@ struct RmsNormGradRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double epsilon) {
     const C *x = in[0], *gy = in[1];
     const double r = 1 / std::sqrt(SquaresOf(x, count) / count + epsilon);
-    const double along =
-        SumOver<C>(count, [=](C sum, int64_t i) { return Fma(x[i], gy[i], sum); });
+    const double along = SumOver<C>(count, [=](C sum, int64_t i) { return Fma(x[i], gy[i], sum); });
     const C scale = static_cast<C>(r), back = static_cast<C>(r * r * along / count);
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = scale * (gy[i] - x[i] * back);
@@ -108,8 +107,7 @@ struct L2NormalizeGradRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double epsilon) {
     const C *x = in[0], *gy = in[1];
     const double length = std::sqrt(SquaresOf(x, count));
-    const double along =
-        SumOver<C>(count, [=](C sum, int64_t i) { return Fma(x[i], gy[i], sum); });
+    const double along = SumOver<C>(count, [=](C sum, int64_t i) { return Fma(x[i], gy[i], sum); });
     const bool small = length < epsilon;
     const C scale = static_cast<C>(1 / (small ? epsilon : length));
     const C back = static_cast<C>(small ? 0 : along / (length * length));

@@ -73,8 +73,7 @@ struct LogSoftmaxGradRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* gx, int64_t count, double) {
     const C* y = in[0];
     const C* gy = in[1];
-    const C sum =
-        static_cast<C>(SumOver<C>(count, [=](C sum, int64_t i) { return sum + gy[i]; }));
+    const C sum = static_cast<C>(SumOver<C>(count, [=](C sum, int64_t i) { return sum + gy[i]; }));
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) gx[i] = gy[i] - Exp::Of(y[i]) * sum;
   }
