@@ -19,13 +19,14 @@ class Carrier {
   virtual ~Carrier() = default;
   virtual std::string_view name() const = 0;
 
-  // Returns Ok, or the reason: "the channel from gpu[0] comm to gpu[1] comm is carried by mpi,
-  // which ...".
+  // Return Ok, or kUnsupported with the reason: "the channel from gpu[0] comm to gpu[1] comm is
+  // carried by mpi, which ...".
   virtual Status ServesChannel(const plan::Plan& plan, const plan::Graph& graph,
                                uint32_t channel) const = 0;
   virtual Status ServesCollective(const plan::Plan& plan, const plan::Graph& graph,
                                   uint32_t collective) const = 0;
 
+  // Make what this carrier serves. kInvalid when there is no memory for the messages that it holds.
   virtual Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape) const = 0;
   virtual Result<std::unique_ptr<Collective>> MakeCollective(
       const CollectiveShape& shape) const = 0;
@@ -34,8 +35,8 @@ class Carrier {
 // Returns all carriers of this build, in the order in which they are asked.
 std::vector<const Carrier*> Carriers();
 
-// Returns the first carrier that serves the channel or collective. When none does, kUnsupported
-// with the first carrier's reason.
+// Return the first carrier that serves the channel or collective. When none does, kUnsupported with
+// the first carrier's reason.
 Result<const Carrier*> CarrierOfChannel(const plan::Plan& plan, const plan::Graph& graph,
                                         uint32_t channel);
 Result<const Carrier*> CarrierOfCollective(const plan::Plan& plan, const plan::Graph& graph,

@@ -33,6 +33,8 @@ struct QueueOptions {
 class Source {
  public:
   virtual ~Source() = default;
+  // Fills `to`. kNotFound when the bytes cannot be read; kInvalid when there are fewer, or others,
+  // than there were at load; kTimeout when the file's system gives up.
   virtual Status Read(std::span<uint8_t> to) = 0;
 };
 
@@ -40,6 +42,8 @@ class Device {
  public:
   virtual ~Device() = default;
 
+  // Returns zeroed memory (memory.h). kInvalid, with `what`, when it is more than is free or than
+  // the system gives.
   virtual Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) = 0;
 
   // Copies between the host and this device's memory; done when it returns. No operation may be at
@@ -53,13 +57,18 @@ class Device {
     if (bytes != 0) Download(to, from.data() + offset, bytes);
   }
 
+  // Makes an executable for operands of these types. kUnsupported when there is no such kernel for
+  // them; kInvalid when they break one of its rules; kNotFound when a library that it needs cannot
+  // be loaded.
   virtual Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
                                                          std::span<const OperandType> inputs,
                                                          std::span<const OperandType> outputs) = 0;
-  // Makes an executable that fills its one output from `source`.
+  // Makes an executable that fills its one output from `source`; it fails where the source does.
+  // The CPU never refuses to make one.
   virtual Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) = 0;
 
   virtual bool immediate() const { return false; }
+  // kInvalid when there is no memory for the scratch.
   virtual Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) = 0;
   // The event count of this device's own thread, which is notified when something that its queues
   // wait for has come. Null when there is no such thread: then the thread that polls the queue is

@@ -22,8 +22,9 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual std::string_view name() const = 0;
-  // Returns Ok, or the reason: "gpu[0] is on another machine".
+  // Returns Ok, or kUnsupported with the reason: "gpu[0] is on another machine".
   virtual Status Serves(const plan::Plan& plan, uint32_t device) const = 0;
+  // Opens a device that this driver serves. The CPU's driver never refuses.
   virtual Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) = 0;
 };
 
@@ -37,7 +38,7 @@ class DriverRegistry {
   void Add(Maker maker) { makers_.push_back(std::move(maker)); }
 
   // Returns a device for each device of the plan. kUnsupported with every driver's reason when none
-  // serves one.
+  // serves one; where one serves it and cannot open it, the status of its Open().
   Result<std::vector<std::unique_ptr<Device>>> OpenAll(const plan::Plan& plan) const;
 
  private:

@@ -111,11 +111,13 @@ class Execution {
   ~Execution();
 
   // Blocks until the execution is done, driving worker 0. kFailed: a method reported an error
-  // (actor, method, source line and its text are in the message); the engine stays usable.
+  // (actor, method, source line and its text are in the message); the engine stays usable. kClosed,
+  // or kTimeout with the report: the engine has ended, by Teardown() or by a time-out. kInvalid or
+  // kNotFound, of a plan with lags: there is no memory for the rounds that finish the execution.
   Result<Outputs> Get();
-  // Returns kTimeout after `timeout`, with the report of who waits for whom; the result can still
-  // be fetched later. A time-out of 0 or less means now or an error; one that ends later than the
-  // clock can tell means never.
+  // As Get(), and returns kTimeout after `timeout`, with the report of who waits for whom; the
+  // result can still be fetched later. A time-out of 0 or less means now or an error; one that ends
+  // later than the clock can tell means never.
   Result<Outputs> Get(std::chrono::nanoseconds timeout);
   // Returns whether Get() would return at once. Makes sure that it will at some time.
   bool Ready() const;
@@ -137,10 +139,17 @@ enum class WhenFull {
 
 class Engine {
  public:
-  // Returns an engine whose states are initialised. kInvalid: the plan breaks a rule, is not
-  // proved, or does not fit the options; kNotFound: a weight file, a library, a device, memory or
-  // threads are not there; kUnsupported: this build lacks a carrier or a device; kFailed: an
-  // initialisation reported an error. LoadFile adds what reading a file can meet.
+  // Returns an engine whose states are initialised.
+  //   kInvalid: the plan breaks a rule, is not proved, does not fit the options, its kernels or its
+  //     weight files, or asks for more memory than is free.
+  //   kNotFound: a weight file or a library cannot be read, or the system gives no more memory or
+  //     threads.
+  //   kUnsupported: this engine lacks a device, a carrier, a kernel or a feature of the plan.
+  //   kFailed: an initialisation reported an error.
+  //   kTimeout: the initialisation stood still for options.stall_timeout, or a file's system gave
+  //     up.
+  // LoadFile reads the plan first: kNotFound where the file cannot be read, kInvalid where it is no
+  // plan, kTimeout where its system gives up.
   static Result<std::unique_ptr<Engine>> Load(std::unique_ptr<plan::Plan> plan,
                                               const EngineOptions& options = {});
   static Result<std::unique_ptr<Engine>> LoadFile(const std::string& path,
@@ -149,7 +158,9 @@ class Engine {
 
   // Submits an execution. A graph is named, or given as an index into plan().graphs (no lookup: the
   // fast way). Inputs come in any order; all ports must be given. kInvalid when a name, dtype, rank
-  // or dim does not fit.
+  // or dim does not fit; kCapacity when there is no room, with WhenFull::kError; kInvalid or
+  // kNotFound when there is no memory for one more result; kClosed after Teardown(); kTimeout after
+  // a time-out that ended the run.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
