@@ -19,8 +19,8 @@
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
-#include "runtime/plan/workers/partition.h"
 #include "runtime/status/text.h"
+#include "runtime/workers/partition.h"
 
 namespace cgraph::command {
 namespace {
@@ -61,7 +61,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, uint32_t& graph, Input
   // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
   if (!options.device_map.empty()) {
-    const Status mapped = plan::MapDevices(plan, options.device_map, device::Cores());
+    const Status mapped = workers::MapDevices(plan, options.device_map, device::Cores());
     if (!mapped.ok()) return {kUsage, mapped.message()};
   }
   const Result<uint32_t> found =
