@@ -13,7 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
-#include "runtime/workers/partition.h"
+#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 

@@ -20,7 +20,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
-#include "runtime/workers/partition.h"
+#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 namespace {

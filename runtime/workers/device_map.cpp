@@ -1,4 +1,4 @@
-#include "runtime/workers/partition.h"
+#include "runtime/workers/device_map.h"
 
 #include <algorithm>
 #include <charconv>
