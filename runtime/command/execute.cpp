@@ -15,6 +15,7 @@
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
+#include "runtime/command/phases.h"
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
