@@ -13,7 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
-#include "runtime/plan/workers/partition.h"
+#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 
@@ -25,7 +25,7 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   Compilation done = Compile(options, sources, diagnostics);
   if (done.plan && !options.device_map.empty()) {
     // The plan may run on another machine, so any number of cores is accepted.
-    if (Status mapped = plan::MapDevices(*done.plan, options.device_map, /*cores=*/0);
+    if (Status mapped = workers::MapDevices(*done.plan, options.device_map, /*cores=*/0);
         !mapped.ok()) {
       (void)ReportStatus(mapped);
       done = {kUsage, nullptr, {}};

@@ -24,10 +24,10 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
-#include "runtime/plan/workers/partition.h"
 #include "runtime/status/files.h"
 #include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
+#include "runtime/workers/partition.h"
 
 namespace cgraph {
 namespace {
@@ -345,7 +345,7 @@ void Phases::EmitAndProve(const graph::Module& module, const Schedules& schedule
   clock_.Done("emit");
   if (diagnostics_.has_errors()) result_.exit_code = kFailure;
   if (options_.workers > 0) {
-    plan::Partition(*result_.plan, {.workers = options_.workers, .hop = plan::kHop});
+    workers::Partition(*result_.plan, {.workers = options_.workers, .hop = workers::kHop});
   }
   if (result_.exit_code == kSuccess) Prove();
   if (result_.exit_code == kSuccess) {

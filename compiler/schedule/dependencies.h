@@ -23,19 +23,6 @@ struct Dependencies {
 // An execution meets the units in any order that keeps the dependencies, such as the program's.
 Dependencies FindDependencies(const graph::Graph& graph, const Schedule& schedule);
 
-// Who touches which bytes of a buffer, in the order of an execution: what Synchronise orders, and
-// what PlanMemory keeps apart.
-struct Access {
-  UnitId unit;
-  StepId step;      // in a call a step of several
-  uint32_t moment;  // the step's place in the order of an execution
-  bool write;
-  int64_t begin, end;  // bytes of the buffer
-};
-
-// By buffer.
-std::vector<std::vector<Access>> FindAccesses(const graph::Graph& graph, const Schedule& schedule);
-
 // Reuse: the waits by which bytes can be used again on a device whose memory is short.
 //
 // Lanes drift apart, so a receive could come before the work that reads what lay there is over,

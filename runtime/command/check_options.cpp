@@ -1,4 +1,4 @@
-#include "runtime/command/execute.h"
+#include "runtime/command/phases.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -15,12 +15,13 @@
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
+#include "runtime/command/phases.h"
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
-#include "runtime/plan/workers/partition.h"
 #include "runtime/status/text.h"
+#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 namespace {
@@ -61,7 +62,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, uint32_t& graph, Input
   // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
   if (!options.device_map.empty()) {
-    const Status mapped = plan::MapDevices(plan, options.device_map, device::Cores());
+    const Status mapped = workers::MapDevices(plan, options.device_map, device::Cores());
     if (!mapped.ok()) return {kUsage, mapped.message()};
   }
   const Result<uint32_t> found =

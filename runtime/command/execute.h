@@ -2,17 +2,8 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_EXECUTE_H_
 #define CGRAPH_RUNTIME_COMMAND_EXECUTE_H_
 
-#include <cstdint>
-#include <memory>
-
-#include "runtime/command/inputs/inputs.h"
-#include "runtime/command/messages.h"
 #include "runtime/command/options.h"
-#include "runtime/command/outcome/outcome.h"
 #include "runtime/command/signals.h"
-#include "runtime/engine/engine.h"
-#include "runtime/plan/loaded_plan.h"
-#include "runtime/plan/plan.h"
 #include "runtime/status/exit_code.h"
 
 namespace cgraph::command {
@@ -20,21 +11,6 @@ namespace cgraph::command {
 // Returns the exit code of the command; errors have been printed. Where a kernel never returns,
 // this function does not return either: the process ends in it.
 ExitCode Execute(const Options& options, Signals& signals);
-
-// Compiles the .cgraph that is to be run: the runtime holds no compiler, so it calls the cgc beside
-// cgrun.
-//
-// Returns the plan of options.file, compiled where it is a source. Without a plan the error has
-// been printed, and `exit_code` says which kind it was; cgc's own exit code is passed on.
-plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
-
-// Checks the flags against one graph of the plan, before anything runs. Inputs are checked where
-// they are read (inputs/).
-Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options);
-
-// Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
-// `graph` is an index into the plan's.
-void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome);
 
 }  // namespace cgraph::command
 

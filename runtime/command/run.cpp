@@ -1,5 +1,5 @@
 // Submits executions until `inflight` of them are in progress, then waits for the oldest.
-#include "runtime/command/execute.h"
+#include "runtime/command/phases.h"
 
 #include <unistd.h>
 

@@ -18,6 +18,7 @@
 #include "runtime/device/executable.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
+#include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/device/kernel.h"
+#include "runtime/device/tensor.h"
 
 namespace cgraph::device {
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/device/executable.h"
+#include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 

@@ -23,6 +23,7 @@
 
 #include "runtime/device/executable.h"
 #include "runtime/device/sync/semaphore.h"
+#include "runtime/device/tensor.h"
 
 namespace cgraph::device {
 

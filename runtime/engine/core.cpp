@@ -14,7 +14,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
-#include "runtime/plan/workers/partition.h"
+#include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
 namespace {
@@ -45,7 +45,7 @@ Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }
 Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
   if (options.proved) {
-    plan::Partition(*plan, {.workers = WorkersFor(*plan, options)});
+    workers::Partition(*plan, {.workers = WorkersFor(*plan, options)});
     const plan::Verdict verdict = plan::Prove(*plan);
     if (!verdict.proved()) {
       return Status(StatusCode::kInvalid, fmt::format("the plan is not proved ({}): {}",
@@ -80,8 +80,8 @@ Status Core::LoadPlan() {
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
-  const plan::Placement placement =
-      plan::Place(*plan_, WorkersFor(*plan_, options_), options_.proved);
+  const workers::Placement placement =
+      workers::Place(*plan_, WorkersFor(*plan_, options_), options_.proved);
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
   FindConflicts();
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
@@ -121,7 +121,7 @@ Status Core::MakeGraphs() {
   return Status::Ok();
 }
 
-Status Core::MakeWorkQueues(const plan::Placement& placement) {
+Status Core::MakeWorkQueues(const workers::Placement& placement) {
   for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
   std::vector<device::EventCount*> event_counts;

@@ -31,7 +31,7 @@
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/worker.h"
-#include "runtime/plan/workers/placement.h"
+#include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
 
@@ -114,7 +114,7 @@ class Core {
   Status TryLoadPlan();
   Status LoadPlan();
   Status MakeGraphs();
-  Status MakeWorkQueues(const plan::Placement& placement);
+  Status MakeWorkQueues(const workers::Placement& placement);
   Status OpenQueues();
   void FindConflicts();
   Status StartThreads();

@@ -20,7 +20,7 @@
 #include "compiler/schedule/options.h"
 #include "compiler/schedule/schedule.h"
 #include "runtime/plan/prove.h"
-#include "runtime/plan/workers/partition.h"
+#include "runtime/workers/partition.h"
 #include "tests/support/modules/random_machine.h"
 #include "tests/support/modules/random_modules.h"
 #include "tests/support/modules/random_rules.h"
@@ -118,7 +118,7 @@ uint64_t TimeOnWorkers(const plan::Plan& plan, uint32_t workers, bool several) {
 std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
   const uint64_t one = TimeOnWorkers(plan, workers, false);
   const uint64_t several = TimeOnWorkers(plan, workers, true);
-  plan::Partition(plan, {.workers = workers});
+  workers::Partition(plan, {.workers = workers});
   const plan::Verdict verdict = plan::Prove(plan);
   if (!verdict.proved()) return fmt::format("for {} workers: {}", workers, verdict.message);
   const uint64_t now = TimeOnWorkers(plan, plan.workers, false);

@@ -31,9 +31,9 @@ ARROWS = {
     "compiler/emit": ["runtime/kinds", "compiler/base", "compiler/cost", "compiler/graph",
                       "compiler/schedule", "runtime/plan"],
     "compiler/inspect": ["runtime/kinds", "compiler/base", "compiler/cost", "runtime/plan",
-                         "runtime/status"],
-    "compiler/driver": ["compiler", "runtime/plan", "runtime/status"],
-    "compiler/command": ["compiler", "runtime/plan", "runtime/status"],
+                         "runtime/status", "runtime/workers"],
+    "compiler/driver": ["compiler", "runtime/plan", "runtime/status", "runtime/workers"],
+    "compiler/command": ["compiler", "runtime/plan", "runtime/status", "runtime/workers"],
     "compiler/allocator.cpp": ["runtime/status"],
     "compiler/cgc.cpp": ["compiler", "runtime/status"],
     # What both halves name alike includes nothing.
@@ -42,11 +42,12 @@ ARROWS = {
     "runtime/plan": ["runtime/kinds", "runtime/status"],
     # The prover judges the scheduler's work by the plan alone.
     "runtime/plan/prove": ["runtime/plan"],
+    "runtime/workers": ["runtime/plan", "runtime/status"],
     "runtime/files": ["runtime/plan", "runtime/status"],
     "runtime/device": ["runtime/kinds", "runtime/plan", "runtime/status"],
     "runtime/channel": ["runtime/kinds", "runtime/device", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
-                       "runtime/status"],
+                       "runtime/status", "runtime/workers"],
     "runtime/command": ["runtime"],
     "runtime/cgrun.cpp": ["runtime"],
     # The interpreter judges the prover, so it knows nothing but the plan.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/prove.h"
-#include "runtime/plan/workers/partition.h"
+#include "runtime/workers/partition.h"
 
 namespace cgraph::command {
 
@@ -25,7 +25,7 @@ void AddThreadFlags(CLI::App& command, ThreadFlags& flags) {
 
 Status PartitionForWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
   if (flags.workers == 0) return Status::Ok();
-  plan::Partition(plan, {.workers = flags.workers});
+  workers::Partition(plan, {.workers = flags.workers});
   const plan::Verdict verdict = plan::Prove(plan);
   if (verdict.proved()) return Status::Ok();
   return {StatusCode::kInvalid,

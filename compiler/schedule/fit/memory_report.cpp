@@ -7,7 +7,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/graph/names.h"
-#include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/accesses.h"
 #include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/memory/layout.h"
 #include "runtime/status/text.h"

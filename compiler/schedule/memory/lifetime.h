@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/accesses.h"
 #include "compiler/schedule/ir.h"
 #include "compiler/schedule/waits/vector_clocks.h"
 

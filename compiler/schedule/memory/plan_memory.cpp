@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/accesses.h"
 #include "compiler/schedule/memory/layout.h"
 #include "compiler/schedule/memory/lifetime.h"
 #include "compiler/schedule/offsets/offset_assignment.h"

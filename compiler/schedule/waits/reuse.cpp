@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/schedule/accesses.h"
+
 namespace cgraph::schedule {
 namespace {
 

@@ -60,7 +60,7 @@ class Preparer {
 
  private:
   void OrderWorkQueues() {
-    work_queues_ = plan::WorkQueuesOf(*p_.placement, graph_);
+    work_queues_ = workers::WorkQueuesOf(*p_.placement, graph_);
     queues_ = SplitByQueue(*p_.queues, graph_, work_queues_);
     queue_of_.resize(graph_.instructions.size());
     for (uint32_t queue = 0; queue < queues_.size(); ++queue) {
@@ -182,7 +182,7 @@ class Preparer {
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
-        const size_t end = plan::StepEnd(*p_.placement, graph_, list, i);
+        const size_t end = workers::StepEnd(*p_.placement, graph_, list, i);
         AddComms(program, {list.begin() + i, list.begin() + end});
         i = end - 1;
       } else if (at.kind() == Kind::wait) {

@@ -13,14 +13,14 @@
 #include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/workers/placement.h"
 #include "runtime/status/status.h"
+#include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
 
 struct Preparation {
   const plan::Plan* plan = nullptr;
-  const plan::Placement* placement = nullptr;
+  const workers::Placement* placement = nullptr;
   const Arenas* arenas = nullptr;
   Kernels* kernels = nullptr;
   const QueueMap* queues = nullptr;

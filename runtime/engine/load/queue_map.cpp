@@ -4,7 +4,7 @@
 
 namespace cgraph::engine {
 
-QueueMap MapQueues(const plan::Plan& plan, const plan::Placement& placement,
+QueueMap MapQueues(const plan::Plan& plan, const workers::Placement& placement,
                    const std::vector<std::unique_ptr<device::Device>>& devices,
                    const std::vector<device::EventCount*>& event_counts) {
   QueueMap map;

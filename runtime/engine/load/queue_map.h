@@ -14,7 +14,7 @@
 #include "runtime/device/sync/event_count.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/workers/placement.h"
+#include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
 
@@ -34,7 +34,7 @@ struct QueueMap {
 };
 
 // `event_counts`: the event count of each work queue's worker.
-QueueMap MapQueues(const plan::Plan& plan, const plan::Placement& placement,
+QueueMap MapQueues(const plan::Plan& plan, const workers::Placement& placement,
                    const std::vector<std::unique_ptr<device::Device>>& devices,
                    const std::vector<device::EventCount*>& event_counts);
 

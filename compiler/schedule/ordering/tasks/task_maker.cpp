@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "compiler/schedule/accesses.h"
 #include "compiler/schedule/dependencies.h"
 #include "compiler/schedule/memory/layout.h"
 #include "compiler/schedule/passes.h"

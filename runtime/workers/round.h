@@ -4,20 +4,20 @@
 // communications that begin together. Each worker runs the steps of its lanes in the certificate's
 // order. The length of the round decides which devices share a worker, and whether another order
 // would be sooner.
-#ifndef CGRAPH_RUNTIME_PLAN_WORKERS_ROUND_H_
-#define CGRAPH_RUNTIME_PLAN_WORKERS_ROUND_H_
+#ifndef CGRAPH_RUNTIME_WORKERS_ROUND_H_
+#define CGRAPH_RUNTIME_WORKERS_ROUND_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "runtime/plan/plan.h"
 
-namespace cgraph::plan {
+namespace cgraph::workers {
 
 class Round {
  public:
   // The graph must have passed CheckPlan.
-  explicit Round(const Graph& graph);
+  explicit Round(const plan::Graph& graph);
 
   // Returns how many steps Play goes through for so many executions.
   uint64_t Effort(uint32_t executions) const {
@@ -41,7 +41,7 @@ class Round {
     uint32_t first = 0, count = 0;  // of members_
   };
   struct Buffered {
-    uint32_t channel = kNone, message = 0;  // kNone: it has none, or meets its partner
+    uint32_t channel = plan::kNone, message = 0;  // kNone: it has none, or meets its partner
     bool is_send = false;
   };
   void FindSteps();
@@ -52,7 +52,7 @@ class Round {
   bool Works(uint32_t instruction, uint32_t round, uint32_t executions) const;
 
   friend class RoundPlayer;
-  const Graph& graph_;
+  const plan::Graph& graph_;
   uint32_t most_lag_ = 0;           // of an instruction
   uint32_t most_awaited_ = 0;       // how many rounds back a wait looks
   std::vector<uint32_t> lane_of_;   // by instruction
@@ -63,6 +63,6 @@ class Round {
   std::vector<uint32_t> messages_;  // by channel: in a round
 };
 
-}  // namespace cgraph::plan
+}  // namespace cgraph::workers
 
-#endif  // CGRAPH_RUNTIME_PLAN_WORKERS_ROUND_H_
+#endif  // CGRAPH_RUNTIME_WORKERS_ROUND_H_

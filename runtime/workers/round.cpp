@@ -1,4 +1,4 @@
-#include "runtime/plan/workers/round.h"
+#include "runtime/workers/round.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
-namespace cgraph::plan {
+namespace cgraph::workers {
+
+using namespace plan;
 
 Round::Round(const Graph& graph)
     : graph_(graph), lane_of_(graph.instructions.size(), 0),
@@ -379,4 +381,4 @@ std::vector<uint32_t> Round::Rearranged(const std::vector<uint32_t>& worker_of_l
   return positions;
 }
 
-}  // namespace cgraph::plan
+}  // namespace cgraph::workers

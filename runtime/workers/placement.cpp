@@ -1,8 +1,10 @@
-#include "runtime/plan/workers/placement.h"
+#include "runtime/workers/placement.h"
 
 #include <algorithm>
 
-namespace cgraph::plan {
+namespace cgraph::workers {
+
+using namespace plan;
 
 std::vector<uint32_t> BusyDevices(const Plan& plan) {
   std::vector<bool> busy(plan.devices.size(), false);
@@ -94,4 +96,4 @@ size_t StepEnd(const Placement& placement, const Graph& graph,
   return end;
 }
 
-}  // namespace cgraph::plan
+}  // namespace cgraph::workers

@@ -1,4 +1,4 @@
-#include "runtime/plan/workers/partition.h"
+#include "runtime/workers/device_map.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +13,10 @@
 
 #include "runtime/plan/print.h"
 
-namespace cgraph::plan {
+namespace cgraph::workers {
+
+using namespace plan;
+
 namespace {
 
 constexpr uint32_t kMaxCore = 65535;
@@ -111,4 +114,4 @@ Status MapDevices(Plan& plan, const std::string& map, uint32_t cores) {
   return Status::Ok();
 }
 
-}  // namespace cgraph::plan
+}  // namespace cgraph::workers

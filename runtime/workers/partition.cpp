@@ -1,14 +1,17 @@
-#include "runtime/plan/workers/partition.h"
+#include "runtime/workers/partition.h"
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <vector>
 
-#include "runtime/plan/workers/placement.h"
-#include "runtime/plan/workers/round.h"
+#include "runtime/workers/placement.h"
+#include "runtime/workers/round.h"
 
-namespace cgraph::plan {
+namespace cgraph::workers {
+
+using namespace plan;
+
 namespace {
 
 constexpr int64_t kEffort = 2'000'000;  // instructions gone through, some 20 ms
@@ -193,4 +196,4 @@ void Partition(Plan& plan, const PartitionOptions& options) {
   Partitioner(plan, options).Run();
 }
 
-}  // namespace cgraph::plan
+}  // namespace cgraph::workers

@@ -6,16 +6,14 @@
 // exchanged, as long as the round ends sooner by the times that the plan expects. Then the
 // certificate is made anew for these workers, where that is sooner: the compiler's order assumes
 // devices that all run at once.
-#ifndef CGRAPH_RUNTIME_PLAN_WORKERS_PARTITION_H_
-#define CGRAPH_RUNTIME_PLAN_WORKERS_PARTITION_H_
+#ifndef CGRAPH_RUNTIME_WORKERS_PARTITION_H_
+#define CGRAPH_RUNTIME_WORKERS_PARTITION_H_
 
 #include <cstdint>
-#include <string>
 
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
-namespace cgraph::plan {
+namespace cgraph::workers {
 
 struct PartitionOptions {
   // The most workers. More than one per device with work, and one for the caller, are not made.
@@ -32,19 +30,8 @@ inline constexpr uint64_t kHop = 150'000;
 // Sets the workers of the plan and of its lanes, and perhaps the certificate, which has to be
 // proved again. A plan that has that many workers already keeps them. The plan must have passed
 // CheckPlan.
-void Partition(Plan& plan, const PartitionOptions& options);
+void Partition(plan::Plan& plan, const PartitionOptions& options);
 
-// --device-map: the physical device of each logical device of a plan.
-//
-// `gpu[0]=cpu:1,gpu[1]=cpu:1` binds two logical devices to one core: one worker drives the lanes of
-// both, one after another. Nothing else about a plan changes, and no proof: a worker may drive any
-// set of lanes. Devices that the map leaves out get a core of their own, in order, while there are
-// enough.
-//
-// Sets the workers of the plan and of its lanes. `cores` is how many this machine has; 0 where the
-// plan is made for another machine. kInvalid says what is wrong with the map.
-Status MapDevices(Plan& plan, const std::string& map, uint32_t cores);
+}  // namespace cgraph::workers
 
-}  // namespace cgraph::plan
-
-#endif  // CGRAPH_RUNTIME_PLAN_WORKERS_PARTITION_H_
+#endif  // CGRAPH_RUNTIME_WORKERS_PARTITION_H_

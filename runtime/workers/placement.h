@@ -4,15 +4,15 @@
 // For a proved plan a worker has one work queue, with its lanes merged by the certificate; for an
 // unproved plan each lane is a work queue of its own. The engine runs a placement and the simulator
 // plays it.
-#ifndef CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
-#define CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
+#ifndef CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
+#define CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "runtime/plan/plan.h"
 
-namespace cgraph::plan {
+namespace cgraph::workers {
 
 struct Placement {
   uint32_t workers = 1;
@@ -22,28 +22,29 @@ struct Placement {
 };
 
 // Returns the devices other than the caller whose lanes have anything to do in some graph.
-std::vector<uint32_t> BusyDevices(const Plan& plan);
+std::vector<uint32_t> BusyDevices(const plan::Plan& plan);
 // Returns whether the plan has a partition into exactly so many workers.
-bool HasWorkers(const Plan& plan, uint32_t workers);
+bool HasWorkers(const plan::Plan& plan, uint32_t workers);
 // Deals these devices in order, in equal shares, the caller to worker 0. Returns the worker by
 // device.
-std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& devices,
+std::vector<uint32_t> InShares(const plan::Plan& plan, const std::vector<uint32_t>& devices,
                                uint32_t workers);
 
 // Returns the plan's own partition where it has `workers` of them (at least 1). Otherwise devices
 // are dealt in order, in equal shares, the caller's to worker 0. More workers than one per device
 // with work, and one for the caller, are not made.
-Placement Place(const Plan& plan, uint32_t workers, bool merged);
+Placement Place(const plan::Plan& plan, uint32_t workers, bool merged);
 
 // Returns what each work queue runs in a round of the graph: instructions in the order of the
 // certificate where lanes are merged, otherwise in the lane's.
-std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement, const Graph& graph);
+std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement,
+                                                const plan::Graph& graph);
 
 // Returns the end of the step that begins at work queue[first]. Communications that share a
 // position of the certificate are one group: all parts start before any is waited for.
-size_t StepEnd(const Placement& placement, const Graph& graph,
+size_t StepEnd(const Placement& placement, const plan::Graph& graph,
                const std::vector<uint32_t>& work_queue, size_t first);
 
-}  // namespace cgraph::plan
+}  // namespace cgraph::workers
 
-#endif  // CGRAPH_RUNTIME_PLAN_WORKERS_PLACEMENT_H_
+#endif  // CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_

@@ -1,0 +1,35 @@
+// The phases of a run that Execute calls, in this order.
+#ifndef CGRAPH_RUNTIME_COMMAND_PHASES_H_
+#define CGRAPH_RUNTIME_COMMAND_PHASES_H_
+
+#include <cstdint>
+
+#include "runtime/command/inputs/inputs.h"
+#include "runtime/command/messages.h"
+#include "runtime/command/options.h"
+#include "runtime/command/outcome/outcome.h"
+#include "runtime/command/signals.h"
+#include "runtime/engine/engine.h"
+#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::command {
+
+// Compiles the .cgraph that is to be run: the runtime holds no compiler, so it calls the cgc beside
+// cgrun.
+//
+// Returns the plan of options.file, compiled where it is a source. Without a plan the error has
+// been printed, and `exit_code` says which kind it was; cgc's own exit code is passed on.
+plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
+
+// Checks the flags against one graph of the plan, before anything runs. Inputs are checked where
+// they are read (inputs/).
+Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options);
+
+// Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
+// `graph` is an index into the plan's.
+void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome);
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_PHASES_H_

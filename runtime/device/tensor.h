@@ -1,0 +1,40 @@
+// Tensors: what kernels read and write, and their types as they are known before anything runs.
+#ifndef CGRAPH_RUNTIME_DEVICE_TENSOR_H_
+#define CGRAPH_RUNTIME_DEVICE_TENSOR_H_
+
+#include <cstdint>
+
+#include "runtime/plan/kinds.h"
+#include "runtime/plan/limits.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::device {
+
+// A dense row-major tensor in memory. `dims` are the extents of this execution.
+struct Tensor {
+  void* data = nullptr;
+  plan::DType dtype = plan::DType::f32;
+  uint8_t rank = 0;
+  int64_t dims[kMaxRank] = {};
+
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int i = 0; i < rank; ++i) count *= dims[i];
+    return count;
+  }
+  uint64_t bytes() const { return static_cast<uint64_t>(elements() * plan::DTypeBytes(dtype)); }
+  template <typename T>
+  T* as() const { return static_cast<T*>(data); }
+};
+
+// The type of an operand as it is known at load: dims are bounds where `dynamic` says so.
+struct OperandType {
+  plan::DType dtype = plan::DType::f32;
+  uint8_t rank = 0;
+  int64_t dims[kMaxRank] = {};
+  bool dynamic[kMaxRank] = {};
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_TENSOR_H_
