@@ -75,6 +75,13 @@ void PlanMemory(const graph::Module& module, const graph::Graph& graph, const Sl
 // nothing: no limit.
 using DeviceLimits = std::vector<std::optional<int64_t>>;
 
+// Returns whether a device needs more than its limit in every order, and reports it. Then the
+// schedule keeps program order, synchronised and with its memory planned. `schedule`: as it is
+// prepared, with any number of lanes.
+bool RefuseHopeless(const graph::Module& module, const graph::Graph& graph,
+                    const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,
+                    Diagnostics& diagnostics);
+
 // Runs OrderTasks, Synchronise and PlanMemory, so that no device holds more than its memory allows,
 // or the diagnostics say what is in the way.
 void FitMemory(const graph::Module& module, const graph::Graph& graph,
@@ -93,9 +100,10 @@ void FitMemory(const graph::Module& module, const graph::Graph& graph,
 // it has sent what belongs to this one. So many lanes that the plan could not be proved are never
 // taken: of each instruction a proof keeps a number for every lane.
 //
-// `prepare` gives the schedule in program order with these lanes. Returns the one with the lanes
-// that are chosen; when a search found an order for it, its steps say when they start in that.
-Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options,
+// `prepare` gives the schedule in program order with these lanes; `one`: that with one. Returns the
+// one with the lanes that are chosen; when a search found an order for it, its steps say when they
+// start in that.
+Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options, Schedule one,
                      const std::function<Schedule(CommLanes)>& prepare);
 
 }  // namespace cgraph::schedule

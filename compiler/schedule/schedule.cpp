@@ -1,6 +1,7 @@
 #include "compiler/schedule/schedule.h"
 
 #include "compiler/cost/costs.h"
+#include "compiler/schedule/fit/least_memory.h"
 #include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/options.h"
 #include "compiler/schedule/passes.h"
@@ -31,9 +32,11 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
   const auto prepare = [&](CommLanes lanes) {
     return Prepare(module, graph, options, costs, lanes, diagnostics);
   };
-  schedule::Schedule result =
-      options.lanes ? prepare(*options.lanes)
-                    : schedule::ChooseLanes(graph, options, prepare);
+  schedule::Schedule result = prepare(options.lanes.value_or(CommLanes::kOne));
+  if (schedule::RefuseHopeless(module, graph, options, limits, result, diagnostics)) return result;
+  if (!options.lanes) {
+    result = schedule::ChooseLanes(graph, options, std::move(result), prepare);
+  }
   schedule::FitMemory(module, graph, options, limits, result, diagnostics);
   return result;
 }
@@ -48,6 +51,21 @@ schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions&
   schedule::PlanMemory(module, module.start, /*limits=*/{}, result);
   schedule::Validate(schedule::FaultInMemory(module.start, result), module.start, "plan memory");
   return result;
+}
+
+// Returns what the graphs use at least, the start graph, whose schedule is there, exactly.
+schedule::UsesOfGraphs LeastUses(const graph::Module& module, const ScheduleOptions& options,
+                                 const cost::Costs& costs,
+                                 const std::vector<schedule::Schedule>& start,
+                                 const Sources& sources) {
+  schedule::UsesOfGraphs uses = schedule::UsesOf(module, start);
+  Diagnostics ignored(sources);  // each graph is prepared again, and reported then
+  for (const graph::Graph& graph : module.graphs) {
+    const schedule::Schedule prepared = Prepare(
+        module, graph, options, costs, options.lanes.value_or(CommLanes::kOne), ignored);
+    uses.push_back(schedule::FindLeastMemory(module, graph, prepared).uses);
+  }
+  return uses;
 }
 
 }  // namespace
@@ -67,11 +85,24 @@ std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
   };
   const schedule::DeviceLimits limits = schedule::LimitsOfDevices(module, options);
   const schedule::DeviceLimits none(limits.size());
+  if (limits != none && module.graphs.size() > 1) {
+    const schedule::UsesOfGraphs least =
+        LeastUses(module, options, costs, schedules, diagnostics.sources());
+    if (!schedule::FitTogether(limits, least)) {
+      std::vector<schedule::DeviceLimits> shares = schedule::ShareLimits(module, limits, least);
+      for (size_t i = 0; i < shares.size(); ++i) {  // the others are not what is too large
+        if (!schedule::Exceeds(least[i + 1], shares[i])) shares[i] = none;
+      }
+      make(shares);
+      if (diagnostics.has_errors()) return schedules;
+    }
+  }
   const bool one_limited = limits != none && module.graphs.size() == 1;
   if (!one_limited) make(std::vector(module.graphs.size(), none));
   if (limits == none || diagnostics.has_errors()) return schedules;
-  if (one_limited || !schedule::FitTogether(module, limits, schedules)) {
-    make(schedule::ShareLimits(module, limits, schedules));
+  const schedule::UsesOfGraphs uses = schedule::UsesOf(module, schedules);
+  if (one_limited || !schedule::FitTogether(limits, uses)) {
+    make(schedule::ShareLimits(module, limits, uses));
   }
   return schedules;
 }

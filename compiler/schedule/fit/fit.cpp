@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "compiler/base/check.h"
+#include "compiler/schedule/fit/least_memory.h"
 #include "compiler/schedule/fit/memory_limits.h"
 #include "compiler/schedule/passes.h"
 #include "compiler/schedule/validate.h"
@@ -166,7 +167,7 @@ class Fitter {
     CGRAPH_CHECK(excess_ > 0 && excess_ < INT64_MAX, "schedule", "nothing to report");
     schedule_ = std::move(best_);
     ReportMemory(module_, graph_, limits_, LimitsOfDevices(module_, options_), schedule_,
-                 diagnostics_);
+                 /*least=*/nullptr, diagnostics_);
   }
 
   const graph::Module& module_;
@@ -182,6 +183,20 @@ class Fitter {
 };
 
 }  // namespace
+
+bool RefuseHopeless(const graph::Module& module, const graph::Graph& graph,
+                    const ScheduleOptions& options, const DeviceLimits& of_devices,
+                    Schedule& schedule, Diagnostics& diagnostics) {
+  const DeviceLimits limits = MemoryLimits(module, graph, of_devices, schedule);
+  if (limits == DeviceLimits(limits.size())) return false;
+  const LeastMemory least = FindLeastMemory(module, graph, schedule);
+  if (!Exceeds(least.uses, limits)) return false;
+  ReportMemory(module, graph, limits, LimitsOfDevices(module, options), schedule, &least,
+               diagnostics);
+  Synchronise(graph, /*tight=*/{}, schedule);
+  PlanMemory(module, graph, /*limits=*/{}, schedule);
+  return true;
+}
 
 void FitMemory(const graph::Module& module, const graph::Graph& graph,
                const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,

@@ -89,20 +89,25 @@ SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>
   return slots;
 }
 
-namespace {
+bool Exceeds(const std::vector<MemoryUse>& uses, const DeviceLimits& limits) {
+  for (size_t i = 0; i < limits.size(); ++i) {
+    if (limits[i] && uses[i].total() > *limits[i]) return true;
+  }
+  return false;
+}
 
-// Returns the uses by graph, the start graph first, and device.
-std::vector<std::vector<MemoryUse>> UsesOf(const graph::Module& module,
-                                           const std::vector<Schedule>& schedules) {
-  std::vector<std::vector<MemoryUse>> uses = {MemoryUses(module, module.start, schedules[0])};
+UsesOfGraphs UsesOf(const graph::Module& module, const std::vector<Schedule>& schedules) {
+  UsesOfGraphs uses = {MemoryUses(module, module.start, schedules[0])};
   for (size_t i = 1; i < schedules.size(); ++i) {
     uses.push_back(MemoryUses(module, module.graphs[i - 1], schedules[i]));
   }
   return uses;
 }
 
+namespace {
+
 // Returns the bytes of a device that the graphs take besides the states, which are there once.
-int64_t OfGraphs(const std::vector<std::vector<MemoryUse>>& uses, size_t device) {
+int64_t OfGraphs(const UsesOfGraphs& uses, size_t device) {
   int64_t bytes = 0;
   for (size_t i = 1; i < uses.size(); ++i) {
     bytes += uses[i][device].total() - uses[i][device].state;
@@ -112,9 +117,7 @@ int64_t OfGraphs(const std::vector<std::vector<MemoryUse>>& uses, size_t device)
 
 }  // namespace
 
-bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
-                 const std::vector<Schedule>& schedules) {
-  const std::vector<std::vector<MemoryUse>> uses = UsesOf(module, schedules);
+bool FitTogether(const DeviceLimits& limits, const UsesOfGraphs& uses) {
   for (size_t device = 0; device < limits.size(); ++device) {
     const int64_t bytes = uses[0][device].total() + OfGraphs(uses, device);
     if (limits[device] && bytes > *limits[device]) return false;
@@ -123,8 +126,7 @@ bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
 }
 
 std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
-                                      const std::vector<Schedule>& schedules) {
-  const std::vector<std::vector<MemoryUse>> uses = UsesOf(module, schedules);
+                                      const UsesOfGraphs& uses) {
   std::vector<DeviceLimits> shares(module.graphs.size(), limits);
   for (size_t device = 0; device < limits.size(); ++device) {
     if (!limits[device]) continue;

@@ -7,6 +7,8 @@
 
 namespace cgraph::schedule {
 
+struct LeastMemory;  // least_memory.h
+
 struct MemoryUse {
   int64_t state = 0, constants = 0, outputs = 0;  // of all that the device holds
   int64_t slots = 0;                              // all copies, as packed
@@ -30,21 +32,29 @@ std::vector<MemoryUse> MemoryUses(const graph::Module& module, const graph::Grap
 SlotLimits SlotLimitsOf(const DeviceLimits& limits, const std::vector<MemoryUse>& uses,
                         const graph::Graph& graph);
 
-// Returns whether all schedules together keep `limits`. An engine holds room for all graphs of a
-// module at once, so the start graph and they share what a device may hold. `schedules`: of the
-// start graph, then of the module's graphs, as they come without limits.
-bool FitTogether(const graph::Module& module, const DeviceLimits& limits,
-                 const std::vector<Schedule>& schedules);
-// Returns by graph its part of what the start graph leaves, in proportion to what it takes without
-// limits. A single graph gets all of it, and its schedule need not be there.
+// Returns whether a device uses more than its limit.
+bool Exceeds(const std::vector<MemoryUse>& uses, const DeviceLimits& limits);
+
+// By graph, the start graph first, and device.
+using UsesOfGraphs = std::vector<std::vector<MemoryUse>>;
+
+// `schedules`: of the start graph, then of the module's graphs that are there.
+UsesOfGraphs UsesOf(const graph::Module& module, const std::vector<Schedule>& schedules);
+
+// Returns whether all graphs together keep `limits`. An engine holds room for all graphs of a
+// module at once, so the start graph and they share what a device may hold.
+bool FitTogether(const DeviceLimits& limits, const UsesOfGraphs& uses);
+// Returns by graph its part of what the start graph leaves, in proportion to its use. A single
+// graph gets all of it, and its use need not be there.
 std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
-                                      const std::vector<Schedule>& schedules);
+                                      const UsesOfGraphs& uses);
 
 // The report of a memory that is too small: by how much, where the most is needed and for what.
-// `schedule` exceeds some of the limits (by device).
+// `schedule` exceeds some of the limits (by device). `least`: not null where the graph needs more
+// than a limit in every order, of which `schedule` is the program's.
 void ReportMemory(const graph::Module& module, const graph::Graph& graph,
                   const DeviceLimits& limits, const DeviceLimits& of_devices,
-                  const Schedule& schedule, Diagnostics& diagnostics);
+                  const Schedule& schedule, const LeastMemory* least, Diagnostics& diagnostics);
 
 }  // namespace cgraph::schedule
 

@@ -8,7 +8,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/graph/names.h"
 #include "compiler/schedule/accesses.h"
-#include "compiler/schedule/fit/memory_limits.h"
+#include "compiler/schedule/fit/least_memory.h"
 #include "compiler/schedule/memory/layout.h"
 #include "runtime/status/text.h"
 
@@ -27,9 +27,10 @@ struct Alive {
 class Report {
  public:
   Report(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
-         const DeviceLimits& limits, const DeviceLimits& of_devices)
-      : module_(module), graph_(graph), schedule_(schedule), limits_(limits),
-        of_devices_(of_devices), uses_(MemoryUses(module, graph, schedule)) {}
+         const DeviceLimits& limits, const DeviceLimits& of_devices, const LeastMemory* least)
+      : module_(module), graph_(graph), schedule_(schedule), least_(least), limits_(limits),
+        of_devices_(of_devices),
+        uses_(least ? least->uses : MemoryUses(module, graph, schedule)) {}
 
   void To(Diagnostics& diagnostics) {
     FindWorst();
@@ -37,8 +38,9 @@ class Report {
     const bool stated = graph_.rules && graph_.rules->memory_range.valid() &&
                         graph_.rules->memory[device_.index].has_value();
     std::string message =
-        fmt::format("graph `{}` needs {} on {} and may have {}: {} bytes too many", graph_.name,
-                    BytesText(use.total()), DeviceName(module_.devices[device_]),
+        fmt::format("graph `{}` needs {}{} on {}{} and may have {}: {} bytes too many", graph_.name,
+                    least_ ? "at least " : "", BytesText(use.total()),
+                    DeviceName(module_.devices[device_]), least_ ? " in every order" : "",
                     BytesText(limit()), use.total() - limit());
     if (others_ > 0) {
       message +=
@@ -56,6 +58,8 @@ class Report {
     }
     if (use.state > limit()) {
       NoteStates(diagnostic);
+    } else if (use.slots > 0 && least_ != nullptr) {
+      NoteLeast(diagnostic);
     } else if (use.slots > 0) {
       NotePeak(diagnostic);
     }
@@ -91,7 +95,7 @@ class Report {
     add(use.state, "of state");
     add(use.constants, "of constants");
     add(use.outputs, "of outputs");
-    return fmt::format("it holds {}", fmt::join(parts, ", "));
+    return fmt::format("it holds {}{}", least_ ? "at least " : "", fmt::join(parts, ", "));
   }
 
   std::string MendText(const MemoryUse& use) const {
@@ -101,7 +105,12 @@ class Report {
       return "state and constants are there all the time: put its actors on more devices";
     }
     if (graph_.inflight > 1 && room >= each) {
-      return fmt::format("`inflight {}` would fit", room / each);
+      return least_ ? fmt::format("no order fits more than `inflight {}`", room / each)
+                    : fmt::format("`inflight {}` would fit", room / each);
+    }
+    if (least_) {
+      return "no order fits: make values or a bound smaller, or put the work into calls on more "
+             "devices";
     }
     return "fewer or smaller values alive at once would fit: a `limit` on how many calls run "
            "ahead, a smaller bound, or its calls on more devices";
@@ -156,7 +165,21 @@ class Report {
       text += fmt::format("; {} more are gaps that no value fits into", BytesText(height - most));
     }
     diagnostic.AddNote(SiteOf(peak), std::move(text));
-    NoteLargest(all, peak, diagnostic);
+    std::vector<Alive> there = all;
+    std::erase_if(there, [&](const Alive& one) { return one.first > peak || one.last < peak; });
+    NoteLargest(std::move(there), diagnostic);
+  }
+
+  void NoteLeast(Diagnostic& diagnostic) const {
+    const LeastMemory::Peak& peak = least_->peaks[device_.index];
+    diagnostic.AddNote(SiteOf(peak.step),
+                       fmt::format("{} alone has {} alive at once", StepText(peak.step),
+                                   BytesText(peak.bytes)));
+    std::vector<Alive> there;
+    for (BufferId id : peak.buffers) {
+      there.push_back({id, peak.step, peak.step, Aligned(schedule_.buffers[id].bytes)});
+    }
+    NoteLargest(std::move(there), diagnostic);
   }
 
   std::vector<Alive> FindAlive() const {
@@ -175,8 +198,7 @@ class Report {
     return all;
   }
 
-  void NoteLargest(std::vector<Alive> all, StepId peak, Diagnostic& diagnostic) const {
-    std::erase_if(all, [&](const Alive& one) { return one.first > peak || one.last < peak; });
+  void NoteLargest(std::vector<Alive> all, Diagnostic& diagnostic) const {
     std::stable_sort(all.begin(), all.end(),
                      [](const Alive& a, const Alive& b) { return a.bytes > b.bytes; });
     for (size_t i = 0; i < std::min(all.size(), kShownValues); ++i) {
@@ -220,6 +242,7 @@ class Report {
   const graph::Module& module_;
   const graph::Graph& graph_;
   const Schedule& schedule_;
+  const LeastMemory* least_;  // null: some order is known to need less than others
   const DeviceLimits &limits_, &of_devices_;
   const std::vector<MemoryUse> uses_;
   graph::DeviceId device_;  // the one that exceeds its limit by most
@@ -230,8 +253,8 @@ class Report {
 
 void ReportMemory(const graph::Module& module, const graph::Graph& graph,
                   const DeviceLimits& limits, const DeviceLimits& of_devices,
-                  const Schedule& schedule, Diagnostics& diagnostics) {
-  Report(module, graph, schedule, limits, of_devices).To(diagnostics);
+                  const Schedule& schedule, const LeastMemory* least, Diagnostics& diagnostics) {
+  Report(module, graph, schedule, limits, of_devices, least).To(diagnostics);
 }
 
 }  // namespace cgraph::schedule

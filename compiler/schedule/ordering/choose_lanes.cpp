@@ -92,9 +92,8 @@ LaneTrial SearchOne(const graph::Graph& graph, const ScheduleOptions& options, S
 
 }  // namespace
 
-Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options,
+Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options, Schedule one,
                      const std::function<Schedule(CommLanes)>& prepare) {
-  Schedule one = prepare(CommLanes::kOne);
   const bool communicates = std::any_of(one.lanes.begin(), one.lanes.end(), IsComm);
   if (!communicates || one.units.size() > kMostUnits) return one;
   const auto& attempt = graph.rules && graph.rules->automatic ? SearchOne : TryOne;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/emit/emit.h"
+#include "compiler/schedule/fit/least_memory.h"
 #include "compiler/schedule/memory/layout.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/modules/module_builder.h"
@@ -41,6 +42,34 @@ int64_t MostOn(const graph::Module& module, const plan::Plan& plan) {
       bytes += schedule::LayOutState(module, instance).bytes;
     }
     most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// Returns the bytes that the device which needs most needs in every order: of all graphs at once.
+int64_t LeastOn(const graph::Module& module, const plan::Plan& plan, CommLanes lanes) {
+  std::vector<int64_t> bytes(module.devices.size(), 0);
+  for (graph::DeviceId device : module.devices.Ids()) {
+    if (plan.start) bytes[device.index] += BytesOn(*plan.start, device);
+  }
+  for (size_t i = 0; i < module.graphs.size(); ++i) {
+    schedule::Schedule prepared;
+    schedule::Lower(module, module.graphs[i], lanes, prepared);
+    schedule::Order(prepared);
+    const schedule::LeastMemory least =
+        schedule::FindLeastMemory(module, module.graphs[i], prepared);
+    for (graph::DeviceId device : module.devices.Ids()) {
+      const schedule::MemoryUse& use = least.uses[device.index];
+      // Of outputs an arena says what one execution has.
+      const int64_t own = use.slots + use.constants + use.outputs / module.graphs[i].inflight;
+      REQUIRE(own <= BytesOn(*plan.graphs[i], device));
+      bytes[device.index] += own + (i == 0 ? use.state : 0);
+    }
+  }
+  int64_t most = 0;
+  for (graph::DeviceId device : module.devices.Ids()) {
+    if (module.devices[device].kind == DeviceKind::kCaller) continue;
+    most = std::max(most, bytes[device.index]);
   }
   return most;
 }
@@ -130,6 +159,44 @@ TEST_CASE("every copy for executions in flight counts") {
   options.memory = 3 * 1024 - 64;
   CHECK(PlanWithin(module, options, &error) == nullptr);
   CHECK(error.find("bytes too many") != std::string::npos);
+}
+
+TEST_CASE("no plan needs less than what every order is said to need") {
+  int graphs = 0, tight = 0;
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    const graph::Module module = RandomModule(seed);
+    ScheduleOptions options;
+    options.overlap = seed % 4 != 0;
+    options.lanes = static_cast<CommLanes>(seed % 3);
+    const int64_t free = MostOn(module, *PlanWithin(module, options));
+    for (const int64_t percent : {100, 70, 50}) {
+      options.memory = free * percent / 100;
+      const std::unique_ptr<plan::Plan> plan = PlanWithin(module, options);
+      if (plan == nullptr) continue;
+      INFO("seed " << seed << ", " << *options.memory << " of " << free << " bytes");
+      const int64_t least = LeastOn(module, *plan, *options.lanes);
+      REQUIRE(least <= MostOn(module, *plan));
+      graphs += static_cast<int>(module.graphs.size());
+      tight += least > 0 && least == MostOn(module, *plan);
+    }
+  }
+  CHECK(graphs > 1000);
+  CHECK(tight > 100);  // the bound says something
+}
+
+TEST_CASE("a limit below what every order needs is refused as such, and one at it is tried") {
+  const graph::Module module = Stream(10, 256);
+  std::string error;
+  ScheduleOptions options;
+  const int64_t least = LeastOn(module, *PlanWithin(module, {}), CommLanes::kOne);
+  CHECK(least == 1024 + 64 + 64);  // on gpu[1]: what was made, and two sums
+  options.memory = least - 1;
+  CHECK(PlanWithin(module, options, &error) == nullptr);
+  CHECK(error.find("needs at least 1.1 KiB on gpu[1] in every order") != std::string::npos);
+  options.memory = least;
+  error.clear();
+  CHECK((PlanWithin(module, options, &error) != nullptr ||
+         error.find("in every order") == std::string::npos));
 }
 
 }  // namespace
