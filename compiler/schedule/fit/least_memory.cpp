@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "compiler/schedule/dependencies.h"
+#include "compiler/schedule/accesses.h"
 #include "compiler/schedule/memory/layout.h"
 
 namespace cgraph::schedule {

@@ -1,10 +1,10 @@
-// LeastMemory: the bytes that a graph needs on each device in every order, with any number of
-// lanes. A limit below them is hopeless: it is refused before anything is searched.
+// LeastMemory: the bytes that a graph needs on each device in every order, with any number of lanes.
+// A limit below them is hopeless: it is refused before anything is searched.
 //
-// A unit runs its steps one after the other in every order, so the slot buffers that it reads, makes
-// and leaves to others are alive together in it, whatever runs before and beside it. The unit that
-// needs most says what a copy of the slots needs at least; gaps and all that waits elsewhere come on
-// top. A result counts from the step behind that which makes it where it might take over an
+// A unit runs its steps one after the other in every order, so the slot buffers that it reads,
+// makes and leaves to others are alive together in it, whatever runs before and beside it. The unit
+// that needs most says what a copy of the slots needs at least; gaps and all that waits elsewhere
+// come on top. A result counts from the step behind that which makes it where it might take over an
 // operand's buffer.
 #ifndef CGRAPH_COMPILER_SCHEDULE_FIT_LEAST_MEMORY_H_
 #define CGRAPH_COMPILER_SCHEDULE_FIT_LEAST_MEMORY_H_
