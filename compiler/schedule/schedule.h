@@ -10,8 +10,8 @@
 //                             parts of a collective as one step
 //   ApplyProfile              replaces estimated times by measured ones
 // A graph that needs more memory in every order than it may have is refused with its first lanes
-// (RefuseHopeless, fit/). Else FitMemory (fit/) runs these passes, once or, where memory is limited,
-// until their result keeps the limits:
+// (RefuseHopeless, fit/). Else FitMemory (fit/) runs these passes, once or, where memory is
+// limited, until their result keeps the limits:
 //   OrderTasks (ordering/)    finds another order where the program leaves a choice, by list
 //                             scheduling in simulated time, as rules say, or by a search
 //   Synchronise (waits/)      adds the waits between lanes that data, state and the copies of
@@ -19,10 +19,9 @@
 //   PlanMemory (memory/)      takes lifetimes from the order and offsets from an offset assignment
 //                             (offsets/)
 // Functions that several passes share stand beside them: which unit touches which bytes
-// and what must be done before what (dependencies.h). The start graph stays in
-// program order, as its files are read: it has no ChooseLanes, FitMemory and OrderTasks. The result
-// is the schedule (ir.h); Validate (validate.h) checks it after preparation,
-// then after each pass.
+// (accesses.h) and what must be done before what (dependencies.h). The start graph stays in program
+// order, as its files are read: it has no ChooseLanes, FitMemory and OrderTasks. The result is the
+// schedule (ir.h); Validate (validate.h) checks it after preparation, then after each pass.
 //
 // Times are whole picoseconds and effort is counted in steps tried, so one graph has one schedule,
 // byte for byte, on every machine. Three things let `inflight` executions run at once. Lanes drift

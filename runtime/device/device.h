@@ -74,7 +74,7 @@ class Device {
   // The event count of this device's own thread, which is notified when something that its queues
   // wait for has come. Null when there is no such thread: then the thread that polls the queue is
   // notified.
-  virtual EventCount* driver() { return nullptr; }
+  virtual EventCount* event_count() { return nullptr; }
 
  private:
   virtual void Upload(std::byte* to, const void* from, uint64_t bytes) = 0;

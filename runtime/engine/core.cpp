@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "runtime/device/sync/cores.h"
-#include "runtime/device/drivers.h"
+#include "runtime/device/backends.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
@@ -74,7 +74,7 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::LoadPlan() {
-  auto devices = device::DriverRegistry::Get().OpenAll(*plan_);
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_);
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());

@@ -1,5 +1,5 @@
-// LeastMemory: the bytes that a graph needs on each device in every order, with any number of lanes.
-// A limit below them is hopeless: it is refused before anything is searched.
+// LeastMemory: the bytes that a graph needs on each device in every order, with any number of
+// lanes. A limit below them is hopeless: it is refused before anything is searched.
 //
 // A unit runs its steps one after the other in every order, so the slot buffers that it reads,
 // makes and leaves to others are alive together in it, whatever runs before and beside it. The unit

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/drivers.h"
+#include "runtime/device/backends.h"
 #include "runtime/device/cpu/host_queue.h"
 #include "runtime/device/kernel.h"
 #include "runtime/plan/print.h"
@@ -79,7 +79,7 @@ class CpuDevice : public Device {
   }
 };
 
-class CpuDriver : public Driver {
+class CpuBackend : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
   Status Serves(const plan::Plan& plan, uint32_t device) const override {
@@ -95,6 +95,6 @@ class CpuDriver : public Driver {
 
 }  // namespace
 
-std::unique_ptr<Driver> MakeCpuDriver() { return std::make_unique<CpuDriver>(); }
+std::unique_ptr<Backend> MakeCpuBackend() { return std::make_unique<CpuBackend>(); }
 
 }  // namespace cgraph::device

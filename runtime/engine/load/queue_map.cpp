@@ -19,10 +19,10 @@ QueueMap MapQueues(const plan::Plan& plan, const workers::Placement& placement,
       map.of_lane.push_back(work_queue);
       continue;
     }
-    device::EventCount* driver = devices[device]->driver();
+    device::EventCount* own = devices[device]->event_count();
     map.of_lane.push_back(static_cast<uint32_t>(map.queues.size()));
     map.queues.push_back({work_queue, ++slots[work_queue], device,
-                          driver != nullptr ? driver : event_counts[work_queue]});
+                          own != nullptr ? own : event_counts[work_queue]});
   }
   return map;
 }

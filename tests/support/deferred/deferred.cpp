@@ -43,7 +43,7 @@ class DeferredDevice : public Device {
     return std::unique_ptr<Queue>(
         std::make_unique<DeferredQueue>(options, std::move(*scratch), machine_));
   }
-  EventCount* driver() override { return machine_->event_count(); }
+  EventCount* event_count() override { return machine_->event_count(); }
 
  private:
   // Goes back to the CPU with the last handle.
@@ -65,9 +65,9 @@ class DeferredDevice : public Device {
   bool host_visible_;
 };
 
-class DeferredDriver : public Driver {
+class DeferredBackend : public Backend {
  public:
-  explicit DeferredDriver(const DeferredOptions& options)
+  explicit DeferredBackend(const DeferredOptions& options)
       : options_(options), machine_(std::make_shared<Machine>(options)) {}
 
   std::string_view name() const override { return "deferred"; }
@@ -89,7 +89,7 @@ class DeferredDriver : public Driver {
  private:
   DeferredOptions options_;
   std::shared_ptr<Machine> machine_;
-  std::unique_ptr<Driver> cpu_ = MakeCpuDriver();
+  std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
 };
 
 }  // namespace
@@ -102,8 +102,8 @@ DeferredOptions OptionsOf(uint64_t seed) {
   return options;
 }
 
-std::unique_ptr<Driver> MakeDeferredDriver(const DeferredOptions& options) {
-  return std::make_unique<DeferredDriver>(options);
+std::unique_ptr<Backend> MakeDeferredBackend(const DeferredOptions& options) {
+  return std::make_unique<DeferredBackend>(options);
 }
 
 void DeferAllEngines(uint64_t seed) {
@@ -111,10 +111,10 @@ void DeferAllEngines(uint64_t seed) {
   machines = 0;
   deferring = true;
   static const bool added = [] {
-    DriverRegistry::Get().Add(
+    BackendRegistry::Get().Add(
         [] {
-          if (!deferring) return MakeCpuDriver();
-          return MakeDeferredDriver(OptionsOf(first_seed + machines++));
+          if (!deferring) return MakeCpuBackend();
+          return MakeDeferredBackend(OptionsOf(first_seed + machines++));
         });
     return true;
   }();

@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/device/drivers.h"
+#include "runtime/device/backends.h"
 
 namespace cgraph::testing {
 
@@ -31,7 +31,7 @@ struct DeferredOptions {
 // the caller.
 DeferredOptions OptionsOf(uint64_t seed);
 
-std::unique_ptr<device::Driver> MakeDeferredDriver(const DeferredOptions& options);
+std::unique_ptr<device::Backend> MakeDeferredBackend(const DeferredOptions& options);
 
 // Makes every engine of the process run on deferred devices from here on; the seeds are `seed`,
 // `seed` + 1, .... LastSeed() returns that of the last engine, for messages.

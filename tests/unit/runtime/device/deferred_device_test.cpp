@@ -9,7 +9,7 @@
 namespace cgraph::device::testing {
 namespace {
 
-using cgraph::testing::MakeDeferredDriver;
+using cgraph::testing::MakeDeferredBackend;
 
 class Once : public Communication {
  public:
@@ -37,12 +37,12 @@ void PollUntilIdle(Queue& queue) {
 TEST_CASE("a change is seen though another thread holds the queue") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
-    const auto driver = MakeDeferredDriver({.seed = seed});
+    const auto backend = MakeDeferredBackend({.seed = seed});
     plan::Plan plan;
     plan.devices.push_back(std::make_unique<plan::Device>());
     plan.devices.push_back(std::make_unique<plan::Device>());
     plan.devices[1]->kind = plan::DeviceKind::gpu;
-    const auto device = std::move(*driver->Open(plan, 1));
+    const auto device = std::move(*backend->Open(plan, 1));
     EventCount event_count;
     const auto own = std::move(*device->OpenQueue({&event_count, 0, false}));
     const auto other = std::move(*device->OpenQueue({&event_count, 0, false}));

@@ -1,6 +1,6 @@
-// The rules that every device must keep, whichever driver serves it. A backend is a line in
-// Backends(); one that this build or machine does not have says why, and its cases are skipped with
-// that sentence.
+// The rules that every device must keep, whichever backend serves it. A candidate is a line in
+// Candidates(); one that this build or machine does not have says why, and its cases are skipped
+// with that sentence.
 #include <catch2/catch.hpp>
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <thread>
 
-#include "runtime/device/drivers.h"
+#include "runtime/device/backends.h"
 #include "tests/support/deferred/deferred.h"
 #include "tests/support/kernel_calls.h"
 
@@ -17,35 +17,35 @@ namespace cgraph::device::testing {
 namespace {
 
 using cgraph::testing::DeferredOptions;
-using cgraph::testing::MakeDeferredDriver;
+using cgraph::testing::MakeDeferredBackend;
 using Progress = Communication::Progress;
 
-struct Backend {
+struct Candidate {
   std::string name;
-  std::function<std::unique_ptr<Driver>()> make;  // none: not here
+  std::function<std::unique_ptr<Backend>()> make;  // none: not here
   std::string why_not;
 };
 
-std::vector<Backend> Backends() {
-  std::vector<Backend> backends = {{"cpu", MakeCpuDriver, ""},
-                                   {"cuda", nullptr, "this build has no CUDA driver"}};
+std::vector<Candidate> Candidates() {
+  std::vector<Candidate> candidates = {{"cpu", MakeCpuBackend, ""},
+                                       {"cuda", nullptr, "this build has no CUDA backend"}};
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    backends.push_back({"deferred, seed " + std::to_string(seed), [seed] {
-      return MakeDeferredDriver({.seed = seed, .thread = seed % 4 == 0});
+    candidates.push_back({"deferred, seed " + std::to_string(seed), [seed] {
+      return MakeDeferredBackend({.seed = seed, .thread = seed % 4 == 0});
     }, ""});
   }
-  return backends;
+  return candidates;
 }
 
 // A device, some memory of it as i64 scalars, and the frame that operations work on.
 class Fixture {
  public:
-  explicit Fixture(const Backend& backend) : driver_(backend.make()) {
+  explicit Fixture(const Candidate& candidate) : backend_(candidate.make()) {
     plan_.devices.push_back(std::make_unique<plan::Device>());
     plan_.devices.push_back(std::make_unique<plan::Device>());
     plan_.devices[1]->kind = plan::DeviceKind::gpu;
-    REQUIRE(driver_->Serves(plan_, 1).ok());
-    device_ = std::move(*driver_->Open(plan_, 1));
+    REQUIRE(backend_->Serves(plan_, 1).ok());
+    device_ = std::move(*backend_->Open(plan_, 1));
     memory_ = std::move(*device_->Allocate(kScalars * 8, MemoryKind::plain, "scalars"));
     for (uint32_t i = 0; i < kScalars; ++i) {
       tensors_[i].dtype = plan::DType::i64;
@@ -118,7 +118,7 @@ class Fixture {
   void Linger(Queue& queue) {
     for (int i = 0; i < 50; ++i) {
       while (queue.Poll(reports_)) {}
-      if (device_->driver() != nullptr) {
+      if (device_->event_count() != nullptr) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
       }
     }
@@ -127,7 +127,7 @@ class Fixture {
  private:
   static constexpr uint32_t kScalars = 16;
   plan::Plan plan_;
-  std::unique_ptr<Driver> driver_;
+  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Device> device_;
   Memory memory_;
   EventCount event_count_;
@@ -140,16 +140,16 @@ class Fixture {
   std::vector<Report> reports_;
 };
 
-// Calls `test` with a fixture of each backend that is here.
+// Calls `test` with a fixture of each candidate that is here.
 template <typename Test>
 void OnEveryBackend(Test&& test) {
-  for (const Backend& backend : Backends()) {
-    if (backend.make == nullptr) {
-      WARN("skipped on " << backend.name << ": " << backend.why_not);
+  for (const Candidate& candidate : Candidates()) {
+    if (candidate.make == nullptr) {
+      WARN("skipped on " << candidate.name << ": " << candidate.why_not);
       continue;
     }
-    INFO("on " << backend.name);
-    Fixture fixture(backend);
+    INFO("on " << candidate.name);
+    Fixture fixture(candidate);
     test(fixture);
   }
 }
@@ -167,12 +167,12 @@ struct CountDown : Communication {
 }  // namespace
 
 TEST_CASE("memory has a kind, is zeroed and aligned, and outlives its device") {
-  for (const Backend& backend : Backends()) {
-    if (backend.make == nullptr) continue;
-    INFO("on " << backend.name);
+  for (const Candidate& candidate : Candidates()) {
+    if (candidate.make == nullptr) continue;
+    INFO("on " << candidate.name);
     Memory kept;
     {
-      Fixture fixture(backend);
+      Fixture fixture(candidate);
       for (MemoryKind kind : {MemoryKind::plain, MemoryKind::pinned, MemoryKind::shareable}) {
         auto memory = fixture.device().Allocate(100000, kind, "a block");
         REQUIRE(memory.ok());
@@ -207,13 +207,13 @@ TEST_CASE("a device of another machine and an unknown kernel are refused with a 
   plan.devices.push_back(std::make_unique<plan::Device>());
   plan.devices[0]->kind = plan::DeviceKind::gpu;
   plan.devices[0]->node = 1;
-  auto devices = DriverRegistry::Get().OpenAll(plan);
+  auto devices = BackendRegistry::Get().OpenAll(plan);
   REQUIRE(devices.status().code() == StatusCode::kUnsupported);
   REQUIRE(devices.status().message().find("is on another machine") != std::string::npos);
 }
 
-TEST_CASE("the drivers of a registry are asked in turn, and all their reasons are told") {
-  struct Refuses : Driver {
+TEST_CASE("the backends of a registry are asked in turn, and all their reasons are told") {
+  struct Refuses : Backend {
     explicit Refuses(std::string why) : why(std::move(why)) {}
     std::string_view name() const override { return "refuses"; }
     Status Serves(const plan::Plan&, uint32_t) const override {
@@ -224,12 +224,12 @@ TEST_CASE("the drivers of a registry are asked in turn, and all their reasons ar
   };
   plan::Plan plan;
   plan.devices.push_back(std::make_unique<plan::Device>());
-  DriverRegistry registry;
+  BackendRegistry registry;
   registry.Add([] { return std::make_unique<Refuses>("the driver is too old"); });
   registry.Add([] { return std::make_unique<Refuses>("there is no device 0"); });
   REQUIRE(registry.OpenAll(plan).status().message() ==
           "there is no device 0; the driver is too old");
-  registry.Add(MakeCpuDriver);
+  registry.Add(MakeCpuBackend);
   REQUIRE(registry.OpenAll(plan).ok());
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("a wait holds back what is behind it, and nothing else") {
   OnEveryBackend([](Fixture& f) {
     TimelineSemaphore go, made, done, other;
     for (TimelineSemaphore* each : {&go, &made}) {
-      if (f.device().driver() != nullptr) each->AddListener(f.device().driver());
+      if (f.device().event_count() != nullptr) each->AddListener(f.device().event_count());
     }
     auto first = f.Open(), second = f.Open(), third = f.Open();
     f.Set(0, 5);
@@ -387,7 +387,8 @@ TEST_CASE("communication is tried until it is over, and may fail then") {
     queue->Signal(&done, 2);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!done.Reached(2) && std::chrono::steady_clock::now() < end) {
-      if (f.device().driver() != nullptr) f.device().driver()->Notify();  // as a carrier does
+      // As a carrier does.
+      if (f.device().event_count() != nullptr) f.device().event_count()->Notify();
       queue->Poll(f.reports());
     }
     queue->Poll(f.reports());
