@@ -75,9 +75,9 @@ void PlanMemory(const graph::Module& module, const graph::Graph& graph, const Sl
 // nothing: no limit.
 using DeviceLimits = std::vector<std::optional<int64_t>>;
 
-// Returns whether a device needs more than its limit in every order, and reports it. Then the
-// schedule keeps program order, synchronised and with its memory planned. `schedule`: as it is
-// prepared, with any number of lanes.
+// Reports a device that needs more than its limit in every order, and returns whether there is one.
+// If so, the schedule keeps program order, with waits and offsets. `schedule`: as prepared; the
+// number of lanes does not matter.
 bool RefuseHopeless(const graph::Module& module, const graph::Graph& graph,
                     const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,
                     Diagnostics& diagnostics);
@@ -100,9 +100,9 @@ void FitMemory(const graph::Module& module, const graph::Graph& graph,
 // it has sent what belongs to this one. So many lanes that the plan could not be proved are never
 // taken: of each instruction a proof keeps a number for every lane.
 //
-// `prepare` gives the schedule in program order with these lanes; `one`: that with one. Returns the
-// one with the lanes that are chosen; when a search found an order for it, its steps say when they
-// start in that.
+// `prepare` makes the schedule in program order with so many lanes; `one` is the schedule that it
+// makes with kOne. Returns the schedule with the lanes that are chosen; where a search found an
+// order for it, its steps say when they start in that order.
 Schedule ChooseLanes(const graph::Graph& graph, const ScheduleOptions& options, Schedule one,
                      const std::function<Schedule(CommLanes)>& prepare);
 

@@ -53,7 +53,8 @@ schedule::Schedule MakeStart(const graph::Module& module, const ScheduleOptions&
   return result;
 }
 
-// Returns what the graphs use at least, the start graph, whose schedule is there, exactly.
+// Returns what each graph uses: exactly of the start graph, whose schedule is there, and at least
+// of the others.
 schedule::UsesOfGraphs LeastUses(const graph::Module& module, const ScheduleOptions& options,
                                  const cost::Costs& costs,
                                  const std::vector<schedule::Schedule>& start,
@@ -85,12 +86,13 @@ std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
   };
   const schedule::DeviceLimits limits = schedule::LimitsOfDevices(module, options);
   const schedule::DeviceLimits none(limits.size());
+  schedule::UsesOfGraphs least;
   if (limits != none && module.graphs.size() > 1) {
-    const schedule::UsesOfGraphs least =
-        LeastUses(module, options, costs, schedules, diagnostics.sources());
+    least = LeastUses(module, options, costs, schedules, diagnostics.sources());
     if (!schedule::FitTogether(limits, least)) {
-      std::vector<schedule::DeviceLimits> shares = schedule::ShareLimits(module, limits, least);
-      for (size_t i = 0; i < shares.size(); ++i) {  // the others are not what is too large
+      std::vector<schedule::DeviceLimits> shares =
+          schedule::ShareLimits(module, limits, least, least);
+      for (size_t i = 0; i < shares.size(); ++i) {  // a graph that keeps its share is not to blame
         if (!schedule::Exceeds(least[i + 1], shares[i])) shares[i] = none;
       }
       make(shares);
@@ -102,7 +104,7 @@ std::vector<schedule::Schedule> ScheduleModule(const graph::Module& module,
   if (limits == none || diagnostics.has_errors()) return schedules;
   const schedule::UsesOfGraphs uses = schedule::UsesOf(module, schedules);
   if (one_limited || !schedule::FitTogether(limits, uses)) {
-    make(schedule::ShareLimits(module, limits, uses));
+    make(schedule::ShareLimits(module, limits, least, uses));
   }
   return schedules;
 }

@@ -1,5 +1,4 @@
-// Executable: a kernel of the plan as a device prepared it at load; launched on a queue of that
-// device.
+// Executable: a kernel or an upload as a device prepared it at load, to be launched on its queues.
 #ifndef CGRAPH_RUNTIME_DEVICE_EXECUTABLE_H_
 #define CGRAPH_RUNTIME_DEVICE_EXECUTABLE_H_
 

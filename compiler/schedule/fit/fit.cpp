@@ -5,7 +5,8 @@
 // apart or gaps are left between buffers; less, where results take over their operands' bytes. So
 // the real arenas are looked at. The order without limits comes first: mostly it fits. While an
 // arena is too large, the lanes of its device are tied together; then fewer bytes may be alive; and
-// when the list scheduler finds nothing with so few, as many as some order is known to need.
+// when the list scheduler finds nothing with so few, as many as some order is known to need. Before
+// any of this, a limit that one unit alone exceeds is refused (least_memory.h).
 #include <algorithm>
 #include <numeric>
 
@@ -194,7 +195,9 @@ bool RefuseHopeless(const graph::Module& module, const graph::Graph& graph,
   ReportMemory(module, graph, limits, LimitsOfDevices(module, options), schedule, &least,
                diagnostics);
   Synchronise(graph, /*tight=*/{}, schedule);
+  Validate(FaultInWaits(schedule), graph, "synchronise");
   PlanMemory(module, graph, /*limits=*/{}, schedule);
+  Validate(FaultInMemory(graph, schedule), graph, "plan memory");
   return true;
 }
 

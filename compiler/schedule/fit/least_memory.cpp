@@ -49,9 +49,10 @@ class PeakFinder {
   // `accesses`: of the buffer, in the order of an execution; those of a unit stand together.
   void AddBuffer(BufferId id, const std::vector<Access>& accesses) {
     const Access* writer = WriterOf(accesses);
-    const auto takes = [&](const Access& access) {  // whether it reads what the writer wrote
-      return writer != nullptr && access.unit != writer->unit && access.begin < writer->end &&
-             writer->begin < access.end;
+    // Returns whether it reads what the writer wrote. An empty part orders nothing.
+    const auto takes = [&](const Access& access) {
+      return writer != nullptr && access.unit != writer->unit &&
+             std::max(access.begin, writer->begin) < std::min(access.end, writer->end);
     };
     const bool leaves = std::any_of(accesses.begin(), accesses.end(), takes);
     for (size_t i = 0; i < accesses.size();) {
@@ -71,8 +72,8 @@ class PeakFinder {
     }
   }
 
-  // Returns the first write of a buffer that a single unit writes, else null: of several writers an
-  // order may put one behind the readers of another.
+  // Returns the first write of a buffer that one unit alone writes, else null: with several
+  // writers, an order may run one of them after the readers of another.
   static const Access* WriterOf(const std::vector<Access>& accesses) {
     const Access* writer = nullptr;
     for (const Access& access : accesses) {

@@ -1,11 +1,11 @@
 // LeastMemory: the bytes that a graph needs on each device in every order, with any number of
 // lanes. A limit below them is hopeless: it is refused before anything is searched.
 //
-// A unit runs its steps one after the other in every order, so the slot buffers that it reads,
+// A unit runs its steps one after the other in every order. So the slot buffers that it reads,
 // makes and leaves to others are alive together in it, whatever runs before and beside it. The unit
-// that needs most says what a copy of the slots needs at least; gaps and all that waits elsewhere
-// come on top. A result counts from the step behind that which makes it where it might take over an
-// operand's buffer.
+// that needs most says what one copy of the slots needs at least; gaps, and values that wait for
+// other units, come on top. A result that might take over an operand's buffer is counted only from
+// the step after the one that makes it.
 #ifndef CGRAPH_COMPILER_SCHEDULE_FIT_LEAST_MEMORY_H_
 #define CGRAPH_COMPILER_SCHEDULE_FIT_LEAST_MEMORY_H_
 
@@ -16,7 +16,8 @@
 namespace cgraph::schedule {
 
 struct LeastMemory {
-  // Peak: the slot buffers of a device that are alive during a step in every order.
+  // Peak: the step at which, on a device, the most bytes are alive in every order, and their
+  // buffers.
   struct Peak {
     StepId step;  // invalid: the device has no slots
     std::vector<BufferId> buffers;

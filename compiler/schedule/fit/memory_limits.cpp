@@ -115,6 +115,14 @@ int64_t OfGraphs(const UsesOfGraphs& uses, size_t device) {
   return bytes;
 }
 
+// Returns what a graph that uses `own` gets of `left` bytes, of all that use `all`; the same names
+// with `least`: what is needed at least.
+int64_t PartOf(int64_t left, int64_t own, int64_t all, int64_t own_least, int64_t all_least) {
+  if (all <= all_least || left < all_least) own_least = all_least = 0;
+  const auto rest = static_cast<__int128>(left - all_least);
+  return own_least + static_cast<int64_t>(rest * (own - own_least) / (all - all_least));
+}
+
 }  // namespace
 
 bool FitTogether(const DeviceLimits& limits, const UsesOfGraphs& uses) {
@@ -126,7 +134,7 @@ bool FitTogether(const DeviceLimits& limits, const UsesOfGraphs& uses) {
 }
 
 std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
-                                      const UsesOfGraphs& uses) {
+                                      const UsesOfGraphs& least, const UsesOfGraphs& uses) {
   std::vector<DeviceLimits> shares(module.graphs.size(), limits);
   for (size_t device = 0; device < limits.size(); ++device) {
     if (!limits[device]) continue;
@@ -136,8 +144,8 @@ std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceL
     for (size_t i = 0; i < shares.size(); ++i) {
       int64_t part = left;
       if (shares.size() > 1 && left > 0 && all > 0) {
-        const int64_t own = uses[i + 1][device].total() - state;
-        part = static_cast<int64_t>(static_cast<__int128>(left) * own / all);
+        part = PartOf(left, uses[i + 1][device].total() - state, all,
+                      least[i + 1][device].total() - state, OfGraphs(least, device));
       }
       shares[i][device] = std::max<int64_t>(0, state + part);
     }

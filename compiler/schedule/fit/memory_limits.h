@@ -11,7 +11,7 @@ struct LeastMemory;  // least_memory.h
 
 struct MemoryUse {
   int64_t state = 0, constants = 0, outputs = 0;  // of all that the device holds
-  int64_t slots = 0;                              // all copies, as packed
+  int64_t slots = 0;  // all copies: as packed, or at least (least_memory.h)
   int64_t fixed() const { return state + constants + outputs; }
   int64_t total() const { return fixed() + slots; }
 };
@@ -44,14 +44,16 @@ UsesOfGraphs UsesOf(const graph::Module& module, const std::vector<Schedule>& sc
 // Returns whether all graphs together keep `limits`. An engine holds room for all graphs of a
 // module at once, so the start graph and they share what a device may hold.
 bool FitTogether(const DeviceLimits& limits, const UsesOfGraphs& uses);
-// Returns by graph its part of what the start graph leaves, in proportion to its use. A single
-// graph gets all of it, and its use need not be there.
+// Returns by graph its part of what the start graph leaves: what it needs at least (`least`) and,
+// of the rest, a part in proportion to what it uses beyond that. Where not even the least of all
+// fits, or nothing uses more, the parts are in proportion to the uses. A single graph gets all of
+// it, and needs neither `least` nor `uses` but those of the start graph.
 std::vector<DeviceLimits> ShareLimits(const graph::Module& module, const DeviceLimits& limits,
-                                      const UsesOfGraphs& uses);
+                                      const UsesOfGraphs& least, const UsesOfGraphs& uses);
 
 // The report of a memory that is too small: by how much, where the most is needed and for what.
-// `schedule` exceeds some of the limits (by device). `least`: not null where the graph needs more
-// than a limit in every order, of which `schedule` is the program's.
+// `schedule` exceeds some of the limits (by device). `least`: null, or what the graph needs in
+// every order where that exceeds a limit; `schedule` is then in program order.
 void ReportMemory(const graph::Module& module, const graph::Graph& graph,
                   const DeviceLimits& limits, const DeviceLimits& of_devices,
                   const Schedule& schedule, const LeastMemory* least, Diagnostics& diagnostics);

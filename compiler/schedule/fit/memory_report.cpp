@@ -173,7 +173,7 @@ class Report {
   void NoteLeast(Diagnostic& diagnostic) const {
     const LeastMemory::Peak& peak = least_->peaks[device_.index];
     diagnostic.AddNote(SiteOf(peak.step),
-                       fmt::format("{} alone has {} alive at once", StepText(peak.step),
+                       fmt::format("during {} alone, {} are alive at once", StepText(peak.step),
                                    BytesText(peak.bytes)));
     std::vector<Alive> there;
     for (BufferId id : peak.buffers) {
@@ -242,7 +242,7 @@ class Report {
   const graph::Module& module_;
   const graph::Graph& graph_;
   const Schedule& schedule_;
-  const LeastMemory* least_;  // null: some order is known to need less than others
+  const LeastMemory* least_;  // null: the report is about the best order that was tried
   const DeviceLimits &limits_, &of_devices_;
   const std::vector<MemoryUse> uses_;
   graph::DeviceId device_;  // the one that exceeds its limit by most

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "runtime/device/kernel.h"
 #include "tests/support/deferred/machine.h"

@@ -119,7 +119,7 @@ bool Machine::RunOne() {
     if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
     // What is behind it may go on. The issuer is told once it can find the queue free: this thread
     // may never poll again.
-    if (!options_.thread) queue->issuer_->Notify();
+    if (!options_.thread && queue->issuer_ != nullptr) queue->issuer_->Notify();
     return true;
   }
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/emit/emit.h"
 #include "compiler/schedule/fit/least_memory.h"
@@ -197,6 +198,26 @@ TEST_CASE("a limit below what every order needs is refused as such, and one at i
   error.clear();
   CHECK((PlanWithin(module, options, &error) != nullptr ||
          error.find("in every order") == std::string::npos));
+}
+
+TEST_CASE("graphs that share a device get at least what each needs in every order") {
+  graph::Module module;
+  module.graphs.resize(2);
+  const auto uses = [](int64_t start, int64_t first, int64_t second) {
+    return schedule::UsesOfGraphs{{{.state = start}}, {{.state = start, .slots = first}},
+                                  {{.state = start, .slots = second}}};
+  };
+  const schedule::DeviceLimits limits = {110};
+  const auto shares = [&](const schedule::UsesOfGraphs& least, const schedule::UsesOfGraphs& free) {
+    const std::vector<schedule::DeviceLimits> all =
+        schedule::ShareLimits(module, limits, least, free);
+    return std::pair(*all[0][0], *all[1][0]);
+  };
+  // 10 bytes of state leave 100, of which 70 are needed; the other 30 are shared as 180 to 10.
+  CHECK(shares(uses(10, 20, 50), uses(10, 200, 60)) == std::pair<int64_t, int64_t>(58, 61));
+  // Not even the least fits, or nothing uses more: in proportion.
+  CHECK(shares(uses(10, 150, 50), uses(10, 150, 50)) == std::pair<int64_t, int64_t>(85, 35));
+  CHECK(shares(uses(10, 20, 30), uses(10, 20, 30)) == std::pair<int64_t, int64_t>(50, 70));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The rules that every carrier must keep. A backend is a carrier of Carriers(), or a name with the
-// reason why it is not here; then its cases are skipped with that sentence.
+// The rules that every carrier must keep. A candidate is a carrier of Carriers(), or a name with
+// the reason why it is not here; then its cases are skipped with that sentence.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
