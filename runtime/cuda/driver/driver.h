@@ -1,0 +1,36 @@
+// Driver: the functions of libcuda.so.1, which comes with NVIDIA's driver. The library is opened when
+// a plan asks for a GPU, so a machine without one needs nothing of it.
+#ifndef CGRAPH_RUNTIME_CUDA_DRIVER_DRIVER_H_
+#define CGRAPH_RUNTIME_CUDA_DRIVER_DRIVER_H_
+
+#include <cuda.h>
+
+#include <string>
+
+#include "runtime/status/status.h"
+
+namespace cgraph::cuda {
+
+// The oldest version of CUDA that a driver must support, as cuDriverGetVersion counts.
+inline constexpr int kOldestDriver = 12030;
+
+struct Driver {
+#define FUNCTION(member, symbol) decltype(&::member) member = nullptr;
+#include "runtime/cuda/driver/driver.def"
+#undef FUNCTION
+
+  int version = 0;  // 13000: CUDA 13.0
+
+  // Opens and initialises the driver, once a process. kNotFound, with a sentence that says what to
+  // install, where there is no driver, an old one, or no GPU.
+  static Result<const Driver*> Get();
+
+  // Returns an error of the driver in words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
+  std::string ErrorText(CUresult error) const;
+  // Returns Ok for CUDA_SUCCESS; else kFailed with `what` and the error's text.
+  Status Check(CUresult result, const std::string& what) const;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DRIVER_DRIVER_H_

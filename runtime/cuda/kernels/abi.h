@@ -1,0 +1,64 @@
+// What kernels take: the layout of their arguments, which host and device code share.
+//
+// Poison. A kernel that checks poison flags finds them in its device's memory or, where another
+// device or the host sets a flag, in the frame's flags in host memory. A flag is set in both places.
+// A kernel that fails sets its own flag and leaves a Failure in its queue's log.
+#ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
+#define CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
+
+#include <cstdint>
+
+#include "runtime/kinds/limits.h"
+
+namespace cgraph::cuda {
+
+// Extent: a dimension of this execution. Where `where` is not null, the number lies there, in the
+// device's memory, and `number` is its bound; else `number` is the extent.
+struct Extent {
+  int64_t number = 0;
+  const int64_t* where = nullptr;
+};
+
+// View: a dense row-major tensor in the device's memory.
+struct View {
+  void* data = nullptr;
+  int32_t rank = 0;
+  Extent dims[kMaxRank];
+};
+
+// Failure: why a kernel failed. `code` and `numbers` are the kernel's own; its maker makes the
+// message of them. `graph`, `step` and `frame` say which operation it was.
+struct Failure {
+  uint32_t graph = 0;
+  uint32_t step = 0;
+  uint32_t frame = 0;
+  uint32_t code = 0;
+  int64_t numbers[4] = {};
+};
+
+// FailureLog: the failures of one queue, in host memory. Kernels of a queue run one after another,
+// and one thread of a kernel writes: entry `count` mod kFailures first, then `count`.
+inline constexpr uint32_t kFailures = 256;
+struct FailureLog {
+  uint64_t count = 0;
+  Failure entries[kFailures];
+};
+
+// Guard: the poison flags of one operation in one frame, and where its failure goes.
+inline constexpr uint32_t kElsewhere = 1u << 31;  // of a check: its flag is set by another device
+struct Guard {
+  const uint32_t* checks = nullptr;  // in the device's memory: numbers of flags
+  uint32_t count = 0;                // of checks
+  uint32_t own = 0;                  // the number of the operation's own flag
+  bool looks = false;                // whether any of these flags may be set
+  uint8_t* flags = nullptr;          // of the frame, in this device's memory
+  uint8_t* host_flags = nullptr;     // of the frame, in host memory
+  FailureLog* log = nullptr;
+  uint32_t graph = 0;
+  uint32_t step = 0;
+  uint32_t frame = 0;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_

@@ -1,0 +1,64 @@
+// What device code is written in. nvcc compiles it for GPUs; the tests' emulation compiles the same
+// sources for the host, and gives this header another one instead of CUDA's (CGRAPH_EMULATED_GRID).
+#ifndef CGRAPH_RUNTIME_CUDA_KERNELS_DEVICE_CODE_H_
+#define CGRAPH_RUNTIME_CUDA_KERNELS_DEVICE_CODE_H_
+
+#ifdef CGRAPH_EMULATED_GRID
+#include CGRAPH_EMULATED_GRID  // __global__, threadIdx, __syncthreads, shuffles, ... for the host
+#else
+// KERNEL(name, (parameters)) { body }: a kernel that the host finds by its name.
+#define KERNEL(name, parameters) extern "C" __global__ void name parameters
+#endif
+
+#include "runtime/cuda/kernels/abi.h"
+
+namespace cgraph::cuda {
+
+__device__ inline int64_t ExtentOf(const Extent& extent) {
+  return extent.where != nullptr ? *extent.where : extent.number;
+}
+
+__device__ inline bool Poisoned(const Guard& guard, uint32_t flag) {
+  const uint32_t number = flag & ~kElsewhere;
+  const uint8_t* flags = (flag & kElsewhere) != 0 ? guard.host_flags : guard.flags;
+  return *const_cast<const volatile uint8_t*>(flags + number) != 0;
+}
+
+__device__ inline void Poison(const Guard& guard) {
+  *const_cast<volatile uint8_t*>(guard.flags + guard.own) = 1;
+  *const_cast<volatile uint8_t*>(guard.host_flags + guard.own) = 1;
+}
+
+// Returns whether the operation is to be done; the same for all threads of a grid. Where something
+// that it checks is poisoned, its own flag is set.
+__device__ inline bool Enter(const Guard& guard) {
+  if (!guard.looks) return true;
+  bool poisoned = false;
+  for (uint32_t i = 0; i < guard.count; ++i) poisoned |= Poisoned(guard, guard.checks[i]);
+  if (poisoned) Poison(guard);
+  return !poisoned && !Poisoned(guard, guard.own);
+}
+
+// Fails the operation. One thread of a check kernel calls this, at most once; the grids behind it
+// find the operation's own flag set.
+__device__ inline void Fail(const Guard& guard, uint32_t code, int64_t a = 0, int64_t b = 0,
+                            int64_t c = 0, int64_t d = 0) {
+  FailureLog* log = guard.log;
+  const uint64_t count = *const_cast<volatile uint64_t*>(&log->count);
+  Failure& entry = log->entries[count % kFailures];
+  entry.graph = guard.graph;
+  entry.step = guard.step;
+  entry.frame = guard.frame;
+  entry.code = code;
+  entry.numbers[0] = a;
+  entry.numbers[1] = b;
+  entry.numbers[2] = c;
+  entry.numbers[3] = d;
+  __threadfence_system();
+  *const_cast<volatile uint64_t*>(&log->count) = count + 1;
+  Poison(guard);
+}
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_KERNELS_DEVICE_CODE_H_
