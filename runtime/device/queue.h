@@ -33,6 +33,9 @@ struct Bindings {
   const void* const* extents = nullptr;     // where each extent lies, as i64
   std::atomic<uint8_t>* flags = nullptr;    // poison
   std::atomic<bool>* poisoned = nullptr;    // whether any flag may be set
+  const int64_t* given = nullptr;           // per symbol: the extent that the inputs have
+  uint32_t graph = 0;                       // among the engine's graphs
+  uint32_t frame = 0;                       // among the graph's frames
 
   bool Poisoned(uint32_t flag) const { return flags[flag].load(std::memory_order_relaxed) != 0; }
   void Poison(uint32_t flag) const {
@@ -46,13 +49,15 @@ struct Predicate {
   uint32_t own = 0;                  // flag
 };
 
-// A dimension that differs from one execution to the next: read when the operation begins.
+// A dimension that differs from one execution to the next: read when the operation begins. An
+// extent that the inputs have given is known when the operation is issued.
 struct DynamicDim {
   uint32_t tensor;  // of the bindings
   uint32_t dim;
   uint32_t extent;  // of the bindings
-  uint32_t symbol;  // for messages
+  uint32_t symbol;
   int64_t bound;
+  bool given = false;
 };
 
 // Tag: how an issuer names an operation to itself.

@@ -128,7 +128,7 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
   for (uint32_t worker : placement.worker_of_work_queue)
     event_counts.push_back(&workers_[worker]->event_count);
   queue_map_ = MapQueues(*plan_, placement, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement,
+  const Preparation preparation{plan_.get(),     &placement,      &devices_,
                                 arenas_.get(),   kernels_.get(),
                                 &queue_map_,     options_.proved,
                                 options_.profile || options_.trace};
@@ -160,13 +160,18 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
 
 // Opens the queues, in the order of their numbers at each work queue.
 Status Core::OpenQueues() {
-  for (const QueueMap::Queue& at : queue_map_.queues) {
+  auto ends = device::SharedArray<device::TimelineSemaphore>::Make(
+      *devices_.front(), queue_map_.queues.size(), "the ends of queues");
+  if (!ends.ok()) return ends.status();
+  queue_ends_ = std::move(*ends);
+  for (size_t q = 0; q < queue_map_.queues.size(); ++q) {
+    const QueueMap::Queue& at = queue_map_.queues[q];
     if (at.slot == 0) continue;
     device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
     auto queue = devices_[at.device]->OpenQueue(
         {issuer, kernels_->most_scratch(), options_.profile || options_.trace});
     if (!queue.ok()) return queue.status();
-    work_queues_[at.work_queue]->AddQueue(std::move(*queue));
+    work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
   return Status::Ok();
 }
@@ -352,7 +357,8 @@ void Core::FreeGraphs() {
     graph->programs.clear();
     graph->channels.clear();
     graph->collectives.clear();
-    graph->events.reset();
+    graph->events = {};
+    graph->poison_bytes = {};
   }
   kernels_.reset();
   arenas_.reset();

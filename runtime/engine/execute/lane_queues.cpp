@@ -29,16 +29,16 @@ device::Communication::Progress CommGroup::Advance(uint64_t round, std::string& 
   return Progress::kFailed;
 }
 
-uint32_t LaneQueues::Add(std::unique_ptr<device::Queue> queue, device::EventCount* own) {
-  auto& opened = queues_.emplace_back(std::make_unique<Opened>());
-  opened->queue = std::move(queue);
-  opened->over.AddListener(own);
+uint32_t LaneQueues::Add(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over,
+                         device::EventCount* own) {
+  over->AddListener(own);
+  queues_.push_back({over, std::move(queue)});
   return static_cast<uint32_t>(queues_.size());
 }
 
 void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList& program,
                        Frame& frame) {
-  device::Queue& queue = *queues_[step.queue - 1]->queue;
+  device::Queue& queue = *queues_[step.queue - 1].queue;
   Tensor* operands = frame.bindings.tensors + step.operands.first;
   const device::Operation common{&frame.bindings,
                                  {program.Checks(step.checks), step.poison_flag},
@@ -69,27 +69,27 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
 }
 
 void LaneQueues::EndEntry(uint64_t number) {
-  for (auto& opened : queues_) opened->queue->Signal(&opened->over, number);
+  for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);
 }
 
 uint64_t LaneQueues::Over() const {
   uint64_t over = ~0ull;
   for (uint32_t i = 0; i < queues_.size(); ++i) {
-    if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i]->over.value());
+    if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i].over->value());
   }
   return over;
 }
 
 bool LaneQueues::Poll(std::vector<device::Report>& reports) {
   bool any = false;
-  for (auto& opened : queues_) any |= opened->queue->Poll(reports);
+  for (Opened& opened : queues_) any |= opened.queue->Poll(reports);
   return any;
 }
 
 std::vector<device::Head> LaneQueues::Heads() const {
   std::vector<device::Head> heads;
-  for (const auto& opened : queues_) {
-    if (auto head = opened->queue->Head()) heads.push_back(*head);
+  for (const Opened& opened : queues_) {
+    if (auto head = opened.queue->Head()) heads.push_back(*head);
   }
   return heads;
 }

@@ -47,8 +47,9 @@ class CommGroup : public device::Communication {
 class LaneQueues {
  public:
   // Adds a queue. Returns its number among those of the work queue, from 1. `own` is the work
-  // queue's event count.
-  uint32_t Add(std::unique_ptr<device::Queue> queue, device::EventCount* own);
+  // queue's event count, `over` a semaphore of this queue's own, which outlives it.
+  uint32_t Add(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over,
+               device::EventCount* own);
   bool empty() const { return queues_.empty(); }
 
   // Issues the step of a round to its queue.
@@ -64,10 +65,10 @@ class LaneQueues {
 
  private:
   struct Opened {
-    device::TimelineSemaphore over;  // entries; outlives the queue, which signals it
+    device::TimelineSemaphore* over;  // entries
     std::unique_ptr<device::Queue> queue;
   };
-  std::vector<std::unique_ptr<Opened>> queues_;
+  std::vector<Opened> queues_;
 };
 
 }  // namespace cgraph::engine

@@ -134,10 +134,11 @@ struct Frame {
   std::vector<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
-  std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
+  std::span<std::atomic<uint8_t>> poison_flags;
   // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
   // too.
   std::atomic<bool> dirty{false};
+  bool failed = false;  // dirty since a submitted execution failed; under the core's lock
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
   // This is written with each submission, so it is not in a line that workers read at every step.

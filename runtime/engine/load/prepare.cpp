@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "runtime/channel/carrier.h"
 #include "runtime/channel/local/local_carrier.h"
 #include "runtime/engine/execute/lane_queues.h"
@@ -47,7 +49,11 @@ class Preparer {
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
-    out_.events = std::make_unique<device::TimelineSemaphore[]>(graph_.events);
+    auto events = device::SharedArray<device::TimelineSemaphore>::Make(
+        Host(), graph_.events, fmt::format("the events of `{}`", graph_.name));
+    if (!events.ok()) return events.status();
+    out_.events = std::move(*events);
+    FindHostSignals();
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());
     out_.programs.resize(work_queues_.size());
@@ -55,10 +61,36 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
       if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
-    return operands_.Fill(*p_.arenas, number_, out_);
+    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), number_, out_));
+    return TellDevices();
   }
 
  private:
+  device::Device& Host() const { return *p_.devices->front(); }  // of the caller
+
+  Status TellDevices() const {
+    device::GraphLayout layout;
+    layout.graph = number_;
+    layout.setters = poison_flags_.setters;
+    layout.may_fail = &poison_flags_.may_fail;
+    for (const Frame& frame : out_.frames) layout.frames.push_back(&frame.bindings);
+    for (const StepList& program : out_.programs) layout.checks.push_back(program.checks);
+    for (uint32_t device = 0; device < p_.devices->size(); ++device) {
+      layout.device = device;
+      CGRAPH_RETURN_IF_ERROR((*p_.devices)[device]->AddGraph(layout));
+    }
+    return Status::Ok();
+  }
+
+  // Finds the events that the host signals: those of lanes that work queues carry out.
+  void FindHostSignals() {
+    host_signals_.assign(graph_.events, false);
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const plan::Instruction& at = graph_.instructions[i];
+      if (at.kind() == Kind::signal) host_signals_[at.subject()] = SlotOf(i) == 0;
+    }
+  }
+
   void OrderWorkQueues() {
     work_queues_ = workers::WorkQueuesOf(*p_.placement, graph_);
     queues_ = SplitByQueue(*p_.queues, graph_, work_queues_);
@@ -173,6 +205,9 @@ class Preparer {
   device::EventCount* EventCountOf(uint32_t lane) const {
     return p_.queues->OfLane(lane).event_count;
   }
+  const device::Device& DeviceOf(uint32_t instruction) const {
+    return *(*p_.devices)[index_.device(instruction)];
+  }
   uint32_t SlotOf(uint32_t instruction) const {
     return p_.queues->queues[queue_of_[instruction]].slot;
   }
@@ -204,7 +239,9 @@ class Preparer {
       Step step;
       step.op = Op::kWait;
       step.instruction = instruction;
-      step.queue = SlotOf(instruction);
+      const bool held = host_signals_[graph_.waits[w].event()] &&
+                        !DeviceOf(instruction).queues_host_waits();
+      step.queue = held ? 0 : SlotOf(instruction);
       step.semaphore = &out_.events[graph_.waits[w].event()];
       step.lag = graph_.waits[w].lag();
       step.semaphore->AddListener(EventCountOf(index_.lane(instruction)));
@@ -422,6 +459,7 @@ class Preparer {
   std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction
   std::vector<bool> works_;                     // per instruction: has a step of its own
+  std::vector<bool> host_signals_;              // per event: the host signals it
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
   // part -> its collective, its member, and whether the local carrier made it
