@@ -47,6 +47,7 @@ struct GraphLayout {
   const std::vector<bool>* may_fail = nullptr;  // per poison flag: may an execution set it
   std::vector<const Bindings*> frames;
   std::vector<std::span<const uint32_t>> checks;  // the pools that predicates point into
+  uint32_t steps = 0;                    // tags of its operations have lower steps
 };
 
 class Device {

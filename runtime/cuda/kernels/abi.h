@@ -17,6 +17,7 @@ namespace cgraph::cuda {
 struct Extent {
   int64_t number = 0;
   const int64_t* where = nullptr;
+  uint32_t dim = 0;  // of the operation's dynamic dimensions
 };
 
 // View: a dense row-major tensor in the device's memory.
@@ -39,6 +40,8 @@ struct Failure {
 // FailureLog: the failures of one queue, in host memory. Kernels of a queue run one after another,
 // and one thread of a kernel writes: entry `count` mod kFailures first, then `count`.
 inline constexpr uint32_t kFailures = 256;
+// The code where an extent is beyond its bound: the first two numbers are Extent::dim and the extent.
+inline constexpr uint32_t kBeyondBound = 0xffffffff;
 struct FailureLog {
   uint64_t count = 0;
   Failure entries[kFailures];

@@ -74,7 +74,10 @@ class Preparer {
     layout.setters = poison_flags_.setters;
     layout.may_fail = &poison_flags_.may_fail;
     for (const Frame& frame : out_.frames) layout.frames.push_back(&frame.bindings);
-    for (const StepList& program : out_.programs) layout.checks.push_back(program.checks);
+    for (const StepList& program : out_.programs) {
+      layout.checks.push_back(program.checks);
+      layout.steps = std::max(layout.steps, static_cast<uint32_t>(program.steps.size()));
+    }
     for (uint32_t device = 0; device < p_.devices->size(); ++device) {
       layout.device = device;
       CGRAPH_RETURN_IF_ERROR((*p_.devices)[device]->AddGraph(layout));
