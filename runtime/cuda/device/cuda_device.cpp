@@ -88,15 +88,17 @@ void CudaDevice::ClearPoison(const Bindings& bindings) {
 CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,
                           uint64_t bytes) {
   const Driver& driver = gpu_->driver();
-  if (guard.looks && bytes == 0) {
-    return LaunchGrid(driver, stream, pass_poison_, 1, 1, guard);
-  }
+  if (guard.looks && bytes == 0) return PassPoison(stream, guard);
   if (bytes == 0 || to == from) return CUDA_SUCCESS;
   if (!guard.looks) return driver.cuMemcpyAsync(AddressOf(to), AddressOf(from), bytes, stream);
   const uint64_t blocks = std::clamp<uint64_t>(bytes / (kCopyThreads * kCopyBytesPerThread), 1,
                                                kMostCopyBlocks);
   return LaunchGrid(driver, stream, copy_guarded_, static_cast<uint32_t>(blocks), kCopyThreads,
                     guard, to, from, bytes);
+}
+
+CUresult CudaDevice::PassPoison(CUstream stream, const Guard& guard) {
+  return LaunchGrid(gpu_->driver(), stream, pass_poison_, 1, 1, guard);
 }
 
 void CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {

@@ -49,6 +49,9 @@ class CudaDevice : public device::Device {
   // finds poison and the target is this GPU's own memory.
   CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, uint64_t bytes);
 
+  // Appends a grid that does nothing but look at its guard.
+  CUresult PassPoison(CUstream stream, const Guard& guard);
+
   // Of the queues of this device, for the watcher: a thread that looks at them while something is
   // pending, so that who sleeps until a signal comes is woken.
   void Add(CudaQueue* queue);

@@ -85,6 +85,22 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
                                                        operation.bindings->frame, prepared,
                                                        operation.dims};
   }
+  const auto* const* extents =
+      reinterpret_cast<const int64_t* const*>(operation.bindings->extents);
+  for (uint32_t i = 0; i < operation.dims.size(); ++i) {
+    const DynamicDim& dim = operation.dims[i];
+    if (dim.given) continue;
+    const int64_t* where = extents[dim.extent];
+    const auto same = [&](const Bound& bound) {
+      return bound.where == where && bound.most == dim.bound;
+    };
+    if (std::any_of(guard.bounds, guard.bounds + guard.bound_count, same)) continue;
+    if (guard.bound_count == kMostBounds) {
+      Check(device_.PassPoison(stream_, guard), operation, "checking extents");
+      guard.bound_count = 0;
+    }
+    guard.bounds[guard.bound_count++] = {where, dim.bound, i};
+  }
   return guard;
 }
 
@@ -94,8 +110,7 @@ View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor&
   view.rank = tensor.rank;
   for (int d = 0; d < tensor.rank; ++d) view.dims[d].number = tensor.dims[d];
   const auto number = static_cast<uint32_t>(&tensor - operation.bindings->tensors);
-  for (uint32_t i = 0; i < operation.dims.size(); ++i) {
-    const DynamicDim& dim = operation.dims[i];
+  for (const DynamicDim& dim : operation.dims) {
     if (dim.tensor != number) continue;
     Extent& extent = view.dims[dim.dim];
     if (dim.given) {
@@ -103,7 +118,6 @@ View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor&
     } else {
       extent.number = dim.bound;
       extent.where = static_cast<const int64_t*>(operation.bindings->extents[dim.extent]);
-      extent.dim = i;
     }
   }
   return view;

@@ -68,6 +68,8 @@ class CudaQueue : public device::Queue {
 
   // Returns whether the operation is to be issued.
   bool Begins(const device::Operation& operation);
+  // Makes the guard of an operation. Where it has more extents that kernels have made than one guard
+  // has room for, the others are checked by a grid of their own, at once.
   Guard GuardOf(const device::Operation& operation, const Prepared* prepared);
   View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
   void Check(CUresult result, const device::Operation& operation, const char* what);
