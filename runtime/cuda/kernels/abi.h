@@ -1,8 +1,8 @@
 // What kernels take: the layout of their arguments, which host and device code share.
 //
 // Poison. A kernel that checks poison flags finds them in its device's memory or, where another
-// device or the host sets a flag, in the frame's flags in host memory. A flag is set in both places.
-// A kernel that fails sets its own flag and leaves a Failure in its queue's log.
+// device or the host sets a flag, in the frame's flags in host memory. A flag is set in both
+// places. A kernel that fails sets its own flag and leaves a Failure in its queue's log.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
 
