@@ -83,6 +83,9 @@ class Device {
   // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits
   // for it before it issues what is behind, so that nothing of a queue hangs on the host.
   virtual bool queues_host_waits() const { return true; }
+  // Whether queues carry out communications by themselves, between their own waits and signals. Else
+  // the host drives them.
+  virtual bool queues_communicate() const { return false; }
   // Called at load, once per graph, after its executables and before its queues are made.
   // kInvalid when there is no memory for its poison flags.
   virtual Status AddGraph(const GraphLayout&) { return Status::Ok(); }

@@ -44,9 +44,10 @@ struct Bindings {
   }
 };
 
+inline constexpr uint32_t kNoFlag = UINT32_MAX;
 struct Predicate {
   std::span<const uint32_t> checks;  // flags
-  uint32_t own = 0;                  // flag
+  uint32_t own = 0;                  // flag; kNoFlag: it never fails and looks at none
 };
 
 // A dimension that differs from one execution to the next: read when the operation begins. An
@@ -87,6 +88,7 @@ struct Copy : Operation {
   Tensor* to = nullptr;
   bool describes = false;  // gives `to` the dims of `from`
   bool moves = true;       // the bytes
+  bool fills = false;      // as many bytes as `to` has; else as `from` has
 };
 
 // A number that the host knows when it issues.

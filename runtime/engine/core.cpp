@@ -8,6 +8,7 @@
 
 #include "runtime/device/sync/cores.h"
 #include "runtime/device/backends.h"
+#include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
@@ -73,10 +74,26 @@ Status Core::TryLoadPlan() try {
   return OutOfMemory();
 }
 
-Status Core::LoadPlan() {
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_);
+Status Core::OpenDevices() {
+  device::GpuMap gpus = options_.gpu_map;
+  for (uint32_t d = 0; options_.gpu_map.empty() && d < plan_->devices.size(); ++d) {
+    if (plan_->devices[d]->kind == plan::DeviceKind::gpu) gpus[d] = plan_->devices[d]->index;
+  }
+  std::unique_ptr<device::Backend> cuda;
+  if (options_.gpus && !gpus.empty()) {
+    auto library = device::CudaLibrary::Get();
+    Status status = library.status();
+    if (library.ok()) cuda.reset((*library)->backend(gpus, status));
+    if (cuda == nullptr && options_.require_gpus) return status;
+  }
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(cuda));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
+  return Status::Ok();
+}
+
+Status Core::LoadPlan() {
+  CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));

@@ -113,6 +113,7 @@ class Core {
   // core.cpp
   Status TryLoadPlan();
   Status LoadPlan();
+  Status OpenDevices();
   Status MakeGraphs();
   Status MakeWorkQueues(const workers::Placement& placement);
   Status OpenQueues();

@@ -23,7 +23,7 @@ constexpr uint64_t kUploadChunk = 16ull << 20;
 }  // namespace
 
 Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
-                                                   const device::QueueOptions& options) {
+                                                   const device::QueueOptions&) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
   const std::shared_ptr<Gpu>& gpu = device.gpu();
   const Driver& driver = gpu->driver();
@@ -71,11 +71,13 @@ CudaQueue::~CudaQueue() {
 // ---- issuing ------------------------------------------------------------------------------------
 
 bool CudaQueue::Begins(const device::Operation& operation) {
-  if (operation.bindings->Poisoned(operation.predicate.own)) return false;
+  const uint32_t own = operation.predicate.own;
+  if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
   return device_.gpu()->MakeCurrent() == CUDA_SUCCESS;
 }
 
 Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* prepared) {
+  if (operation.predicate.own == device::kNoFlag) return {};
   const PoisonTable& table = device_.table(operation.bindings->graph);
   Guard guard = table.GuardOf(*operation.bindings, operation.predicate);
   guard.log = log_;
@@ -168,15 +170,16 @@ CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
 
 void CudaQueue::Copy(const device::Copy& copy) {
   if (!Begins(copy)) return;
-  const View from = ViewOf(copy, *copy.from);
+  const View sized = ViewOf(copy, copy.fills ? *copy.to : *copy.from);
   if (copy.describes) {
-    for (int d = 0; d < from.rank; ++d) copy.to->dims[d] = from.dims[d].number;
+    for (int d = 0; d < sized.rank; ++d) copy.to->dims[d] = sized.dims[d].number;
   }
   Remember({Kind::kWork, copy.tag, copy.bindings, copy.predicate.own, nullptr, 0});
   const Guard guard = GuardOf(copy, nullptr);
-  uint64_t bytes = copy.moves ? static_cast<uint64_t>(plan::DTypeBytes(copy.from->dtype)) : 0;
-  for (int d = 0; d < from.rank; ++d) bytes *= static_cast<uint64_t>(from.dims[d].number);
-  Check(device_.Copy(stream_, guard, copy.to->data, from.data, bytes), copy, "copying");
+  const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
+  uint64_t bytes = copy.moves ? static_cast<uint64_t>(plan::DTypeBytes(whole.dtype)) : 0;
+  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
+  Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, bytes), copy, "copying");
 }
 
 void CudaQueue::Store(const device::Store& store) {
@@ -188,9 +191,14 @@ void CudaQueue::Store(const device::Store& store) {
         store, "storing a number");
 }
 
+// The queues of a GPU communicate by themselves (Device::queues_communicate).
 void CudaQueue::Communicate(const device::Communicate& communicate) {
-  device_.gpu()->MakeCurrent();
-  communicate.group->Issue(*this, communicate.tag);
+  std::lock_guard lock(mutex_);
+  Report report;
+  report.tag = communicate.tag;
+  report.failed = true;
+  report.error = "a GPU's queue takes no communication that the host drives";
+  reports_.push_back(std::move(report));
 }
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
@@ -232,11 +240,13 @@ void CudaQueue::Check(CUresult result, const device::Operation& operation, const
 
 // Fails an operation that was not issued.
 void CudaQueue::Fail(const device::Operation& operation, std::string error) {
-  operation.bindings->Poison(operation.predicate.own);
-  const PoisonTable& table = device_.table(operation.bindings->graph);
-  const Driver& driver = device_.gpu()->driver();
-  uint8_t* flag = table.FlagsOf(operation.bindings->frame) + operation.predicate.own;
-  const CUresult set = driver.cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
+  const uint32_t own = operation.predicate.own;
+  CUresult set = CUDA_SUCCESS;
+  if (own != device::kNoFlag) {
+    operation.bindings->Poison(own);
+    uint8_t* flag = device_.table(operation.bindings->graph).FlagsOf(operation.bindings->frame) + own;
+    set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
+  }
   std::lock_guard lock(mutex_);
   if (set != CUDA_SUCCESS) Break(set);
   Report report;
@@ -286,7 +296,7 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       if (word->load() < front.value) word->store(front.value, std::memory_order_release);
       come.push_back(front.semaphore);
     } else if (front.kind == Kind::kWork) {
-      front.bindings->Poison(front.own);
+      if (front.own != device::kNoFlag) front.bindings->Poison(front.own);
       Report report;
       report.tag = front.tag;
       report.failed = true;
