@@ -29,7 +29,7 @@ struct DeferredOptions {
 };
 
 // Returns the options of a seed besides the order: every third machine has a thread, every second
-// the caller, every fifth communicates.
+// the caller, two of five communicate.
 DeferredOptions OptionsOf(uint64_t seed);
 
 std::unique_ptr<device::Backend> MakeDeferredBackend(const DeferredOptions& options);
