@@ -23,7 +23,7 @@ constexpr uint64_t kUploadChunk = 16ull << 20;
 }  // namespace
 
 Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
-                                                   const device::QueueOptions&) {
+                                                   const device::QueueOptions& options) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
   const std::shared_ptr<Gpu>& gpu = device.gpu();
   const Driver& driver = gpu->driver();
@@ -43,6 +43,10 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
   CGRAPH_RETURN_IF_ERROR(driver.Check(
       driver.cuStreamCreateWithPriority(&queue->stream_, CU_STREAM_NON_BLOCKING, 0),
       "opening a queue"));
+  if (options.measured) {
+    queue->clock_ = std::make_unique<StreamClock>(driver);
+    CGRAPH_RETURN_IF_ERROR(queue->clock_->Start(queue->stream_));
+  }
   device.Add(queue.get());
   return queue;
 }
@@ -65,6 +69,7 @@ CudaQueue::~CudaQueue() {
     }
   }
   driver.cuStreamSynchronize(stream_);
+  clock_.reset();
   driver.cuStreamDestroy(stream_);
 }
 
@@ -128,12 +133,13 @@ View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor&
 void CudaQueue::Launch(const device::Launch& launch) {
   if (!Begins(launch)) return;
   const auto& prepared = static_cast<const Prepared&>(*launch.executable);
-  Remember({Kind::kWork, launch.tag, launch.bindings, launch.predicate.own, nullptr, 0});
+  BeginWork(launch);
   if (prepared.source != nullptr) {
     std::string error;
     const CUresult result = Upload(launch, *prepared.source, error);
-    if (!error.empty()) return Fail(launch, std::move(error));
-    return Check(result, launch, "copying to the GPU");
+    if (!error.empty()) Fail(launch, std::move(error));
+    Check(result, launch, "copying to the GPU");
+    return EndWork();
   }
   views_.clear();
   for (int i = 0; i < launch.inputs + launch.outputs; ++i) {
@@ -143,6 +149,7 @@ void CudaQueue::Launch(const device::Launch& launch) {
   const Call call{stream_, GuardOf(launch, &prepared), views.first(launch.inputs),
                   views.subspan(launch.inputs), scratch_.data()};
   Check(prepared.kernel->Launch(call), launch, "launching a kernel");
+  EndWork();
 }
 
 // Reads the source piece by piece. Only loading a plan does this, so it may wait for its own copies.
@@ -174,12 +181,13 @@ void CudaQueue::Copy(const device::Copy& copy) {
   if (copy.describes) {
     for (int d = 0; d < sized.rank; ++d) copy.to->dims[d] = sized.dims[d].number;
   }
-  Remember({Kind::kWork, copy.tag, copy.bindings, copy.predicate.own, nullptr, 0});
+  BeginWork(copy);
   const Guard guard = GuardOf(copy, nullptr);
   const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
   uint64_t bytes = copy.moves ? static_cast<uint64_t>(plan::DTypeBytes(whole.dtype)) : 0;
   for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
   Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, bytes), copy, "copying");
+  EndWork();
 }
 
 void CudaQueue::Store(const device::Store& store) {
@@ -231,6 +239,26 @@ void CudaQueue::Remember(Issued issued) {
   issued_.push_back(issued);
 }
 
+void CudaQueue::BeginWork(const device::Operation& operation) {
+  std::lock_guard lock(mutex_);
+  issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
+                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr});
+}
+
+void CudaQueue::EndWork() {
+  if (clock_ == nullptr) return;
+  std::lock_guard lock(mutex_);
+  if (!issued_.empty()) issued_.back().ended = clock_->Record(stream_);
+}
+
+void CudaQueue::ReportTimes(const Issued& work) {
+  Report report;
+  report.tag = work.tag;
+  report.begun_ns = clock_->Take(work.begun);
+  report.ended_ns = clock_->Take(work.ended);
+  reports_.push_back(std::move(report));
+}
+
 // ---- errors -------------------------------------------------------------------------------------
 
 void CudaQueue::Check(CUresult result, const device::Operation& operation, const char* what) {
@@ -275,6 +303,7 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
     }
     for (; over > 0; --over) {
       if (issued_.front().kind == Kind::kSignal) come.push_back(issued_.front().semaphore);
+      if (issued_.front().begun != nullptr) ReportTimes(issued_.front());
       issued_.pop_front();
       ++finished_;
       any = true;

@@ -19,6 +19,7 @@
 #include "runtime/cuda/device/gpu.h"
 #include "runtime/cuda/device/poison_table.h"
 #include "runtime/cuda/device/prepared.h"
+#include "runtime/cuda/device/stream_clock.h"
 #include "runtime/device/queue.h"
 
 namespace cgraph::cuda {
@@ -55,6 +56,7 @@ class CudaQueue : public device::Queue {
     uint32_t own;                      // flag, of work
     const device::TimelineSemaphore* semaphore;
     uint64_t value;
+    CUevent begun = nullptr, ended = nullptr;  // of work that is measured
   };
   // Step: what was issued last of a step that may fail.
   struct Step {
@@ -76,6 +78,10 @@ class CudaQueue : public device::Queue {
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
   void CopyBytes(const device::Copy& copy, const Guard& guard);
   void Remember(Issued issued);
+  // Remember work that is issued between the two calls.
+  void BeginWork(const device::Operation& operation);
+  void EndWork();
+  void ReportTimes(const Issued& work);  // under mutex_
   void Fail(const device::Operation& operation, std::string error);
   void Break(CUresult error);                 // under mutex_
   bool Forget(std::vector<const device::TimelineSemaphore*>& come);  // under mutex_
@@ -88,6 +94,7 @@ class CudaQueue : public device::Queue {
   FailureLog* log_ = nullptr;
   uint64_t failures_seen_ = 0;
   std::vector<View> views_;             // of the operation that is issued
+  std::unique_ptr<StreamClock> clock_;  // where operations are measured; under mutex_
   std::vector<std::vector<Step>> steps_;  // per graph
 
   std::mutex mutex_;  // of what follows
