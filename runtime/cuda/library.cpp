@@ -1,14 +1,27 @@
 #include "runtime/cuda/library.h"
 
-#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/report.h"
 
-const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
+using namespace cgraph;
 
-cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap&,
-                                             cgraph::Status& error) {
-  const auto driver = cgraph::cuda::Driver::Get();
-  error = driver.ok() ? cgraph::Status(cgraph::StatusCode::kUnsupported,
-                                       "this version of cgraph does not run plans on GPUs yet")
-                      : driver.status();
+namespace {
+
+// What plans meet until there is a backend.
+Status NoBackend() {
+  return {StatusCode::kUnsupported,
+          "this version of cgraph does not run plans on GPUs yet\nleave them to the CPU"};
+}
+
+}  // namespace
+
+const char* cgraph_cuda_abi() { return device::InterfaceText(); }
+
+void cgraph_cuda_report(device::GpuReport& report) {
+  report = cuda::MakeReport();
+  if (report.usable.ok()) report.usable = NoBackend();
+}
+
+device::Backend* cgraph_cuda_backend(const device::GpuMap&, Status& error) {
+  error = NoBackend();
   return nullptr;
 }

@@ -6,14 +6,16 @@
 #include <new>
 #include <system_error>
 
-#include "runtime/device/sync/cores.h"
 #include "runtime/device/backends.h"
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/sync/cores.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
+#include "runtime/workers/device_map.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
@@ -36,6 +38,15 @@ uint32_t MostLag(const plan::Graph& graph) {
 uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
   if (options.workers != 0) return options.workers;
   return std::min(std::max(1u, plan.workers), device::Cores());
+}
+
+Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
+  if (options.gpus) return *options.gpus;
+  if (workers::BusyGpus(plan).empty() || !device::FindGpus().usable.ok()) return device::GpuMap();
+  const auto count = static_cast<uint32_t>(device::FindGpus().gpus.size());
+  auto mapped = workers::MapDevices(plan, "", {.cores = device::Cores(), .gpus = count});
+  if (!mapped.ok()) return mapped.status();
+  return std::move(mapped->on_gpus);
 }
 
 }  // namespace
@@ -74,7 +85,9 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::LoadPlan() {
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_);
+  const Result<device::GpuMap> gpus = GpusFor(*plan_, options_);
+  if (!gpus.ok()) return gpus.status();
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, *gpus);
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());

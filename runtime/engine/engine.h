@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,6 +50,9 @@ struct EngineOptions {
                                    // plan's, at most as many as cores
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
+  // The GPU of each logical gpu of the plan, as the driver counts GPUs; those that are left out are
+  // CPU threads. Without a value: one GPU each, in order, where plans can run on GPUs.
+  std::optional<std::map<uint32_t, uint32_t>> gpus;
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
                        // that a wrong order really deadlocks
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
