@@ -6,15 +6,16 @@
 #include <new>
 #include <system_error>
 
-#include "runtime/device/sync/cores.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/sync/cores.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
+#include "runtime/workers/device_map.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
@@ -37,6 +38,17 @@ uint32_t MostLag(const plan::Graph& graph) {
 uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
   if (options.workers != 0) return options.workers;
   return std::min(std::max(1u, plan.workers), device::Cores());
+}
+
+Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
+  // The CUDA backend leans on what is proved: extents are one number everywhere.
+  if (!options.proved) return device::GpuMap();
+  if (options.gpus) return *options.gpus;
+  if (workers::BusyGpus(plan).empty() || !device::FindGpus().usable.ok()) return device::GpuMap();
+  const auto count = static_cast<uint32_t>(device::FindGpus().gpus.size());
+  auto mapped = workers::MapDevices(plan, "", {.cores = device::Cores(), .gpus = count});
+  if (!mapped.ok()) return mapped.status();
+  return std::move(mapped->on_gpus);
 }
 
 }  // namespace
@@ -75,18 +87,9 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
-  device::GpuMap gpus = options_.gpu_map;
-  for (uint32_t d = 0; options_.gpu_map.empty() && d < plan_->devices.size(); ++d) {
-    if (plan_->devices[d]->kind == plan::DeviceKind::gpu) gpus[d] = plan_->devices[d]->index;
-  }
-  std::unique_ptr<device::Backend> cuda;
-  if (options_.gpus && !gpus.empty()) {
-    auto library = device::CudaLibrary::Get();
-    Status status = library.status();
-    if (library.ok()) cuda.reset((*library)->backend(gpus, status));
-    if (cuda == nullptr && options_.require_gpus) return status;
-  }
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(cuda));
+  const Result<device::GpuMap> gpus = GpusFor(*plan_, options_);
+  if (!gpus.ok()) return gpus.status();
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, *gpus);
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
   return Status::Ok();

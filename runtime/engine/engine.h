@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,14 +51,11 @@ struct EngineOptions {
                                    // plan's, at most as many as cores
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
+  // The GPU of each logical gpu of the plan, as the driver counts GPUs; those that are left out are
+  // CPU threads. Without a value: one GPU each, in order, where plans can run on GPUs.
+  std::optional<std::map<uint32_t, uint32_t>> gpus;
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
                        // that a wrong order really deadlocks
-  // Where the plan's gpus run: on the GPUs of this map or, where it is empty, gpu[i] on the i-th
-  // GPU; on CPU threads where this machine has no GPU or `gpus` is false. `require_gpus`: having none
-  // is an error, kNotFound.
-  bool gpus = true;
-  bool require_gpus = false;
-  device::GpuMap gpu_map;
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:

@@ -21,19 +21,19 @@ std::string VersionText(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// Returns "install NVIDIA's driver, version 580 or newer".
+// Returns "install one of version 580 or newer".
 std::string Install() {
   constexpr int kRelease = kOldestDriver == 12030 ? 545 : kOldestDriver == 13000 ? 580 : 0;
-  if (kRelease != 0) return fmt::format("install NVIDIA's driver, version {} or newer", kRelease);
-  return fmt::format("install a driver of NVIDIA's for CUDA {}", VersionText(kOldestDriver));
+  if (kRelease != 0) return fmt::format("install one of version {} or newer", kRelease);
+  return fmt::format("install one for CUDA {} or newer", VersionText(kOldestDriver));
 }
 
 Status CannotOpen(std::string_view error) {
   if (error.find("No such file") != std::string_view::npos) {
-    return Absent(fmt::format("there is no NVIDIA driver on this machine ({} was not found); {}",
+    return Absent(fmt::format("there is no NVIDIA driver on this machine ({} was not found)\n{}",
                               kLibrary, Install()));
   }
-  return Absent(fmt::format("the NVIDIA driver on this machine cannot be loaded ({}); {}", error,
+  return Absent(fmt::format("the NVIDIA driver on this machine cannot be loaded ({})\n{}", error,
                             Install()));
 }
 
@@ -44,7 +44,9 @@ std::string Hidden() {
 }
 
 Status NoGpu() {
-  return Absent(fmt::format("the NVIDIA driver on this machine finds no GPU{}", Hidden()));
+  return Absent(fmt::format("the NVIDIA driver on this machine finds no GPU{}\n"
+                            "see whether `nvidia-smi` lists one",
+                            Hidden()));
 }
 
 // Fills the table; returns the name of a function that the library lacks, or null.
@@ -64,17 +66,18 @@ Status Initialise(Driver& driver, const char* missing) {
       driver.cuDriverGetVersion(&driver.version) == CUDA_SUCCESS &&
       driver.version < kOldestDriver) {
     return Absent(fmt::format("the NVIDIA driver on this machine is for CUDA {}, and CUDA {} is "
-                              "needed; {}",
+                              "needed\n{}",
                               VersionText(driver.version), VersionText(kOldestDriver), Install()));
   }
   if (missing != nullptr) {
-    return Absent(fmt::format("the NVIDIA driver on this machine has no function {}; {}", missing,
+    return Absent(fmt::format("the NVIDIA driver on this machine has no function {}\n{}", missing,
                               Install()));
   }
   const CUresult result = driver.cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE) return NoGpu();
   if (result != CUDA_SUCCESS) {
-    return Absent(fmt::format("the NVIDIA driver on this machine does not start: {}",
+    return Absent(fmt::format("the NVIDIA driver on this machine does not start: {}\n"
+                              "see whether `nvidia-smi` works",
                               driver.ErrorText(result)));
   }
   int count = 0;

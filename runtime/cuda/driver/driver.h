@@ -23,8 +23,8 @@ struct Driver {
 
   int version = 0;  // 13000: CUDA 13.0
 
-  // Opens and initialises the driver, once a process. kNotFound, with a sentence that says what to
-  // install, where there is no driver, an old one, or no GPU.
+  // Opens and initialises the driver, once a process. kNotFound where there is no driver, an old
+  // one, or no GPU; the message's second line says what to do about it.
   static Result<const Driver*> Get();
 
   // Returns an error of the driver in words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".

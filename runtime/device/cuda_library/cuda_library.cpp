@@ -34,11 +34,12 @@ Status CheckDriver() {
   if (dlopen(kDriver, RTLD_NOW | RTLD_LOCAL) != nullptr) return Status::Ok();
   const std::string error = LoaderError(kDriver);
   if (error.find("No such file") != std::string::npos) {
-    return Absent("there is no NVIDIA driver on this machine (libcuda.so.1 was not found); install "
-                  "version 580 or newer of it");
+    return Absent("there is no NVIDIA driver on this machine (libcuda.so.1 was not found)\n"
+                  "install one of version 580 or newer");
   }
-  return Absent(fmt::format("the NVIDIA driver on this machine cannot be loaded: libcuda.so.1: {}",
-                            error));
+  return Absent(fmt::format("the NVIDIA driver on this machine cannot be loaded ({}: {})\n"
+                            "install one of version 580 or newer",
+                            kDriver, error));
 }
 
 // Returns the path of our library, or its bare name, for the loader to look for.
@@ -57,15 +58,21 @@ std::string FindLibrary() {
 Status CannotLoad(const std::string& path) {
   const std::string error = LoaderError(path);
   if (path == kLibrary && error.find("No such file") != std::string::npos) {
-    return Absent(fmt::format("this installation of cgraph has no {0} (it was looked for beside "
-                              "the program, in ../lib and where the loader looks); build cgraph "
-                              "with -DCGRAPH_CUDA=ON and install {0} with it",
+    return Absent(fmt::format("there is no {0} (beside the program, in ../lib of there, and where "
+                              "the loader looks)\n"
+                              "build cgraph with CUDA's compiler (scripts/setup fetches it), and "
+                              "install {0} with it",
                               kLibrary));
   }
-  return Absent(fmt::format("{} cannot be loaded: {}", path, error));
+  return Absent(fmt::format("{} cannot be loaded ({})\ninstall what it needs", path, error));
 }
 
-Result<CudaLibrary> Open() {
+struct CudaFunctions {
+  CudaReportFunction* report = nullptr;
+  CudaBackendFunction* backend = nullptr;
+};
+
+Result<CudaFunctions> Open() {
   CGRAPH_RETURN_IF_ERROR(CheckDriver());
   const std::string path = FindLibrary();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -74,25 +81,43 @@ Result<CudaLibrary> Open() {
   const std::string_view made_for = abi == nullptr ? "no cgraph" : abi();
   if (made_for != InterfaceText()) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("{} is of another build: it is made for {}, and this is {}; install "
-                              "both from one build",
+                  fmt::format("{} is of another build: it is made for {}, and this is {}\n"
+                              "install both from one build",
                               path, made_for, InterfaceText()));
   }
-  CudaLibrary functions;
-  functions.backend =
-      reinterpret_cast<CudaBackendFunction*>(dlsym(library, "cgraph_cuda_backend"));
-  if (functions.backend == nullptr) {
-    return Status(StatusCode::kInvalid, fmt::format("{} lacks a function", path));
+  CudaFunctions found;
+  found.report = reinterpret_cast<CudaReportFunction*>(dlsym(library, "cgraph_cuda_report"));
+  found.backend = reinterpret_cast<CudaBackendFunction*>(dlsym(library, "cgraph_cuda_backend"));
+  if (found.report == nullptr || found.backend == nullptr) {
+    return Status(StatusCode::kInvalid, fmt::format("{} lacks a function\ninstall it anew", path));
   }
-  return functions;
+  return found;
+}
+
+const Result<CudaFunctions>& LoadedCuda() {
+  static const Result<CudaFunctions> opened = Open();
+  return opened;
 }
 
 }  // namespace
 
-Result<const CudaLibrary*> CudaLibrary::Get() {
-  static const Result<CudaLibrary> opened = Open();
-  if (!opened.ok()) return opened.status();
-  return &*opened;
+const GpuReport& FindGpus() {
+  static const GpuReport report = [] {
+    GpuReport found;
+    const Result<CudaFunctions>& library = LoadedCuda();
+    if (library.ok()) (*library).report(found);
+    else found.usable = library.status();
+    return found;
+  }();
+  return report;
+}
+
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus) {
+  if (!FindGpus().usable.ok()) return FindGpus().usable;
+  Status error;
+  std::unique_ptr<Backend> backend((*LoadedCuda()).backend(gpus, error));
+  if (backend == nullptr) return error;
+  return backend;
 }
 
 }  // namespace cgraph::device
