@@ -43,6 +43,10 @@ OperandType TypeOf(const Operand& operand) {
   return type;
 }
 
+const std::vector<int64_t>& ExtentsOf(const Operand& operand) {
+  return operand.actual.empty() ? operand.dims : operand.actual;
+}
+
 // Memory of an operand: as much as its bound needs, and some beyond.
 struct Buffer {
   std::vector<uint64_t> words;
@@ -57,7 +61,7 @@ struct Buffer {
     tensor.data = words.data();
     tensor.dtype = operand.dtype;
     tensor.rank = type.rank;
-    std::copy(operand.dims.begin(), operand.dims.end(), tensor.dims);
+    std::copy_n(ExtentsOf(operand).begin(), tensor.rank, tensor.dims);
   }
   Buffer(const Buffer& other) : words(other.words), tensor(other.tensor) {
     tensor.data = words.data();
@@ -165,14 +169,14 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   outcome->out = BuffersOf(trial.out, 0);
   std::vector<std::vector<int64_t>> extents;  // on the device
   const auto view_of = [&](const Operand& operand, const Buffer& buffer) {
-    extents.push_back(operand.dims);
+    extents.push_back(ExtentsOf(operand));
     View view;
     view.data = buffer.tensor.data;
     view.rank = buffer.tensor.rank;
     for (size_t i = 0; i < operand.dims.size(); ++i) {
-      view.dims[i].number = operand.dims[i];
+      view.dims[i].number = ExtentsOf(operand)[i];
       if (!manner.on_device || !IsDynamic(operand, i)) continue;
-      view.dims[i].number += kBeyond;
+      view.dims[i].number = operand.dims[i] + kBeyond;
       view.dims[i].where = &extents.back()[i];
     }
     return view;

@@ -22,11 +22,12 @@ enum class Fill { kAny, kModerate, kBelow };
 
 struct Operand {
   DType dtype;
-  std::vector<int64_t> dims;
+  std::vector<int64_t> dims;  // dynamic ones have a bound that is 3 more
   std::vector<bool> dynamic = {};  // by dim; empty: none is
   Fill fill = Fill::kAny;
   int64_t below = 0;
   std::vector<int64_t> numbers = {};  // of an i64 operand: what it holds
+  std::vector<int64_t> actual = {};   // where extents are not those of `dims`
 };
 
 struct Trial {

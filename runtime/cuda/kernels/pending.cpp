@@ -13,7 +13,6 @@ ExecutableResult NotYet(const Making& making) {
 
 }  // namespace
 
-ExecutableResult MakeMatmul(const Making& making) { return NotYet(making); }
 ExecutableResult MakeSoftmax(const Making& making) { return NotYet(making); }
 ExecutableResult MakeSoftmaxGrad(const Making& making) { return NotYet(making); }
 ExecutableResult MakeLogSoftmax(const Making& making) { return NotYet(making); }
