@@ -1,27 +1,16 @@
 #include "runtime/cuda/library.h"
 
+#include "runtime/cuda/device/backend.h"
 #include "runtime/cuda/report.h"
 
-using namespace cgraph;
+const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
 
-namespace {
+void cgraph_cuda_report(cgraph::device::GpuReport& report) { report = cgraph::cuda::MakeReport(); }
 
-// What plans meet until there is a backend.
-Status NoBackend() {
-  return {StatusCode::kUnsupported,
-          "this version of cgraph does not run plans on GPUs yet\nleave them to the CPU"};
-}
-
-}  // namespace
-
-const char* cgraph_cuda_abi() { return device::InterfaceText(); }
-
-void cgraph_cuda_report(device::GpuReport& report) {
-  report = cuda::MakeReport();
-  if (report.usable.ok()) report.usable = NoBackend();
-}
-
-device::Backend* cgraph_cuda_backend(const device::GpuMap&, Status& error) {
-  error = NoBackend();
+cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap& gpus,
+                                             cgraph::Status& error) {
+  const auto driver = cgraph::cuda::Driver::Get();
+  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, gpus).release();
+  error = driver.status();
   return nullptr;
 }

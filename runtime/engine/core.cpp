@@ -40,13 +40,24 @@ uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
   return std::min(std::max(1u, plan.workers), device::Cores());
 }
 
+// Returns the GPU of each gpu of the plan that gets one.
 Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
-  if (options.gpus) return *options.gpus;
-  if (workers::BusyGpus(plan).empty() || !device::FindGpus().usable.ok()) return device::GpuMap();
+  if (!options.gpu_map.empty()) return options.gpu_map;
   const auto count = static_cast<uint32_t>(device::FindGpus().gpus.size());
   auto mapped = workers::MapDevices(plan, "", {.cores = device::Cores(), .gpus = count});
   if (!mapped.ok()) return mapped.status();
   return std::move(mapped->on_gpus);
+}
+
+// Returns the backend that serves the plan's gpus on GPUs; null where they run on CPU threads.
+Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options) {
+  if (!options.gpus || workers::BusyGpus(plan).empty()) return std::unique_ptr<device::Backend>();
+  const Status& usable = device::FindGpus().usable;
+  if (!usable.ok() && options.require_gpus) return usable;
+  if (!usable.ok()) return std::unique_ptr<device::Backend>();
+  const Result<device::GpuMap> gpus = GpusFor(plan, options);
+  if (!gpus.ok()) return gpus.status();
+  return device::MakeCudaBackend(*gpus);
 }
 
 }  // namespace
@@ -84,12 +95,17 @@ Status Core::TryLoadPlan() try {
   return OutOfMemory();
 }
 
-Status Core::LoadPlan() {
-  const Result<device::GpuMap> gpus = GpusFor(*plan_, options_);
-  if (!gpus.ok()) return gpus.status();
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, *gpus);
+Status Core::OpenDevices() {
+  auto cuda = CudaFor(*plan_, options_);
+  if (!cuda.ok()) return cuda.status();
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(*cuda));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
+  return Status::Ok();
+}
+
+Status Core::LoadPlan() {
+  CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
@@ -141,7 +157,7 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
   for (uint32_t worker : placement.worker_of_work_queue)
     event_counts.push_back(&workers_[worker]->event_count);
   queue_map_ = MapQueues(*plan_, placement, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement,
+  const Preparation preparation{plan_.get(),     &placement,      &devices_,
                                 arenas_.get(),   kernels_.get(),
                                 &queue_map_,     options_.proved,
                                 options_.profile || options_.trace};
@@ -173,13 +189,18 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
 
 // Opens the queues, in the order of their numbers at each work queue.
 Status Core::OpenQueues() {
-  for (const QueueMap::Queue& at : queue_map_.queues) {
+  auto ends = device::SharedArray<device::TimelineSemaphore>::Make(
+      *devices_.front(), queue_map_.queues.size(), "the ends of queues");
+  if (!ends.ok()) return ends.status();
+  queue_ends_ = std::move(*ends);
+  for (size_t q = 0; q < queue_map_.queues.size(); ++q) {
+    const QueueMap::Queue& at = queue_map_.queues[q];
     if (at.slot == 0) continue;
     device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
     auto queue = devices_[at.device]->OpenQueue(
         {issuer, kernels_->most_scratch(), options_.profile || options_.trace});
     if (!queue.ok()) return queue.status();
-    work_queues_[at.work_queue]->AddQueue(std::move(*queue));
+    work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
   return Status::Ok();
 }
@@ -365,7 +386,8 @@ void Core::FreeGraphs() {
     graph->programs.clear();
     graph->channels.clear();
     graph->collectives.clear();
-    graph->events.reset();
+    graph->events = {};
+    graph->poison_bytes = {};
   }
   kernels_.reset();
   arenas_.reset();

@@ -26,6 +26,9 @@ KernelResult MakeFused(const plan::Kernel& kernel, const Request& request);  // 
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/kernels/kernels.def"
 
+// Checks what a matmul asks of its operands and attributes, without the library that computes it.
+Status CheckMatmul(const Request& request);  // matmul.cpp
+
 // Makes the kernel that `primitive` has by itself, for these operands (make_cpu_kernel.cpp).
 KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const OperandType> inputs,
                            std::span<const OperandType> outputs);

@@ -11,6 +11,13 @@ namespace cgraph::device {
 #define CGRAPH_AVX2 [[gnu::target("avx2,fma,f16c")]]
 #define CGRAPH_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]]
 
+// Before a loop of at most 32 passes, which is unrolled as a whole.
+#if defined(__CUDACC__)
+#define CGRAPH_UNROLL _Pragma("unroll")
+#else
+#define CGRAPH_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 // A loop over the lanes of a vector, which must not be unrolled before it is vectorised.
 #define CGRAPH_FOR_LANES(j, lanes) _Pragma("GCC unroll 1") for (int j = 0; j < (lanes); ++j)
 
