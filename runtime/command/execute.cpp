@@ -48,7 +48,8 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
   engine.workers = options.workers;
   engine.inflight = options.inflight;
-  engine.gpus = placement.gpus;
+  engine.gpus = !placement.gpus.empty();
+  engine.gpu_map = placement.gpus;
   engine.proved = !options.unproved;
   engine.stall_timeout = options.timeout;
   engine.profile = !options.profile.empty();

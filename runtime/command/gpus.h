@@ -7,7 +7,7 @@
 
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
-#include "runtime/device/backends.h"
+#include "runtime/device/cuda_library/interface.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::command {

@@ -3,15 +3,14 @@
 #include "runtime/cuda/device/backend.h"
 #include "runtime/cuda/report.h"
 
-using namespace cgraph;
+const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
 
-const char* cgraph_cuda_abi() { return device::InterfaceText(); }
+void cgraph_cuda_report(cgraph::device::GpuReport& report) { report = cgraph::cuda::MakeReport(); }
 
-void cgraph_cuda_report(device::GpuReport& report) { report = cuda::MakeReport(); }
-
-device::Backend* cgraph_cuda_backend(const device::GpuMap& gpus, Status& error) {
-  const auto driver = cuda::Driver::Get();
-  if (driver.ok()) return cuda::MakeCudaBackend(**driver, gpus).release();
+cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap& gpus,
+                                             cgraph::Status& error) {
+  const auto driver = cgraph::cuda::Driver::Get();
+  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, gpus).release();
   error = driver.status();
   return nullptr;
 }

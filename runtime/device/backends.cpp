@@ -4,8 +4,6 @@
 
 #include <ranges>
 
-#include "runtime/device/cuda_library/cuda_library.h"
-
 namespace cgraph::device {
 namespace {
 
@@ -34,14 +32,10 @@ BackendRegistry& BackendRegistry::Get() {
 }
 
 Result<std::vector<std::unique_ptr<Device>>> BackendRegistry::OpenAll(
-    const plan::Plan& plan, const GpuMap& gpus) const {
+    const plan::Plan& plan, std::unique_ptr<Backend> first) const {
   BackendList backends;
+  if (first != nullptr) backends.push_back(std::move(first));
   for (const Maker& maker : std::views::reverse(makers_)) backends.push_back(maker());
-  if (!gpus.empty()) {
-    Result<std::unique_ptr<Backend>> cuda = MakeCudaBackend(gpus);
-    if (!cuda.ok()) return cuda.status();
-    backends.insert(backends.end() - (backends.empty() ? 0 : 1), std::move(*cuda));
-  }
   std::vector<std::unique_ptr<Device>> devices;
   for (uint32_t d = 0; d < plan.devices.size(); ++d) {
     auto device = Open(backends, plan, d);

@@ -2,14 +2,11 @@
 //
 // A backend serves the devices of one kind of machinery for one engine. It says of each device of a
 // plan whether it serves that device and, if not, why. The registry holds a factory per backend; an
-// engine makes all backends and asks them in turn, the last registered first. A plan that gets GPUs
-// has CUDA's backend among them, which is asked before the CPU's.
+// engine makes all backends and asks them in turn, the last registered first.
 #ifndef CGRAPH_RUNTIME_DEVICE_BACKENDS_H_
 #define CGRAPH_RUNTIME_DEVICE_BACKENDS_H_
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,10 +17,6 @@
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
-
-// GpuMap: which GPU of this machine each logical gpu of a plan is. The key is the number of the
-// plan's device, the value that of the GPU as the driver counts. Several may be one GPU.
-using GpuMap = std::map<uint32_t, uint32_t>;
 
 class Backend {
  public:
@@ -44,11 +37,11 @@ class BackendRegistry {
 
   void Add(Maker maker) { makers_.push_back(std::move(maker)); }
 
-  // Returns a device for each device of the plan, those of `gpus` by CUDA's backend. kUnsupported
-  // with every backend's reason when none serves one; where one serves it and cannot open it, the
-  // status of its Open(); where there can be no CUDA backend, the reason.
-  Result<std::vector<std::unique_ptr<Device>>> OpenAll(const plan::Plan& plan,
-                                                       const GpuMap& gpus = {}) const;
+  // Returns a device for each device of the plan. kUnsupported with every backend's reason when
+  // none serves one; where one serves it and cannot open it, the status of its Open(). `first`, if
+  // any, is asked before the others.
+  Result<std::vector<std::unique_ptr<Device>>> OpenAll(
+      const plan::Plan& plan, std::unique_ptr<Backend> first = nullptr) const;
 
  private:
   std::vector<Maker> makers_;

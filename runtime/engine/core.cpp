@@ -40,15 +40,27 @@ uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
   return std::min(std::max(1u, plan.workers), device::Cores());
 }
 
+// Returns the GPU of each gpu of the plan that gets one.
 Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
-  // The CUDA backend leans on what is proved: extents are one number everywhere.
-  if (!options.proved) return device::GpuMap();
-  if (options.gpus) return *options.gpus;
-  if (workers::BusyGpus(plan).empty() || !device::FindGpus().usable.ok()) return device::GpuMap();
+  if (!options.gpu_map.empty()) return options.gpu_map;
   const auto count = static_cast<uint32_t>(device::FindGpus().gpus.size());
   auto mapped = workers::MapDevices(plan, "", {.cores = device::Cores(), .gpus = count});
   if (!mapped.ok()) return mapped.status();
   return std::move(mapped->on_gpus);
+}
+
+// Returns the backend that serves the plan's gpus on GPUs; null where they run on CPU threads.
+Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options) {
+  // GPUs lean on what is proved: an extent is one number everywhere.
+  if (!options.gpus || !options.proved || workers::BusyGpus(plan).empty()) {
+    return std::unique_ptr<device::Backend>();
+  }
+  const Status& usable = device::FindGpus().usable;
+  if (!usable.ok() && options.require_gpus) return usable;
+  if (!usable.ok()) return std::unique_ptr<device::Backend>();
+  const Result<device::GpuMap> gpus = GpusFor(plan, options);
+  if (!gpus.ok()) return gpus.status();
+  return device::MakeCudaBackend(*gpus);
 }
 
 }  // namespace
@@ -87,9 +99,9 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
-  const Result<device::GpuMap> gpus = GpusFor(*plan_, options_);
-  if (!gpus.ok()) return gpus.status();
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, *gpus);
+  auto cuda = CudaFor(*plan_, options_);
+  if (!cuda.ok()) return cuda.status();
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(*cuda));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
   return Status::Ok();

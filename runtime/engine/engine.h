@@ -23,7 +23,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,11 +50,15 @@ struct EngineOptions {
                                    // plan's, at most as many as cores
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
-  // The GPU of each logical gpu of the plan, as the driver counts GPUs; those that are left out are
-  // CPU threads. Without a value: one GPU each, in order, where plans can run on GPUs.
-  std::optional<std::map<uint32_t, uint32_t>> gpus;
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
                        // that a wrong order really deadlocks
+  // Where the plan's gpus run: each on the GPU that `gpu_map` names, those that it leaves out on
+  // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU threads
+  // where this machine has no GPU that plans can run on (with `require_gpus` that is an error), or
+  // `gpus` is false.
+  bool gpus = true;
+  bool require_gpus = false;
+  device::GpuMap gpu_map;
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:

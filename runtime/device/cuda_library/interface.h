@@ -4,6 +4,7 @@
 #define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
+
+// GpuMap: which GPU of this machine each logical gpu of a plan is. The key is the number of the
+// plan's device, the value that of the GPU as the driver counts. Several may be one GPU.
+using GpuMap = std::map<uint32_t, uint32_t>;
 
 struct Gpu {
   std::string name;    // "NVIDIA H200"
