@@ -26,16 +26,6 @@ ExecutableResult MakeRmsNormGrad(const Making& making) { return NotYet(making); 
 ExecutableResult MakeL2Normalize(const Making& making) { return NotYet(making); }
 ExecutableResult MakeL2NormalizeGrad(const Making& making) { return NotYet(making); }
 ExecutableResult MakeCausalMask(const Making& making) { return NotYet(making); }
-ExecutableResult MakeSum(const Making& making) { return NotYet(making); }
-ExecutableResult MakeMean(const Making& making) { return NotYet(making); }
-ExecutableResult MakeMax(const Making& making) { return NotYet(making); }
-ExecutableResult MakeMin(const Making& making) { return NotYet(making); }
-ExecutableResult MakeSumDim(const Making& making) { return NotYet(making); }
-ExecutableResult MakeMeanDim(const Making& making) { return NotYet(making); }
-ExecutableResult MakeMaxDim(const Making& making) { return NotYet(making); }
-ExecutableResult MakeMinDim(const Making& making) { return NotYet(making); }
-ExecutableResult MakeArgmax(const Making& making) { return NotYet(making); }
-ExecutableResult MakeSumTo(const Making& making) { return NotYet(making); }
 ExecutableResult MakeCollective(const Making& making) { return NotYet(making); }
 ExecutableResult MakeTranspose(const Making& making) { return NotYet(making); }
 ExecutableResult MakePermute(const Making& making) { return NotYet(making); }

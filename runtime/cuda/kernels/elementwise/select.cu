@@ -6,7 +6,7 @@ namespace cgraph::cuda {
 using namespace device;  // the operations
 
 #define SELECT_KERNEL(bits, operation)                                                        \
-  KERNEL(operation##_u##bits, (Guard guard, Elementwise<3> arguments)) {                      \
+  KERNEL(operation##_u##bits, (Guard guard, const __grid_constant__ Elementwise<3> arguments)) {                      \
     using Element = uint##bits##_t;                                                           \
     if (Enter(guard)) ElementLoop<operation, Element, uint8_t, Element, Element>::Run(arguments); \
   }
