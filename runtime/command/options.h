@@ -27,6 +27,7 @@ struct Options {
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   bool unproved = false;
   std::string device_map;              // LOGICAL=PHYSICAL,...; empty: the plan's workers
+  bool require_gpu = false;            // no gpu of the plan may run on a CPU thread
   std::string weights;                 // empty: the folder of `file`
   std::string profile, trace;          // files to write; empty: none
   std::vector<std::string> compile_flags;  // for cgc, in the form that it reads

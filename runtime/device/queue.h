@@ -33,6 +33,9 @@ struct Bindings {
   const void* const* extents = nullptr;     // where each extent lies, as i64
   std::atomic<uint8_t>* flags = nullptr;    // poison
   std::atomic<bool>* poisoned = nullptr;    // whether any flag may be set
+  const int64_t* given = nullptr;           // per symbol: the extent that the inputs have
+  uint32_t graph = 0;                       // among the engine's graphs
+  uint32_t frame = 0;                       // among the graph's frames
 
   bool Poisoned(uint32_t flag) const { return flags[flag].load(std::memory_order_relaxed) != 0; }
   void Poison(uint32_t flag) const {
@@ -41,18 +44,21 @@ struct Bindings {
   }
 };
 
+inline constexpr uint32_t kNoFlag = UINT32_MAX;
 struct Predicate {
   std::span<const uint32_t> checks;  // flags
-  uint32_t own = 0;                  // flag
+  uint32_t own = 0;                  // flag; kNoFlag: it never fails and looks at none
 };
 
-// A dimension that differs from one execution to the next: read when the operation begins.
+// A dimension that differs from one execution to the next: read when the operation begins. An
+// extent that the inputs have given is known when the operation is issued.
 struct DynamicDim {
   uint32_t tensor;  // of the bindings
   uint32_t dim;
   uint32_t extent;  // of the bindings
-  uint32_t symbol;  // for messages
+  uint32_t symbol;
   int64_t bound;
+  bool given = false;
 };
 
 // Tag: how an issuer names an operation to itself.
@@ -82,6 +88,7 @@ struct Copy : Operation {
   Tensor* to = nullptr;
   bool describes = false;  // gives `to` the dims of `from`
   bool moves = true;       // the bytes
+  bool fills = false;      // as many bytes as `to` has; else as `from` has
 };
 
 // A number that the host knows when it issues.

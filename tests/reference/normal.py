@@ -1,4 +1,4 @@
-"""Standard normal numbers as runtime/device/kernels/normal.cpp makes them, bit for bit, in NumPy.
+"""Standard normal numbers as runtime/device/numbers/normal_numbers.h makes them, in NumPy.
 
 Every operation is one of + - * / and sqrt in f64, in the same order, so the bits are the same on
 every machine. `normal(seed, shape)` is what the op `normal(seed: ...)` gives as f64; cast it for

@@ -1,8 +1,8 @@
 // What kernels take: the layout of their arguments, which host and device code share.
 //
 // Poison. A kernel that checks poison flags finds them in its device's memory or, where another
-// device or the host sets a flag, in the frame's flags in host memory. A flag is set in both places.
-// A kernel that fails sets its own flag and leaves a Failure in its queue's log.
+// device or the host sets a flag, in the frame's flags in host memory. A flag is set in both
+// places. A kernel that fails sets its own flag and leaves a Failure in its queue's log.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
 
@@ -39,10 +39,21 @@ struct Failure {
 // FailureLog: the failures of one queue, in host memory. Kernels of a queue run one after another,
 // and one thread of a kernel writes: entry `count` mod kFailures first, then `count`.
 inline constexpr uint32_t kFailures = 256;
+// The code where an extent is beyond its bound: the first two numbers are Bound::dim and the extent.
+inline constexpr uint32_t kBeyondBound = 0xffffffff;
 struct FailureLog {
   uint64_t count = 0;
   Failure entries[kFailures];
 };
+
+// Bound: what an extent that a kernel has made must keep to, before anything is read or written by
+// it.
+struct Bound {
+  const int64_t* where = nullptr;
+  int64_t most = 0;
+  uint32_t dim = 0;  // among the operation's dynamic dimensions
+};
+inline constexpr uint32_t kMostBounds = 4;  // of one guard; an operation with more has more guards
 
 // Guard: the poison flags of one operation in one frame, and where its failure goes.
 inline constexpr uint32_t kElsewhere = 1u << 31;  // of a check: its flag is set by another device
@@ -57,6 +68,8 @@ struct Guard {
   uint32_t graph = 0;
   uint32_t step = 0;
   uint32_t frame = 0;
+  uint32_t bound_count = 0;
+  Bound bounds[kMostBounds];
 };
 
 }  // namespace cgraph::cuda

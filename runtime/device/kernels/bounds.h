@@ -5,24 +5,21 @@
 #include <cstdint>
 #include <string>
 
-#include <fmt/format.h>
-
-#include "runtime/status/text.h"
+#include "runtime/device/kernels/failures.h"
+#include "runtime/device/kernels/within.h"
 
 namespace cgraph::device {
 
-// Returns whether `length` elements from `from` on lie in a dimension. A length that the program
-// gave may be negative.
+// As IsWithin().
 inline bool Fits(const char* op, int64_t from, int64_t length, int64_t extent, std::string& error) {
-  if (from >= 0 && length >= 0 && from <= extent && length <= extent - from) return true;
-  error = fmt::format("{} of {} element{} from {} on, of a dimension of {}", op, length,
-                      length == 1 ? "" : "s", from, extent);
+  if (IsWithin(from, length, extent)) return true;
+  error = NoFitText(op, from, length, extent);
   return false;
 }
 
 inline bool HasRow(int64_t row, int64_t rows, std::string& error) {
   if (row >= 0 && row < rows) return true;
-  error = fmt::format("update of row {}, of {}", row, Counted(rows, "row"));
+  error = NoRowText(row, rows);
   return false;
 }
 

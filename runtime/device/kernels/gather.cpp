@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/kernels/failures.h"
 #include "runtime/device/kernels/makers.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::device {
 namespace {
 
 bool IsRow(const char* op, int64_t row, int64_t rows, int64_t position, std::string& error) {
   if (row >= 0 && row < rows) return true;
-  error = fmt::format("{}: index {} is {}, of {}", op, position, row, Counted(rows, "row"));
+  error = NoIndexText(op, position, row, rows);
   return false;
 }
 

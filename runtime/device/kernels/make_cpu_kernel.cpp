@@ -77,6 +77,17 @@ KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const Ope
                             primitive.op, DidYouMeanHint(primitive.op, names)));
 }
 
+Status CheckKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,
+                   std::span<const OperandType> outputs) {
+  if (!kernel.library.empty() || kernel.body.size() != 1 || kernel.body[0]->op != "matmul") {
+    return MakeCpuKernel(kernel, inputs, outputs).status();
+  }
+  CGRAPH_RETURN_IF_ERROR(CheckOrder(*kernel.body[0]));
+  const Request request{kernel.body[0]->op, kernel.body[0]->attributes, inputs, outputs};
+  CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
+  return CheckMatmul(request);
+}
+
 KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,
                            std::span<const OperandType> outputs) {
   if (!kernel.library.empty()) {

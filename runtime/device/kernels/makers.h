@@ -26,6 +26,13 @@ KernelResult MakeFused(const plan::Kernel& kernel, const Request& request);  // 
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/kernels/kernels.def"
 
+// Checks what a matmul asks of its operands and attributes, without the library that computes it.
+Status CheckMatmul(const Request& request);  // matmul.cpp
+
+// Returns what MakeCpuKernel() says against a kernel, without opening a library for it
+// (make_cpu_kernel.cpp): the rules of a kernel are the same on every device.
+Status CheckKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,
+                   std::span<const OperandType> outputs);
 // Makes the kernel that `primitive` has by itself, for these operands (make_cpu_kernel.cpp).
 KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const OperandType> inputs,
                            std::span<const OperandType> outputs);

@@ -13,6 +13,7 @@
 #include "runtime/device/kernels/block_product.h"
 #include "runtime/device/kernels/elementwise/element_loops.h"
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/kernels/failures.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/row_product.h"
 #include "runtime/device/kernels/workspace.h"
@@ -188,7 +189,7 @@ class MatmulKernel final : public Kernel {
     if (a.dims[a.rank - (transpose_a_ ? 1 : 2)] != shape.m ||
         b.dims[b.rank - (transpose_b_ ? 2 : 1)] != shape.n ||
         b.dims[b.rank - (transpose_b_ ? 1 : 2)] != shape.k) {
-      error = "the extents of the operands of matmul do not fit each other";
+      error = kMatmulExtentsText;
       return false;
     }
     if (c.elements() == 0) return true;
@@ -243,7 +244,7 @@ class MatmulKernel final : public Kernel {
   bool may_fold_;  // a's batch may become rows: it is stored so, and the number of rows fits
 };
 
-Status CheckMatmul(const Request& request, bool transpose_a, bool transpose_b) {
+Status CheckShapes(const Request& request, bool transpose_a, bool transpose_b) {
   const OperandType& a = request.inputs[0];
   const OperandType& b = request.inputs[1];
   const OperandType& c = request.outputs[0];
@@ -337,17 +338,23 @@ void WarmUp(const Blas& blas) {
 
 }  // namespace
 
-KernelResult MakeMatmul(const Request& request) {
+Status CheckMatmul(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2, 1));
   CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
   const Result<bool> transpose_a = BoolAttribute(request, "transpose_a");
   const Result<bool> transpose_b = BoolAttribute(request, "transpose_b");
   if (!transpose_a.ok()) return transpose_a.status();
   if (!transpose_b.ok()) return transpose_b.status();
-  CGRAPH_RETURN_IF_ERROR(CheckMatmul(request, *transpose_a, *transpose_b));
-  const DType dtype = request.outputs[0].dtype;
-  if (!Contains(DTypes::kNumber, dtype)) return NoKernel(request);
+  CGRAPH_RETURN_IF_ERROR(CheckShapes(request, *transpose_a, *transpose_b));
+  if (!Contains(DTypes::kNumber, request.outputs[0].dtype)) return NoKernel(request);
+  return Status::Ok();
+}
 
+KernelResult MakeMatmul(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(CheckMatmul(request));
+  const Result<bool> transpose_a = BoolAttribute(request, "transpose_a");
+  const Result<bool> transpose_b = BoolAttribute(request, "transpose_b");
+  const DType dtype = request.outputs[0].dtype;
   const OperandType& c = request.outputs[0];
   const bool may_fold = MayFold(request.inputs[0], c, *transpose_a) && Rows(c) <= INT_MAX;
   const Blas* blas = nullptr;

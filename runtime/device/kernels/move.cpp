@@ -14,8 +14,7 @@ bool Slice(int dim, const Tensor& x, int64_t from, int64_t length, const Tensor&
   const int64_t extent = x.dims[dim];
   if (!Fits("slice", from, length, extent, error)) return false;
   if (out.dims[dim] != length) {
-    error = fmt::format("slice of {} into a result of {}", Counted(length, "element"),
-                        out.dims[dim]);
+    error = SliceResultText(length, out.dims[dim]);
     return false;
   }
   const int64_t outer = Product(x, 0, dim);

@@ -5,6 +5,7 @@
 // extent.
 #include <fmt/format.h>
 
+#include "runtime/device/kernels/failures.h"
 #include "runtime/device/kernels/makers.h"
 
 namespace cgraph::device {
@@ -27,7 +28,7 @@ KernelResult MakeSame(const Request& request) {
   return KernelOf([dim = *dim](std::span<const Tensor> in, std::span<const Tensor> out,
                                std::string& error) {
     if (in[0].dims[dim] != in[1].dims[dim]) {
-      error = fmt::format("same: dimension {} is {} and {}", dim, in[0].dims[dim], in[1].dims[dim]);
+      error = NotSameText(dim, in[0].dims[dim], in[1].dims[dim]);
       return false;
     }
     CopyBytes(out[0].data, in[1].data, in[1].bytes());

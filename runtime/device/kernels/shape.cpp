@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/elementwise/walk.h"
-#include "runtime/status/text.h"
+#include "runtime/device/kernels/failures.h"
+#include "runtime/device/kernels/makers.h"
 
 namespace cgraph::device {
 namespace {
@@ -202,8 +202,7 @@ KernelResult MakeReshape(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
   return KernelOf([](std::span<const Tensor> in, std::span<const Tensor> out, std::string& error) {
     if (in[0].elements() != out[0].elements()) {
-      error = fmt::format("reshape of {} to {}", Counted(in[0].elements(), "element"),
-                          out[0].elements());
+      error = ReshapeText(in[0].elements(), out[0].elements());
       return false;
     }
     CopyBytes(out[0].data, in[0].data, in[0].bytes());

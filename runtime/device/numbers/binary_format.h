@@ -6,6 +6,9 @@
 // Fma, which rounds once on every machine; elsewhere the build forbids fusing, so every machine
 // gives the same bits. A processor without the instruction (x86 before 2013) leaves Fma to the C
 // library, which is many times slower.
+//
+// They are constexpr so that nvcc compiles them for GPUs, too. There, a function that reads an array
+// which is a static member traps, so arrays of coefficients are local.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
 
@@ -20,8 +23,8 @@
 
 namespace cgraph::device {
 
-CGRAPH_INLINE float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-CGRAPH_INLINE double Fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+CGRAPH_INLINE constexpr float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+CGRAPH_INLINE constexpr double Fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 template <typename T>
 struct BinaryFormat {
@@ -38,28 +41,30 @@ struct BinaryFormat {
 };
 
 template <typename T>
-CGRAPH_INLINE typename BinaryFormat<T>::Bits BitsOf(T x) {
+CGRAPH_INLINE constexpr typename BinaryFormat<T>::Bits BitsOf(T x) {
   return std::bit_cast<typename BinaryFormat<T>::Bits>(x);
 }
 template <typename T>
-CGRAPH_INLINE T FromBits(typename BinaryFormat<T>::Bits bits) { return std::bit_cast<T>(bits); }
+CGRAPH_INLINE constexpr T FromBits(typename BinaryFormat<T>::Bits bits) {
+  return std::bit_cast<T>(bits);
+}
 
 // Gives a magnitude that is not negative the sign of another number.
 template <typename T>
-CGRAPH_INLINE T CopySign(T magnitude, T sign) {
+CGRAPH_INLINE constexpr T CopySign(T magnitude, T sign) {
   return FromBits<T>(BitsOf(magnitude) | (BitsOf(sign) & BinaryFormat<T>::kSign));
 }
 
 // Return the lesser and the greater of two numbers; NaN when `x` is NaN.
 template <typename T>
-CGRAPH_INLINE T AtMost(T x, T limit) { return x > limit ? limit : x; }
+CGRAPH_INLINE constexpr T AtMost(T x, T limit) { return x > limit ? limit : x; }
 template <typename T>
-CGRAPH_INLINE T AtLeast(T x, T limit) { return x < limit ? limit : x; }
+CGRAPH_INLINE constexpr T AtLeast(T x, T limit) { return x < limit ? limit : x; }
 
 // Returns the lesser of two numbers that are not negative; the limit when `x` is NaN. It is one
 // instruction, and a compiler does not compute what follows twice, with `x` and with the limit.
 template <typename T>
-CGRAPH_INLINE T NumberAtMost(T x, T limit) {
+CGRAPH_INLINE constexpr T NumberAtMost(T x, T limit) {
   using Bits = std::make_signed_t<typename BinaryFormat<T>::Bits>;
   return std::bit_cast<T>(std::min(std::bit_cast<Bits>(x), std::bit_cast<Bits>(limit)));
 }
@@ -68,7 +73,7 @@ CGRAPH_INLINE T NumberAtMost(T x, T limit) {
 // coefficients of a polynomial in x^2. The depth matters because a vector waits for the sum before
 // it, and few vectors are in work at once.
 template <typename T, int count>
-CGRAPH_INLINE T Polynomial(const T (&c)[count], T x) {
+CGRAPH_INLINE constexpr T Polynomial(const T (&c)[count], T x) {
   if constexpr (count == 2) {
     return Fma(c[0], x, c[1]);
   } else if constexpr (count == 3) {
@@ -76,8 +81,9 @@ CGRAPH_INLINE T Polynomial(const T (&c)[count], T x) {
   } else {
     constexpr int kOdd = count % 2, kPairs = (count + 1) / 2;
     T pairs[kPairs] = {c[0]};
-#pragma GCC unroll 32
-    for (int i = kOdd; i < kPairs; ++i) pairs[i] = Fma(c[2 * i - kOdd], x, c[2 * i - kOdd + 1]);
+    CGRAPH_UNROLL for (int i = kOdd; i < kPairs; ++i) {
+      pairs[i] = Fma(c[2 * i - kOdd], x, c[2 * i - kOdd + 1]);
+    }
     return Polynomial(pairs, x * x);
   }
 }

@@ -14,7 +14,7 @@
 
 namespace cgraph::device {
 
-inline float RoundToOdd(double x) {
+constexpr float RoundToOdd(double x) {
   float f = static_cast<float>(x);
   uint32_t bits = std::bit_cast<uint32_t>(f);
   if (std::fabs(static_cast<double>(f)) > std::fabs(x)) --bits;  // toward zero
@@ -24,7 +24,7 @@ inline float RoundToOdd(double x) {
 
 // Converts a number to the f32 that is then rounded to two bytes.
 template <typename N>
-float ToFloatOnce(N x) {
+constexpr float ToFloatOnce(N x) {
   if constexpr (std::is_same_v<N, float>) return x;
   else if constexpr (sizeof(N) < 4) return static_cast<float>(x);
   else return RoundToOdd(static_cast<double>(x));
@@ -36,9 +36,9 @@ struct F16 {
   F16() = default;
   template <typename N>
     requires std::is_arithmetic_v<N>
-  explicit F16(N x) : bits(Round(ToFloatOnce(x))) {}
+  explicit constexpr F16(N x) : bits(Round(ToFloatOnce(x))) {}
 
-  operator float() const {
+  constexpr operator float() const {
     const uint32_t rest = bits & 0x7fffu;
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
     const uint32_t special = rest >= 0x7c00u ? 0x38000000u : 0u;  // infinity and NaN
@@ -46,7 +46,7 @@ struct F16 {
     const float small = static_cast<float>(static_cast<int32_t>(rest)) * 0x1p-24f;
     return std::bit_cast<float>(sign | (rest < 0x400u ? std::bit_cast<uint32_t>(small) : normal));
   }
-  static uint16_t Round(float x) {
+  static constexpr uint16_t Round(float x) {
     const uint32_t all = std::bit_cast<uint32_t>(x);
     const uint32_t rest = all & 0x7fffffffu;
     const uint32_t even = rest + 0xfffu + ((rest >> 13) & 1u);
@@ -66,10 +66,12 @@ struct BF16 {
   BF16() = default;
   template <typename N>
     requires std::is_arithmetic_v<N>
-  explicit BF16(N x) : bits(Round(ToFloatOnce(x))) {}
+  explicit constexpr BF16(N x) : bits(Round(ToFloatOnce(x))) {}
 
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-  static uint16_t Round(float x) {
+  constexpr operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
+  static constexpr uint16_t Round(float x) {
     const uint32_t all = std::bit_cast<uint32_t>(x);
     const uint32_t even = all + 0x7fffu + (all >> 16 & 1u);
     return static_cast<uint16_t>((x != x ? all | 0x400000u : even) >> 16);

@@ -15,7 +15,7 @@ namespace cgraph::device {
 // The square root of exp(x): 2^n exp(r / 2), where x = 2 n ln 2 + r. It is a normal number even
 // where its square is none or infinite. n is kept so small that it can be the exponent; r takes the
 // rest. Relative error 2^-18.
-CGRAPH_INLINE float RootOfExp(float x) {
+CGRAPH_INLINE constexpr float RootOfExp(float x) {
   constexpr float kLeast = -105, kMostShifted = kOnceBiased<float> + 65;
   const float a = AtLeast(x, kLeast);
   const float shifted = NumberAtMost(Fma(a, 0.72134752f, kOnceBiased<float>), kMostShifted);
@@ -24,20 +24,20 @@ CGRAPH_INLINE float RootOfExp(float x) {
   return Polynomial(kP, r) * FromBits<float>(BitsOf(shifted) << 23);
 }
 
-CGRAPH_INLINE float HalfExpOf(float x) {
+CGRAPH_INLINE constexpr float HalfExpOf(float x) {
   const float root = RootOfExp(x);
   return root * root;
 }
 
-CGRAPH_INLINE float OneAndHalfExpOfMinus(float x) {
+CGRAPH_INLINE constexpr float OneAndHalfExpOfMinus(float x) {
   const float root = RootOfExp(-x);
   return Fma(root, root, 1.0f);
 }
-CGRAPH_INLINE float HalfSigmoidOf(float x) { return 1.0f / OneAndHalfExpOfMinus(x); }
-CGRAPH_INLINE float HalfSiluOf(float x) { return x / OneAndHalfExpOfMinus(x); }
+CGRAPH_INLINE constexpr float HalfSigmoidOf(float x) { return 1.0f / OneAndHalfExpOfMinus(x); }
+CGRAPH_INLINE constexpr float HalfSiluOf(float x) { return x / OneAndHalfExpOfMinus(x); }
 
 // tanh(x) as x P(x^2) / Q(x^2), up to where it rounds to 1. Relative error 2^-14.9.
-CGRAPH_INLINE float HalfTanhOf(float x) {
+CGRAPH_INLINE constexpr float HalfTanhOf(float x) {
   constexpr float kP[] = {7.09583575e-4f, 0.103624731f, 0.999967933f};
   constexpr float kQ[] = {1.31970551e-2f, 0.436747193f, 1};
   const float a = AtLeast(AtMost(x, 4.6f), -4.6f), square = a * a;
@@ -47,7 +47,7 @@ CGRAPH_INLINE float HalfTanhOf(float x) {
 // gelu(x) = max(x, 0) - z F(-z), where z = |x| and F is the distribution function of the standard
 // normal distribution: F(-z) is 2^h squared, and h a polynomial. Relative error 2^-13.9 up to z =
 // 5.7, beyond which an f16 is 0; 2^-9.9 up to z = 14.2, beyond which a bf16 is 0.
-CGRAPH_INLINE float HalfGeluOf(float x) {
+CGRAPH_INLINE constexpr float HalfGeluOf(float x) {
   constexpr float kH[] = {1.59965730e-8f, -1.00009379e-6f, 2.67354426e-5f, -4.04701626e-4f,
                           3.90507956e-3f, -2.60164794e-2f, -0.230467513f, -0.57503438f,
                           -0.50004530f};

@@ -10,7 +10,7 @@
 namespace cgraph::device {
 
 // Returns n ln 2 + ln(1 + f).
-CGRAPH_INLINE float LogOfParts(float n, float f) {
+CGRAPH_INLINE constexpr float LogOfParts(float n, float f) {
   constexpr float kP[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
                           -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
                           2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
@@ -18,7 +18,7 @@ CGRAPH_INLINE float LogOfParts(float n, float f) {
   const float y = Fma(-0.5f, z, Fma(n, -2.12194440e-4f, Polynomial(kP, f) * f * z));
   return Fma(n, 0.693359375f, f + y);
 }
-CGRAPH_INLINE double LogOfParts(double n, double f) {
+CGRAPH_INLINE constexpr double LogOfParts(double n, double f) {
   constexpr double kP[] = {1.479819860511658591e-01, 1.531383769920937332e-01,
                            1.818357216161805012e-01, 2.222219843214978396e-01,
                            2.857142874366239149e-01, 3.999999999940941908e-01,
@@ -31,7 +31,7 @@ CGRAPH_INLINE double LogOfParts(double n, double f) {
 
 // ln(x), within 1 ulp.
 template <typename T>
-CGRAPH_INLINE T LogOf(T x) {
+CGRAPH_INLINE constexpr T LogOf(T x) {
   using Format = BinaryFormat<T>;
   using Bits = typename Format::Bits;
   constexpr int kUp = Format::kMantissaBits + 2;

@@ -18,34 +18,44 @@ struct NormalTail;
 template <>
 struct NormalTail<float> {
   static constexpr float kFar = 14.5f;  // from here on, bell times tail is 0
-  static constexpr float kP[] = {4.1240313e-3f, 4.0685231e-2f, 0.18338927f, 0.43850274f, 0.5f};
-  static constexpr float kQ[] = {1.03372955e-2f, 0.10198913f, 0.46987754f,
-                                 1.203143f,      1.674890458f, 1};
+  CGRAPH_INLINE static constexpr float P(float x) {
+    constexpr float c[] = {4.1240313e-3f, 4.0685231e-2f, 0.18338927f, 0.43850274f, 0.5f};
+    return Polynomial(c, x);
+  }
+  CGRAPH_INLINE static constexpr float Q(float x) {
+    constexpr float c[] = {1.03372955e-2f, 0.10198913f, 0.46987754f, 1.203143f, 1.674890458f, 1};
+    return Polynomial(c, x);
+  }
 };
 template <>
 struct NormalTail<double> {
   static constexpr double kFar = 39;
-  static constexpr double kP[] = {
-      1.3870488964435756913e-06, 3.7284543932142267376e-05, 0.00049075238706442894136,
-      0.0040916305202896323486,  0.023633326463012941566,   0.097734986121413605961,
-      0.28941189749827551685,    0.59415701344095597051,    0.77495016558051901858,
-      0.49999999999999997531};
-  static constexpr double kQ[] = {
-      3.4768159821314251617e-06, 9.3458492024909461932e-05, 0.0012336106254385358697,
-      0.010349655232401953621,   0.060463144936469488496,   0.25505454773146899283,
-      0.78226275338022376629,    1.7147342878017136162,     2.5615753442664445555,
-      2.3477848919638935054,     1};
+  CGRAPH_INLINE static constexpr double P(double x) {
+    constexpr double c[] = {1.3870488964435756913e-06, 3.7284543932142267376e-05,
+                            0.00049075238706442894136, 0.0040916305202896323486,
+                            0.023633326463012941566, 0.097734986121413605961,
+                            0.28941189749827551685, 0.59415701344095597051, 0.77495016558051901858,
+                            0.49999999999999997531};
+    return Polynomial(c, x);
+  }
+  CGRAPH_INLINE static constexpr double Q(double x) {
+    constexpr double c[] = {3.4768159821314251617e-06, 9.3458492024909461932e-05,
+                            0.0012336106254385358697, 0.010349655232401953621,
+                            0.060463144936469488496, 0.25505454773146899283, 0.78226275338022376629,
+                            1.7147342878017136162, 2.5615753442664445555, 2.3477848919638935054, 1};
+    return Polynomial(c, x);
+  }
 };
 
 // T(z): exp(z * z / 2) times the distribution function of -z, for 0 <= z <= kFar.
 template <typename T>
-CGRAPH_INLINE T ScaledTail(T z) {
-  return Polynomial(NormalTail<T>::kP, z) / Polynomial(NormalTail<T>::kQ, z);
+CGRAPH_INLINE constexpr T ScaledTail(T z) {
+  return NormalTail<T>::P(z) / NormalTail<T>::Q(z);
 }
 
 // Returns exp(-scale * z * z), where z * z is not rounded and 2^n is a normal number.
 template <typename T>
-CGRAPH_INLINE T Bell(T z, T scale) {
+CGRAPH_INLINE constexpr T Bell(T z, T scale) {
   const T scaled = -scale * z, x = scaled * z, low = Fma(scaled, z, -x);
   const auto exp = PartsOfExp(x, Fma(x, Exponential<T>::kLog2E, kOnceBiased<T>), low);
   return Fma(exp.less_one, exp.power, exp.power);
@@ -57,7 +67,7 @@ CGRAPH_INLINE T Bell(T z, T scale) {
 template <typename T>
 struct Tail { T z, root, rest; };
 template <typename T>
-CGRAPH_INLINE Tail<T> TailOf(T x) {
+CGRAPH_INLINE constexpr Tail<T> TailOf(T x) {
   const T z = NumberAtMost(std::fabs(x), NormalTail<T>::kFar);
   const T root = Bell(z, T(0.25));
   return {z, root, root * ScaledTail(z)};
@@ -67,7 +77,7 @@ CGRAPH_INLINE Tail<T> TailOf(T x) {
 template <typename T>
 struct Normal { T cdf, density; };
 template <typename T>
-CGRAPH_INLINE Normal<T> NormalOf(T x) {
+CGRAPH_INLINE constexpr Normal<T> NormalOf(T x) {
   const Tail<T> tail = TailOf(x);
   const T share = tail.root * tail.rest, lower = x < 0 ? share : x;  // or a NaN
   return {x >= 0 ? T(1) - share : lower, T(0.39894228040143267794) * tail.root * tail.root};
@@ -75,13 +85,13 @@ CGRAPH_INLINE Normal<T> NormalOf(T x) {
 
 // x times the distribution function, within 5.5 ulp as long as that is a normal number.
 template <typename T>
-CGRAPH_INLINE T GeluOf(T x) {
+CGRAPH_INLINE constexpr T GeluOf(T x) {
   const Tail<T> tail = TailOf(x);
   return Fma(-(tail.z * tail.rest), tail.root, x < 0 ? T(0) : x);
 }
 
 // erf(x), within 1.1 ulp.
-CGRAPH_INLINE float ErfOf(float x) {
+CGRAPH_INLINE constexpr float ErfOf(float x) {
   const float t = std::fabs(x), s = x * x;
   const float u = Fma(-3.88396438e-3f, t, 2.42546219e-2f);
   float r = Fma(Fma(-1.72853470e-5f, t, 3.83197126e-4f), s, u);  // to log(1 - erf(t))
@@ -93,7 +103,7 @@ CGRAPH_INLINE float ErfOf(float x) {
                           1.12819925e-1f,  -3.76125336e-1f, 1.28379166e-1f};
   return t > 0.921875f ? outer : Fma(Polynomial(kP, s), x, x);
 }
-CGRAPH_INLINE double ErfOf(double x) {
+CGRAPH_INLINE constexpr double ErfOf(double x) {
   const double t = std::fabs(x);
   const double a = NumberAtMost(t, 7.0);  // where erf is 1 in f64
   const double outer = CopySign(1.0 - 2 * Bell(a, 1.0) * ScaledTail(a * 1.4142135623730951), x);

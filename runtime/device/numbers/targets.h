@@ -11,6 +11,15 @@ namespace cgraph::device {
 #define CGRAPH_AVX2 [[gnu::target("avx2,fma,f16c")]]
 #define CGRAPH_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]]
 
+// Before a loop of at most 32 passes, which is unrolled as a whole; before one that stays a loop.
+#if defined(__CUDACC__)
+#define CGRAPH_UNROLL _Pragma("unroll")
+#define CGRAPH_KEEP_LOOP _Pragma("unroll 1")
+#else
+#define CGRAPH_UNROLL _Pragma("GCC unroll 32")
+#define CGRAPH_KEEP_LOOP _Pragma("GCC unroll 1")
+#endif
+
 // A loop over the lanes of a vector, which must not be unrolled before it is vectorised.
 #define CGRAPH_FOR_LANES(j, lanes) _Pragma("GCC unroll 1") for (int j = 0; j < (lanes); ++j)
 

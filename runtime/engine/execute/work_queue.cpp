@@ -298,8 +298,9 @@ bool WorkQueue::Issue() {
     if (step.queue != 0) {
       // The lag of a wait counts rounds: it says nothing of a frame.
       Frame& frame = step.op == Op::kWait ? *frame_ : FrameOf(step.lag);
-      queues_.Issue(step, {graph_, step_, track_->round}, program, frame);
-      continue;
+      if (queues_.Issue(step, {graph_, step_, track_->round}, program, frame)) continue;
+      Publish(step_, false);
+      return false;
     }
     if (RunOwn(step) == Outcome::kPending) {
       Publish(step_, false);

@@ -21,6 +21,7 @@ namespace cgraph::engine {
 struct Preparation {
   const plan::Plan* plan = nullptr;
   const workers::Placement* placement = nullptr;
+  const std::vector<std::unique_ptr<device::Device>>* devices = nullptr;
   const Arenas* arenas = nullptr;
   Kernels* kernels = nullptr;
   const QueueMap* queues = nullptr;

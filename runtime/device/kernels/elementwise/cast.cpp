@@ -1,25 +1,10 @@
 // Casts between all dtypes.
-#include <cmath>
-#include <limits>
-
+#include "runtime/device/kernels/elementwise/cast_to.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
 
 namespace cgraph::device {
 namespace {
-
-// Truncates. A cast to an integer saturates and makes 0 of NaN, where C++ would be undefined.
-template <typename To, typename From>
-CGRAPH_INLINE To CastTo(From x) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (x != x) return 0;
-    // 2^digits is exact in every float type; the greatest To may not be.
-    const From limit = std::ldexp(From(1), std::numeric_limits<To>::digits);
-    if (x >= limit) return std::numeric_limits<To>::max();
-    if (x <= (std::is_signed_v<To> ? -limit : From(0))) return std::numeric_limits<To>::lowest();
-  }
-  return static_cast<To>(x);
-}
 
 struct Bool {};  // a target type: whether the element is not zero
 

@@ -26,29 +26,29 @@ using Wrapping = typename WrappingOf<T>::Type;
 struct Add {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b)); }
+  static constexpr T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b)); }
 };
 struct Subtract {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b)); }
+  static constexpr T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b)); }
 };
 struct Multiply {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b)); }
+  static constexpr T Of(T a, T b) { return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b)); }
 };
 struct Negate {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T x) {
+  static constexpr T Of(T x) {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(0) - Wrapping<T>(x));
     else return -x;
   }
 };
 struct Divide {
   template <typename T>
-  static T Of(T a, T b) {
+  static constexpr T Of(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
       if (b == 0) return 0;
       if (std::is_signed_v<T> && b == static_cast<T>(-1)) return Negate::Of(a);
@@ -62,7 +62,7 @@ struct Divide {
 };
 struct Modulo {
   template <typename T>
-  static T Of(T a, T b) {
+  static constexpr T Of(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
       if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
       const T rest = static_cast<T>(a % b);
@@ -79,51 +79,51 @@ struct Modulo {
 struct Minimum {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T a, T b) { return a <= b || a != a ? a : b; }
+  static constexpr T Of(T a, T b) { return a <= b || a != a ? a : b; }
 };
 struct Maximum {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T a, T b) { return a >= b || a != a ? a : b; }
+  static constexpr T Of(T a, T b) { return a >= b || a != a ? a : b; }
 };
 struct LogicalAnd {
   template <typename T>
-  static T Of(T a, T b) { return (a != 0) & (b != 0); }
+  static constexpr T Of(T a, T b) { return (a != 0) & (b != 0); }
 };
 struct LogicalOr {
   template <typename T>
-  static T Of(T a, T b) { return (a != 0) | (b != 0); }
+  static constexpr T Of(T a, T b) { return (a != 0) | (b != 0); }
 };
 
 struct Equal {
   template <typename T>
-  static bool Of(T a, T b) { return a == b; }
+  static constexpr bool Of(T a, T b) { return a == b; }
 };
 struct NotEqual {
   template <typename T>
-  static bool Of(T a, T b) { return a != b; }
+  static constexpr bool Of(T a, T b) { return a != b; }
 };
 struct Less {
   template <typename T>
-  static bool Of(T a, T b) { return a < b; }
+  static constexpr bool Of(T a, T b) { return a < b; }
 };
 struct LessEqual {
   template <typename T>
-  static bool Of(T a, T b) { return a <= b; }
+  static constexpr bool Of(T a, T b) { return a <= b; }
 };
 struct Greater {
   template <typename T>
-  static bool Of(T a, T b) { return a > b; }
+  static constexpr bool Of(T a, T b) { return a > b; }
 };
 struct GreaterEqual {
   template <typename T>
-  static bool Of(T a, T b) { return a >= b; }
+  static constexpr bool Of(T a, T b) { return a >= b; }
 };
 
 struct Abs {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T x) {
+  static constexpr T Of(T x) {
     if constexpr (std::is_integral_v<T>) return x < 0 ? Negate::Of(x) : x;
     else return std::fabs(x);
   }
@@ -131,63 +131,63 @@ struct Abs {
 struct Square {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T x) { return Multiply::Of(x, x); }
+  static constexpr T Of(T x) { return Multiply::Of(x, x); }
 };
 struct Relu {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T x) { return x < 0 ? T(0) : x; }
+  static constexpr T Of(T x) { return x < 0 ? T(0) : x; }
 };
 struct Sqrt {
   template <typename T>
-  static T Of(T x) { return std::sqrt(x); }
+  static constexpr T Of(T x) { return std::sqrt(x); }
 };
 struct Rsqrt {
   template <typename T>
-  static T Of(T x) { return T(1) / std::sqrt(x); }
+  static constexpr T Of(T x) { return T(1) / std::sqrt(x); }
 };
 struct Sin {
   template <typename T>
-  static T Of(T x) { return std::sin(x); }
+  static constexpr T Of(T x) { return std::sin(x); }
 };
 struct Cos {
   template <typename T>
-  static T Of(T x) { return std::cos(x); }
+  static constexpr T Of(T x) { return std::cos(x); }
 };
 
 // OfHalf: for an f16 or bf16 argument, whose result is rounded to that dtype.
 struct Exp {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return ExpOf(x); }
-  CGRAPH_INLINE static float OfHalf(float x) { return HalfExpOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return ExpOf(x); }
+  CGRAPH_INLINE static constexpr float OfHalf(float x) { return HalfExpOf(x); }
 };
 struct Log {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return LogOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return LogOf(x); }
 };
 struct Tanh {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return TanhOf(x); }
-  CGRAPH_INLINE static float OfHalf(float x) { return HalfTanhOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return TanhOf(x); }
+  CGRAPH_INLINE static constexpr float OfHalf(float x) { return HalfTanhOf(x); }
 };
 struct Erf {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return ErfOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return ErfOf(x); }
 };
 struct Sigmoid {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return SigmoidOf(x); }
-  CGRAPH_INLINE static float OfHalf(float x) { return HalfSigmoidOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return SigmoidOf(x); }
+  CGRAPH_INLINE static constexpr float OfHalf(float x) { return HalfSigmoidOf(x); }
 };
 struct Silu {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return SiluOf(x); }
-  CGRAPH_INLINE static float OfHalf(float x) { return HalfSiluOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return SiluOf(x); }
+  CGRAPH_INLINE static constexpr float OfHalf(float x) { return HalfSiluOf(x); }
 };
 struct Gelu {
   template <typename T>
-  CGRAPH_INLINE static T Of(T x) { return GeluOf(x); }
-  CGRAPH_INLINE static float OfHalf(float x) { return HalfGeluOf(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return GeluOf(x); }
+  CGRAPH_INLINE static constexpr float OfHalf(float x) { return HalfGeluOf(x); }
 };
 
 // Gradients with respect to the argument of a function: computed from that argument z or the value
@@ -195,35 +195,35 @@ struct Gelu {
 struct ReluGrad {
   static constexpr bool kMoves = true;
   template <typename T>
-  static T Of(T z, T gy) { return z > 0 ? gy : T(0); }
+  static constexpr T Of(T z, T gy) { return z > 0 ? gy : T(0); }
 };
 struct GeluGrad {
   template <typename T>
-  CGRAPH_INLINE static T Of(T z, T gy) {
+  CGRAPH_INLINE static constexpr T Of(T z, T gy) {
     const Normal<T> normal = NormalOf(z);
     return gy * (normal.cdf + z * normal.density);
   }
 };
 struct SiluGrad {
   template <typename T>
-  CGRAPH_INLINE static T Of(T z, T gy) {
+  CGRAPH_INLINE static constexpr T Of(T z, T gy) {
     const T s = SigmoidOf(z);
     return gy * (s * (T(1) + z * (T(1) - s)));
   }
 };
 struct TanhGrad {
   template <typename T>
-  static T Of(T y, T gy) { return gy * (T(1) - y * y); }
+  static constexpr T Of(T y, T gy) { return gy * (T(1) - y * y); }
 };
 struct SigmoidGrad {
   template <typename T>
-  static T Of(T y, T gy) { return gy * (y * (T(1) - y)); }
+  static constexpr T Of(T y, T gy) { return gy * (y * (T(1) - y)); }
 };
 
 // An operation on one element as it is done for f16 and bf16.
 template <typename Operation>
 struct OnHalf {
-  CGRAPH_INLINE static float Of(float x) {
+  CGRAPH_INLINE static constexpr float Of(float x) {
     if constexpr (requires { Operation::OfHalf(x); }) return Operation::OfHalf(x);
     else return Operation::Of(x);
   }
@@ -231,12 +231,12 @@ struct OnHalf {
 
 struct LogicalNot {
   template <typename T>
-  static T Of(T x) { return x == 0; }
+  static constexpr T Of(T x) { return x == 0; }
 };
 
 struct Select {
   template <typename T>
-  static T Of(uint8_t condition, T a, T b) { return condition != 0 ? a : b; }
+  static constexpr T Of(uint8_t condition, T a, T b) { return condition != 0 ? a : b; }
 };
 
 }  // namespace cgraph::device

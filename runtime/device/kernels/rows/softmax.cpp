@@ -3,9 +3,8 @@
 // A row whose greatest element is -inf has no distribution: it is NaN, as in NumPy and PyTorch.
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "runtime/device/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/kernels/failures.h"
 #include "runtime/device/kernels/rows/rows.h"
 
 namespace cgraph::device {
@@ -122,7 +121,7 @@ class CrossEntropyKernel final : public Kernel {
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t target = inputs[1].as<int64_t>()[r];
       if (target < 0 || target >= classes) {
-        error = fmt::format("cross_entropy: target {} is {}, of {} classes", r, target, classes);
+        error = NoClassText(r, target, classes);
         return false;
       }
       access.Load(logits.as<T>() + r * classes, row, classes);

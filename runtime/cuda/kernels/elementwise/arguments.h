@@ -1,0 +1,19 @@
+// What elementwise kernels take.
+#ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ELEMENTWISE_ARGUMENTS_H_
+#define CGRAPH_RUNTIME_CUDA_KERNELS_ELEMENTWISE_ARGUMENTS_H_
+
+#include "runtime/cuda/kernels/walk.h"
+
+namespace cgraph::cuda {
+
+template <int operands>
+struct Elementwise {
+  View in[operands];
+  View out;
+  bool known = false;  // whether the host knew all extents; else `walk` is made on the device
+  Walk<operands> walk;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_KERNELS_ELEMENTWISE_ARGUMENTS_H_
