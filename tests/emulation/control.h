@@ -1,4 +1,4 @@
-// What tests ask of the emulated GPUs, besides the driver's functions: libcuda.so.1 of the emulation
+// What tests ask of the emulated GPUs, besides the driver's functions: the emulation's libcuda.so.1
 // also exports cgraph_emulation_control, which NVIDIA's does not.
 #ifndef CGRAPH_TESTS_EMULATION_CONTROL_H_
 #define CGRAPH_TESTS_EMULATION_CONTROL_H_

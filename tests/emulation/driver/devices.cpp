@@ -1,4 +1,4 @@
-// The driver's functions of devices and contexts. Every device has its primary context and no other.
+// The driver's functions of devices and contexts. Every device has its primary context alone.
 #include <cuda.h>
 
 #include <cstdio>

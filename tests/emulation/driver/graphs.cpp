@@ -33,6 +33,12 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph,
     CUgraphExec exec = machine.execs.Make();
     exec->context = CurrentContext();
     exec->nodes = graph->nodes;
+    exec->dependents.resize(exec->nodes.size());
+    for (size_t i = 0; i < exec->nodes.size(); ++i) {
+      for (const size_t dependency : exec->nodes[i].dependencies) {
+        exec->dependents[dependency].push_back(i);
+      }
+    }
     *handle = exec;
     return CUDA_SUCCESS;
   });
@@ -60,7 +66,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
     }
     for (const GraphNode& node : exec->nodes) {
       Work work = node.work;
-      const CUresult checked = CheckMemory(machine, work, exec->context->device);
+      const CUresult checked = CheckMemory(machine, work);
       if (checked != CUDA_SUCCESS) return checked;
     }
     auto run = std::make_shared<GraphRun>();

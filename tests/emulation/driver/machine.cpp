@@ -109,7 +109,24 @@ CUresult FindStream(Machine& machine, CUstream handle, CUstream& stream) {
   return CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult CheckMemory(Machine& machine, Work& work, int device) {
+namespace {
+
+// Looks at an address among a kernel's arguments. Returns what is wrong with it; empty: nothing.
+std::string FaultOf(const Machine& machine, const Work& work, const void* address) {
+  const Allocation* const allocation = machine.memory.Find(address);
+  if (allocation == nullptr) {
+    const bool pageable = !machine.options.host_pointers && IsMapped(address);
+    return pageable ? "in pageable memory of the host" : "";
+  }
+  if (allocation->freed) return "where memory was freed";
+  if ((SetOf(allocation->device) & ~work.reaches) == 0) return "";
+  return fmt::format("in memory of device {}, to which device {} has no access",
+                     allocation->device, work.device);
+}
+
+}  // namespace
+
+CUresult CheckMemory(Machine& machine, Work& work) {
   const std::string name = NameOf(work);
   for (const Range& range : RangesOf(work)) {
     if (!CheckRange(machine.memory, range, name)) return CUDA_ERROR_INVALID_VALUE;
@@ -117,27 +134,19 @@ CUresult CheckMemory(Machine& machine, Work& work, int device) {
     if (allocation != nullptr) work.reaches |= SetOf(allocation->device);
   }
   if (!std::holds_alternative<LaunchGrid>(work.what)) return CUDA_SUCCESS;
-  const CUctx_st& context = machine.contexts[static_cast<size_t>(device)];
-  work.reaches = SetOf(device) | context.peers;
+  work.reaches = SetOf(work.device) | machine.contexts[static_cast<size_t>(work.device)].peers;
   for (const void* address : AddressesOf(work)) {
-    const Allocation* const allocation = machine.memory.Find(address);
-    if (allocation == nullptr) continue;
-    if (allocation->freed) {
-      Misuse(fmt::format("{} is given the address {}, where memory was freed", name, address));
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    if ((SetOf(allocation->device) & ~work.reaches) != 0) {
-      Misuse(fmt::format("{} on device {} is given the address {}, in memory of device {}, to "
-                         "which it has no access",
-                         name, device, address, allocation->device));
-      return CUDA_ERROR_INVALID_VALUE;
-    }
+    const std::string fault = FaultOf(machine, work, address);
+    if (fault.empty()) continue;
+    Misuse(fmt::format("{} is given the address {}, {}", name, address, fault));
+    return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
 
 CUresult Issue(Machine& machine, CUstream stream, Work work) {
-  const CUresult checked = CheckMemory(machine, work, stream->context->device);
+  work.device = stream->context->device;
+  const CUresult checked = CheckMemory(machine, work);
   if (checked != CUDA_SUCCESS) return checked;
   if (stream->capture.capture != nullptr) return CaptureWork(stream, std::move(work));
   machine.scheduler.Append(stream, std::move(work));

@@ -98,9 +98,9 @@ CUresult FindStream(Machine& machine, CUstream handle, CUstream& stream);
 // As FindStream, but any context may be current.
 CUresult FindStreamOfAny(Machine& machine, CUstream handle, CUstream& stream);
 
-// Checks the memory that work touches and notes which devices' that is; `device` carries it out.
-// CUDA_ERROR_INVALID_VALUE after a misuse.
-CUresult CheckMemory(Machine& machine, Work& work, int device);
+// Checks the memory that work touches and notes which devices' that is. CUDA_ERROR_INVALID_VALUE
+// after a misuse.
+CUresult CheckMemory(Machine& machine, Work& work);
 // Issues work to a stream: appends it or, where the stream is captured, makes a node of it.
 CUresult Issue(Machine& machine, CUstream stream, Work work);
 

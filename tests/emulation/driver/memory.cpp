@@ -108,6 +108,13 @@ void Memory::Close(DeviceSet devices) {
   }
 }
 
+// Small numbers and pairs of them are no addresses: programs and libraries lie above 2^32.
+bool IsMapped(const void* address) {
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  if (number < (uintptr_t{1} << 32) || number >= (uintptr_t{1} << 47)) return false;
+  return msync(reinterpret_cast<void*>(number / kPage * kPage), 1, MS_ASYNC) == 0;
+}
+
 bool CheckRange(const Memory& memory, const Range& range, const std::string& what) {
   const Allocation* const allocation = memory.Find(range.start);
   const void* const start = range.start;

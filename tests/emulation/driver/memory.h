@@ -66,6 +66,9 @@ class Memory {
   uint64_t made_ = 0;
 };
 
+// Returns whether the address is a plausible one of the process, and something is mapped there.
+bool IsMapped(const void* address);
+
 // A piece of memory that an operation works on.
 struct Range {
   std::byte* start = nullptr;

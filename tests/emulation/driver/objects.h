@@ -84,6 +84,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   CUcontext context = nullptr;
   cgraph::emulation::GraphNodes nodes;
+  std::vector<std::vector<size_t>> dependents;  // of each node
   uint64_t launched = 0;
   uint64_t finished = 0;
 };

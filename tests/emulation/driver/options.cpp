@@ -38,6 +38,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     options.count = value == "count";
   } else if (word == "pageable") {
     options.pageable = number(1) != 0;
+  } else if (word == "host_pointers") {
+    options.host_pointers = number(1) != 0;
   } else if (word == "peers") {
     options.peers = number(1) != 0;
   } else if (word == "protect") {

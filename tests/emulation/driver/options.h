@@ -22,8 +22,11 @@ struct Options {
   bool count = false;    // misuse is counted; else it aborts
   bool peers = true;     // devices can reach each other's memory
   bool protect = true;   // the host cannot touch devices' memory while nothing runs there
-  bool pageable = false; // asynchronous copies of pageable memory in the steady state are no misuse
-  // Streams of a device share this many channels, as they share hardware: in a channel, work is done
+  bool pageable = false; // copies of pageable memory are no misuse in the steady state
+  // Whether kernels may be given addresses of the host's memory that is not pinned, which only few
+  // systems allow.
+  bool host_pointers = false;
+  // Streams of a device share this many channels, as they share hardware: in a channel, work begins
   // in the order in which it was issued. 0: a channel each.
   int channels = 0;
   double stuck = 20;     // seconds without progress after which what waits is written on stderr

@@ -103,20 +103,16 @@ void Scheduler::Consider(std::optional<Candidate>& best, const Candidate& candid
 }
 
 void Scheduler::ConsiderNodes(std::optional<Candidate>& best, CUstream stream, GraphRun& run) {
-  for (size_t i = 0; i < run.nodes.size(); ++i) {
-    const GraphRun::Progress& node = run.nodes[i];
-    if (node.missing == 0 && !node.busy && !node.done && CanBegin(run.exec->nodes[i].work)) {
-      Consider(best, {stream, i, node.priority});
-    }
+  for (const auto& [node, priority] : run.ready) {
+    if (CanBegin(run.exec->nodes[node].work)) Consider(best, {stream, node, priority});
   }
 }
 
 void Scheduler::Begin(GraphRun& run) {
   run.begun = true;
-  run.nodes.resize(run.exec->nodes.size());
-  for (size_t i = 0; i < run.nodes.size(); ++i) {
-    run.nodes[i].missing = run.exec->nodes[i].dependencies.size();
-    run.nodes[i].priority = DrawPriority();
+  for (const GraphNode& node : run.exec->nodes) {
+    run.missing.push_back(node.dependencies.size());
+    if (run.missing.back() == 0) run.ready.push_back({run.missing.size() - 1, DrawPriority()});
   }
 }
 
@@ -145,11 +141,12 @@ bool Scheduler::RunOne(std::unique_lock<std::mutex>& lock) {
   auto* const graph = std::get_if<RunGraph>(&work->what);
   if (graph != nullptr && !chosen->node) {
     Begin(*graph->run);
-    if (graph->run->nodes.empty()) Finish(*chosen);
+    if (graph->run->missing.empty()) Finish(*chosen);
     return true;
   }
   if (chosen->node) {
-    graph->run->nodes[*chosen->node].busy = true;
+    std::erase_if(graph->run->ready,
+                  [&](const GraphRun::Ready& ready) { return ready.node == *chosen->node; });
     work = &graph->run->exec->nodes[*chosen->node].work;
   } else {
     stream->busy = true;
@@ -173,14 +170,11 @@ void Scheduler::Finish(const Candidate& candidate) {
   stuck_reported_ = false;
   if (candidate.node) {
     GraphRun& run = *std::get<RunGraph>(stream->works.front().what).run;
-    run.nodes[*candidate.node].done = true;
-    run.nodes[*candidate.node].busy = false;
-    for (size_t i = *candidate.node + 1; i < run.nodes.size(); ++i) {
-      const auto& dependencies = run.exec->nodes[i].dependencies;
-      run.nodes[i].missing -= static_cast<size_t>(
-          std::count(dependencies.begin(), dependencies.end(), *candidate.node));
+    for (const size_t node : run.exec->dependents[*candidate.node]) {
+      if (--run.missing[node] == 0) run.ready.push_back({node, DrawPriority()});
     }
-    if (++run.done < run.nodes.size()) return;
+    appended_.notify_one();
+    if (++run.done < run.missing.size()) return;
   }
   FinishHead(stream);
 }

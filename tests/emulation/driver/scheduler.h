@@ -1,10 +1,10 @@
 // Scheduler: which work is carried out next.
 //
 // Of the work that CUDA's rules allow to begin (the first of each stream, the nodes of graphs whose
-// dependencies are done), that of the highest priority is next. Priorities are random and change now
-// and then, so that one stream stays far behind the others for a while, as real ones do at times.
-// Work is carried out by threads of the emulation or, where there are none, inside the program's
-// calls: late, as the seed decides, except where a call waits for it.
+// dependencies are done), that of the highest priority is next. Priorities are random and change
+// now and then, so that one stream stays far behind the others for a while, as real ones do at
+// times. Work is carried out by threads of the emulation or, where there are none, inside the
+// program's calls: late, as the seed decides, except where a call waits for it.
 #ifndef CGRAPH_TESTS_EMULATION_DRIVER_SCHEDULER_H_
 #define CGRAPH_TESTS_EMULATION_DRIVER_SCHEDULER_H_
 

@@ -66,30 +66,30 @@ struct Work {
   std::variant<LaunchGrid, Copy, Fill, WriteValue, WaitForValue, RecordEvent, WaitForEvent,
                RunGraph>
       what;
-  DeviceSet reaches = 0;   // the devices whose memory it may touch
-  uint64_t number = 0;     // in the order in which the program issued it
+  int device = 0;         // that carries it out
+  DeviceSet reaches = 0;  // the devices whose memory it may touch
+  uint64_t number = 0;    // in the order in which the program issued it
 };
 
 // GraphNode: work that begins when the nodes it depends on are done.
 struct GraphNode {
   Work work;
-  std::vector<size_t> dependencies;  // all before it in the graph
+  std::vector<size_t> dependencies;  // all before it in the graph, each once
 };
 using GraphNodes = std::vector<GraphNode>;
 
 // GraphRun: one launch of a graph.
 struct GraphRun {
-  struct Progress {
-    size_t missing = 0;     // dependencies that are not done
-    bool busy = false;
-    bool done = false;
+  struct Ready {
+    size_t node = 0;
     uint64_t priority = 0;
   };
   CUgraphExec exec = nullptr;  // outlives the run
   uint64_t number = 0;         // of the launches of the exec, from 0
   bool begun = false;
   size_t done = 0;
-  std::vector<Progress> nodes;
+  std::vector<size_t> missing;  // of each node's dependencies, those that are not done
+  std::vector<Ready> ready;     // nodes that miss none and have not begun
 };
 
 // What is said of work that waits or is refused: "the kernel row_sum", "a copy of 12 bytes".

@@ -83,7 +83,7 @@ TEST_CASE("a capture goes over into other streams and comes back") {
   CHECK_DONE(cuStreamSynchronize(origin));
 }
 
-TEST_CASE("nodes that do not depend on each other run in any order") {
+TEST_CASE("nodes that do not depend on each other run in any order", "[races]") {
   Gpu gpu;
   CUstream origin = gpu.Stream(), other = gpu.Stream();
   CUevent fork = gpu.Event(), join = gpu.Event();
@@ -120,6 +120,46 @@ TEST_CASE("launches of one graph run one after another, whatever their streams")
   __atomic_store_n(words, 1, __ATOMIC_RELEASE);
   CHECK_DONE(cuStreamSynchronize(second));
   CHECK(cuStreamQuery(first) == CUDA_SUCCESS);
+  CHECK_DONE(cuGraphExecDestroy(exec));
+}
+
+TEST_CASE("a capture goes over to another device") {
+  Gpu first(0), second(1);
+  first.Use();
+  CUstream origin = first.Stream();
+  CUevent fork = first.Event();
+  const CUdeviceptr here = first.Words(8);
+  second.Use();
+  CUstream other = second.Stream();
+  CUevent join = second.Event();
+  const CUdeviceptr there = second.Words(8);
+  first.Use();
+  CHECK_DONE(cuStreamBeginCapture(origin, kRelaxed));
+  CHECK_DONE(cuEventRecord(fork, origin));
+  second.Use();
+  CHECK_DONE(cuStreamWaitEvent(other, fork, 0));
+  CHECK_DONE(second.Fill(other, there, 8, 2, 1));
+  CHECK_DONE(cuEventRecord(join, other));
+  first.Use();
+  CHECK_DONE(cuStreamWaitEvent(origin, join, 0));
+  CHECK_DONE(cuMemcpyAsync(here, there, 64, origin));
+  CUgraphExec exec = EndAndInstantiate(origin);
+  CHECK_DONE(cuGraphLaunch(exec, origin));
+  CHECK(first.Read(origin, here, 8)[7] == 15);
+  CHECK_DONE(cuGraphExecDestroy(exec));
+}
+
+TEST_CASE("a graph is not launched with memory that was freed") {
+  Gpu gpu;
+  CUstream stream = gpu.Stream();
+  const CUdeviceptr words = gpu.Words(8);
+  CHECK_DONE(cuStreamBeginCapture(stream, kRelaxed));
+  CHECK_DONE(gpu.Fill(stream, words, 8, 1, 1));
+  CUgraphExec exec = EndAndInstantiate(stream);
+  CHECK_DONE(gpu.Free(words));
+  Counted counted;
+  CHECK(cuGraphLaunch(exec, stream) == CUDA_ERROR_INVALID_VALUE);
+  CHECK_THAT(counted.Sentence(), Catch::Matchers::Contains("where memory was freed"));
   CHECK_DONE(cuGraphExecDestroy(exec));
 }
 

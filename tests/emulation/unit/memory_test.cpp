@@ -99,6 +99,19 @@ TEST_CASE("what was freed, and what is beyond the end, is a misuse of copies and
   CHECK(Ask().misuse_count() == 0);
 }
 
+TEST_CASE("kernels are not given pageable memory") {
+  Gpu gpu;
+  Counted counted;
+  CUstream stream = gpu.Stream();
+  int64_t word = 0;
+  CHECK(gpu.Fill(stream, AddressOf(&word), 1, 1, 1) == CUDA_ERROR_INVALID_VALUE);
+  CHECK_THAT(counted.Sentence(), Contains("in pageable memory of the host"));
+  int64_t* const pinned = gpu.Pinned(1);
+  CHECK_DONE(gpu.Fill(stream, AddressOf(pinned), 1, 1, 1));
+  CHECK_DONE(cuStreamSynchronize(stream));
+  CHECK(pinned[0] == 1);
+}
+
 TEST_CASE("memory is not freed while work on it is not done") {
   Gpu gpu;
   Counted counted;
@@ -140,7 +153,7 @@ TEST_CASE("a copy of pinned memory reads it when it runs") {
   CHECK(gpu.Read(stream, words, 1) == std::vector<int64_t>{9});
 }
 
-TEST_CASE("copies and fills without a stream order no other stream") {
+TEST_CASE("copies and fills without a stream order no other stream", "[races]") {
   Gpu gpu;
   CUstream stream = gpu.Stream();
   const int64_t ones = 0x0101010101010101;
@@ -178,7 +191,8 @@ TEST_CASE("devices reach each other's memory when they are told to") {
     Counted counted;
     CHECK(first.Launch(stream, "emulation_add", 4, there, there, here, int64_t{4}) ==
           CUDA_ERROR_INVALID_VALUE);
-    CHECK_THAT(counted.Sentence(), Contains("in memory of device 1, to which it has no access"));
+    CHECK_THAT(counted.Sentence(),
+               Contains("in memory of device 1, to which device 0 has no access"));
     CHECK(cuMemcpyPeerAsync(here, first.context(), there, first.context(), 32, stream) ==
           CUDA_ERROR_INVALID_VALUE);
     CHECK_THAT(counted.Sentence(), Contains("not of the devices it names"));

@@ -12,6 +12,7 @@ namespace cgraph::emulation {
 namespace {
 
 using Catch::Matchers::Contains;
+
 }  // namespace
 
 TEST_CASE("a kernel has not always run when its launch returns") {
@@ -47,7 +48,7 @@ TEST_CASE("a stream keeps its order") {
   });
 }
 
-TEST_CASE("an event orders streams, and a wait that is missing shows for some seed") {
+TEST_CASE("an event orders streams, and a wait that is missing shows for some seed", "[races]") {
   Gpu gpu;
   CUstream first = gpu.Stream(), second = gpu.Stream();
   CUevent event = gpu.Event();
@@ -210,6 +211,17 @@ TEST_CASE("without a thread of its own, nothing moves but in calls", "[calls]") 
     return !done;
   });
   CHECK(late > 25);
+}
+
+TEST_CASE("streams that share a channel keep the order of issue", "[.channels]") {
+  Gpu gpu;
+  CUstream first = gpu.Stream(), second = gpu.Stream();
+  int64_t* const words = gpu.Pinned(2);
+  CHECK_DONE(cuStreamWaitValue64(first, AddressOf(words), 1, 0));
+  CHECK_DONE(cuStreamWriteValue64(second, AddressOf(words), 1, 0));
+  for (int i = 0; i < 200; ++i) CHECK(cuStreamQuery(second) == CUDA_ERROR_NOT_READY);
+  __atomic_store_n(words, 1, __ATOMIC_RELEASE);
+  CHECK_DONE(cuStreamSynchronize(second));
 }
 
 TEST_CASE("several threads issue and wait at the same time") {
