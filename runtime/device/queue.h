@@ -86,7 +86,7 @@ struct Launch : Operation {
 struct Copy : Operation {
   const Tensor* from = nullptr;
   Tensor* to = nullptr;
-  bool describes = false;  // gives `to` the dims of `from`
+  bool describes = false;  // gives `to` the dims of `from`, which the issuer must know
   bool moves = true;       // the bytes
   bool fills = false;      // as many bytes as `to` has; else as `from` has
 };

@@ -46,9 +46,10 @@ class CudaDevice : public device::Device {
     return *graphs_[graph].frames[frame];
   }
 
-  // Appends a copy between any memories that this GPU reaches. Nothing is written where the guard
-  // finds poison and the target is this GPU's own memory.
-  CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, uint64_t bytes);
+  // Appends a copy between any memories that this GPU reaches, of as many elements as `sized` has, of
+  // `width` bytes each. Nothing is written where the guard finds poison.
+  CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, const View& sized,
+                uint32_t width);
 
   // Appends a grid that does nothing but look at its guard.
   CUresult PassPoison(CUstream stream, const Guard& guard);

@@ -184,9 +184,9 @@ void CudaQueue::Copy(const device::Copy& copy) {
   BeginWork(copy);
   const Guard guard = GuardOf(copy, nullptr);
   const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
-  uint64_t bytes = copy.moves ? static_cast<uint64_t>(plan::DTypeBytes(whole.dtype)) : 0;
-  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
-  Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, bytes), copy, "copying");
+  const auto width = copy.moves ? static_cast<uint32_t>(plan::DTypeBytes(whole.dtype)) : 0;
+  Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, sized, width), copy,
+        "copying");
   EndWork();
 }
 
