@@ -32,6 +32,7 @@ class CudaDevice : public device::Device {
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
   bool queues_host_waits() const override { return false; }
   bool queues_communicate() const override { return true; }
+  bool queues_record() const override { return true; }
   Status AddGraph(const device::GraphLayout& layout) override;
   void ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
