@@ -13,18 +13,6 @@ ExecutableResult NotYet(const Making& making) {
 
 }  // namespace
 
-ExecutableResult MakeSoftmax(const Making& making) { return NotYet(making); }
-ExecutableResult MakeSoftmaxGrad(const Making& making) { return NotYet(making); }
-ExecutableResult MakeLogSoftmax(const Making& making) { return NotYet(making); }
-ExecutableResult MakeLogSoftmaxGrad(const Making& making) { return NotYet(making); }
-ExecutableResult MakeCrossEntropy(const Making& making) { return NotYet(making); }
-ExecutableResult MakeCrossEntropyGrad(const Making& making) { return NotYet(making); }
-ExecutableResult MakeLayerNorm(const Making& making) { return NotYet(making); }
-ExecutableResult MakeLayerNormGrad(const Making& making) { return NotYet(making); }
-ExecutableResult MakeRmsNorm(const Making& making) { return NotYet(making); }
-ExecutableResult MakeRmsNormGrad(const Making& making) { return NotYet(making); }
-ExecutableResult MakeL2Normalize(const Making& making) { return NotYet(making); }
-ExecutableResult MakeL2NormalizeGrad(const Making& making) { return NotYet(making); }
 ExecutableResult MakeCausalMask(const Making& making) { return NotYet(making); }
 ExecutableResult MakeCollective(const Making& making) { return NotYet(making); }
 ExecutableResult MakeTranspose(const Making& making) { return NotYet(making); }
