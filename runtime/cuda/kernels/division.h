@@ -15,7 +15,7 @@ namespace cgraph::cuda {
 // Neighbouring threads are in one column where columns are contiguous, else in neighbouring columns.
 struct Division {
   int32_t width = 1, height = 1;
-  bool contiguous = false;
+  int32_t contiguous = false;
 
   int64_t Groups(int64_t columns) const { return columns / width + (columns % width != 0); }
 };

@@ -15,7 +15,7 @@ struct Parts {
   int32_t dim = 0;
   int32_t width = 1;  // bytes of an element
   int32_t count = 0;
-  bool into_parts = false;  // whether the whole is read and the parts are written
+  int32_t into_parts = false;  // whether the whole is read and the parts are written
   struct Part {
     void* data = nullptr;
     int64_t first = 0, extent = 0;
@@ -30,7 +30,7 @@ struct Span {
 };
 struct Spans {
   int32_t count = 0;
-  bool has_result = false;  // of one span: its result has `result` elements along the dimension
+  int32_t has_result = false;  // of one span: its result has `result` elements along the dimension
   Extent result;
   Span span[kMaxRank];
 };
