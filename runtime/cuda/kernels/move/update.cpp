@@ -1,5 +1,5 @@
-// slice, update and update_row, and look, which tells whether one of them would fail: a check of the
-// places, which lie on the device, and then the copies.
+// slice, update and update_row, and look, which tells whether one of them would fail: a check of
+// the places, which lie on the device, and then the copies.
 #include "runtime/cuda/kernels/indices/outside.h"
 #include "runtime/cuda/kernels/makers.h"
 #include "runtime/cuda/kernels/move/arguments.h"
