@@ -24,10 +24,10 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
   Compilation done = Compile(options, sources, diagnostics);
   if (done.plan && !options.device_map.empty()) {
-    // The plan may run on another machine, so any number of cores is accepted.
-    if (Status mapped = workers::MapDevices(*done.plan, options.device_map, /*cores=*/0);
+    // The plan may run on another machine, so any number of cores and GPUs is accepted.
+    if (const auto mapped = workers::MapDevices(*done.plan, options.device_map, {});
         !mapped.ok()) {
-      (void)ReportStatus(mapped);
+      (void)ReportStatus(mapped.status());
       done = {kUsage, nullptr, {}};
     }
   }

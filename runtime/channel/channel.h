@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/device/queue.h"
 #include "runtime/device/sync/event_count.h"
 
 namespace cgraph::channel {
@@ -29,6 +30,23 @@ struct ChannelShape {
   uint32_t outstanding = 1;    // most messages that are shown and not yet received at once
   uint32_t spans = 1;         // most values in a message
   uint64_t message_bytes = 0;  // most bytes in a message, at bound
+  uint64_t value_bytes = 0;    // most bytes of a value, at bound
+};
+
+// Pass: an end on a queue is issued in three passes over all parts of its group, so that parts of one
+// group never wait for each other.
+enum class Pass { kShow, kMove, kEnd };
+
+// QueuedMessage: what an end on a queue issues. A receive knows where the sender's values lie, too:
+// the addresses of a frame do not change. A message of an empty execution moves nothing.
+struct QueuedMessage {
+  device::Queue* queue = nullptr;
+  uint64_t number = 0;
+  const device::Operation* operation = nullptr;  // its flag is that of what is received
+  const device::Tensor* from = nullptr;          // the sender's values
+  device::Tensor* to = nullptr;                  // the receiver's; null for a send
+  uint32_t count = 0;
+  bool empty = false;
 };
 
 class Channel {
@@ -47,6 +65,13 @@ class Channel {
   virtual bool Arrived(uint64_t n) = 0;
   // Copies message n, which has arrived, out; returns its poison flag.
   virtual bool Receive(uint64_t n, std::span<const BufferSpan> spans) = 0;
+
+  // For ends on queues (channel/queued). Ready: whether the host has done what the end of message n
+  // needs of it before it may be issued.
+  virtual bool ReadyToSend(uint64_t) const { return true; }
+  virtual bool ReadyToReceive(uint64_t) const { return true; }
+  virtual void IssueSend(Pass, const QueuedMessage&) {}
+  virtual void IssueReceive(Pass, const QueuedMessage&) {}
 };
 
 }  // namespace cgraph::channel

@@ -35,6 +35,17 @@ struct CollectiveShape {
   std::vector<Tensor> tensors;
 };
 
+// QueuedMember: what a member on a queue issues. It knows where the values of all members lie.
+struct QueuedMember {
+  device::Queue* queue = nullptr;
+  uint64_t round = 0;
+  uint32_t member = 0;
+  const device::Operation* operation = nullptr;  // its flag is that of the result
+  const device::Tensor* const* inputs = nullptr;  // by member: its tensors, null where it gives none
+  device::Tensor* outputs = nullptr;             // its own, null where it gets none
+  bool empty = false;
+};
+
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -53,6 +64,9 @@ class Collective {
   virtual bool Reduce(uint32_t member, uint64_t n) = 0;
   // Called after Reduce(): returns whether all other members are done with this member's memory.
   virtual bool Left(uint64_t n) const = 0;
+
+  // For members on queues (channel/queued).
+  virtual void Issue(Pass, const QueuedMember&) {}
 };
 
 }  // namespace cgraph::channel

@@ -12,16 +12,15 @@
 
 #include <fmt/format.h>
 
+#include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/phases.h"
-#include "runtime/device/sync/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
-#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 namespace {
@@ -42,13 +41,17 @@ void EndTimedOut(const Options& options, Outcome& outcome, const Status& status)
   std::_Exit(code);
 }
 
-EngineOptions MakeEngineOptions(const Options& options, Outcome& outcome) {
+EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& placement,
+                                Outcome& outcome) {
   EngineOptions engine;
   const std::string folder = std::filesystem::path(options.file).parent_path().string();
   engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
   engine.workers = options.workers;
   engine.inflight = options.inflight;
+  engine.gpus = !placement.gpus.empty();
+  engine.gpu_map = placement.gpus;
   engine.proved = !options.unproved;
+  engine.capture = !options.no_capture;
   engine.stall_timeout = options.timeout;
   engine.profile = !options.profile.empty();
   engine.trace = !options.trace.empty();
@@ -56,15 +59,14 @@ EngineOptions MakeEngineOptions(const Options& options, Outcome& outcome) {
   return engine;
 }
 
-// Does everything that needs no engine: finds the graph, reads its inputs, checks where results go.
-Problem Prepare(plan::Plan& plan, const Options& options, uint32_t& graph, Inputs& inputs) {
+// Does everything that needs no engine: maps devices, finds the graph, reads its inputs, checks
+// where results go.
+Problem Prepare(plan::Plan& plan, const Options& options, GpuPlacement& placement, uint32_t& graph,
+                Inputs& inputs) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
-  if (!options.device_map.empty()) {
-    const Status mapped = workers::MapDevices(plan, options.device_map, device::Cores());
-    if (!mapped.ok()) return {kUsage, mapped.message()};
-  }
+  if (Problem placed = PlaceGpus(plan, options, placement); !placed.ok()) return placed;
   const Result<uint32_t> found =
       plan::FindGraph(plan, options.graphs.empty() ? "" : options.graphs[0]);
   if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
@@ -99,16 +101,20 @@ ExitCode Execute(const Options& options, Signals& signals) {
   };
   uint32_t graph = 0;
   Inputs inputs;
-  if (Problem problem = Prepare(*loaded.plan, options, graph, inputs); !problem.ok()) {
+  GpuPlacement placement;
+  if (Problem problem = Prepare(*loaded.plan, options, placement, graph, inputs); !problem.ok()) {
     return fail(problem);
   }
   Outcome outcome(options.every          ? Keep::kStacked
                   : options.batch.empty() ? Keep::kLast
                                           : Keep::kConcatenated);
   Result<std::unique_ptr<Engine>> made =
-      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, outcome));
+      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, placement, outcome));
   if (!made.ok()) return fail(ProblemOf(made.status()));
   Engine& engine = **made;
+  if (!placement.note.empty() && !options.quiet) {
+    Say(fmt::format("cgrun: note: {}\n", placement.note));
+  }
   signals.OnReport([&engine] { return engine.WaitReport(); });
   signals.OnInterrupt([&engine] { engine.Teardown(); });
 

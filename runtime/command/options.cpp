@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <iterator>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/command/gpus.h"
 #include "runtime/command/messages.h"
 #include "runtime/kinds/comm_lanes.h"
 #include "runtime/kinds/limits.h"
@@ -37,6 +39,9 @@ struct Raw {
 struct Mistake {
   std::string why;
 };
+
+// Thrown for --devices, which needs no FILE: the command line is not read on.
+struct DevicesAsked {};
 
 std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const char* flag,
                                 const char* value) {
@@ -89,10 +94,16 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--workers", options.workers, "threads that drive the plan")
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--device-map", options.device_map,
-                 "the core that each logical device is: gpu[0]=cpu:0,gpu[1]=cpu:1");
+                 "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1");
+  app.add_flag("--require-gpu", options.require_gpu,
+               "end with an error where a gpu of the plan would run on a CPU thread");
+  app.add_flag_callback("--devices", [] { throw DevicesAsked(); },
+                        "list the cores and GPUs of this machine, and what GPUs lack to be used");
   app.add_option("--timeout", raw.timeout,
                  "seconds without any progress until the run ends with a report (600)")
       ->type_name("SECONDS");
+  app.add_flag("--no-capture", options.no_capture,
+               "launch every kernel by itself, none as part of a CUDA graph");
   app.add_flag("--unproved", options.unproved,
                "run without proving the plan first: it may deadlock");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
@@ -251,6 +262,8 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     parsed.options.repeat_given = app.count("-n") > 0;
     Understand(parsed.options, raw);
     parsed.run = true;
+  } catch (const DevicesAsked&) {
+    std::fputs(ListDevices().c_str(), stdout);
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {

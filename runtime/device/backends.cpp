@@ -32,8 +32,9 @@ BackendRegistry& BackendRegistry::Get() {
 }
 
 Result<std::vector<std::unique_ptr<Device>>> BackendRegistry::OpenAll(
-    const plan::Plan& plan) const {
+    const plan::Plan& plan, std::unique_ptr<Backend> first) const {
   BackendList backends;
+  if (first != nullptr) backends.push_back(std::move(first));
   for (const Maker& maker : std::views::reverse(makers_)) backends.push_back(maker());
   std::vector<std::unique_ptr<Device>> devices;
   for (uint32_t d = 0; d < plan.devices.size(); ++d) {

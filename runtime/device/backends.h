@@ -38,8 +38,10 @@ class BackendRegistry {
   void Add(Maker maker) { makers_.push_back(std::move(maker)); }
 
   // Returns a device for each device of the plan. kUnsupported with every backend's reason when
-  // none serves one; where one serves it and cannot open it, the status of its Open().
-  Result<std::vector<std::unique_ptr<Device>>> OpenAll(const plan::Plan& plan) const;
+  // none serves one; where one serves it and cannot open it, the status of its Open(). `first`, if
+  // any, is asked before the others.
+  Result<std::vector<std::unique_ptr<Device>>> OpenAll(
+      const plan::Plan& plan, std::unique_ptr<Backend> first = nullptr) const;
 
  private:
   std::vector<Maker> makers_;

@@ -39,6 +39,17 @@ class Source {
   virtual Status Read(std::span<uint8_t> to) = 0;
 };
 
+// What a device is told of a graph at load, before queues run it.
+struct GraphLayout {
+  uint32_t graph = 0;                    // among the engine's graphs
+  uint32_t device = 0;                   // this one's number in the plan
+  std::span<const uint32_t> setters;     // per poison flag: the number of the device that sets it
+  const std::vector<bool>* may_fail = nullptr;  // per poison flag: may an execution set it
+  std::vector<const Bindings*> frames;
+  std::vector<std::span<const uint32_t>> checks;  // the pools that predicates point into
+  uint32_t steps = 0;                    // tags of its operations have lower steps
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -69,6 +80,22 @@ class Device {
   virtual Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) = 0;
 
   virtual bool immediate() const { return false; }
+  // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits
+  // for it before it issues what is behind, so that nothing of a queue hangs on the host.
+  virtual bool queues_host_waits() const { return true; }
+  // Whether queues carry out communications by themselves, between their own waits and signals. Else
+  // the host drives them.
+  virtual bool queues_communicate() const { return false; }
+  // Whether queues can record launches and issue them as one.
+  virtual bool queues_record() const { return false; }
+  // Called at load, once per graph, after its executables and before its queues are made.
+  // kInvalid when there is no memory for its poison flags.
+  virtual Status AddGraph(const GraphLayout&) { return Status::Ok(); }
+  // Called before a frame in which an execution has failed takes the next one: clears this device's
+  // own poison flags of it. No operation of the frame is pending.
+  virtual void ClearPoison(const Bindings&) {}
+  // Returns whether queues may read this memory of the caller's while the caller goes on.
+  virtual bool CanLend(const void*) const { return true; }
   // kInvalid when there is no memory for the scratch.
   virtual Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) = 0;
   // The event count of this device's own thread, which is notified when something that its queues

@@ -21,6 +21,7 @@ inline bool AnyPoisoned(std::span<const uint32_t> checks, const Bindings& bindin
 // Returns whether the operation has nothing to do; its own flag is set then.
 inline bool Skipped(const Predicate& predicate, const Bindings& bindings) {
   if (!bindings.poisoned->load(std::memory_order_relaxed)) return false;
+  if (predicate.own == kNoFlag) return false;
   if (bindings.Poisoned(predicate.own)) return true;
   if (!AnyPoisoned(predicate.checks, bindings)) return false;
   bindings.Poison(predicate.own);
@@ -44,7 +45,8 @@ inline const DynamicDim* FillDims(std::span<const DynamicDim> dims, const Bindin
 
 inline void RunCopy(const Copy& copy) {
   if (copy.describes) std::copy_n(copy.from->dims, copy.from->rank, copy.to->dims);
-  if (copy.moves) CopyBytes(copy.to->data, copy.from->data, copy.from->bytes());
+  if (!copy.moves) return;
+  CopyBytes(copy.to->data, copy.from->data, (copy.fills ? copy.to : copy.from)->bytes());
 }
 
 }  // namespace cgraph::device

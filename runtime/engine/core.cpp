@@ -6,14 +6,16 @@
 #include <new>
 #include <system_error>
 
-#include "runtime/device/sync/cores.h"
 #include "runtime/device/backends.h"
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/sync/cores.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
+#include "runtime/workers/device_map.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
@@ -36,6 +38,29 @@ uint32_t MostLag(const plan::Graph& graph) {
 uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
   if (options.workers != 0) return options.workers;
   return std::min(std::max(1u, plan.workers), device::Cores());
+}
+
+// Returns the GPU of each gpu of the plan that gets one.
+Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
+  if (!options.gpu_map.empty()) return options.gpu_map;
+  const auto count = static_cast<uint32_t>(device::FindGpus().gpus.size());
+  auto mapped = workers::MapDevices(plan, "", {.cores = device::Cores(), .gpus = count});
+  if (!mapped.ok()) return mapped.status();
+  return std::move(mapped->on_gpus);
+}
+
+// Returns the backend that serves the plan's gpus on GPUs; null where they run on CPU threads.
+Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options) {
+  // GPUs lean on what is proved: an extent is one number everywhere.
+  if (!options.gpus || !options.proved || workers::BusyGpus(plan).empty()) {
+    return std::unique_ptr<device::Backend>();
+  }
+  const Status& usable = device::FindGpus().usable;
+  if (!usable.ok() && options.require_gpus) return usable;
+  if (!usable.ok()) return std::unique_ptr<device::Backend>();
+  const Result<device::GpuMap> gpus = GpusFor(plan, options);
+  if (!gpus.ok()) return gpus.status();
+  return device::MakeCudaBackend(*gpus);
 }
 
 }  // namespace
@@ -73,10 +98,17 @@ Status Core::TryLoadPlan() try {
   return OutOfMemory();
 }
 
-Status Core::LoadPlan() {
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_);
+Status Core::OpenDevices() {
+  auto cuda = CudaFor(*plan_, options_);
+  if (!cuda.ok()) return cuda.status();
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(*cuda));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
+  return Status::Ok();
+}
+
+Status Core::LoadPlan() {
+  CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
@@ -128,10 +160,11 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
   for (uint32_t worker : placement.worker_of_work_queue)
     event_counts.push_back(&workers_[worker]->event_count);
   queue_map_ = MapQueues(*plan_, placement, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement,
+  const Preparation preparation{plan_.get(),     &placement,      &devices_,
                                 arenas_.get(),   kernels_.get(),
                                 &queue_map_,     options_.proved,
-                                options_.profile || options_.trace};
+                                options_.profile || options_.trace,
+                                options_.capture};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
@@ -160,14 +193,20 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
 
 // Opens the queues, in the order of their numbers at each work queue.
 Status Core::OpenQueues() {
-  for (const QueueMap::Queue& at : queue_map_.queues) {
+  auto ends = device::SharedArray<device::TimelineSemaphore>::Make(
+      *devices_.front(), queue_map_.queues.size(), "the ends of queues");
+  if (!ends.ok()) return ends.status();
+  queue_ends_ = std::move(*ends);
+  for (size_t q = 0; q < queue_map_.queues.size(); ++q) {
+    const QueueMap::Queue& at = queue_map_.queues[q];
     if (at.slot == 0) continue;
     device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
     auto queue = devices_[at.device]->OpenQueue(
         {issuer, kernels_->most_scratch(), options_.profile || options_.trace});
     if (!queue.ok()) return queue.status();
-    work_queues_[at.work_queue]->AddQueue(std::move(*queue));
+    work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
+  for (auto& work_queue : work_queues_) CGRAPH_RETURN_IF_ERROR(work_queue->Record());
   return Status::Ok();
 }
 
@@ -352,7 +391,8 @@ void Core::FreeGraphs() {
     graph->programs.clear();
     graph->channels.clear();
     graph->collectives.clear();
-    graph->events.reset();
+    graph->events = {};
+    graph->poison_bytes = {};
   }
   kernels_.reset();
   arenas_.reset();

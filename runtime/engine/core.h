@@ -113,6 +113,7 @@ class Core {
   // core.cpp
   Status TryLoadPlan();
   Status LoadPlan();
+  Status OpenDevices();
   Status MakeGraphs();
   Status MakeWorkQueues(const workers::Placement& placement);
   Status OpenQueues();
@@ -161,6 +162,7 @@ class Core {
   std::unique_ptr<Kernels> kernels_;
   std::unique_ptr<Arenas> arenas_;
   QueueMap queue_map_;
+  device::SharedArray<device::TimelineSemaphore> queue_ends_;  // per queue: entries that are over
   std::vector<std::unique_ptr<LoadedGraph>> graphs_;  // the plan's, then the start graph
   std::vector<std::unique_ptr<WorkQueue>> work_queues_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/device/cuda_library/interface.h"
 #include "runtime/device/kernel.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/trace.h"
@@ -51,6 +52,16 @@ struct EngineOptions {
                                    // than any graph of the plan has is refused
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
                        // that a wrong order really deadlocks
+  // Where the plan's gpus run: each on the GPU that `gpu_map` names, those that it leaves out on
+  // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU threads
+  // where this machine has no GPU that plans can run on (with `require_gpus` that is an error), or
+  // `gpus` is false.
+  bool gpus = true;
+  bool require_gpus = false;
+  device::GpuMap gpu_map;
+  // Whether GPUs record the plan's captures and launch each as one. Not while operations are
+  // measured: then each is launched by itself.
+  bool capture = true;
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:

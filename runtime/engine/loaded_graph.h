@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/device/shared_array.h"
 #include "runtime/engine/assert.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/step.h"
@@ -63,10 +64,11 @@ struct LoadedGraph {
   std::vector<Frame> frames;
   std::vector<StepList> programs;        // per work queue
   std::vector<uint32_t> participants;   // work queues with steps
-  std::unique_ptr<device::TimelineSemaphore[]> events;  // each counts its rounds
+  device::SharedArray<device::TimelineSemaphore> events;  // each counts its rounds
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
-  uint32_t poison_flags = 0;
+  uint32_t poison_flags = 0;             // of a frame
+  device::SharedArray<std::atomic<uint8_t>> poison_bytes;  // of all frames
   std::vector<InputPort> inputs;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)
   std::vector<uint64_t> result_offsets;    // per output: in the output block

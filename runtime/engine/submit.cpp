@@ -55,7 +55,8 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
       if (dim.first) frame.taken[dim.symbol] = input.dims[d];
     }
     const bool lent = input.lent && graph.inputs[p].lendable &&
-                      reinterpret_cast<uintptr_t>(input.data) % graph.inputs[p].width == 0;
+                      reinterpret_cast<uintptr_t>(input.data) % graph.inputs[p].width == 0 &&
+                      graph.inputs[p].device->CanLend(input.data);
     if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? input.data : nullptr);
     if (!lent) graph.inputs[p].Write(frame.inputs[p].own, input.data, bytes);
     any_lent |= lent;
@@ -251,9 +252,11 @@ Status Core::SubmitEmpty(LoadedGraph& graph) {
 // Retires executions that are finished: their frames can be used again.
 void Core::Retire(LoadedGraph& graph) {
   while (graph.retired < graph.submitted) {
-    ExecutionState* run = graph.frames[graph.oldest_frame].run;
+    Frame& frame = graph.frames[graph.oldest_frame];
+    ExecutionState* run = frame.run;
     if (!run->Done() && !Omits(Omission::kRetire)) return;
     if (!run->empty) {
+      frame.failed = run->failed.load(std::memory_order_relaxed);
       --graph.in_progress;
       ++executions_;
       errors_ += run->failed.load(std::memory_order_relaxed);
@@ -315,10 +318,13 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     }
   }
   if (run->empty || frame.dirty.load(std::memory_order_relaxed)) {
-    for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag) {
-      frame.poison_flags[poison_flag].store(run->empty, std::memory_order_relaxed);
+    for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) {
+      poison_flag.store(run->empty, std::memory_order_relaxed);
     }
     frame.dirty.store(run->empty, std::memory_order_relaxed);
+    if (std::exchange(frame.failed, false)) {
+      for (auto& device : devices_) device->ClearPoison(frame.bindings);
+    }
   }
   for (const Frame::Patch& patch : frame.patches) {
     // The run is often the same as last time: then nothing is written, and other cores keep the

@@ -12,6 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
+#include "runtime/workers/placement.h"
 
 namespace cgraph::workers {
 
@@ -19,7 +21,7 @@ using namespace plan;
 
 namespace {
 
-constexpr uint32_t kMaxCore = 65535;
+constexpr uint32_t kMaxNumber = 65535;  // of a core or a GPU
 
 Status Wrong(std::string_view entry, const std::string& why) {
   return {StatusCode::kInvalid, fmt::format("--device-map {}: {}", entry, why)};
@@ -52,66 +54,141 @@ std::string DeviceNames(const Plan& plan) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-Result<uint32_t> ParseCore(std::string_view entry, std::string_view physical, uint32_t cores) {
+// Physical: a core or a GPU of this machine.
+struct Physical {
+  bool gpu = false;
+  uint32_t number = 0;
+  auto operator<=>(const Physical&) const = default;
+};
+
+// Reads `cuda:3`; nothing where the text is of another form.
+std::optional<Physical> ParsePhysical(std::string_view text) {
   constexpr std::string_view kCpu = "cpu:", kCuda = "cuda:";
-  if (physical.starts_with(kCuda)) {
-    return Wrong(entry, "there are no CUDA devices for plans yet; cpu:0 is the first core");
-  }
-  uint32_t core = 0;
-  const std::string_view digits =
-      physical.starts_with(kCpu) ? physical.substr(kCpu.size()) : std::string_view();
+  Physical physical{.gpu = text.starts_with(kCuda)};
+  if (!physical.gpu && !text.starts_with(kCpu)) return std::nullopt;
+  const std::string_view digits = text.substr(physical.gpu ? kCuda.size() : kCpu.size());
   const char* end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, core);
-  if (digits.empty() || error != std::errc() || rest != end || core > kMaxCore) {
-    return Wrong(entry,
-                 fmt::format("`{}` is no physical device; cpu:0 is the first core", physical));
+  const auto [rest, error] = std::from_chars(digits.data(), end, physical.number);
+  if (digits.empty() || error != std::errc() || rest != end || physical.number > kMaxNumber) {
+    return std::nullopt;
   }
-  if (cores == 0 || core < cores) return core;
-  return Wrong(entry, fmt::format("this machine has {} cores, cpu:0 to cpu:{}", cores, cores - 1));
+  return physical;
 }
 
-// Returns the core of each device: as the map says, and one each, in order, for the others.
-Result<std::map<uint32_t, uint32_t>> ReadMap(const Plan& plan, const std::string& map,
-                                             uint32_t cores) {
-  std::map<uint32_t, uint32_t> core_of;
-  for (std::string_view entry : Split(map)) {
-    const size_t equals = entry.find('=');
-    if (equals == 0 || equals == std::string_view::npos) {
-      return Wrong(entry, "a map is LOGICAL=PHYSICAL, such as gpu[0]=cpu:1, with commas between");
-    }
-    const std::optional<uint32_t> device = FindDevice(plan, entry.substr(0, equals));
-    if (!device) {
-      return Wrong(entry, fmt::format("the plan has no device `{}`; it has {}",
-                                      entry.substr(0, equals), DeviceNames(plan)));
-    }
-    const Result<uint32_t> core = ParseCore(entry, entry.substr(equals + 1), cores);
-    if (!core.ok()) return core.status();
-    if (!core_of.emplace(*device, *core).second) return Wrong(entry, "it is there twice");
+// Returns "cuda:0 to cuda:3", or "cuda:0".
+std::string Numbers(std::string_view kind, uint32_t count) {
+  return count == 1 ? fmt::format("{}:0", kind) : fmt::format("{0}:0 to {0}:{1}", kind, count - 1);
+}
+
+// Checks that this machine has what the map names.
+Status CheckHere(std::string_view entry, Physical physical, const Machine& machine) {
+  if (machine.cores == 0) return Status::Ok();
+  if (!physical.gpu) {
+    if (physical.number < machine.cores) return Status::Ok();
+    return Wrong(entry, fmt::format("this machine has {}, {}", Counted(machine.cores, "core"),
+                                    Numbers("cpu", machine.cores)));
   }
+  if (machine.gpus == 0) return Wrong(entry, machine.no_gpus);
+  if (physical.number < machine.gpus) return Status::Ok();
+  return Wrong(entry, fmt::format("this machine has {}, {}", Counted(machine.gpus, "GPU"),
+                                  Numbers("cuda", machine.gpus)));
+}
+
+using Devices = std::map<uint32_t, Physical>;  // by the plan's device
+
+// Adds one LOGICAL=PHYSICAL.
+Status ReadEntry(const Plan& plan, std::string_view entry, const Machine& machine,
+                 Devices& devices) {
+  const size_t equals = entry.find('=');
+  if (equals == 0 || equals == std::string_view::npos) {
+    return Wrong(entry, "a map is LOGICAL=PHYSICAL, such as gpu[0]=cpu:1, with commas between");
+  }
+  const std::string_view name = entry.substr(0, equals);
+  const std::optional<uint32_t> device = FindDevice(plan, name);
+  if (!device) {
+    return Wrong(entry,
+                 fmt::format("the plan has no device `{}`; it has {}", name, DeviceNames(plan)));
+  }
+  const std::optional<Physical> physical = ParsePhysical(entry.substr(equals + 1));
+  if (!physical) {
+    return Wrong(entry, fmt::format("`{}` is no physical device; cpu:0 is the first core, cuda:0 "
+                                    "the first GPU",
+                                    entry.substr(equals + 1)));
+  }
+  if (physical->gpu && plan.devices[*device]->kind != DeviceKind::gpu) {
+    return Wrong(entry, fmt::format("{} is no gpu, and runs on a core, such as cpu:0", name));
+  }
+  CGRAPH_RETURN_IF_ERROR(CheckHere(entry, *physical, machine));
+  if (!devices.emplace(*device, *physical).second) return Wrong(entry, "it is there twice");
+  return Status::Ok();
+}
+
+// Gives each gpu that has no device yet the GPU of its place among those that work.
+Status GiveGpus(const Plan& plan, const Machine& machine, Devices& devices) {
+  const std::vector<uint32_t> gpus = BusyGpus(plan);
+  for (uint32_t i = 0; i < gpus.size(); ++i) {
+    if (devices.contains(gpus[i])) continue;
+    if (i < machine.gpus) {
+      devices.emplace(gpus[i], Physical{.gpu = true, .number = i});
+      continue;
+    }
+    return {StatusCode::kInvalid,
+            fmt::format("the plan has {}, and this machine has {}: no GPU is left for {}; name one "
+                        "that serves it as well, as in --device-map {}=cuda:0",
+                        Counted(gpus.size(), "gpu"), machine.gpus, DeviceName(plan, gpus[i]),
+                        DeviceName(plan, gpus[i]))};
+  }
+  return Status::Ok();
+}
+
+// Gives each device that has none yet the core of its place among the plan's devices.
+void GiveCores(const Plan& plan, uint32_t cores, Devices& devices) {
   uint32_t next = 0;
   for (uint32_t device = 0; device < plan.devices.size(); ++device) {
     if (plan.devices[device]->kind == DeviceKind::caller) continue;
-    core_of.emplace(device, cores == 0 ? next : next % cores);
+    devices.emplace(device, Physical{.number = cores == 0 ? next : next % cores});
     ++next;
   }
-  return core_of;
+}
+
+void SetWorkers(Plan& plan, const Devices& devices) {
+  std::set<Physical> used;
+  for (const auto& [device, physical] : devices) used.insert(physical);
+  for (LaneInfo& lane : plan.lanes) {
+    const auto found = devices.find(lane.device());
+    const auto worker =
+        found == devices.end() ? 0 : std::distance(used.begin(), used.find(found->second));
+    lane.mutate_worker(static_cast<uint32_t>(worker));
+  }
+  plan.workers = std::max<uint32_t>(1, static_cast<uint32_t>(used.size()));
 }
 
 }  // namespace
 
-Status MapDevices(Plan& plan, const std::string& map, uint32_t cores) {
-  const Result<std::map<uint32_t, uint32_t>> core_of = ReadMap(plan, map, cores);
-  if (!core_of.ok()) return core_of.status();
-  std::set<uint32_t> used;
-  for (const auto& [device, core] : *core_of) used.insert(core);
-  for (LaneInfo& lane : plan.lanes) {
-    const auto core = core_of->find(lane.device());
-    const auto worker =
-        core == core_of->end() ? 0 : std::distance(used.begin(), used.find(core->second));
-    lane.mutate_worker(static_cast<uint32_t>(worker));
+Result<MappedGpus> MapDevices(Plan& plan, const std::string& map, const Machine& machine) {
+  Devices devices;
+  if (!map.empty()) {
+    for (std::string_view entry : Split(map)) {
+      CGRAPH_RETURN_IF_ERROR(ReadEntry(plan, entry, machine, devices));
+    }
   }
-  plan.workers = std::max<uint32_t>(1, static_cast<uint32_t>(used.size()));
-  return Status::Ok();
+  const Devices named = devices;
+  if (machine.gpus > 0) CGRAPH_RETURN_IF_ERROR(GiveGpus(plan, machine, devices));
+  GiveCores(plan, machine.cores, devices);
+  if (!map.empty()) SetWorkers(plan, devices);
+  MappedGpus mapped;
+  for (uint32_t gpu : BusyGpus(plan)) {
+    if (devices.at(gpu).gpu) mapped.on_gpus.emplace(gpu, devices.at(gpu).number);
+    else if (named.contains(gpu)) mapped.on_cores.push_back(gpu);
+    else mapped.left_to_cores.push_back(gpu);
+  }
+  return mapped;
+}
+
+std::vector<uint32_t> BusyGpus(const Plan& plan) {
+  std::vector<uint32_t> gpus = BusyDevices(plan);
+  std::erase_if(gpus, [&](uint32_t d) { return plan.devices[d]->kind != DeviceKind::gpu; });
+  return gpus;
 }
 
 }  // namespace cgraph::workers

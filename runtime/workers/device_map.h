@@ -1,23 +1,44 @@
 // --device-map: the physical device of each logical device of a plan.
 //
 // `gpu[0]=cpu:1,gpu[1]=cpu:1` binds two logical devices to one core: one worker drives the lanes of
-// both, one after another. Nothing else about a plan changes, and no proof: a worker may drive any
-// set of lanes. Devices that the map leaves out get a core of their own, in order, while there are
-// enough.
+// both, one after another. `gpu[0]=cuda:0` binds a logical gpu to a GPU, and what is bound to one
+// GPU has one worker, too. Nothing else about a plan changes, and no proof: a worker may drive any
+// set of lanes.
+//
+// Devices that the map leaves out: gpus with something to do get a GPU each, in order, on a machine
+// that has GPUs; all others get a core each, in order, while there are enough.
 #ifndef CGRAPH_RUNTIME_WORKERS_DEVICE_MAP_H_
 #define CGRAPH_RUNTIME_WORKERS_DEVICE_MAP_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::workers {
 
-// Sets the workers of the plan and of its lanes. `cores` is how many this machine has; 0 where the
-// plan is made for another machine. kInvalid says what is wrong with the map.
-Status MapDevices(plan::Plan& plan, const std::string& map, uint32_t cores);
+struct Machine {
+  uint32_t cores = 0;   // 0: the plan is made for another machine, which may have any devices
+  uint32_t gpus = 0;    // that can run plans
+  std::string no_gpus;  // why there are none; where there are any, empty
+};
+
+// MappedGpus: where the logical gpus of a plan run, by the numbers of the plan's devices.
+struct MappedGpus {
+  std::map<uint32_t, uint32_t> on_gpus;  // the GPU of each
+  std::vector<uint32_t> on_cores;        // by the map's own words
+  std::vector<uint32_t> left_to_cores;   // for want of GPUs
+};
+
+// Sets the workers of the plan and of its lanes, unless the map is empty: then the plan keeps its
+// own. kInvalid says what is wrong with the map, or that there are fewer GPUs than it needs.
+Result<MappedGpus> MapDevices(plan::Plan& plan, const std::string& map, const Machine& machine);
+
+// Returns the devices of the plan that are gpus and have anything to do.
+std::vector<uint32_t> BusyGpus(const plan::Plan& plan);
 
 }  // namespace cgraph::workers
 

@@ -13,7 +13,8 @@ A fenced block is tested by its language and by the comment on the line before i
   <!-- part of: PATH -->              the lines stand in that file of the repository
   ```console                          a session: after each line `$ COMMAND` stands what it prints;
                                       commands run in a folder of the document's own, with
-                                      `examples` in it
+                                      `examples` in it; that gpus run on CPU threads is not shown,
+                                      which machines with GPUs do not print
   <!-- output of: COMMAND -->         what the command prints on standard output, run in the
   <!-- output of: COMMAND (lines A-B) -->    repository's root
   <!-- generated: NAME --> ... <!-- end of NAME -->    a list, see listings.py
@@ -48,6 +49,7 @@ FENCED = re.compile(r"^```.*?^```", re.S | re.M)
 PATH = re.compile(r"[\w.*-]+(?:/[\w.*-]+)*/?")
 # Of these a document names the project's alone; a reader's own programs and data end otherwise.
 SOURCES = {".h", ".cpp", ".def", ".fbs", ".g4", ".py", ".md", ".inc", ".cmake"}
+ON_THREADS = re.compile(r"^cgrun: note: .* on (?:a CPU thread|CPU threads): .*\n", re.M)
 HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
@@ -196,7 +198,8 @@ class Document:
                                   env=self.environment, timeout=60)
             if done.returncode not in (0, 1):
                 raise Failure(f"`{line[2:]}` exits with {done.returncode}\n{done.stdout}")
-            shown += line + "\n" + "".join(l.rstrip() + "\n" for l in done.stdout.splitlines())
+            printed = ON_THREADS.sub("", done.stdout)
+            shown += line + "\n" + "".join(l.rstrip() + "\n" for l in printed.splitlines())
         if not shown:
             raise Failure("a session without a command, `$ ...`")
         error = re.search(r"^.*\berror: .*|^Traceback.*", shown, re.M)

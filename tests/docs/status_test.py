@@ -62,9 +62,13 @@ class Commands:
 def devices(commands):
     run = ["p.cgraph", "--input", "x=[1,2]"]
     code, told = commands.run("cgrun", *run, source=GPU % ("gpu[0]", ""))
-    demand(code == 0 and "[1. 2.]" in told, f"a gpu does not run as a CPU thread: {told}")
-    code, told = commands.run("cgrun", *run, "--device-map", "gpu[0]=cuda:0")
-    demand(code != 0 and "CUDA" in told, f"a CUDA device is not refused: {told}")
+    demand(code == 0 and "[1. 2.]" in told, f"a gpu does not run: {told}")
+    if "no GPU can be used" in commands.run("cgrun", "--devices")[1]:
+        demand("gpu[0] runs on a CPU thread: " in told, f"nothing is said of a gpu: {told}")
+        code, told = commands.run("cgrun", *run, "--device-map", "gpu[0]=cuda:0")
+        demand(code != 0, f"a GPU is not refused where there is none: {told}")
+        code, told = commands.run("cgrun", *run, "--require-gpu")
+        demand(code == 3, f"a GPU is not required: {told}")
     for tool in ("cgc", "cgrun"):
         _, told = commands.run("ldd", str(commands.tools[tool]))
         demand("libc.so" in told, f"ldd says nothing of {tool}: {told}")

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -35,6 +37,12 @@ inline std::string DeathOf(const std::function<void()>& piece) {
   const size_t start = text.find("emulated GPU: misuse: ");
   const bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
   return aborted && start != text.npos ? text.substr(start) : std::string();
+}
+
+// Ends the process as a misuse does.
+[[noreturn]] inline void DieOf(const char* sentence) {
+  std::fprintf(stderr, "emulated GPU: misuse: %s\n", sentence);
+  std::abort();
 }
 
 }  // namespace cgraph::emulation

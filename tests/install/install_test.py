@@ -62,6 +62,9 @@ def main():
         prefix = folder / "prefix"
         run("cmake", "--install", options.build, "--prefix", prefix)
         tried = commands(prefix, folder) + program(prefix, folder)
+        cuda = pathlib.Path(options.build) / "libcgraph_cuda.so"
+        if cuda.exists() and not (prefix / "lib" / cuda.name).exists():
+            sys.exit(f"{cuda.name} is built and was not installed")
         leaks = [path for path in prefix.rglob("*.cmake") if str(ROOT) in path.read_text()]
         if leaks:
             sys.exit(f"what is installed names the sources: {leaks}")

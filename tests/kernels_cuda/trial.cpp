@@ -194,7 +194,18 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   }
   const uint32_t checks[] = {0, manner.poisoned ? kCheckedFlag | kElsewhere : 3};
   Call call;
-  call.guard = {checks, 2, kOwn, true, outcome->flags, outcome->host_flags, &outcome->log, 5, 6, 7};
+  call.guard = {.checks = checks,
+                .flags = outcome->flags,
+                .host_flags = outcome->host_flags,
+                .log = &outcome->log,
+                .count = 2,
+                .own = kOwn,
+                .looks = true,
+                .graph = 5,
+                .step = 6,
+                .frame = 7,
+                .bound_count = 0,
+                .bounds = {}};
   outcome->host_flags[kCheckedFlag] = manner.poisoned ? 1 : 0;
   call.inputs = in_views;
   call.outputs = out_views;

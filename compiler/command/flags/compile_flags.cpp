@@ -90,7 +90,7 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
                      "arguments, or a file that declares one")
       ->type_name("NAME|FILE");
   command.add_option("--device-map", flags.device_map,
-                     "the core of each logical device: gpu[0]=cpu:0,gpu[1]=cpu:1")
+                     "the core or GPU of each logical device: gpu[0]=cpu:0,gpu[1]=cuda:1")
       ->type_name("MAP");
   command.add_flag("--no-rewrite{all}", flags.no_rewrite,
                    "=NAME: without this rewrite, of " + RewriteNames() + "; alone: without any");

@@ -1,18 +1,20 @@
-// Driver: the functions of libcuda.so.1, which comes with NVIDIA's driver. The library is opened when
-// a plan asks for a GPU, so a machine without one needs nothing of it.
+// Driver: the functions of libcuda.so.1, which comes with NVIDIA's driver. The library is opened
+// when a plan asks for a GPU, so a machine without one needs nothing of it.
 #ifndef CGRAPH_RUNTIME_CUDA_DRIVER_DRIVER_H_
 #define CGRAPH_RUNTIME_CUDA_DRIVER_DRIVER_H_
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <string>
 
 #include "runtime/status/status.h"
 
 namespace cgraph::cuda {
 
-// The oldest version of CUDA that a driver must support, as cuDriverGetVersion counts.
-inline constexpr int kOldestDriver = 12030;
+// The oldest version of CUDA that a driver must support, as cuDriverGetVersion counts: that of the
+// functions, and the first of the toolkit's generation: older drivers do not load its device code.
+inline constexpr int kOldestDriver = std::max(12030, CUDA_VERSION / 1000 * 1000);
 
 struct Driver {
 #define FUNCTION(member, symbol) decltype(&::member) member = nullptr;
@@ -21,8 +23,8 @@ struct Driver {
 
   int version = 0;  // 13000: CUDA 13.0
 
-  // Opens and initialises the driver, once a process. kNotFound, with a sentence that says what to
-  // install, where there is no driver, an old one, or no GPU.
+  // Opens and initialises the driver, once a process. kNotFound where there is no driver, an old
+  // one, or no GPU; the message's second line says what to do about it.
   static Result<const Driver*> Get();
 
   // Returns an error of the driver in words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".

@@ -14,8 +14,11 @@
 
 namespace cgraph::cuda {
 
+// Returns the extent, from 0 to its bound whatever lies in memory.
 __device__ inline int64_t ExtentOf(const Extent& extent) {
-  return extent.where != nullptr ? *extent.where : extent.number;
+  if (extent.where == nullptr) return extent.number;
+  const int64_t number = *extent.where;
+  return number < 0 ? 0 : number > extent.number ? extent.number : number;
 }
 
 __device__ inline bool Poisoned(const Guard& guard, uint32_t flag) {
@@ -27,16 +30,6 @@ __device__ inline bool Poisoned(const Guard& guard, uint32_t flag) {
 __device__ inline void Poison(const Guard& guard) {
   *const_cast<volatile uint8_t*>(guard.flags + guard.own) = 1;
   *const_cast<volatile uint8_t*>(guard.host_flags + guard.own) = 1;
-}
-
-// Returns whether the operation is to be done; the same for all threads of a grid. Where something
-// that it checks is poisoned, its own flag is set.
-__device__ inline bool Enter(const Guard& guard) {
-  if (!guard.looks) return true;
-  bool poisoned = false;
-  for (uint32_t i = 0; i < guard.count; ++i) poisoned |= Poisoned(guard, guard.checks[i]);
-  if (poisoned) Poison(guard);
-  return !poisoned && !Poisoned(guard, guard.own);
 }
 
 // Fails the operation. One thread of a check kernel calls this, at most once; the grids behind it
@@ -57,6 +50,26 @@ __device__ inline void Fail(const Guard& guard, uint32_t code, int64_t a = 0, in
   __threadfence_system();
   *const_cast<volatile uint64_t*>(&log->count) = count + 1;
   Poison(guard);
+}
+
+// Returns whether the operation is to be done; the same for all threads of a grid. Where something
+// that it checks is poisoned, its own flag is set; where an extent is beyond its bound, it fails.
+__device__ inline bool Enter(const Guard& guard) {
+  if (!guard.looks) return true;
+  bool poisoned = false;
+  for (uint32_t i = 0; i < guard.count; ++i) poisoned |= Poisoned(guard, guard.checks[i]);
+  if (poisoned) Poison(guard);
+  if (poisoned || Poisoned(guard, guard.own)) return false;
+  const bool first = blockIdx.x + blockIdx.y + blockIdx.z + threadIdx.x + threadIdx.y +
+                     threadIdx.z == 0;
+  for (uint32_t i = 0; i < guard.bound_count; ++i) {
+    const Bound& bound = guard.bounds[i];
+    const int64_t extent = *bound.where;
+    if (extent >= 0 && extent <= bound.most) continue;
+    if (first) Fail(guard, kBeyondBound, bound.dim, extent);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace cgraph::cuda

@@ -2,8 +2,9 @@
 //
 // All order between queues, and between queues and the host, is made of these. A signal is done
 // when everything before it in its queue is; a wait lets its queue go on when the value is reached.
-// On the CPU both are one store and one load; a CUDA stream writes and awaits the same word in
-// pinned memory.
+// On the CPU both are one store and one load; a CUDA stream writes and awaits the same word, which
+// then has to lie in memory that the device reaches (shared_array.h). A device that writes the word
+// wakes nobody: whoever sees that it has grown calls NotifyListeners().
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_SEMAPHORE_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_SEMAPHORE_H_
 
@@ -27,10 +28,17 @@ class alignas(128) TimelineSemaphore {
 
   void Signal(uint64_t value) {
     value_.store(value, std::memory_order_release);
+    NotifyListeners();
+  }
+  void NotifyListeners() const {
     for (EventCount* event_count : listeners_) event_count->Notify();
   }
+  bool has_listeners() const { return !listeners_.empty(); }
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
   bool Reached(uint64_t value) const { return this->value() >= value; }
+  // The word, for devices that write and await it themselves.
+  const std::atomic<uint64_t>* word() const { return &value_; }
+  std::atomic<uint64_t>* word() { return &value_; }
 
  private:
   std::atomic<uint64_t> value_{0};

@@ -16,6 +16,71 @@ std::string BeyondBound(const plan::Plan& plan, const plan::Graph& graph, const 
                      plan.names[graph.symbols[dim.symbol].name()], extent, dim.bound);
 }
 
+Frame& CommGroup::FrameOf(const CommOp& part, uint64_t round) const {
+  return graph_->FrameOf(static_cast<uint32_t>(round % graph_->frames.size()), part.lag);
+}
+
+bool CommGroup::Ready(uint64_t round) const {
+  const Step& step = program().steps[step_];
+  for (uint32_t i = 0; i < step.operands.count; ++i) {
+    const CommOp& part = program().parts[step.operands.first + i];
+    const uint64_t number = round * part.per_round + part.message;
+    const bool ready = part.kind == CommOp::Kind::kSend      ? part.channel->ReadyToSend(number)
+                       : part.kind == CommOp::Kind::kReceive ? part.channel->ReadyToReceive(number)
+                                                             : true;
+    if (!ready) return false;
+  }
+  return true;
+}
+
+void CommGroup::Issue(device::Queue& queue, const device::Tag& tag) {
+  const Step& step = program().steps[step_];
+  for (channel::Pass pass : {channel::Pass::kShow, channel::Pass::kMove, channel::Pass::kEnd}) {
+    for (uint32_t i = 0; i < step.operands.count; ++i) {
+      IssuePart(pass, program().parts[step.operands.first + i], queue, tag);
+    }
+  }
+}
+
+void CommGroup::IssuePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
+                          const device::Tag& tag) {
+  Frame& frame = FrameOf(part, tag.round);
+  Tensor* tensors = frame.bindings.tensors;
+  // What is moved has the extents that the inputs gave; of others, all up to the bound is moved.
+  for (const DynamicDim& dim : program().Dims(part.extents)) {
+    if (dim.given) tensors[dim.tensor].dims[dim.dim] = frame.taken[dim.symbol];
+  }
+  const bool gets = part.poison_flag != plan::kNone;
+  const device::Operation operation{
+      &frame.bindings,
+      {gets ? program().Checks(part.checks) : std::span<const uint32_t>(),
+       gets ? part.poison_flag : device::kNoFlag},
+      {},
+      tag};
+  if (part.kind == CommOp::Kind::kCollective) {
+    inputs_.clear();
+    for (uint32_t giver = 0; giver < part.givers.count; ++giver) {
+      const uint32_t first = program().givers[part.givers.first + giver];
+      inputs_.push_back(first == plan::kNone ? nullptr : tensors + first);
+    }
+    part.collective->Issue(
+        pass, {&queue, tag.round, part.member, &operation, inputs_.data(),
+               part.targets.count != 0 ? tensors + part.targets.first : nullptr,
+               frame.run->empty});
+    return;
+  }
+  channel::QueuedMessage message{&queue,
+                                 tag.round * part.per_round + part.message,
+                                 &operation,
+                                 tensors + part.sources.first,
+                                 nullptr,
+                                 part.sources.count,
+                                 frame.run->empty};
+  if (part.kind == CommOp::Kind::kSend) return part.channel->IssueSend(pass, message);
+  message.to = tensors + part.targets.first;
+  part.channel->IssueReceive(pass, message);
+}
+
 device::Communication::Progress CommGroup::Advance(uint64_t round, std::string& error) {
   const StepList& program = graph_->programs[work_queue_];
   const uint32_t frame = static_cast<uint32_t>(round % graph_->frames.size());
@@ -29,16 +94,16 @@ device::Communication::Progress CommGroup::Advance(uint64_t round, std::string& 
   return Progress::kFailed;
 }
 
-uint32_t LaneQueues::Add(std::unique_ptr<device::Queue> queue, device::EventCount* own) {
-  auto& opened = queues_.emplace_back(std::make_unique<Opened>());
-  opened->queue = std::move(queue);
-  opened->over.AddListener(own);
+uint32_t LaneQueues::Add(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over,
+                         device::EventCount* own) {
+  over->AddListener(own);
+  queues_.push_back({over, std::move(queue)});
   return static_cast<uint32_t>(queues_.size());
 }
 
-void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList& program,
+bool LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList& program,
                        Frame& frame) {
-  device::Queue& queue = *queues_[step.queue - 1]->queue;
+  device::Queue& queue = *queues_[step.queue - 1].queue;
   Tensor* operands = frame.bindings.tensors + step.operands.first;
   const device::Operation common{&frame.bindings,
                                  {program.Checks(step.checks), step.poison_flag},
@@ -46,50 +111,80 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
                                  tag};
   switch (step.op) {
     case Op::kCall:
-      return queue.Launch({common, step.executable, operands, step.inputs, step.outputs});
-    case Op::kCopy:
-      return queue.Copy({common, operands, operands + 1});
+      queue.Launch({common, step.executable, operands, step.inputs, step.outputs});
+      break;
+    case Op::kCopy: queue.Copy({common, operands, operands + 1}); break;
     case Op::kInput:
       for (uint32_t i = 0; i < step.operands.count; ++i) {
         const uint32_t symbol = program.symbols[step.subject + i];
         queue.Store({common, operands + i, frame.taken[symbol]});
       }
-      return;
+      break;
     case Op::kOutput:
-      if (frame.run == nullptr) return;  // a round before the first execution
-      return queue.Copy({common, operands, &frame.run->outputs[step.subject],
-                         /*describes=*/true, /*moves=*/step.into_output});
+      if (frame.run == nullptr) break;  // a round before the first execution
+      queue.Copy({common, operands, &frame.run->outputs[step.subject],
+                  /*describes=*/true, /*moves=*/step.into_output});
+      break;
     case Op::kComm:
-      return queue.Communicate({step.group, tag});
-    case Op::kSignal:
-      return queue.Signal(step.semaphore, tag.round + 1);
+      if (!step.queued) {
+        queue.Communicate({step.group, tag});
+        break;
+      }
+      if (!step.group->Ready(tag.round)) return false;
+      step.group->Issue(queue, tag);
+      break;
+    case Op::kSignal: queue.Signal(step.semaphore, tag.round + 1); break;
     case Op::kWait:
       if (tag.round >= step.lag) queue.Wait(step.semaphore, tag.round - step.lag + 1, tag);
   }
+  return true;
+}
+
+Status LaneQueues::Record(uint32_t graph, StepList& program, std::span<Frame> frames) {
+  for (Segment& segment : program.segments) {
+    device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
+    for (Frame& frame : frames) {
+      queue.BeginRecording();
+      for (uint32_t step : segment.steps) {
+        Issue(program.steps[step], {graph, step, 0}, program, frame);
+      }
+      auto recording = queue.EndRecording();
+      if (!recording.ok()) return recording.status();
+      segment.recordings.push_back(std::move(*recording));
+    }
+  }
+  return Status::Ok();
+}
+
+void LaneQueues::Replay(const Segment& segment, const device::Tag& tag, const StepList& program,
+                        const Frame& frame) {
+  if (frame.run->empty) return;  // all of it is poisoned
+  device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
+  queue.Replay(*segment.recordings[frame.bindings.frame], tag);
 }
 
 void LaneQueues::EndEntry(uint64_t number) {
-  for (auto& opened : queues_) opened->queue->Signal(&opened->over, number);
+  for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);
 }
 
 uint64_t LaneQueues::Over() const {
   uint64_t over = ~0ull;
   for (uint32_t i = 0; i < queues_.size(); ++i) {
-    if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i]->over.value());
+    if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i].over->value());
   }
   return over;
 }
 
 bool LaneQueues::Poll(std::vector<device::Report>& reports) {
   bool any = false;
-  for (auto& opened : queues_) any |= opened->queue->Poll(reports);
+  for (Opened& opened : queues_) any |= opened.queue->Poll(reports);
   return any;
 }
 
 std::vector<device::Head> LaneQueues::Heads() const {
   std::vector<device::Head> heads;
-  for (const auto& opened : queues_) {
-    if (auto head = opened->queue->Head()) heads.push_back(*head);
+  for (const Opened& opened : queues_) {
+    if (auto head = opened.queue->Head()) heads.push_back(*head);
   }
   return heads;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execute/step.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::engine {
 
@@ -36,23 +38,40 @@ class CommGroup : public device::Communication {
   }
   Progress Advance(uint64_t round, std::string& error) override;
 
+  // Of a step whose queue carries it out by itself: Ready() says whether the host has done what
+  // must be done before it is issued, Issue() appends it to the queue.
+  bool Ready(uint64_t round) const;
+  void Issue(device::Queue& queue, const device::Tag& tag);
+
  private:
+  const StepList& program() const { return graph_->programs[work_queue_]; }
+  void IssuePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
+                 const device::Tag& tag);
+  Frame& FrameOf(const CommOp& part, uint64_t round) const;
+
   const plan::Plan* plan_;
   LoadedGraph* graph_;
   uint32_t work_queue_;
   uint32_t step_;
   Exchange exchange_;
+  std::vector<const device::Tensor*> inputs_;  // of the collective that is issued, by member
 };
 
 class LaneQueues {
  public:
   // Adds a queue. Returns its number among those of the work queue, from 1. `own` is the work
-  // queue's event count.
-  uint32_t Add(std::unique_ptr<device::Queue> queue, device::EventCount* own);
+  // queue's event count, `over` a semaphore of this queue's own, which outlives it.
+  uint32_t Add(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over,
+               device::EventCount* own);
   bool empty() const { return queues_.empty(); }
 
-  // Issues the step of a round to its queue.
-  void Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
+  // Issues the step of a round to its queue. False when it waits for the host: nothing was issued.
+  bool Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
+  // Records the segments of a program in all frames. kFailed where a queue cannot.
+  Status Record(uint32_t graph, StepList& program, std::span<Frame> frames);
+  // Issues a segment in a frame.
+  void Replay(const Segment& segment, const device::Tag& tag, const StepList& program,
+              const Frame& frame);
   // Called when entry `number`, counted from 1, is issued.
   void EndEntry(uint64_t number);
   // Returns how many entries are over.
@@ -64,10 +83,10 @@ class LaneQueues {
 
  private:
   struct Opened {
-    device::TimelineSemaphore over;  // entries; outlives the queue, which signals it
+    device::TimelineSemaphore* over;  // entries
     std::unique_ptr<device::Queue> queue;
   };
-  std::vector<std::unique_ptr<Opened>> queues_;
+  std::vector<Opened> queues_;
 };
 
 }  // namespace cgraph::engine

@@ -35,6 +35,8 @@ namespace cgraph::engine {
 using device::DynamicDim;
 using device::Tensor;
 
+class CommGroup;  // lane_queues.h
+
 enum class Op : uint8_t { kCall, kCopy, kInput, kOutput, kComm, kSignal, kWait };
 
 // Slice: entries [first, first + count) of a pool.
@@ -46,6 +48,7 @@ struct Slice {
 struct alignas(64) Step {  // a cache line
   Op op = Op::kCall;
   bool into_output = false;  // output: the value does not lie in the output block yet
+  bool queued = false;       // comm: its queue carries it out by itself
   uint16_t lag = 0;          // works for execution (round - lag); wait: the rounds it looks back
   uint16_t inputs = 0;
   uint16_t outputs = 0;
@@ -56,11 +59,12 @@ struct alignas(64) Step {  // a cache line
   Slice checks;              // of the program's `checks`
   Slice extents;             // of the program's `extents`
   uint32_t queue = 0;        // of the work queue: 0 is the work queue itself
+  uint32_t segment = 0;      // of the program, from 1: the step is recorded; 0: it is issued
   union {
     device::Kernel* kernel = nullptr;      // a call that the work queue runs
     device::Executable* executable;        // a call that a queue runs
     device::TimelineSemaphore* semaphore;  // wait, signal
-    device::Communication* group;          // a comm that a queue runs
+    CommGroup* group;                      // a comm that a queue runs
   };
 };
 static_assert(sizeof(Step) == 64);
@@ -82,6 +86,7 @@ struct CommOp {
   channel::Channel* channel = nullptr;
   channel::Collective* collective = nullptr;
   uint32_t member = 0;     // of the collective
+  Slice givers;            // of the program's `givers`: by member, where the queue communicates
   bool local = false;      // the channel or collective is the local carrier's: called directly
 };
 
@@ -95,16 +100,25 @@ struct Timing {
   }
 };
 
+// Segment: steps of one queue that are recorded at load, once per frame, and issued as one where the
+// first of them stands.
+struct Segment {
+  std::vector<uint32_t> steps;
+  std::vector<std::unique_ptr<device::Recording>> recordings;  // by frame
+};
+
 struct StepList {
   std::vector<Step> steps;
   std::vector<CommOp> parts;
   std::vector<uint32_t> checks;   // poison flags
   std::vector<DynamicDim> extents;
   std::vector<uint32_t> symbols;  // that inputs make extents of
+  std::vector<uint32_t> givers;   // of collectives: the first tensor of a member; none
+  std::vector<Segment> segments;
   uint32_t most_parts = 0;        // in one comm
   uint32_t most_spans = 0;       // in one part
   std::unique_ptr<Timing[]> timings;  // per step; only when profiling
-  std::vector<std::unique_ptr<device::Communication>> groups;  // comms that queues run
+  std::vector<std::unique_ptr<device::Communication>> groups;  // comms that queues run: CommGroups
 
   std::span<const uint32_t> Checks(const Slice& slice) const {
     return {checks.data() + slice.first, slice.count};
@@ -134,10 +148,11 @@ struct Frame {
   std::vector<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
-  std::unique_ptr<std::atomic<uint8_t>[]> poison_flags;
+  std::span<std::atomic<uint8_t>> poison_flags;
   // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
   // too.
   std::atomic<bool> dirty{false};
+  bool failed = false;  // dirty since a submitted execution failed; under the core's lock
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
   // This is written with each submission, so it is not in a line that workers read at every step.

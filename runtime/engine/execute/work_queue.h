@@ -50,10 +50,13 @@ class alignas(128) WorkQueue {
             device::EventCount* own, device::EventCount* driver);
 
   // Called at load: adds a queue for steps whose `queue` is the number that this returns.
-  uint32_t AddQueue(std::unique_ptr<device::Queue> queue) {
+  // `over` is a semaphore of that queue's own.
+  uint32_t AddQueue(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over) {
     mode_ = Mode::kQueues;
-    return queues_.Add(std::move(queue), own_);
+    return queues_.Add(std::move(queue), over, own_);
   }
+  // Called at load, after all queues were added: records what they issue as one.
+  Status Record();
   // Ends the queues: no issued operation goes on afterwards. No worker may drive any more.
   void CloseQueues() { queues_.Close(); }
 

@@ -14,6 +14,11 @@ namespace {
 constexpr uint64_t kMaxTensors = 1ull << 27;  // of all frames of a graph
 constexpr uint64_t kLendable = 4096;          // bytes at bound: smaller inputs are always copied
 
+// The bytes from one frame's poison flags to the next one's.
+uint64_t FlagStride(const LoadedGraph& graph) {
+  return (graph.poison_flags + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
+}
+
 }  // namespace
 
 bool IsDynamic(const plan::Graph& graph, uint32_t value) {
@@ -56,6 +61,13 @@ FrameOperands::FrameOperands(const plan::GraphIndex& index)
     extent_at_.emplace(static_cast<uint64_t>(extent.symbol()) << 32 | extent.device(), i);
   }
   FindPorts();
+  given_.assign(graph_.symbols.size(), false);
+  for (const auto& input : graph_.inputs) {
+    const plan::Value& value = graph_.values[input->value];
+    for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
+      if (graph_.dims[d].symbol() != plan::kNone) given_[graph_.dims[d].symbol()] = true;
+    }
+  }
 }
 
 void FrameOperands::FindPorts() {
@@ -77,8 +89,8 @@ Slice FrameOperands::Add(uint32_t first, uint32_t count, uint32_t instruction,
       const uint32_t device = index_.device(instruction);
       if (Makes(instruction, index_.ExtentValue(dim.symbol(), device))) continue;
       uses.push_back({static_cast<uint32_t>(tensors_.size()), d,
-                      ExtentSlot(dim.symbol(), device), dim.symbol(),
-                      dim.extent()});
+                      ExtentSlot(dim.symbol(), device), dim.symbol(), dim.extent(),
+                      given_[dim.symbol()]});
     }
     tensors_.push_back(id);
   }
@@ -106,7 +118,8 @@ uint32_t FrameOperands::ExtentSlot(uint32_t symbol, uint32_t device) {
   return slot_of_extent_[extent];
 }
 
-Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const {
+Status FrameOperands::Fill(const Arenas& arenas, device::Device& host, uint32_t number,
+                           LoadedGraph& graph) const {
   if (tensors_.size() * graph.frames.size() > kMaxTensors) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("`{}` has {} operands and {} executions in flight, which together is "
@@ -123,6 +136,11 @@ Status FrameOperands::Fill(const Arenas& arenas, uint32_t number, LoadedGraph& g
   CGRAPH_RETURN_IF_ERROR(device::CheckFree(
       each * graph.frames.size(),
       fmt::format("the bookkeeping of {} executions of `{}`", graph.frames.size(), graph_.name)));
+  auto flags = device::SharedArray<std::atomic<uint8_t>>::Make(
+      host, FlagStride(graph) * graph.frames.size(),
+      fmt::format("the poison flags of `{}`", graph_.name));
+  if (!flags.ok()) return flags.status();
+  graph.poison_bytes = std::move(*flags);
   for (uint32_t f = 0; f < graph.frames.size(); ++f) FillFrame(arenas, number, f, graph);
   return Status::Ok();
 }
@@ -157,13 +175,13 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
     locate(graph_.extents[extents_[i]].value(), &frame.extents[i]);
   }
   frame.taken.resize(graph_.symbols.size());
-  frame.poison_flags = std::make_unique<std::atomic<uint8_t>[]>(graph.poison_flags);
+  frame.poison_flags = {graph.poison_bytes.data() + FlagStride(graph) * at, graph.poison_flags};
   // Before the first execution there were only empty ones, so all poison flags are set.
-  for (uint32_t poison_flag = 0; poison_flag < graph.poison_flags; ++poison_flag)
-    frame.poison_flags[poison_flag] = 1;
+  for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) poison_flag = 1;
   frame.dirty = true;
-  frame.bindings = {frame.tensors.data(), frame.extents.data(), frame.poison_flags.get(),
-                    &frame.dirty};
+  frame.bindings = {frame.tensors.data(), frame.extents.data(), frame.poison_flags.data(),
+                    &frame.dirty,         frame.taken.data(),   number,
+                    at};
 }
 
 }  // namespace cgraph::engine

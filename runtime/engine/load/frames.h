@@ -27,7 +27,10 @@ class FrameOperands {
   // whose extent the instruction itself makes.
   Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses);
 
-  Status Fill(const Arenas& arenas, uint32_t number, LoadedGraph& graph) const;
+  // Fills the frames of the engine's graph `number`; their poison flags lie in memory of `host`, the
+  // caller's device.
+  Status Fill(const Arenas& arenas, device::Device& host, uint32_t number,
+              LoadedGraph& graph) const;
 
  private:
   uint32_t ExtentSlot(uint32_t symbol, uint32_t device);
@@ -42,6 +45,7 @@ class FrameOperands {
   std::vector<uint32_t> slot_of_extent_;         // per extent of the graph: place in extents_
   std::map<uint64_t, uint32_t> extent_at_;       // symbol and device -> the graph's extent
   std::vector<uint32_t> port_of_buffer_;         // none: no input's
+  std::vector<bool> given_;                      // per symbol: by an input
   uint32_t made_by_ = plan::kNone;
   std::vector<uint32_t> made_;                   // what that instruction writes, sorted
 };

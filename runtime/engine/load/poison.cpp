@@ -38,6 +38,8 @@ class Finder {
                                 kMaxChecks));
     }
     GatherCalls();
+    FindSetters();
+    FindFailing();
     return std::move(poison_flags_);
   }
 
@@ -169,6 +171,97 @@ class Finder {
       std::vector<uint32_t>& all = poison_flags_.checks_of_instruction[instruction];
       std::sort(all.begin(), all.end());
       all.erase(std::unique(all.begin(), all.end()), all.end());
+    }
+  }
+
+  // Calls visit(flag, instruction, checks) for every instruction and part that has a flag.
+  template <typename Visit>
+  void ForFlags(Visit&& visit) const {
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const Instruction& instruction = graph_.instructions[i];
+      if (instruction.kind() != plan::Kind::comm) {
+        const uint32_t flag = poison_flags_.of_instruction[i];
+        if (flag != plan::kNone) visit(flag, i, poison_flags_.checks_of_instruction[i]);
+        continue;
+      }
+      for (uint32_t p = instruction.first(); p < instruction.first() + instruction.inputs(); ++p) {
+        const uint32_t flag = poison_flags_.of_part[p];
+        if (flag != plan::kNone) visit(flag, i, poison_flags_.checks_of_part[p]);
+      }
+    }
+  }
+
+  void FindSetters() {
+    poison_flags_.setters.assign(poison_flags_.count, plan::kNone);
+    ForFlags([&](uint32_t flag, uint32_t instruction, const std::vector<uint32_t>&) {
+      poison_flags_.setters[flag] = index_.device(instruction);
+    });
+  }
+
+  // Finds the flags that a kernel which fails, or an extent beyond its bound, may set, and those
+  // that follow from them. An extent that an input gives was compared with its bound already.
+  void FindFailing() {
+    std::vector<bool> given(graph_.symbols.size(), false);
+    for (const auto& input : graph_.inputs) {
+      const plan::Value& value = graph_.values[input->value];
+      for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
+        if (graph_.dims[d].symbol() != plan::kNone) given[graph_.dims[d].symbol()] = true;
+      }
+    }
+    std::vector<std::vector<uint32_t>> followers(poison_flags_.count);
+    std::vector<bool>& may_fail = poison_flags_.may_fail;
+    may_fail.assign(poison_flags_.count, false);
+    ForFlags([&](uint32_t flag, uint32_t i, const std::vector<uint32_t>& checks) {
+      const Instruction& instruction = graph_.instructions[i];
+      const bool fails = instruction.kind() == plan::Kind::load ||
+                         (instruction.kind() == plan::Kind::call &&
+                          index_.plan().kernels[instruction.subject()]->fails);
+      may_fail[flag] = may_fail[flag] || fails;
+      index_.ForEachSymbol(i, [&](uint32_t symbol, uint32_t, uint32_t) {
+        if (!given[symbol]) may_fail[flag] = true;
+      });
+      for (uint32_t check : checks) followers[check].push_back(flag);
+    });
+    FollowMessages(followers);
+    std::vector<uint32_t> open;
+    for (uint32_t flag = 0; flag < may_fail.size(); ++flag) {
+      if (may_fail[flag]) open.push_back(flag);
+    }
+    while (!open.empty()) {
+      const uint32_t flag = open.back();
+      open.pop_back();
+      for (uint32_t follower : followers[flag]) {
+        if (may_fail[follower]) continue;
+        may_fail[follower] = true;
+        open.push_back(follower);
+      }
+    }
+  }
+
+  // A message is poisoned where what was sent is; the result of a collective where any member's
+  // part is.
+  void FollowMessages(std::vector<std::vector<uint32_t>>& followers) const {
+    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) {
+      const auto sends = index_.sends(channel), receives = index_.receives(channel);
+      for (size_t m = 0; m < std::min(sends.size(), receives.size()); ++m) {
+        for (uint32_t check : poison_flags_.checks_of_part[sends[m].part]) {
+          followers[check].push_back(poison_flags_.of_part[receives[m].part]);
+        }
+      }
+    }
+    const std::span<const plan::CollectivePart> parts = index_.collective_parts();
+    for (size_t first = 0; first < parts.size();) {
+      const auto members =
+          parts.subspan(first, index_.plan().communicators[parts[first].communicator].members());
+      for (const plan::CollectivePart& from : members) {
+        for (uint32_t check : poison_flags_.checks_of_part[from.part]) {
+          for (const plan::CollectivePart& to : members) {
+            const uint32_t flag = poison_flags_.of_part[to.part];
+            if (flag != plan::kNone) followers[check].push_back(flag);
+          }
+        }
+      }
+      first += members.size();
     }
   }
 

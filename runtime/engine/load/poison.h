@@ -24,6 +24,9 @@ struct PoisonFlags {
   std::vector<uint32_t> of_part;         // none for sends
   std::vector<std::vector<uint32_t>> checks_of_instruction;
   std::vector<std::vector<uint32_t>> checks_of_part;
+  std::vector<uint32_t> setters;         // per flag: the device that sets it
+  // Per flag: whether an execution that was submitted may set it, since something fails.
+  std::vector<bool> may_fail;
 };
 
 // Returns kUnsupported when the graph would need absurdly many checks.

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "runtime/channel/carrier.h"
 #include "runtime/channel/local/local_carrier.h"
+#include "runtime/channel/queued/queued_collective.h"
+#include "runtime/channel/queued/rendezvous_channel.h"
+#include "runtime/channel/queued/staged_channel.h"
 #include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
@@ -12,6 +17,7 @@
 #include "runtime/engine/omission.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
+#include "runtime/plan/print.h"
 
 namespace cgraph::engine {
 namespace {
@@ -47,7 +53,11 @@ class Preparer {
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
-    out_.events = std::make_unique<device::TimelineSemaphore[]>(graph_.events);
+    auto events = device::SharedArray<device::TimelineSemaphore>::Make(
+        Host(), graph_.events, fmt::format("the events of `{}`", graph_.name));
+    if (!events.ok()) return events.status();
+    out_.events = std::move(*events);
+    FindHostSignals();
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());
     out_.programs.resize(work_queues_.size());
@@ -55,10 +65,39 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
       if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
-    return operands_.Fill(*p_.arenas, number_, out_);
+    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), number_, out_));
+    return TellDevices();
   }
 
  private:
+  device::Device& Host() const { return *p_.devices->front(); }  // of the caller
+
+  Status TellDevices() const {
+    device::GraphLayout layout;
+    layout.graph = number_;
+    layout.setters = poison_flags_.setters;
+    layout.may_fail = &poison_flags_.may_fail;
+    for (const Frame& frame : out_.frames) layout.frames.push_back(&frame.bindings);
+    for (const StepList& program : out_.programs) {
+      layout.checks.push_back(program.checks);
+      layout.steps = std::max(layout.steps, static_cast<uint32_t>(program.steps.size()));
+    }
+    for (uint32_t device = 0; device < p_.devices->size(); ++device) {
+      layout.device = device;
+      CGRAPH_RETURN_IF_ERROR((*p_.devices)[device]->AddGraph(layout));
+    }
+    return Status::Ok();
+  }
+
+  // Finds the events that the host signals: those of lanes that work queues carry out.
+  void FindHostSignals() {
+    host_signals_.assign(graph_.events, false);
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      const plan::Instruction& at = graph_.instructions[i];
+      if (at.kind() == Kind::signal) host_signals_[at.subject()] = SlotOf(i) == 0;
+    }
+  }
+
   void OrderWorkQueues() {
     work_queues_ = workers::WorkQueuesOf(*p_.placement, graph_);
     queues_ = SplitByQueue(*p_.queues, graph_, work_queues_);
@@ -106,7 +145,9 @@ class Preparer {
         shape.spans = std::max<uint32_t>(shape.spans, part.inputs());
         uint64_t bytes = 0;
         for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
-          bytes += graph_.values[graph_.operands[o]].bytes();
+          const uint64_t value = graph_.values[graph_.operands[o]].bytes();
+          bytes += value;
+          shape.value_bytes = std::max(shape.value_bytes, value);
         }
         shape.message_bytes = std::max(shape.message_bytes, bytes);
       }
@@ -114,11 +155,8 @@ class Preparer {
         const uint64_t most = static_cast<uint64_t>(per_round) * (out_.depth + out_.lag + 1);
         shape.outstanding = static_cast<uint32_t>(std::min<uint64_t>(most, shape.capacity));
       }
-      auto carrier = channel::CarrierOfChannel(*p_.plan, graph_, c);
-      if (!carrier.ok()) return carrier.status();
-      auto channel = (*carrier)->MakeChannel(shape);
+      auto channel = MakeChannel(c, shape);
       if (!channel.ok()) return channel.status();
-      local_channel_.push_back(*carrier == &channel::LocalCarrier());
       (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
                                  EventCountOf(graph_.channels[c].to_lane()));
       out_.channels.push_back(std::move(*channel));
@@ -130,6 +168,55 @@ class Preparer {
     return Status::Ok();
   }
 
+  // Makes a channel. Where a lane's queue carries communications out by itself, its end does what
+  // the queue can do, and the other end, if the host drives it, what suits that.
+  Result<std::unique_ptr<channel::Channel>> MakeChannel(uint32_t c,
+                                                        const channel::ChannelShape& shape) {
+    const bool sends = LaneCommunicates(graph_.channels[c].from_lane());
+    const bool receives = LaneCommunicates(graph_.channels[c].to_lane());
+    queued_channel_.push_back(sends || receives);
+    if (!sends && !receives) {
+      auto carrier = channel::CarrierOfChannel(*p_.plan, graph_, c);
+      if (!carrier.ok()) return carrier.status();
+      local_channel_.push_back(*carrier == &channel::LocalCarrier());
+      return (*carrier)->MakeChannel(shape);
+    }
+    local_channel_.push_back(false);
+    if (shape.capacity != 0) {
+      return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
+    }
+    if (sends && receives) return channel::MakeRendezvousChannel(Host());
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("the channel from {} to {} is a rendezvous between a GPU and a CPU "
+                              "thread, which this engine has not; compile with via shm or host",
+                              plan::LaneName(*p_.plan, graph_.channels[c].from_lane()),
+                              plan::LaneName(*p_.plan, graph_.channels[c].to_lane())));
+  }
+
+  bool LaneCommunicates(uint32_t lane) const {
+    return (*p_.devices)[p_.plan->lanes[lane].device()]->queues_communicate();
+  }
+
+  // Makes a collective among these members. Nothing where the host drives all of them.
+  Result<std::unique_ptr<channel::Collective>> MakeQueued(
+      const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) {
+    std::vector<device::Device*> devices;
+    size_t communicate = 0;
+    for (const plan::CollectivePart& slot : slots) {
+      devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
+      communicate += devices.back()->queues_communicate();
+    }
+    if (communicate == 0) return std::unique_ptr<channel::Collective>();
+    if (communicate == slots.size()) {
+      return channel::MakeQueuedCollective(shape, devices, Host(),
+                                           static_cast<uint32_t>(out_.frames.size()));
+    }
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("`{}` has a collective among GPUs and CPU threads, which this engine "
+                              "has not; place its participants on one kind of device",
+                              graph_.name));
+  }
+
   // Makes one collective for each collective of a round, with a member slot for each member.
   Status MakeCollectives() {
     const std::span<const plan::CollectivePart> parts = index_.collective_parts();
@@ -137,12 +224,21 @@ class Preparer {
       const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
       const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
       channel::CollectiveShape shape = ShapeOf(slots);
-      auto carrier =
-          channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
-      if (!carrier.ok()) return carrier.status();
-      auto collective = (*carrier)->MakeCollective(shape);
+      auto collective = MakeQueued(shape, slots);
       if (!collective.ok()) return collective.status();
-      const bool local = *carrier == &channel::LocalCarrier();
+      bool local = false;
+      if (*collective == nullptr) {
+        auto carrier =
+            channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
+        if (!carrier.ok()) return carrier.status();
+        collective = (*carrier)->MakeCollective(shape);
+        if (!collective.ok()) return collective.status();
+        local = *carrier == &channel::LocalCarrier();
+      } else {
+        for (const plan::CollectivePart& slot : slots) {
+          queued_members_of_[slot.part] = {first, members};
+        }
+      }
       for (const plan::CollectivePart& slot : slots) {
         (*collective)->SetEventCount(slot.member, EventCountOf(index_.lane(slot.instruction)));
         member_slot_of_[slot.part] = {collective->get(), slot.member, local};
@@ -173,11 +269,15 @@ class Preparer {
   device::EventCount* EventCountOf(uint32_t lane) const {
     return p_.queues->OfLane(lane).event_count;
   }
+  const device::Device& DeviceOf(uint32_t instruction) const {
+    return *(*p_.devices)[index_.device(instruction)];
+  }
   uint32_t SlotOf(uint32_t instruction) const {
     return p_.queues->queues[queue_of_[instruction]].slot;
   }
 
   Status MakeProgram(StepList& program) {
+    segment_of_.clear();
     const std::vector<uint32_t>& list = work_queues_[work_queue_];
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
@@ -204,7 +304,9 @@ class Preparer {
       Step step;
       step.op = Op::kWait;
       step.instruction = instruction;
-      step.queue = SlotOf(instruction);
+      const bool held = host_signals_[graph_.waits[w].event()] &&
+                        !DeviceOf(instruction).queues_host_waits();
+      step.queue = held ? 0 : SlotOf(instruction);
       step.semaphore = &out_.events[graph_.waits[w].event()];
       step.lag = graph_.waits[w].lag();
       step.semaphore->AddListener(EventCountOf(index_.lane(instruction)));
@@ -270,8 +372,36 @@ class Preparer {
     step.extents.first = static_cast<uint32_t>(program.extents.size());
     step.operands = operands_.Add(first, count, instruction, program.extents);
     step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
+    AddToSegment(program, step);
     program.steps.push_back(step);
     return Status::Ok();
+  }
+
+  // Adds a call that the plan lets be captured to its segment, unless its operands or extents are
+  // others in each execution. (The compiler marks none of these, but a plan is not trusted.)
+  void AddToSegment(StepList& program, Step& step) {
+    const plan::Instruction& at = graph_.instructions[step.instruction];
+    const bool may = p_.capture && !p_.profile && step.op == Op::kCall && at.capture_id() != 0 &&
+                     at.kind() == Kind::call && step.queue != 0 &&
+                     DeviceOf(step.instruction).queues_record();
+    if (!may || !IsFixed(program, step)) return;
+    const auto [segment, added] = segment_of_.try_emplace(
+        {at.capture_id(), step.queue, step.lag}, static_cast<uint32_t>(program.segments.size()));
+    if (added) program.segments.emplace_back();
+    step.segment = segment->second + 1;
+    program.segments[segment->second].steps.push_back(
+        static_cast<uint32_t>(program.steps.size()));
+  }
+
+  bool IsFixed(const StepList& program, const Step& step) const {
+    const plan::Instruction& at = graph_.instructions[step.instruction];
+    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
+      const plan::Value& value = graph_.values[graph_.operands[o]];
+      const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();
+      if (space == plan::Space::input || space == plan::Space::output) return false;
+    }
+    const std::span<const DynamicDim> dims = program.Dims(step.extents);
+    return std::none_of(dims.begin(), dims.end(), [](const DynamicDim& dim) { return dim.given; });
   }
 
   // Adds communications that happen together. Those of queues are issued first, each to its own
@@ -327,10 +457,12 @@ class Preparer {
 
   // Makes the group that the queue runs for the step that is about to be added.
   void AddGroup(StepList& program, Step& step) {
-    program.groups.push_back(std::make_unique<CommGroup>(
+    auto group = std::make_unique<CommGroup>(
         p_.plan, &out_, work_queue_, static_cast<uint32_t>(program.steps.size()),
-        step.operands.count, program.most_spans));
-    step.group = program.groups.back().get();
+        step.operands.count, program.most_spans);
+    step.group = group.get();
+    step.queued = DeviceOf(step.instruction).queues_communicate();
+    program.groups.push_back(std::move(group));
   }
 
   CommOp NewPart(StepList& program, uint32_t instruction, uint32_t p) {
@@ -376,6 +508,24 @@ class Preparer {
     const Slice all = AddPartOperands(program, part, p);
     part.sources = {all.first, graph_.parts[p].inputs()};
     part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
+    const auto [first, members] = queued_members_of_.contains(p)
+                                      ? queued_members_of_.at(p)
+                                      : std::pair<size_t, uint32_t>(0, 0);
+    std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
+    part.givers = {static_cast<uint32_t>(program.givers.size()), members};
+    for (const plan::CollectivePart& other : index_.collective_parts().subspan(first, members)) {
+      const bool gives = graph_.parts[other.part].inputs() != 0;
+      program.givers.push_back(
+          gives ? AddOthersOperands(program, part, {other.instruction, other.part}).first
+                : plan::kNone);
+      const std::vector<uint32_t>& more = poison_flags_.checks_of_part[other.part];
+      checks.insert(checks.end(), more.begin(), more.end());
+    }
+    if (members != 0) {
+      std::sort(checks.begin(), checks.end());
+      checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+      part.checks = AddChecks(program, checks);
+    }
     program.parts.push_back(part);
   }
 
@@ -384,7 +534,38 @@ class Preparer {
     part.kind = CommOp::Kind::kReceive;
     part.poison_flag = poison_flags_.of_part[p];
     part.targets = AddPartOperands(program, part, p);
+    if (queued_channel_[graph_.parts[p].subject()]) {
+      const plan::Message& send = index_.sends(graph_.parts[p].subject())[part.message];
+      if (LaneCommunicates(index_.lane(instruction))) {
+        part.sources = AddOthersOperands(program, part, send);
+      }
+      part.checks = AddChecks(program, Joined(p, send.part));
+    }
     program.parts.push_back(part);
+  }
+
+  // Adds what another lane gives, as the queue of this part finds it: of its dims those that the
+  // inputs give, since extents that are made on the other device lie there.
+  Slice AddOthersOperands(StepList& program, CommOp& part, const plan::Message& other) {
+    const plan::CommPart& at = graph_.parts[other.part];
+    std::vector<DynamicDim> dims;
+    const Slice slice = operands_.Add(at.first(), at.inputs(), other.instruction, dims);
+    for (const DynamicDim& dim : dims) {
+      if (dim.given) program.extents.push_back(dim);
+    }
+    part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
+    return slice;
+  }
+
+  // Returns the checks of two parts. A message of one process brings no poison flag with it: who
+  // receives looks at what the sender looks at.
+  std::vector<uint32_t> Joined(uint32_t p, uint32_t other) const {
+    std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
+    const std::vector<uint32_t>& more = poison_flags_.checks_of_part[other];
+    checks.insert(checks.end(), more.begin(), more.end());
+    std::sort(checks.begin(), checks.end());
+    checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+    return checks;
   }
 
   // Joins a receive with its send: both ends are in one group of one work queue, so neither has to
@@ -422,11 +603,17 @@ class Preparer {
   std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction
   std::vector<bool> works_;                     // per instruction: has a step of its own
+  // (capture, queue, lag) -> segment of the program that is made
+  std::map<std::tuple<uint32_t, uint32_t, uint16_t>, uint32_t> segment_of_;
+  std::vector<bool> host_signals_;              // per event: the host signals it
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
   // part -> its collective, its member, and whether the local carrier made it
   std::map<uint32_t, std::tuple<channel::Collective*, uint32_t, bool>> member_slot_of_;
   std::vector<bool> local_channel_;             // per channel
+  std::vector<bool> queued_channel_;            // per channel: an end is on a queue
+  // part of a collective among queues -> its first part, and how many there are
+  std::map<uint32_t, std::pair<size_t, uint32_t>> queued_members_of_;
   uint32_t work_queue_ = 0;
 };
 

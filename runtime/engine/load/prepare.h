@@ -21,11 +21,13 @@ namespace cgraph::engine {
 struct Preparation {
   const plan::Plan* plan = nullptr;
   const workers::Placement* placement = nullptr;
+  const std::vector<std::unique_ptr<device::Device>>* devices = nullptr;
   const Arenas* arenas = nullptr;
   Kernels* kernels = nullptr;
   const QueueMap* queues = nullptr;
   bool proved = true;
   bool profile = false;
+  bool capture = true;
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

@@ -13,13 +13,11 @@ struct dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// Those of the thread that runs. They are few and small, so that they fit where the loader keeps
-// room for libraries that are opened later, and are reached without a call.
-#define CGRAPH_GRID_VARIABLE __attribute__((tls_model("initial-exec")))
-extern constinit thread_local uint3 threadIdx CGRAPH_GRID_VARIABLE;
-extern constinit thread_local uint3 blockIdx CGRAPH_GRID_VARIABLE;
-extern constinit thread_local dim3 blockDim CGRAPH_GRID_VARIABLE;
-extern constinit thread_local dim3 gridDim CGRAPH_GRID_VARIABLE;
+// Those of the thread that runs.
+extern constinit thread_local uint3 threadIdx;
+extern constinit thread_local uint3 blockIdx;
+extern constinit thread_local dim3 blockDim;
+extern constinit thread_local dim3 gridDim;
 
 namespace cgraph::emulation {
 

@@ -15,13 +15,14 @@ struct Parts {
   int32_t dim = 0;
   int32_t width = 1;  // bytes of an element
   int32_t count = 0;
-  bool into_parts = false;  // whether the whole is read and the parts are written
+  int32_t into_parts = false;  // whether the whole is read and the parts are written
   struct Part {
     void* data = nullptr;
     int64_t first = 0, extent = 0;
   };
   Part part[kPartsTogether];
 };
+static_assert(kDense<Parts>);
 
 // Elements from *from on, `length` of them, of a dimension of `extent`.
 struct Span {
@@ -30,10 +31,11 @@ struct Span {
 };
 struct Spans {
   int32_t count = 0;
-  bool has_result = false;  // of one span: its result has `result` elements along the dimension
+  int32_t has_result = false;  // of one span: its result has `result` elements along the dimension
   Extent result;
   Span span[kMaxRank];
 };
+static_assert(kDense<Spans>);
 // The codes of their failures; the numbers are from, length and extent, or length and result.
 inline constexpr uint32_t kOutside = 0, kOtherResult = 1;
 
@@ -42,8 +44,9 @@ struct Box {
   View into, part;
   const int64_t* at[kMaxRank] = {};
   void* out = nullptr;
-  int32_t width = 1;  // bytes of an element
+  int64_t width = 1;  // bytes of an element
 };
+static_assert(kDense<Box>);
 
 // A result whose dimension i is the operand's order[i].
 struct Permutation {
@@ -51,6 +54,7 @@ struct Permutation {
   void* out = nullptr;
   int32_t order[kMaxRank] = {};
 };
+static_assert(kDense<Permutation>);
 
 // The result of a permutation in row-major order, read with strides: dimension 0 is the innermost,
 // dimension 1, where there is one that lies closer together in the operand, is that one.

@@ -76,7 +76,7 @@ ExecutableResult MakeUpdate(const Making& making) {
   if (!copy.ok()) return copy.status();
   Result<CUfunction> function = making.Find("WriteBox");
   if (!function.ok()) return function.status();
-  const auto width = static_cast<int32_t>(plan::DTypeBytes(making.out().dtype));
+  const int64_t width = plan::DTypeBytes(making.out().dtype);
   const auto launch = [launcher = making.launcher, check = *check, copy = *copy,
                        function = *function, width](const Call& call) {
     Box box;

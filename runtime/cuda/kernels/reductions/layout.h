@@ -10,7 +10,7 @@ namespace cgraph::cuda {
 // Positions: places in a tensor, counted in row-major order of some of its dimensions, which stand
 // here from the innermost out.
 struct Positions {
-  int32_t rank;
+  int64_t rank;
   int64_t count;
   int64_t extents[kMaxRank];
   int64_t strides[kMaxRank];  // in elements
@@ -60,15 +60,17 @@ struct Reduction {
   // The threads of a block: `width` columns, each by `height` threads. Neighbouring threads are in
   // one column where columns are contiguous, else in neighbouring columns.
   int32_t width = 1, height = 1;
-  bool contiguous = false;
+  int32_t contiguous = false;
   // Columns are cut into so many parts, whose results go to `partials`, [parts, columns], and are
   // reduced by a second grid.
   int64_t parts = 1;
   void* partials = nullptr;
-  bool second = false;
-  bool known = false;  // whether the host knew all extents; else `layout` is made on the device
+  int32_t second = false;
+  int32_t known = false;  // whether the host knew all extents; else `layout` is made on the device
   Layout layout = {};
 };
+
+static_assert(kDense<Reduction>);
 
 }  // namespace cgraph::cuda
 

@@ -24,10 +24,12 @@ struct Rows {
   // The threads of a block: `width` rows, each by `height` threads. Neighbouring threads are in one
   // row where rows are contiguous, else in neighbouring rows.
   int32_t width = 1, height = 1;
-  bool contiguous = false;
+  int32_t contiguous = false;
   double epsilon = 0;
   void* statistics = nullptr;  // of layer_norm_grad: mean and scale of each row
 };
+static_assert(sizeof(Rows) == 5 * sizeof(View) + 4 * sizeof(int32_t) + sizeof(double) +
+                                  sizeof(void*));  // no padding
 
 }  // namespace cgraph::cuda
 

@@ -1,0 +1,92 @@
+#include "runtime/command/gpus.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/sync/cores.h"
+#include "runtime/plan/print.h"
+#include "runtime/status/text.h"
+#include "runtime/workers/device_map.h"
+
+namespace cgraph::command {
+namespace {
+
+// Of a status of GPUs, the first line is what was seen, the second what to do about it.
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+workers::Machine MachineFor(const plan::Plan& plan) {
+  workers::Machine machine{.cores = device::Cores()};
+  if (workers::BusyGpus(plan).empty()) return machine;
+  const device::GpuReport& report = device::FindGpus();
+  if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
+  machine.no_gpus = report.usable.message();
+  return machine;
+}
+
+// Returns "gpu[0], gpu[1]"; of many, the first few and how many more.
+std::string Names(const plan::Plan& plan, const std::vector<uint32_t>& devices) {
+  constexpr size_t kMost = 4;
+  std::string names;
+  for (size_t i = 0; i < devices.size() && i < kMost; ++i) {
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", plan::DeviceName(plan, devices[i]));
+  }
+  if (devices.size() > kMost) names += fmt::format(" and {} more", devices.size() - kMost);
+  return names;
+}
+
+std::string_view Runs(const std::vector<uint32_t>& devices) {
+  return devices.size() == 1 ? "runs on a CPU thread" : "run on CPU threads";
+}
+
+std::string ListGpu(size_t number, const device::Gpu& gpu) {
+  return fmt::format("cuda:{}  {}, {}, compute capability {}.{}, PCI {}\n", number, gpu.name,
+                     BytesText(gpu.bytes), gpu.major, gpu.minor, gpu.pci);
+}
+
+}  // namespace
+
+Problem PlaceGpus(plan::Plan& plan, const Options& options, GpuPlacement& placement) {
+  const workers::Machine machine = MachineFor(plan);
+  auto mapped = workers::MapDevices(plan, options.device_map, machine);
+  if (!mapped.ok()) return {kUsage, mapped.status().message()};
+  placement.gpus = std::move(mapped->on_gpus);
+  const std::vector<uint32_t>& left = mapped->left_to_cores;
+  if (options.require_gpu && !left.empty()) {
+    return {kEnvironment, fmt::format("{} would run on CPU threads: {}, or leave out --require-gpu",
+                                      Names(plan, left), machine.no_gpus)};
+  }
+  if (options.require_gpu && !mapped->on_cores.empty()) {
+    return {kUsage, fmt::format("--require-gpu: --device-map puts {} on cores",
+                                Names(plan, mapped->on_cores))};
+  }
+  if (!left.empty()) {
+    placement.note = fmt::format("{} {}: {}", Names(plan, left), Runs(left),
+                                 FirstLine(machine.no_gpus));
+  }
+  return {};
+}
+
+std::string ListDevices() {
+  const uint32_t cores = device::Cores();
+  std::string text = cores == 1 ? "cpu:0  1 core\n"
+                                : fmt::format("cpu:0 to cpu:{}  {} cores\n", cores - 1, cores);
+  const device::GpuReport& report = device::FindGpus();
+  for (size_t i = 0; i < report.gpus.size(); ++i) text += ListGpu(i, report.gpus[i]);
+  if (!report.driver.empty()) {
+    text += fmt::format("NVIDIA driver  for {}\n", report.driver);
+    for (const device::GpuLibrary& library : report.libraries) {
+      text += fmt::format("{}  {}\n", library.name,
+                          library.problem.empty() ? library.version : "none: " + library.problem);
+    }
+  }
+  if (!report.usable.ok()) {
+    text += fmt::format("no GPU can be used: {}\n", report.usable.message());
+  }
+  return text;
+}
+
+}  // namespace cgraph::command

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "runtime/cuda/device/backend.h"
+#include "runtime/cuda/device/cuda_device.h"
+#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/device/host_device.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::cuda {
+namespace {
+
+using namespace device;
+
+class CudaBackend : public Backend {
+ public:
+  CudaBackend(const Driver& driver, const GpuMap& gpu_of_device)
+      : driver_(driver), gpu_of_device_(gpu_of_device) {}
+
+  std::string_view name() const override { return "cuda"; }
+
+  Status Serves(const plan::Plan& plan, uint32_t device) const override {
+    CGRAPH_RETURN_IF_ERROR(cpu_->Serves(plan, device));  // of this machine
+    const bool mapped = gpu_of_device_.count(device) != 0;
+    if (mapped || plan.devices[device]->kind != plan::DeviceKind::gpu) return Status::Ok();
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("{} is mapped to no GPU", plan::DeviceName(plan, device)));
+  }
+
+  Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) override {
+    if (plan.devices[device]->kind == plan::DeviceKind::gpu) {
+      auto gpu = GpuOf(device);
+      if (!gpu.ok()) return gpu.status();
+      auto made = CudaDevice::Make(std::move(*gpu));
+      if (!made.ok()) return made.status();
+      return std::unique_ptr<Device>(std::move(*made));
+    }
+    // Any GPU of the plan may allocate what all of them reach.
+    if (gpu_of_device_.empty()) return cpu_->Open(plan, device);
+    auto gpu = GpuOf(gpu_of_device_.begin()->first);
+    if (!gpu.ok()) return gpu.status();
+    auto cpu = cpu_->Open(plan, device);
+    if (!cpu.ok()) return cpu.status();
+    return MakeHostDevice(std::move(*gpu), std::move(*cpu));
+  }
+
+ private:
+  // Opens each GPU once.
+  Result<std::shared_ptr<Gpu>> GpuOf(uint32_t device) {
+    const uint32_t ordinal = gpu_of_device_.at(device);
+    std::shared_ptr<Gpu>& gpu = gpus_[ordinal];
+    if (gpu == nullptr) {
+      auto opened = Gpu::Open(driver_, static_cast<int>(ordinal));
+      if (!opened.ok()) return opened.status();
+      for (const auto& [other_ordinal, other] : gpus_) {
+        if (other == nullptr) continue;
+        (*opened)->ReachPeer(*other);
+        other->ReachPeer(**opened);
+      }
+      gpu = std::move(*opened);
+    }
+    return gpu;
+  }
+
+  const Driver& driver_;
+  const GpuMap gpu_of_device_;
+  std::map<uint32_t, std::shared_ptr<Gpu>> gpus_;
+  std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCudaBackend(const Driver& driver, const GpuMap& gpu_of_device) {
+  return std::make_unique<CudaBackend>(driver, gpu_of_device);
+}
+
+}  // namespace cgraph::cuda

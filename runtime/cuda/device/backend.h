@@ -1,0 +1,19 @@
+// The CUDA backend: serves the gpus of a plan on the GPUs of this machine, and its other devices in
+// memory that GPUs reach.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_BACKEND_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_BACKEND_H_
+
+#include <memory>
+
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/device/backends.h"
+#include "runtime/device/cuda_library/interface.h"
+
+namespace cgraph::cuda {
+
+std::unique_ptr<device::Backend> MakeCudaBackend(const Driver& driver,
+                                                 const device::GpuMap& gpu_of_device);
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_BACKEND_H_

@@ -1,0 +1,148 @@
+#include "runtime/cuda/device/cuda_device.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "runtime/cuda/device/cuda_queue.h"
+#include "runtime/cuda/device/prepared.h"
+#include "runtime/device/sync/spin.h"
+
+namespace cgraph::cuda {
+
+using namespace device;
+
+namespace {
+
+constexpr uint32_t kCopyThreads = 256;
+constexpr uint64_t kCopyBytesPerThread = 64;
+constexpr uint64_t kMostCopyBlocks = 1024;
+
+// The watcher looks without a pause for as long as it would take to wake it, then from time to time.
+constexpr uint32_t kLooksWithoutPause = 2000;
+constexpr auto kPause = std::chrono::microseconds(50);
+
+}  // namespace
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::shared_ptr<Gpu> gpu) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(gpu)));
+  auto pass_poison = device->gpu_->module().Find("pass_poison");
+  auto copy_guarded = device->gpu_->module().Find("copy_guarded");
+  if (!pass_poison.ok()) return pass_poison.status();
+  if (!copy_guarded.ok()) return copy_guarded.status();
+  device->pass_poison_ = *pass_poison;
+  device->copy_guarded_ = *copy_guarded;
+  device->watcher_ = std::thread(&CudaDevice::RunWatcher, device.get());
+  return device;
+}
+
+CudaDevice::~CudaDevice() {
+  ended_ = true;
+  pending_.Notify();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) {
+  if (kind == MemoryKind::pinned) return AllocatePinned(gpu_, bytes, kind, what);
+  return AllocateOnGpu(gpu_, bytes, kind, what);
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::MakeKernel(const plan::Kernel& kernel,
+                                                           std::span<const OperandType> inputs,
+                                                           std::span<const OperandType> outputs) {
+  CGRAPH_RETURN_IF_ERROR(gpu_->driver().Check(gpu_->MakeCurrent(), "making a kernel"));
+  auto made = MakeCudaKernel(gpu_->target(), kernel, inputs, outputs);
+  if (!made.ok()) return made.status();
+  auto prepared = std::make_unique<Prepared>();
+  prepared->kernel = std::move(*made);
+  most_scratch_ = std::max(most_scratch_, prepared->kernel->scratch());
+  return std::unique_ptr<Executable>(std::move(prepared));
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::MakeUpload(std::unique_ptr<Source> source) {
+  auto prepared = std::make_unique<Prepared>();
+  prepared->source = std::move(source);
+  return std::unique_ptr<Executable>(std::move(prepared));
+}
+
+Result<std::unique_ptr<Queue>> CudaDevice::OpenQueue(const QueueOptions& options) {
+  auto queue = CudaQueue::Open(*this, options);
+  if (!queue.ok()) return queue.status();
+  return std::unique_ptr<Queue>(std::move(*queue));
+}
+
+Status CudaDevice::AddGraph(const GraphLayout& layout) {
+  auto poison = PoisonTable::Make(gpu_, layout);
+  if (!poison.ok()) return poison.status();
+  graphs_.resize(std::max<size_t>(graphs_.size(), layout.graph + 1));
+  graphs_[layout.graph] = {std::move(*poison), layout.frames, layout.steps};
+  return Status::Ok();
+}
+
+// An execution that has failed is not the steady state: this may wait for the GPU. What goes wrong
+// here goes wrong at the next operation, too, and is told there.
+void CudaDevice::ClearPoison(const Bindings& bindings) {
+  (void)graphs_[bindings.graph].poison->Clear(bindings);
+}
+
+CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,
+                          const View& sized, uint32_t width) {
+  const Driver& driver = gpu_->driver();
+  uint64_t bytes = width;
+  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
+  if (guard.looks && bytes == 0) return PassPoison(stream, guard);
+  if (bytes == 0 || to == from) return CUDA_SUCCESS;
+  if (!guard.looks) return driver.cuMemcpyAsync(AddressOf(to), AddressOf(from), bytes, stream);
+  const uint64_t blocks = std::clamp<uint64_t>(bytes / (kCopyThreads * kCopyBytesPerThread), 1,
+                                               kMostCopyBlocks);
+  return LaunchGrid(driver, stream, copy_guarded_, static_cast<uint32_t>(blocks), kCopyThreads,
+                    guard, to, from, sized, width);
+}
+
+CUresult CudaDevice::PassPoison(CUstream stream, const Guard& guard) {
+  return LaunchGrid(gpu_->driver(), stream, pass_poison_, 1, 1, guard);
+}
+
+void CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {
+  (void)gpu_->CopyToGpu(to, from, bytes);
+}
+
+void CudaDevice::Download(void* to, const std::byte* from, uint64_t bytes) {
+  gpu_->MakeCurrent();
+  (void)gpu_->driver().cuMemcpyDtoH(to, AddressOf(from), bytes);
+}
+
+// ---- the watcher --------------------------------------------------------------------------------
+
+void CudaDevice::Add(CudaQueue* queue) {
+  std::lock_guard lock(queues_mutex_);
+  queues_.push_back(queue);
+}
+
+void CudaDevice::Remove(CudaQueue* queue) {
+  std::lock_guard lock(queues_mutex_);
+  std::erase(queues_, queue);
+}
+
+bool CudaDevice::WatchAll() {
+  std::lock_guard lock(queues_mutex_);
+  bool pending = false;
+  for (CudaQueue* queue : queues_) pending |= queue->Watch();
+  return pending;
+}
+
+void CudaDevice::RunWatcher() {
+  uint32_t looks = 0;
+  while (!ended_) {
+    if (!WatchAll()) {
+      looks = 0;
+      pending_.Wait([&] { return ended_ || WatchAll(); });
+    } else if (++looks < kLooksWithoutPause) {
+      Pause();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+}  // namespace cgraph::cuda

@@ -1,0 +1,92 @@
+// CudaDevice: a logical device of a plan on a GPU.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_DEVICE_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_DEVICE_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/device/poison_table.h"
+#include "runtime/device/device.h"
+
+namespace cgraph::cuda {
+
+class CudaQueue;
+
+class CudaDevice : public device::Device {
+ public:
+  // kUnsupported when the kernels of this library lack one that every device needs.
+  static Result<std::unique_ptr<CudaDevice>> Make(std::shared_ptr<Gpu> gpu);
+  ~CudaDevice() override;
+
+  Result<device::Memory> Allocate(uint64_t bytes, device::MemoryKind kind,
+                                  const std::string& what) override;
+  Result<std::unique_ptr<device::Executable>> MakeKernel(
+      const plan::Kernel& kernel, std::span<const device::OperandType> inputs,
+      std::span<const device::OperandType> outputs) override;
+  Result<std::unique_ptr<device::Executable>> MakeUpload(
+      std::unique_ptr<device::Source> source) override;
+  Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
+  bool queues_host_waits() const override { return false; }
+  bool queues_communicate() const override { return true; }
+  bool queues_record() const override { return true; }
+  Status AddGraph(const device::GraphLayout& layout) override;
+  void ClearPoison(const device::Bindings& bindings) override;
+  // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
+  bool CanLend(const void*) const override { return false; }
+
+  const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
+  uint64_t most_scratch() const { return most_scratch_; }
+  uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
+  uint32_t steps(uint32_t graph) const { return graphs_[graph].steps; }
+  const PoisonTable& table(uint32_t graph) const { return *graphs_[graph].poison; }
+  const device::Bindings& BindingsOf(uint32_t graph, uint32_t frame) const {
+    return *graphs_[graph].frames[frame];
+  }
+
+  // Appends a copy between any memories that this GPU reaches, of as many elements as `sized` has, of
+  // `width` bytes each. Nothing is written where the guard finds poison.
+  CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, const View& sized,
+                uint32_t width);
+
+  // Appends a grid that does nothing but look at its guard.
+  CUresult PassPoison(CUstream stream, const Guard& guard);
+
+  // Of the queues of this device, for the watcher: a thread that looks at them while something is
+  // pending, so that who sleeps until a signal comes is woken.
+  void Add(CudaQueue* queue);
+  void Remove(CudaQueue* queue);
+  void Wake() { pending_.Notify(); }
+
+ private:
+  struct Graph {
+    std::unique_ptr<PoisonTable> poison;
+    std::vector<const device::Bindings*> frames;
+    uint32_t steps = 0;  // most of any program
+  };
+  explicit CudaDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+
+  void Upload(std::byte* to, const void* from, uint64_t bytes) override;
+  void Download(void* to, const std::byte* from, uint64_t bytes) override;
+  void RunWatcher();
+  bool WatchAll();
+
+  std::shared_ptr<Gpu> gpu_;
+  CUfunction pass_poison_ = nullptr;
+  CUfunction copy_guarded_ = nullptr;
+  uint64_t most_scratch_ = 0;
+  std::vector<Graph> graphs_;
+
+  std::mutex queues_mutex_;
+  std::vector<CudaQueue*> queues_;
+  device::EventCount pending_;
+  std::atomic<bool> ended_{false};
+  std::thread watcher_;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_DEVICE_H_

@@ -1,0 +1,438 @@
+#include "runtime/cuda/device/cuda_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/cuda/device/cuda_device.h"
+#include "runtime/cuda/device/cuda_graph.h"
+
+namespace cgraph::cuda {
+
+using device::Bindings;
+using device::DynamicDim;
+using device::Report;
+using device::Tag;
+using device::TimelineSemaphore;
+
+namespace {
+
+// How often a queue is looked at in vain before the driver is asked whether the GPU has failed.
+constexpr uint32_t kLooksPerQuery = 64;
+constexpr uint64_t kUploadChunk = 16ull << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
+                                                   const device::QueueOptions& options) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
+  const std::shared_ptr<Gpu>& gpu = device.gpu();
+  const Driver& driver = gpu->driver();
+  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), "opening a queue"));
+  auto scratch = AllocateOnGpu(gpu, device.most_scratch(), device::MemoryKind::plain,
+                               "a queue's scratch");
+  if (!scratch.ok()) return scratch.status();
+  queue->scratch_ = std::move(*scratch);
+  auto log = AllocatePinned(gpu, sizeof(FailureLog), device::MemoryKind::pinned, "a queue's log");
+  if (!log.ok()) return log.status();
+  queue->log_memory_ = std::move(*log);
+  queue->log_ = new (queue->log_memory_.data()) FailureLog;
+  queue->steps_.resize(device.graphs());
+  for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
+    queue->steps_[graph].resize(device.steps(graph));
+  }
+  CGRAPH_RETURN_IF_ERROR(driver.Check(
+      driver.cuStreamCreateWithPriority(&queue->stream_, CU_STREAM_NON_BLOCKING, 0),
+      "opening a queue"));
+  if (options.measured) {
+    queue->clock_ = std::make_unique<StreamClock>(driver);
+    CGRAPH_RETURN_IF_ERROR(queue->clock_->Start(queue->stream_));
+  }
+  device.Add(queue.get());
+  return queue;
+}
+
+CudaQueue::~CudaQueue() {
+  if (stream_ == nullptr) return;
+  device_.Remove(this);
+  device_.gpu()->MakeCurrent();
+  const Driver& driver = device_.gpu()->driver();
+  {
+    // Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
+    // reads.
+    std::lock_guard lock(mutex_);
+    for (const Issued& issued : issued_) {
+      if (issued.kind != Kind::kWait) continue;
+      auto* word = const_cast<std::atomic<uint64_t>*>(issued.semaphore->word());
+      uint64_t value = word->load();
+      while (value < issued.value && !word->compare_exchange_weak(value, issued.value)) {
+      }
+    }
+  }
+  driver.cuStreamSynchronize(stream_);
+  clock_.reset();
+  driver.cuStreamDestroy(stream_);
+}
+
+// ---- issuing ------------------------------------------------------------------------------------
+
+bool CudaQueue::Begins(const device::Operation& operation) {
+  if (recording_ != nullptr) return true;
+  const uint32_t own = operation.predicate.own;
+  if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
+  return device_.gpu()->MakeCurrent() == CUDA_SUCCESS;
+}
+
+Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* prepared) {
+  if (operation.predicate.own == device::kNoFlag) return {};
+  const PoisonTable& table = device_.table(operation.bindings->graph);
+  Guard guard = table.GuardOf(*operation.bindings, operation.predicate);
+  guard.log = log_;
+  guard.step = operation.tag.step;
+  if (guard.looks && recording_ == nullptr) {
+    steps_[operation.tag.graph][operation.tag.step] = {operation.tag.round,
+                                                       operation.bindings->frame, prepared,
+                                                       operation.dims};
+  }
+  const auto* const* extents =
+      reinterpret_cast<const int64_t* const*>(operation.bindings->extents);
+  for (uint32_t i = 0; i < operation.dims.size(); ++i) {
+    const DynamicDim& dim = operation.dims[i];
+    if (dim.given) continue;
+    const int64_t* where = extents[dim.extent];
+    const auto same = [&](const Bound& bound) {
+      return bound.where == where && bound.most == dim.bound;
+    };
+    if (std::any_of(guard.bounds, guard.bounds + guard.bound_count, same)) continue;
+    if (guard.bound_count == kMostBounds) {
+      Check(device_.PassPoison(stream_, guard), operation, "checking extents");
+      guard.bound_count = 0;
+    }
+    guard.bounds[guard.bound_count++] = {where, dim.bound, i};
+  }
+  return guard;
+}
+
+View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor& tensor) const {
+  View view;
+  view.data = tensor.data;
+  view.rank = tensor.rank;
+  for (int d = 0; d < tensor.rank; ++d) view.dims[d].number = tensor.dims[d];
+  const auto number = static_cast<uint32_t>(&tensor - operation.bindings->tensors);
+  for (const DynamicDim& dim : operation.dims) {
+    if (dim.tensor != number) continue;
+    Extent& extent = view.dims[dim.dim];
+    if (dim.given) {
+      extent.number = operation.bindings->given[dim.symbol];
+    } else {
+      extent.number = dim.bound;
+      extent.where = static_cast<const int64_t*>(operation.bindings->extents[dim.extent]);
+    }
+  }
+  return view;
+}
+
+void CudaQueue::Launch(const device::Launch& launch) {
+  if (!Begins(launch)) return;
+  const auto& prepared = static_cast<const Prepared&>(*launch.executable);
+  BeginWork(launch);
+  if (prepared.source != nullptr) {
+    std::string error;
+    const CUresult result = Upload(launch, *prepared.source, error);
+    if (!error.empty()) Fail(launch, std::move(error));
+    Check(result, launch, "copying to the GPU");
+    return EndWork();
+  }
+  views_.clear();
+  for (int i = 0; i < launch.inputs + launch.outputs; ++i) {
+    views_.push_back(ViewOf(launch, launch.operands[i]));
+  }
+  const std::span<const View> views = views_;
+  if (recording_ != nullptr) recording_->Add(launch, &prepared);
+  const Call call{stream_, GuardOf(launch, &prepared), views.first(launch.inputs),
+                  views.subspan(launch.inputs), scratch_.data()};
+  Check(prepared.kernel->Launch(call), launch, "launching a kernel");
+  EndWork();
+}
+
+// Reads the source piece by piece. Only loading a plan does this, so it may wait for its own copies.
+CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
+                           std::string& error) {
+  const Driver& driver = device_.gpu()->driver();
+  const device::Tensor& to = launch.operands[launch.inputs];
+  auto staging = AllocatePinned(device_.gpu(), to.bytes(), device::MemoryKind::pinned,
+                                "a weight on its way to the GPU");
+  if (!staging.ok()) {
+    error = staging.status().message();
+    return CUDA_SUCCESS;
+  }
+  const Status read = source.Read({reinterpret_cast<uint8_t*>(staging->data()), to.bytes()});
+  if (!read.ok()) {
+    error = read.message();
+    return CUDA_SUCCESS;
+  }
+  if (to.bytes() == 0) return CUDA_SUCCESS;
+  const CUresult copied = driver.cuMemcpyAsync(AddressOf(to.data), AddressOf(staging->data()),
+                                               to.bytes(), stream_);
+  if (copied != CUDA_SUCCESS) return copied;
+  return driver.cuStreamSynchronize(stream_);
+}
+
+void CudaQueue::Copy(const device::Copy& copy) {
+  if (!Begins(copy)) return;
+  const View sized = ViewOf(copy, copy.fills ? *copy.to : *copy.from);
+  if (copy.describes) {
+    for (int d = 0; d < sized.rank; ++d) copy.to->dims[d] = sized.dims[d].number;
+  }
+  BeginWork(copy);
+  const Guard guard = GuardOf(copy, nullptr);
+  const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
+  const auto width = copy.moves ? static_cast<uint32_t>(plan::DTypeBytes(whole.dtype)) : 0;
+  Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, sized, width), copy,
+        "copying");
+  EndWork();
+}
+
+void CudaQueue::Store(const device::Store& store) {
+  if (!Begins(store)) return;
+  Remember({Kind::kWork, store.tag, store.bindings, store.predicate.own, nullptr, 0});
+  const Driver& driver = device_.gpu()->driver();
+  Check(driver.cuStreamWriteValue64(stream_, AddressOf(store.to->data),
+                                    static_cast<cuuint64_t>(store.number), 0),
+        store, "storing a number");
+}
+
+// The queues of a GPU communicate by themselves (Device::queues_communicate).
+void CudaQueue::Communicate(const device::Communicate& communicate) {
+  std::lock_guard lock(mutex_);
+  Report report;
+  report.tag = communicate.tag;
+  report.failed = true;
+  report.error = "a GPU's queue takes no communication that the host drives";
+  reports_.push_back(std::move(report));
+}
+
+void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
+  if (semaphore->Reached(value)) return;
+  Remember({Kind::kWait, tag, nullptr, 0, semaphore, value});
+  device_.gpu()->MakeCurrent();
+  const Driver& driver = device_.gpu()->driver();
+  const CUresult result = driver.cuStreamWaitValue64(stream_, AddressOf(semaphore->word()), value,
+                                                     CU_STREAM_WAIT_VALUE_GEQ);
+  if (result == CUDA_SUCCESS) return;
+  std::lock_guard lock(mutex_);
+  Break(result);
+}
+
+void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
+  Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value});
+  device_.gpu()->MakeCurrent();
+  const Driver& driver = device_.gpu()->driver();
+  const CUresult result =
+      driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
+  if (result != CUDA_SUCCESS) {
+    std::lock_guard lock(mutex_);
+    Break(result);
+  }
+  device_.Wake();
+}
+
+void CudaQueue::Remember(Issued issued) {
+  std::lock_guard lock(mutex_);
+  issued_.push_back(issued);
+}
+
+void CudaQueue::BeginWork(const device::Operation& operation) {
+  if (recording_ != nullptr) return;
+  std::lock_guard lock(mutex_);
+  issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
+                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr});
+}
+
+void CudaQueue::EndWork() {
+  if (clock_ == nullptr || recording_ != nullptr) return;
+  std::lock_guard lock(mutex_);
+  if (!issued_.empty()) issued_.back().ended = clock_->Record(stream_);
+}
+
+void CudaQueue::ReportTimes(const Issued& work) {
+  Report report;
+  report.tag = work.tag;
+  report.begun_ns = clock_->Take(work.begun);
+  report.ended_ns = clock_->Take(work.ended);
+  reports_.push_back(std::move(report));
+}
+
+// ---- recording ----------------------------------------------------------------------------------
+
+void CudaQueue::BeginRecording() {
+  device_.gpu()->MakeCurrent();
+  recording_ = std::make_unique<CudaGraph>(device_.gpu());
+  recording_->Refuse(device_.gpu()->driver().cuStreamBeginCapture(
+      stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+}
+
+Result<std::unique_ptr<device::Recording>> CudaQueue::EndRecording() {
+  std::unique_ptr<CudaGraph> made = std::move(recording_);
+  CGRAPH_RETURN_IF_ERROR(made->End(stream_));
+  return std::unique_ptr<device::Recording>(std::move(made));
+}
+
+void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
+  auto& graph = static_cast<CudaGraph&>(recording);
+  device_.gpu()->MakeCurrent();
+  device::Operation first = graph.launches().front().operation;
+  first.tag = tag;
+  BeginWork(first);
+  for (const CudaGraph::Launched& launch : graph.launches()) {
+    steps_[tag.graph][launch.operation.tag.step] = {tag.round, launch.operation.bindings->frame,
+                                                    launch.prepared, launch.operation.dims};
+  }
+  const CUresult result = graph.Launch(stream_);
+  if (result == CUDA_SUCCESS) return;
+  for (const CudaGraph::Launched& launch : graph.launches()) {
+    device::Operation operation = launch.operation;
+    operation.tag.round = tag.round;
+    Check(result, operation, "launching a CUDA graph");
+  }
+}
+
+// ---- errors -------------------------------------------------------------------------------------
+
+void CudaQueue::Check(CUresult result, const device::Operation& operation, const char* what) {
+  if (recording_ != nullptr) return recording_->Refuse(result);
+  if (result == CUDA_SUCCESS) return;
+  Fail(operation, fmt::format("{}: {}", what, device_.gpu()->driver().ErrorText(result)));
+}
+
+// Fails an operation that was not issued.
+void CudaQueue::Fail(const device::Operation& operation, std::string error) {
+  const uint32_t own = operation.predicate.own;
+  CUresult set = CUDA_SUCCESS;
+  if (own != device::kNoFlag) {
+    operation.bindings->Poison(own);
+    uint8_t* flag = device_.table(operation.bindings->graph).FlagsOf(operation.bindings->frame) + own;
+    set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
+  }
+  std::lock_guard lock(mutex_);
+  if (set != CUDA_SUCCESS) Break(set);
+  Report report;
+  report.tag = operation.tag;
+  report.failed = true;
+  report.error = std::move(error);
+  reports_.push_back(std::move(report));
+}
+
+void CudaQueue::Break(CUresult error) {
+  if (broken_) return;
+  broken_ = true;
+  why_broken_ = fmt::format("the GPU has failed: {}", device_.gpu()->driver().ErrorText(error));
+}
+
+// ---- hearing ------------------------------------------------------------------------------------
+
+bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
+  bool any = false;
+  if (!broken_) {
+    size_t over = 0;  // entries before the last signal that has come, and itself
+    for (size_t i = 0; i < issued_.size(); ++i) {
+      if (issued_[i].kind != Kind::kSignal) continue;
+      if (!issued_[i].semaphore->Reached(issued_[i].value)) break;
+      over = i + 1;
+    }
+    for (; over > 0; --over) {
+      if (issued_.front().kind == Kind::kSignal) come.push_back(issued_.front().semaphore);
+      if (issued_.front().begun != nullptr) ReportTimes(issued_.front());
+      issued_.pop_front();
+      ++finished_;
+      any = true;
+    }
+    if (any || issued_.empty()) {
+      looks_ = 0;
+      return any;
+    }
+    if (++looks_ % kLooksPerQuery != 0) return false;
+    device_.gpu()->MakeCurrent();
+    const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
+    if (state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY) return false;
+    Break(state);
+  }
+  for (; !issued_.empty(); issued_.pop_front()) {
+    const Issued& front = issued_.front();
+    if (front.kind == Kind::kSignal) {
+      auto* word = const_cast<std::atomic<uint64_t>*>(front.semaphore->word());
+      if (word->load() < front.value) word->store(front.value, std::memory_order_release);
+      come.push_back(front.semaphore);
+    } else if (front.kind == Kind::kWork) {
+      if (front.own != device::kNoFlag) front.bindings->Poison(front.own);
+      Report report;
+      report.tag = front.tag;
+      report.failed = true;
+      report.error = why_broken_;
+      reports_.push_back(std::move(report));
+    }
+    ++finished_;
+    any = true;
+  }
+  return any;
+}
+
+bool CudaQueue::Poll(std::vector<Report>& reports) {
+  std::vector<const TimelineSemaphore*> come;
+  bool any;
+  {
+    std::lock_guard lock(mutex_);
+    any = Forget(come);
+    for (Report& report : reports_) reports.push_back(std::move(report));
+    reports_.clear();
+  }
+  for (const TimelineSemaphore* semaphore : come) semaphore->NotifyListeners();
+  ReadLog(reports);
+  return any;
+}
+
+bool CudaQueue::Watch() {
+  std::vector<const TimelineSemaphore*> come;
+  bool pending;
+  {
+    std::lock_guard lock(mutex_);
+    Forget(come);
+    pending = !issued_.empty();
+  }
+  for (const TimelineSemaphore* semaphore : come) semaphore->NotifyListeners();
+  return pending;
+}
+
+void CudaQueue::ReadLog(std::vector<Report>& reports) {
+  const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
+  for (; failures_seen_ != count; ++failures_seen_) {
+    const Failure& failure = log_->entries[failures_seen_ % kFailures];
+    const Step& step = steps_[failure.graph][failure.step];
+    const uint32_t frames = device_.table(failure.graph).frames();
+    Report report;
+    // The step may have been issued for later frames since.
+    const uint64_t later = (step.frame + frames - failure.frame) % frames;
+    report.tag = {failure.graph, failure.step, step.round - later};
+    report.failed = true;
+    if (failure.code == kBeyondBound) {
+      report.beyond = &step.dims[static_cast<size_t>(failure.numbers[0])];
+      report.extent = failure.numbers[1];
+    } else {
+      report.error = step.prepared->kernel->ErrorText(failure);
+    }
+    device_.BindingsOf(failure.graph, failure.frame).poisoned->store(true);
+    reports.push_back(std::move(report));
+  }
+}
+
+std::optional<device::Head> CudaQueue::Head() {
+  std::lock_guard lock(mutex_);
+  for (const Issued& issued : issued_) {
+    if (issued.kind == Kind::kSignal) continue;  // a signal is never what is waited for
+    if (issued.kind == Kind::kWait && issued.semaphore->Reached(issued.value)) continue;
+    return device::Head{issued.tag, issued.kind == Kind::kWork, finished_};
+  }
+  return std::nullopt;
+}
+
+}  // namespace cgraph::cuda

@@ -1,0 +1,116 @@
+// CudaQueue: a stream, and what the host remembers of the operations that it has issued to it.
+//
+// Issuing appends to the stream and returns. A signal writes the semaphore's word in host memory when
+// everything before it is over; a wait holds the stream until the word is there. So operations up to
+// a signal that has come are over, and forgotten. What fails on the device leaves an entry in the
+// queue's log.
+//
+// Once the GPU has failed as a whole (an illegal access, a lost device), no signal comes any more:
+// the queue then is *broken*, reports every operation as failed, and signals for itself, so that
+// executions end.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/device/poison_table.h"
+#include "runtime/cuda/device/prepared.h"
+#include "runtime/cuda/device/stream_clock.h"
+#include "runtime/device/queue.h"
+
+namespace cgraph::cuda {
+
+class CudaDevice;
+class CudaGraph;
+
+class CudaQueue : public device::Queue {
+ public:
+  // kFailed with the driver's error, kInvalid when there is no memory.
+  static Result<std::unique_ptr<CudaQueue>> Open(CudaDevice& device,
+                                                 const device::QueueOptions& options);
+  ~CudaQueue() override;
+
+  void Launch(const device::Launch& launch) override;
+  void Copy(const device::Copy& copy) override;
+  void Store(const device::Store& store) override;
+  void Communicate(const device::Communicate& communicate) override;
+  void Wait(const device::TimelineSemaphore* semaphore, uint64_t value,
+            const device::Tag& tag) override;
+  void Signal(device::TimelineSemaphore* semaphore, uint64_t value) override;
+  void BeginRecording() override;
+  Result<std::unique_ptr<device::Recording>> EndRecording() override;
+  void Replay(device::Recording& recording, const device::Tag& tag) override;
+  bool Poll(std::vector<device::Report>& reports) override;
+  std::optional<device::Head> Head() override;
+
+  // Forgets what is over and wakes who listens to the signals that have come. Called by the
+  // device's watcher. Returns whether anything is pending.
+  bool Watch();
+
+ private:
+  enum class Kind : uint8_t { kWork, kWait, kSignal };
+  struct Issued {
+    Kind kind;
+    device::Tag tag;
+    const device::Bindings* bindings;  // of work
+    uint32_t own;                      // flag, of work
+    const device::TimelineSemaphore* semaphore;
+    uint64_t value;
+    CUevent begun = nullptr, ended = nullptr;  // of work that is measured
+  };
+  // Step: what was issued last of a step that may fail.
+  struct Step {
+    uint64_t round = 0;
+    uint32_t frame = 0;
+    const Prepared* prepared = nullptr;
+    std::span<const device::DynamicDim> dims;
+  };
+
+  explicit CudaQueue(CudaDevice& device) : device_(device) {}
+
+  // Returns whether the operation is to be issued.
+  bool Begins(const device::Operation& operation);
+  // Makes the guard of an operation. Where it has more extents that kernels have made than one guard
+  // has room for, the others are checked by a grid of their own, at once.
+  Guard GuardOf(const device::Operation& operation, const Prepared* prepared);
+  View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
+  void Check(CUresult result, const device::Operation& operation, const char* what);
+  CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
+  void CopyBytes(const device::Copy& copy, const Guard& guard);
+  void Remember(Issued issued);
+  // Remember work that is issued between the two calls.
+  void BeginWork(const device::Operation& operation);
+  void EndWork();
+  void ReportTimes(const Issued& work);  // under mutex_
+  void Fail(const device::Operation& operation, std::string error);
+  void Break(CUresult error);                 // under mutex_
+  bool Forget(std::vector<const device::TimelineSemaphore*>& come);  // under mutex_
+  void ReadLog(std::vector<device::Report>& reports);
+
+  CudaDevice& device_;
+  CUstream stream_ = nullptr;
+  device::Memory scratch_;
+  device::Memory log_memory_;
+  FailureLog* log_ = nullptr;
+  uint64_t failures_seen_ = 0;
+  std::vector<View> views_;             // of the operation that is issued
+  std::unique_ptr<CudaGraph> recording_;  // while it is made
+  std::unique_ptr<StreamClock> clock_;  // where operations are measured; under mutex_
+  std::vector<std::vector<Step>> steps_;  // per graph
+
+  std::mutex mutex_;  // of what follows
+  std::deque<Issued> issued_;
+  uint64_t finished_ = 0;
+  uint32_t looks_ = 0;  // in vain since something was over
+  bool broken_ = false;
+  std::string why_broken_;
+  std::vector<device::Report> reports_;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_

@@ -1,0 +1,159 @@
+#include "runtime/cuda/device/gpu.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/cuda/kernels/module.h"
+
+namespace cgraph::cuda {
+
+using device::Memory;
+using device::MemoryKind;
+
+namespace {
+
+// The oldest compute capability that the kernels are built for.
+constexpr int kOldestMajor = 8;
+
+}  // namespace
+
+Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
+  int count = 0;
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuDeviceGetCount(&count), "counting GPUs"));
+  if (ordinal < 0 || ordinal >= count) {
+    return Status(StatusCode::kNotFound,
+                  fmt::format("there is no cuda:{}; this machine has {} GPU{}", ordinal, count,
+                              count == 1 ? "" : "s"));
+  }
+  std::shared_ptr<Gpu> gpu(new Gpu(driver, ordinal));
+  const std::string what = fmt::format("opening cuda:{}", ordinal);
+  char name[256] = {};
+  int major = 0;
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuDeviceGet(&gpu->device_, ordinal), what));
+  CGRAPH_RETURN_IF_ERROR(
+      driver.Check(driver.cuDeviceGetName(name, sizeof name - 1, gpu->device_), what));
+  gpu->name_ = name;
+  CGRAPH_RETURN_IF_ERROR(driver.Check(
+      driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                  gpu->device_), what));
+  if (major < kOldestMajor) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("cuda:{} ({}) has compute capability {}.x, and kernels need {}.0 or "
+                              "newer", ordinal, gpu->name_, major, kOldestMajor));
+  }
+  CGRAPH_RETURN_IF_ERROR(driver.Check(
+      driver.cuDeviceGetAttribute(&gpu->multiprocessors_,
+                                  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device_), what));
+  CGRAPH_RETURN_IF_ERROR(
+      driver.Check(driver.cuDevicePrimaryCtxRetain(&gpu->context_, gpu->device_), what));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), what));
+  auto module = LoadKernels(driver);
+  if (!module.ok()) return module.status();
+  gpu->module_ = std::move(*module);
+  return gpu;
+}
+
+Gpu::~Gpu() {
+  if (context_ == nullptr) return;
+  MakeCurrent();
+  module_.reset();
+  driver_.cuDevicePrimaryCtxRelease(device_);
+}
+
+CUresult Gpu::MakeCurrent() const { return driver_.cuCtxSetCurrent(context_); }
+
+// The driver may return when the bytes are in a buffer of its own; the null stream is over when they
+// have arrived.
+Status Gpu::CopyToGpu(void* to, const void* from, uint64_t bytes) const {
+  const std::string what = "copying to the GPU";
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(MakeCurrent(), what));
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuMemcpyHtoD(AddressOf(to), from, bytes), what));
+  return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);
+}
+
+bool Gpu::ReachPeer(const Gpu& peer) const {
+  if (peer.ordinal_ == ordinal_) return true;
+  int can = 0;
+  if (driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_) != CUDA_SUCCESS || can == 0) {
+    return false;
+  }
+  if (MakeCurrent() != CUDA_SUCCESS) return false;
+  const CUresult enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);
+  return enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+namespace {
+
+// The owner of one block.
+class Block : public device::MemoryOwner {
+ public:
+  Block(std::shared_ptr<Gpu> gpu, bool on_host) : gpu_(std::move(gpu)), on_host_(on_host) {}
+  void Free(std::byte* data, uint64_t) override {
+    gpu_->MakeCurrent();
+    if (on_host_) {
+      gpu_->driver().cuMemFreeHost(data);
+    } else {
+      gpu_->driver().cuMemFree(AddressOf(data));
+    }
+  }
+
+ private:
+  std::shared_ptr<Gpu> gpu_;
+  const bool on_host_;
+};
+
+uint64_t InBlocks(uint64_t bytes) {
+  return (bytes + device::kBlockAlign - 1) / device::kBlockAlign * device::kBlockAlign;
+}
+
+}  // namespace
+
+Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, MemoryKind kind,
+                             const std::string& what) {
+  const Driver& driver = gpu->driver();
+  if (bytes == 0) return Memory(nullptr, 0, kind, /*host_visible=*/false, nullptr);
+  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), what));
+  size_t free = 0, total = 0;
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuMemGetInfo(&free, &total), what));
+  if (bytes > free) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} would take {} bytes, and cuda:{} ({}) has {} free", what, bytes,
+                              gpu->ordinal(), gpu->name(), free));
+  }
+  const uint64_t size = InBlocks(bytes);
+  CUdeviceptr address = 0;
+  if (const CUresult error = driver.cuMemAlloc(&address, size); error != CUDA_SUCCESS) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} would take {} bytes, which cuda:{} refuses: {}", what, bytes,
+                              gpu->ordinal(), driver.ErrorText(error)));
+  }
+  Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
+                std::make_shared<Block>(gpu, /*on_host=*/false));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuMemsetD8(address, 0, size), what));
+  // The memset may return before it is done, and streams of ours would not wait for it.
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(nullptr), what));
+  return memory;
+}
+
+Result<Memory> AllocatePinned(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, MemoryKind kind,
+                              const std::string& what) {
+  const Driver& driver = gpu->driver();
+  if (bytes == 0) return Memory(nullptr, 0, kind, /*host_visible=*/true, nullptr);
+  CGRAPH_RETURN_IF_ERROR(device::CheckFree(bytes, what));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), what));
+  const uint64_t size = InBlocks(bytes);
+  void* data = nullptr;
+  const CUresult error = driver.cuMemHostAlloc(
+      &data, size, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  if (error != CUDA_SUCCESS) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} would take {} bytes of pinned memory, which the driver refuses: "
+                              "{}", what, bytes, driver.ErrorText(error)));
+  }
+  std::memset(data, 0, size);
+  return Memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/true,
+                std::make_shared<Block>(gpu, /*on_host=*/true));
+}
+
+}  // namespace cgraph::cuda

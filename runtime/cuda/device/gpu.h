@@ -1,0 +1,62 @@
+// Gpu: a physical GPU, its primary context, and the kernels that are loaded into it. The logical
+// devices of a plan that are mapped to one GPU share it.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_
+
+#include <memory>
+#include <string>
+
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/kernels/executable.h"
+#include "runtime/device/memory.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::cuda {
+
+class Gpu {
+ public:
+  // Opens GPU number `ordinal`. kNotFound when there is none, kUnsupported when it is too old,
+  // kFailed with the driver's error.
+  static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  int ordinal() const { return ordinal_; }
+  const std::string& name() const { return name_; }
+  Target target() const { return {&driver_, module_.get(), multiprocessors_}; }
+  const KernelModule& module() const { return *module_; }
+
+  // Makes this GPU's context the calling thread's. Most calls of the driver need that.
+  CUresult MakeCurrent() const;
+  // Copies from the host's memory; done when it returns.
+  Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
+  // Lets this GPU reach the memory of `peer`. False where the hardware does not allow it.
+  bool ReachPeer(const Gpu& peer) const;
+
+ private:
+  Gpu(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
+
+  const Driver& driver_;
+  const int ordinal_;
+  std::string name_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  int multiprocessors_ = 0;
+  std::unique_ptr<KernelModule> module_;
+};
+
+// Allocate memory that goes back with its last handle. kInvalid, with `what`, when there is not
+// enough. Device memory is the GPU's alone; host memory is pinned, and every GPU of the process
+// reaches it. Both are zeroed.
+Result<device::Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes,
+                                     device::MemoryKind kind, const std::string& what);
+Result<device::Memory> AllocatePinned(const std::shared_ptr<Gpu>& gpu, uint64_t bytes,
+                                      device::MemoryKind kind, const std::string& what);
+
+inline CUdeviceptr AddressOf(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_

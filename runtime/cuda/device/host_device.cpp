@@ -1,0 +1,57 @@
+#include "runtime/cuda/device/host_device.h"
+
+#include <utility>
+
+namespace cgraph::cuda {
+namespace {
+
+using namespace device;
+
+class HostDevice : public Device {
+ public:
+  HostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu)
+      : gpu_(std::move(gpu)), cpu_(std::move(cpu)) {}
+
+  Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    return AllocatePinned(gpu_, bytes, kind, what);
+  }
+  Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
+                                                 std::span<const OperandType> inputs,
+                                                 std::span<const OperandType> outputs) override {
+    return cpu_->MakeKernel(kernel, inputs, outputs);
+  }
+  Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) override {
+    return cpu_->MakeUpload(std::move(source));
+  }
+  bool immediate() const override { return cpu_->immediate(); }
+  Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) override {
+    return cpu_->OpenQueue(options);
+  }
+  // Copies from memory that is not pinned would be made by the issuing thread.
+  bool CanLend(const void* data) const override {
+    unsigned int type = 0;
+    const CUresult known = gpu_->driver().cuPointerGetAttribute(
+        &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, AddressOf(data));
+    return known == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+  }
+
+ private:
+  // All of its memory is visible to the host.
+  void Upload(std::byte* to, const void* from, uint64_t bytes) override {
+    CopyBytes(to, from, bytes);
+  }
+  void Download(void* to, const std::byte* from, uint64_t bytes) override {
+    CopyBytes(to, from, bytes);
+  }
+
+  std::shared_ptr<Gpu> gpu_;
+  std::unique_ptr<Device> cpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> MakeHostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu) {
+  return std::make_unique<HostDevice>(std::move(gpu), std::move(cpu));
+}
+
+}  // namespace cgraph::cuda

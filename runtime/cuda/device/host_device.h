@@ -1,0 +1,19 @@
+// The host's devices beside GPUs: the caller, and cpu[i]. They compute on the CPU, in pinned memory
+// that GPUs reach.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_HOST_DEVICE_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_HOST_DEVICE_H_
+
+#include <memory>
+
+#include "runtime/cuda/device/gpu.h"
+#include "runtime/device/device.h"
+
+namespace cgraph::cuda {
+
+// `cpu`: the device of the CPU's backend that does the work.
+std::unique_ptr<device::Device> MakeHostDevice(std::shared_ptr<Gpu> gpu,
+                                               std::unique_ptr<device::Device> cpu);
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_HOST_DEVICE_H_

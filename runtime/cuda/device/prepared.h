@@ -1,0 +1,21 @@
+// Prepared: what a CUDA device launches for a call or a load.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_PREPARED_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_PREPARED_H_
+
+#include <memory>
+
+#include "runtime/cuda/kernels/executable.h"
+#include "runtime/device/device.h"
+#include "runtime/device/executable.h"
+
+namespace cgraph::cuda {
+
+// One of the two is null.
+struct Prepared : device::Executable {
+  std::unique_ptr<CudaExecutable> kernel;
+  std::unique_ptr<device::Source> source;  // that the output is filled from
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_PREPARED_H_

@@ -1,0 +1,47 @@
+#include "runtime/cuda/device/stream_clock.h"
+
+#include <chrono>
+#include <utility>
+
+namespace cgraph::cuda {
+
+StreamClock::~StreamClock() {
+  for (CUevent event : free_) driver_.cuEventDestroy(event);
+  if (last_ != nullptr) driver_.cuEventDestroy(last_);
+}
+
+Status StreamClock::Start(CUstream stream) {
+  const char* what = "measuring a queue";
+  last_ = Record(stream);
+  if (last_ == nullptr) return Status(StatusCode::kFailed, "the driver gives no events");
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuStreamSynchronize(stream), what));
+  last_ns_ = static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count());
+  return Status::Ok();
+}
+
+CUevent StreamClock::Record(CUstream stream) {
+  CUevent event = nullptr;
+  if (!free_.empty()) {
+    event = free_.back();
+    free_.pop_back();
+  } else if (driver_.cuEventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+    return nullptr;
+  }
+  if (driver_.cuEventRecord(event, stream) == CUDA_SUCCESS) return event;
+  free_.push_back(event);
+  return nullptr;
+}
+
+uint64_t StreamClock::Take(CUevent event) {
+  if (event == nullptr) return 0;
+  float milliseconds = 0;
+  if (driver_.cuEventElapsedTime(&milliseconds, last_, event) != CUDA_SUCCESS) {
+    free_.push_back(event);
+    return 0;
+  }
+  last_ns_ += static_cast<double>(milliseconds) * 1e6;
+  free_.push_back(std::exchange(last_, event));
+  return static_cast<uint64_t>(last_ns_);
+}
+
+}  // namespace cgraph::cuda

@@ -1,0 +1,41 @@
+// StreamClock: when the operations of a stream began and ended, by the host's steady clock.
+//
+// Events with time stamps are recorded around an operation and read when it is over. The driver
+// gives the time between two events as an f32 in milliseconds, so each event is measured from the
+// one before it: small differences are exact enough, and their sum does not drift.
+#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_STREAM_CLOCK_H_
+#define CGRAPH_RUNTIME_CUDA_DEVICE_STREAM_CLOCK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::cuda {
+
+class StreamClock {
+ public:
+  explicit StreamClock(const Driver& driver) : driver_(driver) {}
+  ~StreamClock();
+  StreamClock(const StreamClock&) = delete;
+  StreamClock& operator=(const StreamClock&) = delete;
+
+  // Begins to measure; waits until the stream is idle.
+  Status Start(CUstream stream);
+  // Returns an event that was recorded on the stream; null when the driver gives none.
+  CUevent Record(CUstream stream);
+  // Takes an event back, which is over, and returns when that was: nanoseconds of the steady clock.
+  // Events must come in the order in which they were recorded. 0 for null.
+  uint64_t Take(CUevent event);
+
+ private:
+  const Driver& driver_;
+  CUevent last_ = nullptr;  // the event that was taken last
+  double last_ns_ = 0;
+  std::vector<CUevent> free_;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_STREAM_CLOCK_H_

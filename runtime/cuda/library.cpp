@@ -1,0 +1,16 @@
+#include "runtime/cuda/library.h"
+
+#include "runtime/cuda/device/backend.h"
+#include "runtime/cuda/report.h"
+
+const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
+
+void cgraph_cuda_report(cgraph::device::GpuReport& report) { report = cgraph::cuda::MakeReport(); }
+
+cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap& gpus,
+                                             cgraph::Status& error) {
+  const auto driver = cgraph::cuda::Driver::Get();
+  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, gpus).release();
+  error = driver.status();
+  return nullptr;
+}

@@ -1,0 +1,25 @@
+// libcgraph_cuda.so, loaded when something asks for NVIDIA GPUs.
+#ifndef CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_CUDA_LIBRARY_H_
+#define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_CUDA_LIBRARY_H_
+
+#include <memory>
+
+#include "runtime/device/backends.h"
+#include "runtime/device/cuda_library/interface.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::device {
+
+// Returns what this machine has, found out once a process. The library is the one beside the
+// executable, in ../lib of there, or where the loader looks, whichever is found first; it is never
+// unloaded. Without an NVIDIA driver it is not looked for. Where it cannot be loaded, the report's
+// `usable` says so: kNotFound, or kInvalid when it is of another build. Thread-safe.
+const GpuReport& FindGpus();
+
+// Makes a backend that serves the devices of `gpus`. Fails as FindGpus().usable does, and where the
+// library makes none.
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus);
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_CUDA_LIBRARY_H_

@@ -1,0 +1,60 @@
+// The functions that libcgraph_cuda.so exports. They pass C++ objects, so the library and the
+// program that loads it must be of one build, which the first function is for.
+#ifndef CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_
+#define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/device/backends.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::device {
+
+// GpuMap: which GPU of this machine each logical gpu of a plan is. The key is the number of the
+// plan's device, the value that of the GPU as the driver counts. Several may be one GPU.
+using GpuMap = std::map<uint32_t, uint32_t>;
+
+struct Gpu {
+  std::string name;    // "NVIDIA H200"
+  uint64_t bytes = 0;  // of memory
+  int major = 0;       // compute capability, as 9.0
+  int minor = 0;
+  std::string pci;     // "0000:1b:00.0"
+};
+
+// GpuLibrary: one that the kernels call, as cuBLASLt.
+struct GpuLibrary {
+  std::string name;
+  std::string version;  // "2.28.9"; empty: it cannot be used
+  std::string problem;  // why, and what to install
+};
+
+// GpuReport: what this machine has to run plans on GPUs. The messages of `usable` have two lines:
+// what was seen, and what to do about it.
+struct GpuReport {
+  Status usable;              // Ok: plans can run on `gpus`
+  std::string driver;         // "CUDA 13.0"; empty: there is none that can be used
+  std::vector<Gpu> gpus;      // as the driver counts them
+  std::vector<GpuLibrary> libraries;
+};
+
+// `cgraph_cuda_abi`: returns InterfaceText() as it was when the library was built.
+using CudaAbiFunction = const char*();
+
+// `cgraph_cuda_report`: fills a report. Throws nothing but std::bad_alloc.
+using CudaReportFunction = void(GpuReport& report);
+
+// `cgraph_cuda_backend`: returns a new backend that serves the devices of `gpus`, which the caller
+// deletes; null where there can be none, with the reason in `error`: kNotFound when something must
+// be installed, kUnsupported when this GPU cannot do it. Throws nothing but std::bad_alloc.
+using CudaBackendFunction = Backend*(const GpuMap& gpus, Status& error);
+
+// Returns what must be equal: "cgraph 0.1.0, plan format 3, interfaces 0123456789abcdef".
+const char* InterfaceText();
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_

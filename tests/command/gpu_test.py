@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+"""cgrun and the GPUs of a machine: what it says where there are none, which of them it gives to a
+plan, what it says of a library or a driver that will not do.
+
+The machine is a false one: a driver and a libcgraph_cuda.so that do nothing (fake_cuda/), beside a
+copy of cgrun. The true libcgraph_cuda.so meets false drivers.
+
+  gpu_test.py --cgc cgc --cgrun cgrun --fake-library SO --fake-driver SO [--library SO]
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect, says  # noqa: E402
+
+PROGRAM = """import std.tensor
+actor A { method next(x: i64) -> i64 { return x + 1 } }
+place c = A() on cpu[0]
+place a[i in 0..3] = A() on gpu[i]
+graph g(x: i64) -> i64 { return a[2].next(a[1].next(a[0].next(c.next(x)))) }
+graph core(x: i64) -> i64 { return c.next(x) }
+"""
+INPUT = ["--graph", "g", "--input", "x=1"]
+
+
+class Machine:
+    """A folder with cgrun in bin/, to which a test adds libraries."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder = options, pathlib.Path(folder)
+        (self.folder / "bin").mkdir()
+        shutil.copy(options.cgrun, self.folder / "bin" / "cgrun")
+        (self.folder / "p.cgraph").write_text(PROGRAM)
+        for name, flags in {"p": [], "core": ["--graph", "core"]}.items():
+            subprocess.run([options.cgc, "compile", "-q", "p.cgraph", "-o", f"{name}.cgplan",
+                            *flags], cwd=folder, check=True)
+        self.environment = {key: value for key, value in os.environ.items()
+                            if key not in ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")}
+
+    def add_driver(self):
+        (self.folder / "driver").mkdir()
+        shutil.copy(self.options.fake_driver, self.folder / "driver" / "libcuda.so.1")
+        self.environment["LD_LIBRARY_PATH"] = str(self.folder / "driver")
+
+    def add_library(self, path, where="bin"):
+        (self.folder / where).mkdir(exist_ok=True)
+        shutil.copy(path, self.folder / where / "libcgraph_cuda.so")
+
+    def has_driver(self):
+        """Whether the machine that this test runs on has a driver of its own."""
+        return "no NVIDIA driver" not in self("--devices")[0]
+
+    def __call__(self, *words, status=0, **settings):
+        """Runs cgrun; (standard output, standard error)."""
+        done = subprocess.run([self.folder / "bin" / "cgrun", *words], cwd=self.folder, text=True,
+                              env={**self.environment, **settings}, capture_output=True,
+                              timeout=60, check=False)
+        expect(done.returncode == status, f"{words}: exit code {done.returncode}, not {status}\n"
+               f"{done.stdout}{done.stderr}")
+        return done.stdout, done.stderr
+
+
+def without_driver(machine):
+    """The usual machine: everything runs on the CPU, and it is said once why."""
+    if machine.has_driver():
+        return
+    machine.add_library(machine.options.fake_library)  # not even looked at
+    out, error = machine("--devices")
+    says(out, "cpu:0", "core", "no GPU can be used: there is no NVIDIA driver on this machine",
+         "install one of version 580")
+    expect(error == "", error)
+    out, error = machine("p.cgplan", *INPUT)
+    expect(out == "result: i64 = 5\n", out)
+    note = "cgrun: note: gpu[0], gpu[1], gpu[2] run on CPU threads: there is no NVIDIA driver on " \
+           "this machine (libcuda.so.1 was not found)\n"
+    expect(error == note, error)
+    expect(machine("p.cgplan", *INPUT, "-q")[1] == "", "-q")
+    expect(machine("core.cgplan", "--input", "x=1")[1] == "", "a plan without gpus")
+    cores = "gpu[0]=cpu:0,gpu[1]=cpu:0,gpu[2]=cpu:0"
+    expect(machine("p.cgplan", *INPUT, "--device-map", cores)[1] == "", "as the map says")
+    _, error = machine("p.cgplan", *INPUT, "--device-map", "gpu[1]=cpu:0,gpu[2]=cpu:0")
+    says(error, "note: gpu[0] runs on a CPU thread: ")
+    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[1]=cuda:0", status=2)[1],
+         "--device-map gpu[1]=cuda:0: there is no NVIDIA driver")
+    _, error = machine("p.cgplan", *INPUT, "--require-gpu", status=3)
+    says(error, "error: gpu[0], gpu[1], gpu[2] would run on CPU threads: there is no NVIDIA driver",
+         "install one of version 580 or newer, or leave out --require-gpu")
+    says(machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", cores, status=2)[1],
+         "--require-gpu: --device-map puts gpu[0], gpu[1], gpu[2] on cores")
+    machine("core.cgplan", "--input", "x=1", "--require-gpu")
+
+
+def without_library(machine):
+    machine.add_driver()
+    for line in (machine("--devices")[0], machine("p.cgplan", *INPUT)[1]):
+        says(line, "there is no libcgraph_cuda.so (beside the program, in ../lib")
+    machine.add_library(__file__)
+    says(machine("--devices")[0], "bin/libcgraph_cuda.so cannot be loaded")
+    machine.add_library(machine.options.fake_library)
+    says(machine("--devices", FAKE_ABI="cgraph 7")[0],
+         "bin/libcgraph_cuda.so is of another build: it is made for cgraph 7, and this is cgraph ",
+         "plan format", "install both from one build")
+    (machine.folder / "bin" / "libcgraph_cuda.so").unlink()
+    for where in ("lib", "driver"):  # an installation's, and where the loader looks
+        machine.add_library(machine.options.fake_library, where)
+        says(machine("--devices", FAKE_GPUS="1")[0], "cuda:0  NVIDIA Fake")
+        (machine.folder / where / "libcgraph_cuda.so").unlink()
+
+
+def listed(machine):
+    machine.add_driver()
+    machine.add_library(machine.options.fake_library)
+    lines = machine("--devices", FAKE_GPUS="2")[0].splitlines()
+    expect(lines[0].startswith("cpu:0") and "core" in lines[0], lines[0])
+    expect(lines[1:] == ["cuda:0  NVIDIA Fake, 3 GiB, compute capability 9.0, PCI 0000:00:00.0",
+                         "cuda:1  NVIDIA Fake, 3 GiB, compute capability 9.0, PCI 0000:01:00.0",
+                         "NVIDIA driver  for CUDA 13.0", "cuBLASLt  13.1.0",
+                         "NCCL  none: libnccl.so.2 was not found"], lines)
+    says(machine("--devices", FAKE_GPUS="1", FAKE_PROBLEM="it sulks\nwait")[0], "cuda:0",
+         "no GPU can be used: it sulks\nwait\n")
+
+
+def given_to_plans(machine):
+    """One to one in order, or as the map says."""
+    machine.add_driver()
+    machine.add_library(machine.options.fake_library)
+
+    def gpus(*words, **settings):
+        out, error = machine("p.cgplan", *INPUT, *words, **settings)
+        expect(out == "result: i64 = 5\n", out)
+        expect("note" not in error, error)
+        return [line.removeprefix("fake: ") for line in error.splitlines()]
+
+    in_order = ["gpu[0] is cuda:0", "gpu[1] is cuda:1", "gpu[2] is cuda:2"]
+    for words in [(), ("--require-gpu",), ("-q",), ("--device-map", "cpu[0]=cpu:0")]:
+        expect(gpus(*words, FAKE_GPUS="4") == in_order, words)
+    several = "gpu[0]=cuda:1,gpu[2]=cuda:1"
+    expect(gpus("--device-map", several, FAKE_GPUS="2") ==
+           ["gpu[0] is cuda:1", "gpu[1] is cuda:1", "gpu[2] is cuda:1"], several)
+    mixed = "gpu[0]=cpu:0,gpu[2]=cuda:0"
+    expect(gpus("--device-map", mixed, FAKE_GPUS="2") ==
+           ["gpu[1] is cuda:1", "gpu[2] is cuda:0"], mixed)
+    says(machine("p.cgplan", *INPUT, "--device-map", mixed, "--require-gpu", status=2,
+                 FAKE_GPUS="2")[1], "--device-map puts gpu[0] on cores")
+    says(machine("p.cgplan", *INPUT, status=2, FAKE_GPUS="2")[1],
+         "the plan has 3 gpus, and this machine has 2: no GPU is left for gpu[2]",
+         "--device-map gpu[2]=cuda:0")
+    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:2", status=2,
+                 FAKE_GPUS="2")[1], "this machine has 2 GPUs, cuda:0 to cuda:1")
+    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:1", status=2,
+                 FAKE_GPUS="1")[1], "this machine has 1 GPU, cuda:0")
+    says(machine("p.cgplan", *INPUT, "--device-map", "cpu[0]=cuda:0", status=2,
+                 FAKE_GPUS="1")[1], "cpu[0] is no gpu")
+    says(machine("p.cgplan", *INPUT, status=1, FAKE_GPUS="3", FAKE_REFUSAL="too old")[1],
+         "error: too old")
+    _, error = machine("p.cgplan", *INPUT, FAKE_GPUS="3", FAKE_PROBLEM="it sulks\nwait")
+    expect(error == "cgrun: note: gpu[0], gpu[1], gpu[2] run on CPU threads: it sulks\n", error)
+    says(machine("p.cgplan", *INPUT, "--require-gpu", status=3, FAKE_GPUS="3",
+                 FAKE_PROBLEM="it sulks\nwait")[1], "it sulks\nwait, or leave out --require-gpu")
+    _, error = machine("p.cgplan", *INPUT, "-v", "--device-map", "cpu[0]=cpu:0," + several,
+                       FAKE_GPUS="2")
+    says(error, "2 workers,")  # one for the core, one for the GPU
+
+
+def compiled_maps(machine):
+    """A plan keeps which devices share a thread, for a machine that cgc does not know."""
+    compiled = [machine.options.cgc, "compile", "-q", "p.cgraph", "-o", "m.cgplan", "--device-map"]
+    subprocess.run([*compiled, "gpu[0]=cuda:900,gpu[1]=cuda:900,gpu[2]=cuda:3"], check=True,
+                   cwd=machine.folder)
+    shown = subprocess.run([machine.options.cgc, "plan", "m.cgplan"], cwd=machine.folder,
+                           capture_output=True, text=True, check=True).stdout
+    says(shown, "plan format", "3 workers")  # a core, two GPUs
+    for wrong in ("gpu[0]=cuda:", "gpu[0]=cuda:x", "gpu[0]=cuda:65536", "gpu[0]=gpu:0"):
+        done = subprocess.run([*compiled, wrong], cwd=machine.folder, capture_output=True,
+                              text=True, check=False)
+        expect(done.returncode == 2 and "is no physical device" in done.stderr, done.stderr)
+
+
+def true_library(machine):
+    """What is built for GPUs, on machines that lack something else."""
+    if machine.options.library is None:
+        return
+    machine.add_library(machine.options.library)
+    exported = subprocess.run(["nm", "-D", "--defined-only", machine.options.library],
+                              capture_output=True, text=True, check=True).stdout
+    names = {line.split()[-1] for line in exported.splitlines()}
+    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_backend"}, names)
+    machine.add_driver()
+    says(machine("--devices", FAKE_DRIVER="11040")[0], "no GPU can be used: the NVIDIA driver on "
+         "this machine is for CUDA 11.4, and CUDA 1", "install one of version")
+    says(machine("--devices", FAKE_DRIVER="99000")[0],
+         "the NVIDIA driver on this machine has no function cu", "install one of version")
+    says(machine("--devices")[0], "has no function cuInit")
+    _, error = machine("p.cgplan", *INPUT, FAKE_DRIVER="11040")
+    says(error, "gpu[0], gpu[1], gpu[2] run on CPU threads: the NVIDIA driver on this machine is")
+
+
+TESTS = [without_driver, without_library, listed, given_to_plans, compiled_maps, true_library]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("cgc", "cgrun", "fake-library", "fake-driver"):
+        parser.add_argument(f"--{name}", required=True,
+                            type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--library")
+    options = parser.parse_args()
+    for test in TESTS:
+        with tempfile.TemporaryDirectory() as folder:
+            test(Machine(options, folder))
+    expect(expectations.checks > 50, f"only {expectations.checks} checks")
+    print(f"{len(TESTS)} tests, {expectations.checks} checks")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+#include "tests/emulation/control.h"
+
+#include <string>
+
+#include "tests/emulation/driver/machine.h"
+#include "tests/emulation/misuse.h"
+
+namespace cgraph::emulation {
+namespace {
+
+void Reseed(uint64_t seed) {
+  Lock lock(TheMachine().mutex);
+  TheMachine().scheduler.Reseed(seed);
+}
+
+uint64_t Calls() {
+  Lock lock(TheMachine().mutex);
+  return TheMachine().calls;
+}
+
+void FailAt(uint64_t call, bool sticky) {
+  Lock lock(TheMachine().mutex);
+  TheMachine().fail_at = call;
+  TheMachine().fail_sticky = sticky;
+}
+
+void SetSteady(bool steady) {
+  Lock lock(TheMachine().mutex);
+  TheMachine().steady = steady;
+}
+void BeginSteadyState() { SetSteady(true); }
+void EndSteadyState() { SetSteady(false); }
+
+const char* KeepLastMisuse() {
+  thread_local std::string last;
+  last = LastMisuse();
+  return last.c_str();
+}
+
+uint64_t Pending() {
+  Lock lock(TheMachine().mutex);
+  return TheMachine().scheduler.pending();
+}
+
+uint64_t Live() {
+  Machine& machine = TheMachine();
+  Lock lock(machine.mutex);
+  uint64_t live = machine.memory.live() + machine.streams.live().size() +
+                  machine.events.live().size() + machine.modules.live().size() +
+                  machine.graphs.live().size() + machine.execs.live().size();
+  for (const CUctx_st& context : machine.contexts) live -= context.retained != 0 ? 1 : 0;
+  return live;
+}
+
+constexpr Control kControl{.reseed = &Reseed,
+                           .calls = &Calls,
+                           .fail_at = &FailAt,
+                           .begin_steady_state = &BeginSteadyState,
+                           .end_steady_state = &EndSteadyState,
+                           .count_misuse = &CountMisuse,
+                           .misuse_count = &MisuseCount,
+                           .last_misuse = &KeepLastMisuse,
+                           .forget_misuse = &ForgetMisuse,
+                           .pending = &Pending,
+                           .live = &Live};
+
+}  // namespace
+}  // namespace cgraph::emulation
+
+const cgraph::emulation::Control* cgraph_emulation_control() {
+  cgraph::emulation::TheMachine();
+  return &cgraph::emulation::kControl;
+}

@@ -1,0 +1,84 @@
+// Memory of the emulated devices, and pinned memory of the host: what is allocated where.
+//
+// Each allocation is a mapping of its own between pages that nobody may touch. Fresh memory is full
+// of garbage. Addresses are never given out again, and what was freed faults. While nothing runs on
+// a device, its memory faults, too: the host has no business there.
+#ifndef CGRAPH_TESTS_EMULATION_DRIVER_MEMORY_H_
+#define CGRAPH_TESTS_EMULATION_DRIVER_MEMORY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/emulation/driver/options.h"
+
+namespace cgraph::emulation {
+
+inline constexpr int kHost = -1;  // the device of pinned memory
+
+struct Allocation {
+  std::byte* start = nullptr;
+  uint64_t bytes = 0;
+  int device = kHost;
+  bool freed = false;
+  uint64_t id = 0;
+  // Of the pages that hold it.
+  std::byte* pages = nullptr;
+  uint64_t page_bytes = 0;
+};
+
+// DeviceSet: a bit for each device.
+using DeviceSet = uint32_t;
+inline DeviceSet SetOf(int device) { return device == kHost ? 0 : DeviceSet{1} << device; }
+
+// Under the machine's lock.
+class Memory {
+ public:
+  explicit Memory(const Options& options) : options_(options) {}
+
+  // Returns null when the device's memory is used up, or that of the process.
+  const Allocation* Allocate(int device, uint64_t bytes);
+  // `allocation` is of this memory, and not freed.
+  void Free(const Allocation& allocation);
+  void FreeAll(int device);
+
+  // Returns the allocation, live or freed, that the address lies in; null when there is none.
+  const Allocation* Find(const void* address) const;
+  uint64_t used(int device) const { return used_[static_cast<size_t>(device)]; }
+  uint64_t live() const { return live_; }
+
+  // Lets what runs touch the memory of these devices until as many calls of Close.
+  void Open(DeviceSet devices);
+  void Close(DeviceSet devices);
+
+ private:
+  void Protect(const Allocation& allocation, int protection);
+
+  const Options& options_;
+  std::map<std::byte*, Allocation> allocations_;  // by their starts
+  std::array<std::set<const Allocation*>, kMostDevices> of_devices_;  // those that are live
+  std::array<uint64_t, kMostDevices> used_{};
+  std::array<int, kMostDevices> open_{};
+  uint64_t live_ = 0;
+  uint64_t made_ = 0;
+};
+
+// Returns whether the address is a plausible one of the process, and something is mapped there.
+bool IsMapped(const void* address);
+
+// A piece of memory that an operation works on.
+struct Range {
+  std::byte* start = nullptr;
+  uint64_t bytes = 0;
+};
+
+// Returns false, and reports the misuse, for a range that was freed or runs over the end of its
+// allocation; `what` names who works on it.
+bool CheckRange(const Memory& memory, const Range& range, const std::string& what);
+
+}  // namespace cgraph::emulation
+
+#endif  // CGRAPH_TESTS_EMULATION_DRIVER_MEMORY_H_
