@@ -194,7 +194,18 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   }
   const uint32_t checks[] = {0, manner.poisoned ? kCheckedFlag | kElsewhere : 3};
   Call call;
-  call.guard = {checks, 2, kOwn, true, outcome->flags, outcome->host_flags, &outcome->log, 5, 6, 7};
+  call.guard = {.checks = checks,
+                .flags = outcome->flags,
+                .host_flags = outcome->host_flags,
+                .log = &outcome->log,
+                .count = 2,
+                .own = kOwn,
+                .looks = true,
+                .graph = 5,
+                .step = 6,
+                .frame = 7,
+                .bound_count = 0,
+                .bounds = {}};
   outcome->host_flags[kCheckedFlag] = manner.poisoned ? 1 : 0;
   call.inputs = in_views;
   call.outputs = out_views;
@@ -238,6 +249,19 @@ void CheckResults(const Outcome& outcome, const Trial& trial, const std::vector<
   }
 }
 
+plan::Kernel KernelOf(const Trial& trial) {
+  plan::Kernel kernel = device::testing::Named(trial.kernel, trial.attributes);
+  if (trial.steps.empty()) return kernel;
+  kernel.body.clear();
+  for (const Step& step : trial.steps) {
+    kernel.body.push_back(std::make_unique<plan::Primitive>());
+    kernel.body.back()->op = step.op;
+    kernel.body.back()->operands = step.operands;
+  }
+  kernel.temporaries = trial.temporaries;
+  return kernel;
+}
+
 std::string TextOf(const Trial& trial) {
   std::string text = trial.kernel;
   for (const auto* operands : {&trial.in, &trial.out}) {
@@ -256,7 +280,7 @@ void Check(const Trial& trial, uint64_t seed) {
   std::vector<OperandType> in_types, out_types;
   for (const Operand& operand : trial.in) in_types.push_back(TypeOf(operand));
   for (const Operand& operand : trial.out) out_types.push_back(TypeOf(operand));
-  const plan::Kernel kernel = device::testing::Named(trial.kernel, trial.attributes);
+  const plan::Kernel kernel = KernelOf(trial);
   auto cpu = device::MakeCpuKernel(kernel, in_types, out_types);
   INFO((cpu.ok() ? "" : cpu.status().message()));
   REQUIRE(cpu.ok());

@@ -30,6 +30,12 @@ struct Operand {
   std::vector<int64_t> actual = {};   // where extents are not those of `dims`
 };
 
+// A step of a fused kernel: its operands, then its result, as in the plan.
+struct Step {
+  std::string op;
+  std::vector<int32_t> operands;
+};
+
 struct Trial {
   std::string kernel;
   std::vector<Operand> in, out;
@@ -37,6 +43,8 @@ struct Trial {
   // What results may differ by from the CPU's: at most `relative` of the greater magnitude, or
   // `absolute`. Both 0: they have the same bits.
   double relative = 0, absolute = 0;
+  std::vector<Step> steps = {};         // of a fused kernel
+  std::vector<DType> temporaries = {};  // of a fused kernel
   bool in_place = false;  // also with the result where the first operand lies
 };
 

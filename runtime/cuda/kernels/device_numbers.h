@@ -82,8 +82,8 @@ __device__ inline int64_t GridThreads() {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
-// Quotient and remainder of numbers that are not negative. A division of 64 bits takes several times
-// as long as one of 32.
+// Quotient and remainder of numbers that are not negative. A division of 64 bits takes several
+// times as long as one of 32.
 struct Quotient {
   int64_t whole, rest;
 };

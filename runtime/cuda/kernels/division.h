@@ -1,5 +1,6 @@
-// How a block's threads are divided between columns of elements that are reduced, and the elements of
-// a column. It depends on bounds and on nothing else, so that every device adds in the same order.
+// How a block's threads are divided between columns of elements that are reduced, and the elements
+// of a column. It depends on bounds and on nothing else, so that every device adds in the same
+// order.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_DIVISION_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_DIVISION_H_
 
@@ -12,7 +13,8 @@
 namespace cgraph::cuda {
 
 // The threads of a block: `width` columns, each by `height` threads, both powers of two.
-// Neighbouring threads are in one column where columns are contiguous, else in neighbouring columns.
+// Neighbouring threads are in one column where columns are contiguous, else in neighbouring
+// columns.
 struct Division {
   int32_t width = 1, height = 1;
   int32_t contiguous = false;

@@ -1,6 +1,6 @@
 // Kernels of several elementwise primitives: here the primitives run one after another, and their
-// temporaries lie in the call's scratch memory. Each gives the bits that it gives in a kernel of its
-// own.
+// temporaries lie in the call's scratch memory. Each gives the bits that it gives in a kernel of
+// its own.
 #include <vector>
 
 #include "runtime/cuda/kernels/makers.h"

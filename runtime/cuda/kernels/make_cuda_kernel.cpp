@@ -1,4 +1,5 @@
-// MakeCudaKernel: looks a kernel of the plan up in kernels.def and calls its maker for CUDA devices.
+// MakeCudaKernel: looks a kernel of the plan up in kernels.def and calls its maker for CUDA
+// devices.
 #include <algorithm>
 #include <iterator>
 

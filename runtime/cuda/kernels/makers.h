@@ -1,5 +1,5 @@
-// The makers that kernels.def names, for CUDA devices: each is in the file of its kind. The operands
-// and attributes that they are given suit the CPU's kernel.
+// The makers that kernels.def names, for CUDA devices: each is in the file of its kind. The
+// operands and attributes that they are given suit the CPU's kernel.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_MAKERS_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_MAKERS_H_
 

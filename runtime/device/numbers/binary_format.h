@@ -7,8 +7,8 @@
 // gives the same bits. A processor without the instruction (x86 before 2013) leaves Fma to the C
 // library, which is many times slower.
 //
-// They are constexpr so that nvcc compiles them for GPUs, too. There, a function that reads an array
-// which is a static member traps, so arrays of coefficients are local.
+// They are constexpr so that nvcc compiles them for GPUs, too. There, a function that reads an
+// array which is a static member traps, so arrays of coefficients are local.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_BINARY_FORMAT_H_
 

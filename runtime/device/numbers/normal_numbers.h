@@ -7,10 +7,9 @@
 // normal distribution function in rational approximations (Wichura, "Algorithm AS 241: the
 // percentage points of the normal distribution", PPND16, Applied Statistics 37, 1988; to 1e-16).
 //
-// All of it is + - * / and sqrt in f64, each rounded once as IEEE 754 prescribes; what includes this
-// must be compiled without contraction (-ffp-contract=off). The one logarithm that the tails need is
-// ours.
-// tests/reference/normal.py says the same in NumPy.
+// All of it is + - * / and sqrt in f64, each rounded once as IEEE 754 prescribes; what includes
+// this must be compiled without contraction (-ffp-contract=off). The one logarithm that the tails
+// need is ours. tests/reference/normal.py says the same in NumPy.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_NUMBERS_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_NUMBERS_H_
 

@@ -11,11 +11,12 @@ inline constexpr int kMostMembers = 256;
 // out[i] = from[0][first + i] ? from[1][first + i] ? ... for the elements of one rank's part.
 struct Across {
   const void* from[kMostMembers] = {};
-  int32_t members = 0;
+  int64_t members = 0;
   int64_t rank = 0;  // whose part is read: it begins at rank times the part's elements
   Extent elements;   // of a part
   void* out = nullptr;
 };
+static_assert(kDense<Across>);
 
 // Copies a part: number `from_part` of one tensor becomes number `to_part` of another.
 struct PartCopy {
@@ -25,6 +26,7 @@ struct PartCopy {
   Extent elements;    // of a part
   int64_t width = 1;  // bytes of an element
 };
+static_assert(kDense<PartCopy>);
 
 }  // namespace cgraph::cuda
 

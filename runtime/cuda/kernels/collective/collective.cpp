@@ -117,7 +117,7 @@ class Collected final : public CudaExecutable {
     const bool divided = traits_.divides();
     if (traits_.reduces) {
       Across across;
-      across.members = static_cast<int32_t>(members_);
+      across.members = members_;
       for (int64_t m = 0; m < members_; ++m) across.from[m] = Input(call, t, m);
       across.rank = divided ? rank : 0;
       across.elements = part;

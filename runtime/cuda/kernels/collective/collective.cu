@@ -13,7 +13,7 @@ __device__ void ReduceAcross(const Across& across) {
   const int64_t count = ExtentOf(across.elements), first = across.rank * count;
   for (int64_t i = GridThread(); i < count; i += GridThreads()) {
     C sum = Widened(static_cast<const T*>(across.from[0])[first + i]);
-    for (int member = 1; member < across.members; ++member) {
+    for (int64_t member = 1; member < across.members; ++member) {
       sum = Operation::Of(sum, C(Widened(static_cast<const T*>(across.from[member])[first + i])));
     }
     if constexpr (average) sum = sum / static_cast<C>(across.members);

@@ -5,10 +5,8 @@ namespace cgraph::cuda {
 
 using namespace device;  // the operations
 
-#define BINARY_KERNEL(dtype, type, operation)                                     \
-  KERNEL(operation##_##dtype, (Guard guard, const __grid_constant__ Elementwise<2> arguments)) {          \
-    if (Enter(guard)) ElementLoop<operation, type, type, type>::Run(arguments);   \
-  }
+#define BINARY_KERNEL(dtype, type, operation) \
+  ELEMENTWISE_KERNEL(operation##_##dtype, 2, operation, type, type, type)
 #define BINARY(name, operation, dtypes) FOR_##dtypes(BINARY_KERNEL, operation)
 #include "runtime/device/kernels/elementwise/operations.def"
 

@@ -19,20 +19,19 @@ struct CastToBool {
   static constexpr uint8_t Of(From x) { return x != 0; }
 };
 
-template <typename To, typename From>
-using CastOf = std::conditional_t<kIsHalf<To> && std::is_same_v<Compute<From>, float>,
-                                  CastFloatToHalf<To>, CastOperation<To>>;
+template <typename To>
+struct Cast {
+  template <typename From>
+  using Operation = std::conditional_t<kIsHalf<To> && std::is_same_v<Compute<From>, float>,
+                                       CastFloatToHalf<To>, CastOperation<To>>;
+};
 
-#define CAST_KERNEL(to, to_type, from, from_type)                                             \
-  KERNEL(Cast_##from##_##to, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) {                       \
-    using Operation = CastOf<to_type, from_type>;                                             \
-    if (Enter(guard)) ElementLoop<Operation, to_type, from_type>::Run(arguments);             \
-  }
-#define CASTS_FROM(from, from_type)                                                           \
-  FOR_kNumber(CAST_KERNEL, from, from_type)                                                   \
-  KERNEL(Cast_##from##_bool, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) {                       \
-    if (Enter(guard)) ElementLoop<CastToBool, uint8_t, from_type>::Run(arguments);            \
-  }
+#define CAST_KERNEL(to, to_type, from, from_type)                                        \
+  ELEMENTWISE_KERNEL(Cast_##from##_##to, 1, Cast<to_type>::Operation<from_type>,         \
+                     to_type, from_type)
+#define CASTS_FROM(from, from_type)           \
+  FOR_kNumber(CAST_KERNEL, from, from_type)   \
+  ELEMENTWISE_KERNEL(Cast_##from##_bool, 1, CastToBool, uint8_t, from_type)
 
 CASTS_FROM(i8, int8_t)
 CASTS_FROM(u8, uint8_t)

@@ -5,10 +5,8 @@ namespace cgraph::cuda {
 
 using namespace device;  // the operations
 
-#define COMPARE_KERNEL(dtype, type, operation)                                       \
-  KERNEL(operation##_##dtype, (Guard guard, const __grid_constant__ Elementwise<2> arguments)) {             \
-    if (Enter(guard)) ElementLoop<operation, uint8_t, type, type>::Run(arguments);   \
-  }
+#define COMPARE_KERNEL(dtype, type, operation) \
+  ELEMENTWISE_KERNEL(operation##_##dtype, 2, operation, uint8_t, type, type)
 #define COMPARE(name, operation, dtypes) FOR_##dtypes(COMPARE_KERNEL, operation)
 #include "runtime/device/kernels/elementwise/operations.def"
 

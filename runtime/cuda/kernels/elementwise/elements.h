@@ -68,6 +68,13 @@ __device__ inline void ShareWalk(const Elementwise<operands>& arguments, Walk<op
   __syncthreads();
 }
 
+// ELEMENTWISE_KERNEL(name, operands, operation, types): the kernel of an operation; `types` are
+// those of the result and of the operands.
+#define ELEMENTWISE_KERNEL(name, operands, operation, ...)                                    \
+  KERNEL(name, (Guard guard, const __grid_constant__ Elementwise<operands> arguments)) {      \
+    if (Enter(guard)) ElementLoop<operation, __VA_ARGS__>::Run(arguments);                    \
+  }
+
 template <typename Operation, typename Out, typename... In>
 class ElementLoop {
  public:

@@ -6,12 +6,10 @@ namespace cgraph::cuda {
 
 using namespace device;  // the operations
 
-#define SELECT_KERNEL(bits, operation)                                                        \
-  KERNEL(operation##_u##bits, (Guard guard, const __grid_constant__ Elementwise<3> arguments)) {                      \
-    using Element = uint##bits##_t;                                                           \
-    if (Enter(guard)) ElementLoop<operation, Element, uint8_t, Element, Element>::Run(arguments); \
-  }
-#define SELECT(name, operation, dtypes)                \
+#define SELECT_KERNEL(bits, operation)                                              \
+  ELEMENTWISE_KERNEL(operation##_u##bits, 3, operation, uint##bits##_t, uint8_t,    \
+                     uint##bits##_t, uint##bits##_t)
+#define SELECT(name, operation, dtypes)                    \
   SELECT_KERNEL(8, operation) SELECT_KERNEL(16, operation) \
   SELECT_KERNEL(32, operation) SELECT_KERNEL(64, operation)
 #include "runtime/device/kernels/elementwise/operations.def"
@@ -20,11 +18,8 @@ struct Same {
   template <typename T>
   static constexpr T Of(T x) { return x; }
 };
-#define EXPAND_KERNEL(bits)                                                                 \
-  KERNEL(Expand_u##bits, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) { \
-    using Element = uint##bits##_t;                                                         \
-    if (Enter(guard)) ElementLoop<Same, Element, Element>::Run(arguments);                  \
-  }
+#define EXPAND_KERNEL(bits) \
+  ELEMENTWISE_KERNEL(Expand_u##bits, 1, Same, uint##bits##_t, uint##bits##_t)
 EXPAND_KERNEL(8)
 EXPAND_KERNEL(16)
 EXPAND_KERNEL(32)

@@ -5,10 +5,8 @@ namespace cgraph::cuda {
 
 using namespace device;  // the operations
 
-#define UNARY_KERNEL(dtype, type, operation)                                \
-  KERNEL(operation##_##dtype, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) {    \
-    if (Enter(guard)) ElementLoop<operation, type, type>::Run(arguments);   \
-  }
+#define UNARY_KERNEL(dtype, type, operation) \
+  ELEMENTWISE_KERNEL(operation##_##dtype, 1, operation, type, type)
 #define UNARY(name, operation, dtypes) FOR_##dtypes(UNARY_KERNEL, operation)
 #include "runtime/device/kernels/elementwise/operations.def"
 

@@ -17,6 +17,7 @@ struct RowSums {
   View out;
   RowUses* uses = nullptr;  // of each row of the result
 };
+static_assert(kDense<RowSums>);
 
 }  // namespace cgraph::cuda
 

@@ -22,6 +22,7 @@ struct Parts {
   };
   Part part[kPartsTogether];
 };
+static_assert(kDense<Parts>);
 
 // Elements from *from on, `length` of them, of a dimension of `extent`.
 struct Span {
@@ -34,6 +35,7 @@ struct Spans {
   Extent result;
   Span span[kMaxRank];
 };
+static_assert(kDense<Spans>);
 // The codes of their failures; the numbers are from, length and extent, or length and result.
 inline constexpr uint32_t kOutside = 0, kOtherResult = 1;
 
@@ -42,8 +44,9 @@ struct Box {
   View into, part;
   const int64_t* at[kMaxRank] = {};
   void* out = nullptr;
-  int32_t width = 1;  // bytes of an element
+  int64_t width = 1;  // bytes of an element
 };
+static_assert(kDense<Box>);
 
 // A result whose dimension i is the operand's order[i].
 struct Permutation {
@@ -51,6 +54,7 @@ struct Permutation {
   void* out = nullptr;
   int32_t order[kMaxRank] = {};
 };
+static_assert(kDense<Permutation>);
 
 // The result of a permutation in row-major order, read with strides: dimension 0 is the innermost,
 // dimension 1, where there is one that lies closer together in the operand, is that one.

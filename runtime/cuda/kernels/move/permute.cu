@@ -1,6 +1,6 @@
-// Permutations of dimensions. Where the innermost dimension stays, its elements are copied in packs;
-// else squares of 32 by 32 elements go through shared memory, so that neighbouring threads read
-// what lies close together, and write what lies side by side.
+// Permutations of dimensions. Where the innermost dimension stays, its elements are copied in
+// packs; else squares of 32 by 32 elements go through shared memory, so that neighbouring threads
+// read what lies close together, and write what lies side by side.
 #include "runtime/cuda/kernels/device_numbers.h"
 #include "runtime/cuda/kernels/move/arguments.h"
 #include "runtime/cuda/kernels/pack.h"

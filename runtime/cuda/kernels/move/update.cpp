@@ -1,5 +1,5 @@
-// slice, update and update_row, and look, which tells whether one of them would fail: a check of the
-// places, which lie on the device, and then the copies.
+// slice, update and update_row, and look, which tells whether one of them would fail: a check of
+// the places, which lie on the device, and then the copies.
 #include "runtime/cuda/kernels/indices/outside.h"
 #include "runtime/cuda/kernels/makers.h"
 #include "runtime/cuda/kernels/move/arguments.h"
@@ -76,7 +76,7 @@ ExecutableResult MakeUpdate(const Making& making) {
   if (!copy.ok()) return copy.status();
   Result<CUfunction> function = making.Find("WriteBox");
   if (!function.ok()) return function.status();
-  const auto width = static_cast<int32_t>(plan::DTypeBytes(making.out().dtype));
+  const int64_t width = plan::DTypeBytes(making.out().dtype);
   const auto launch = [launcher = making.launcher, check = *check, copy = *copy,
                        function = *function, width](const Call& call) {
     Box box;

@@ -1,5 +1,5 @@
-// Layout: how a tensor is seen by a reduction, as columns that are reduced each to one element of the
-// result. Extents that the host knows are laid out on the host, others on the device.
+// Layout: how a tensor is seen by a reduction, as columns that are reduced each to one element of
+// the result. Extents that the host knows are laid out on the host, others on the device.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_LAYOUT_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_LAYOUT_H_
 

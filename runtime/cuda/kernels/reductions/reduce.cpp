@@ -1,7 +1,7 @@
 // Reductions of all elements, along a dimension, and over the dimensions that broadcasting added.
 //
-// Long columns are cut into parts until there are enough blocks. Into how many depends on the bounds
-// of the extents and on nothing else, so that every device adds in the same order.
+// Long columns are cut into parts until there are enough blocks. Into how many depends on the
+// bounds of the extents and on nothing else, so that every device adds in the same order.
 #include <algorithm>
 
 #include "runtime/cuda/kernels/division.h"

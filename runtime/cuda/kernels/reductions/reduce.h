@@ -1,6 +1,6 @@
-// The loop of reductions. A block reduces some columns at once: each thread every so many elements of
-// one column, then the threads of a column what they have, in a tree. The order of all this depends
-// on the extents alone, so the result has the same bits every time.
+// The loop of reductions. A block reduces some columns at once: each thread every so many elements
+// of one column, then the threads of a column what they have, in a tree. The order of all this
+// depends on the extents alone, so the result has the same bits every time.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 

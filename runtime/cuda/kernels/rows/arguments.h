@@ -28,6 +28,8 @@ struct Rows {
   double epsilon = 0;
   void* statistics = nullptr;  // of layer_norm_grad: mean and scale of each row
 };
+static_assert(sizeof(Rows) == 5 * sizeof(View) + 4 * sizeof(int32_t) + sizeof(double) +
+                                  sizeof(void*));  // no padding
 
 }  // namespace cgraph::cuda
 

@@ -15,6 +15,7 @@ struct ColumnSums {
   double* partials = nullptr;        // [parts, 2, columns]: of gain, then of bias
   int64_t parts = 1;                 // into which the rows are cut
 };
+static_assert(kDense<ColumnSums>);
 
 }  // namespace cgraph::cuda
 

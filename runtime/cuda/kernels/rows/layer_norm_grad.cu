@@ -1,7 +1,7 @@
-// The gradients of layer_norm, by four grids. The first finds mean and scale of each row; the second
-// adds up the gradients of gain and bias, each part of the rows by itself; the third makes the
-// gradient of x; the last joins the parts. Results are written after all that is read of operands
-// by other grids, so they may lie where operands do.
+// The gradients of layer_norm, by four grids. The first finds mean and scale of each row; the
+// second adds up the gradients of gain and bias, each part of the rows by itself; the third makes
+// the gradient of x; the last joins the parts. Results are written after all that is read of
+// operands by other grids, so they may lie where operands do.
 #include "runtime/cuda/kernels/pack.h"
 #include "runtime/cuda/kernels/rows/column_sums.h"
 #include "runtime/cuda/kernels/rows/norms.h"
@@ -34,7 +34,8 @@ struct LayerNormGradRow {
     const C mean = exists ? statistics[2 * row.row()] : C(0);
     const C scale = exists ? statistics[2 * row.row() + 1] : C(0);
     const auto count = static_cast<double>(row.count());
-    const double g_mean = row.Sum([&](int64_t i) { return row.X(1, i) * row.Vector(2, i); }) / count;
+    const double g_mean =
+        row.Sum([&](int64_t i) { return row.X(1, i) * row.Vector(2, i); }) / count;
     const double along = row.Sum([&](int64_t i) {
       return static_cast<double>(row.X(1, i) * row.Vector(2, i)) *
              static_cast<double>((row.X(0, i) - mean) * scale);

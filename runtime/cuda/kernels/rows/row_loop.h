@@ -1,5 +1,5 @@
-// The loop of kernels that work on rows, each row by itself: a block does some rows at once, with the
-// same number of threads each.
+// The loop of kernels that work on rows, each row by itself: a block does some rows at once, with
+// the same number of threads each.
 //
 // Every thread has some elements of its row, which it alone reads and writes, so that a result may
 // lie where an operand does. Elements are kept in shared memory where the rows of the block fit, so

@@ -1,4 +1,5 @@
-// Makers of kernels that work on rows: softmax and its like along a dimension, norms along the last.
+// Makers of kernels that work on rows: softmax and its like along a dimension, norms along the
+// last.
 #include <algorithm>
 
 #include "runtime/cuda/kernels/rows/launch_rows.h"
@@ -46,9 +47,15 @@ CUresult RowLauncher::operator()(const Call& call, CUfunction function, Rows row
   return launcher_.Blocks(call, function, std::min(groups, launcher_.most()), kThreads, rows);
 }
 
-ExecutableResult MakeSoftmax(const Making& making) { return MakeRowsAlong(making, "Softmax"); }
-ExecutableResult MakeLogSoftmax(const Making& making) { return MakeRowsAlong(making, "LogSoftmax"); }
-ExecutableResult MakeSoftmaxGrad(const Making& making) { return MakeRowsAlong(making, "SoftmaxGrad"); }
+ExecutableResult MakeSoftmax(const Making& making) {
+  return MakeRowsAlong(making, "Softmax");
+}
+ExecutableResult MakeLogSoftmax(const Making& making) {
+  return MakeRowsAlong(making, "LogSoftmax");
+}
+ExecutableResult MakeSoftmaxGrad(const Making& making) {
+  return MakeRowsAlong(making, "SoftmaxGrad");
+}
 ExecutableResult MakeLogSoftmaxGrad(const Making& making) {
   return MakeRowsAlong(making, "LogSoftmaxGrad");
 }
