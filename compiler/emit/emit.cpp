@@ -13,6 +13,7 @@
 #include "compiler/base/limits.h"
 #include "compiler/cost/topology.h"
 #include "compiler/emit/emit_graph.h"
+#include "compiler/emit/mark_captures.h"
 #include "compiler/emit/pools.h"
 #include "compiler/schedule/memory/layout.h"
 #include "llvm/Support/SHA1.h"
@@ -233,6 +234,7 @@ std::unique_ptr<plan::Plan> Emit(const graph::Module& module,
   for (size_t i = 0; i < module.graphs.size(); ++i) {
     plan->graphs.push_back(
         EmitGraph(module, module.graphs[i], schedules[i + 1], numbers[i + 1], pools));
+    emit::MarkCaptures(*plan, *plan->graphs.back());
   }
   return plan;
 }

@@ -51,6 +51,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   engine.gpus = !placement.gpus.empty();
   engine.gpu_map = placement.gpus;
   engine.proved = !options.unproved;
+  engine.capture = !options.no_capture;
   engine.stall_timeout = options.timeout;
   engine.profile = !options.profile.empty();
   engine.trace = !options.trace.empty();

@@ -102,6 +102,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--timeout", raw.timeout,
                  "seconds without any progress until the run ends with a report (600)")
       ->type_name("SECONDS");
+  app.add_flag("--no-capture", options.no_capture,
+               "launch every kernel by itself, none as part of a CUDA graph");
   app.add_flag("--unproved", options.unproved,
                "run without proving the plan first: it may deadlock");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");

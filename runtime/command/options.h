@@ -26,6 +26,7 @@ struct Options {
   uint32_t inflight = 0, workers = 0;  // 0: the plan's
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   bool unproved = false;
+  bool no_capture = false;
   std::string device_map;              // LOGICAL=PHYSICAL,...; empty: the plan's workers
   bool require_gpu = false;            // no gpu of the plan may run on a CPU thread
   std::string weights;                 // empty: the folder of `file`

@@ -86,6 +86,8 @@ class Device {
   // Whether queues carry out communications by themselves, between their own waits and signals. Else
   // the host drives them.
   virtual bool queues_communicate() const { return false; }
+  // Whether queues can record launches and issue them as one.
+  virtual bool queues_record() const { return false; }
   // Called at load, once per graph, after its executables and before its queues are made.
   // kInvalid when there is no memory for its poison flags.
   virtual Status AddGraph(const GraphLayout&) { return Status::Ok(); }

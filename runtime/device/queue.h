@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@
 #include "runtime/device/executable.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/device/tensor.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::device {
 
@@ -86,7 +88,7 @@ struct Launch : Operation {
 struct Copy : Operation {
   const Tensor* from = nullptr;
   Tensor* to = nullptr;
-  bool describes = false;  // gives `to` the dims of `from`
+  bool describes = false;  // gives `to` the dims of `from`, which the issuer must know
   bool moves = true;       // the bytes
   bool fills = false;      // as many bytes as `to` has; else as `from` has
 };
@@ -124,6 +126,12 @@ struct Report {
   uint64_t begun_ns = 0, ended_ns = 0;  // by the steady clock, where the queue measures
 };
 
+// Recording: launches of one frame that a queue has recorded, to be launched as one.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
 // Head: the position of a queue, as other threads see it.
 struct Head {
   Tag tag;
@@ -143,6 +151,16 @@ class Queue {
   virtual void Communicate(const device::Communicate& communicate) = 0;
   virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
   virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
+
+  // Of queues that record (Device::queues_record). What is issued between the two calls is not done,
+  // but recorded: launches whose operands and extents are the same whenever their frame is used.
+  // EndRecording: kFailed with what could not be recorded.
+  virtual void BeginRecording() {}
+  virtual Result<std::unique_ptr<Recording>> EndRecording() {
+    return Status(StatusCode::kUnsupported, "this queue records nothing");
+  }
+  // Issues a recording. The tag is that of its first operation; the others have its round.
+  virtual void Replay(Recording&, const Tag&) {}
 
   // Appends the reports of operations since the last call, and gives a queue without a thread of
   // its own the chance to go on. True when anything has moved. A failed operation is reported no

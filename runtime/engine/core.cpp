@@ -163,7 +163,8 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
   const Preparation preparation{plan_.get(),     &placement,      &devices_,
                                 arenas_.get(),   kernels_.get(),
                                 &queue_map_,     options_.proved,
-                                options_.profile || options_.trace};
+                                options_.profile || options_.trace,
+                                options_.capture};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
@@ -205,6 +206,7 @@ Status Core::OpenQueues() {
     if (!queue.ok()) return queue.status();
     work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
+  for (auto& work_queue : work_queues_) CGRAPH_RETURN_IF_ERROR(work_queue->Record());
   return Status::Ok();
 }
 

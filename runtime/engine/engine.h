@@ -59,6 +59,9 @@ struct EngineOptions {
   bool gpus = true;
   bool require_gpus = false;
   device::GpuMap gpu_map;
+  // Whether GPUs record the plan's captures and launch each as one. Not while operations are
+  // measured: then each is launched by itself.
+  bool capture = true;
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:

@@ -86,15 +86,17 @@ void CudaDevice::ClearPoison(const Bindings& bindings) {
 }
 
 CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,
-                          uint64_t bytes) {
+                          const View& sized, uint32_t width) {
   const Driver& driver = gpu_->driver();
+  uint64_t bytes = width;
+  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
   if (guard.looks && bytes == 0) return PassPoison(stream, guard);
   if (bytes == 0 || to == from) return CUDA_SUCCESS;
   if (!guard.looks) return driver.cuMemcpyAsync(AddressOf(to), AddressOf(from), bytes, stream);
   const uint64_t blocks = std::clamp<uint64_t>(bytes / (kCopyThreads * kCopyBytesPerThread), 1,
                                                kMostCopyBlocks);
   return LaunchGrid(driver, stream, copy_guarded_, static_cast<uint32_t>(blocks), kCopyThreads,
-                    guard, to, from, bytes);
+                    guard, to, from, sized, width);
 }
 
 CUresult CudaDevice::PassPoison(CUstream stream, const Guard& guard) {

@@ -32,6 +32,7 @@ class CudaDevice : public device::Device {
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
   bool queues_host_waits() const override { return false; }
   bool queues_communicate() const override { return true; }
+  bool queues_record() const override { return true; }
   Status AddGraph(const device::GraphLayout& layout) override;
   void ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
@@ -46,9 +47,10 @@ class CudaDevice : public device::Device {
     return *graphs_[graph].frames[frame];
   }
 
-  // Appends a copy between any memories that this GPU reaches. Nothing is written where the guard
-  // finds poison and the target is this GPU's own memory.
-  CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, uint64_t bytes);
+  // Appends a copy between any memories that this GPU reaches, of as many elements as `sized` has, of
+  // `width` bytes each. Nothing is written where the guard finds poison.
+  CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, const View& sized,
+                uint32_t width);
 
   // Appends a grid that does nothing but look at its guard.
   CUresult PassPoison(CUstream stream, const Guard& guard);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/device/cuda_device.h"
+#include "runtime/cuda/device/cuda_graph.h"
 
 namespace cgraph::cuda {
 
@@ -76,6 +77,7 @@ CudaQueue::~CudaQueue() {
 // ---- issuing ------------------------------------------------------------------------------------
 
 bool CudaQueue::Begins(const device::Operation& operation) {
+  if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
   if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
   return device_.gpu()->MakeCurrent() == CUDA_SUCCESS;
@@ -87,7 +89,7 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
   Guard guard = table.GuardOf(*operation.bindings, operation.predicate);
   guard.log = log_;
   guard.step = operation.tag.step;
-  if (guard.looks) {
+  if (guard.looks && recording_ == nullptr) {
     steps_[operation.tag.graph][operation.tag.step] = {operation.tag.round,
                                                        operation.bindings->frame, prepared,
                                                        operation.dims};
@@ -146,6 +148,7 @@ void CudaQueue::Launch(const device::Launch& launch) {
     views_.push_back(ViewOf(launch, launch.operands[i]));
   }
   const std::span<const View> views = views_;
+  if (recording_ != nullptr) recording_->Add(launch, &prepared);
   const Call call{stream_, GuardOf(launch, &prepared), views.first(launch.inputs),
                   views.subspan(launch.inputs), scratch_.data()};
   Check(prepared.kernel->Launch(call), launch, "launching a kernel");
@@ -184,9 +187,9 @@ void CudaQueue::Copy(const device::Copy& copy) {
   BeginWork(copy);
   const Guard guard = GuardOf(copy, nullptr);
   const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
-  uint64_t bytes = copy.moves ? static_cast<uint64_t>(plan::DTypeBytes(whole.dtype)) : 0;
-  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
-  Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, bytes), copy, "copying");
+  const auto width = copy.moves ? static_cast<uint32_t>(plan::DTypeBytes(whole.dtype)) : 0;
+  Check(device_.Copy(stream_, guard, copy.to->data, copy.from->data, sized, width), copy,
+        "copying");
   EndWork();
 }
 
@@ -240,13 +243,14 @@ void CudaQueue::Remember(Issued issued) {
 }
 
 void CudaQueue::BeginWork(const device::Operation& operation) {
+  if (recording_ != nullptr) return;
   std::lock_guard lock(mutex_);
   issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
                      nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr});
 }
 
 void CudaQueue::EndWork() {
-  if (clock_ == nullptr) return;
+  if (clock_ == nullptr || recording_ != nullptr) return;
   std::lock_guard lock(mutex_);
   if (!issued_.empty()) issued_.back().ended = clock_->Record(stream_);
 }
@@ -259,9 +263,44 @@ void CudaQueue::ReportTimes(const Issued& work) {
   reports_.push_back(std::move(report));
 }
 
+// ---- recording ----------------------------------------------------------------------------------
+
+void CudaQueue::BeginRecording() {
+  device_.gpu()->MakeCurrent();
+  recording_ = std::make_unique<CudaGraph>(device_.gpu());
+  recording_->Refuse(device_.gpu()->driver().cuStreamBeginCapture(
+      stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+}
+
+Result<std::unique_ptr<device::Recording>> CudaQueue::EndRecording() {
+  std::unique_ptr<CudaGraph> made = std::move(recording_);
+  CGRAPH_RETURN_IF_ERROR(made->End(stream_));
+  return std::unique_ptr<device::Recording>(std::move(made));
+}
+
+void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
+  auto& graph = static_cast<CudaGraph&>(recording);
+  device_.gpu()->MakeCurrent();
+  device::Operation first = graph.launches().front().operation;
+  first.tag = tag;
+  BeginWork(first);
+  for (const CudaGraph::Launched& launch : graph.launches()) {
+    steps_[tag.graph][launch.operation.tag.step] = {tag.round, launch.operation.bindings->frame,
+                                                    launch.prepared, launch.operation.dims};
+  }
+  const CUresult result = graph.Launch(stream_);
+  if (result == CUDA_SUCCESS) return;
+  for (const CudaGraph::Launched& launch : graph.launches()) {
+    device::Operation operation = launch.operation;
+    operation.tag.round = tag.round;
+    Check(result, operation, "launching a CUDA graph");
+  }
+}
+
 // ---- errors -------------------------------------------------------------------------------------
 
 void CudaQueue::Check(CUresult result, const device::Operation& operation, const char* what) {
+  if (recording_ != nullptr) return recording_->Refuse(result);
   if (result == CUDA_SUCCESS) return;
   Fail(operation, fmt::format("{}: {}", what, device_.gpu()->driver().ErrorText(result)));
 }

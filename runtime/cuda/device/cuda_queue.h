@@ -25,6 +25,7 @@
 namespace cgraph::cuda {
 
 class CudaDevice;
+class CudaGraph;
 
 class CudaQueue : public device::Queue {
  public:
@@ -40,6 +41,9 @@ class CudaQueue : public device::Queue {
   void Wait(const device::TimelineSemaphore* semaphore, uint64_t value,
             const device::Tag& tag) override;
   void Signal(device::TimelineSemaphore* semaphore, uint64_t value) override;
+  void BeginRecording() override;
+  Result<std::unique_ptr<device::Recording>> EndRecording() override;
+  void Replay(device::Recording& recording, const device::Tag& tag) override;
   bool Poll(std::vector<device::Report>& reports) override;
   std::optional<device::Head> Head() override;
 
@@ -94,6 +98,7 @@ class CudaQueue : public device::Queue {
   FailureLog* log_ = nullptr;
   uint64_t failures_seen_ = 0;
   std::vector<View> views_;             // of the operation that is issued
+  std::unique_ptr<CudaGraph> recording_;  // while it is made
   std::unique_ptr<StreamClock> clock_;  // where operations are measured; under mutex_
   std::vector<std::vector<Step>> steps_;  // per graph
 

@@ -1,4 +1,5 @@
-// What kernels take: the layout of their arguments, which host and device code share.
+// What kernels take: the layout of their arguments, which host and device code share. There is no
+// padding in it, so that whoever looks through arguments for addresses finds nothing but addresses.
 //
 // Poison. A kernel that checks poison flags finds them in its device's memory or, where another
 // device or the host sets a flag, in the frame's flags in host memory. A flag is set in both
@@ -7,6 +8,8 @@
 #define CGRAPH_RUNTIME_CUDA_KERNELS_ABI_H_
 
 #include <cstdint>
+
+#include <type_traits>
 
 #include "runtime/kinds/limits.h"
 
@@ -22,7 +25,7 @@ struct Extent {
 // View: a dense row-major tensor in the device's memory.
 struct View {
   void* data = nullptr;
-  int32_t rank = 0;
+  int64_t rank = 0;
   Extent dims[kMaxRank];
 };
 
@@ -51,7 +54,7 @@ struct FailureLog {
 struct Bound {
   const int64_t* where = nullptr;
   int64_t most = 0;
-  uint32_t dim = 0;  // among the operation's dynamic dimensions
+  uint64_t dim = 0;  // among the operation's dynamic dimensions
 };
 inline constexpr uint32_t kMostBounds = 4;  // of one guard; an operation with more has more guards
 
@@ -59,18 +62,23 @@ inline constexpr uint32_t kMostBounds = 4;  // of one guard; an operation with m
 inline constexpr uint32_t kElsewhere = 1u << 31;  // of a check: its flag is set by another device
 struct Guard {
   const uint32_t* checks = nullptr;  // in the device's memory: numbers of flags
-  uint32_t count = 0;                // of checks
-  uint32_t own = 0;                  // the number of the operation's own flag
-  bool looks = false;                // whether any of these flags may be set
   uint8_t* flags = nullptr;          // of the frame, in this device's memory
   uint8_t* host_flags = nullptr;     // of the frame, in host memory
   FailureLog* log = nullptr;
+  uint32_t count = 0;                // of checks
+  uint32_t own = 0;                  // the number of the operation's own flag
+  uint32_t looks = false;            // whether any of these flags may be set
   uint32_t graph = 0;
   uint32_t step = 0;
   uint32_t frame = 0;
-  uint32_t bound_count = 0;
+  uint64_t bound_count = 0;
   Bound bounds[kMostBounds];
 };
+
+// Whether a struct of integers and addresses has no padding.
+template <typename T>
+inline constexpr bool kDense = std::has_unique_object_representations_v<T>;
+static_assert(kDense<View> && kDense<Guard>);
 
 }  // namespace cgraph::cuda
 

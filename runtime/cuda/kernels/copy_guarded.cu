@@ -24,8 +24,11 @@ struct alignas(16) Quad {
 
 }  // namespace
 
-KERNEL(copy_guarded, (Guard guard, void* to, const void* from, uint64_t bytes)) {
+// Copies as many elements of `width` bytes as `sized` has.
+KERNEL(copy_guarded, (Guard guard, void* to, const void* from, View sized, uint32_t width)) {
   if (!Enter(guard)) return;
+  uint64_t bytes = width;
+  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(ExtentOf(sized.dims[d]));
   const uint64_t both = reinterpret_cast<uint64_t>(to) | reinterpret_cast<uint64_t>(from);
   if (both % sizeof(Quad) == 0) {
     CopyAs<Quad>(to, from, bytes);

@@ -9,7 +9,7 @@
 namespace cgraph::cuda {
 
 struct Dims {
-  int32_t rank;
+  int64_t rank;
   int64_t of[kMaxRank];
 
   // The product of dims [first, last).

@@ -31,6 +31,12 @@ std::string_view ElementName(DType dtype) {
   return plan::DTypeName(dtype == DType::bool_ ? DType::u8 : dtype);
 }
 
+Dims BoundsOf(const device::OperandType& type) {
+  Dims dims{type.rank, {}};
+  std::copy(type.dims, type.dims + type.rank, dims.of);
+  return dims;
+}
+
 Result<CUfunction> Making::Find(const std::string& name, DType dtype) const {
   return Find(fmt::format("{}_{}", name, ElementName(dtype)));
 }

@@ -35,6 +35,9 @@ struct Making {
 // The name of a dtype in the names of kernels: bools are bytes.
 std::string_view ElementName(DType dtype);
 
+// Returns the dims at their bounds.
+Dims BoundsOf(const device::OperandType& type);
+
 // `operation` is a name of elementwise_ops.h.
 ExecutableResult MakeOperation(const Making& making, const char* operation);
 ExecutableResult MakeSelection(const Making& making, const char* operation);

@@ -13,7 +13,7 @@ namespace cgraph::cuda {
 template <int operands>
 struct Walk {
   int64_t count;  // elements of the result
-  int32_t rank;   // 1 or more
+  int64_t rank;   // 1 or more
   int64_t extents[kMaxRank];
   int64_t strides[operands][kMaxRank];  // in elements
 };

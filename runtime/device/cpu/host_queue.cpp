@@ -23,6 +23,18 @@ void HostQueue::Append(Item item) {
   Appended();
 }
 
+void HostQueue::Launch(const device::Launch& launch) {
+  if (recorded_ == nullptr) return Append(launch);
+  recorded_->launches.push_back(launch);
+}
+
+void HostQueue::Replay(Recording& recording, const Tag& tag) {
+  for (device::Launch launch : static_cast<Recorded&>(recording).launches) {
+    launch.tag.round = tag.round;
+    Append(launch);
+  }
+}
+
 HostQueue::Outcome HostQueue::RunHead() {
   Item* front;
   {

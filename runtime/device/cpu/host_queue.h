@@ -19,7 +19,7 @@ class HostQueue : public Queue {
   HostQueue(const QueueOptions& options, Memory scratch)
       : on_report_(options.on_report), measured_(options.measured), scratch_(std::move(scratch)) {}
 
-  void Launch(const device::Launch& launch) override { Append(launch); }
+  void Launch(const device::Launch& launch) override;
   void Copy(const device::Copy& copy) override { Append(copy); }
   void Store(const device::Store& store) override { Append(store); }
   void Communicate(const device::Communicate& communicate) override { Append(communicate); }
@@ -30,6 +30,11 @@ class HostQueue : public Queue {
     Append(SignalTo{semaphore, value});
   }
   std::optional<device::Head> Head() override;
+  void BeginRecording() override { recorded_ = std::make_unique<Recorded>(); }
+  Result<std::unique_ptr<Recording>> EndRecording() override {
+    return std::unique_ptr<Recording>(std::move(recorded_));
+  }
+  void Replay(Recording& recording, const Tag& tag) override;
 
  protected:
   enum class Outcome { kNone, kBlocked, kDone };
@@ -54,6 +59,10 @@ class HostQueue : public Queue {
   using Item = std::variant<device::Launch, device::Copy, device::Store, device::Communicate,
                             WaitFor, SignalTo>;
 
+  struct Recorded : Recording {
+    std::vector<device::Launch> launches;
+  };
+
   void Append(Item item);
   bool Run(const device::Launch& launch);
   bool Run(const device::Copy& copy);
@@ -72,6 +81,7 @@ class HostQueue : public Queue {
   EventCount* const on_report_;
   const bool measured_;
   Memory scratch_;
+  std::unique_ptr<Recorded> recorded_;  // while it is made
 
   std::mutex mutex_;  // of what follows
   std::deque<Item> items_;

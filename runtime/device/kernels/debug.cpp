@@ -7,11 +7,10 @@
 
 #include "runtime/device/format_tensor.h"
 #include "runtime/device/kernels/makers.h"
+#include "runtime/device/kernels/sleep.h"
 
 namespace cgraph::device {
 namespace {
-
-constexpr int64_t kLongestSleepMs = int64_t{1000} * 3600 * 24 * 365;
 
 // Sleeps until an absolute moment, so that a signal that interrupts it does not make it longer.
 void SleepFor(int64_t ms) {

@@ -140,6 +140,29 @@ bool LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
   return true;
 }
 
+Status LaneQueues::Record(uint32_t graph, StepList& program, std::span<Frame> frames) {
+  for (Segment& segment : program.segments) {
+    device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
+    for (Frame& frame : frames) {
+      queue.BeginRecording();
+      for (uint32_t step : segment.steps) {
+        Issue(program.steps[step], {graph, step, 0}, program, frame);
+      }
+      auto recording = queue.EndRecording();
+      if (!recording.ok()) return recording.status();
+      segment.recordings.push_back(std::move(*recording));
+    }
+  }
+  return Status::Ok();
+}
+
+void LaneQueues::Replay(const Segment& segment, const device::Tag& tag, const StepList& program,
+                        const Frame& frame) {
+  if (frame.run->empty) return;  // all of it is poisoned
+  device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
+  queue.Replay(*segment.recordings[frame.bindings.frame], tag);
+}
+
 void LaneQueues::EndEntry(uint64_t number) {
   for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);
 }

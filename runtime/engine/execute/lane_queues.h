@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execute/step.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::engine {
 
@@ -65,6 +67,11 @@ class LaneQueues {
 
   // Issues the step of a round to its queue. False when it waits for the host: nothing was issued.
   bool Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
+  // Records the segments of a program in all frames. kFailed where a queue cannot.
+  Status Record(uint32_t graph, StepList& program, std::span<Frame> frames);
+  // Issues a segment in a frame.
+  void Replay(const Segment& segment, const device::Tag& tag, const StepList& program,
+              const Frame& frame);
   // Called when entry `number`, counted from 1, is issued.
   void EndEntry(uint64_t number);
   // Returns how many entries are over.

@@ -59,6 +59,7 @@ struct alignas(64) Step {  // a cache line
   Slice checks;              // of the program's `checks`
   Slice extents;             // of the program's `extents`
   uint32_t queue = 0;        // of the work queue: 0 is the work queue itself
+  uint32_t segment = 0;      // of the program, from 1: the step is recorded; 0: it is issued
   union {
     device::Kernel* kernel = nullptr;      // a call that the work queue runs
     device::Executable* executable;        // a call that a queue runs
@@ -99,6 +100,13 @@ struct Timing {
   }
 };
 
+// Segment: steps of one queue that are recorded at load, once per frame, and issued as one where the
+// first of them stands.
+struct Segment {
+  std::vector<uint32_t> steps;
+  std::vector<std::unique_ptr<device::Recording>> recordings;  // by frame
+};
+
 struct StepList {
   std::vector<Step> steps;
   std::vector<CommOp> parts;
@@ -106,6 +114,7 @@ struct StepList {
   std::vector<DynamicDim> extents;
   std::vector<uint32_t> symbols;  // that inputs make extents of
   std::vector<uint32_t> givers;   // of collectives: the first tensor of a member; none
+  std::vector<Segment> segments;
   uint32_t most_parts = 0;        // in one comm
   uint32_t most_spans = 0;       // in one part
   std::unique_ptr<Timing[]> timings;  // per step; only when profiling

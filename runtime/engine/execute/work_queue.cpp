@@ -289,12 +289,26 @@ bool WorkQueue::AdvanceQueues() {
   return measures_ ? RunStep<true>(step) : RunStep<false>(step);
 }
 
+Status WorkQueue::Record() {
+  for (Track& track : tracks_) {
+    StepList& program = track.graph->programs[index_];
+    CGRAPH_RETURN_IF_ERROR(queues_.Record(track.graph->index, program, track.graph->frames));
+  }
+  return Status::Ok();
+}
+
 // Goes on issuing the entry in progress; true when all of it is issued.
 bool WorkQueue::Issue() {
   const StepList& program = *track_->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
   for (; step_ != count; ++step_) {
     const Step& step = program.steps[step_];
+    if (step.segment != 0) {
+      const Segment& segment = program.segments[step.segment - 1];
+      if (segment.steps.front() != step_) continue;
+      queues_.Replay(segment, {graph_, step_, track_->round}, program, FrameOf(step.lag));
+      continue;
+    }
     if (step.queue != 0) {
       // The lag of a wait counts rounds: it says nothing of a frame.
       Frame& frame = step.op == Op::kWait ? *frame_ : FrameOf(step.lag);

@@ -55,6 +55,8 @@ class alignas(128) WorkQueue {
     mode_ = Mode::kQueues;
     return queues_.Add(std::move(queue), over, own_);
   }
+  // Called at load, after all queues were added: records what they issue as one.
+  Status Record();
   // Ends the queues: no issued operation goes on afterwards. No worker may drive any more.
   void CloseQueues() { queues_.Close(); }
 

@@ -277,6 +277,7 @@ class Preparer {
   }
 
   Status MakeProgram(StepList& program) {
+    segment_of_.clear();
     const std::vector<uint32_t>& list = work_queues_[work_queue_];
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
@@ -371,8 +372,36 @@ class Preparer {
     step.extents.first = static_cast<uint32_t>(program.extents.size());
     step.operands = operands_.Add(first, count, instruction, program.extents);
     step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
+    AddToSegment(program, step);
     program.steps.push_back(step);
     return Status::Ok();
+  }
+
+  // Adds a call that the plan lets be captured to its segment, unless its operands or extents are
+  // others in each execution. (The compiler marks none of these, but a plan is not trusted.)
+  void AddToSegment(StepList& program, Step& step) {
+    const plan::Instruction& at = graph_.instructions[step.instruction];
+    const bool may = p_.capture && !p_.profile && step.op == Op::kCall && at.capture_id() != 0 &&
+                     at.kind() == Kind::call && step.queue != 0 &&
+                     DeviceOf(step.instruction).queues_record();
+    if (!may || !IsFixed(program, step)) return;
+    const auto [segment, added] = segment_of_.try_emplace(
+        {at.capture_id(), step.queue, step.lag}, static_cast<uint32_t>(program.segments.size()));
+    if (added) program.segments.emplace_back();
+    step.segment = segment->second + 1;
+    program.segments[segment->second].steps.push_back(
+        static_cast<uint32_t>(program.steps.size()));
+  }
+
+  bool IsFixed(const StepList& program, const Step& step) const {
+    const plan::Instruction& at = graph_.instructions[step.instruction];
+    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
+      const plan::Value& value = graph_.values[graph_.operands[o]];
+      const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();
+      if (space == plan::Space::input || space == plan::Space::output) return false;
+    }
+    const std::span<const DynamicDim> dims = program.Dims(step.extents);
+    return std::none_of(dims.begin(), dims.end(), [](const DynamicDim& dim) { return dim.given; });
   }
 
   // Adds communications that happen together. Those of queues are issued first, each to its own
@@ -574,6 +603,8 @@ class Preparer {
   std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction
   std::vector<bool> works_;                     // per instruction: has a step of its own
+  // (capture, queue, lag) -> segment of the program that is made
+  std::map<std::tuple<uint32_t, uint32_t, uint16_t>, uint32_t> segment_of_;
   std::vector<bool> host_signals_;              // per event: the host signals it
   SyncNeeds needs_;
   std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round

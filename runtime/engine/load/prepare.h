@@ -27,6 +27,7 @@ struct Preparation {
   const QueueMap* queues = nullptr;
   bool proved = true;
   bool profile = false;
+  bool capture = true;
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

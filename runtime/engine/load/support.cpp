@@ -13,12 +13,6 @@ Status Unsupported(const plan::Graph& graph, const std::string& what) {
 }
 
 Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
-  for (const plan::Instruction& instruction : graph.instructions) {
-    if (instruction.capture_id() != 0) {
-      return Unsupported(graph, "has captures, which this engine cannot run; compile "
-                                "without them");
-    }
-  }
   for (uint32_t collective = 0; collective < graph.collectives.size(); ++collective) {
     CGRAPH_RETURN_IF_ERROR(channel::CarrierOfCollective(plan, graph, collective).status());
   }

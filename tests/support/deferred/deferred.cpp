@@ -20,11 +20,11 @@ std::weak_ptr<Machine> last_machine;  // one thread loads engines
 class DeferredDevice : public Device {
  public:
   DeferredDevice(std::shared_ptr<Machine> machine, std::unique_ptr<Device> cpu, bool host_visible,
-                 bool communicates)
+                 const DeferredOptions& options)
       : machine_(std::move(machine)),
         cpu_(std::move(cpu)),
         host_visible_(host_visible),
-        communicates_(communicates) {}
+        options_(options) {}
 
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
     auto memory = cpu_->Allocate(bytes, kind, what);
@@ -48,7 +48,8 @@ class DeferredDevice : public Device {
     return std::unique_ptr<Queue>(
         std::make_unique<DeferredQueue>(options, std::move(*scratch), machine_));
   }
-  bool queues_communicate() const override { return communicates_; }
+  bool queues_communicate() const override { return options_.communicates; }
+  bool queues_record() const override { return options_.records; }
   EventCount* event_count() override { return machine_->event_count(); }
 
  private:
@@ -69,7 +70,7 @@ class DeferredDevice : public Device {
   std::shared_ptr<Machine> machine_;
   std::unique_ptr<Device> cpu_;
   bool host_visible_;
-  bool communicates_;
+  const DeferredOptions options_;
 };
 
 class DeferredBackend : public Backend {
@@ -91,7 +92,7 @@ class DeferredBackend : public Backend {
     const bool caller = plan.devices[device]->kind == plan::DeviceKind::caller;
     return std::unique_ptr<Device>(
         std::make_unique<DeferredDevice>(machine_, std::move(*cpu), caller,
-                                         options_.communicates));
+                                         options_));
   }
 
  private:
@@ -108,6 +109,7 @@ DeferredOptions OptionsOf(uint64_t seed) {
   options.caller = seed % 2 == 0;
   options.thread = seed % 3 == 0;
   options.communicates = seed % 5 < 2;
+  options.records = seed % 7 != 0;
   return options;
 }
 

@@ -10,9 +10,11 @@ template <int operands>
 struct Elementwise {
   View in[operands];
   View out;
-  bool known = false;  // whether the host knew all extents; else `walk` is made on the device
+  int64_t known = false;  // whether the host knew all extents; else `walk` is made on the device
   Walk<operands> walk;
 };
+
+static_assert(kDense<Elementwise<3>>);
 
 }  // namespace cgraph::cuda
 

@@ -24,13 +24,13 @@ using CastOf = std::conditional_t<kIsHalf<To> && std::is_same_v<Compute<From>, f
                                   CastFloatToHalf<To>, CastOperation<To>>;
 
 #define CAST_KERNEL(to, to_type, from, from_type)                                             \
-  KERNEL(Cast_##from##_##to, (Guard guard, Elementwise<1> arguments)) {                       \
+  KERNEL(Cast_##from##_##to, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) {                       \
     using Operation = CastOf<to_type, from_type>;                                             \
     if (Enter(guard)) ElementLoop<Operation, to_type, from_type>::Run(arguments);             \
   }
 #define CASTS_FROM(from, from_type)                                                           \
   FOR_kNumber(CAST_KERNEL, from, from_type)                                                   \
-  KERNEL(Cast_##from##_bool, (Guard guard, Elementwise<1> arguments)) {                       \
+  KERNEL(Cast_##from##_bool, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) {                       \
     if (Enter(guard)) ElementLoop<CastToBool, uint8_t, from_type>::Run(arguments);            \
   }
 

@@ -39,6 +39,12 @@ ExecutableResult MakeSelection(const Making& making, const char* operation) {
   return MakeElementwise<3>(making.launcher, *function);
 }
 
+ExecutableResult MakeExpand(const Making& making) {
+  Result<CUfunction> function = making.FindByWidth("Expand", making.out().dtype);
+  if (!function.ok()) return function.status();
+  return MakeElementwise<1>(making.launcher, *function);
+}
+
 ExecutableResult MakeCast(const Making& making) {
   Result<CUfunction> function = making.Find(
       "Cast_" + std::string(ElementName(making.in(0).dtype)) + "_" +

@@ -6,7 +6,7 @@ namespace cgraph::cuda {
 using namespace device;  // the operations
 
 #define UNARY_KERNEL(dtype, type, operation)                                \
-  KERNEL(operation##_##dtype, (Guard guard, Elementwise<1> arguments)) {    \
+  KERNEL(operation##_##dtype, (Guard guard, const __grid_constant__ Elementwise<1> arguments)) {    \
     if (Enter(guard)) ElementLoop<operation, type, type>::Run(arguments);   \
   }
 #define UNARY(name, operation, dtypes) FOR_##dtypes(UNARY_KERNEL, operation)

@@ -12,8 +12,8 @@ inline constexpr int kProductTile = 64;  // edge of the part of a result that a 
 // Leading dimensions are a batch that broadcasts.
 struct Matmul {
   View a, b, c;
-  bool transpose_a = false, transpose_b = false;
-  bool may_fold = false;  // a's batch is the result's: its matrices may be rows of one
+  int64_t transpose_a = false, transpose_b = false;
+  int64_t may_fold = false;  // a's batch is the result's: its matrices may be rows of one
 };
 
 // The extents of one product, and how many there are.
@@ -56,6 +56,8 @@ constexpr int64_t MatrixOf(const Dims& operand, const Dims& result, int64_t i) {
   }
   return matrix;
 }
+
+static_assert(kDense<Matmul>);
 
 }  // namespace cgraph::cuda
 

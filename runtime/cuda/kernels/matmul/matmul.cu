@@ -145,14 +145,14 @@ class TiledProduct {
 };
 
 #define MATMUL_KERNEL(dtype, type, ...)                    \
-  KERNEL(Matmul_##dtype, (Guard guard, Matmul matmul)) {   \
+  KERNEL(Matmul_##dtype, (Guard guard, const __grid_constant__ Matmul matmul)) {   \
     __shared__ TiledProduct<type>::Shared shared;          \
     if (Enter(guard)) TiledProduct<type>(matmul, shared).Run(); \
   }
 FOR_kNumber(MATMUL_KERNEL)
 
 // Finds that the extents of the operands do not fit each other.
-KERNEL(CheckMatmul, (Guard guard, Matmul matmul)) {
+KERNEL(CheckMatmul, (Guard guard, const __grid_constant__ Matmul matmul)) {
   if (!Enter(guard)) return;
   if (!ExtentsFit(matmul, DimsOf(matmul.a), DimsOf(matmul.b), DimsOf(matmul.c))) Fail(guard, 0);
 }

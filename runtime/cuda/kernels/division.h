@@ -1,0 +1,39 @@
+// How a block's threads are divided between columns of elements that are reduced, and the elements of
+// a column. It depends on bounds and on nothing else, so that every device adds in the same order.
+#ifndef CGRAPH_RUNTIME_CUDA_KERNELS_DIVISION_H_
+#define CGRAPH_RUNTIME_CUDA_KERNELS_DIVISION_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "runtime/cuda/kernels/launch.h"
+
+namespace cgraph::cuda {
+
+// The threads of a block: `width` columns, each by `height` threads, both powers of two.
+// Neighbouring threads are in one column where columns are contiguous, else in neighbouring columns.
+struct Division {
+  int32_t width = 1, height = 1;
+  int32_t contiguous = false;
+
+  int64_t Groups(int64_t columns) const { return columns / width + (columns % width != 0); }
+};
+
+inline Division DivisionOf(int64_t columns, int64_t along, bool contiguous) {
+  const auto power_at_least = [](int64_t x) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(x, 1))));
+  };
+  int64_t height;
+  if (contiguous) {
+    height = std::min<int64_t>(power_at_least((along + 3) / 4), kThreads);
+  } else {
+    height = kThreads / std::min<int64_t>(power_at_least(columns), 32);
+    while (height > 1 && along <= 2 * height) height /= 2;
+  }
+  return {static_cast<int32_t>(kThreads / height), static_cast<int32_t>(height), contiguous};
+}
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_KERNELS_DIVISION_H_
