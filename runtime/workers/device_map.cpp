@@ -124,21 +124,23 @@ Status ReadEntry(const Plan& plan, std::string_view entry, const Machine& machin
 }
 
 // Gives each gpu that has no device yet the GPU of its place among those that work.
-Status GiveGpus(const Plan& plan, const Machine& machine, Devices& devices) {
+Status GiveGpus(const Plan& plan, const std::string& map, const Machine& machine,
+                Devices& devices) {
   const std::vector<uint32_t> gpus = BusyGpus(plan);
+  std::string without;
+  std::string full_map = map;
   for (uint32_t i = 0; i < gpus.size(); ++i) {
-    if (devices.contains(gpus[i])) continue;
-    if (i < machine.gpus) {
-      devices.emplace(gpus[i], Physical{.gpu = true, .number = i});
-      continue;
-    }
-    return {StatusCode::kInvalid,
-            fmt::format("the plan has {}, and this machine has {}: no GPU is left for {}; name one "
-                        "that serves it as well, as in --device-map {}=cuda:0",
-                        Counted(gpus.size(), "gpu"), machine.gpus, DeviceName(plan, gpus[i]),
-                        DeviceName(plan, gpus[i]))};
+    const bool placed = devices.emplace(gpus[i], Physical{.gpu = true, .number = i}).second;
+    if (!placed || i < machine.gpus) continue;
+    const std::string name = DeviceName(plan, gpus[i]);
+    without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
+    full_map += fmt::format("{}{}=cuda:{}", full_map.empty() ? "" : ",", name, i % machine.gpus);
   }
-  return Status::Ok();
+  if (without.empty()) return Status::Ok();
+  return {StatusCode::kInvalid,
+          fmt::format("the plan has {}, and this machine has {}: no GPU is left for {}; a GPU may "
+                      "serve several, as with --device-map {}",
+                      Counted(gpus.size(), "gpu"), machine.gpus, without, full_map)};
 }
 
 // Gives each device that has none yet the core of its place among the plan's devices.
@@ -173,7 +175,7 @@ Result<MappedGpus> MapDevices(Plan& plan, const std::string& map, const Machine&
     }
   }
   const Devices named = devices;
-  if (machine.gpus > 0) CGRAPH_RETURN_IF_ERROR(GiveGpus(plan, machine, devices));
+  if (machine.gpus > 0) CGRAPH_RETURN_IF_ERROR(GiveGpus(plan, map, machine, devices));
   GiveCores(plan, machine.cores, devices);
   if (!map.empty()) SetWorkers(plan, devices);
   MappedGpus mapped;

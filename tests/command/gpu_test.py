@@ -3,9 +3,10 @@
 plan, what it says of a library or a driver that will not do.
 
 The machine is a false one: a driver and a libcgraph_cuda.so that do nothing (fake_cuda/), beside a
-copy of cgrun. The true libcgraph_cuda.so meets false drivers.
+copy of cgrun. The true libcgraph_cuda.so meets false drivers and the emulated one.
 
   gpu_test.py --cgc cgc --cgrun cgrun --fake-library SO --fake-driver SO [--library SO]
+              [--emulated FOLDER]
 """
 import argparse
 import os
@@ -150,7 +151,12 @@ def given_to_plans(machine):
                  FAKE_GPUS="2")[1], "--device-map puts gpu[0] on cores")
     says(machine("p.cgplan", *INPUT, status=2, FAKE_GPUS="2")[1],
          "the plan has 3 gpus, and this machine has 2: no GPU is left for gpu[2]",
-         "--device-map gpu[2]=cuda:0")
+         "--device-map gpu[2]=cuda:0\n")
+    _, error = machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cpu:0", status=2, FAKE_GPUS="1")
+    says(error, "no GPU is left for gpu[1], gpu[2]; ")
+    proposed = error.split("--device-map ")[1].strip()
+    expect(gpus("--device-map", proposed, FAKE_GPUS="1") ==
+           ["gpu[1] is cuda:0", "gpu[2] is cuda:0"], proposed)
     says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:2", status=2,
                  FAKE_GPUS="2")[1], "this machine has 2 GPUs, cuda:0 to cuda:1")
     says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:1", status=2,
@@ -201,7 +207,25 @@ def true_library(machine):
     says(error, "gpu[0], gpu[1], gpu[2] run on CPU threads: the NVIDIA driver on this machine is")
 
 
-TESTS = [without_driver, without_library, listed, given_to_plans, compiled_maps, true_library]
+def emulated(machine):
+    """The true library over the emulated driver: plans run there, by several maps."""
+    if machine.options.library is None or machine.options.emulated is None:
+        return
+    machine.add_library(machine.options.library)
+    machine.environment["LD_LIBRARY_PATH"] = machine.options.emulated
+    out = machine("--devices", CGRAPH_EMULATION="devices=2")[0]
+    says(out, "cuda:0  Emulated GPU, 1 GiB, compute capability 9.0, PCI 0000:", "cuda:1  Emulated",
+         "NVIDIA driver  for CUDA 13.0", "cuBLASLt  ", "NVRTC  ", "NCCL  ")
+    expect("no GPU can be used" not in out, out)
+    for count, devices in [(3, "gpu[0]=cuda:2"), (1, "gpu[1]=cuda:0,gpu[2]=cuda:0"),
+                           (2, "gpu[0]=cuda:1,gpu[1]=cuda:1,gpu[2]=cuda:0")]:
+        out, error = machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", devices,
+                             CGRAPH_EMULATION=f"devices={count}")
+        expect(out == "result: i64 = 5\n" and error == "", out + error)
+
+
+TESTS = [without_driver, without_library, listed, given_to_plans, compiled_maps, true_library,
+         emulated]
 
 
 def main():
@@ -210,6 +234,7 @@ def main():
         parser.add_argument(f"--{name}", required=True,
                             type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--library")
+    parser.add_argument("--emulated", help="the folder of the emulated driver")
     options = parser.parse_args()
     for test in TESTS:
         with tempfile.TemporaryDirectory() as folder:

@@ -256,6 +256,7 @@ void CudaQueue::EndWork() {
 }
 
 void CudaQueue::ReportTimes(const Issued& work) {
+  device_.gpu()->MakeCurrent();  // the watcher's thread has none
   Report report;
   report.tag = work.tag;
   report.begun_ns = clock_->Take(work.begun);

@@ -17,7 +17,7 @@ namespace cgraph::cuda {
 // columns.
 struct Division {
   int32_t width = 1, height = 1;
-  bool contiguous = false;
+  int32_t contiguous = false;
 
   int64_t Groups(int64_t columns) const { return columns / width + (columns % width != 0); }
 };

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -55,6 +56,7 @@ struct CUstream_st {
   std::deque<cgraph::emulation::Work> works;
   bool busy = false;      // the first of them is being carried out
   uint64_t priority = 0;  // the emulation's
+  std::chrono::steady_clock::time_point held_until;  // nothing of it begins before
   cgraph::emulation::CapturePoint capture;
 };
 

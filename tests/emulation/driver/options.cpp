@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <charconv>
-
-#include "tests/emulation/misuse.h"
+#include <cstdio>
+#include <cstdlib>
 
 namespace cgraph::emulation {
 namespace {
+
+[[noreturn]] void Refuse(std::string_view word, std::string_view value, const char* why) {
+  fmt::print(stderr, "emulated GPU: CGRAPH_EMULATION says {}={}, {}\n", word, value, why);
+  std::fflush(stderr);
+  std::_Exit(2);
+}
 
 uint64_t NumberOf(std::string_view word, std::string_view value, uint64_t most) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number > most) {
-    FatalMisuse(fmt::format("CGRAPH_EMULATION says {}={}, which is no number up to {}", word, value,
-                            most));
+    Refuse(word, value, "which is no number, or too large a one");
   }
   return number;
 }
@@ -31,10 +36,14 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     options.memory = number(UINT64_MAX);
   } else if (word == "fail") {
     const size_t colon = value.find(':');
-    options.sticky = colon != value.npos && value.substr(colon + 1) == "sticky";
+    options.sticky = colon != value.npos;
+    if (options.sticky && value.substr(colon) != ":sticky") {
+      Refuse(word, value, "where only :sticky may stand behind the number");
+    }
     value = value.substr(0, colon);
     options.fail = number(UINT64_MAX);
   } else if (word == "misuse") {
+    if (value != "count" && value != "abort") Refuse(word, value, "not count or abort");
     options.count = value == "count";
   } else if (word == "pageable") {
     options.pageable = number(1) != 0;
@@ -49,7 +58,7 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
   } else if (word == "stuck") {
     options.stuck = static_cast<double>(number(1000000));
   } else {
-    FatalMisuse(fmt::format("CGRAPH_EMULATION says {}, which no option is called", word));
+    Refuse(word, value, "and no option is called so");
   }
 }
 
@@ -61,8 +70,8 @@ Options ParseOptions(std::string_view text) {
     const size_t comma = text.find(',');
     const std::string_view word = text.substr(0, comma);
     const size_t equals = word.find('=');
-    SetOption(options, word.substr(0, equals),
-              equals == word.npos ? std::string_view() : word.substr(equals + 1));
+    const std::string_view value = equals == word.npos ? "" : word.substr(equals + 1);
+    SetOption(options, word.substr(0, equals), value);
     text = comma == text.npos ? std::string_view() : text.substr(comma + 1);
   }
   return options;

@@ -27,6 +27,7 @@ void Scheduler::DrawHabits() {
   change_every_ = uint64_t{1} << (random_() % 6);   // 1 .. 32
   eager_one_in_ = uint64_t{1} << (random_() % 12);  // often none at all
   lazy_one_in_ = uint64_t{1} << (random_() % 6);
+  strict_ = random_() % 2 == 0;
   pause_one_in_ = uint64_t{1} << (random_() % 8);
   pause_most_us_ = uint64_t{1} << (random_() % 10);
 }
@@ -117,9 +118,13 @@ void Scheduler::Begin(GraphRun& run) {
 }
 
 std::optional<Scheduler::Candidate> Scheduler::Choose() {
+  const auto now = std::chrono::steady_clock::now();
   std::optional<Candidate> best;
   for (CUstream stream : streams_) {
-    if (stream->works.empty() || stream->busy || BehindOthersOfItsChannel(*stream)) continue;
+    if (stream->works.empty() || stream->busy || stream->held_until > now ||
+        BehindOthersOfItsChannel(*stream)) {
+      continue;
+    }
     const Work& head = stream->works.front();
     auto* const graph = std::get_if<RunGraph>(&head.what);
     if (graph != nullptr && graph->run->begun) {
@@ -128,7 +133,11 @@ std::optional<Scheduler::Candidate> Scheduler::Choose() {
       Consider(best, {stream, std::nullopt, stream->priority});
     }
   }
-  return best;
+  if (!strict_ || !best) return best;
+  const bool behind = std::any_of(streams_.begin(), streams_.end(), [&](CUstream stream) {
+    return stream->busy && stream->priority > best->priority;
+  });
+  return behind ? std::nullopt : best;
 }
 
 // Carries out one operation, if any may begin.
@@ -223,7 +232,7 @@ bool Scheduler::WaitUntil(std::unique_lock<std::mutex>& lock, const std::functio
 }
 
 // Returns whether some work waits for memory that somebody may write without a call.
-bool Scheduler::WaitsForMemory() const {
+bool Scheduler::AnyWaitsForMemory() const {
   const auto waits = [](const Work& work) {
     return std::holds_alternative<WaitForValue>(work.what);
   };
@@ -237,6 +246,13 @@ bool Scheduler::WaitsForMemory() const {
   });
 }
 
+bool Scheduler::AnyHeld() const {
+  const auto now = std::chrono::steady_clock::now();
+  return std::any_of(streams_.begin(), streams_.end(), [&](const CUstream_st* stream) {
+    return !stream->works.empty() && stream->held_until > now;
+  });
+}
+
 // Nobody tells when memory changes, so it is looked at again and again, less often as time goes by.
 void Scheduler::WaitForChange(std::unique_lock<std::mutex>& lock,
                               std::condition_variable& condition, int& idle_turns) {
@@ -245,8 +261,9 @@ void Scheduler::WaitForChange(std::unique_lock<std::mutex>& lock,
     return;
   }
   const int shift = std::min(idle_turns++, 5);
-  condition.wait_for(lock, WaitsForMemory() ? std::chrono::microseconds(20 << shift)
-                                            : std::chrono::milliseconds(100));
+  condition.wait_for(lock, AnyWaitsForMemory() || AnyHeld()
+                               ? std::chrono::microseconds(20 << shift)
+                               : std::chrono::milliseconds(100));
   ReportIfStuck();
 }
 
@@ -263,9 +280,14 @@ void Scheduler::WorkInThread() {
   }
 }
 
-// A device that is busy with something else for a while.
+// A device, or one stream of it, that is busy with something else for a while.
 void Scheduler::Pause(std::unique_lock<std::mutex>& lock) {
   const auto pause = std::chrono::microseconds(random_() % pause_most_us_);
+  if (random_() % 4 != 0) {
+    CUstream stream = streams_[random_() % streams_.size()];
+    stream->held_until = std::chrono::steady_clock::now() + 4 * pause;
+    return;
+  }
   lock.unlock();
   std::this_thread::sleep_for(pause);
   lock.lock();

@@ -76,7 +76,8 @@ class Scheduler {
   bool RunOne(std::unique_lock<std::mutex>& lock);
   void Finish(const Candidate& candidate);
   void FinishHead(CUstream stream);
-  bool WaitsForMemory() const;
+  bool AnyWaitsForMemory() const;
+  bool AnyHeld() const;
   void WorkInThread();
   void Pause(std::unique_lock<std::mutex>& lock);
   void WaitForChange(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
@@ -102,8 +103,9 @@ class Scheduler {
   uint64_t change_every_ = 1;    // operations, on average
   uint64_t eager_one_in_ = 1;    // calls after which one operation is carried out
   uint64_t lazy_one_in_ = 1;     // questions after which one is
+  bool strict_ = false;          // work of low priority does not run beside work of high priority
   uint64_t put_off_ = 0;         // questions in a row
-  uint64_t pause_one_in_ = 1;    // operations before which a thread pauses
+  uint64_t pause_one_in_ = 1;    // operations before which a thread, or a stream, pauses
   uint64_t pause_most_us_ = 1;
   uint64_t next_low_ = 1 << 20;  // falls: who is put behind all others
 };

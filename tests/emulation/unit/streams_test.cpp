@@ -224,6 +224,15 @@ TEST_CASE("streams that share a channel keep the order of issue", "[.channels]")
   CHECK_DONE(cuStreamSynchronize(second));
 }
 
+TEST_CASE("what waits for too long is said on stderr", "[.stuck]") {
+  Gpu gpu;
+  CUstream stream = gpu.Stream();
+  int64_t* const word = gpu.Pinned(1);
+  CHECK_DONE(cuStreamWaitValue64(stream, AddressOf(word), 1, 0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  __atomic_store_n(word, 1, __ATOMIC_RELEASE);
+}
+
 TEST_CASE("several threads issue and wait at the same time") {
   Gpu gpu;
   std::vector<CUstream> streams;

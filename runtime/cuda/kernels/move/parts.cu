@@ -21,18 +21,23 @@ KERNEL(MoveParts, (Guard guard, const __grid_constant__ Parts parts)) {
   }
 }
 
+// Returns a length as the program asks for it, whatever it is.
+__device__ int64_t AskedOf(const Extent& length) {
+  return length.where != nullptr ? *length.where : length.number;
+}
+
 // Finds the first span that does not lie in its dimension.
 KERNEL(CheckSpans, (Guard guard, Spans spans)) {
   if (!Enter(guard)) return;
   for (int i = 0; i < spans.count; ++i) {
     const int64_t from = *spans.span[i].from;
-    const int64_t length = ExtentOf(spans.span[i].length);
+    const int64_t length = AskedOf(spans.span[i].length);
     const int64_t extent = ExtentOf(spans.span[i].extent);
     if (device::IsWithin(from, length, extent)) continue;
     return Fail(guard, kOutside, from, length, extent);
   }
   if (!spans.has_result) return;
-  const int64_t length = ExtentOf(spans.span[0].length), result = ExtentOf(spans.result);
+  const int64_t length = AskedOf(spans.span[0].length), result = ExtentOf(spans.result);
   if (length != result) Fail(guard, kOtherResult, length, result);
 }
 
