@@ -3,7 +3,7 @@
 namespace cgraph::cuda {
 
 Result<Launcher> Launcher::Make(const Target& target) {
-  Result<CUfunction> pass_poison = target.module->Find("PassPoison");
+  Result<CUfunction> pass_poison = target.module->Find("pass_poison");
   if (!pass_poison.ok()) return pass_poison.status();
   Launcher launcher;
   launcher.driver_ = target.driver;
