@@ -33,8 +33,8 @@ struct ChannelShape {
   uint64_t value_bytes = 0;    // most bytes of a value, at bound
 };
 
-// Pass: an end on a queue is issued in three passes over all parts of its group, so that parts of one
-// group never wait for each other.
+// Pass: an end on a queue is issued in three passes over all parts of its group, so that parts of
+// one group never wait for each other.
 enum class Pass { kShow, kMove, kEnd };
 
 // QueuedMessage: what an end on a queue issues. A receive knows where the sender's values lie, too:

@@ -83,8 +83,8 @@ class Device {
   // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits
   // for it before it issues what is behind, so that nothing of a queue hangs on the host.
   virtual bool queues_host_waits() const { return true; }
-  // Whether queues carry out communications by themselves, between their own waits and signals. Else
-  // the host drives them.
+  // Whether queues carry out communications by themselves, between their own waits and signals.
+  // Else the host drives them.
   virtual bool queues_communicate() const { return false; }
   // Whether instructions of the host's lanes may touch this device's memory where it lies.
   virtual bool host_reaches_memory() const { return true; }

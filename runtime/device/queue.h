@@ -152,9 +152,9 @@ class Queue {
   virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
   virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
 
-  // Of queues that record (Device::queues_record). What is issued between the two calls is not done,
-  // but recorded: launches whose operands and extents are the same whenever their frame is used.
-  // EndRecording: kFailed with what could not be recorded.
+  // Of queues that record (Device::queues_record). What is issued between the two calls is not
+  // done, but recorded: launches whose operands and extents are the same whenever their frame is
+  // used. EndRecording: kFailed with what could not be recorded.
   virtual void BeginRecording() {}
   virtual Result<std::unique_ptr<Recording>> EndRecording() {
     return Status(StatusCode::kUnsupported, "this queue records nothing");

@@ -53,9 +53,9 @@ struct EngineOptions {
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
                        // that a wrong order really deadlocks
   // Where the plan's gpus run: each on the GPU that `gpu_map` names, those that it leaves out on
-  // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU threads
-  // where this machine has no GPU that plans can run on (with `require_gpus` that is an error), or
-  // `gpus` is false.
+  // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU
+  // threads where this machine has no GPU that plans can run on (with `require_gpus` that is an
+  // error), or `gpus` is false.
   bool gpus = true;
   bool require_gpus = false;
   device::GpuMap gpu_map;

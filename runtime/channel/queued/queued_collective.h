@@ -17,8 +17,8 @@
 namespace cgraph::channel {
 
 // `devices`: of the members. `host` is the caller's device, in whose memory the semaphores lie.
-// `frames`: of the graph. kUnsupported when a device cannot reduce these dtypes, kInvalid when there
-// is no memory left.
+// `frames`: of the graph. kUnsupported when a device cannot reduce these dtypes, kInvalid when
+// there is no memory left.
 Result<std::unique_ptr<Collective>> MakeQueuedCollective(const CollectiveShape& shape,
                                                          std::span<device::Device* const> devices,
                                                          device::Device& host, uint32_t frames);

@@ -16,7 +16,8 @@
 
 namespace cgraph::channel {
 
-// `host` is the caller's device: the semaphores lie in its memory. kInvalid when there is none left.
+// `host` is the caller's device: the semaphores lie in its memory. kInvalid when there is none
+// left.
 Result<std::unique_ptr<Channel>> MakeRendezvousChannel(device::Device& host);
 
 }  // namespace cgraph::channel

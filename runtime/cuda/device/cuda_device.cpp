@@ -18,7 +18,8 @@ constexpr uint32_t kCopyThreads = 256;
 constexpr uint64_t kCopyBytesPerThread = 64;
 constexpr uint64_t kMostCopyBlocks = 1024;
 
-// The watcher looks without a pause for as long as it would take to wake it, then from time to time.
+// The watcher looks without a pause for as long as it would take to wake it, then from time to
+// time.
 constexpr uint32_t kLooksWithoutPause = 2000;
 constexpr auto kPause = std::chrono::microseconds(50);
 

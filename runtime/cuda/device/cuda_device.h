@@ -48,8 +48,8 @@ class CudaDevice : public device::Device {
     return *graphs_[graph].frames[frame];
   }
 
-  // Appends a copy between any memories that this GPU reaches, of as many elements as `sized` has, of
-  // `width` bytes each. Nothing is written where the guard finds poison.
+  // Appends a copy between any memories that this GPU reaches, of as many elements as `sized` has,
+  // of `width` bytes each. Nothing is written where the guard finds poison.
   CUresult Copy(CUstream stream, const Guard& guard, void* to, const void* from, const View& sized,
                 uint32_t width);
 

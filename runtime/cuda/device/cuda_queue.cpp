@@ -155,7 +155,8 @@ void CudaQueue::Launch(const device::Launch& launch) {
   EndWork();
 }
 
-// Reads the source piece by piece. Only loading a plan does this, so it may wait for its own copies.
+// Reads the source piece by piece. Only loading a plan does this, so it may wait for its own
+// copies.
 CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
                            std::string& error) {
   const Driver& driver = device_.gpu()->driver();

@@ -1,9 +1,9 @@
 // CudaQueue: a stream, and what the host remembers of the operations that it has issued to it.
 //
-// Issuing appends to the stream and returns. A signal writes the semaphore's word in host memory when
-// everything before it is over; a wait holds the stream until the word is there. So operations up to
-// a signal that has come are over, and forgotten. What fails on the device leaves an entry in the
-// queue's log.
+// Issuing appends to the stream and returns. A signal writes the semaphore's word in host memory
+// when everything before it is over; a wait holds the stream until the word is there. So operations
+// up to a signal that has come are over, and forgotten. What fails on the device leaves an entry in
+// the queue's log.
 //
 // Once the GPU has failed as a whole (an illegal access, a lost device), no signal comes any more:
 // the queue then is *broken*, reports every operation as failed, and signals for itself, so that
@@ -74,8 +74,8 @@ class CudaQueue : public device::Queue {
 
   // Returns whether the operation is to be issued.
   bool Begins(const device::Operation& operation);
-  // Makes the guard of an operation. Where it has more extents that kernels have made than one guard
-  // has room for, the others are checked by a grid of their own, at once.
+  // Makes the guard of an operation. Where it has more extents that kernels have made than one
+  // guard has room for, the others are checked by a grid of their own, at once.
   Guard GuardOf(const device::Operation& operation, const Prepared* prepared);
   View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
   void Check(CUresult result, const device::Operation& operation, const char* what);

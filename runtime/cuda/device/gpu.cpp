@@ -63,8 +63,8 @@ Gpu::~Gpu() {
 
 CUresult Gpu::MakeCurrent() const { return driver_.cuCtxSetCurrent(context_); }
 
-// The driver may return when the bytes are in a buffer of its own; the null stream is over when they
-// have arrived.
+// The driver may return when the bytes are in a buffer of its own; the null stream is over when
+// they have arrived.
 Status Gpu::CopyToGpu(void* to, const void* from, uint64_t bytes) const {
   const std::string what = "copying to the GPU";
   CGRAPH_RETURN_IF_ERROR(driver_.Check(MakeCurrent(), what));

@@ -42,7 +42,8 @@ struct Failure {
 // FailureLog: the failures of one queue, in host memory. Kernels of a queue run one after another,
 // and one thread of a kernel writes: entry `count` mod kFailures first, then `count`.
 inline constexpr uint32_t kFailures = 256;
-// The code where an extent is beyond its bound: the first two numbers are Bound::dim and the extent.
+// The code where an extent is beyond its bound: the first two numbers are Bound::dim and the
+// extent.
 inline constexpr uint32_t kBeyondBound = 0xffffffff;
 struct FailureLog {
   uint64_t count = 0;

@@ -100,8 +100,8 @@ struct Timing {
   }
 };
 
-// Segment: steps of one queue that are recorded at load, once per frame, and issued as one where the
-// first of them stands.
+// Segment: steps of one queue that are recorded at load, once per frame, and issued as one where
+// the first of them stands.
 struct Segment {
   std::vector<uint32_t> steps;
   std::vector<std::unique_ptr<device::Recording>> recordings;  // by frame

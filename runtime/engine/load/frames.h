@@ -27,8 +27,8 @@ class FrameOperands {
   // whose extent the instruction itself makes.
   Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses);
 
-  // Fills the frames of the engine's graph `number`; their poison flags lie in memory of `host`, the
-  // caller's device.
+  // Fills the frames of the engine's graph `number`; their poison flags lie in memory of `host`,
+  // the caller's device.
   Status Fill(const Arenas& arenas, device::Device& host, uint32_t number,
               LoadedGraph& graph) const;
 
