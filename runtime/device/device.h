@@ -86,6 +86,8 @@ class Device {
   // Whether queues carry out communications by themselves, between their own waits and signals. Else
   // the host drives them.
   virtual bool queues_communicate() const { return false; }
+  // Whether instructions of the host's lanes may touch this device's memory where it lies.
+  virtual bool host_reaches_memory() const { return true; }
   // Whether queues can record launches and issue them as one.
   virtual bool queues_record() const { return false; }
   // Called at load, once per graph, after its executables and before its queues are made.

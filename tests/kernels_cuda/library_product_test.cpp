@@ -178,7 +178,8 @@ TEST_CASE("products by a library") {
           const bool by_library = p.by_library && plan::IsFloat(dtype) && found;
           const double rounding = dtype == DType::bf16 ? 8e-3 : dtype == DType::f16 ? 1e-3 : 1e-5;
           Check({.kernel = "matmul",
-                 .in = {{dtype, p.a, p.dynamic, Fill::kModerate}, {dtype, p.b, {}, Fill::kModerate}},
+                 .in = {{dtype, p.a, p.dynamic, Fill::kModerate},
+                        {dtype, p.b, {}, Fill::kModerate}},
                  .out = {{dtype, p.c, p.dynamic}},
                  .attributes = {.ints = {{"transpose_a", p.transpose_a},
                                          {"transpose_b", p.transpose_b}}},

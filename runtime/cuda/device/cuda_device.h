@@ -31,6 +31,7 @@ class CudaDevice : public device::Device {
       std::unique_ptr<device::Source> source) override;
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
   bool queues_host_waits() const override { return false; }
+  bool host_reaches_memory() const override { return false; }
   bool queues_communicate() const override { return true; }
   bool queues_record() const override { return true; }
   Status AddGraph(const device::GraphLayout& layout) override;

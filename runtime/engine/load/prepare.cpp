@@ -325,8 +325,27 @@ class Preparer {
     program.steps.push_back(step);
   }
 
+  // Refuses an instruction of a host's lane that touches memory which the host cannot.
+  Status CheckReach(uint32_t instruction) const {
+    const plan::Instruction& at = graph_.instructions[instruction];
+    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
+      const uint32_t value = graph_.operands[o];
+      const uint32_t arena = graph_.buffers[graph_.values[value].buffer()].arena();
+      const uint32_t device = graph_.arenas[arena].device();
+      if ((*p_.devices)[device]->host_reaches_memory()) continue;
+      return Status(StatusCode::kUnsupported,
+                    fmt::format("{} is on {} and touches memory of {}, a GPU that no thread of the "
+                                "host reaches; copy on a lane of the GPU",
+                                plan::InstructionText(*p_.plan, graph_, instruction),
+                                plan::LaneName(*p_.plan, index_.lane(instruction)),
+                                plan::DeviceName(*p_.plan, device)));
+    }
+    return Status::Ok();
+  }
+
   Status AddWork(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
+    if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(instruction));
     Step step;
     step.instruction = instruction;
     step.queue = SlotOf(instruction);
