@@ -7,6 +7,7 @@ namespace cgraph::cuda::testing {
 namespace {
 
 uint64_t grid_seed = 0;
+const ProductLibrary* products = nullptr;
 
 class EmulatedModule final : public KernelModule {
  public:
@@ -29,6 +30,8 @@ CUresult Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned 
 
 }  // namespace
 
+void SetProducts(const ProductLibrary* given) { products = given; }
+
 void SetGridSeed(uint64_t seed) { grid_seed = seed; }
 
 const Target& EmulatedTarget() {
@@ -38,7 +41,8 @@ const Target& EmulatedTarget() {
     table.cuLaunchKernel = Launch;
     return table;
   }();
-  static const Target target{&driver, &module, 1};
+  static Target target;
+  target = {&driver, &module, 1, products};
   return target;
 }
 

@@ -11,6 +11,9 @@ namespace cgraph::cuda::testing {
 // The seed of the order in which threads and blocks of the next grids run.
 void SetGridSeed(uint64_t seed);
 
+// Gives the device a library of products, or takes it away.
+void SetProducts(const ProductLibrary* products);
+
 // A device of one multiprocessor, so that grids are small and their threads do several items.
 const Target& EmulatedTarget();
 

@@ -227,6 +227,7 @@ void CheckPoisoned(CudaExecutable& executable, const Trial& trial, const std::ve
   CHECK(outcome->flags[kOwn] == 1);
   CHECK(outcome->host_flags[kOwn] == 1);
   CHECK(outcome->log.count == 0);
+  if (trial.writes_poisoned) return;
   for (const Buffer& out : outcome->out) CHECK(IsUntouched(out, 0));
 }
 

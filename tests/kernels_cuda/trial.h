@@ -45,7 +45,8 @@ struct Trial {
   double relative = 0, absolute = 0;
   std::vector<Step> steps = {};         // of a fused kernel
   std::vector<DType> temporaries = {};  // of a fused kernel
-  bool in_place = false;  // also with the result where the first operand lies
+  bool writes_poisoned = false;  // results, though they are never used
+  bool in_place = false;         // also with the result where the first operand lies
 };
 
 // Runs the kernel as the CPU does and checks that the results agree, with extents that the host

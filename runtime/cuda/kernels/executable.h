@@ -45,11 +45,14 @@ class KernelModule {
   virtual Result<CUfunction> Find(const std::string& name) const = 0;
 };
 
+class ProductLibrary;  // runtime/cuda/libraries/cublaslt.h
+
 // Target: the device that kernels are made for. Outlives them.
 struct Target {
   const Driver* driver = nullptr;
   const KernelModule* module = nullptr;
   int multiprocessors = 0;
+  const ProductLibrary* products = nullptr;  // null: products are computed by our own kernels
 };
 
 // Makes the executable of a kernel for operands of these types. The errors, and the rules on the

@@ -1,7 +1,7 @@
 // matmul by the kernels of this library, which take every dtype and extents that only the device
 // knows.
 #include "runtime/cuda/kernels/makers.h"
-#include "runtime/cuda/kernels/matmul/arguments.h"
+#include "runtime/cuda/kernels/matmul/library_product.h"
 #include "runtime/device/kernels/failures.h"
 
 namespace cgraph::cuda {
@@ -45,8 +45,9 @@ ExecutableResult MakeMatmul(const Making& making) {
     return launcher.Blocks(checks ? Checked(call) : call, function,
                            ShapeOf(arguments, a, b, c).tiles(), kThreads, arguments);
   };
-  return ExecutableOf(
+  std::unique_ptr<CudaExecutable> own = ExecutableOf(
       launch, {.error_text = [](const Failure&) { return device::kMatmulExtentsText; }});
+  return ExecutableResult(WithLibraryProduct(making, matmul, std::move(own)));
 }
 
 }  // namespace cgraph::cuda
