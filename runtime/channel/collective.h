@@ -41,7 +41,7 @@ struct QueuedMember {
   uint64_t round = 0;
   uint32_t member = 0;
   const device::Operation* operation = nullptr;  // its flag is that of the result
-  const device::Tensor* const* inputs = nullptr;  // by member: its tensors, null where it gives none
+  const device::Tensor* const* inputs = nullptr;  // by member: its tensors, null: it gives none
   device::Tensor* outputs = nullptr;             // its own, null where it gets none
   bool empty = false;
 };

@@ -313,7 +313,8 @@ void CudaQueue::Fail(const device::Operation& operation, std::string error) {
   CUresult set = CUDA_SUCCESS;
   if (own != device::kNoFlag) {
     operation.bindings->Poison(own);
-    uint8_t* flag = device_.table(operation.bindings->graph).FlagsOf(operation.bindings->frame) + own;
+    const PoisonTable& table = device_.table(operation.bindings->graph);
+    uint8_t* flag = table.FlagsOf(operation.bindings->frame) + own;
     set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
   }
   std::lock_guard lock(mutex_);

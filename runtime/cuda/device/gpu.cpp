@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/cuda/kernels/module.h"
+#include "runtime/cuda/module/module.h"
 
 namespace cgraph::cuda {
 

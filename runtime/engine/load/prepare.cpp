@@ -5,12 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/channel/carrier.h"
-#include "runtime/channel/local/local_carrier.h"
-#include "runtime/channel/queued/queued_collective.h"
-#include "runtime/channel/queued/rendezvous_channel.h"
-#include "runtime/channel/queued/staged_channel.h"
 #include "runtime/engine/execute/lane_queues.h"
+#include "runtime/engine/load/communications.h"
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
 #include "runtime/engine/load/sync.h"
@@ -58,8 +54,9 @@ class Preparer {
     if (!events.ok()) return events.status();
     out_.events = std::move(*events);
     FindHostSignals();
-    CGRAPH_RETURN_IF_ERROR(MakeChannels());
-    CGRAPH_RETURN_IF_ERROR(MakeCollectives());
+    auto communications = MakeCommunications(p_, index_, out_);
+    if (!communications.ok()) return communications.status();
+    made_ = std::move(*communications);
     out_.programs.resize(work_queues_.size());
     for (work_queue_ = 0; work_queue_ < work_queues_.size(); ++work_queue_) {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
@@ -125,145 +122,6 @@ class Preparer {
         default: works_[i] = true;
       }
     }
-  }
-
-  Status MakeChannels() {
-    for (uint32_t c = 0; c < graph_.channels.size(); ++c) {
-      channel::ChannelShape shape;
-      const uint32_t per_round = static_cast<uint32_t>(index_.sends(c).size());
-      shape.capacity = graph_.channels[c].protocol() == plan::Protocol::rendezvous
-                           ? 0
-                           : std::max(1u, graph_.channels[c].capacity());
-      // A rendezvous shows at most the messages of one group before it waits.
-      uint32_t run = 0, last = plan::kNone;
-      for (const plan::Message& send : index_.sends(c)) {
-        const uint32_t order = graph_.instructions[send.instruction].certificate_position();
-        run = order == last ? run + 1 : 1;
-        last = order;
-        shape.outstanding = std::max(shape.outstanding, run);
-        const plan::CommPart& part = graph_.parts[send.part];
-        shape.spans = std::max<uint32_t>(shape.spans, part.inputs());
-        uint64_t bytes = 0;
-        for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
-          const uint64_t value = graph_.values[graph_.operands[o]].bytes();
-          bytes += value;
-          shape.value_bytes = std::max(shape.value_bytes, value);
-        }
-        shape.message_bytes = std::max(shape.message_bytes, bytes);
-      }
-      if (shape.capacity != 0) {
-        const uint64_t most = static_cast<uint64_t>(per_round) * (out_.depth + out_.lag + 1);
-        shape.outstanding = static_cast<uint32_t>(std::min<uint64_t>(most, shape.capacity));
-      }
-      auto channel = MakeChannel(c, shape);
-      if (!channel.ok()) return channel.status();
-      (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
-                                 EventCountOf(graph_.channels[c].to_lane()));
-      out_.channels.push_back(std::move(*channel));
-      for (uint32_t j = 0; j < per_round; ++j) message_of_[index_.sends(c)[j].part] = j;
-      for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
-        message_of_[index_.receives(c)[j].part] = j;
-      }
-    }
-    return Status::Ok();
-  }
-
-  // Makes a channel. Where a lane's queue carries communications out by itself, its end does what
-  // the queue can do, and the other end, if the host drives it, what suits that.
-  Result<std::unique_ptr<channel::Channel>> MakeChannel(uint32_t c,
-                                                        const channel::ChannelShape& shape) {
-    const bool sends = LaneCommunicates(graph_.channels[c].from_lane());
-    const bool receives = LaneCommunicates(graph_.channels[c].to_lane());
-    queued_channel_.push_back(sends || receives);
-    if (!sends && !receives) {
-      auto carrier = channel::CarrierOfChannel(*p_.plan, graph_, c);
-      if (!carrier.ok()) return carrier.status();
-      local_channel_.push_back(*carrier == &channel::LocalCarrier());
-      return (*carrier)->MakeChannel(shape);
-    }
-    local_channel_.push_back(false);
-    if (shape.capacity != 0) {
-      return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
-    }
-    if (sends && receives) return channel::MakeRendezvousChannel(Host());
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("the channel from {} to {} is a rendezvous between a GPU and a CPU "
-                              "thread, which this engine has not; compile with via shm or host",
-                              plan::LaneName(*p_.plan, graph_.channels[c].from_lane()),
-                              plan::LaneName(*p_.plan, graph_.channels[c].to_lane())));
-  }
-
-  bool LaneCommunicates(uint32_t lane) const {
-    return (*p_.devices)[p_.plan->lanes[lane].device()]->queues_communicate();
-  }
-
-  // Makes a collective among these members. Nothing where the host drives all of them.
-  Result<std::unique_ptr<channel::Collective>> MakeQueued(
-      const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) {
-    std::vector<device::Device*> devices;
-    size_t communicate = 0;
-    for (const plan::CollectivePart& slot : slots) {
-      devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
-      communicate += devices.back()->queues_communicate();
-    }
-    if (communicate == 0) return std::unique_ptr<channel::Collective>();
-    if (communicate == slots.size()) {
-      return channel::MakeQueuedCollective(shape, devices, Host(),
-                                           static_cast<uint32_t>(out_.frames.size()));
-    }
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("`{}` has a collective among GPUs and CPU threads, which this engine "
-                              "has not; place its participants on one kind of device",
-                              graph_.name));
-  }
-
-  // Makes one collective for each collective of a round, with a member slot for each member.
-  Status MakeCollectives() {
-    const std::span<const plan::CollectivePart> parts = index_.collective_parts();
-    for (size_t first = 0; first < parts.size();) {
-      const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
-      const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
-      channel::CollectiveShape shape = ShapeOf(slots);
-      auto collective = MakeQueued(shape, slots);
-      if (!collective.ok()) return collective.status();
-      bool local = false;
-      if (*collective == nullptr) {
-        auto carrier =
-            channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
-        if (!carrier.ok()) return carrier.status();
-        collective = (*carrier)->MakeCollective(shape);
-        if (!collective.ok()) return collective.status();
-        local = *carrier == &channel::LocalCarrier();
-      } else {
-        for (const plan::CollectivePart& slot : slots) {
-          queued_members_of_[slot.part] = {first, members};
-        }
-      }
-      for (const plan::CollectivePart& slot : slots) {
-        (*collective)->SetEventCount(slot.member, EventCountOf(index_.lane(slot.instruction)));
-        member_slot_of_[slot.part] = {collective->get(), slot.member, local};
-      }
-      out_.collectives.push_back(std::move(*collective));
-      first += members;
-    }
-    return Status::Ok();
-  }
-
-  channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> slots) const {
-    const plan::Collective& collective = *graph_.collectives[graph_.parts[slots[0].part].subject()];
-    channel::CollectiveShape shape;
-    const CollectiveTraits& traits = *plan::FindTraits(collective);
-    shape.kind = traits.kind;
-    shape.reduction = plan::ReductionOf(collective);
-    shape.root = traits.rooted() ? collective.root : 0;
-    shape.members = static_cast<uint32_t>(slots.size());
-    // All members that give values give the same, and the root is among them.
-    const plan::CommPart& part = graph_.parts[slots[shape.root].part];
-    for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
-      const plan::Value& value = graph_.values[graph_.operands[o]];
-      shape.tensors.push_back({value.dtype(), value.bytes()});
-    }
-    return shape;
   }
 
   device::EventCount* EventCountOf(uint32_t lane) const {
@@ -448,7 +306,7 @@ class Preparer {
       const plan::Instruction& at = graph_.instructions[instruction];
       for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
         if (graph_.parts[p].part() == plan::Part::send) {
-          inside[{graph_.parts[p].subject(), message_of_[p]}] =
+          inside[{graph_.parts[p].subject(), made_.message_of[p]}] =
               static_cast<uint32_t>(program.parts.size());
           AddSend(program, instruction, p);
         } else if (graph_.parts[p].part() == plan::Part::collective) {
@@ -460,7 +318,7 @@ class Preparer {
       const plan::Instruction& at = graph_.instructions[instruction];
       for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
         if (graph_.parts[p].part() != plan::Part::recv) continue;
-        auto send = inside.find({graph_.parts[p].subject(), message_of_[p]});
+        auto send = inside.find({graph_.parts[p].subject(), made_.message_of[p]});
         if (send == inside.end()) {
           AddReceive(program, instruction, p);
         } else {
@@ -490,12 +348,12 @@ class Preparer {
     part.instruction = instruction;
     part.lag = graph_.instructions[instruction].lag();
     if (at.part() == plan::Part::collective) {
-      std::tie(part.collective, part.member, part.local) = member_slot_of_.at(p);
+      std::tie(part.collective, part.member, part.local) = made_.member_slot_of.at(p);
     } else {
-      part.message = message_of_[p];
+      part.message = made_.message_of[p];
       part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
       part.channel = out_.channels[at.subject()].get();
-      part.local = local_channel_[at.subject()];
+      part.local = made_.local_channel[at.subject()];
     }
     part.checks = AddChecks(program, poison_flags_.checks_of_part[p]);
     program.most_spans = std::max<uint32_t>(program.most_spans, at.inputs() + at.outputs());
@@ -527,8 +385,8 @@ class Preparer {
     const Slice all = AddPartOperands(program, part, p);
     part.sources = {all.first, graph_.parts[p].inputs()};
     part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
-    const auto [first, members] = queued_members_of_.contains(p)
-                                      ? queued_members_of_.at(p)
+    const auto [first, members] = made_.queued_members_of.contains(p)
+                                      ? made_.queued_members_of.at(p)
                                       : std::pair<size_t, uint32_t>(0, 0);
     std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
     part.givers = {static_cast<uint32_t>(program.givers.size()), members};
@@ -553,9 +411,9 @@ class Preparer {
     part.kind = CommOp::Kind::kReceive;
     part.poison_flag = poison_flags_.of_part[p];
     part.targets = AddPartOperands(program, part, p);
-    if (queued_channel_[graph_.parts[p].subject()]) {
+    if (made_.queued_channel[graph_.parts[p].subject()]) {
       const plan::Message& send = index_.sends(graph_.parts[p].subject())[part.message];
-      if (LaneCommunicates(index_.lane(instruction))) {
+      if (DeviceOf(instruction).queues_communicate()) {
         part.sources = AddOthersOperands(program, part, send);
       }
       part.checks = AddChecks(program, Joined(p, send.part));
@@ -626,13 +484,7 @@ class Preparer {
   std::map<std::tuple<uint32_t, uint32_t, uint16_t>, uint32_t> segment_of_;
   std::vector<bool> host_signals_;              // per event: the host signals it
   SyncNeeds needs_;
-  std::map<uint32_t, uint32_t> message_of_;     // part -> its number in a round
-  // part -> its collective, its member, and whether the local carrier made it
-  std::map<uint32_t, std::tuple<channel::Collective*, uint32_t, bool>> member_slot_of_;
-  std::vector<bool> local_channel_;             // per channel
-  std::vector<bool> queued_channel_;            // per channel: an end is on a queue
-  // part of a collective among queues -> its first part, and how many there are
-  std::map<uint32_t, std::pair<size_t, uint32_t>> queued_members_of_;
+  Communications made_;
   uint32_t work_queue_ = 0;
 };
 

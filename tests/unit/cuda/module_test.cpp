@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/kernels/images.h"
-#include "runtime/cuda/kernels/module.h"
+#include "runtime/cuda/module/images.h"
+#include "runtime/cuda/module/module.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -146,13 +146,8 @@ TEST_CASE("extents travel: only the rows of this execution") {
   }
 }
 
-TEST_CASE("what this engine cannot run is refused with a sentence") {
-  for (const char* name : {"capture"}) {
-    auto engine = Engine::Load(Sample(name), {});
-    CAPTURE(name);
-    REQUIRE(engine.status().code() == StatusCode::kUnsupported);
-    REQUIRE(engine.status().message().find("cannot run") != std::string::npos);
-  }
+TEST_CASE("captures are launched one by one where no device records") {
+  REQUIRE(Engine::Load(Sample("capture"), {}).ok());
 }
 
 TEST_CASE("several callers at once") {

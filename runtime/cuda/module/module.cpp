@@ -1,13 +1,13 @@
 // One module per image, since linking device code would compile all of it again whenever a file
 // changes. The driver loads a kernel's code when the kernel is first looked up.
-#include "runtime/cuda/kernels/module.h"
+#include "runtime/cuda/module/module.h"
 
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "runtime/cuda/kernels/images.h"
+#include "runtime/cuda/module/images.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Images: the device code of this library, one for each .cu file, as nvcc made it (a "fatbin"). The
 // build makes their table (runtime/cuda/CMakeLists.txt).
-#ifndef CGRAPH_RUNTIME_CUDA_KERNELS_IMAGES_H_
-#define CGRAPH_RUNTIME_CUDA_KERNELS_IMAGES_H_
+#ifndef CGRAPH_RUNTIME_CUDA_MODULE_IMAGES_H_
+#define CGRAPH_RUNTIME_CUDA_MODULE_IMAGES_H_
 
 #include <span>
 
@@ -19,4 +19,4 @@ std::span<const Image> Images();
 
 }  // namespace cgraph::cuda
 
-#endif  // CGRAPH_RUNTIME_CUDA_KERNELS_IMAGES_H_
+#endif  // CGRAPH_RUNTIME_CUDA_MODULE_IMAGES_H_

@@ -1,6 +1,6 @@
 // The kernels of this library, loaded into a context.
-#ifndef CGRAPH_RUNTIME_CUDA_KERNELS_MODULE_H_
-#define CGRAPH_RUNTIME_CUDA_KERNELS_MODULE_H_
+#ifndef CGRAPH_RUNTIME_CUDA_MODULE_MODULE_H_
+#define CGRAPH_RUNTIME_CUDA_MODULE_MODULE_H_
 
 #include <memory>
 
@@ -17,4 +17,4 @@ Result<std::unique_ptr<KernelModule>> LoadKernels(const Driver& driver);
 
 }  // namespace cgraph::cuda
 
-#endif  // CGRAPH_RUNTIME_CUDA_KERNELS_MODULE_H_
+#endif  // CGRAPH_RUNTIME_CUDA_MODULE_MODULE_H_

@@ -1,0 +1,188 @@
+#include "runtime/engine/load/communications.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/channel/carrier.h"
+#include "runtime/channel/local/local_carrier.h"
+#include "runtime/channel/queued/queued_collective.h"
+#include "runtime/channel/queued/rendezvous_channel.h"
+#include "runtime/channel/queued/staged_channel.h"
+#include "runtime/plan/kinds.h"
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+namespace {
+
+class Maker {
+ public:
+  Maker(const Preparation& preparation, const plan::GraphIndex& index, LoadedGraph& graph)
+      : p_(preparation), index_(index), out_(graph), graph_(*graph.plan) {}
+
+  Result<Communications> Make() {
+    CGRAPH_RETURN_IF_ERROR(MakeChannels());
+    CGRAPH_RETURN_IF_ERROR(MakeCollectives());
+    return std::move(made_);
+  }
+
+ private:
+  Status MakeChannels() {
+    for (uint32_t c = 0; c < graph_.channels.size(); ++c) {
+      channel::ChannelShape shape;
+      const uint32_t per_round = static_cast<uint32_t>(index_.sends(c).size());
+      shape.capacity = graph_.channels[c].protocol() == plan::Protocol::rendezvous
+                           ? 0
+                           : std::max(1u, graph_.channels[c].capacity());
+      // A rendezvous shows at most the messages of one group before it waits.
+      uint32_t run = 0, last = plan::kNone;
+      for (const plan::Message& send : index_.sends(c)) {
+        const uint32_t order = graph_.instructions[send.instruction].certificate_position();
+        run = order == last ? run + 1 : 1;
+        last = order;
+        shape.outstanding = std::max(shape.outstanding, run);
+        const plan::CommPart& part = graph_.parts[send.part];
+        shape.spans = std::max<uint32_t>(shape.spans, part.inputs());
+        uint64_t bytes = 0;
+        for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
+          const uint64_t value = graph_.values[graph_.operands[o]].bytes();
+          bytes += value;
+          shape.value_bytes = std::max(shape.value_bytes, value);
+        }
+        shape.message_bytes = std::max(shape.message_bytes, bytes);
+      }
+      if (shape.capacity != 0) {
+        const uint64_t most = static_cast<uint64_t>(per_round) * (out_.depth + out_.lag + 1);
+        shape.outstanding = static_cast<uint32_t>(std::min<uint64_t>(most, shape.capacity));
+      }
+      auto channel = MakeChannel(c, shape);
+      if (!channel.ok()) return channel.status();
+      (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
+                                 EventCountOf(graph_.channels[c].to_lane()));
+      out_.channels.push_back(std::move(*channel));
+      for (uint32_t j = 0; j < per_round; ++j) made_.message_of[index_.sends(c)[j].part] = j;
+      for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
+        made_.message_of[index_.receives(c)[j].part] = j;
+      }
+    }
+    return Status::Ok();
+  }
+
+  // Makes a channel. Where a lane's queue carries communications out by itself, its end does what
+  // the queue can do, and the other end, if the host drives it, what suits that.
+  Result<std::unique_ptr<channel::Channel>> MakeChannel(uint32_t c,
+                                                        const channel::ChannelShape& shape) {
+    const bool sends = LaneCommunicates(graph_.channels[c].from_lane());
+    const bool receives = LaneCommunicates(graph_.channels[c].to_lane());
+    made_.queued_channel.push_back(sends || receives);
+    if (!sends && !receives) {
+      auto carrier = channel::CarrierOfChannel(*p_.plan, graph_, c);
+      if (!carrier.ok()) return carrier.status();
+      made_.local_channel.push_back(*carrier == &channel::LocalCarrier());
+      return (*carrier)->MakeChannel(shape);
+    }
+    made_.local_channel.push_back(false);
+    if (shape.capacity != 0) {
+      return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
+    }
+    if (sends && receives) return channel::MakeRendezvousChannel(Host());
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("the channel from {} to {} is a rendezvous between a GPU and a CPU "
+                              "thread, which this engine has not; compile with via shm or host",
+                              plan::LaneName(*p_.plan, graph_.channels[c].from_lane()),
+                              plan::LaneName(*p_.plan, graph_.channels[c].to_lane())));
+  }
+
+  bool LaneCommunicates(uint32_t lane) const {
+    return (*p_.devices)[p_.plan->lanes[lane].device()]->queues_communicate();
+  }
+
+  // Makes a collective among these members. Nothing where the host drives all of them.
+  Result<std::unique_ptr<channel::Collective>> MakeQueued(
+      const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) {
+    std::vector<device::Device*> devices;
+    size_t communicate = 0;
+    for (const plan::CollectivePart& slot : slots) {
+      devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
+      communicate += devices.back()->queues_communicate();
+    }
+    if (communicate == 0) return std::unique_ptr<channel::Collective>();
+    if (communicate == slots.size()) {
+      return channel::MakeQueuedCollective(shape, devices, Host(),
+                                           static_cast<uint32_t>(out_.frames.size()));
+    }
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("`{}` has a collective among GPUs and CPU threads, which this engine "
+                              "has not; place its participants on one kind of device",
+                              graph_.name));
+  }
+
+  // Makes one collective for each collective of a round, with a member slot for each member.
+  Status MakeCollectives() {
+    const std::span<const plan::CollectivePart> parts = index_.collective_parts();
+    for (size_t first = 0; first < parts.size();) {
+      const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
+      const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
+      channel::CollectiveShape shape = ShapeOf(slots);
+      auto collective = MakeQueued(shape, slots);
+      if (!collective.ok()) return collective.status();
+      bool local = false;
+      if (*collective == nullptr) {
+        auto carrier =
+            channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
+        if (!carrier.ok()) return carrier.status();
+        collective = (*carrier)->MakeCollective(shape);
+        if (!collective.ok()) return collective.status();
+        local = *carrier == &channel::LocalCarrier();
+      } else {
+        for (const plan::CollectivePart& slot : slots) {
+          made_.queued_members_of[slot.part] = {first, members};
+        }
+      }
+      for (const plan::CollectivePart& slot : slots) {
+        (*collective)->SetEventCount(slot.member, EventCountOf(index_.lane(slot.instruction)));
+        made_.member_slot_of[slot.part] = {collective->get(), slot.member, local};
+      }
+      out_.collectives.push_back(std::move(*collective));
+      first += members;
+    }
+    return Status::Ok();
+  }
+
+  channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> slots) const {
+    const plan::Collective& collective = *graph_.collectives[graph_.parts[slots[0].part].subject()];
+    channel::CollectiveShape shape;
+    const CollectiveTraits& traits = *plan::FindTraits(collective);
+    shape.kind = traits.kind;
+    shape.reduction = plan::ReductionOf(collective);
+    shape.root = traits.rooted() ? collective.root : 0;
+    shape.members = static_cast<uint32_t>(slots.size());
+    // All members that give values give the same, and the root is among them.
+    const plan::CommPart& part = graph_.parts[slots[shape.root].part];
+    for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
+      const plan::Value& value = graph_.values[graph_.operands[o]];
+      shape.tensors.push_back({value.dtype(), value.bytes()});
+    }
+    return shape;
+  }
+
+  device::EventCount* EventCountOf(uint32_t lane) const {
+    return p_.queues->OfLane(lane).event_count;
+  }
+  device::Device& Host() const { return *p_.devices->front(); }  // of the caller
+
+  const Preparation& p_;
+  const plan::GraphIndex& index_;
+  LoadedGraph& out_;
+  const plan::Graph& graph_;
+  Communications made_;
+};
+
+}  // namespace
+
+Result<Communications> MakeCommunications(const Preparation& preparation,
+                                          const plan::GraphIndex& index, LoadedGraph& graph) {
+  return Maker(preparation, index, graph).Make();
+}
+
+}  // namespace cgraph::engine
