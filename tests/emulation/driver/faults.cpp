@@ -15,7 +15,7 @@ struct sigaction before;
 // Returns what was touched; null when it is nothing of ours, or nobody can look now.
 const Allocation* Touched(const void* address) {
   Lock lock(explained->mutex, std::try_to_lock);
-  return lock.owns_lock() ? explained->memory.Find(address) : nullptr;
+  return lock.owns_lock() ? explained->memory.FindNear(address) : nullptr;
 }
 
 // What is not ours goes to who was there before: the access is tried once more.
@@ -30,8 +30,12 @@ void OnFault(int signal, siginfo_t* info, void*) {
   if (allocation->freed) {
     FatalMisuse(fmt::format("{} touches {}, where memory was freed", who, info->si_addr));
   }
-  FatalMisuse(fmt::format("{} touches {}, in memory of device {}", who, info->si_addr,
-                          allocation->device));
+  const std::string where = allocation->device == kHost
+                                ? "pinned memory"
+                                : fmt::format("memory of device {}", allocation->device);
+  const ptrdiff_t offset = static_cast<std::byte*>(info->si_addr) - allocation->start;
+  FatalMisuse(fmt::format("{} touches {}, byte {} of {} bytes in {}", who, info->si_addr, offset,
+                          allocation->bytes, where));
 }
 
 }  // namespace

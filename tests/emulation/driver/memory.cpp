@@ -90,6 +90,15 @@ const Allocation* Memory::Find(const void* address) const {
   return byte < allocation.start + allocation.bytes ? &allocation : nullptr;
 }
 
+const Allocation* Memory::FindNear(const void* address) const {
+  auto* const byte = static_cast<std::byte*>(const_cast<void*>(address));
+  auto next = allocations_.upper_bound(byte);
+  if (next != allocations_.end() && byte >= next->second.pages - kPage) return &next->second;
+  if (next == allocations_.begin()) return nullptr;
+  const Allocation& allocation = std::prev(next)->second;
+  return byte < allocation.pages + allocation.page_bytes + kPage ? &allocation : nullptr;
+}
+
 void Memory::Open(DeviceSet devices) {
   for (int device = 0; device < options_.devices; ++device) {
     if ((devices & SetOf(device)) == 0 || open_[static_cast<size_t>(device)]++ != 0) continue;

@@ -47,6 +47,8 @@ class Memory {
 
   // Returns the allocation, live or freed, that the address lies in; null when there is none.
   const Allocation* Find(const void* address) const;
+  // Returns the allocation, live or freed, on whose pages or next to them the address lies.
+  const Allocation* FindNear(const void* address) const;
   uint64_t used(int device) const { return used_[static_cast<size_t>(device)]; }
   uint64_t live() const { return live_; }
 

@@ -210,6 +210,15 @@ TEST_CASE("devices reach each other's memory when they are told to") {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which explains faults itself
+TEST_CASE("what lies beside an allocation faults") {
+  Gpu gpu;
+  int64_t* const pinned = gpu.Pinned(512);
+  CHECK_THAT(DeathOf([&] { *const_cast<volatile int64_t*>(pinned + 512) = 1; }),
+             Contains("byte 4096 of 4096 bytes in pinned memory"));
+  CHECK_THAT(DeathOf([&] { *const_cast<volatile int64_t*>(pinned - 1) = 1; }),
+             Contains("byte -8 of 4096 bytes in pinned memory"));
+}
+
 TEST_CASE("the host cannot touch a device's memory") {
   Gpu gpu;
   const CUdeviceptr words = gpu.Words(1);
@@ -217,7 +226,7 @@ TEST_CASE("the host cannot touch a device's memory") {
   CHECK_DONE(gpu.Fill(stream, words, 1, 1, 1));
   CHECK_DONE(cuStreamSynchronize(stream));
   CHECK_THAT(DeathOf([&] { *reinterpret_cast<volatile int64_t*>(words) = 1; }),
-             Contains("the host touches") && Contains("in memory of device 0"));
+             Contains("the host touches") && Contains("byte 0 of 8 bytes in memory of device 0"));
 }
 #endif
 
