@@ -146,10 +146,6 @@ TEST_CASE("extents travel: only the rows of this execution") {
   }
 }
 
-TEST_CASE("captures are launched one by one where no device records") {
-  REQUIRE(Engine::Load(Sample("capture"), {}).ok());
-}
-
 TEST_CASE("several callers at once") {
   for (uint32_t workers : {1, 2}) {
     auto engine = Load(ChainPlan(2, 3), Workers(workers));
