@@ -343,7 +343,7 @@ void Core::Teardown() {
   }
   if (torn_down_) return;
   torn_down_ = true;
-  End(Status(StatusCode::kClosed, "the engine was torn down"));
+  End(std::move(closed_));
   if (!Omits(Omission::kEndSubmission)) {
     std::lock_guard lock(submission_);  // who was submitting has seen it
   }

@@ -204,6 +204,8 @@ class Core {
   Status end_status_;  // under end_mutex_
   std::mutex teardown_mutex_;
   bool torn_down_ = false;
+  // Made with the core, since there may be no memory left when it is torn down.
+  Status closed_{StatusCode::kClosed, "the engine was torn down"};
 };
 
 }  // namespace cgraph::engine

@@ -22,11 +22,15 @@ constexpr auto kMaxLook = std::chrono::milliseconds(50);
 
 template <typename Until>
 void Core::DriveUntil(Until&& until) {
+  struct Release {  // also where there is no memory left, and something throws
+    ~Release() { core->ReleaseDriverLock(); }
+    Core* core;
+  };
   Worker& worker = *workers_[0];
   while (!until()) {
     if (driver_lock_.try_lock()) {
+      const Release release{this};
       worker.Drive(spins_, until);
-      ReleaseDriverLock();
     } else {
       worker.event_count.Wait([&] { return until() || !driver_lock_.held(); });
     }

@@ -2,6 +2,7 @@
 // kinds of memory are the same here. A queue runs an operation inside the call that issues it,
 // unless an earlier operation waits.
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -38,10 +39,13 @@ class UploadKernel : public Kernel {
   explicit UploadKernel(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 
   bool Run(std::span<const Tensor>, std::span<const Tensor> outputs, void*,
-           std::string& error) override {
+           std::string& error) override try {
     Status status = source_->Read({outputs[0].as<uint8_t>(), outputs[0].bytes()});
     if (!status.ok()) error = status.message();
     return status.ok();
+  } catch (const std::bad_alloc&) {
+    error = "no memory left";
+    return false;
   }
 
  private:
