@@ -59,14 +59,18 @@ class Device {
   virtual Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) = 0;
 
   // Copies between the host and this device's memory; done when it returns. No operation may be at
-  // work on that memory.
-  void CopyIn(const Memory& to, uint64_t offset, const void* from, uint64_t bytes) {
-    if (to.host_visible()) return CopyBytes(to.data() + offset, from, bytes);
-    if (bytes != 0) Upload(to.data() + offset, from, bytes);
+  // work on that memory. kFailed with the device's error.
+  Status CopyIn(const Memory& to, uint64_t offset, const void* from, uint64_t bytes) {
+    if (bytes == 0) return Status::Ok();
+    if (!to.host_visible()) return Upload(to.data() + offset, from, bytes);
+    CopyBytes(to.data() + offset, from, bytes);
+    return Status::Ok();
   }
-  void CopyOut(void* to, const Memory& from, uint64_t offset, uint64_t bytes) {
-    if (from.host_visible()) return CopyBytes(to, from.data() + offset, bytes);
-    if (bytes != 0) Download(to, from.data() + offset, bytes);
+  Status CopyOut(void* to, const Memory& from, uint64_t offset, uint64_t bytes) {
+    if (bytes == 0) return Status::Ok();
+    if (!from.host_visible()) return Download(to, from.data() + offset, bytes);
+    CopyBytes(to, from.data() + offset, bytes);
+    return Status::Ok();
   }
 
   // Makes an executable for operands of these types. kUnsupported when there is no such kernel for
@@ -94,8 +98,8 @@ class Device {
   // kInvalid when there is no memory for its poison flags.
   virtual Status AddGraph(const GraphLayout&) { return Status::Ok(); }
   // Called before a frame in which an execution has failed takes the next one: clears this device's
-  // own poison flags of it. No operation of the frame is pending.
-  virtual void ClearPoison(const Bindings&) {}
+  // own poison flags of it. No operation of the frame is pending. kFailed ends the engine.
+  virtual Status ClearPoison(const Bindings&) { return Status::Ok(); }
   // Returns whether queues may read this memory of the caller's while the caller goes on.
   virtual bool CanLend(const void*) const { return true; }
   // kInvalid when there is no memory for the scratch.
@@ -106,8 +110,8 @@ class Device {
   virtual EventCount* event_count() { return nullptr; }
 
  private:
-  virtual void Upload(std::byte* to, const void* from, uint64_t bytes) = 0;
-  virtual void Download(void* to, const std::byte* from, uint64_t bytes) = 0;
+  virtual Status Upload(std::byte* to, const void* from, uint64_t bytes) = 0;
+  virtual Status Download(void* to, const std::byte* from, uint64_t bytes) = 0;
 };
 
 }  // namespace cgraph::device

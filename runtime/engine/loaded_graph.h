@@ -45,13 +45,13 @@ struct InputPort {
   const device::Memory* block = nullptr;
   bool host_visible = true;                // the block
 
-  // Writes an input into its place in a frame, at `to`.
-  void Write(void* to, const void* from, uint64_t bytes) const {
-    if (host_visible) {
-      device::CopyBytes(to, from, bytes);
-    } else {
-      device->CopyIn(*block, static_cast<std::byte*>(to) - block->data(), from, bytes);
+  // Writes an input into its place in a frame, at `to`. kFailed with the device's error.
+  Status Write(void* to, const void* from, uint64_t bytes) const {
+    if (!host_visible) {
+      return device->CopyIn(*block, static_cast<std::byte*>(to) - block->data(), from, bytes);
     }
+    device::CopyBytes(to, from, bytes);
+    return Status::Ok();
   }
 };
 

@@ -58,7 +58,9 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
                       reinterpret_cast<uintptr_t>(input.data) % graph.inputs[p].width == 0 &&
                       graph.inputs[p].device->CanLend(input.data);
     if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? input.data : nullptr);
-    if (!lent) graph.inputs[p].Write(frame.inputs[p].own, input.data, bytes);
+    if (!lent) {
+      CGRAPH_RETURN_IF_ERROR(graph.inputs[p].Write(frame.inputs[p].own, input.data, bytes));
+    }
     any_lent |= lent;
   }
   auto run = TakeRun(graph);
@@ -323,7 +325,10 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     }
     frame.dirty.store(run->empty, std::memory_order_relaxed);
     if (std::exchange(frame.failed, false)) {
-      for (auto& device : devices_) device->ClearPoison(frame.bindings);
+      for (auto& device : devices_) {
+        Status cleared = device->ClearPoison(frame.bindings);
+        if (!cleared.ok()) End(std::move(cleared));
+      }
     }
   }
   for (const Frame::Patch& patch : frame.patches) {

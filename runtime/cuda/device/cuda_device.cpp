@@ -80,10 +80,9 @@ Status CudaDevice::AddGraph(const GraphLayout& layout) {
   return Status::Ok();
 }
 
-// An execution that has failed is not the steady state: this may wait for the GPU. What goes wrong
-// here goes wrong at the next operation, too, and is told there.
-void CudaDevice::ClearPoison(const Bindings& bindings) {
-  (void)graphs_[bindings.graph].poison->Clear(bindings);
+// An execution that has failed is not the steady state: this may wait for the GPU.
+Status CudaDevice::ClearPoison(const Bindings& bindings) {
+  return graphs_[bindings.graph].poison->Clear(bindings);
 }
 
 CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,
@@ -104,13 +103,14 @@ CUresult CudaDevice::PassPoison(CUstream stream, const Guard& guard) {
   return LaunchGrid(gpu_->driver(), stream, pass_poison_, 1, 1, guard);
 }
 
-void CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {
-  (void)gpu_->CopyToGpu(to, from, bytes);
+Status CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {
+  return gpu_->CopyToGpu(to, from, bytes);
 }
 
-void CudaDevice::Download(void* to, const std::byte* from, uint64_t bytes) {
-  gpu_->MakeCurrent();
-  (void)gpu_->driver().cuMemcpyDtoH(to, AddressOf(from), bytes);
+Status CudaDevice::Download(void* to, const std::byte* from, uint64_t bytes) {
+  const std::string what = "copying from the GPU";
+  CGRAPH_RETURN_IF_ERROR(gpu_->driver().Check(gpu_->MakeCurrent(), what));
+  return gpu_->driver().Check(gpu_->driver().cuMemcpyDtoH(to, AddressOf(from), bytes), what);
 }
 
 // ---- the watcher --------------------------------------------------------------------------------

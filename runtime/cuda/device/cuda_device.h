@@ -35,7 +35,7 @@ class CudaDevice : public device::Device {
   bool queues_communicate() const override { return true; }
   bool queues_record() const override { return true; }
   Status AddGraph(const device::GraphLayout& layout) override;
-  void ClearPoison(const device::Bindings& bindings) override;
+  Status ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
   bool CanLend(const void*) const override { return false; }
 
@@ -70,8 +70,8 @@ class CudaDevice : public device::Device {
   };
   explicit CudaDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
 
-  void Upload(std::byte* to, const void* from, uint64_t bytes) override;
-  void Download(void* to, const std::byte* from, uint64_t bytes) override;
+  Status Upload(std::byte* to, const void* from, uint64_t bytes) override;
+  Status Download(void* to, const std::byte* from, uint64_t bytes) override;
   void RunWatcher();
   bool WatchAll();
 

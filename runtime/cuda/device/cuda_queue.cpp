@@ -33,14 +33,17 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                "a queue's scratch");
   if (!scratch.ok()) return scratch.status();
   queue->scratch_ = std::move(*scratch);
-  auto log = AllocatePinned(gpu, sizeof(FailureLog), device::MemoryKind::pinned, "a queue's log");
-  if (!log.ok()) return log.status();
-  queue->log_memory_ = std::move(*log);
-  queue->log_ = new (queue->log_memory_.data()) FailureLog;
   queue->steps_.resize(device.graphs());
+  uint64_t room = 1;
   for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
     queue->steps_[graph].resize(device.steps(graph));
+    room += device.table(graph).most_failures();
   }
+  auto log = AllocatePinned(gpu, sizeof(FailureLog) + room * sizeof(Failure),
+                            device::MemoryKind::pinned, "a queue's log");
+  if (!log.ok()) return log.status();
+  queue->log_memory_ = std::move(*log);
+  queue->log_ = new (queue->log_memory_.data()) FailureLog{0, room};
   CGRAPH_RETURN_IF_ERROR(driver.Check(
       driver.cuStreamCreateWithPriority(&queue->stream_, CU_STREAM_NON_BLOCKING, 0),
       "opening a queue"));
@@ -80,7 +83,9 @@ bool CudaQueue::Begins(const device::Operation& operation) {
   if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
   if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
-  return device_.gpu()->MakeCurrent() == CUDA_SUCCESS;
+  const CUresult current = device_.gpu()->MakeCurrent();
+  Check(current, operation, "reaching the GPU");
+  return current == CUDA_SUCCESS;
 }
 
 Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* prepared) {
@@ -409,7 +414,8 @@ bool CudaQueue::Watch() {
 void CudaQueue::ReadLog(std::vector<Report>& reports) {
   const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
   for (; failures_seen_ != count; ++failures_seen_) {
-    const Failure& failure = log_->entries[failures_seen_ % kFailures];
+    const Failure& failure =
+        reinterpret_cast<const Failure*>(log_ + 1)[failures_seen_ % log_->room];
     const Step& step = steps_[failure.graph][failure.step];
     const uint32_t frames = device_.table(failure.graph).frames();
     Report report;

@@ -94,6 +94,7 @@ class Block : public device::MemoryOwner {
     if (on_host_) {
       gpu_->driver().cuMemFreeHost(data);
     } else {
+      gpu_->driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
       gpu_->driver().cuMemFree(AddressOf(data));
     }
   }

@@ -37,11 +37,13 @@ class HostDevice : public Device {
 
  private:
   // All of its memory is visible to the host.
-  void Upload(std::byte* to, const void* from, uint64_t bytes) override {
+  Status Upload(std::byte* to, const void* from, uint64_t bytes) override {
     CopyBytes(to, from, bytes);
+    return Status::Ok();
   }
-  void Download(void* to, const std::byte* from, uint64_t bytes) override {
+  Status Download(void* to, const std::byte* from, uint64_t bytes) override {
     CopyBytes(to, from, bytes);
+    return Status::Ok();
   }
 
   std::shared_ptr<Gpu> gpu_;

@@ -54,8 +54,7 @@ Status Arenas::Allocate(const plan::Plan& plan,
     LayOutGraph(*graph, places_.emplace_back());
   }
   CGRAPH_RETURN_IF_ERROR(AllocateBlocks(plan));
-  FillConstants();
-  return Status::Ok();
+  return FillConstants();
 }
 
 // Lays out the states. The kind of an actor's memory is stated by the first graph that has it.
@@ -120,18 +119,19 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
   graph.output_bytes = output.size();
 }
 
-void Arenas::FillConstants() {
+Status Arenas::FillConstants() {
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     const plan::Graph& graph = *graphs_[g]->plan;
     for (const plan::Constant& constant : graph.constants) {
       const plan::Buffer& buffer = graph.buffers[constant.buffer()];
       if (buffer.bytes() == 0) continue;
       const BlockAddress& place = places_[g][buffer.arena()];
-      devices_[place.block / kKinds]->CopyIn(blocks_[place.block], place.offset + buffer.offset(),
-                                             graph.constant_data.data() + constant.first(),
-                                             buffer.bytes());
+      CGRAPH_RETURN_IF_ERROR(devices_[place.block / kKinds]->CopyIn(
+          blocks_[place.block], place.offset + buffer.offset(),
+          graph.constant_data.data() + constant.first(), buffer.bytes()));
     }
   }
+  return Status::Ok();
 }
 
 const Arenas::BlockAddress& Arenas::PlaceOf(uint32_t graph, uint32_t value) const {

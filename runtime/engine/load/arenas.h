@@ -53,7 +53,7 @@ class Arenas {
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
   Status AllocateBlocks(const plan::Plan& plan);
   const BlockAddress& PlaceOf(uint32_t graph, uint32_t value) const;
-  void FillConstants();
+  Status FillConstants();
 
   std::vector<device::Device*> devices_;
   std::vector<device::BumpLayout> layouts_;        // per block: device, then kind of memory

@@ -60,11 +60,13 @@ class DeferredDevice : public Device {
     Memory memory;
   };
 
-  void Upload(std::byte* to, const void* from, uint64_t bytes) override {
+  Status Upload(std::byte* to, const void* from, uint64_t bytes) override {
     std::memcpy(to, from, bytes);
+    return Status::Ok();
   }
-  void Download(void* to, const std::byte* from, uint64_t bytes) override {
+  Status Download(void* to, const std::byte* from, uint64_t bytes) override {
     std::memcpy(to, from, bytes);
+    return Status::Ok();
   }
 
   std::shared_ptr<Machine> machine_;

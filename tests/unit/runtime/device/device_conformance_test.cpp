@@ -75,10 +75,12 @@ class Fixture {
   std::unique_ptr<Queue> Open() {
     return std::move(*device_->OpenQueue({&event_count_, 1024, false}));
   }
-  void Set(uint32_t scalar, int64_t number) { device_->CopyIn(memory_, scalar * 8, &number, 8); }
+  void Set(uint32_t scalar, int64_t number) {
+    REQUIRE(device_->CopyIn(memory_, scalar * 8, &number, 8).ok());
+  }
   int64_t Get(uint32_t scalar) {
     int64_t number = 0;
-    device_->CopyOut(&number, memory_, scalar * 8, 8);
+    REQUIRE(device_->CopyOut(&number, memory_, scalar * 8, 8).ok());
     return number;
   }
   bool Poisoned(uint32_t flag) const { return bindings_.Poisoned(flag); }
@@ -200,12 +202,12 @@ TEST_CASE("memory has a kind, is zeroed and aligned, and outlives its device") {
         REQUIRE(memory->size() >= 100000);
         REQUIRE(reinterpret_cast<uintptr_t>(memory->data()) % kLineAlign == 0);
         std::vector<char> bytes(100000, 'x');
-        fixture.device().CopyOut(bytes.data(), *memory, 0, bytes.size());
+        REQUIRE(fixture.device().CopyOut(bytes.data(), *memory, 0, bytes.size()).ok());
         REQUIRE(std::count(bytes.begin(), bytes.end(), '\0') == 100000);
         std::iota(bytes.begin(), bytes.end(), char{1});
-        fixture.device().CopyIn(*memory, 10, bytes.data(), 5000);
+        REQUIRE(fixture.device().CopyIn(*memory, 10, bytes.data(), 5000).ok());
         std::vector<char> back(5000);
-        fixture.device().CopyOut(back.data(), *memory, 10, 5000);
+        REQUIRE(fixture.device().CopyOut(back.data(), *memory, 10, 5000).ok());
         REQUIRE(std::equal(back.begin(), back.end(), bytes.begin()));
         kept = std::move(*memory);
       }

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""A small run on emulated GPUs in which the n-th call of the driver fails, for every n in turn, once
+or from then on.
+
+  failing_calls_test.py --cgc build/release/cgc --cgrun build/release/cgrun \\
+      --libraries build/release/emulated:build/release [--every 1] [--first 1]
+
+Whatever fails: no signal, no hang, no misuse of the driver; the right result, or an error that
+names what the driver said. `--every k` tries one n of k, from `--first` on, and says so.
+"""
+import argparse
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+PROGRAM = """import std.tensor
+actor A(k: float) {
+  state w: f32[4] = ones() * k
+  method f(x: f32[4]) -> f32[4] { w = w + x  return w }
+  method rows(table: f32[4], at: i64) -> f32[1] { return slice(table, dim: 0, from: at, length: 1) }
+}
+place a = A(2.0) on gpu[0]
+place b = A(3.0) on gpu[1]
+graph g(x: f32[4], at: i64) -> f32[1] { return b.rows(b.f(a.f(x)), at) }
+"""
+WANTED = np.array([2 + 2 + 3], np.float32)  # x = [0, 1, 2, 3], at = 2
+QUIET = 30  # runs in a row that nothing failed in: the calls are over
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("cgc", "cgrun", "libraries"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "p.cgraph").write_text(PROGRAM)
+        plan = folder / "p.cgplan"
+        subprocess.run([options.cgc, "compile", folder / "p.cgraph", "-o", plan], check=True,
+                       stdout=subprocess.DEVNULL)
+        np.save(folder / "x.npy", np.arange(4, dtype=np.float32))
+        np.save(folder / "at.npy", np.array(2, np.int64))
+        for sticky in ("", ":sticky"):
+            try_all(options, folder, plan, sticky)
+
+
+def try_all(options, folder, plan, sticky):
+    codes = collections.Counter()
+    n, quiet = options.first, 0
+    while quiet < QUIET:
+        code, text = run(options, folder, plan, f"{n}{sticky}")
+        codes[code] += 1
+        quiet = quiet + 1 if code == 0 else 0
+        n += options.every
+    codes[0] -= QUIET
+    if codes[1] + codes[3] < 20:
+        sys.exit(f"FAILED: only {codes[1] + codes[3]} calls made a run fail")
+    said = f", one of {options.every}" if options.every > 1 else ""
+    print(f"{'from the n-th call on' if sticky else 'the n-th call'} fails: {n - 1} calls{said}; "
+          f"exit codes: {', '.join(f'{count} with {code}' for code, count in codes.items())}")
+
+
+def run(options, folder, plan, fail):
+    out = folder / "y.npy"
+    out.unlink(missing_ok=True)
+    environment = dict(os.environ, LD_LIBRARY_PATH=options.libraries,
+                       CGRAPH_EMULATION=f"devices=2,seed={fail.split(':')[0]},fail={fail}")
+    line = [options.cgrun, str(plan), "-q", "--require-gpu", "--timeout", "20",
+            "--input", f"x={folder}/x.npy", "--input", f"at={folder}/at.npy",
+            "--output", f"result={out}"]
+    try:
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"FAILED: fail={fail}: does not end")
+    text = done.stdout + done.stderr
+    right = out.exists() and np.array_equal(np.load(out), WANTED)
+    errors = ("CUDA_ERROR", "refuses", "free", "no NVIDIA driver", "driver")
+    told = any(word in text for word in errors)
+    if done.returncode not in (0, 1, 3) or "misuse" in text:
+        fault = f"exits with {done.returncode}"
+    elif done.returncode == 0 and not right:
+        fault = "exits with 0, and the result is wrong"
+    elif done.returncode != 0 and not told:
+        fault = "says nothing of the driver"
+    elif "nothing has moved" in text:
+        fault = "ends in a time-out"
+    else:
+        return done.returncode, text
+    sys.exit(f"FAILED: fail={fail}: {fault}\n{text}")
+
+
+if __name__ == "__main__":
+    main()
