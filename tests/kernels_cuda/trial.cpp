@@ -153,8 +153,7 @@ bool IsUntouched(const Buffer& buffer, uint64_t from) {
 // One launch on the emulated device and what came of it.
 struct Outcome {
   std::vector<Buffer> out;
-  FailureLog log{0, 1};
-  Failure failure;  // the log's one entry, behind it
+  FailureLog log;
   uint8_t flags[4] = {}, host_flags[4] = {};
 };
 struct Manner {
@@ -234,7 +233,7 @@ void CheckPoisoned(CudaExecutable& executable, const Trial& trial, const std::ve
 
 void CheckFailed(const Outcome& outcome, CudaExecutable& executable, const std::string& error) {
   REQUIRE(outcome.log.count == 1);
-  const Failure& failure = outcome.failure;
+  const Failure& failure = outcome.log.entries[0];
   CHECK(executable.ErrorText(failure) == error);
   CHECK((failure.graph == 5 && failure.step == 6 && failure.frame == 7));
   CHECK((outcome.flags[kOwn] == 1 && outcome.host_flags[kOwn] == 1));

@@ -33,17 +33,14 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                "a queue's scratch");
   if (!scratch.ok()) return scratch.status();
   queue->scratch_ = std::move(*scratch);
-  queue->steps_.resize(device.graphs());
-  uint64_t room = 1;
-  for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
-    queue->steps_[graph].resize(device.steps(graph));
-    room += device.table(graph).most_failures();
-  }
-  auto log = AllocatePinned(gpu, sizeof(FailureLog) + room * sizeof(Failure),
-                            device::MemoryKind::pinned, "a queue's log");
+  auto log = AllocatePinned(gpu, sizeof(FailureLog), device::MemoryKind::pinned, "a queue's log");
   if (!log.ok()) return log.status();
   queue->log_memory_ = std::move(*log);
-  queue->log_ = new (queue->log_memory_.data()) FailureLog{0, room};
+  queue->log_ = new (queue->log_memory_.data()) FailureLog;
+  queue->steps_.resize(device.graphs());
+  for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
+    queue->steps_[graph].resize(device.steps(graph));
+  }
   CGRAPH_RETURN_IF_ERROR(driver.Check(
       driver.cuStreamCreateWithPriority(&queue->stream_, CU_STREAM_NON_BLOCKING, 0),
       "opening a queue"));
@@ -227,7 +224,7 @@ void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const T
                                                      CU_STREAM_WAIT_VALUE_GEQ);
   if (result == CUDA_SUCCESS) return;
   std::lock_guard lock(mutex_);
-  Break(result);
+  BreakBy(result);
 }
 
 void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
@@ -238,7 +235,7 @@ void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
       driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
   if (result != CUDA_SUCCESS) {
     std::lock_guard lock(mutex_);
-    Break(result);
+    BreakBy(result);
   }
   device_.Wake();
 }
@@ -323,7 +320,7 @@ void CudaQueue::Fail(const device::Operation& operation, std::string error) {
     set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
   }
   std::lock_guard lock(mutex_);
-  if (set != CUDA_SUCCESS) Break(set);
+  if (set != CUDA_SUCCESS) BreakBy(set);
   Report report;
   report.tag = operation.tag;
   report.failed = true;
@@ -331,10 +328,14 @@ void CudaQueue::Fail(const device::Operation& operation, std::string error) {
   reports_.push_back(std::move(report));
 }
 
-void CudaQueue::Break(CUresult error) {
+void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
-  why_broken_ = fmt::format("the GPU has failed: {}", device_.gpu()->driver().ErrorText(error));
+  why_broken_ = std::move(why);
+}
+
+void CudaQueue::BreakBy(CUresult error) {
+  Break(fmt::format("the GPU has failed: {}", device_.gpu()->driver().ErrorText(error)));
 }
 
 // ---- hearing ------------------------------------------------------------------------------------
@@ -363,7 +364,7 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
     device_.gpu()->MakeCurrent();
     const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
     if (state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY) return false;
-    Break(state);
+    BreakBy(state);
   }
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
@@ -413,9 +414,13 @@ bool CudaQueue::Watch() {
 
 void CudaQueue::ReadLog(std::vector<Report>& reports) {
   const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
+  if (count - failures_seen_ > kFailures) {  // what was overwritten is not known to have failed
+    std::lock_guard lock(mutex_);
+    Break(fmt::format("more than {} operations failed before the host could look", kFailures));
+    failures_seen_ = count - kFailures;
+  }
   for (; failures_seen_ != count; ++failures_seen_) {
-    const Failure& failure =
-        reinterpret_cast<const Failure*>(log_ + 1)[failures_seen_ % log_->room];
+    const Failure& failure = log_->entries[failures_seen_ % kFailures];
     const Step& step = steps_[failure.graph][failure.step];
     const uint32_t frames = device_.table(failure.graph).frames();
     Report report;

@@ -87,7 +87,8 @@ class CudaQueue : public device::Queue {
   void EndWork();
   void ReportTimes(const Issued& work);  // under mutex_
   void Fail(const device::Operation& operation, std::string error);
-  void Break(CUresult error);                 // under mutex_
+  void Break(std::string why);                // under mutex_
+  void BreakBy(CUresult error);               // under mutex_
   bool Forget(std::vector<const device::TimelineSemaphore*>& come);  // under mutex_
   void ReadLog(std::vector<device::Report>& reports);
 

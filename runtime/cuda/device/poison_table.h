@@ -25,8 +25,6 @@ class PoisonTable {
   Guard GuardOf(const device::Bindings& bindings, const device::Predicate& predicate) const;
   bool MayFail(uint32_t flag) const { return may_fail_[flag]; }
   uint32_t frames() const { return frames_; }
-  // Returns how many failures there can be until the host has seen them.
-  uint64_t most_failures() const { return most_failures_; }
 
   // Clears the flags of a frame; done when it returns.
   Status Clear(const device::Bindings& bindings) const;
@@ -50,7 +48,6 @@ class PoisonTable {
   device::Memory flags_;        // of all frames
   uint64_t stride_ = 0;         // bytes from one frame's flags to the next one's
   uint32_t frames_ = 0;
-  uint64_t most_failures_ = 0;
 };
 
 }  // namespace cgraph::cuda

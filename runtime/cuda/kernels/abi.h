@@ -39,14 +39,9 @@ struct Failure {
   int64_t numbers[4] = {};
 };
 
-// FailureLog: the failures of one queue, in host memory; `room` entries stand behind it. Kernels of a
-// queue run one after another, and one thread of a kernel writes: entry `count` mod `room` first,
-// then `count`. There is room for one failure of each flag in each frame, and a kernel whose flag is
-// set does nothing: what the host has not read yet is never written over.
-struct FailureLog {
-  uint64_t count = 0;
-  uint64_t room = 0;
-};
+// FailureLog: the failures of one queue, in host memory. Kernels of a queue run one after another,
+// and one thread of a kernel writes: entry `count` mod kFailures first, then `count`.
+inline constexpr uint32_t kFailures = 256;
 // The code where an extent is beyond its bound: the first two numbers are Bound::dim and the
 // extent.
 inline constexpr uint32_t kBeyondBound = 0xffffffff;
