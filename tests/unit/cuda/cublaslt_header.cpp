@@ -1,4 +1,4 @@
-// Our declarations of cuBLASLt against its own header, where that is installed (CMake says whether).
+// Our declarations of cuBLASLt against its own header, where that is installed, as CMake finds out.
 // Compiling this file is the test.
 #include <cublasLt.h>
 #include <library_types.h>
