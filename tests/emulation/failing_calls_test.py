@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A small run on emulated GPUs in which the n-th call of the driver fails, for every n in turn, once
-or from then on.
+"""A small run on emulated GPUs in which the n-th call of the driver fails, for every n in turn,
+once or from then on.
 
   failing_calls_test.py --cgc build/release/cgc --cgrun build/release/cgrun \\
       --libraries build/release/emulated:build/release [--every 1] [--first 1]
