@@ -3,7 +3,11 @@
 #ifndef CGRAPH_TESTS_EMULATION_CONTROL_H_
 #define CGRAPH_TESTS_EMULATION_CONTROL_H_
 
+#include <cuda.h>
+
 #include <cstdint>
+
+#include "tests/emulation/library_work.h"
 
 namespace cgraph::emulation {
 
@@ -28,6 +32,9 @@ struct Control {
   uint64_t (*pending)();
   // Returns the allocations, streams, events, modules and graphs that nobody has destroyed.
   uint64_t (*live)();
+  // Appends work of an emulated library to a stream of the current context, or makes a node of it
+  // where the stream is captured. CUDA_ERROR_INVALID_VALUE after a misuse of memory.
+  CUresult (*issue)(CUstream stream, LibraryWork work);
 };
 
 }  // namespace cgraph::emulation

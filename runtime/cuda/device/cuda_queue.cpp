@@ -19,7 +19,6 @@ namespace {
 
 // How often a queue is looked at in vain before the driver is asked whether the GPU has failed.
 constexpr uint32_t kLooksPerQuery = 64;
-constexpr uint64_t kUploadChunk = 16ull << 20;
 
 }  // namespace
 
@@ -157,8 +156,8 @@ void CudaQueue::Launch(const device::Launch& launch) {
   EndWork();
 }
 
-// Reads the source piece by piece. Only loading a plan does this, so it may wait for its own
-// copies.
+// Reads the source into pinned memory and copies it from there. Only loading a plan does this, so
+// it may wait for its own copy.
 CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
                            std::string& error) {
   const Driver& driver = device_.gpu()->driver();
@@ -242,12 +241,15 @@ void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
 
 void CudaQueue::Remember(Issued issued) {
   std::lock_guard lock(mutex_);
+  if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
   issued_.push_back(issued);
+  if (last_tag_.has_value()) issued_.back().tag = *last_tag_;
 }
 
 void CudaQueue::BeginWork(const device::Operation& operation) {
   if (recording_ != nullptr) return;
   std::lock_guard lock(mutex_);
+  last_tag_ = operation.tag;
   issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
                      nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr});
 }
@@ -368,17 +370,21 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
   }
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
-    if (front.kind == Kind::kSignal) {
-      auto* word = const_cast<std::atomic<uint64_t>*>(front.semaphore->word());
-      if (word->load() < front.value) word->store(front.value, std::memory_order_release);
-      come.push_back(front.semaphore);
-    } else if (front.kind == Kind::kWork) {
-      if (front.own != device::kNoFlag) front.bindings->Poison(front.own);
+    const bool work = front.kind == Kind::kWork;
+    if (work && front.own != device::kNoFlag) front.bindings->Poison(front.own);
+    // A wait that does not hold, and a signal that comes too early, fail what stands before them:
+    // other queues go on where they should have waited, on values that are not there.
+    if (last_tag_.has_value() && (work || !front.semaphore->Reached(front.value))) {
       Report report;
       report.tag = front.tag;
       report.failed = true;
       report.error = why_broken_;
       reports_.push_back(std::move(report));
+    }
+    if (front.kind == Kind::kSignal) {
+      auto* word = const_cast<std::atomic<uint64_t>*>(front.semaphore->word());
+      if (word->load() < front.value) word->store(front.value, std::memory_order_release);
+      come.push_back(front.semaphore);
     }
     ++finished_;
     any = true;

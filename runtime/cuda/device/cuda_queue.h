@@ -105,6 +105,7 @@ class CudaQueue : public device::Queue {
 
   std::mutex mutex_;  // of what follows
   std::deque<Issued> issued_;
+  std::optional<device::Tag> last_tag_;  // of what was issued last: signals have none of their own
   uint64_t finished_ = 0;
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;

@@ -350,7 +350,10 @@ void WorkQueue::Hear(const device::Report& report) {
   if (report.failed) {
     const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
     const bool comm = step.op == Op::kComm;
-    const uint16_t lag = comm ? track.program->parts[step.operands.first].lag : step.lag;
+    // The lag of a wait counts rounds: it says nothing of a frame.
+    const uint16_t lag = comm ? track.program->parts[step.operands.first].lag
+                         : step.op == Op::kWait ? 0
+                                                : step.lag;
     Fail(track, step.instruction, track.graph->FrameOf(own, lag),
          report.beyond == nullptr
              ? report.error

@@ -1,6 +1,7 @@
 #include "tests/emulation/control.h"
 
 #include <string>
+#include <utility>
 
 #include "tests/emulation/driver/machine.h"
 #include "tests/emulation/misuse.h"
@@ -52,6 +53,19 @@ uint64_t Live() {
   return live;
 }
 
+CUresult IssueWork(CUstream handle, LibraryWork work) {
+  Machine& machine = TheMachine();
+  Lock lock(machine.mutex);
+  if (CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (machine.scheduler.faulted()) return CUDA_ERROR_LAUNCH_FAILED;
+  CUstream stream;
+  const CUresult found = FindStream(machine, handle, stream);
+  if (found != CUDA_SUCCESS) return found;
+  const CUresult issued = Issue(machine, stream, {std::move(work)});
+  machine.scheduler.AfterCall(lock, false);
+  return issued;
+}
+
 constexpr Control kControl{.reseed = &Reseed,
                            .calls = &Calls,
                            .fail_at = &FailAt,
@@ -62,7 +76,8 @@ constexpr Control kControl{.reseed = &Reseed,
                            .last_misuse = &KeepLastMisuse,
                            .forget_misuse = &ForgetMisuse,
                            .pending = &Pending,
-                           .live = &Live};
+                           .live = &Live,
+                           .issue = &IssueWork};
 
 }  // namespace
 }  // namespace cgraph::emulation

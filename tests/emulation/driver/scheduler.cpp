@@ -96,6 +96,9 @@ bool Scheduler::CanBegin(const Work& work) {
   if (const auto* graph = std::get_if<RunGraph>(&work.what)) {
     return graph->run->exec->finished == graph->run->number;
   }
+  if (const auto* library = std::get_if<LibraryWork>(&work.what)) {
+    return library->may_begin == nullptr || library->may_begin();
+  }
   return true;
 }
 

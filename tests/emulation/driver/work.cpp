@@ -44,6 +44,7 @@ void Carry(const WaitForValue&, uint64_t) {}
 void Carry(const RecordEvent&, uint64_t) {}
 void Carry(const WaitForEvent&, uint64_t) {}
 void Carry(const RunGraph&, uint64_t) {}
+void Carry(const LibraryWork& work, uint64_t seed) { work.run(seed); }
 
 std::string Name(const LaunchGrid& launch) { return "the kernel " + launch.kernel->name; }
 std::string Name(const Copy& copy) { return fmt::format("a copy of {} bytes", copy.to.bytes); }
@@ -57,6 +58,7 @@ std::string Name(const WaitForValue& wait) {
 std::string Name(const RecordEvent&) { return "the record of an event"; }
 std::string Name(const WaitForEvent&) { return "a wait for an event"; }
 std::string Name(const RunGraph&) { return "a graph"; }
+std::string Name(const LibraryWork& work) { return work.name; }
 
 }  // namespace
 
@@ -72,7 +74,13 @@ std::vector<Range> RangesOf(const Work& work) {
   if (const auto* fill = std::get_if<Fill>(&work.what)) return {fill->to};
   if (const auto* write = std::get_if<WriteValue>(&work.what)) return {WordAt(write->address)};
   if (const auto* wait = std::get_if<WaitForValue>(&work.what)) return {WordAt(wait->address)};
-  return {};
+  std::vector<Range> ranges;
+  if (const auto* library = std::get_if<LibraryWork>(&work.what)) {
+    for (const auto& [start, bytes] : library->memory) {
+      ranges.push_back({static_cast<std::byte*>(const_cast<void*>(start)), bytes});
+    }
+  }
+  return ranges;
 }
 
 std::vector<const void*> AddressesOf(const Work& work) {

@@ -15,6 +15,7 @@
 #include "tests/emulation/driver/memory.h"
 #include "tests/emulation/grid/kernel_table.h"
 #include "tests/emulation/grid/meet.h"
+#include "tests/emulation/library_work.h"
 
 namespace cgraph::emulation {
 
@@ -64,7 +65,7 @@ struct RunGraph {
 
 struct Work {
   std::variant<LaunchGrid, Copy, Fill, WriteValue, WaitForValue, RecordEvent, WaitForEvent,
-               RunGraph>
+               RunGraph, LibraryWork>
       what;
   int device = 0;         // that carries it out
   DeviceSet reaches = 0;  // the devices whose memory it may touch
