@@ -39,6 +39,7 @@ void CommGroup::Issue(device::Queue& queue, const device::Tag& tag) {
     for (uint32_t i = 0; i < step.operands.count; ++i) {
       IssuePart(pass, program().parts[step.operands.first + i], queue, tag);
     }
+    if (pass == channel::Pass::kMove) queue.EndCollectives();
   }
 }
 
