@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/libraries/nccl.h"
 
 namespace cgraph::cuda {
 namespace {
@@ -36,14 +37,6 @@ std::string VersionOfNvrtc(void* library) {
   return fmt::format("{}.{}", major, minor);
 }
 
-// `ncclGetVersion`: as cuBLASLt's.
-std::string VersionOfNccl(void* library) {
-  const auto get = reinterpret_cast<int (*)(int*)>(dlsym(library, "ncclGetVersion"));
-  int version = 0;
-  if (get == nullptr || get(&version) != 0) return "";
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 device::GpuLibrary Find(const char* name, const std::string& file, const char* purpose,
                         VersionOf version_of) {
   device::GpuLibrary found;
@@ -59,13 +52,28 @@ device::GpuLibrary Find(const char* name, const std::string& file, const char* p
   return found;
 }
 
+device::GpuLibrary FindNccl() {
+  device::GpuLibrary found;
+  found.name = "NCCL";
+  const Result<const Nccl*> nccl = Nccl::Get();
+  if (nccl.ok()) {
+    found.version = NcclVersionText((*nccl)->version);
+    return found;
+  }
+  const std::string message = nccl.status().message();
+  const size_t line = message.find('\n');
+  found.problem = fmt::format("{}; it moves data between GPUs; {}", message.substr(0, line),
+                              message.substr(line + 1));
+  return found;
+}
+
 std::vector<device::GpuLibrary> FindLibraries() {
   return {
       Find("cuBLASLt", fmt::format("libcublasLt.so.{}", kGeneration), "multiplies matrices",
            VersionOfCublasLt),
       Find("NVRTC", fmt::format("libnvrtc.so.{}", kGeneration),
            "compiles chains of elementwise operations into one kernel", VersionOfNvrtc),
-      Find("NCCL", "libnccl.so.2", "moves data between GPUs", VersionOfNccl),
+      FindNccl(),
   };
 }
 

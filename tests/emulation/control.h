@@ -35,6 +35,8 @@ struct Control {
   // Appends work of an emulated library to a stream of the current context, or makes a node of it
   // where the stream is captured. CUDA_ERROR_INVALID_VALUE after a misuse of memory.
   CUresult (*issue)(CUstream stream, LibraryWork work);
+  // Reports misuse of an emulated library like that of the driver's own functions.
+  void (*misuse)(const char* sentence);
 };
 
 }  // namespace cgraph::emulation

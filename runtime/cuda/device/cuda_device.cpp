@@ -25,8 +25,9 @@ constexpr auto kPause = std::chrono::microseconds(50);
 
 }  // namespace
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::shared_ptr<Gpu> gpu) {
-  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(gpu)));
+Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
+    std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(gpu), std::move(communicators)));
   auto pass_poison = device->gpu_->module().Find("pass_poison");
   auto copy_guarded = device->gpu_->module().Find("copy_guarded");
   if (!pass_poison.ok()) return pass_poison.status();
@@ -70,6 +71,19 @@ Result<std::unique_ptr<Queue>> CudaDevice::OpenQueue(const QueueOptions& options
   auto queue = CudaQueue::Open(*this, options);
   if (!queue.ok()) return queue.status();
   return std::unique_ptr<Queue>(std::move(*queue));
+}
+
+Result<std::shared_ptr<Communicator>> CudaDevice::MakeCommunicator(
+    uint32_t number, std::span<Device* const> members) {
+  std::vector<std::shared_ptr<Gpu>> gpus;
+  for (Device* member : members) {
+    const auto* device = dynamic_cast<const CudaDevice*>(member);
+    if (device == nullptr) return std::shared_ptr<Communicator>();
+    gpus.push_back(device->gpu());
+  }
+  auto made = communicators_->Of(number, std::move(gpus));
+  if (!made.ok()) return made.status();
+  return std::shared_ptr<Communicator>(std::move(*made));
 }
 
 Status CudaDevice::AddGraph(const GraphLayout& layout) {

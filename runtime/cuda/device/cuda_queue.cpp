@@ -73,6 +73,9 @@ CudaQueue::~CudaQueue() {
     // Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
     // reads.
     std::lock_guard lock(mutex_);
+    std::vector<const TimelineSemaphore*> come;
+    Forget(come);
+    AbortCollectives("the engine was torn down");
     for (const Issued& issued : issued_) {
       if (issued.kind == Kind::kWait) Force(*issued.semaphore, issued.value);
     }
@@ -258,12 +261,13 @@ bool CudaQueue::Remember(Issued issued) {
   return !broken_;
 }
 
-void CudaQueue::BeginWork(const device::Operation& operation) {
+void CudaQueue::BeginWork(const device::Operation& operation, NcclCommunicator* communicator) {
   if (recording_ != nullptr) return;
   std::lock_guard lock(mutex_);
   last_tag_ = operation.tag;
   issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
-                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr});
+                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr, nullptr,
+                     communicator});
 }
 
 void CudaQueue::EndWork() {
@@ -279,6 +283,58 @@ void CudaQueue::ReportTimes(const Issued& work) {
   report.begun_ns = clock_->Take(work.begun);
   report.ended_ns = clock_->Take(work.ended);
   reports_.push_back(std::move(report));
+}
+
+// ---- collectives --------------------------------------------------------------------------------
+
+bool CudaQueue::Looks(const device::Operation& operation) const {
+  if (operation.predicate.own == device::kNoFlag) return false;
+  return device_.table(operation.bindings->graph)
+      .GuardOf(*operation.bindings, operation.predicate)
+      .looks;
+}
+
+// Every member takes part, whether or not its values are poisoned: the others wait for it. The
+// flags of the results can be set before, since the flags of all members are known by now.
+void CudaQueue::EndCollectives() {
+  if (collects_.empty()) return;
+  const CUresult current = device_.gpu()->MakeCurrent();
+  for (size_t i = 0; i < collects_.size(); ++i) {
+    const device::Collect& collect = collects_[i];
+    auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
+    if (i + 1 == collects_.size()) {
+      BeginWork(collect, communicator);
+    } else {
+      Remember({Kind::kWork, collect.tag, collect.bindings, collect.predicate.own, nullptr, 0,
+                nullptr, nullptr, communicator});
+    }
+    const Guard guard = GuardOf(collect, nullptr);
+    if (guard.looks) Check(device_.PassPoison(stream_, guard), collect, "passing errors on");
+  }
+  Status issued = device_.gpu()->driver().Check(current, "reaching the GPU");
+  if (issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
+  EndWork();
+  collects_.clear();
+  std::lock_guard lock(mutex_);
+  if (!issued.ok()) Break(issued.message());
+  if (broken_) AbortCollectives(why_broken_);
+}
+
+void CudaQueue::AbortCollectives(const std::string& why) {
+  for (const Issued& issued : issued_) {
+    if (issued.communicator != nullptr) issued.communicator->Abort(why);
+  }
+}
+
+void CudaQueue::LookAtCollectives(size_t count, bool asks) {
+  for (size_t i = 0; i < count && !broken_; ++i) {
+    NcclCommunicator* communicator = issued_[i].communicator;
+    if (communicator == nullptr) continue;
+    const Status state = asks ? communicator->Look() : Status::Ok();
+    asks = false;
+    if (!state.ok()) communicator->Abort(state.message());
+    if (communicator->aborted()) Break(communicator->why_aborted());
+  }
 }
 
 // ---- recording ----------------------------------------------------------------------------------
@@ -346,6 +402,7 @@ void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
   why_broken_ = std::move(why);
+  AbortCollectives(why_broken_);
 }
 
 void CudaQueue::BreakBy(CUresult error) {
@@ -363,22 +420,20 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       if (!issued_[i].semaphore->Reached(issued_[i].value)) break;
       over = i + 1;
     }
-    for (; over > 0; --over) {
+    // Where a communicator was aborted, values did not come, whatever the stream says.
+    LookAtCollectives(over, /*asks=*/false);
+    for (; over > 0 && !broken_; --over) {
       if (issued_.front().kind == Kind::kSignal) come.push_back(issued_.front().semaphore);
       if (issued_.front().begun != nullptr) ReportTimes(issued_.front());
       issued_.pop_front();
       ++finished_;
       any = true;
     }
-    if (any || issued_.empty()) {
+    if (!broken_ && (any || issued_.empty())) {
       looks_ = 0;
       return any;
     }
-    if (++looks_ % kLooksPerQuery != 0) return false;
-    device_.gpu()->MakeCurrent();
-    const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
-    if (state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY) return false;
-    BreakBy(state);
+    if (!broken_ && !FindsFailure()) return false;
   }
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
@@ -404,6 +459,15 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
   // The stream may go on, and write what it was to write before.
   for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
   return any;
+}
+
+bool CudaQueue::FindsFailure() {
+  if (++looks_ % kLooksPerQuery != 0) return false;
+  device_.gpu()->MakeCurrent();
+  const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
+  if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) BreakBy(state);
+  LookAtCollectives(issued_.size(), /*asks=*/true);
+  return broken_;
 }
 
 bool CudaQueue::Poll(std::vector<Report>& reports) {
@@ -464,7 +528,8 @@ std::optional<device::Head> CudaQueue::Head() {
   for (const Issued& issued : issued_) {
     if (issued.kind == Kind::kSignal) continue;  // a signal is never what is waited for
     if (issued.kind == Kind::kWait && issued.semaphore->Reached(issued.value)) continue;
-    return device::Head{issued.tag, issued.kind == Kind::kWork, finished_};
+    const bool runs = issued.kind == Kind::kWork && issued.communicator == nullptr;
+    return device::Head{issued.tag, runs, finished_};
   }
   return std::nullopt;
 }

@@ -31,6 +31,7 @@ bool CommGroup::Issue(device::Queue& queue, const device::Tag& tag) {
     for (const CommOp& part : parts) prepared &= PreparePart(kPasses[pass_], part, queue, tag);
     if (!prepared) return false;
     for (const CommOp& part : parts) IssuePart(kPasses[pass_], part, queue, tag);
+    if (kPasses[pass_] == channel::Pass::kMove) queue.EndCollectives();
   }
   pass_ = 0;
   return true;

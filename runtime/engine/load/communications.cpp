@@ -8,6 +8,7 @@
 #include "runtime/channel/carrier.h"
 #include "runtime/channel/local/local_carrier.h"
 #include "runtime/channel/queued/hosted_collective.h"
+#include "runtime/channel/queued/native_collective.h"
 #include "runtime/channel/queued/queued_collective.h"
 #include "runtime/channel/queued/rendezvous_channel.h"
 #include "runtime/channel/queued/staged_channel.h"
@@ -108,6 +109,11 @@ class Maker {
     std::vector<device::Device*> devices;
     for (const plan::CollectivePart& slot : slots) {
       devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
+    }
+    auto communicator = devices.front()->MakeCommunicator(slots.front().communicator, devices);
+    if (!communicator.ok()) return communicator.status();
+    if (channel::CarriesOut(communicator->get(), shape)) {
+      return channel::MakeNativeCollective(shape, std::move(*communicator), Host());
     }
     return channel::MakeQueuedCollective(shape, devices, Host(),
                                          static_cast<uint32_t>(out_.frames.size()));
