@@ -9,6 +9,7 @@
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/libraries/cublaslt.h"
+#include "runtime/cuda/libraries/nccl.h"
 #include "runtime/cuda/libraries/nvrtc.h"
 #include "runtime/cuda/libraries/shared_library.h"
 
@@ -41,16 +42,9 @@ device::GpuLibrary FindNvrtc() {
 }
 
 device::GpuLibrary FindNccl() {
-  constexpr const char* kName = "NCCL";
-  const SharedLibrary shared{{"libnccl.so.2"}, "moves data between GPUs"};
-  const Result<void*> library = shared.Open();
-  if (!library.ok()) return Missing(kName, library.status());
-  const auto get = reinterpret_cast<int (*)(int*)>(FindSymbol(*library, "ncclGetVersion"));
-  int version = 0;
-  if (get == nullptr || get(&version) != 0) {
-    return Missing(kName, shared.Unusable("does not say its version"));
-  }
-  return Found(kName, VersionText(static_cast<size_t>(version)));
+  const Result<const Nccl*> opened = Nccl::Get();
+  if (!opened.ok()) return Missing("NCCL", opened.status());
+  return Found("NCCL", VersionText(static_cast<size_t>((*opened)->version)));
 }
 
 // Returns an attribute of a GPU; 0 where the driver does not say.
