@@ -35,7 +35,8 @@ template <typename, typename> inline constexpr bool is_same_v = false;
 template <typename T> inline constexpr bool is_same_v<T, T> = true;
 
 template <bool, typename Then, typename> struct conditional { using type = Then; };
-template <typename Then, typename Else> struct conditional<false, Then, Else> { using type = Else; };
+template <typename Then, typename Else>
+struct conditional<false, Then, Else> { using type = Else; };
 template <bool condition, typename Then, typename Else>
 using conditional_t = typename conditional<condition, Then, Else>::type;
 
@@ -57,9 +58,9 @@ inline constexpr bool is_signed_v = [] {
 
 template <typename T> struct make_unsigned;
 template <typename T> struct make_signed;
-#define CGRAPH_SIGNS(type)                                                   \
-  template <> struct make_unsigned<type> { using type_ = unsigned type; };   \
-  template <> struct make_signed<type> { using type_ = type; };              \
+#define CGRAPH_SIGNS(type)                                                          \
+  template <> struct make_unsigned<type> { using type_ = unsigned type; };          \
+  template <> struct make_signed<type> { using type_ = type; };                     \
   template <> struct make_unsigned<unsigned type> { using type_ = unsigned type; }; \
   template <> struct make_signed<unsigned type> { using type_ = type; };
 CGRAPH_SIGNS(short)

@@ -1,6 +1,6 @@
 // NVRTC, which comes with CUDA's toolkit and compiles CUDA C++ at run time. What we use of it is
-// declared here as in its header, nvrtc.h, which need not be installed. The library is opened at run
-// time: without it, chains of elementwise operations run as one kernel after another.
+// declared here as in its header, nvrtc.h, which need not be installed. The library is opened at
+// run time: without it, chains of elementwise operations run as one kernel after another.
 #ifndef CGRAPH_RUNTIME_CUDA_LIBRARIES_NVRTC_H_
 #define CGRAPH_RUNTIME_CUDA_LIBRARIES_NVRTC_H_
 
@@ -34,8 +34,8 @@ struct Nvrtc {
 #undef FUNCTION
   int version = 0;  // 13000: 13.0
 
-  // Opens the library, once a process. kNotFound where there is none, or an old one, with a sentence
-  // that says what to do about it.
+  // Opens the library, once a process. kNotFound where there is none, or an old one, with a
+  // sentence that says what to do about it.
   static Result<const Nvrtc*> Get();
 
   // Compiles for GPUs of this compute capability: 90 for 9.0. Returns machine code or, where the

@@ -1,6 +1,6 @@
 // HostObject: what the emulated NVRTC gives as machine code, a shared object of the host's compiler
-// that enters kernels when it is opened. The bytes are the whole object, so that they can be kept in
-// a file and loaded by another process.
+// that enters kernels when it is opened. The bytes are the whole object, so that they can be kept
+// in a file and loaded by another process.
 #ifndef CGRAPH_TESTS_EMULATION_DRIVER_HOST_OBJECT_H_
 #define CGRAPH_TESTS_EMULATION_DRIVER_HOST_OBJECT_H_
 

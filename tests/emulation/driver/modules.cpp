@@ -1,6 +1,6 @@
 // The driver's functions of modules and launches. A module is what our build embeds, a fat binary,
-// whose functions are the kernels that the host's compiler made, by the same names; or it is what the
-// emulated NVRTC compiled, which has kernels of its own.
+// whose functions are the kernels that the host's compiler made, by the same names; or it is what
+// the emulated NVRTC compiled, which has kernels of its own.
 #include <cuda.h>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // An emulated libnvrtc.so.13: compiles device code with the host's compiler, as the build compiles
-// kernels for the emulated grid, to a HostObject that the emulated driver loads. That takes seconds,
-// so it compiles only where the environment's CGRAPH_EMULATED_NVRTC says so, for example
+// kernels for the emulated grid, to a HostObject that the emulated driver loads. That takes
+// seconds, so it compiles only where the environment's CGRAPH_EMULATED_NVRTC says so, for example
 // "compile=1,report=1"; otherwise every compilation fails.
 #include <fmt/format.h>
 

@@ -156,7 +156,9 @@ TEST_CASE("a chain's source says all that decides about its code") {
   CHECK(first->text.find("Computed<Exp, float, float>(x0)") != std::string::npos);
   CHECK(!none.Source().has_value());
   ChainMaker wide(DType::f32);
-  for (int i = 0; i < 12; ++i) wide.Add("add", {wide.Before(), wide.AddInput(DType::f32)}, wide.last);
+  for (int i = 0; i < 12; ++i) {
+    wide.Add("add", {wide.Before(), wide.AddInput(DType::f32)}, wide.last);
+  }
   CHECK(!wide.Source().has_value());  // 13 inputs
 }
 
