@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -22,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".cgraph-code";
+constexpr std::string_view kTemporary = ".cgraph-temporary";
+constexpr auto kAbandoned = std::chrono::hours(1);  // nobody writes a file for so long
 constexpr uint64_t kMagic = 0x31656463'68706763;  // "cgphcde1"
 
 using Digest = std::array<uint64_t, 2>;
@@ -99,7 +102,7 @@ void CodeCache::Keep(std::string_view key, std::string_view code) const {
   static std::atomic<uint32_t> number{0};
   const fs::path path = PathOf(key);
   const fs::path temporary =
-      folder_ / fmt::format("{}-{}.temporary", getpid(), number.fetch_add(1));
+      folder_ / fmt::format("{}-{}{}", getpid(), number.fetch_add(1), kTemporary);
   {
     const Header header = HeaderOf(key, code);
     std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
@@ -125,7 +128,12 @@ void CodeCache::Trim() const {
   std::vector<File> files;
   uint64_t total = 0;
   std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    if (entry.path().extension() == kTemporary && entry.last_write_time(error) + kAbandoned < now) {
+      std::error_code ignored;
+      fs::remove(entry.path(), ignored);
+    }
     if (entry.path().extension() != kSuffix || !entry.is_regular_file(error)) continue;
     files.push_back({entry.last_write_time(error), entry.file_size(error), entry.path()});
     if (error) files.pop_back();  // another process has removed it

@@ -25,7 +25,8 @@ class CodeCache {
   // nothing where there is none, or the file is not as it was written.
   std::optional<std::string> Find(std::string_view key) const;
   // Keeps code. A file appears under its name when it is whole. Where files take more than the most
-  // bytes then, those that were longest not used are removed.
+  // bytes then, those that were not used for longest are removed; and so is what processes that
+  // ended have left half-written.
   void Keep(std::string_view key, std::string_view code) const;
 
  private:

@@ -232,6 +232,18 @@ TEST_CASE("what was not used for longest goes first") {
   CHECK(fs::exists(folder.path / "somebody else's"));
 }
 
+TEST_CASE("what a process left half-written is removed") {
+  const Folder folder;
+  const fs::path old = folder.path / "1-0.cgraph-temporary";
+  const fs::path fresh = folder.path / "1-1.cgraph-temporary";
+  WriteAll(old, "half");
+  WriteAll(fresh, "half");
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  CodeCache(folder.path).Keep("key", "code");
+  CHECK(!fs::exists(old));
+  CHECK(fs::exists(fresh));
+}
+
 TEST_CASE("where code is kept") {
   setenv("CGRAPH_CACHE_DIR", "/own", 1);
   setenv("XDG_CACHE_HOME", "/caches", 1);
