@@ -212,6 +212,55 @@ def other_libraries(bench, folder):
     expect((folder / "file").read_text() == "no folder", "the file is overwritten")
 
 
+DYNAMIC = """import std.tensor
+import std.nn
+actor A() {
+  method given(x: f32[n <= 9, 4], b: f32[4]) -> f32[n, 4] { return exp(x + b) * x }
+  method made(x: f32[9, 4], k: i64, b: f32[4]) -> f32[m <= 9, 4] {
+    let part = slice(x, dim: 0, from: 0, length: k)
+    return relu(part * b) + tanh(part)
+  }
+}
+place a = A() on gpu[0]
+graph g(x: f32[n <= 9, 4], y: f32[9, 4], k: i64, b: f32[4])
+    -> (given: f32[n, 4], made: f32[m <= 9, 4]) {
+  return (given: a.given(x, b), made: a.made(y, k, b))
+}
+"""
+
+
+def extents_of_executions(options, folder, numbers):
+    """Extents that an input gives, and that the GPU makes; a chain whose operand is poisoned."""
+    (folder / "d.cgraph").write_text(DYNAMIC)
+    subprocess.run([options.cgc, "compile", "-q", "d.cgraph", "-o", "d.cgplan"], cwd=folder,
+                   check=True, timeout=120)
+    y, b = (numbers.standard_normal(shape).astype(np.float32) for shape in ((9, 4), (4,)))
+    np.save(folder / "y.npy", y)
+    np.save(folder / "b.npy", b)
+    for n, k, compiled in ((3, 5, 2), (9, 9, 0), (0, 0, 0), (4, 10, 0)):
+        np.save(folder / "x.npy", y[:n])
+        outcomes = []
+        for nvrtc in ("compile=0", "compile=1"):
+            environment = dict(os.environ, LD_LIBRARY_PATH=options.libraries,
+                               CGRAPH_EMULATION=f"seed={n + 1}", CGRAPH_CACHE_DIR=str(folder),
+                               CGRAPH_EMULATED_NVRTC=f"{nvrtc},report=1")
+            line = [options.cgrun, "d.cgplan", "-q", "--require-gpu", "--timeout", "60",
+                    "--input", "x=x.npy", "--input", "y=y.npy", "--input", "b=b.npy",
+                    "--input", f"k={k}", "--output", "given=1.npy", "--output", "made=2.npy"]
+            done = subprocess.run(line, cwd=folder, env=environment, capture_output=True,
+                                  text=True, timeout=100, check=False)
+            expect(done.returncode == (1 if k > 9 else 0), done.stderr)
+            report = REPORT.search(done.stderr)
+            expect(nvrtc == "compile=0" or int(report[1]) == compiled, f"compiled: {report[0]}")
+            results = [] if done.returncode else [np.load(folder / f"{i}.npy") for i in (1, 2)]
+            outcomes.append([x.tobytes() for x in results])
+            if k > 9:
+                expect("the dimension `length` is 10, and must be from 0 to 9" in done.stderr,
+                       done.stderr)
+            expect(k > 9 or [x.shape[0] for x in results] == [n, k], "extents")
+        expect(outcomes[0] == outcomes[1], f"results differ with extents {n} and {k}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("cgc", "cgrun"):
@@ -235,6 +284,7 @@ def main():
         few = folder / "few"
         few.mkdir()
         other_libraries(Bench(options, few, chains[:1], numbers), few)
+        extents_of_executions(options, few, numbers)
     print(f"fused: {fused} chains of {sum(Chain.rows_used.values())} operations have their bits")
 
 
