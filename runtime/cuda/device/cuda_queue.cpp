@@ -63,7 +63,8 @@ CudaQueue::~CudaQueue() {
     std::vector<const TimelineSemaphore*> come;
     Forget(come);
     AbortCollectives("the engine was torn down");
-    for (const Issued& issued : issued_) {
+    waits_given_up_.insert(waits_given_up_.end(), issued_.begin(), issued_.end());
+    for (const Issued& issued : waits_given_up_) {
       if (issued.kind != Kind::kWait) continue;
       auto* word = const_cast<std::atomic<uint64_t>*>(issued.semaphore->word());
       uint64_t value = word->load();
@@ -436,6 +437,8 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       report.error = why_broken_;
       reports_.push_back(std::move(report));
     }
+    const bool given_up = front.kind == Kind::kWait && !front.semaphore->Reached(front.value);
+    if (given_up) waits_given_up_.push_back(front);
     if (front.kind == Kind::kSignal) {
       auto* word = const_cast<std::atomic<uint64_t>*>(front.semaphore->word());
       if (word->load() < front.value) word->store(front.value, std::memory_order_release);

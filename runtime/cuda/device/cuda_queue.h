@@ -122,6 +122,7 @@ class CudaQueue : public device::Queue {
   uint64_t finished_ = 0;
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;
+  std::vector<Issued> waits_given_up_;  // that the stream of a broken queue may still be in
   std::string why_broken_;
   std::vector<device::Report> reports_;
 };

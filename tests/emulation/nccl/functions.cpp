@@ -175,7 +175,7 @@ int Take(NcclCall call, NcclComm handle, CUstream stream, const char* function) 
     launch->stream = stream;
   }
   if (launch->stream != stream) {
-    return Refuse(kInvalidUsage, "the emulation takes a group of a communicator on one stream only");
+    return Refuse(kInvalidUsage, "the emulation takes a group of a rank on one stream only");
   }
   launch->tasks.push_back({call, nullptr, 0});
   return EndCall();
