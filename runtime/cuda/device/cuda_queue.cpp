@@ -83,6 +83,15 @@ bool CudaQueue::Begins(const device::Operation& operation) {
   if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
   if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
+  {
+    // What a broken queue should have waited for may be at work on the same memory.
+    std::lock_guard lock(mutex_);
+    if (broken_) {
+      last_tag_ = operation.tag;
+      issued_.push_back({Kind::kWork, operation.tag, operation.bindings, own, nullptr, 0});
+      return false;
+    }
+  }
   const CUresult current = device_.gpu()->MakeCurrent();
   Check(current, operation, "reaching the GPU");
   return current == CUDA_SUCCESS;
