@@ -1,0 +1,2 @@
+def measure(machine, report):
+    pass
