@@ -48,7 +48,7 @@ class Machine:
                    os.environ.get("LD_LIBRARY_PATH", "")]
         self.environment["LD_LIBRARY_PATH"] = ":".join(str(f) for f in folders if f)
         if self.emulated:
-            self.environment["CGRAPH_EMULATION"] = "devices=1,seed=7"
+            self.environment["CGRAPH_EMULATION"] = "devices=1,seed=7,protect=0"
 
     def program(self, name):
         path = self.kit / "bin" / name

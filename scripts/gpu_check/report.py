@@ -20,7 +20,7 @@ class Report:
 
     def number(self, name, value, unit, anchor=None, anchor_value=None, lower_is_better=True):
         """A figure and, where there is one, that of the anchor in the same run."""
-        entry = {"name": name, "value": value, "unit": unit}
+        entry = {"name": name, "value": value, "unit": unit, "emulated": self.emulated}
         if anchor is not None and anchor_value:
             entry |= {"anchor": anchor, "anchor_value": anchor_value,
                       "ratio": value / anchor_value,
