@@ -10,6 +10,17 @@ import time
 SANITIZER = ("compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer")
 
 
+LIBSTDCXX = (b"GLIBCXX_3.4.30", ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                 "/usr/lib64", "/lib64", "/usr/lib"])
+
+
+def has_new_libstdcxx():
+    """Whether the machine's C++ library is that of GCC 12 or newer."""
+    version, folders = LIBSTDCXX
+    found = (pathlib.Path(folder) / "libstdc++.so.6" for folder in folders)
+    return any(path.exists() and version in path.read_bytes() for path in found)
+
+
 class Done:
     def __init__(self, status, out, error, seconds, limit):
         self.status, self.out, self.error = status, out, error
@@ -45,10 +56,19 @@ class Machine:
         self.ends = time.monotonic() + seconds
         self.environment = dict(os.environ)
         folders = [driver, self.kit / "bin", self.kit / "lib",
+                   None if has_new_libstdcxx() else self.kit / "lib" / "gcc",
                    os.environ.get("LD_LIBRARY_PATH", "")]
         self.environment["LD_LIBRARY_PATH"] = ":".join(str(f) for f in folders if f)
         if self.emulated:
             self.environment["CGRAPH_EMULATION"] = "devices=1,seed=7,protect=0"
+
+    def lacks(self):
+        """What the machine must have and lacks, in a sentence; empty: nothing."""
+        needed = self.manifest.get("glibc")
+        has = (os.confstr("CS_GNU_LIBC_VERSION") or "glibc 0").split()[-1]
+        numbers = [tuple(map(int, text.split("."))) for text in (needed or "0", has)]
+        return (f"the kit needs glibc {needed}, and this machine has {has}"
+                if numbers[0] > numbers[1] else "")
 
     def program(self, name):
         path = self.kit / "bin" / name

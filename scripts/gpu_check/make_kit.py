@@ -23,6 +23,7 @@ TARGETS = "cgc cgrun cgraph_cuda device_test kernels_gpu_test gpu_probe"
 OPENED = ("libopenblas.so.0", "libdnnl.so.2", "libgomp.so.1", "libgfortran.so.5", "libquadmath.so.0")
 # Of the system's C library, which must be that of the machine.
 SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv)\.so\..*|linux-vdso.*)$")
+GCC = ("libstdc++", "libgcc_s")  # used only where the machine has older ones
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64,
           "i32": np.int32, "i8": np.int8, "u8": np.uint8, "bool": np.bool_}
 SCALAR_LIMIT = 10  # of integers: rows, labels, tokens; every example has as many
@@ -53,7 +54,7 @@ def programs(kit, build, copied):
 
 
 def libraries(kit):
-    (kit / "lib").mkdir()
+    (kit / "lib" / "gcc").mkdir(parents=True)
     wanted = {}
     for program in (kit / "bin").iterdir():
         wanted |= dict(re.findall(r"(\S+) => (/\S+)", call("ldd", program).stdout))
@@ -64,7 +65,18 @@ def libraries(kit):
             wanted |= dict(re.findall(r"(\S+) => (/\S+)", call("ldd", known[name]).stdout))
     for name, path in wanted.items():
         if not SYSTEM.match(name) and not name.startswith("libcuda.so"):
-            shutil.copy2(pathlib.Path(path).resolve(), kit / "lib" / name)
+            folder = kit / "lib" / "gcc" if name.startswith(GCC) else kit / "lib"
+            shutil.copy2(pathlib.Path(path).resolve(), folder / name)
+
+
+def newest_symbols(kit):
+    """The newest version of the C library that the check needs, as "2.34"; it goes on without cgc,
+    and without the C++ library of the kit."""
+    versions = set()
+    programs = [path for path in (kit / "bin").iterdir() if path.name != "cgc"]
+    for path in [*programs, *(kit / "lib").glob("*.so*")]:
+        versions |= set(re.findall(r"GLIBC_(\d+\.\d+)", call("objdump", "-T", path).stdout))
+    return max(versions, key=lambda text: tuple(map(int, text.split("."))))
 
 
 class PlanMaker:
@@ -85,14 +97,15 @@ class PlanMaker:
         found = told.get("graphs", [])
         for graph in found[::-(-len(found) // MOST_GRAPHS) or 1]:
             if graphs is None or graph["name"] in graphs:
-                run = self.run_of(folder, told, graph, (special or {}).get(graph["name"]))
+                run = self.run_of(folder, graph, expected,
+                                  (special or {}).get(graph["name"]))
                 run["repeat"] = repeat
                 if expected:
                     self.expect(entry, run, folder)
                 entry["runs"].append(run)
         return entry
 
-    def run_of(self, folder, plan, graph, special):
+    def run_of(self, folder, graph, expected, special):
         run = {"graph": graph["name"], "words": [], "outputs": [], "expected": {}}
         for name in (output["name"] for output in graph.get("outputs", [])):
             run["outputs"].append(name)
@@ -108,7 +121,10 @@ class PlanMaker:
                 dims.append(max(1, dim["extent"], graph["symbols"][symbol]["bound"])
                             if bounded else dim["extent"])
             path = folder / f"{graph['name']}_in{i}.npy"
-            np.save(path, self.numbers(value["dtype"], dims))
+            # What is only measured is not worth its bytes in a packed kit.
+            numbers = self.numbers(value["dtype"], dims) if expected else np.zeros(
+                dims, DTYPES[value["dtype"]])
+            np.save(path, numbers)
             run["words"] += ["--input", f"{port['name']}={path.relative_to(self.kit)}"]
         return run
 
@@ -182,5 +198,7 @@ def make_kit(kit, build, emulated, copied):
                             text=True, check=False).stdout.strip()
     manifest = {"commit": commit, "version": call(kit / "bin/cgrun", "--version").stdout.strip(),
                 "plans": plans, "benchmarks": benchmarks.make(maker, emulated)}
+    if copied:
+        manifest["glibc"] = newest_symbols(kit)
     (kit / "manifest.json").write_text(json.dumps(manifest, indent=1))
     return manifest
