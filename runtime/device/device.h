@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/device/communicator.h"
 #include "runtime/device/executable.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
@@ -94,6 +95,13 @@ class Device {
   virtual bool host_reaches_memory() const { return true; }
   // Whether queues can record launches and issue them as one.
   virtual bool queues_record() const { return false; }
+  // Makes the communicator of these devices, by rank, which is number `number` of the plan; this
+  // device is the first of them. The same arguments give the same communicator. Null where the
+  // backend has none for them. kFailed with the error of the backend's library.
+  virtual Result<std::shared_ptr<Communicator>> MakeCommunicator(uint32_t /*number*/,
+                                                                 std::span<Device* const>) {
+    return std::shared_ptr<Communicator>();
+  }
   // Called at load, once per graph, after its executables and before its queues are made.
   // kInvalid when there is no memory for its poison flags.
   virtual Status AddGraph(const GraphLayout&) { return Status::Ok(); }

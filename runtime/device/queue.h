@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/communicator.h"
 #include "runtime/device/executable.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/device/tensor.h"
@@ -99,6 +100,19 @@ struct Store : Operation {
   int64_t number = 0;
 };
 
+// A member's part of a collective of one tensor, among the members of a communicator.
+struct Collect : Operation {
+  Communicator* communicator = nullptr;
+  uint32_t member = 0;
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  std::optional<Reduction> reduction;  // of kinds that reduce
+  uint32_t root = 0;
+  plan::DType dtype = plan::DType::f32;
+  uint64_t elements = 0;       // of a part that one member gives to one: the same at all members
+  const void* from = nullptr;  // null: it gives nothing
+  void* to = nullptr;          // null: it gets nothing
+};
+
 // A group of sends, receives and parts of collectives that happen together. The engine makes it for
 // carriers that a host drives; the group itself looks at poison and dims, since a message carries
 // both.
@@ -151,6 +165,14 @@ class Queue {
   virtual void Communicate(const device::Communicate& communicate) = 0;
   virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
   virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
+
+  // Of queues whose device makes communicators (Device::MakeCommunicator). Collectives begin when
+  // EndCollectives is called: those since its last call are one group, whose members wait for no
+  // other part of the group.
+  virtual void Collect(const device::Collect&) {}
+  virtual void EndCollectives() {}
+  // Returns whether an operation would look at poison flags: false where nothing sets them.
+  virtual bool Looks(const device::Operation&) const { return true; }
 
   // Of queues that record (Device::queues_record). What is issued between the two calls is not
   // done, but recorded: launches whose operands and extents are the same whenever their frame is

@@ -35,6 +35,8 @@ struct Control {
   // Appends work of an emulated library to a stream of the current context, or makes a node of it
   // where the stream is captured. CUDA_ERROR_INVALID_VALUE after a misuse of memory.
   CUresult (*issue)(CUstream stream, LibraryWork work);
+  // Reports a misuse of an emulated library. Returns where misuse is counted.
+  void (*misuse)(const char* sentence);
 };
 
 }  // namespace cgraph::emulation

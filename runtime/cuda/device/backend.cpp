@@ -33,7 +33,7 @@ class CudaBackend : public Backend {
     if (plan.devices[device]->kind == plan::DeviceKind::gpu) {
       auto gpu = GpuOf(device);
       if (!gpu.ok()) return gpu.status();
-      auto made = CudaDevice::Make(std::move(*gpu));
+      auto made = CudaDevice::Make(std::move(*gpu), communicators_);
       if (!made.ok()) return made.status();
       return std::unique_ptr<Device>(std::move(*made));
     }
@@ -67,6 +67,7 @@ class CudaBackend : public Backend {
   const Driver& driver_;
   const GpuMap gpu_of_device_;
   std::map<uint32_t, std::shared_ptr<Gpu>> gpus_;
+  std::shared_ptr<Communicators> communicators_ = std::make_shared<Communicators>();
   std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
 };
 

@@ -25,8 +25,9 @@ constexpr auto kPause = std::chrono::microseconds(50);
 
 }  // namespace
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::shared_ptr<Gpu> gpu) {
-  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(gpu)));
+Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
+    std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(gpu), std::move(communicators)));
   auto pass_poison = device->gpu_->module().Find("pass_poison");
   auto copy_guarded = device->gpu_->module().Find("copy_guarded");
   if (!pass_poison.ok()) return pass_poison.status();
@@ -72,12 +73,31 @@ Result<std::unique_ptr<Queue>> CudaDevice::OpenQueue(const QueueOptions& options
   return std::unique_ptr<Queue>(std::move(*queue));
 }
 
+Result<std::shared_ptr<Communicator>> CudaDevice::MakeCommunicator(
+    uint32_t number, std::span<Device* const> members) {
+  std::vector<std::shared_ptr<Gpu>> gpus;
+  for (Device* member : members) {
+    const auto* device = dynamic_cast<const CudaDevice*>(member);
+    if (device == nullptr) return std::shared_ptr<Communicator>();
+    gpus.push_back(device->gpu());
+  }
+  auto made = communicators_->Of(number, std::move(gpus));
+  if (!made.ok()) return made.status();
+  return std::shared_ptr<Communicator>(std::move(*made));
+}
+
 Status CudaDevice::AddGraph(const GraphLayout& layout) {
   auto poison = PoisonTable::Make(gpu_, layout);
   if (!poison.ok()) return poison.status();
   graphs_.resize(std::max<size_t>(graphs_.size(), layout.graph + 1));
   graphs_[layout.graph] = {std::move(*poison), layout.frames, layout.steps};
   return Status::Ok();
+}
+
+uint64_t CudaDevice::most_failures() const {
+  uint64_t most = 0;
+  for (const Graph& graph : graphs_) most += graph.poison->most_failures();
+  return most;
 }
 
 // An execution that has failed is not the steady state: this may wait for the GPU.

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cuda/collectives/communicators.h"
 #include "runtime/cuda/device/gpu.h"
 #include "runtime/cuda/device/poison_table.h"
 #include "runtime/device/device.h"
@@ -18,8 +19,10 @@ class CudaQueue;
 
 class CudaDevice : public device::Device {
  public:
-  // kUnsupported when the kernels of this library lack one that every device needs.
-  static Result<std::unique_ptr<CudaDevice>> Make(std::shared_ptr<Gpu> gpu);
+  // `communicators`: of all devices of the engine. kUnsupported when the kernels of this library
+  // lack one that every device needs.
+  static Result<std::unique_ptr<CudaDevice>> Make(std::shared_ptr<Gpu> gpu,
+                                                  std::shared_ptr<Communicators> communicators);
   ~CudaDevice() override;
 
   Result<device::Memory> Allocate(uint64_t bytes, device::MemoryKind kind,
@@ -34,6 +37,8 @@ class CudaDevice : public device::Device {
   bool host_reaches_memory() const override { return false; }
   bool queues_communicate() const override { return true; }
   bool queues_record() const override { return true; }
+  Result<std::shared_ptr<device::Communicator>> MakeCommunicator(
+      uint32_t number, std::span<device::Device* const> members) override;
   Status AddGraph(const device::GraphLayout& layout) override;
   Status ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
@@ -41,6 +46,7 @@ class CudaDevice : public device::Device {
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
   uint64_t most_scratch() const { return most_scratch_; }
+  uint64_t most_failures() const;  // of its operations, at once
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
   uint32_t steps(uint32_t graph) const { return graphs_[graph].steps; }
   const PoisonTable& table(uint32_t graph) const { return *graphs_[graph].poison; }
@@ -68,7 +74,8 @@ class CudaDevice : public device::Device {
     std::vector<const device::Bindings*> frames;
     uint32_t steps = 0;  // most of any program
   };
-  explicit CudaDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  CudaDevice(std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators)
+      : gpu_(std::move(gpu)), communicators_(std::move(communicators)) {}
 
   Status Upload(std::byte* to, const void* from, uint64_t bytes) override;
   Status Download(void* to, const std::byte* from, uint64_t bytes) override;
@@ -76,6 +83,7 @@ class CudaDevice : public device::Device {
   bool WatchAll();
 
   std::shared_ptr<Gpu> gpu_;
+  std::shared_ptr<Communicators> communicators_;
   CUfunction pass_poison_ = nullptr;
   CUfunction copy_guarded_ = nullptr;
   uint64_t most_scratch_ = 0;

@@ -19,6 +19,16 @@ namespace {
 
 // How often a queue is looked at in vain before the driver is asked whether the GPU has failed.
 constexpr uint32_t kLooksPerQuery = 64;
+// Room of a queue's log: 3 MB. Greater graphs can fail in more places at once, but do not.
+constexpr uint64_t kMostFailures = 1 << 16;
+
+// Signals in place of a queue that does not any more. Semaphores never go back.
+void Force(const TimelineSemaphore& semaphore, uint64_t value) {
+  auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
+  uint64_t now = word->load();
+  while (now < value && !word->compare_exchange_weak(now, value)) {
+  }
+}
 
 }  // namespace
 
@@ -32,10 +42,13 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                "a queue's scratch");
   if (!scratch.ok()) return scratch.status();
   queue->scratch_ = std::move(*scratch);
-  auto log = AllocatePinned(gpu, sizeof(FailureLog), device::MemoryKind::pinned, "a queue's log");
+  const uint64_t room = std::clamp<uint64_t>(device.most_failures(), 1, kMostFailures);
+  auto log = AllocatePinned(gpu, sizeof(FailureLog) + room * sizeof(Failure),
+                            device::MemoryKind::pinned, "a queue's log");
   if (!log.ok()) return log.status();
   queue->log_memory_ = std::move(*log);
-  queue->log_ = new (queue->log_memory_.data()) FailureLog;
+  auto* entries = new (queue->log_memory_.data() + sizeof(FailureLog)) Failure[room];
+  queue->log_ = new (queue->log_memory_.data()) FailureLog{0, room, entries};
   queue->steps_.resize(device.graphs());
   for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
     queue->steps_[graph].resize(device.steps(graph));
@@ -60,13 +73,13 @@ CudaQueue::~CudaQueue() {
     // Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
     // reads.
     std::lock_guard lock(mutex_);
+    std::vector<const TimelineSemaphore*> come;
+    Forget(come);
+    AbortCollectives("the engine was torn down");
     for (const Issued& issued : issued_) {
-      if (issued.kind != Kind::kWait) continue;
-      auto* word = const_cast<std::atomic<uint64_t>*>(issued.semaphore->word());
-      uint64_t value = word->load();
-      while (value < issued.value && !word->compare_exchange_weak(value, issued.value)) {
-      }
+      if (issued.kind == Kind::kWait) Force(*issued.semaphore, issued.value);
     }
+    for (const auto& [semaphore, value] : awaited_) Force(*semaphore, value);
   }
   driver.cuStreamSynchronize(stream_);
   clock_.reset();
@@ -216,7 +229,7 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
   if (semaphore->Reached(value)) return;
-  Remember({Kind::kWait, tag, nullptr, 0, semaphore, value});
+  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
   device_.gpu()->MakeCurrent();
   const Driver& driver = device_.gpu()->driver();
   const CUresult result = driver.cuStreamWaitValue64(stream_, AddressOf(semaphore->word()), value,
@@ -227,31 +240,34 @@ void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const T
 }
 
 void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
-  Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value});
-  device_.gpu()->MakeCurrent();
-  const Driver& driver = device_.gpu()->driver();
-  const CUresult result =
-      driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
-  if (result != CUDA_SUCCESS) {
-    std::lock_guard lock(mutex_);
-    BreakBy(result);
+  if (Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {
+    device_.gpu()->MakeCurrent();
+    const Driver& driver = device_.gpu()->driver();
+    const CUresult result =
+        driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
+    if (result != CUDA_SUCCESS) {
+      std::lock_guard lock(mutex_);
+      BreakBy(result);
+    }
   }
   device_.Wake();
 }
 
-void CudaQueue::Remember(Issued issued) {
+bool CudaQueue::Remember(Issued issued) {
   std::lock_guard lock(mutex_);
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
   issued_.push_back(issued);
   if (last_tag_.has_value()) issued_.back().tag = *last_tag_;
+  return !broken_;
 }
 
-void CudaQueue::BeginWork(const device::Operation& operation) {
+void CudaQueue::BeginWork(const device::Operation& operation, NcclCommunicator* communicator) {
   if (recording_ != nullptr) return;
   std::lock_guard lock(mutex_);
   last_tag_ = operation.tag;
   issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
-                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr});
+                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr, nullptr,
+                     communicator});
 }
 
 void CudaQueue::EndWork() {
@@ -267,6 +283,58 @@ void CudaQueue::ReportTimes(const Issued& work) {
   report.begun_ns = clock_->Take(work.begun);
   report.ended_ns = clock_->Take(work.ended);
   reports_.push_back(std::move(report));
+}
+
+// ---- collectives --------------------------------------------------------------------------------
+
+bool CudaQueue::Looks(const device::Operation& operation) const {
+  if (operation.predicate.own == device::kNoFlag) return false;
+  return device_.table(operation.bindings->graph)
+      .GuardOf(*operation.bindings, operation.predicate)
+      .looks;
+}
+
+// Every member takes part, whether or not its values are poisoned: the others wait for it. The
+// flags of the results can be set before, since the flags of all members are known by now.
+void CudaQueue::EndCollectives() {
+  if (collects_.empty()) return;
+  const CUresult current = device_.gpu()->MakeCurrent();
+  for (size_t i = 0; i < collects_.size(); ++i) {
+    const device::Collect& collect = collects_[i];
+    auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
+    if (i + 1 == collects_.size()) {
+      BeginWork(collect, communicator);
+    } else {
+      Remember({Kind::kWork, collect.tag, collect.bindings, collect.predicate.own, nullptr, 0,
+                nullptr, nullptr, communicator});
+    }
+    const Guard guard = GuardOf(collect, nullptr);
+    if (guard.looks) Check(device_.PassPoison(stream_, guard), collect, "passing errors on");
+  }
+  Status issued = device_.gpu()->driver().Check(current, "reaching the GPU");
+  if (issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
+  EndWork();
+  collects_.clear();
+  std::lock_guard lock(mutex_);
+  if (!issued.ok()) Break(issued.message());
+  if (broken_) AbortCollectives(why_broken_);
+}
+
+void CudaQueue::AbortCollectives(const std::string& why) {
+  for (const Issued& issued : issued_) {
+    if (issued.communicator != nullptr) issued.communicator->Abort(why);
+  }
+}
+
+void CudaQueue::LookAtCollectives(size_t count, bool asks) {
+  for (size_t i = 0; i < count && !broken_; ++i) {
+    NcclCommunicator* communicator = issued_[i].communicator;
+    if (communicator == nullptr) continue;
+    const Status state = asks ? communicator->Look() : Status::Ok();
+    asks = false;
+    if (!state.ok()) communicator->Abort(state.message());
+    if (communicator->aborted()) Break(communicator->why_aborted());
+  }
 }
 
 // ---- recording ----------------------------------------------------------------------------------
@@ -334,6 +402,7 @@ void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
   why_broken_ = std::move(why);
+  AbortCollectives(why_broken_);
 }
 
 void CudaQueue::BreakBy(CUresult error) {
@@ -351,22 +420,20 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       if (!issued_[i].semaphore->Reached(issued_[i].value)) break;
       over = i + 1;
     }
-    for (; over > 0; --over) {
+    // Where a communicator was aborted, values did not come, whatever the stream says.
+    LookAtCollectives(over, /*asks=*/false);
+    for (; over > 0 && !broken_; --over) {
       if (issued_.front().kind == Kind::kSignal) come.push_back(issued_.front().semaphore);
       if (issued_.front().begun != nullptr) ReportTimes(issued_.front());
       issued_.pop_front();
       ++finished_;
       any = true;
     }
-    if (any || issued_.empty()) {
+    if (!broken_ && (any || issued_.empty())) {
       looks_ = 0;
       return any;
     }
-    if (++looks_ % kLooksPerQuery != 0) return false;
-    device_.gpu()->MakeCurrent();
-    const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
-    if (state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY) return false;
-    BreakBy(state);
+    if (!broken_ && !FindsFailure()) return false;
   }
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
@@ -382,14 +449,25 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       reports_.push_back(std::move(report));
     }
     if (front.kind == Kind::kSignal) {
-      auto* word = const_cast<std::atomic<uint64_t>*>(front.semaphore->word());
-      if (word->load() < front.value) word->store(front.value, std::memory_order_release);
+      forced_[front.semaphore] = front.value;
       come.push_back(front.semaphore);
     }
+    if (front.kind == Kind::kWait) awaited_[front.semaphore] = front.value;
     ++finished_;
     any = true;
   }
+  // The stream may go on, and write what it was to write before.
+  for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
   return any;
+}
+
+bool CudaQueue::FindsFailure() {
+  if (++looks_ % kLooksPerQuery != 0) return false;
+  device_.gpu()->MakeCurrent();
+  const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
+  if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) BreakBy(state);
+  LookAtCollectives(issued_.size(), /*asks=*/true);
+  return broken_;
 }
 
 bool CudaQueue::Poll(std::vector<Report>& reports) {
@@ -420,13 +498,13 @@ bool CudaQueue::Watch() {
 
 void CudaQueue::ReadLog(std::vector<Report>& reports) {
   const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
-  if (count - failures_seen_ > kFailures) {  // what was overwritten is not known to have failed
+  if (count - failures_seen_ > log_->room) {  // what was overwritten is not known to have failed
     std::lock_guard lock(mutex_);
-    Break(fmt::format("more than {} operations failed before the host could look", kFailures));
-    failures_seen_ = count - kFailures;
+    Break(fmt::format("more than {} operations failed before the host could look", log_->room));
+    failures_seen_ = count - log_->room;
   }
   for (; failures_seen_ != count; ++failures_seen_) {
-    const Failure& failure = log_->entries[failures_seen_ % kFailures];
+    const Failure& failure = log_->entries[failures_seen_ % log_->room];
     const Step& step = steps_[failure.graph][failure.step];
     const uint32_t frames = device_.table(failure.graph).frames();
     Report report;
@@ -450,7 +528,8 @@ std::optional<device::Head> CudaQueue::Head() {
   for (const Issued& issued : issued_) {
     if (issued.kind == Kind::kSignal) continue;  // a signal is never what is waited for
     if (issued.kind == Kind::kWait && issued.semaphore->Reached(issued.value)) continue;
-    return device::Head{issued.tag, issued.kind == Kind::kWork, finished_};
+    const bool runs = issued.kind == Kind::kWork && issued.communicator == nullptr;
+    return device::Head{issued.tag, runs, finished_};
   }
   return std::nullopt;
 }

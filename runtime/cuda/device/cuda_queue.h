@@ -7,15 +7,18 @@
 //
 // Once the GPU has failed as a whole (an illegal access, a lost device), no signal comes any more:
 // the queue then is *broken*, reports every operation as failed, and signals for itself, so that
-// executions end.
+// executions end. A queue with a collective in progress breaks when the collective's communicator
+// fails, and aborts the communicator when it breaks itself or ends, so that no other GPU hangs.
 #ifndef CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
 #define CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "runtime/cuda/collectives/nccl_communicator.h"
 #include "runtime/cuda/device/gpu.h"
 #include "runtime/cuda/device/poison_table.h"
 #include "runtime/cuda/device/prepared.h"
@@ -41,6 +44,9 @@ class CudaQueue : public device::Queue {
   void Wait(const device::TimelineSemaphore* semaphore, uint64_t value,
             const device::Tag& tag) override;
   void Signal(device::TimelineSemaphore* semaphore, uint64_t value) override;
+  void Collect(const device::Collect& collect) override { collects_.push_back(collect); }
+  void EndCollectives() override;
+  bool Looks(const device::Operation& operation) const override;
   void BeginRecording() override;
   Result<std::unique_ptr<device::Recording>> EndRecording() override;
   void Replay(device::Recording& recording, const device::Tag& tag) override;
@@ -61,6 +67,7 @@ class CudaQueue : public device::Queue {
     const device::TimelineSemaphore* semaphore;
     uint64_t value;
     CUevent begun = nullptr, ended = nullptr;  // of work that is measured
+    NcclCommunicator* communicator = nullptr;  // of a collective
   };
   // Step: what was issued last of a step that may fail.
   struct Step {
@@ -81,15 +88,22 @@ class CudaQueue : public device::Queue {
   void Check(CUresult result, const device::Operation& operation, const char* what);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
   void CopyBytes(const device::Copy& copy, const Guard& guard);
-  void Remember(Issued issued);
+  // Returns whether the stream is to have it: not when the queue is broken.
+  bool Remember(Issued issued);
   // Remember work that is issued between the two calls.
-  void BeginWork(const device::Operation& operation);
+  void BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr);
   void EndWork();
   void ReportTimes(const Issued& work);  // under mutex_
   void Fail(const device::Operation& operation, std::string error);
   void Break(std::string why);                // under mutex_
   void BreakBy(CUresult error);               // under mutex_
+  void AbortCollectives(const std::string& why);  // under mutex_
+  // Breaks the queue where one of the first `count` entries is a collective whose communicator was
+  // aborted; `asks`: NCCL about the first of them, too.
+  void LookAtCollectives(size_t count, bool asks);  // under mutex_
   bool Forget(std::vector<const device::TimelineSemaphore*>& come);  // under mutex_
+  // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.
+  bool FindsFailure();  // under mutex_
   void ReadLog(std::vector<device::Report>& reports);
 
   CudaDevice& device_;
@@ -99,6 +113,7 @@ class CudaQueue : public device::Queue {
   FailureLog* log_ = nullptr;
   uint64_t failures_seen_ = 0;
   std::vector<View> views_;             // of the operation that is issued
+  std::vector<device::Collect> collects_;  // since the last group
   std::unique_ptr<CudaGraph> recording_;  // while it is made
   std::unique_ptr<StreamClock> clock_;  // where operations are measured; under mutex_
   std::vector<std::vector<Step>> steps_;  // per graph
@@ -110,6 +125,8 @@ class CudaQueue : public device::Queue {
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;
   std::string why_broken_;
+  // Of a broken queue: what it has signalled for itself, and what its stream may wait for.
+  std::map<const device::TimelineSemaphore*, uint64_t> forced_, awaited_;
   std::vector<device::Report> reports_;
 };
 

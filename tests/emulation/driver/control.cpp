@@ -66,6 +66,8 @@ CUresult IssueWork(CUstream handle, LibraryWork work) {
   return issued;
 }
 
+void ReportMisuse(const char* sentence) { Misuse(sentence); }
+
 constexpr Control kControl{.reseed = &Reseed,
                            .calls = &Calls,
                            .fail_at = &FailAt,
@@ -77,7 +79,8 @@ constexpr Control kControl{.reseed = &Reseed,
                            .forget_misuse = &ForgetMisuse,
                            .pending = &Pending,
                            .live = &Live,
-                           .issue = &IssueWork};
+                           .issue = &IssueWork,
+                           .misuse = &ReportMisuse};
 
 }  // namespace
 }  // namespace cgraph::emulation

@@ -1,0 +1,127 @@
+#include "runtime/channel/queued/native_collective.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/device/shared_array.h"
+#include "runtime/device/sync/semaphore.h"
+#include "runtime/plan/kinds.h"
+
+namespace cgraph::channel {
+namespace {
+
+using device::SharedArray;
+using device::TimelineSemaphore;
+using Traits = CollectiveTraits;
+
+class NativeCollective : public Collective {
+ public:
+  NativeCollective(const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
+                   SharedArray<TimelineSemaphore> arrived)
+      : traits_(TraitsOf(shape.kind)),
+        shape_(shape),
+        communicator_(std::move(communicator)),
+        arrived_(std::move(arrived)) {}
+
+  void SetEventCount(uint32_t member, device::EventCount* event_count) override {
+    for (uint32_t other = 0; other < shape_.members; ++other) {
+      if (other != member) arrived_[other].AddListener(event_count);
+    }
+  }
+
+  // All members are on queues: the host drives none.
+  void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
+              bool) override {}
+  bool Present(uint32_t other, uint32_t member) const override {
+    return arrived_[other].value() >= arrived_[member].value();
+  }
+  bool AllArrived(uint64_t n) const override {
+    for (uint32_t member = 0; member < shape_.members; ++member) {
+      if (!arrived_[member].Reached(n + 1)) return false;
+    }
+    return true;
+  }
+  bool Reduce(uint32_t, uint64_t) override { return false; }
+  bool Left(uint64_t n) const override { return AllArrived(n); }
+
+  void Issue(Pass pass, const QueuedMember& at) override {
+    if (pass == Pass::kShow) at.queue->Signal(&arrived_[at.member], at.round + 1);
+    if (pass != Pass::kMove) return;
+    // The members wait for each other's values in the collective itself. They do not where there
+    // are none; and flags are to be seen behind a wait for the queue that has set them.
+    if (!Moves(at) || at.queue->Looks(*at.operation)) {
+      for (uint32_t other = 0; other < shape_.members; ++other) {
+        if (other == at.member) continue;
+        at.queue->Wait(&arrived_[other], at.round + 1, at.operation->tag);
+      }
+    }
+    for (uint32_t t = 0; t < shape_.tensors.size() && !at.empty; ++t) Collect(at, t);
+  }
+
+ private:
+  bool Gives(uint32_t member) const {
+    return traits_.from == Traits::kEach ||
+           (traits_.from == Traits::kRoot && member == shape_.root);
+  }
+
+  // Returns the bytes of one giver's part of a tensor.
+  uint64_t PartBytes(const QueuedMember& at, uint32_t tensor) const {
+    uint64_t bytes = UINT64_MAX;
+    if (at.outputs != nullptr) {
+      bytes = at.outputs[tensor].bytes() / (traits_.joins() ? shape_.members : 1);
+    }
+    for (uint32_t giver = 0; giver < shape_.members; ++giver) {
+      if (!Gives(giver)) continue;
+      const uint64_t given = at.inputs[giver][tensor].bytes();
+      bytes = std::min(bytes, given / (traits_.divides() ? shape_.members : 1));
+    }
+    return bytes;
+  }
+
+  bool Moves(const QueuedMember& at) const {
+    if (at.empty) return false;
+    for (uint32_t t = 0; t < shape_.tensors.size(); ++t) {
+      if (PartBytes(at, t) != 0) return true;
+    }
+    return false;
+  }
+
+  void Collect(const QueuedMember& at, uint32_t tensor) {
+    device::Collect collect{*at.operation};
+    collect.communicator = communicator_.get();
+    collect.member = at.member;
+    collect.kind = shape_.kind;
+    collect.reduction = shape_.reduction;
+    collect.root = shape_.root;
+    collect.dtype = shape_.tensors[tensor].dtype;
+    collect.elements = PartBytes(at, tensor) / static_cast<uint64_t>(plan::DTypeBytes(collect.dtype));
+    if (Gives(at.member)) collect.from = at.inputs[at.member][tensor].data;
+    if (at.outputs != nullptr) collect.to = at.outputs[tensor].data;
+    at.queue->Collect(collect);
+  }
+
+  const Traits& traits_;
+  const CollectiveShape shape_;
+  std::shared_ptr<device::Communicator> communicator_;
+  SharedArray<TimelineSemaphore> arrived_;  // by member
+};
+
+}  // namespace
+
+bool CarriesOut(const device::Communicator* communicator, const CollectiveShape& shape) {
+  return communicator != nullptr && !shape.tensors.empty() &&
+         std::all_of(shape.tensors.begin(), shape.tensors.end(), [&](const auto& tensor) {
+           return communicator->Serves(shape.kind, shape.reduction, tensor.dtype);
+         });
+}
+
+Result<std::unique_ptr<Collective>> MakeNativeCollective(
+    const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
+    device::Device& host) {
+  auto arrived = SharedArray<TimelineSemaphore>::Make(host, shape.members, "a collective");
+  if (!arrived.ok()) return arrived.status();
+  return std::unique_ptr<Collective>(std::make_unique<NativeCollective>(
+      shape, std::move(communicator), std::move(*arrived)));
+}
+
+}  // namespace cgraph::channel

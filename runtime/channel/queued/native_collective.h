@@ -1,0 +1,29 @@
+// A collective that the devices of its members carry out themselves (device/communicator.h), among
+// queues of one process.
+//
+// Every member signals that it has come, for reports, and for what the devices' collective does not
+// order: rounds in which nothing is moved, and poison flags of other members.
+#ifndef CGRAPH_RUNTIME_CHANNEL_QUEUED_NATIVE_COLLECTIVE_H_
+#define CGRAPH_RUNTIME_CHANNEL_QUEUED_NATIVE_COLLECTIVE_H_
+
+#include <memory>
+
+#include "runtime/channel/collective.h"
+#include "runtime/device/communicator.h"
+#include "runtime/device/device.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::channel {
+
+// Returns whether the communicator, which may be null, carries out all of this collective.
+bool CarriesOut(const device::Communicator* communicator, const CollectiveShape& shape);
+
+// `host` is the caller's device, in whose memory the semaphores lie. kInvalid when there is no
+// memory left.
+Result<std::unique_ptr<Collective>> MakeNativeCollective(
+    const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
+    device::Device& host);
+
+}  // namespace cgraph::channel
+
+#endif  // CGRAPH_RUNTIME_CHANNEL_QUEUED_NATIVE_COLLECTIVE_H_

@@ -1,0 +1,34 @@
+#include "runtime/cuda/collectives/communicators.h"
+
+#include <algorithm>
+#include <set>
+
+namespace cgraph::cuda {
+
+bool Communicators::Allowed(const Nccl& nccl, const Key& key) const {
+  const std::vector<int>& ordinals = key.second;
+  const std::set<int> distinct(ordinals.begin(), ordinals.end());
+  if (ordinals.size() < 2 || distinct.size() != ordinals.size()) return false;
+  if (nccl.version >= kOrderedNccl) return true;
+  // Operations of two communicators would wait for each other where two GPUs begin them in
+  // different orders.
+  return std::none_of(made_.begin(), made_.end(), [&](const auto& other) {
+    return std::any_of(other.first.second.begin(), other.first.second.end(),
+                       [&](int ordinal) { return distinct.contains(ordinal); });
+  });
+}
+
+Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
+    uint32_t number, std::vector<std::shared_ptr<Gpu>> gpus) {
+  Key key{number, {}};
+  for (const auto& gpu : gpus) key.second.push_back(gpu->ordinal());
+  const auto found = made_.find(key);
+  if (found != made_.end()) return found->second;
+  const Result<const Nccl*> nccl = Nccl::Get();
+  if (!nccl.ok() || !Allowed(**nccl, key)) return std::shared_ptr<NcclCommunicator>();
+  auto communicator = NcclCommunicator::Make(**nccl, std::move(gpus));
+  if (communicator.ok()) made_.emplace(std::move(key), *communicator);
+  return communicator;
+}
+
+}  // namespace cgraph::cuda

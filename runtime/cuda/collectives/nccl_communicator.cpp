@@ -1,0 +1,322 @@
+#include "runtime/cuda/collectives/nccl_communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "runtime/plan/kinds.h"
+
+namespace cgraph::cuda {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// How long NCCL may take to make or end a communicator, or to take a call. Hundreds of GPUs need
+// seconds.
+constexpr auto kDeadline = std::chrono::seconds(120);
+constexpr auto kBetweenLooks = std::chrono::microseconds(20);
+
+std::optional<int> TypeOf(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::i8: return nccl::kI8;
+    case plan::DType::u8: return nccl::kU8;
+    case plan::DType::i32: return nccl::kI32;
+    case plan::DType::i64: return nccl::kI64;
+    case plan::DType::f16: return nccl::kF16;
+    case plan::DType::bf16: return nccl::kBF16;
+    case plan::DType::f32: return nccl::kF32;
+    case plan::DType::f64: return nccl::kF64;
+    case plan::DType::bool_: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+int ReductionOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum: return nccl::kSum;
+    case Reduction::kProd: return nccl::kProd;
+    case Reduction::kMin: return nccl::kMin;
+    case Reduction::kMax: return nccl::kMax;
+    case Reduction::kAvg: return nccl::kAvg;
+  }
+  return nccl::kSum;
+}
+
+}  // namespace
+
+// NCCL's `avg` of integers is not ours. What only moves is moved as bytes.
+bool NcclCommunicator::Serves(CollectiveKind kind, std::optional<Reduction> reduction,
+                              plan::DType dtype) const {
+  if (kind == CollectiveKind::kBarrier) return false;
+  if (!TraitsOf(kind).reduces) return true;
+  if (!reduction.has_value() || !TypeOf(dtype).has_value()) return false;
+  return *reduction != Reduction::kAvg || plan::IsFloat(dtype);
+}
+
+// ---- beginning and end --------------------------------------------------------------------------
+
+Result<std::shared_ptr<NcclCommunicator>> NcclCommunicator::Make(
+    const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus) {
+  std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(nccl, std::move(gpus)));
+  Status status = made->Begin();
+  if (status.ok()) status = made->Connect();
+  if (status.ok()) return made;
+  made->Abort(status.message());
+  return status;
+}
+
+Status NcclCommunicator::Check(int status, const char* what) const {
+  if (status == nccl::kSuccess || status == nccl::kInProgress) return Status::Ok();
+  return {StatusCode::kFailed, fmt::format("{}: NCCL reports: {}; NCCL_DEBUG=WARN in the "
+                                           "environment lets it say more", what,
+                                           nccl_.ErrorText(status))};
+}
+
+Status NcclCommunicator::Settle(Rank& rank, const char* what) {
+  const Clock::time_point end = Clock::now() + kDeadline;
+  for (;;) {
+    int state = nccl::kSuccess;
+    CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclCommGetAsyncError(rank.handle, &state), what));
+    if (state != nccl::kInProgress) return Check(state, what);
+    if (aborted()) return {StatusCode::kFailed, why_aborted()};
+    if (Clock::now() > end) {
+      return {StatusCode::kFailed,
+              fmt::format("{}: NCCL is not done after {} s", what, kDeadline.count())};
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+Status NcclCommunicator::SettleAll(const char* what) {
+  for (Rank& rank : ranks_) CGRAPH_RETURN_IF_ERROR(Settle(rank, what));
+  return Status::Ok();
+}
+
+Status NcclCommunicator::Begin() {
+  constexpr const char* kWhat = "making a communicator of GPUs";
+  NcclId id;
+  CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGetUniqueId(&id), kWhat));
+  const int count = static_cast<int>(ranks_.size());
+  NcclConfig config;
+  config.blocking = 0;
+  CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGroupStart(), kWhat));
+  Status status;
+  for (int rank = 0; rank < count && status.ok(); ++rank) {
+    status = gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat);
+    if (!status.ok()) break;
+    status = Check(nccl_.ncclCommInitRankConfig(&ranks_[rank].handle, count, id, rank, &config),
+                   kWhat);
+  }
+  const Status ended = Check(nccl_.ncclGroupEnd(), kWhat);
+  CGRAPH_RETURN_IF_ERROR(status);
+  CGRAPH_RETURN_IF_ERROR(ended);
+  return SettleAll(kWhat);
+}
+
+// All on the stream of the driver that every context has, from memory that is thrown away.
+Status NcclCommunicator::Connect() {
+  constexpr const char* kWhat = "connecting GPUs";
+  const uint64_t ranks = ranks_.size();
+  std::vector<device::Memory> rooms;
+  for (const auto& gpu : gpus_) {
+    auto room = AllocateOnGpu(gpu, 2 * ranks * sizeof(float), device::MemoryKind::plain,
+                              "what GPUs are connected with");
+    if (!room.ok()) return room.status();
+    rooms.push_back(std::move(*room));
+  }
+  std::vector<CUstream> streams(ranks, nullptr);
+  const Driver& driver = gpus_[0]->driver();
+  Status status;
+  for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
+    status = driver.Check(gpus_[rank]->MakeCurrent(), kWhat);
+    if (!status.ok()) break;
+    status = driver.Check(driver.cuStreamCreateWithPriority(&streams[rank],
+                                                            CU_STREAM_NON_BLOCKING, 0), kWhat);
+  }
+  if (status.ok()) {
+    status = Check(nccl_.ncclGroupStart(), kWhat);
+    for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
+      status = CallConnect(rank, streams[rank], rooms[rank].data());
+    }
+    const Status ended = Check(nccl_.ncclGroupEnd(), kWhat);
+    if (status.ok()) status = ended;
+    if (status.ok()) status = SettleAll(kWhat);
+  }
+  // What hangs is ended before it is waited for.
+  if (!status.ok()) Abort(status.message());
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    if (streams[rank] == nullptr) continue;
+    gpus_[rank]->MakeCurrent();
+    const Status over = driver.Check(driver.cuStreamSynchronize(streams[rank]), kWhat);
+    if (status.ok()) status = over;
+    driver.cuStreamDestroy(streams[rank]);
+  }
+  return status;
+}
+
+Status NcclCommunicator::CallConnect(uint32_t rank, CUstream stream, std::byte* room) {
+  constexpr const char* kWhat = "connecting GPUs";
+  CGRAPH_RETURN_IF_ERROR(gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat));
+  const NcclComm handle = ranks_[rank].handle;
+  const int ranks = static_cast<int>(ranks_.size());
+  auto* from = reinterpret_cast<float*>(room);
+  float* to = from + ranks;
+  CGRAPH_RETURN_IF_ERROR(
+      Check(nccl_.ncclAllReduce(from, to, ranks, nccl::kF32, nccl::kSum, handle, stream), kWhat));
+  for (int peer = 0; peer < ranks; ++peer) {
+    CGRAPH_RETURN_IF_ERROR(
+        Check(nccl_.ncclSend(from + peer, 1, nccl::kF32, peer, handle, stream), kWhat));
+    CGRAPH_RETURN_IF_ERROR(
+        Check(nccl_.ncclRecv(to + peer, 1, nccl::kF32, peer, handle, stream), kWhat));
+  }
+  return Status::Ok();
+}
+
+// Ends all ranks of a communicator that has nothing pending. A rank ends only together with the
+// others.
+Status NcclCommunicator::End() {
+  constexpr const char* kWhat = "ending a communicator of GPUs";
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    gpus_[rank]->MakeCurrent();
+    CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclCommFinalize(ranks_[rank].handle), kWhat));
+  }
+  CGRAPH_RETURN_IF_ERROR(SettleAll(kWhat));
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    gpus_[rank]->MakeCurrent();
+    nccl_.ncclCommDestroy(std::exchange(ranks_[rank].handle, nullptr));
+  }
+  return Status::Ok();
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (aborted()) return;
+  const Status ended = End();
+  if (!ended.ok()) Abort(ended.message());
+}
+
+void NcclCommunicator::Abort(const std::string& why) {
+  {
+    std::lock_guard lock(why_mutex_);
+    if (aborted_.exchange(true)) return;
+    why_ = why;
+  }
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    std::lock_guard lock(ranks_[rank].mutex);
+    if (ranks_[rank].handle == nullptr) continue;
+    gpus_[rank]->MakeCurrent();
+    nccl_.ncclCommAbort(std::exchange(ranks_[rank].handle, nullptr));
+  }
+}
+
+std::string NcclCommunicator::why_aborted() const {
+  std::lock_guard lock(why_mutex_);
+  return why_;
+}
+
+Status NcclCommunicator::Look() {
+  for (Rank& rank : ranks_) {
+    std::unique_lock lock(rank.mutex, std::try_to_lock);
+    if (!lock.owns_lock() || rank.handle == nullptr) continue;  // somebody else will see it
+    int state = nccl::kSuccess;
+    const int asked = nccl_.ncclCommGetAsyncError(rank.handle, &state);
+    CGRAPH_RETURN_IF_ERROR(Check(asked, "a collective"));
+    CGRAPH_RETURN_IF_ERROR(Check(state, "a collective"));
+  }
+  return Status::Ok();
+}
+
+// ---- issuing ------------------------------------------------------------------------------------
+
+Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect> collects) {
+  struct Used {
+    NcclCommunicator* communicator;
+    uint32_t rank;
+    std::unique_lock<std::mutex> lock;
+  };
+  std::vector<Used> used;
+  for (const device::Collect& collect : collects) {
+    auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
+    const bool known = std::any_of(used.begin(), used.end(), [&](const Used& other) {
+      return other.communicator == communicator;
+    });
+    if (known) continue;
+    used.push_back({communicator, collect.member,
+                    std::unique_lock(communicator->ranks_[collect.member].mutex)});
+    if (communicator->aborted()) return {StatusCode::kFailed, communicator->why_aborted()};
+  }
+  const NcclCommunicator& first = *used.front().communicator;
+  constexpr const char* kWhat = "a collective";
+  CGRAPH_RETURN_IF_ERROR(first.Check(first.nccl_.ncclGroupStart(), kWhat));
+  int called = nccl::kSuccess;
+  for (const device::Collect& collect : collects) {
+    if (called != nccl::kSuccess) break;
+    called = static_cast<NcclCommunicator*>(collect.communicator)->Call(collect, stream);
+    if (called == nccl::kInProgress) called = nccl::kSuccess;
+  }
+  const int ended = first.nccl_.ncclGroupEnd();
+  CGRAPH_RETURN_IF_ERROR(first.Check(called, kWhat));
+  CGRAPH_RETURN_IF_ERROR(first.Check(ended, kWhat));
+  if (ended != nccl::kInProgress) return Status::Ok();
+  // What is issued behind it must not come before it.
+  for (Used& one : used) {
+    CGRAPH_RETURN_IF_ERROR(one.communicator->Settle(one.communicator->ranks_[one.rank], kWhat));
+  }
+  return Status::Ok();
+}
+
+int NcclCommunicator::Call(const device::Collect& at, CUstream stream) {
+  const NcclComm handle = ranks_[at.member].handle;
+  const uint64_t count = at.elements;
+  if (count == 0) return nccl::kSuccess;  // at all members
+  const int root = static_cast<int>(at.root);
+  if (TraitsOf(at.kind).reduces) {
+    const int type = *TypeOf(at.dtype), reduction = ReductionOf(*at.reduction);
+    switch (at.kind) {
+      case CollectiveKind::kAllReduce:
+        return nccl_.ncclAllReduce(at.from, at.to, count, type, reduction, handle, stream);
+      case CollectiveKind::kReduceScatter:
+        return nccl_.ncclReduceScatter(at.from, at.to, count, type, reduction, handle, stream);
+      default:
+        return nccl_.ncclReduce(at.from, at.to, count, type, reduction, root, handle, stream);
+    }
+  }
+  const uint64_t bytes = count * static_cast<uint64_t>(plan::DTypeBytes(at.dtype));
+  switch (at.kind) {
+    case CollectiveKind::kAllGather:
+      return nccl_.ncclAllGather(at.from, at.to, bytes, nccl::kU8, handle, stream);
+    case CollectiveKind::kBroadcast:
+      return nccl_.ncclBroadcast(at.from, at.to, bytes, nccl::kU8, root, handle, stream);
+    default: return CallWithPeers(at, nccl::kU8, bytes, stream);
+  }
+}
+
+// Gather, scatter and all_to_all: to each who gets, from each who gives.
+int NcclCommunicator::CallWithPeers(const device::Collect& at, int type, uint64_t count,
+                                    CUstream stream) {
+  const CollectiveTraits& traits = TraitsOf(at.kind);
+  const NcclComm handle = ranks_[at.member].handle;
+  const auto takes_part = [&](CollectiveTraits::Who who, uint32_t member) {
+    return who == CollectiveTraits::kEach || member == at.root;
+  };
+  for (uint32_t peer = 0; peer < ranks_.size(); ++peer) {
+    if (at.from != nullptr && takes_part(traits.to, peer)) {
+      const auto* from =
+          static_cast<const std::byte*>(at.from) + (traits.divides() ? peer * count : 0);
+      const int sent = nccl_.ncclSend(from, count, type, static_cast<int>(peer), handle, stream);
+      if (sent != nccl::kSuccess && sent != nccl::kInProgress) return sent;
+    }
+    if (at.to != nullptr && takes_part(traits.from, peer)) {
+      auto* to = static_cast<std::byte*>(at.to) + (traits.joins() ? peer * count : 0);
+      const int got = nccl_.ncclRecv(to, count, type, static_cast<int>(peer), handle, stream);
+      if (got != nccl::kSuccess && got != nccl::kInProgress) return got;
+    }
+  }
+  return nccl::kSuccess;
+}
+
+}  // namespace cgraph::cuda

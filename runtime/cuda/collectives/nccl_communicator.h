@@ -1,0 +1,79 @@
+// NcclCommunicator: GPUs of this process that carry out collectives by NCCL, a rank each.
+//
+// NCCL's handles take calls of one thread at a time: those of a rank are under the rank's lock. No
+// handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with work
+// pending), all ranks are *aborted*: their kernels end, with values that are worth nothing, so that
+// no stream hangs. An aborted communicator carries nothing out any more.
+#ifndef CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
+#define CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/communicator.h"
+#include "runtime/device/queue.h"
+
+namespace cgraph::cuda {
+
+class NcclCommunicator : public device::Communicator {
+ public:
+  // Makes and connects the ranks, one on each of these GPUs, which differ. kFailed with NCCL's
+  // error.
+  static Result<std::shared_ptr<NcclCommunicator>> Make(const Nccl& nccl,
+                                                        std::vector<std::shared_ptr<Gpu>> gpus);
+  ~NcclCommunicator() override;
+
+  bool Serves(CollectiveKind kind, std::optional<Reduction> reduction,
+              plan::DType dtype) const override;
+
+  // Appends collectives of one GPU to its stream, as one group; they may be of several
+  // communicators. The GPU's context is current. kFailed with NCCL's error; then each of the
+  // communicators has to be aborted.
+  static Status Issue(CUstream stream, std::span<const device::Collect> collects);
+
+  // Aborts all ranks, once. Other threads that are issuing to it give up.
+  void Abort(const std::string& why);
+  // Returns whether results may be worth nothing, and why.
+  bool aborted() const { return aborted_.load(); }
+  std::string why_aborted() const;
+  // Asks NCCL for errors that came after issuing. Ok where nothing is known.
+  Status Look();
+
+ private:
+  struct Rank {
+    std::mutex mutex;
+    NcclComm handle = nullptr;  // null: ended
+  };
+  NcclCommunicator(const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus)
+      : nccl_(nccl), gpus_(std::move(gpus)), ranks_(gpus_.size()) {}
+
+  Status Begin();
+  // Lets every rank communicate with every other once, so that issuing later has nothing to set up.
+  Status Connect();
+  Status CallConnect(uint32_t rank, CUstream stream, std::byte* room);
+  Status End();
+  int Call(const device::Collect& collect, CUstream stream);
+  int CallWithPeers(const device::Collect& collect, int type, uint64_t count, CUstream stream);
+  // Waits until a rank does no more of what was called; kFailed with its error.
+  Status Settle(Rank& rank, const char* what);
+  Status SettleAll(const char* what);
+  Status Check(int status, const char* what) const;
+
+  const Nccl& nccl_;
+  const std::vector<std::shared_ptr<Gpu>> gpus_;  // by rank
+  std::deque<Rank> ranks_;
+  std::atomic<bool> aborted_{false};
+  mutable std::mutex why_mutex_;
+  std::string why_;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_

@@ -1,0 +1,385 @@
+// The functions that the emulated libnccl.so.2 exports, as nccl.h declares them. Handles do not
+// block: what NCCL would do in the background is done when its state is asked for.
+#include <cuda.h>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/emulation/nccl/control.h"
+#include "tests/emulation/nccl/reduce.h"
+#include "tests/emulation/nccl/world.h"
+
+struct cgraph::cuda::NcclCommObject {};
+
+namespace cgraph::emulation {
+namespace {
+
+using cuda::NcclConfig;
+using cuda::NcclId;
+namespace nccl = cuda::nccl;
+
+constexpr int kUnhandledCudaError = 1, kInvalidArgument = 4, kInvalidUsage = 5;
+constexpr unsigned kMagic = 0xcafebeef;
+constexpr size_t kLeastConfig = 48;  // bytes, as of 2.19
+constexpr int kAsksUntilReady = 2;
+
+// Group: what a thread has called since it began one.
+struct Group {
+  int depth = 0;
+  std::vector<std::pair<NcclComm, std::shared_ptr<Rank>>> begun;
+  std::vector<std::shared_ptr<Launch>> launches;  // one for each rank
+};
+thread_local Group group;
+
+int Refuse(int status, std::string sentence) {
+  NcclMisuse("NCCL: " + sentence);
+  std::lock_guard lock(TheWorld().mutex);
+  TheWorld().last_error = std::move(sentence);
+  return status;
+}
+
+// Null after a misuse.
+std::shared_ptr<Rank> Find(NcclComm handle, const char* function) {
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    const auto found = TheWorld().ranks.find(handle);
+    if (found != TheWorld().ranks.end()) return found->second;
+  }
+  Refuse(kInvalidArgument,
+         fmt::format("{} is called with a communicator that is none, or was destroyed", function));
+  return nullptr;
+}
+
+CUcontext CurrentContext() {
+  CUcontext context = nullptr;
+  return cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
+// Whether the rank is not ready for calls yet. Under the world's lock.
+bool Busy(const Rank& rank) {
+  if (!rank.deferred.empty()) return true;
+  if (rank.finalized) return rank.pending != 0 || rank.clique->finalized < rank.clique->ranks();
+  return !rank.clique->complete() || rank.asked < kAsksUntilReady;
+}
+
+// Appends what is deferred of a rank, whose device's context need not be current.
+int AppendDeferred(Rank& rank) {
+  std::deque<std::shared_ptr<Launch>> launches;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    if (!Connected(TheWorld(), rank)) return nccl::kInProgress;
+    launches.swap(rank.deferred);
+  }
+  if (launches.empty()) return nccl::kSuccess;
+  const CUcontext before = CurrentContext();
+  cuCtxSetCurrent(rank.context);
+  int status = nccl::kSuccess;
+  for (auto& launch : launches) {
+    const int appended = Append(std::move(launch));
+    if (status == nccl::kSuccess) status = appended;
+  }
+  cuCtxSetCurrent(before);
+  return status;
+}
+
+int EndGroup() {
+  Group ended;
+  std::swap(ended, group);
+  int status = nccl::kSuccess;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    for (auto& [handle, rank] : ended.begun) {
+      for (const CUcontext other : rank->clique->contexts) {
+        if (other != rank->context) continue;
+        rank->error = kInvalidUsage;
+        TheWorld().last_error = "Duplicate GPU detected";
+      }
+      rank->clique->contexts[static_cast<size_t>(rank->rank)] = rank->context;
+      status = nccl::kInProgress;
+    }
+    for (auto& launch : ended.launches) {
+      Rank& rank = *launch->rank;
+      for (const Launch::Task& task : launch->tasks) {
+        if (task.call.collective()) {
+          rank.clique->connects.insert(rank.rank);
+        } else {
+          rank.clique->exchanges.insert({rank.rank, task.call.other});
+        }
+      }
+      rank.deferred.push_back(launch);
+    }
+  }
+  for (auto& launch : ended.launches) {
+    const int appended = AppendDeferred(*launch->rank);
+    if (status == nccl::kSuccess || appended > nccl::kSuccess) {
+      if (status != kUnhandledCudaError) status = appended;
+    }
+  }
+  return status;
+}
+
+int EndCall() { return group.depth == 0 ? EndGroup() : nccl::kSuccess; }
+
+int Take(NcclCall call, NcclComm handle, CUstream stream, const char* function) {
+  const auto rank = Find(handle, function);
+  if (rank == nullptr) return kInvalidArgument;
+  const CUcontext current = CurrentContext();
+  if (current == nullptr) return kUnhandledCudaError;
+  if (current != rank->context) {
+    return Refuse(kInvalidUsage, fmt::format("{} of rank {} is called while another rank's device "
+                                             "is current", function, rank->rank));
+  }
+  bool busy, ended;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    ended = rank->finalized;
+    busy = Busy(*rank);
+  }
+  if (ended) return Refuse(kInvalidUsage, fmt::format("{} is called after ncclCommFinalize",
+                                                      function));
+  if (busy) {
+    return Refuse(kInvalidUsage, fmt::format("{} is called while the communicator is in progress",
+                                             function));
+  }
+  const bool names_rank = call.kind != NcclCall::kAllReduce &&
+                          call.kind != NcclCall::kReduceScatter &&
+                          call.kind != NcclCall::kAllGather;
+  if (NcclWidth(call.type) == 0 ||
+      (names_rank && (call.other < 0 || call.other >= rank->clique->ranks()))) {
+    return Refuse(kInvalidArgument, fmt::format("{} has no such type or rank", function));
+  }
+  if (call.count == 0) return EndCall();
+  Launch* launch = nullptr;
+  for (const auto& other : group.launches) {
+    if (other->rank == rank) launch = other.get();
+  }
+  if (launch == nullptr) {
+    group.launches.push_back(std::make_shared<Launch>());
+    launch = group.launches.back().get();
+    launch->rank = rank;
+    launch->stream = stream;
+  }
+  if (launch->stream != stream) {
+    return Refuse(kInvalidUsage, "the emulation takes a group of a communicator on one stream only");
+  }
+  launch->tasks.push_back({call, nullptr, 0});
+  return EndCall();
+}
+
+uint64_t Launches() {
+  std::lock_guard lock(TheWorld().mutex);
+  return TheWorld().launches;
+}
+uint64_t Live() {
+  std::lock_guard lock(TheWorld().mutex);
+  return TheWorld().ranks.size();
+}
+uint64_t Aborted() {
+  std::lock_guard lock(TheWorld().mutex);
+  return TheWorld().aborted;
+}
+void FailAt(uint64_t launch) {
+  std::lock_guard lock(TheWorld().mutex);
+  TheWorld().fail_at = launch;
+}
+constexpr NcclControl kControl{&Launches, &Live, &Aborted, &FailAt};
+
+int RefuseInGroup(const char* function) {
+  return Refuse(kInvalidUsage, fmt::format("{} is called in a group that has not ended", function));
+}
+
+}  // namespace
+
+extern "C" {
+
+int ncclGetVersion(int* version) {
+  *version = TheWorld().options.version;
+  return nccl::kSuccess;
+}
+
+const char* ncclGetErrorString(int status) {
+  constexpr const char* kTexts[] = {"no error", "unhandled cuda error", "unhandled system error",
+                                    "internal error", "invalid argument", "invalid usage",
+                                    "remote process exited or there was a network error",
+                                    "NCCL operation in progress"};
+  return status >= 0 && status < 8 ? kTexts[status] : "unknown result code";
+}
+
+const char* ncclGetLastError(NcclComm) {
+  thread_local std::string last;
+  std::lock_guard lock(TheWorld().mutex);
+  last = TheWorld().last_error;
+  return last.c_str();
+}
+
+int ncclGetUniqueId(NcclId* id) {
+  std::lock_guard lock(TheWorld().mutex);
+  const uint64_t number = ++TheWorld().ids;
+  std::memset(id, 0, sizeof *id);
+  std::memcpy(id->internal, &number, sizeof number);
+  return nccl::kSuccess;
+}
+
+int ncclCommInitRankConfig(NcclComm* handle, int ranks, NcclId id, int rank, NcclConfig* config) {
+  if (config == nullptr || config->magic != kMagic || config->size < kLeastConfig) {
+    return Refuse(kInvalidArgument, "a communicator's configuration was not initialised");
+  }
+  if (config->blocking != 0) {
+    return Refuse(kInvalidArgument, "the emulation has communicators that do not block only");
+  }
+  uint64_t number;
+  std::memcpy(&number, id.internal, sizeof number);
+  const CUcontext context = CurrentContext();
+  if (context == nullptr) return kUnhandledCudaError;
+  if (ranks < 1 || rank < 0 || rank >= ranks || number == 0) {
+    return Refuse(kInvalidArgument, "ncclCommInitRankConfig has no such rank or id");
+  }
+  auto made = std::make_shared<Rank>();
+  made->rank = rank;
+  made->context = context;
+  bool mismatch = false;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    std::shared_ptr<Clique>& clique = TheWorld().cliques[number];
+    if (clique == nullptr) {
+      clique = std::make_shared<Clique>();
+      clique->number = number;
+      clique->contexts.assign(static_cast<size_t>(ranks), nullptr);
+    }
+    mismatch = clique->ranks() != ranks || clique->contexts[static_cast<size_t>(rank)] != nullptr;
+    made->clique = clique;
+  }
+  if (mismatch) return Refuse(kInvalidArgument, "ranks of one id do not agree about who they are");
+  *handle = new cuda::NcclCommObject;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    TheWorld().ranks[*handle] = made;
+  }
+  group.begun.push_back({*handle, made});
+  return EndCall();
+}
+
+int ncclCommGetAsyncError(NcclComm handle, int* status) {
+  if (group.depth != 0) return RefuseInGroup("ncclCommGetAsyncError");
+  const auto rank = Find(handle, "ncclCommGetAsyncError");
+  if (rank == nullptr) return kInvalidArgument;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    *status = rank->error;
+    if (rank->error != nccl::kSuccess) return nccl::kSuccess;
+    if (rank->deferred.empty()) {
+      if (rank->clique->complete()) ++rank->asked;
+      *status = Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
+      return nccl::kSuccess;
+    }
+  }
+  *status = AppendDeferred(*rank);
+  return nccl::kSuccess;
+}
+
+int ncclCommFinalize(NcclComm handle) {
+  const auto rank = Find(handle, "ncclCommFinalize");
+  if (rank == nullptr) return kInvalidArgument;
+  std::lock_guard lock(TheWorld().mutex);
+  if (!std::exchange(rank->finalized, true)) ++rank->clique->finalized;
+  return Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
+}
+
+int ncclCommDestroy(NcclComm handle) {
+  if (group.depth != 0) return RefuseInGroup("ncclCommDestroy");
+  const auto rank = Find(handle, "ncclCommDestroy");
+  if (rank == nullptr) return kInvalidArgument;
+  bool pending;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    pending = rank->pending != 0 || !rank->deferred.empty();
+    TheWorld().ranks.erase(handle);
+  }
+  delete handle;
+  if (pending) {
+    return Refuse(kInvalidUsage, "ncclCommDestroy is called while work of the rank is under way");
+  }
+  return nccl::kSuccess;
+}
+
+int ncclCommAbort(NcclComm handle) {
+  const auto rank = Find(handle, "ncclCommAbort");
+  if (rank == nullptr) return kInvalidArgument;
+  std::lock_guard lock(TheWorld().mutex);
+  rank->aborted = true;
+  rank->deferred.clear();
+  ++TheWorld().aborted;
+  std::erase_if(TheWorld().places[rank->context],
+                [&](const auto& launch) { return launch->rank == rank; });
+  TheWorld().ranks.erase(handle);
+  delete handle;
+  return nccl::kSuccess;
+}
+
+int ncclGroupStart() {
+  ++group.depth;
+  return nccl::kSuccess;
+}
+
+int ncclGroupEnd() {
+  if (group.depth == 0) return Refuse(kInvalidUsage, "ncclGroupEnd is called without a group");
+  --group.depth;
+  return EndCall();
+}
+
+int ncclAllReduce(const void* from, void* to, size_t count, int type, int reduction,
+                  NcclComm handle, CUstream stream) {
+  return Take({NcclCall::kAllReduce, static_cast<const std::byte*>(from),
+               static_cast<std::byte*>(to), count, type, reduction, 0},
+              handle, stream, "ncclAllReduce");
+}
+
+int ncclReduce(const void* from, void* to, size_t count, int type, int reduction, int root,
+               NcclComm handle, CUstream stream) {
+  return Take({NcclCall::kReduce, static_cast<const std::byte*>(from),
+               static_cast<std::byte*>(to), count, type, reduction, root},
+              handle, stream, "ncclReduce");
+}
+
+int ncclReduceScatter(const void* from, void* to, size_t count, int type, int reduction,
+                      NcclComm handle, CUstream stream) {
+  return Take({NcclCall::kReduceScatter, static_cast<const std::byte*>(from),
+               static_cast<std::byte*>(to), count, type, reduction, 0},
+              handle, stream, "ncclReduceScatter");
+}
+
+int ncclAllGather(const void* from, void* to, size_t count, int type, NcclComm handle,
+                  CUstream stream) {
+  return Take({NcclCall::kAllGather, static_cast<const std::byte*>(from),
+               static_cast<std::byte*>(to), count, type, 0, 0},
+              handle, stream, "ncclAllGather");
+}
+
+int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, NcclComm handle,
+                  CUstream stream) {
+  return Take({NcclCall::kBroadcast, static_cast<const std::byte*>(from),
+               static_cast<std::byte*>(to), count, type, 0, root},
+              handle, stream, "ncclBroadcast");
+}
+
+int ncclSend(const void* from, size_t count, int type, int peer, NcclComm handle,
+             CUstream stream) {
+  return Take({NcclCall::kSend, static_cast<const std::byte*>(from), nullptr, count, type, 0,
+               peer},
+              handle, stream, "ncclSend");
+}
+
+int ncclRecv(void* to, size_t count, int type, int peer, NcclComm handle, CUstream stream) {
+  return Take({NcclCall::kReceive, nullptr, static_cast<std::byte*>(to), count, type, 0, peer},
+              handle, stream, "ncclRecv");
+}
+
+const NcclControl* cgraph_emulated_nccl() { return &kControl; }
+
+}  // extern "C"
+
+}  // namespace cgraph::emulation

@@ -1,0 +1,309 @@
+#include "tests/emulation/nccl/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/emulation/control.h"
+#include "tests/emulation/nccl/reduce.h"
+
+namespace cgraph::emulation {
+namespace {
+
+constexpr const char* kNames[] = {"all_reduce", "reduce", "reduce_scatter", "all_gather",
+                                  "broadcast",  "send",   "receive"};
+constexpr int kFirstOrdered = 22600;
+constexpr std::byte kSpoilt{0xa5};
+
+const char* FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+using Call = NcclCall;
+
+struct Bytes {
+  const std::byte* start = nullptr;
+  size_t bytes = 0;
+};
+
+// What a rank gives to a call, and what it gets.
+Bytes Given(const Call& call, const Rank& rank) {
+  const size_t bytes = call.count * NcclWidth(call.type);
+  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
+  switch (call.kind) {
+    case Call::kReceive: return {};
+    case Call::kBroadcast: return rank.rank == call.other ? Bytes{call.from, bytes} : Bytes{};
+    case Call::kReduceScatter: return {call.from, bytes * ranks};
+    default: return {call.from, bytes};
+  }
+}
+Bytes Gotten(const Call& call, const Rank& rank) {
+  const size_t bytes = call.count * NcclWidth(call.type);
+  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
+  switch (call.kind) {
+    case Call::kSend: return {};
+    case Call::kReduce: return rank.rank == call.other ? Bytes{call.to, bytes} : Bytes{};
+    case Call::kAllGather: return {call.to, bytes * ranks};
+    default: return {call.to, bytes};
+  }
+}
+
+bool Overlap(const Bytes& a, const Bytes& b) {
+  return a.start < b.start + b.bytes && b.start < a.start + a.bytes;
+}
+
+void Begin(Launch& launch) {
+  std::lock_guard lock(TheWorld().mutex);
+  if (launch.rank->aborted) return;
+  launch.begun = true;
+  for (Launch::Task& task : launch.tasks) {
+    const Bytes given = Given(task.call, *launch.rank);
+    Meeting::Share& share = task.meeting->shares[task.share];
+    share.given.assign(given.start, given.start + given.bytes);
+    share.begun = true;
+  }
+  for (Launch::Task& task : launch.tasks) {
+    const Bytes gotten = Gotten(task.call, *launch.rank);
+    const bool in_place = std::any_of(
+        launch.tasks.begin(), launch.tasks.end(),
+        [&](const auto& other) { return Overlap(Given(other.call, *launch.rank), gotten); });
+    if (!in_place) std::fill_n(task.call.to, gotten.bytes, kSpoilt);
+  }
+}
+
+void WriteResult(const Launch::Task& task, const Rank& rank) {
+  const Call& call = task.call;
+  const Bytes gotten = Gotten(call, rank);
+  if (gotten.bytes == 0) return;
+  const std::vector<Meeting::Share>& shares = task.meeting->shares;
+  std::vector<const std::byte*> from;
+  for (const Meeting::Share& share : shares) from.push_back(share.given.data());
+  const bool ring = TheWorld().options.ring;
+  const size_t own = static_cast<size_t>(rank.rank), count = call.count;
+  switch (call.kind) {
+    case Call::kAllReduce:
+    case Call::kReduce:
+      return NcclReduce(call.type, call.reduction, from, 0, count, count, ring, call.to);
+    case Call::kReduceScatter:
+      return NcclReduce(call.type, call.reduction, from, own * count, count,
+                        count * shares.size(), ring, call.to);
+    case Call::kAllGather: {
+      std::byte* to = call.to;
+      for (const Meeting::Share& share : shares) {
+        to = std::copy(share.given.begin(), share.given.end(), to);
+      }
+      return;
+    }
+    case Call::kBroadcast:
+      std::copy_n(from[static_cast<size_t>(call.other)], gotten.bytes, call.to);
+      return;
+    case Call::kReceive: std::copy_n(from[0], gotten.bytes, call.to); return;
+    case Call::kSend: return;
+  }
+}
+
+void Finish(const std::shared_ptr<Launch>& launch) {
+  World& world = TheWorld();
+  std::string misuse;
+  {
+    std::lock_guard lock(world.mutex);
+    const Rank& rank = *launch->rank;
+    for (const Launch::Task& task : launch->tasks) {
+      if (rank.aborted) break;
+      const Bytes given = Given(task.call, rank);
+      const std::vector<std::byte>& read = task.meeting->shares[task.share].given;
+      if (given.bytes != 0 && std::memcmp(given.start, read.data(), given.bytes) != 0) {
+        misuse = fmt::format("what rank {} of {} gives to {} was changed while it was under way",
+                             rank.rank, rank.clique->ranks(), task.call.Text());
+      }
+    }
+    for (const Launch::Task& task : launch->tasks) {
+      if (!rank.aborted) WriteResult(task, rank);
+    }
+    launch->over = true;
+    --launch->rank->pending;
+    std::erase(world.places[rank.context], launch);
+  }
+  if (!misuse.empty()) NcclMisuse(misuse);
+}
+
+std::string Describe(const Launch& launch) {
+  std::string text;
+  for (const Launch::Task& task : launch.tasks) {
+    text += (text.empty() ? "" : ", ") + task.call.Text();
+  }
+  return fmt::format("NCCL's {} of rank {} of {} in communicator {}", text, launch.rank->rank,
+                     launch.rank->clique->ranks(), launch.rank->clique->number);
+}
+
+}  // namespace
+
+World::World()
+    : options(ParseNcclOptions(FromEnvironment("CGRAPH_EMULATED_NCCL"))),
+      ordered(options.version >= kFirstOrdered &&
+              std::string_view(FromEnvironment("NCCL_LAUNCH_ORDER_IMPLICIT")) == "1"),
+      connects_at_once(std::string_view(FromEnvironment("NCCL_RUNTIME_CONNECT")) == "0"),
+      fail_at(options.fail) {}
+
+// Outlives every other object: work of the driver's threads runs until the process ends.
+World& TheWorld() {
+  static World* const world = new World;
+  return *world;
+}
+
+std::string NcclCall::Text() const {
+  std::string text = fmt::format("{} of {} of type {}", kNames[kind], count, type);
+  if (kind == kSend || kind == kReceive) {
+    text += fmt::format(" {} {}", kind == kSend ? "to" : "from", other);
+  } else if (kind == kReduce || kind == kBroadcast) {
+    text += fmt::format(" with root {}", other);
+  }
+  if (kind == kAllReduce || kind == kReduce || kind == kReduceScatter) {
+    text += fmt::format(" by {}", reduction);
+  }
+  return text;
+}
+
+bool Clique::complete() const {
+  return std::find(contexts.begin(), contexts.end(), nullptr) == contexts.end();
+}
+
+bool Connected(const World& world, const Rank& rank) {
+  for (const auto& launch : rank.deferred) {
+    for (const Launch::Task& task : launch->tasks) {
+      const Clique& clique = *rank.clique;
+      if (task.call.collective()) {
+        if (!world.connects_at_once && static_cast<int>(clique.connects.size()) < clique.ranks()) {
+          return false;
+        }
+      } else if (!clique.exchanges.contains({task.call.other, rank.rank})) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Joins who meets under a key; the last one forgets the key.
+template <typename Map>
+std::shared_ptr<Meeting> Join(Map& meetings, const typename Map::key_type& key, const Call& call,
+                              size_t callers) {
+  std::shared_ptr<Meeting>& place = meetings[key];
+  if (place == nullptr) {
+    place = std::make_shared<Meeting>();
+    place->call = call;
+    place->shares.resize(callers);
+  }
+  const std::shared_ptr<Meeting> meeting = place;
+  if (++meeting->callers == callers) meetings.erase(key);
+  return meeting;
+}
+
+std::string Meet(Launch& launch) {
+  Rank& rank = *launch.rank;
+  Clique& clique = *rank.clique;
+  for (Launch::Task& task : launch.tasks) {
+    const Call& call = task.call;
+    const bool sends = call.kind == Call::kSend;
+    if (call.collective()) {
+      task.meeting = Join(clique.collectives, rank.collectives++, call, clique.contexts.size());
+      task.share = static_cast<size_t>(rank.rank);
+    } else {
+      const uint64_t number = sends ? rank.sent[call.other]++ : rank.received[call.other]++;
+      const int from = sends ? rank.rank : call.other, to = sends ? call.other : rank.rank;
+      task.meeting = Join(clique.messages, {from, to, number}, call, 2);
+      task.share = sends ? 0 : 1;
+    }
+    const Meeting& meeting = *task.meeting;
+    const Call& first = meeting.call;
+    const bool rooted = call.kind == Call::kReduce || call.kind == Call::kBroadcast;
+    const bool reduces = call.kind == Call::kAllReduce || call.kind == Call::kReduce ||
+                         call.kind == Call::kReduceScatter;
+    const bool alike = first.count == call.count && first.type == call.type &&
+                       (!call.collective() || first.kind == call.kind) &&
+                       (!rooted || first.other == call.other) &&
+                       (!reduces || first.reduction == call.reduction);
+    if (!alike) {
+      return fmt::format("rank {} calls {} where another rank calls {}", rank.rank, call.Text(),
+                         first.Text());
+    }
+  }
+  return "";
+}
+
+bool MayBegin(World& world, const Launch& launch) {
+  if (launch.rank->aborted) return true;
+  if (launch.fails) return false;
+  const auto& place = world.places[launch.rank->context];
+  if (world.ordered) return place.front().get() == &launch;
+  return std::none_of(place.begin(), place.end(), [](const auto& other) { return other->begun; });
+}
+
+bool MayFinish(const Launch& launch) {
+  if (launch.rank->aborted) return true;
+  return std::all_of(launch.tasks.begin(), launch.tasks.end(), [](const Launch::Task& task) {
+    return std::all_of(task.meeting->shares.begin(), task.meeting->shares.end(),
+                       [](const Meeting::Share& share) { return share.begun; });
+  });
+}
+
+int Append(std::shared_ptr<Launch> launch) {
+  World& world = TheWorld();
+  const Control& driver = *cgraph_emulation_control();
+  LibraryWork begin, finish;
+  {
+    std::lock_guard lock(world.mutex);
+    if (const std::string misuse = Meet(*launch); !misuse.empty()) {
+      world.last_error = misuse;
+      driver.misuse(misuse.c_str());
+      return 4;
+    }
+    ++launch->rank->pending;
+    launch->fails = ++world.launches == world.fail_at;
+    if (launch->fails) {
+      launch->rank->error = 2;
+      world.last_error = "a failure that was asked for";
+    }
+    world.places[launch->rank->context].push_back(launch);
+    begin.name = "the begin of " + Describe(*launch);
+    finish.name = "the end of " + Describe(*launch);
+    for (const Launch::Task& task : launch->tasks) {
+      const Bytes given = Given(task.call, *launch->rank);
+      const Bytes gotten = Gotten(task.call, *launch->rank);
+      for (const Bytes& bytes : {given, gotten}) {
+        if (bytes.bytes == 0) continue;
+        begin.memory.push_back({bytes.start, bytes.bytes});
+        finish.memory.push_back({bytes.start, bytes.bytes});
+      }
+    }
+    if (!world.options.trace.empty()) {
+      if (std::FILE* file = std::fopen(world.options.trace.c_str(), "a")) {
+        fmt::print(file, "{}\n", Describe(*launch));
+        std::fclose(file);
+      }
+    }
+  }
+  begin.may_begin = [launch] {
+    std::lock_guard lock(TheWorld().mutex);
+    return MayBegin(TheWorld(), *launch);
+  };
+  begin.run = [launch](uint64_t) { Begin(*launch); };
+  finish.may_begin = [launch] {
+    std::lock_guard lock(TheWorld().mutex);
+    return MayFinish(*launch);
+  };
+  finish.run = [launch](uint64_t) { Finish(launch); };
+  const bool issued = driver.issue(launch->stream, std::move(begin)) == CUDA_SUCCESS &&
+                      driver.issue(launch->stream, std::move(finish)) == CUDA_SUCCESS;
+  return issued ? 0 : 1;
+}
+
+void NcclMisuse(const std::string& sentence) {
+  cgraph_emulation_control()->misuse(sentence.c_str());
+}
+
+}  // namespace cgraph::emulation

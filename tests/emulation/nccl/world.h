@@ -1,0 +1,144 @@
+// World: the emulated NCCL's communicators and what is under way on them.
+//
+// What a rank issues on one communicator in one group is a *launch*: on its stream, two works of
+// the driver's. The first begins when the device's place for NCCL is free: it reads what the rank
+// gives, and spoils what the rank gets. The second begins when all whom the rank waits for have
+// begun: it looks whether what was given has been changed meanwhile, writes what the rank gets and
+// frees the place. So launches in different orders on two devices hang, as kernels may that fill
+// their GPUs. Where NCCL_LAUNCH_ORDER_IMPLICIT asks for it, a device's launches take the place in
+// the order in which they were issued.
+//
+// A rank's first collective, and its first exchange with a peer, are issued once all whom they
+// connect with have called theirs, as NCCL does in the background.
+#ifndef CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
+#define CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/cuda/libraries/nccl.h"
+#include "tests/emulation/nccl/options.h"
+
+namespace cgraph::emulation {
+
+using cuda::NcclComm;
+
+// What a function was called with. Collectives that happen together say the same, but for `from`
+// and `to`.
+struct NcclCall {
+  enum Kind { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast, kSend, kReceive };
+  Kind kind = kAllReduce;
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  size_t count = 0;  // as the function takes it
+  int type = 0;
+  int reduction = 0;
+  int other = 0;     // the root, or the peer
+
+  bool collective() const { return kind != kSend && kind != kReceive; }
+  std::string Text() const;
+};
+
+// A collective of a clique, or a message from one rank to another.
+struct Meeting {
+  struct Share {
+    bool begun = false;
+    std::vector<std::byte> given;
+  };
+  NcclCall call;  // of who came first
+  size_t callers = 0;
+  std::vector<Share> shares;  // by rank; of a message: the sender's, the receiver's
+};
+
+// Clique: the ranks that were made with one id.
+struct Clique {
+  uint64_t number = 0;
+  std::vector<CUcontext> contexts;  // by rank; null: has not come
+  int finalized = 0;
+  std::map<uint64_t, std::shared_ptr<Meeting>> collectives;
+  std::map<std::tuple<int, int, uint64_t>, std::shared_ptr<Meeting>> messages;
+  std::set<int> connects;                     // ranks that have called a collective
+  std::set<std::pair<int, int>> exchanges;    // (rank, peer) that have called for one
+
+  int ranks() const { return static_cast<int>(contexts.size()); }
+  bool complete() const;
+};
+
+struct Launch;
+
+// Rank: what a handle stands for.
+struct Rank {
+  std::shared_ptr<Clique> clique;
+  int rank = 0;
+  CUcontext context = nullptr;  // of its device
+  int error = 0;                // that ncclCommGetAsyncError reports
+  int asked = 0;                // while it was not ready
+  bool finalized = false;
+  bool aborted = false;
+  uint64_t collectives = 0;     // called
+  std::map<int, uint64_t> sent, received;          // by peer
+  std::deque<std::shared_ptr<Launch>> deferred;    // while the rank connects
+  uint64_t pending = 0;         // launches that are not over
+};
+
+struct Launch {
+  struct Task {
+    NcclCall call;
+    std::shared_ptr<Meeting> meeting;
+    size_t share = 0;  // own, in the meeting
+  };
+  std::shared_ptr<Rank> rank;
+  CUstream stream = nullptr;
+  std::vector<Task> tasks;
+  bool fails = false;
+  bool begun = false, over = false;
+};
+
+// All members under `mutex`, which is never held while the driver is called.
+struct World {
+  const NcclOptions options;
+  const bool ordered;             // NCCL_LAUNCH_ORDER_IMPLICIT, of versions that know it
+  const bool connects_at_once;    // NCCL_RUNTIME_CONNECT=0
+  std::mutex mutex;
+  std::map<uint64_t, std::shared_ptr<Clique>> cliques;  // by the number in their id
+  std::map<NcclComm, std::shared_ptr<Rank>> ranks;
+  std::map<CUcontext, std::deque<std::shared_ptr<Launch>>> places;  // issued, not over
+  uint64_t ids = 0;
+  uint64_t launches = 0, aborted = 0, fail_at = 0;
+  std::string last_error;
+
+  World();
+};
+World& TheWorld();
+
+// ---- under the world's lock ---------------------------------------------------------------------
+
+// Whether all whom the rank's deferred launches connect with have called theirs.
+bool Connected(const World& world, const Rank& rank);
+// Makes the meetings of a launch; returns the misuse, if any.
+std::string Meet(Launch& launch);
+bool MayBegin(World& world, const Launch& launch);
+bool MayFinish(const Launch& launch);
+
+// ---- without it ---------------------------------------------------------------------------------
+
+// Appends the works of a launch to its stream; returns a status of NCCL's.
+int Append(std::shared_ptr<Launch> launch);
+
+// Reports a misuse like the driver's own.
+void NcclMisuse(const std::string& sentence);
+
+}  // namespace cgraph::emulation
+
+#endif  // CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_

@@ -1,0 +1,275 @@
+#!/usr/bin/python3
+"""Collectives among emulated GPUs, by the emulated NCCL and without it, against CPU threads.
+
+  nccl_test.py --cgc build/release/cgc --cgrun build/release/cgrun \\
+      --libraries build/release/emulated:build/release [--seed 1]
+
+Every kind, reduction and dtype on 2, 4 and 8 GPUs has the CPU's bits, whether NCCL is there or an
+older one that is not used; what NCCL was asked to do is counted. Then: extents that come with the
+input, poisoned values, one thread for all GPUs, other orders of addition, errors of NCCL.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "u8": np.uint8,
+          "i32": np.int32, "i64": np.int64, "bool": np.bool_, "bf16": None}
+REDUCTIONS = ["sum", "prod", "min", "max", "avg"]
+CONNECTS = "send of 1 of type 7"  # what is sent when a communicator is made
+
+checks = 0
+
+
+def check(condition, what, more=""):
+    global checks
+    checks += 1
+    if not condition:
+        sys.exit(f"FAILED: {what}\n{more}")
+
+
+class Runner:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+
+    def compile(self, name, text):
+        source, plan = self.folder / f"{name}.cgraph", self.folder / f"{name}.cgplan"
+        source.write_text(text)
+        done = subprocess.run([self.options.cgc, "compile", source, "--no-rewrite", "-o", plan],
+                              capture_output=True, text=True)
+        check(done.returncode == 0, f"{name} does not compile", done.stderr)
+        return plan
+
+    def run(self, plan, outputs, inputs, gpus=0, nccl="", flags=(), seed=None):
+        """Returns (exit code, what was said, the outputs' bytes, what NCCL was asked to do)."""
+        trace = self.folder / "trace"
+        trace.unlink(missing_ok=True)
+        environment = dict(os.environ)
+        if gpus:
+            seed = self.options.seed if seed is None else seed
+            environment["LD_LIBRARY_PATH"] = self.options.libraries
+            environment["CGRAPH_EMULATION"] = f"devices={gpus},seed={seed}"
+            environment["CGRAPH_EMULATED_NCCL"] = f"trace={trace}" + (f",{nccl}" if nccl else "")
+        line = [self.options.cgrun, plan, "-q", "--timeout", "20", *flags]
+        line += ["--require-gpu"] if gpus else []
+        for name, value in inputs.items():
+            path = self.folder / f"in_{len(line)}.npy"
+            np.save(path, value)
+            line += ["--input", f"{name}={path}"]
+        for i, name in enumerate(outputs):
+            (self.folder / f"out_{i}.npy").unlink(missing_ok=True)
+            line += ["--output", f"{name}={self.folder}/out_{i}.npy"]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
+        values = []
+        if done.returncode == 0:
+            values = [(self.folder / f"out_{i}.npy").read_bytes() for i in range(len(outputs))]
+        launches = trace.read_text().splitlines() if trace.exists() else []
+        return done.returncode, done.stdout + done.stderr, values, \
+            [launch for launch in launches if CONNECTS not in launch]
+
+
+def everything(dtype, members):
+    """A program with every kind and reduction, and the names of its results."""
+    each = f"[a[r].give(x[r]) for r in 0..{members}]"
+    n = 6 * members
+    results = []
+
+    def add(name, call, elements, many):
+        kind = f"{dtype}[{elements}]"
+        results.append((name, call, f"[{kind}; {members}]" if many else kind))
+
+    root = members - 1
+    if dtype != "bool":
+        for reduction in REDUCTIONS:
+            if reduction == "avg" and dtype not in ("f32", "f64", "f16", "bf16"):
+                continue
+            add(f"all_reduce_{reduction}", f"all_reduce({each}, {reduction})", n, True)
+            add(f"reduce_scatter_{reduction}", f"reduce_scatter({each}, {reduction})", 6, True)
+            add(f"reduce_{reduction}", f"reduce({each}, {reduction}, root: {root})", n, False)
+    add("all_gather", f"all_gather({each})", n * members, True)
+    add("all_to_all", f"all_to_all({each})", n, True)
+    add("gather", f"gather({each}, root: {root})", n * members, False)
+    add("broadcast", f"broadcast(a[{root}].give(x[{root}]), to: a)", n, True)
+    add("scatter", f"scatter(a[{root}].give(x[{root}]), to: a)", 6, True)
+    text = "import std.tensor\n"
+    text += f"actor A() {{ method give(x: {dtype}[n]) -> {dtype}[n] {{ return x }} }}\n"
+    text += f"place a[r in 0..{members}] = A() on gpu[r]\n"
+    text += f"graph g(x: [{dtype}[{n}]; {members}]) -> ("
+    text += ", ".join(f"{name}: {kind}" for name, _, kind in results) + ") {\n"
+    text += "  barrier(a)\n"
+    text += "".join(f"  let r_{name} = {call}\n" for name, call, _ in results)
+    text += "  return (" + ", ".join(f"{name}: r_{name}" for name, _, _ in results) + ")\n}\n"
+    names = []
+    for name, _, kind in results:
+        names += [f"{name}[{r}]" for r in range(members)] if kind.startswith("[") else [name]
+    return text, names, [name for name, _, _ in results]
+
+
+def numbers(dtype, count, random):
+    if dtype == "bool":
+        return random.randint(0, 2, count).astype(np.bool_)
+    if dtype == "bf16":
+        return (random.randn(count).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view("V2")
+    if np.issubdtype(DTYPES[dtype], np.floating):
+        return random.randn(count).astype(DTYPES[dtype])
+    return random.randint(0, 100, count).astype(DTYPES[dtype])
+
+
+def try_everything(runner, dtype, members):
+    text, outputs, calls = everything(dtype, members)
+    plan = runner.compile(f"{dtype}_{members}", text)
+    random = np.random.RandomState(members)
+    inputs = {f"x[{r}]": numbers(dtype, 6 * members, random) for r in range(members)}
+    code, said, wanted, _ = runner.run(plan, outputs, inputs)
+    check(code == 0, f"{dtype} on CPU threads", said)
+    code, said, got, launches = runner.run(plan, outputs, inputs, gpus=members)
+    check(code == 0, f"{dtype} on {members} GPUs", said)
+    for name, a, b in zip(outputs, wanted, got):
+        check(a == b, f"{dtype} on {members} GPUs: {name} has other bits than on CPU threads")
+    check(len(launches) == members * len(calls),
+          f"{dtype} on {members} GPUs: {len(launches)} launches for {len(calls)} collectives",
+          "\n".join(launches))
+    return plan, outputs, inputs, wanted
+
+
+def try_without(runner, plan, outputs, inputs, wanted):
+    """NCCL that is too old, or no library, is not used; results are the same."""
+    code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, nccl="version=21800")
+    check(code == 0 and got == wanted and not launches, "with an old NCCL", said)
+    libraries = runner.folder / "none"
+    libraries.mkdir()
+    (libraries / "libnccl.so.2").write_text("no library")
+    before = runner.options.libraries
+    runner.options.libraries = f"{libraries}:{before}"
+    code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4)
+    runner.options.libraries = before
+    check(code == 0 and got == wanted and not launches, "without NCCL", said)
+    for nccl, words in (("", "NCCL  2.28.9"),
+                        ("version=21800", "NCCL  none: libnccl.so.2 is of version 2.18.0, and 2.19.0 "
+                                          "or newer is needed")):
+        done = subprocess.run([runner.options.cgrun, "--devices"], capture_output=True, text=True,
+                              env=dict(os.environ, LD_LIBRARY_PATH=before,
+                                       CGRAPH_EMULATED_NCCL=nccl))
+        check(words in done.stdout, "cgrun --devices", done.stdout + done.stderr)
+
+
+def try_threads(runner, plan, outputs, inputs, wanted):
+    """One thread that issues for all GPUs, and several seeds."""
+    for workers in ("1", "2", "3"):
+        for seed in (1, 2, 3):
+            code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, seed=seed,
+                                                   flags=("--workers", workers))
+            check(code == 0 and got == wanted and launches, f"with {workers} workers", said)
+
+
+def try_ring(runner, plan, outputs, inputs, wanted):
+    """Another order of addition changes f32 by rounding only."""
+    code, said, _, _ = runner.run(plan, outputs, inputs, gpus=4, nccl="order=ring")
+    check(code == 0, "in the order of a ring", said)
+    different = 0
+    for i, name in enumerate(outputs):
+        got = np.load(runner.folder / f"out_{i}.npy")
+        (runner.folder / "wanted.npy").write_bytes(wanted[i])
+        other = np.load(runner.folder / "wanted.npy")
+        check(np.allclose(got, other, rtol=1e-5, atol=1e-5), f"{name} in the order of a ring")
+        different += got.tobytes() != other.tobytes()
+    check(different != 0, "the order of a ring changes nothing")
+
+
+EXTENTS = """import std.tensor
+actor A() { method give(x: f32[n, 4]) -> f32[n, 4] { return x } }
+place a[r in 0..4] = A() on gpu[r]
+graph g(x: f32[n <= 16, 4]) -> (sums: [f32[n, 4]; 4], sent: [f32[n, 4]; 4]) inflight 2 {
+  let xs = broadcast(x, to: a)
+  let ys = [p.give(v) for (p, v) in zip(a, xs)]
+  return (sums: all_reduce(ys, sum), sent: broadcast(ys[2], to: a))
+}
+"""
+
+
+def try_extents(runner):
+    plan = runner.compile("extents", EXTENTS)
+    outputs = [f"{name}[{r}]" for name in ("sums", "sent") for r in range(4)]
+    for n in (0, 1, 5, 16):
+        inputs = {"x": np.random.RandomState(n).randn(n, 4).astype(np.float32)}
+        code, said, wanted, _ = runner.run(plan, outputs, inputs)
+        check(code == 0, "extents on CPU threads", said)
+        code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, seed=n)
+        check(code == 0 and got == wanted, f"{n} rows on GPUs", said)
+        check(bool(launches) == (n != 0), f"{n} rows: {len(launches)} launches")
+
+
+POISON = """import std.tensor
+import std.debug
+actor A(rank: int) {
+  state w: f32[4] = ones()
+  method may_fail(x: f32[4], wrong: bool[]) -> f32[4] {
+    check(wrong == false, "told to")
+    return x + rank
+  }
+  method give(x: f32[4]) -> f32[4] { return x }
+  method apply(x: f32[4]) -> f32[4] { w = w + x  return w }
+}
+place a[r in 0..4] = A(r) on gpu[r]
+graph g(x: f32[4], wrong: bool[]) -> (mine: f32[4], yours: [f32[4]; 4]) inflight 2 {
+  let xs = [if r == 1 { a[r].may_fail(x, wrong) } else { a[r].give(x) } for r in 0..4]
+  let ys = KIND
+  return (mine: a[3].give(x), yours: [a[r].apply(ys[r]) for r in 0..4])
+}
+"""
+POISONED = {"all_reduce": "all_reduce(xs, sum)", "broadcast": "broadcast(xs[1], to: a)",
+            "gathered": "broadcast(reduce(xs, sum, root: 2), to: a)",
+            "all_to_all": "all_to_all(xs)"}
+
+
+def try_poison(runner):
+    outputs = ["mine"] + [f"yours[{r}]" for r in range(4)]
+    for name, call in POISONED.items():
+        plan = runner.compile(name, POISON.replace("KIND", call))
+        for wrong in (False, True):
+            inputs = {"x": np.arange(4, dtype=np.float32), "wrong": np.array(wrong)}
+            code, wanted_said, wanted, _ = runner.run(plan, outputs, inputs)
+            check((code != 0) == wrong, f"{name} on CPU threads", wanted_said)
+            for seed in range(1, 5):
+                got_code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, seed=seed)
+                check(got_code == code and got == wanted and launches, f"{name}, wrong: {wrong}",
+                      said)
+                check(said == wanted_said, f"{name} fails with other words", said + wanted_said)
+
+
+def try_errors(runner, plan, outputs, inputs):
+    """A launch that fails: NCCL's words, exit code 1, soon, and no GPU hangs."""
+    for fail in (5, 9, 20):
+        code, said, _, _ = runner.run(plan, outputs, inputs, gpus=4, nccl=f"fail={fail}")
+        check(code == 1 and "NCCL reports: unhandled system error" in said,
+              f"launch {fail} fails: exit code {code}", said)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("cgc", "cgrun", "libraries"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(options, pathlib.Path(folder))
+        for members in (2, 4, 8):
+            for dtype in DTYPES:
+                tried = try_everything(runner, dtype, members)
+                if (dtype, members) == ("f32", 4):
+                    f32 = tried
+        try_without(runner, *f32)
+        try_threads(runner, *f32)
+        try_ring(runner, *f32)
+        try_extents(runner)
+        try_poison(runner)
+        try_errors(runner, *f32[:3])
+    print(f"NCCL: {checks} checks")
+
+
+if __name__ == "__main__":
+    main()
