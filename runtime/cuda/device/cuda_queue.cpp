@@ -229,12 +229,12 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
   if (semaphore->Reached(value)) return;
-  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
   device_.gpu()->MakeCurrent();
+  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
   const Driver& driver = device_.gpu()->driver();
   const CUresult result = driver.cuStreamWaitValue64(stream_, AddressOf(semaphore->word()), value,
                                                      CU_STREAM_WAIT_VALUE_GEQ);
-  if (result == CUDA_SUCCESS) return;
+  if (result == CUDA_SUCCESS) return EndWork();
   std::lock_guard lock(mutex_);
   BreakBy(result);
 }
@@ -258,6 +258,9 @@ bool CudaQueue::Remember(Issued issued) {
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
   issued_.push_back(issued);
   if (last_tag_.has_value()) issued_.back().tag = *last_tag_;
+  if (clock_ != nullptr && issued.kind == Kind::kWait) {
+    issued_.back().begun = clock_->Record(stream_);
+  }
   return !broken_;
 }
 
