@@ -229,13 +229,13 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
   if (semaphore->Reached(value)) return;
-  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
   CUresult result = device_.gpu()->MakeCurrent();
+  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
   if (result == CUDA_SUCCESS) {
     result = device_.gpu()->driver().cuStreamWaitValue64(
         stream_, AddressOf(semaphore->word()), value, CU_STREAM_WAIT_VALUE_GEQ);
   }
-  if (result == CUDA_SUCCESS) return;
+  if (result == CUDA_SUCCESS) return EndWork();
   std::lock_guard lock(mutex_);
   BreakBy(result);
 }
@@ -260,6 +260,9 @@ bool CudaQueue::Remember(Issued issued) {
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
   issued_.push_back(issued);
   if (last_tag_.has_value()) issued_.back().tag = *last_tag_;
+  if (clock_ != nullptr && issued.kind == Kind::kWait) {
+    issued_.back().begun = clock_->Record(stream_);
+  }
   return !broken_;
 }
 
