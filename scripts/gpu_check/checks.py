@@ -92,15 +92,19 @@ def map_to_one(gpus):
     return ["--device-map", ",".join(f"gpu[{i}]=cuda:0" for i in gpus)] if gpus else []
 
 
-def run_plan(machine, entry, run, folder, *flags):
-    """Runs a graph of a plan on the GPU; its outputs by name, or a sentence."""
+def one_to_one(gpus):
+    return ["--device-map", ",".join(f"gpu[{i}]=cuda:{n}" for n, i in enumerate(gpus))]
+
+
+def run_plan(machine, entry, run, folder, mapping, *flags):
+    """Runs a graph of a plan on GPUs; its outputs by name, or a sentence."""
     paths = {name: pathlib.Path(folder) / f"{i}.npy" for i, name in enumerate(run["outputs"])}
     for path in paths.values():
         path.unlink(missing_ok=True)
     outputs = [word for name, path in paths.items() for word in ("--output", f"{name}={path}")]
     done = machine.run(machine.program("cgrun"), entry["plan"], "-q", "--timeout", 30, "--graph",
                        run["graph"], *run["words"], *outputs, "-n", run["repeat"],
-                       *map_to_one(entry["gpus"]),
+                       *mapping(entry["gpus"]),
                        *(["--require-gpu"] if entry["gpus"] else []), *flags, limit=60,
                        cwd=machine.kit)
     if done.status == 1 and run["status"] == 1 and run["message"] in done.error:
@@ -113,13 +117,13 @@ def run_plan(machine, entry, run, folder, *flags):
     return {name: npy.Array(path) for name, path in paths.items()}, ""
 
 
-def compare(machine, entry, run):
+def compare(machine, entry, run, mapping):
     """Runs a graph captured and eager; a sentence about what is wrong."""
     with tempfile.TemporaryDirectory() as folder:
-        captured, problem = run_plan(machine, entry, run, folder)
+        captured, problem = run_plan(machine, entry, run, folder, mapping)
         if problem:
             return f"captured: {problem}"
-        eager, problem = run_plan(machine, entry, run, folder, "--no-capture")
+        eager, problem = run_plan(machine, entry, run, folder, mapping, "--no-capture")
         if problem:
             return f"eager: {problem}"
     for name in run["expected"]:
@@ -131,18 +135,21 @@ def compare(machine, entry, run):
     return ""
 
 
-def example(machine, name):
+def example(machine, name, mapping=map_to_one):
     entry = machine.manifest["plans"][name]
     checked = 0
     for run in entry["runs"]:
         if machine.left() < 5:
             return SKIP, "the time for the whole check is over"
-        if problem := compare(machine, entry, run):
+        if problem := compare(machine, entry, run, mapping):
             if machine.left() < 1:
                 return SKIP, "the time for the whole check ended in it"
             return FAIL, f"graph {run['graph']}: {problem}"
         checked += 1
-    where = f"{len(entry['gpus'])} gpus as one" if entry["gpus"] else "no gpu in it"
+    gpus = len(entry["gpus"])
+    where = "no gpu in it" if gpus == 0 else f"{gpus} gpu{'s' if gpus != 1 else ''}"
+    if mapping is map_to_one and gpus > 1:
+        where += " as one"
     return PASS, f"{checked} graph{'s' if checked != 1 else ''}, {where}"
 
 
@@ -181,13 +188,17 @@ def sanitizer(machine, report):
 
 
 def collectives(machine, report):
-    """NCCL with one rank, or two on one GPU: what the tree has of it."""
-    program = machine.program("nccl_test")
-    if program is None:
-        return report.add("NCCL", SKIP, "this build has no test of NCCL on one GPU")
-    done = machine.run(program, limit=60)
-    problem = done.problem()
-    report.add("NCCL", FAIL if problem else PASS, problem, done.seconds)
+    """Communication between GPUs, by NCCL where it is there: examples with a GPU for each gpu."""
+    report.add("NCCL on one GPU", SKIP, "NCCL takes one rank for each GPU, and this build has no "
+               "test of several ranks on one")
+    count = sum(line.startswith("cuda:") for line in report.machine["devices"])
+    if count < 2:
+        return report.add("several GPUs", SKIP, "this machine has one GPU")
+    for name, entry in sorted(machine.manifest["plans"].items()):
+        if not 2 <= len(entry["gpus"]) <= count:
+            continue
+        status, reason = example(machine, name, one_to_one)
+        report.add(f"several GPUs: {name}", status, reason)
 
 
 def topology(machine, report):

@@ -60,7 +60,7 @@ class Machine:
                    os.environ.get("LD_LIBRARY_PATH", "")]
         self.environment["LD_LIBRARY_PATH"] = ":".join(str(f) for f in folders if f)
         if self.emulated:
-            self.environment["CGRAPH_EMULATION"] = "devices=1,seed=7,protect=0"
+            self.environment["CGRAPH_EMULATION"] = "devices=2,seed=7,protect=0"
 
     def lacks(self):
         """What the machine must have and lacks, in a sentence; empty: nothing."""

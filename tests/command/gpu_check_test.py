@@ -125,7 +125,7 @@ def reported(kit):
     status, checks, told = kit.check("--only", "conformance")  # a program that is not in the kit
     expect(status == 1, checks)
     status, checks, told = kit.check("--only", "collectives")
-    expect(status == 0 and checks["NCCL"]["status"] == "skipped", checks)
+    expect(status == 0 and checks["several GPUs"]["status"] == "skipped", checks)
 
 
 def no_gpu(kit):

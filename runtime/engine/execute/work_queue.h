@@ -103,6 +103,7 @@ class alignas(128) WorkQueue {
   bool Advance();
   bool AdvanceQueues();
   bool Issue();
+  bool IssueSteps();
   bool IssueComms();
   bool FinishEntries();
   void Hear(const device::Report& report);
