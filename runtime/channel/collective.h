@@ -43,6 +43,7 @@ struct QueuedMember {
   const device::Operation* operation = nullptr;  // its flag is that of the result
   const device::Tensor* const* inputs = nullptr;  // by member: its tensors, null: it gives none
   device::Tensor* outputs = nullptr;             // its own, null where it gets none
+  std::span<const uint32_t> checks;  // the poison flags of what flows into the result
   bool empty = false;
 };
 
@@ -65,7 +66,9 @@ class Collective {
   // Called after Reduce(): returns whether all other members are done with this member's memory.
   virtual bool Left(uint64_t n) const = 0;
 
-  // For members on queues (channel/queued).
+  // For members on queues (channel/queued). Prepare: does the host's part before a pass is issued;
+  // false: call again, and go on with other members meanwhile.
+  virtual bool Prepare(Pass, const QueuedMember&) { return true; }
   virtual void Issue(Pass, const QueuedMember&) {}
 };
 

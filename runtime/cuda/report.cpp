@@ -1,80 +1,56 @@
-// Asks the driver for its GPUs, and libraries of CUDA's for their versions. A library is looked for
-// by the name that it has in the toolkit's generation.
+// Asks the driver for its GPUs, and libraries of CUDA's for their versions.
 #include "runtime/cuda/report.h"
-
-#include <dlfcn.h>
 
 #include <cstddef>
 #include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/libraries/cublaslt.h"
 #include "runtime/cuda/libraries/nccl.h"
+#include "runtime/cuda/libraries/shared_library.h"
 
 namespace cgraph::cuda {
 namespace {
 
-constexpr int kGeneration = CUDA_VERSION / 1000;
-
-// Returns "2.28.9" of an opened library, or nothing where it does not say.
-using VersionOf = std::string (*)(void* library);
-
-// `cublasLtGetVersion`: 10000 * major + 100 * minor + patch.
-std::string VersionOfCublasLt(void* library) {
-  const auto get = reinterpret_cast<size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
-  if (get == nullptr) return "";
-  const size_t version = get();
+// Returns "2.28.9" of 10000 * major + 100 * minor + patch.
+std::string VersionText(size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-std::string VersionOfNvrtc(void* library) {
-  const auto get = reinterpret_cast<int (*)(int*, int*)>(dlsym(library, "nvrtcVersion"));
-  int major = 0, minor = 0;
-  if (get == nullptr || get(&major, &minor) != 0) return "";
-  return fmt::format("{}.{}", major, minor);
+device::GpuLibrary Found(const char* name, std::string version) {
+  return {name, std::move(version), ""};
+}
+device::GpuLibrary Missing(const char* name, const Status& why) {
+  return {name, "", why.message()};
 }
 
-device::GpuLibrary Find(const char* name, const std::string& file, const char* purpose,
-                        VersionOf version_of) {
-  device::GpuLibrary found;
-  found.name = name;
-  void* library = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (library != nullptr) found.version = version_of(library);
-  if (!found.version.empty()) return found;
-  const char* error = library == nullptr ? dlerror() : "it does not say its version";
-  const bool absent = std::string_view(error).find("No such file") != std::string_view::npos;
-  found.problem = fmt::format("{} {}; it {}; install it where the loader looks", file,
-                              absent ? "was not found" : fmt::format("cannot be used ({})", error),
-                              purpose);
-  return found;
+device::GpuLibrary FindCublasLt() {
+  const Result<const CublasLt*> opened = CublasLt::Get();
+  if (!opened.ok()) return Missing("cuBLASLt", opened.status());
+  return Found("cuBLASLt", VersionText((*opened)->version));
+}
+
+device::GpuLibrary FindNvrtc() {
+  constexpr const char* kName = "NVRTC";
+  const SharedLibrary shared{{"libnvrtc.so.13", "libnvrtc.so.12"},
+                             "compiles chains of elementwise operations into one kernel"};
+  const Result<void*> library = shared.Open();
+  if (!library.ok()) return Missing(kName, library.status());
+  const auto get = reinterpret_cast<int (*)(int*, int*)>(FindSymbol(*library, "nvrtcVersion"));
+  int major = 0, minor = 0;
+  if (get == nullptr || get(&major, &minor) != 0) {
+    return Missing(kName, shared.Unusable("does not say its version"));
+  }
+  return Found(kName, fmt::format("{}.{}", major, minor));
 }
 
 device::GpuLibrary FindNccl() {
-  device::GpuLibrary found;
-  found.name = "NCCL";
-  const Result<const Nccl*> nccl = Nccl::Get();
-  if (nccl.ok()) {
-    found.version = NcclVersionText((*nccl)->version);
-    return found;
-  }
-  const std::string message = nccl.status().message();
-  const size_t line = message.find('\n');
-  found.problem = fmt::format("{}; it moves data between GPUs; {}", message.substr(0, line),
-                              message.substr(line + 1));
-  return found;
-}
-
-std::vector<device::GpuLibrary> FindLibraries() {
-  return {
-      Find("cuBLASLt", fmt::format("libcublasLt.so.{}", kGeneration), "multiplies matrices",
-           VersionOfCublasLt),
-      Find("NVRTC", fmt::format("libnvrtc.so.{}", kGeneration),
-           "compiles chains of elementwise operations into one kernel", VersionOfNvrtc),
-      FindNccl(),
-  };
+  const Result<const Nccl*> opened = Nccl::Get();
+  if (!opened.ok()) return Missing("NCCL", opened.status());
+  return Found("NCCL", VersionText(static_cast<size_t>((*opened)->version)));
 }
 
 // Returns an attribute of a GPU; 0 where the driver does not say.
@@ -104,7 +80,7 @@ device::Gpu Describe(const Driver& driver, int index) {
 
 device::GpuReport MakeReport() {
   device::GpuReport report;
-  report.libraries = FindLibraries();
+  report.libraries = {FindCublasLt(), FindNvrtc(), FindNccl()};
   const Result<const Driver*> opened = Driver::Get();
   report.usable = opened.status();
   if (!opened.ok()) return report;

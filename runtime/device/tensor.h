@@ -33,6 +33,7 @@ struct OperandType {
   uint8_t rank = 0;
   int64_t dims[kMaxRank] = {};
   bool dynamic[kMaxRank] = {};
+  bool in_state = false;  // of a result: a call that is poisoned must not write it
 };
 
 }  // namespace cgraph::device

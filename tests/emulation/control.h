@@ -35,7 +35,7 @@ struct Control {
   // Appends work of an emulated library to a stream of the current context, or makes a node of it
   // where the stream is captured. CUDA_ERROR_INVALID_VALUE after a misuse of memory.
   CUresult (*issue)(CUstream stream, LibraryWork work);
-  // Reports misuse of an emulated library like that of the driver's own functions.
+  // Reports a misuse of an emulated library. Returns where misuse is counted.
   void (*misuse)(const char* sentence);
 };
 

@@ -10,6 +10,8 @@ names what the driver said. `--every k` tries one n of k, from `--first` on, and
 """
 import argparse
 import collections
+import concurrent.futures
+import itertools
 import os
 import pathlib
 import subprocess
@@ -38,6 +40,7 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -52,24 +55,27 @@ def main():
 
 
 def try_all(options, folder, plan, sticky):
+    """Tries the calls in order, some at once, until none of QUIET runs has failed."""
     codes = collections.Counter()
-    n, quiet = options.first, 0
-    while quiet < QUIET:
-        code, text = run(options, folder, plan, f"{n}{sticky}")
-        codes[code] += 1
-        quiet = quiet + 1 if code == 0 else 0
-        n += options.every
-    codes[0] -= QUIET
+    quiet = 0
+    calls = itertools.count(options.first, options.every)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        while quiet < QUIET:
+            batch = list(itertools.islice(calls, 2 * options.jobs))
+            for code in pool.map(lambda n: run(options, folder, plan, f"{n}{sticky}"), batch):
+                codes[code] += 1
+                quiet = quiet + 1 if code == 0 else 0
+    last = batch[-1]
+    codes[0] -= quiet
     if codes[1] + codes[3] < 20:
         sys.exit(f"FAILED: only {codes[1] + codes[3]} calls made a run fail")
     said = f", one of {options.every}" if options.every > 1 else ""
-    print(f"{'from the n-th call on' if sticky else 'the n-th call'} fails: {n - 1} calls{said}; "
+    print(f"{'from the n-th call on' if sticky else 'the n-th call'} fails: {last} calls{said}; "
           f"exit codes: {', '.join(f'{count} with {code}' for code, count in codes.items())}")
 
 
 def run(options, folder, plan, fail):
-    out = folder / "y.npy"
-    out.unlink(missing_ok=True)
+    out = folder / f"y_{fail.replace(':', '_')}.npy"
     environment = dict(os.environ, LD_LIBRARY_PATH=options.libraries,
                        CGRAPH_EMULATION=f"devices=2,seed={fail.split(':')[0]},fail={fail}")
     line = [options.cgrun, str(plan), "-q", "--require-gpu", "--timeout", "20",
@@ -78,7 +84,7 @@ def run(options, folder, plan, fail):
     try:
         done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
-        sys.exit(f"FAILED: fail={fail}: does not end")
+        raise SystemExit(f"FAILED: fail={fail}: does not end")
     text = done.stdout + done.stderr
     right = out.exists() and np.array_equal(np.load(out), WANTED)
     errors = ("CUDA_ERROR", "refuses", "free", "no NVIDIA driver", "driver")
@@ -92,8 +98,8 @@ def run(options, folder, plan, fail):
     elif "nothing has moved" in text:
         fault = "ends in a time-out"
     else:
-        return done.returncode, text
-    sys.exit(f"FAILED: fail={fail}: {fault}\n{text}")
+        return done.returncode
+    raise SystemExit(f"FAILED: fail={fail}: {fault}\n{text}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,13 @@ namespace cgraph::cuda::testing {
 namespace {
 
 uint64_t grid_seed = 0;
-const ProductLibrary* products = nullptr;
+
+class GivenLibraries final : public Libraries {
+ public:
+  const ProductLibrary* products() override { return given_products; }
+  const ProductLibrary* given_products = nullptr;
+};
+GivenLibraries libraries;
 
 class EmulatedModule final : public KernelModule {
  public:
@@ -30,7 +36,7 @@ CUresult Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned 
 
 }  // namespace
 
-void SetProducts(const ProductLibrary* given) { products = given; }
+void SetProducts(const ProductLibrary* given) { libraries.given_products = given; }
 
 void SetGridSeed(uint64_t seed) { grid_seed = seed; }
 
@@ -41,8 +47,7 @@ const Target& EmulatedTarget() {
     table.cuLaunchKernel = Launch;
     return table;
   }();
-  static Target target;
-  target = {&driver, &module, 1, products};
+  static const Target target{&driver, &module, 1, &libraries};
   return target;
 }
 

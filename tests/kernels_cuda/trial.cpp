@@ -154,6 +154,7 @@ bool IsUntouched(const Buffer& buffer, uint64_t from) {
 struct Outcome {
   std::vector<Buffer> out;
   FailureLog log;
+  Failure failure;  // the log's one entry
   uint8_t flags[4] = {}, host_flags[4] = {};
 };
 struct Manner {
@@ -166,6 +167,7 @@ struct Manner {
 std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& trial,
                                     std::vector<Buffer> in, const Manner& manner) {
   auto outcome = std::make_unique<Outcome>();
+  outcome->log.entries = &outcome->failure;
   outcome->out = BuffersOf(trial.out, 0);
   std::vector<std::vector<int64_t>> extents;  // on the device
   const auto view_of = [&](const Operand& operand, const Buffer& buffer) {
@@ -233,7 +235,7 @@ void CheckPoisoned(CudaExecutable& executable, const Trial& trial, const std::ve
 
 void CheckFailed(const Outcome& outcome, CudaExecutable& executable, const std::string& error) {
   REQUIRE(outcome.log.count == 1);
-  const Failure& failure = outcome.log.entries[0];
+  const Failure& failure = outcome.failure;
   CHECK(executable.ErrorText(failure) == error);
   CHECK((failure.graph == 5 && failure.step == 6 && failure.frame == 7));
   CHECK((outcome.flags[kOwn] == 1 && outcome.host_flags[kOwn] == 1));

@@ -94,6 +94,12 @@ Status CudaDevice::AddGraph(const GraphLayout& layout) {
   return Status::Ok();
 }
 
+uint64_t CudaDevice::most_failures() const {
+  uint64_t most = 0;
+  for (const Graph& graph : graphs_) most += graph.poison->most_failures();
+  return most;
+}
+
 // An execution that has failed is not the steady state: this may wait for the GPU.
 Status CudaDevice::ClearPoison(const Bindings& bindings) {
   return graphs_[bindings.graph].poison->Clear(bindings);

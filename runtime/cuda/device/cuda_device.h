@@ -46,6 +46,7 @@ class CudaDevice : public device::Device {
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
   uint64_t most_scratch() const { return most_scratch_; }
+  uint64_t most_failures() const;  // of its operations, at once
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
   uint32_t steps(uint32_t graph) const { return graphs_[graph].steps; }
   const PoisonTable& table(uint32_t graph) const { return *graphs_[graph].poison; }

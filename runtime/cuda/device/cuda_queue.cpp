@@ -19,6 +19,16 @@ namespace {
 
 // How often a queue is looked at in vain before the driver is asked whether the GPU has failed.
 constexpr uint32_t kLooksPerQuery = 64;
+// Room of a queue's log: 3 MB. Greater graphs can fail in more places at once, but do not.
+constexpr uint64_t kMostFailures = 1 << 16;
+
+// Signals in place of a queue that does not any more. Semaphores never go back.
+void Force(const TimelineSemaphore& semaphore, uint64_t value) {
+  auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
+  uint64_t now = word->load();
+  while (now < value && !word->compare_exchange_weak(now, value)) {
+  }
+}
 
 }  // namespace
 
@@ -32,10 +42,13 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                "a queue's scratch");
   if (!scratch.ok()) return scratch.status();
   queue->scratch_ = std::move(*scratch);
-  auto log = AllocatePinned(gpu, sizeof(FailureLog), device::MemoryKind::pinned, "a queue's log");
+  const uint64_t room = std::clamp<uint64_t>(device.most_failures(), 1, kMostFailures);
+  auto log = AllocatePinned(gpu, sizeof(FailureLog) + room * sizeof(Failure),
+                            device::MemoryKind::pinned, "a queue's log");
   if (!log.ok()) return log.status();
   queue->log_memory_ = std::move(*log);
-  queue->log_ = new (queue->log_memory_.data()) FailureLog;
+  auto* entries = new (queue->log_memory_.data() + sizeof(FailureLog)) Failure[room];
+  queue->log_ = new (queue->log_memory_.data()) FailureLog{0, room, entries};
   queue->steps_.resize(device.graphs());
   for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
     queue->steps_[graph].resize(device.steps(graph));
@@ -63,14 +76,10 @@ CudaQueue::~CudaQueue() {
     std::vector<const TimelineSemaphore*> come;
     Forget(come);
     AbortCollectives("the engine was torn down");
-    waits_given_up_.insert(waits_given_up_.end(), issued_.begin(), issued_.end());
-    for (const Issued& issued : waits_given_up_) {
-      if (issued.kind != Kind::kWait) continue;
-      auto* word = const_cast<std::atomic<uint64_t>*>(issued.semaphore->word());
-      uint64_t value = word->load();
-      while (value < issued.value && !word->compare_exchange_weak(value, issued.value)) {
-      }
+    for (const Issued& issued : issued_) {
+      if (issued.kind == Kind::kWait) Force(*issued.semaphore, issued.value);
     }
+    for (const auto& [semaphore, value] : awaited_) Force(*semaphore, value);
   }
   driver.cuStreamSynchronize(stream_);
   clock_.reset();
@@ -229,7 +238,7 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
   if (semaphore->Reached(value)) return;
-  Remember({Kind::kWait, tag, nullptr, 0, semaphore, value});
+  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
   device_.gpu()->MakeCurrent();
   const Driver& driver = device_.gpu()->driver();
   const CUresult result = driver.cuStreamWaitValue64(stream_, AddressOf(semaphore->word()), value,
@@ -240,23 +249,25 @@ void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const T
 }
 
 void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
-  Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value});
-  device_.gpu()->MakeCurrent();
-  const Driver& driver = device_.gpu()->driver();
-  const CUresult result =
-      driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
-  if (result != CUDA_SUCCESS) {
-    std::lock_guard lock(mutex_);
-    BreakBy(result);
+  if (Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {
+    device_.gpu()->MakeCurrent();
+    const Driver& driver = device_.gpu()->driver();
+    const CUresult result =
+        driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
+    if (result != CUDA_SUCCESS) {
+      std::lock_guard lock(mutex_);
+      BreakBy(result);
+    }
   }
   device_.Wake();
 }
 
-void CudaQueue::Remember(Issued issued) {
+bool CudaQueue::Remember(Issued issued) {
   std::lock_guard lock(mutex_);
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
   issued_.push_back(issued);
   if (last_tag_.has_value()) issued_.back().tag = *last_tag_;
+  return !broken_;
 }
 
 void CudaQueue::BeginWork(const device::Operation& operation, NcclCommunicator* communicator) {
@@ -446,16 +457,16 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       report.error = why_broken_;
       reports_.push_back(std::move(report));
     }
-    const bool given_up = front.kind == Kind::kWait && !front.semaphore->Reached(front.value);
-    if (given_up) waits_given_up_.push_back(front);
     if (front.kind == Kind::kSignal) {
-      auto* word = const_cast<std::atomic<uint64_t>*>(front.semaphore->word());
-      if (word->load() < front.value) word->store(front.value, std::memory_order_release);
+      forced_[front.semaphore] = front.value;
       come.push_back(front.semaphore);
     }
+    if (front.kind == Kind::kWait) awaited_[front.semaphore] = front.value;
     ++finished_;
     any = true;
   }
+  // The stream may go on, and write what it was to write before.
+  for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
   return any;
 }
 
@@ -496,13 +507,13 @@ bool CudaQueue::Watch() {
 
 void CudaQueue::ReadLog(std::vector<Report>& reports) {
   const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
-  if (count - failures_seen_ > kFailures) {  // what was overwritten is not known to have failed
+  if (count - failures_seen_ > log_->room) {  // what was overwritten is not known to have failed
     std::lock_guard lock(mutex_);
-    Break(fmt::format("more than {} operations failed before the host could look", kFailures));
-    failures_seen_ = count - kFailures;
+    Break(fmt::format("more than {} operations failed before the host could look", log_->room));
+    failures_seen_ = count - log_->room;
   }
   for (; failures_seen_ != count; ++failures_seen_) {
-    const Failure& failure = log_->entries[failures_seen_ % kFailures];
+    const Failure& failure = log_->entries[failures_seen_ % log_->room];
     const Step& step = steps_[failure.graph][failure.step];
     const uint32_t frames = device_.table(failure.graph).frames();
     Report report;

@@ -13,6 +13,7 @@
 #define CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -87,7 +88,8 @@ class CudaQueue : public device::Queue {
   void Check(CUresult result, const device::Operation& operation, const char* what);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
   void CopyBytes(const device::Copy& copy, const Guard& guard);
-  void Remember(Issued issued);
+  // Returns whether the stream is to have it: not when the queue is broken.
+  bool Remember(Issued issued);
   // Remember work that is issued between the two calls.
   void BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr);
   void EndWork();
@@ -122,8 +124,9 @@ class CudaQueue : public device::Queue {
   uint64_t finished_ = 0;
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;
-  std::vector<Issued> waits_given_up_;  // that the stream of a broken queue may still be in
   std::string why_broken_;
+  // Of a broken queue: what it has signalled for itself, and what its stream may wait for.
+  std::map<const device::TimelineSemaphore*, uint64_t> forced_, awaited_;
   std::vector<device::Report> reports_;
 };
 

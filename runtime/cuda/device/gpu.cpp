@@ -57,6 +57,7 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
   MakeCurrent();
+  libraries_.reset();
   module_.reset();
   driver_.cuDevicePrimaryCtxRelease(device_);
 }

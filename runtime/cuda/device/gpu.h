@@ -8,6 +8,7 @@
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/kernels/executable.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "runtime/device/memory.h"
 #include "runtime/status/status.h"
 
@@ -25,7 +26,7 @@ class Gpu {
   const Driver& driver() const { return driver_; }
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }
-  Target target() const { return {&driver_, module_.get(), multiprocessors_}; }
+  Target target() { return {&driver_, module_.get(), multiprocessors_, libraries_.get()}; }
   const KernelModule& module() const { return *module_; }
 
   // Makes this GPU's context the calling thread's. Most calls of the driver need that.
@@ -45,6 +46,7 @@ class Gpu {
   CUcontext context_ = nullptr;
   int multiprocessors_ = 0;
   std::unique_ptr<KernelModule> module_;
+  std::unique_ptr<OpenedLibraries> libraries_ = std::make_unique<OpenedLibraries>();
 };
 
 // Allocate memory that goes back with its last handle. kInvalid, with `what`, when there is not

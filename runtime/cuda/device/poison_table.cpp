@@ -10,6 +10,10 @@ Result<std::unique_ptr<PoisonTable>> PoisonTable::Make(const std::shared_ptr<Gpu
   table->may_fail_ = *layout.may_fail;
   table->frames_ = static_cast<uint32_t>(layout.frames.size());
   const uint64_t flags = layout.setters.size();
+  for (uint64_t flag = 0; flag < flags; ++flag) {
+    if (!table->may_fail_[flag] || layout.setters[flag] != layout.device) continue;
+    table->most_failures_ += table->frames_;
+  }
   table->stride_ = (flags + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
   auto memory = AllocateOnGpu(gpu, table->stride_ * table->frames_, device::MemoryKind::plain,
                               "the poison flags of a graph");

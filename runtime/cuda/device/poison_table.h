@@ -25,6 +25,8 @@ class PoisonTable {
   Guard GuardOf(const device::Bindings& bindings, const device::Predicate& predicate) const;
   bool MayFail(uint32_t flag) const { return may_fail_[flag]; }
   uint32_t frames() const { return frames_; }
+  // Returns how many operations of this device may have failed at once, in all frames.
+  uint64_t most_failures() const { return most_failures_; }
 
   // Clears the flags of a frame; done when it returns.
   Status Clear(const device::Bindings& bindings) const;
@@ -48,6 +50,7 @@ class PoisonTable {
   device::Memory flags_;        // of all frames
   uint64_t stride_ = 0;         // bytes from one frame's flags to the next one's
   uint32_t frames_ = 0;
+  uint64_t most_failures_ = 0;
 };
 
 }  // namespace cgraph::cuda

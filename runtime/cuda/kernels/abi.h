@@ -40,14 +40,14 @@ struct Failure {
 };
 
 // FailureLog: the failures of one queue, in host memory. Kernels of a queue run one after another,
-// and one thread of a kernel writes: entry `count` mod kFailures first, then `count`.
-inline constexpr uint32_t kFailures = 256;
+// and one thread of a kernel writes: entry `count` mod `room` first, then `count`.
 // The code where an extent is beyond its bound: the first two numbers are Bound::dim and the
 // extent.
 inline constexpr uint32_t kBeyondBound = 0xffffffff;
 struct FailureLog {
   uint64_t count = 0;
-  Failure entries[kFailures];
+  uint64_t room = 1;
+  Failure* entries = nullptr;
 };
 
 // Bound: what an extent that a kernel has made must keep to, before anything is read or written by

@@ -38,7 +38,7 @@ __device__ inline void Fail(const Guard& guard, uint32_t code, int64_t a = 0, in
                             int64_t c = 0, int64_t d = 0) {
   FailureLog* log = guard.log;
   const uint64_t count = *const_cast<volatile uint64_t*>(&log->count);
-  Failure& entry = log->entries[count % kFailures];
+  Failure& entry = log->entries[count % log->room];
   entry.graph = guard.graph;
   entry.step = guard.step;
   entry.frame = guard.frame;

@@ -47,12 +47,20 @@ class KernelModule {
 
 class ProductLibrary;  // runtime/cuda/libraries/cublaslt.h
 
+// Libraries: what kernels of one context are made with besides this library's device code. Each is
+// opened when it is first asked for. Null: it is not there.
+class Libraries {
+ public:
+  virtual ~Libraries() = default;
+  virtual const ProductLibrary* products() = 0;
+};
+
 // Target: the device that kernels are made for. Outlives them.
 struct Target {
   const Driver* driver = nullptr;
   const KernelModule* module = nullptr;
   int multiprocessors = 0;
-  const ProductLibrary* products = nullptr;  // null: products are computed by our own kernels
+  Libraries* libraries = nullptr;  // null: our own kernels do all
 };
 
 // Makes the executable of a kernel for operands of these types. The errors, and the rules on the

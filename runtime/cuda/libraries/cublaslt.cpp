@@ -1,43 +1,34 @@
 #include "runtime/cuda/libraries/cublaslt.h"
 
-#include <dlfcn.h>
-
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/libraries/shared_library.h"
+
 namespace cgraph::cuda {
 namespace {
 
-constexpr const char* kLibraries[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-
-Status Absent(std::string message) { return {StatusCode::kNotFound, std::move(message)}; }
-
-Result<CublasLt> Open() {
-  void* library = nullptr;
-  for (const char* name : kLibraries) {
-    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  }
-  if (library == nullptr) {
-    return Absent(fmt::format("cuBLASLt was not found ({} or {})\ninstall CUDA's libraries",
-                              kLibraries[0], kLibraries[1]));
-  }
+Result<CublasLt> OpenCublasLt() {
+  const SharedLibrary shared{{"libcublasLt.so.13", "libcublasLt.so.12"}, "multiplies matrices"};
+  const Result<void*> library = shared.Open();
+  if (!library.ok()) return library.status();
   CublasLt functions;
   const char* missing = nullptr;
 #define FUNCTION(name, parameters)                                                              \
-  functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(library, #name));           \
+  functions.name = reinterpret_cast<decltype(functions.name)>(FindSymbol(*library, #name));     \
   if (functions.name == nullptr) missing = #name;
 #include "runtime/cuda/libraries/cublaslt.def"
 #undef FUNCTION
   functions.cublasLtGetVersion =
-      reinterpret_cast<size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
+      reinterpret_cast<size_t (*)()>(FindSymbol(*library, "cublasLtGetVersion"));
   if (functions.cublasLtGetVersion == nullptr) missing = "cublasLtGetVersion";
-  if (missing != nullptr) return Absent(fmt::format("cuBLASLt has no function {}", missing));
-  const size_t version = functions.cublasLtGetVersion();
-  if (version < kOldestCublasLt) {
-    return Absent(fmt::format("cuBLASLt is version {}.{}, and {}.{} or newer is needed",
-                              version / 10000, version % 10000 / 100, kOldestCublasLt / 10000,
-                              kOldestCublasLt % 10000 / 100));
+  if (missing != nullptr) return shared.Unusable(fmt::format("has no function {}", missing));
+  functions.version = functions.cublasLtGetVersion();
+  if (functions.version < kOldestCublasLt) {
+    return shared.Unusable(fmt::format("is of version {}.{}, and {}.{} or newer is needed",
+                                       functions.version / 10000, functions.version % 10000 / 100,
+                                       kOldestCublasLt / 10000, kOldestCublasLt % 10000 / 100));
   }
   return functions;
 }
@@ -45,7 +36,7 @@ Result<CublasLt> Open() {
 }  // namespace
 
 Result<const CublasLt*> CublasLt::Get() {
-  static const Result<CublasLt> opened = Open();
+  static const Result<CublasLt> opened = OpenCublasLt();
   if (!opened.ok()) return opened.status();
   return &*opened;
 }

@@ -49,8 +49,10 @@ struct CublasLt {
 #include "runtime/cuda/libraries/cublaslt.def"
 #undef FUNCTION
   size_t (*cublasLtGetVersion)() = nullptr;
+  size_t version = 0;  // as cublasLtGetVersion counts
 
-  // Opens the library, once a process. kNotFound where there is none, or an old one.
+  // Opens the library, once a process. kNotFound where there is none, or an old one, with a sentence
+  // that says what to do about it.
   static Result<const CublasLt*> Get();
 };
 

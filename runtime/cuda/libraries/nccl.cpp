@@ -1,23 +1,14 @@
 #include "runtime/cuda/libraries/nccl.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
-#include <string_view>
-#include <utility>
+#include <type_traits>
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/libraries/shared_library.h"
+
 namespace cgraph::cuda {
 namespace {
-
-constexpr const char* kLibrary = "libnccl.so.2";
-
-Status Unusable(std::string why) {
-  return {StatusCode::kNotFound,
-          fmt::format("{}\ninstall NCCL {} or newer where the loader looks", std::move(why),
-                      NcclVersionText(kOldestNccl))};
-}
 
 Result<Nccl> OpenNccl() {
   // NCCL reads its environment when it is called first. Operations of several communicators begin
@@ -25,26 +16,24 @@ Result<Nccl> OpenNccl() {
   // are made, so that issuing waits for no other thread.
   setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*replace=*/0);
   setenv("NCCL_RUNTIME_CONNECT", "0", /*replace=*/0);
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* error = dlerror();
-    const bool absent = std::string_view(error).find("No such file") != std::string_view::npos;
-    return Unusable(absent ? fmt::format("{} was not found", kLibrary)
-                           : fmt::format("{} cannot be used ({})", kLibrary, error));
-  }
+  const SharedLibrary shared{{"libnccl.so.2"}, "moves data between GPUs"};
+  const Result<void*> library = shared.Open();
+  if (!library.ok()) return library.status();
   Nccl nccl;
   const char* missing = nullptr;
   const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(FindSymbol(*library, name));
     if (function == nullptr && missing == nullptr) missing = name;
   };
   find(nccl.ncclGetVersion, "ncclGetVersion");
   if (missing != nullptr || nccl.ncclGetVersion(&nccl.version) != nccl::kSuccess) {
-    return Unusable(fmt::format("{} does not say its version", kLibrary));
+    return shared.Unusable("does not say its version");
   }
   if (nccl.version < kOldestNccl) {
-    return Unusable(fmt::format("{} is version {}, and {} or newer is needed", kLibrary,
-                                NcclVersionText(nccl.version), NcclVersionText(kOldestNccl)));
+    return shared.Unusable(fmt::format("is of version {}, and {} or newer is needed",
+                                       NcclVersionText(nccl.version),
+                                       NcclVersionText(kOldestNccl)));
   }
 #define FUNCTION(name, parameters) find(nccl.name, #name);
 #include "runtime/cuda/libraries/nccl.def"
@@ -52,8 +41,8 @@ Result<Nccl> OpenNccl() {
   find(nccl.ncclGetErrorString, "ncclGetErrorString");
   find(nccl.ncclGetLastError, "ncclGetLastError");
   if (missing != nullptr) {
-    return Unusable(fmt::format("{} {} has no function {}", kLibrary,
-                                NcclVersionText(nccl.version), missing));
+    return shared.Unusable(fmt::format("is of version {} and has no function {}",
+                                       NcclVersionText(nccl.version), missing));
   }
   return nccl;
 }

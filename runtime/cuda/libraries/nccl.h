@@ -54,8 +54,7 @@ struct Nccl {
   const char* (*ncclGetLastError)(NcclComm communicator) = nullptr;
   int version = 0;
 
-  // Opens the library, once a process. kNotFound where there is none, or an old one; the message's
-  // second line says what to do about it.
+  // Opens the library, once a process. kNotFound where there is none, or an old one.
   static Result<const Nccl*> Get();
 
   // Returns a status in words, with what NCCL adds to its last error.

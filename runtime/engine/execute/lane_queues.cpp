@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/engine/omission.h"
@@ -20,31 +21,25 @@ Frame& CommGroup::FrameOf(const CommOp& part, uint64_t round) const {
   return graph_->FrameOf(static_cast<uint32_t>(round % graph_->frames.size()), part.lag);
 }
 
-bool CommGroup::Ready(uint64_t round) const {
-  const Step& step = program().steps[step_];
-  for (uint32_t i = 0; i < step.operands.count; ++i) {
-    const CommOp& part = program().parts[step.operands.first + i];
-    const uint64_t number = round * part.per_round + part.message;
-    const bool ready = part.kind == CommOp::Kind::kSend      ? part.channel->ReadyToSend(number)
-                       : part.kind == CommOp::Kind::kReceive ? part.channel->ReadyToReceive(number)
-                                                             : true;
-    if (!ready) return false;
+bool CommGroup::Issue(device::Queue& queue, const device::Tag& tag) {
+  constexpr channel::Pass kPasses[] = {channel::Pass::kShow, channel::Pass::kMove,
+                                       channel::Pass::kEnd};
+  const Slice operands = program().steps[step_].operands;
+  const std::span<const CommOp> parts(program().parts.data() + operands.first, operands.count);
+  for (; pass_ < std::size(kPasses); ++pass_) {
+    bool prepared = true;  // others may wait for any part
+    for (const CommOp& part : parts) prepared &= PreparePart(kPasses[pass_], part, queue, tag);
+    if (!prepared) return false;
+    for (const CommOp& part : parts) IssuePart(kPasses[pass_], part, queue, tag);
+    if (kPasses[pass_] == channel::Pass::kMove) queue.EndCollectives();
   }
+  pass_ = 0;
   return true;
 }
 
-void CommGroup::Issue(device::Queue& queue, const device::Tag& tag) {
-  const Step& step = program().steps[step_];
-  for (channel::Pass pass : {channel::Pass::kShow, channel::Pass::kMove, channel::Pass::kEnd}) {
-    for (uint32_t i = 0; i < step.operands.count; ++i) {
-      IssuePart(pass, program().parts[step.operands.first + i], queue, tag);
-    }
-    if (pass == channel::Pass::kMove) queue.EndCollectives();
-  }
-}
-
-void CommGroup::IssuePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
-                          const device::Tag& tag) {
+template <typename OnMessage, typename OnMember>
+void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device::Tag& tag,
+                         OnMessage&& on_message, OnMember&& on_member) {
   Frame& frame = FrameOf(part, tag.round);
   Tensor* tensors = frame.bindings.tensors;
   // What is moved has the extents that the inputs gave; of others, all up to the bound is moved.
@@ -52,23 +47,22 @@ void CommGroup::IssuePart(channel::Pass pass, const CommOp& part, device::Queue&
     if (dim.given) tensors[dim.tensor].dims[dim.dim] = frame.taken[dim.symbol];
   }
   const bool gets = part.poison_flag != plan::kNone;
-  const device::Operation operation{
-      &frame.bindings,
-      {gets ? program().Checks(part.checks) : std::span<const uint32_t>(),
-       gets ? part.poison_flag : device::kNoFlag},
-      {},
-      tag};
+  const std::span<const uint32_t> checks = program().Checks(part.checks);
+  const device::Operation operation{&frame.bindings,
+                                    {gets ? checks : std::span<const uint32_t>(),
+                                     gets ? part.poison_flag : device::kNoFlag},
+                                    {},
+                                    tag};
   if (part.kind == CommOp::Kind::kCollective) {
     inputs_.clear();
     for (uint32_t giver = 0; giver < part.givers.count; ++giver) {
       const uint32_t first = program().givers[part.givers.first + giver];
       inputs_.push_back(first == plan::kNone ? nullptr : tensors + first);
     }
-    part.collective->Issue(
-        pass, {&queue, tag.round, part.member, &operation, inputs_.data(),
-               part.targets.count != 0 ? tensors + part.targets.first : nullptr,
-               frame.run->empty});
-    return;
+    return on_member(channel::QueuedMember{
+        &queue, tag.round, part.member, &operation, inputs_.data(),
+        part.targets.count != 0 ? tensors + part.targets.first : nullptr, checks,
+        frame.run->empty});
   }
   channel::QueuedMessage message{&queue,
                                  tag.round * part.per_round + part.message,
@@ -77,9 +71,35 @@ void CommGroup::IssuePart(channel::Pass pass, const CommOp& part, device::Queue&
                                  nullptr,
                                  part.sources.count,
                                  frame.run->empty};
-  if (part.kind == CommOp::Kind::kSend) return part.channel->IssueSend(pass, message);
-  message.to = tensors + part.targets.first;
-  part.channel->IssueReceive(pass, message);
+  if (part.kind == CommOp::Kind::kReceive) message.to = tensors + part.targets.first;
+  on_message(message);
+}
+
+bool CommGroup::PreparePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
+                            const device::Tag& tag) {
+  if (part.kind != CommOp::Kind::kCollective) {
+    if (pass != channel::Pass::kMove) return true;
+    const uint64_t number = tag.round * part.per_round + part.message;
+    return part.kind == CommOp::Kind::kSend ? part.channel->ReadyToSend(number)
+                                            : part.channel->ReadyToReceive(number);
+  }
+  bool prepared = true;
+  WithPart(part, queue, tag, [](const channel::QueuedMessage&) {},
+           [&](const channel::QueuedMember& member) {
+             prepared = part.collective->Prepare(pass, member);
+           });
+  return prepared;
+}
+
+void CommGroup::IssuePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
+                          const device::Tag& tag) {
+  WithPart(
+      part, queue, tag,
+      [&](const channel::QueuedMessage& message) {
+        if (part.kind == CommOp::Kind::kSend) return part.channel->IssueSend(pass, message);
+        part.channel->IssueReceive(pass, message);
+      },
+      [&](const channel::QueuedMember& member) { part.collective->Issue(pass, member); });
 }
 
 device::Communication::Progress CommGroup::Advance(uint64_t round, std::string& error) {
@@ -131,9 +151,7 @@ bool LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
         queue.Communicate({step.group, tag});
         break;
       }
-      if (!step.group->Ready(tag.round)) return false;
-      step.group->Issue(queue, tag);
-      break;
+      return step.group->Issue(queue, tag);
     case Op::kSignal: queue.Signal(step.semaphore, tag.round + 1); break;
     case Op::kWait:
       if (tag.round >= step.lag) queue.Wait(step.semaphore, tag.round - step.lag + 1, tag);

@@ -38,13 +38,18 @@ class CommGroup : public device::Communication {
   }
   Progress Advance(uint64_t round, std::string& error) override;
 
-  // Of a step whose queue carries it out by itself: Ready() says whether the host has done what
-  // must be done before it is issued, Issue() appends it to the queue.
-  bool Ready(uint64_t round) const;
-  void Issue(device::Queue& queue, const device::Tag& tag);
+  // Of a step whose queue carries it out by itself: issues it, pass by pass. False while a pass
+  // waits for the host, which may be in other comms that happen together with this one.
+  bool Issue(device::Queue& queue, const device::Tag& tag);
 
  private:
   const StepList& program() const { return graph_->programs[work_queue_]; }
+  // Calls visit(message) or visit(member), which shows what the part moves.
+  template <typename OnMessage, typename OnMember>
+  void WithPart(const CommOp& part, device::Queue& queue, const device::Tag& tag,
+                OnMessage&& on_message, OnMember&& on_member);
+  bool PreparePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
+                   const device::Tag& tag);
   void IssuePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
                  const device::Tag& tag);
   Frame& FrameOf(const CommOp& part, uint64_t round) const;
@@ -54,6 +59,7 @@ class CommGroup : public device::Communication {
   uint32_t work_queue_;
   uint32_t step_;
   Exchange exchange_;
+  uint32_t pass_ = 0;  // that is issued next
   std::vector<const device::Tensor*> inputs_;  // of the collective that is issued, by member
 };
 
@@ -65,7 +71,7 @@ class LaneQueues {
                device::EventCount* own);
   bool empty() const { return queues_.empty(); }
 
-  // Issues the step of a round to its queue. False when it waits for the host: nothing was issued.
+  // Issues the step of a round to its queue. False when what is left of it waits for the host.
   bool Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
   // Records the segments of a program in all frames. kFailed where a queue cannot.
   Status Record(uint32_t graph, StepList& program, std::span<Frame> frames);

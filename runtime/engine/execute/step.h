@@ -54,7 +54,9 @@ struct alignas(64) Step {  // a cache line
   uint16_t outputs = 0;
   uint32_t instruction = 0;  // in the plan, for messages
   uint32_t poison_flag = 0;
-  uint32_t subject = 0;      // output: its port; input: first of the program's `symbols`
+  // Output: its port. Input: first of the program's `symbols`. Comm: how many steps from this one
+  // on happen together, and are all begun before any is waited for.
+  uint32_t subject = 0;
   Slice operands;            // of the frame's tensors; comm: of the program's parts
   Slice checks;              // of the program's `checks`
   Slice extents;             // of the program's `extents`

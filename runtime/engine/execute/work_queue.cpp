@@ -32,14 +32,18 @@ WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
       scratch_(scratch),
       own_(own),
       driver_(driver) {
-  uint32_t parts = 1, spans = 1;
+  uint32_t parts = 1, spans = 1, together = 1;
   for (auto& graph : *graphs) {
     const StepList& program = graph->programs[index];
     tracks_.push_back({&program, graph.get(), 0, 0});
     parts = std::max(parts, program.most_parts);
+    for (const Step& step : program.steps) {
+      if (step.op == Op::kComm) together = std::max(together, step.subject);
+    }
     spans = std::max(spans, program.most_spans);
   }
   exchange_.Reserve(parts, spans);
+  comms_issued_.reserve(together);
 }
 
 void WorkQueue::Push(uint32_t graph) {
@@ -309,6 +313,10 @@ bool WorkQueue::Issue() {
       queues_.Replay(segment, {graph_, step_, track_->round}, program, FrameOf(step.lag));
       continue;
     }
+    if (step.op == Op::kComm) {
+      if (!IssueComms()) return false;
+      continue;
+    }
     if (step.queue != 0) {
       // The lag of a wait counts rounds: it says nothing of a frame.
       Frame& frame = step.op == Op::kWait ? *frame_ : FrameOf(step.lag);
@@ -324,6 +332,33 @@ bool WorkQueue::Issue() {
   NextRound();
   queues_.EndEntry(issued_);
   return true;
+}
+
+// Goes on with the comms that happen together, of which the step in progress is the first. When all
+// are issued or, of those that the work queue drives itself, over, the last one is the step in
+// progress, and the result true.
+bool WorkQueue::IssueComms() {
+  const uint32_t first = step_;
+  const Step* steps = track_->program->steps.data();
+  const uint32_t count = steps[first].subject;
+  comms_issued_.resize(count);
+  uint32_t waiting = count;  // the first of those that wait
+  for (uint32_t i = 0; i < count; ++i) {
+    if (comms_issued_[i]) continue;
+    step_ = first + i;
+    const Step& step = steps[step_];
+    comms_issued_[i] = step.queue == 0 ? RunOwn(step) != Outcome::kPending
+                                       : queues_.Issue(step, {graph_, step_, track_->round},
+                                                       *track_->program, FrameOf(step.lag));
+    if (!comms_issued_[i]) waiting = std::min(waiting, i);
+  }
+  if (waiting == count) {
+    comms_issued_.clear();
+    return true;
+  }
+  Publish(first + waiting, false);
+  step_ = first;
+  return false;
 }
 
 // Finishes entries that are over. The reports of an entry are heard before the entry counts as

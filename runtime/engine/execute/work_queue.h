@@ -102,6 +102,7 @@ class alignas(128) WorkQueue {
   bool Advance();
   bool AdvanceQueues();
   bool Issue();
+  bool IssueComms();
   bool FinishEntries();
   void Hear(const device::Report& report);
   bool Begin();
@@ -150,6 +151,7 @@ class alignas(128) WorkQueue {
   uint32_t step_ = 0;
   uint64_t issued_ = 0;    // entries that were issued, where there are queues
   Exchange exchange_;      // the comm in progress
+  std::vector<bool> comms_issued_;  // of those that happen together with the step in progress
   std::string error_;
   uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
   TraceLog traced_;

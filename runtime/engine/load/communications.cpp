@@ -1,11 +1,13 @@
 #include "runtime/engine/load/communications.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "runtime/channel/carrier.h"
 #include "runtime/channel/local/local_carrier.h"
+#include "runtime/channel/queued/hosted_collective.h"
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/channel/queued/queued_collective.h"
 #include "runtime/channel/queued/rendezvous_channel.h"
@@ -58,8 +60,9 @@ class Maker {
       }
       auto channel = MakeChannel(c, shape);
       if (!channel.ok()) return channel.status();
-      (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane()),
-                                 EventCountOf(graph_.channels[c].to_lane()));
+      const uint32_t from = graph_.channels[c].from_lane(), to = graph_.channels[c].to_lane();
+      const bool mixed = LaneCommunicates(from) != LaneCommunicates(to);
+      (*channel)->SetEventCounts(EventCountOf(from, mixed), EventCountOf(to, mixed));
       out_.channels.push_back(std::move(*channel));
       for (uint32_t j = 0; j < per_round; ++j) made_.message_of[index_.sends(c)[j].part] = j;
       for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
@@ -83,44 +86,48 @@ class Maker {
       return (*carrier)->MakeChannel(shape);
     }
     made_.local_channel.push_back(false);
-    if (shape.capacity != 0) {
+    // A rendezvous with the host, too, goes through slots: its sender may go on a little earlier.
+    if (shape.capacity != 0 || !sends || !receives) {
       return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
     }
-    if (sends && receives) return channel::MakeRendezvousChannel(Host());
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("the channel from {} to {} is a rendezvous between a GPU and a CPU "
-                              "thread, which this engine has not; compile with via shm or host",
-                              plan::LaneName(*p_.plan, graph_.channels[c].from_lane()),
-                              plan::LaneName(*p_.plan, graph_.channels[c].to_lane())));
+    return channel::MakeRendezvousChannel(Host());
   }
 
   bool LaneCommunicates(uint32_t lane) const {
     return (*p_.devices)[p_.plan->lanes[lane].device()]->queues_communicate();
   }
 
-  // Makes a collective among these members. Nothing where the host drives all of them.
+  // Makes a collective among these members, of which some or all are on queues that communicate.
   Result<std::unique_ptr<channel::Collective>> MakeQueued(
-      const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) {
+      const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots,
+      const std::vector<bool>& on_queue) {
+    if (std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end()) {
+      auto carried = MakeCarried(shape, slots);
+      if (!carried.ok()) return carried.status();
+      return channel::MakeHostedCollective(shape, std::move(carried->first), on_queue, Host());
+    }
     std::vector<device::Device*> devices;
-    size_t communicate = 0;
     for (const plan::CollectivePart& slot : slots) {
       devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
-      communicate += devices.back()->queues_communicate();
     }
-    if (communicate == 0) return std::unique_ptr<channel::Collective>();
-    if (communicate == slots.size()) {
-      auto communicator = devices.front()->MakeCommunicator(slots.front().communicator, devices);
-      if (!communicator.ok()) return communicator.status();
-      if (channel::CarriesOut(communicator->get(), shape)) {
-        return channel::MakeNativeCollective(shape, std::move(*communicator), Host());
-      }
-      return channel::MakeQueuedCollective(shape, devices, Host(),
-                                           static_cast<uint32_t>(out_.frames.size()));
+    auto communicator = devices.front()->MakeCommunicator(slots.front().communicator, devices);
+    if (!communicator.ok()) return communicator.status();
+    if (channel::CarriesOut(communicator->get(), shape)) {
+      return channel::MakeNativeCollective(shape, std::move(*communicator), Host());
     }
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("`{}` has a collective among GPUs and CPU threads, which this engine "
-                              "has not; place its participants on one kind of device",
-                              graph_.name));
+    return channel::MakeQueuedCollective(shape, devices, Host(),
+                                         static_cast<uint32_t>(out_.frames.size()));
+  }
+
+  // Makes a collective that the host drives, and says whether it is the local carrier's.
+  Result<std::pair<std::unique_ptr<channel::Collective>, bool>> MakeCarried(
+      const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) const {
+    auto carrier =
+        channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
+    if (!carrier.ok()) return carrier.status();
+    auto made = (*carrier)->MakeCollective(shape);
+    if (!made.ok()) return made.status();
+    return std::pair(std::move(*made), *carrier == &channel::LocalCarrier());
   }
 
   // Makes one collective for each collective of a round, with a member slot for each member.
@@ -130,26 +137,31 @@ class Maker {
       const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
       const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
       channel::CollectiveShape shape = ShapeOf(slots);
-      auto collective = MakeQueued(shape, slots);
-      if (!collective.ok()) return collective.status();
-      bool local = false;
-      if (*collective == nullptr) {
-        auto carrier =
-            channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
-        if (!carrier.ok()) return carrier.status();
-        collective = (*carrier)->MakeCollective(shape);
-        if (!collective.ok()) return collective.status();
-        local = *carrier == &channel::LocalCarrier();
-      } else {
-        for (const plan::CollectivePart& slot : slots) {
-          made_.queued_members_of[slot.part] = {first, members};
-        }
-      }
+      std::vector<bool> on_queue;
       for (const plan::CollectivePart& slot : slots) {
-        (*collective)->SetEventCount(slot.member, EventCountOf(index_.lane(slot.instruction)));
-        made_.member_slot_of[slot.part] = {collective->get(), slot.member, local};
+        on_queue.push_back(LaneCommunicates(index_.lane(slot.instruction)));
+        if (on_queue.back()) made_.queued_members_of[slot.part] = {first, members};
       }
-      out_.collectives.push_back(std::move(*collective));
+      std::unique_ptr<channel::Collective> collective;
+      bool local = false;
+      if (std::find(on_queue.begin(), on_queue.end(), true) != on_queue.end()) {
+        auto queued = MakeQueued(shape, slots, on_queue);
+        if (!queued.ok()) return queued.status();
+        collective = std::move(*queued);
+      } else {
+        auto carried = MakeCarried(shape, slots);
+        if (!carried.ok()) return carried.status();
+        std::tie(collective, local) = std::move(*carried);
+      }
+      const bool mixed =
+          std::adjacent_find(on_queue.begin(), on_queue.end(), std::not_equal_to<>()) !=
+          on_queue.end();
+      for (const plan::CollectivePart& slot : slots) {
+        collective->SetEventCount(slot.member,
+                                  EventCountOf(index_.lane(slot.instruction), mixed));
+        made_.member_slot_of[slot.part] = {collective.get(), slot.member, local};
+      }
+      out_.collectives.push_back(std::move(collective));
       first += members;
     }
     return Status::Ok();
@@ -172,8 +184,12 @@ class Maker {
     return shape;
   }
 
-  device::EventCount* EventCountOf(uint32_t lane) const {
-    return p_.queues->OfLane(lane).event_count;
+  // Returns the event count of who waits for the other ends: in communications of queues and the
+  // host together, a queue waits for nothing; the work queue that issues to it does.
+  device::EventCount* EventCountOf(uint32_t lane, bool mixed) const {
+    const QueueMap::Queue& queue = p_.queues->OfLane(lane);
+    return mixed && LaneCommunicates(lane) ? p_.queues->queues[queue.work_queue].event_count
+                                           : queue.event_count;
   }
   device::Device& Host() const { return *p_.devices->front(); }  // of the caller
 

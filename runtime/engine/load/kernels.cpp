@@ -100,6 +100,7 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
   for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
     types.push_back(OperandTypeOf(graph, graph.operands[o]));
     AppendType(key, types.back());
+    if (o >= at.first() + at.inputs()) key.push_back(types.back().in_state ? 's' : '-');
   }
   if (auto found = made_.find(key); found != made_.end()) return found->second;
   auto made = Make(at, device, types);

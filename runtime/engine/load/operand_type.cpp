@@ -11,6 +11,8 @@ device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value) {
     type.dims[i] = graph.dims[v.first_dim() + i].extent();
     type.dynamic[i] = graph.dims[v.first_dim() + i].symbol() != plan::kNone;
   }
+  const plan::Buffer& buffer = graph.buffers[v.buffer()];
+  type.in_state = graph.arenas[buffer.arena()].space() == plan::Space::state;
   return type;
 }
 

@@ -281,9 +281,10 @@ class Preparer {
     return std::none_of(dims.begin(), dims.end(), [](const DynamicDim& dim) { return dim.given; });
   }
 
-  // Adds communications that happen together. Those of queues are issued first, each to its own
-  // queue; then the work queue may wait in the others.
+  // Adds communications that happen together: a step for each queue, and one for all that the work
+  // queue drives itself.
   void AddComms(StepList& program, const std::vector<uint32_t>& group) {
+    const size_t begin = program.steps.size();
     std::vector<uint32_t> own;
     for (uint32_t instruction : group) {
       if (SlotOf(instruction) == 0) {
@@ -293,6 +294,9 @@ class Preparer {
       }
     }
     if (!own.empty()) AddComm(program, own);
+    for (size_t step = begin; step < program.steps.size(); ++step) {
+      program.steps[step].subject = static_cast<uint32_t>(program.steps.size() - step);
+    }
   }
 
   void AddComm(StepList& program, const std::vector<uint32_t>& group) {

@@ -117,10 +117,11 @@ void Memory::Close(DeviceSet devices) {
   }
 }
 
-// Small numbers and pairs of them are no addresses: programs and libraries lie above 2^32.
+// Programs, libraries and heaps lie above 5 * 2^44, with sanitizers, too; what a sanitizer maps
+// below is its own. So numbers, and pairs of small ones, are no addresses.
 bool IsMapped(const void* address) {
   const auto number = reinterpret_cast<uintptr_t>(address);
-  if (number < (uintptr_t{1} << 32) || number >= (uintptr_t{1} << 47)) return false;
+  if (number < (uintptr_t{5} << 44) || number >= (uintptr_t{1} << 47)) return false;
   return msync(reinterpret_cast<void*>(number / kPage * kPage), 1, MS_ASYNC) == 0;
 }
 

@@ -20,11 +20,12 @@ std::weak_ptr<Machine> last_machine;  // one thread loads engines
 class DeferredDevice : public Device {
  public:
   DeferredDevice(std::shared_ptr<Machine> machine, std::unique_ptr<Device> cpu, bool host_visible,
-                 const DeferredOptions& options)
+                 bool communicates, bool records)
       : machine_(std::move(machine)),
         cpu_(std::move(cpu)),
         host_visible_(host_visible),
-        options_(options) {}
+        communicates_(communicates),
+        records_(records) {}
 
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
     auto memory = cpu_->Allocate(bytes, kind, what);
@@ -48,8 +49,8 @@ class DeferredDevice : public Device {
     return std::unique_ptr<Queue>(
         std::make_unique<DeferredQueue>(options, std::move(*scratch), machine_));
   }
-  bool queues_communicate() const override { return options_.communicates; }
-  bool queues_record() const override { return options_.records; }
+  bool queues_communicate() const override { return communicates_; }
+  bool queues_record() const override { return records_; }
   EventCount* event_count() override { return machine_->event_count(); }
 
  private:
@@ -72,7 +73,7 @@ class DeferredDevice : public Device {
   std::shared_ptr<Machine> machine_;
   std::unique_ptr<Device> cpu_;
   bool host_visible_;
-  const DeferredOptions options_;
+  const bool communicates_, records_;
 };
 
 class DeferredBackend : public Backend {
@@ -92,12 +93,20 @@ class DeferredBackend : public Backend {
     auto cpu = cpu_->Open(plan, device);
     if (!cpu.ok()) return cpu;
     const bool caller = plan.devices[device]->kind == plan::DeviceKind::caller;
-    return std::unique_ptr<Device>(
-        std::make_unique<DeferredDevice>(machine_, std::move(*cpu), caller,
-                                         options_));
+    return std::unique_ptr<Device>(std::make_unique<DeferredDevice>(
+        machine_, std::move(*cpu), caller, Communicates(device), options_.records));
   }
 
  private:
+  bool Communicates(uint32_t device) const {
+    switch (options_.communicates) {
+      case DeferredOptions::Communicates::kNone: return false;
+      case DeferredOptions::Communicates::kSome: return (options_.seed / 5 >> device % 8 & 1) != 0;
+      case DeferredOptions::Communicates::kAll: return true;
+    }
+    return false;
+  }
+
   DeferredOptions options_;
   std::shared_ptr<Machine> machine_;
   std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
@@ -110,7 +119,10 @@ DeferredOptions OptionsOf(uint64_t seed) {
   options.seed = seed;
   options.caller = seed % 2 == 0;
   options.thread = seed % 3 == 0;
-  options.communicates = seed % 5 < 2;
+  using Communicates = DeferredOptions::Communicates;
+  options.communicates = seed % 5 < 2    ? Communicates::kAll
+                         : seed % 5 == 2 ? Communicates::kSome
+                                         : Communicates::kNone;
   options.records = seed % 7 != 0;
   return options;
 }

@@ -24,13 +24,15 @@ namespace cgraph::testing {
 struct DeferredOptions {
   uint64_t seed = 1;
   bool caller = false;  // the caller's device is deferred, too; else it is the CPU's
-  bool communicates = false;  // queues carry communications out by themselves; else the host does
+  // Which devices' queues carry communications out by themselves; for the others the host does.
+  enum class Communicates { kNone, kSome, kAll } communicates = Communicates::kNone;
   bool records = false;  // captures of the plan are recorded and replayed
   bool thread = false;  // a thread of the machine's runs the queues; else who polls them
 };
 
 // Returns the options of a seed besides the order: every third machine has a thread, every second
-// the caller, two of five communicate, one of seven does not record.
+// the caller; of five, all devices of two communicate and some of one; one of seven does not
+// record.
 DeferredOptions OptionsOf(uint64_t seed);
 
 std::unique_ptr<device::Backend> MakeDeferredBackend(const DeferredOptions& options);

@@ -31,9 +31,10 @@ struct Matrix {
 
 class LibraryProduct final : public CudaExecutable {
  public:
-  LibraryProduct(const Making& making, std::unique_ptr<CudaExecutable> own)
-      : own_(std::move(own)), launcher_(making.launcher), library_(*making.target.products),
-        doubles_(making.out().dtype == DType::f64) {}
+  LibraryProduct(const Making& making, const ProductLibrary& library,
+                 std::unique_ptr<CudaExecutable> own)
+      : own_(std::move(own)), launcher_(making.launcher), library_(library),
+        doubles_(making.out().dtype == DType::f64), in_state_(making.out().in_state) {}
   ~LibraryProduct() override {
     const CublasLt& functions = library_.functions();
     if (product_ != nullptr) functions.cublasLtMatmulDescDestroy(product_);
@@ -79,6 +80,7 @@ class LibraryProduct final : public CudaExecutable {
     const void* a = call.inputs[0].data;
     const void* b = call.inputs[1].data;
     void* c = call.outputs[0].data;
+    if (in_state_ && call.guard.looks) return own_->Launch(call);
     for (const void* data : {a, b, static_cast<const void*>(c)}) {
       if (reinterpret_cast<uintptr_t>(data) % kOperandAlignment != 0) return own_->Launch(call);
     }
@@ -124,6 +126,7 @@ class LibraryProduct final : public CudaExecutable {
   Launcher launcher_;
   const ProductLibrary& library_;
   bool doubles_;
+  bool in_state_;
   LtProduct product_ = nullptr;
   LtLayout a_ = nullptr, b_ = nullptr, c_ = nullptr;
   LtAlgorithm algorithm_ = {};
@@ -147,7 +150,7 @@ int64_t BatchStride(const Dims& operand, const Dims& result, int64_t size) {
 std::unique_ptr<CudaExecutable> WithLibraryProduct(const Making& making, const Matmul& matmul,
                                                    std::unique_ptr<CudaExecutable> own) {
   const DType dtype = making.out().dtype;
-  if (making.target.products == nullptr || !plan::IsFloat(dtype) || !IsStatic(making.in(0)) ||
+  if (making.target.libraries == nullptr || !plan::IsFloat(dtype) || !IsStatic(making.in(0)) ||
       !IsStatic(making.in(1)) || !IsStatic(making.out())) {
     return own;
   }
@@ -162,7 +165,9 @@ std::unique_ptr<CudaExecutable> WithLibraryProduct(const Making& making, const M
   const int64_t a_stride = one ? 0 : BatchStride(a, c, shape.m * shape.k);
   const int64_t b_stride = one ? 0 : BatchStride(b, c, shape.k * shape.n);
   if (a_stride < 0 || b_stride < 0) return own;
-  auto product = std::make_unique<LibraryProduct>(making, std::move(own));
+  const ProductLibrary* library = making.target.libraries->products();
+  if (library == nullptr) return own;
+  auto product = std::make_unique<LibraryProduct>(making, *library, std::move(own));
   const Matrix left = matmul.transpose_a ? Matrix{shape.m, shape.k, shape.matrices, a_stride}
                                          : Matrix{shape.k, shape.m, shape.matrices, a_stride};
   const Matrix right = matmul.transpose_b ? Matrix{shape.k, shape.n, shape.matrices, b_stride}

@@ -1,0 +1,16 @@
+#include "runtime/cuda/libraries/libraries.h"
+
+#include <utility>
+
+namespace cgraph::cuda {
+
+const ProductLibrary* OpenedLibraries::products() {
+  if (std::exchange(asked_for_products_, true)) return products_.get();
+  const Result<const CublasLt*> functions = CublasLt::Get();
+  if (!functions.ok()) return nullptr;
+  auto made = ProductLibrary::Make(**functions);
+  if (made.ok()) products_ = std::move(*made);
+  return products_.get();
+}
+
+}  // namespace cgraph::cuda

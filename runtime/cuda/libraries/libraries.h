@@ -1,0 +1,25 @@
+// The libraries of CUDA's that kernels of one GPU are made with. Each is opened when a kernel first
+// asks for it: loading cuBLASLt takes a fifth of a second, and a plan may multiply nothing.
+#ifndef CGRAPH_RUNTIME_CUDA_LIBRARIES_LIBRARIES_H_
+#define CGRAPH_RUNTIME_CUDA_LIBRARIES_LIBRARIES_H_
+
+#include <memory>
+
+#include "runtime/cuda/kernels/executable.h"
+#include "runtime/cuda/libraries/cublaslt.h"
+
+namespace cgraph::cuda {
+
+// The context of the GPU is current whenever a member is called, and at the end. One thread calls.
+class OpenedLibraries final : public Libraries {
+ public:
+  const ProductLibrary* products() override;
+
+ private:
+  bool asked_for_products_ = false;
+  std::unique_ptr<ProductLibrary> products_;
+};
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_CUDA_LIBRARIES_LIBRARIES_H_

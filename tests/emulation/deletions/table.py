@@ -1,0 +1,132 @@
+"""What is left out, one after the other: waits, signals, flags and records of the GPU runtime.
+
+Each row: a name, a file, and a text that stands there once, with what stands there instead. A text
+may be shortened to its beginning and end by `...`.
+"""
+QUEUE = "runtime/cuda/device/cuda_queue.cpp"
+DEVICE = "runtime/cuda/device/cuda_device.cpp"
+TABLE = "runtime/cuda/device/poison_table.cpp"
+GPU = "runtime/cuda/device/gpu.cpp"
+CODE = "runtime/cuda/kernels/device_code.h"
+QUEUED = "runtime/channel/queued/"
+
+DELETIONS = [
+    # Streams.
+    ("a stream's wait", QUEUE,
+     "if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;", "return;"),
+    ("a stream's signal", QUEUE,
+     "if (Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {",
+     "if (!Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {"),
+    ("waking the watcher after a signal", QUEUE, "  device_.Wake();\n", ""),
+    ("waiting until a weight has arrived", QUEUE,
+     "if (copied != CUDA_SUCCESS) return copied;\n  return driver.cuStreamSynchronize(stream_);",
+     "return copied;"),
+    ("ending a stream before its memory", QUEUE,
+     "  driver.cuStreamSynchronize(stream_);\n  clock_.reset();", "  clock_.reset();"),
+    ("releasing a stream that is ended", QUEUE,
+     "if (issued.kind == Kind::kWait) Force(*issued.semaphore, issued.value);", ""),
+    ("the context of the issuing thread", QUEUE,
+     "  const CUresult current = device_.gpu()->MakeCurrent();\n  Check(current, operation",
+     "  const CUresult current = CUDA_SUCCESS;\n  Check(current, operation"),
+    # Failures.
+    ("reading the log of failures", QUEUE, "  ReadLog(reports);\n  return any;", "  return any;"),
+    ("the flag on the GPU of what was not issued", QUEUE,
+     "    set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);\n",
+     "    (void)flag;\n"),
+    ("the host's flag of what was not issued", QUEUE,
+     "    operation.bindings->Poison(own);\n    const PoisonTable", "    const PoisonTable"),
+    ("where a step was issued last", QUEUE,
+     "steps_[tag.graph][launch.operation.tag.step] = {", "Step unused = {"),
+    ("the bound of an extent", QUEUE,
+     "    guard.bounds[guard.bound_count++] = {where, dim.bound, i};\n", ""),
+    ("checking extents beyond one guard's room", QUEUE,
+     "      Check(device_.PassPoison(stream_, guard), operation, \"checking extents\");\n", ""),
+    ("reports of a broken queue", QUEUE,
+     "      report.error = why_broken_;\n      reports_.push_back(std::move(report));",
+     "      report.error = why_broken_;"),
+    ("signals of a broken queue", QUEUE,
+     "      forced_[front.semaphore] = front.value;\n", ""),
+    ("flags of a broken queue", QUEUE,
+     "    if (work && front.own != device::kNoFlag) front.bindings->Poison(front.own);\n", ""),
+    # Copies.
+    ("looking at flags before a copy", DEVICE, "if (!guard.looks) return driver.cuMemcpyAsync",
+     "return driver.cuMemcpyAsync"),
+    ("passing flags on where nothing is copied", DEVICE,
+     "  if (guard.looks && bytes == 0) return PassPoison(stream, guard);\n", ""),
+    ("waiting for a copy to the GPU", GPU,
+     "\"copying to the GPU\";...return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);",
+     "\"copying to the GPU\";\n"
+     "  CGRAPH_RETURN_IF_ERROR(driver_.Check(MakeCurrent(), what));\n"
+     "  return driver_.Check(driver_.cuMemcpyHtoD(AddressOf(to), from, bytes), what);"),
+    # Memory.
+    ("zeroing memory", GPU,
+     "  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuMemsetD8(address, 0, size), what));\n", ""),
+    ("waiting until memory is zeroed", GPU,
+     "  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(nullptr), what));\n"
+     "  return memory;", "  return memory;"),
+    ("reaching other GPUs", GPU,
+     "  const CUresult enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);",
+     "  const CUresult enabled = CUDA_SUCCESS;"),
+    # Flags.
+    ("clearing flags", TABLE,
+     "  CGRAPH_RETURN_IF_ERROR(driver.Check(\n"
+     "      driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_), what));\n", ""),
+    ("waiting until flags are cleared", TABLE,
+     "return driver.Check(driver.cuStreamSynchronize(nullptr), what);", "return Status::Ok();"),
+    ("which flags lie elsewhere", TABLE,
+     "kept.push_back(layout.setters[flag] == layout.device ? flag : flag | kElsewhere);",
+     "kept.push_back(flag);"),
+    ("the flags that an operation checks", TABLE,
+     "guard.count = pool.kept_before[at + predicate.checks.size()] - kept;", "guard.count = 0;"),
+    ("that an operation looks at flags", TABLE,
+     "guard.looks = guard.count != 0 || may_fail_[predicate.own];", "guard.looks = false;"),
+    ("the flag on the GPU", CODE,
+     "  *const_cast<volatile uint8_t*>(guard.flags + guard.own) = 1;\n", ""),
+    ("the flag on the host", CODE,
+     "  *const_cast<volatile uint8_t*>(guard.host_flags + guard.own) = 1;\n", ""),
+    ("the flag of what depends on a failure", CODE, "  if (poisoned) Poison(guard);\n", ""),
+    ("the flag of what fails", CODE,
+     "  *const_cast<volatile uint64_t*>(&log->count) = count + 1;\n  Poison(guard);",
+     "  *const_cast<volatile uint64_t*>(&log->count) = count + 1;"),
+    ("doing nothing where something is poisoned", CODE,
+     "  if (poisoned || Poisoned(guard, guard.own)) return false;\n", ""),
+    # Channels.
+    ("a rendezvous: the sender waits", QUEUED + "rendezvous_channel.cpp",
+     "      message.queue->Wait(&taken(), message.number + 1, message.operation->tag);\n", ""),
+    ("a rendezvous: the receiver waits", QUEUED + "rendezvous_channel.cpp",
+     "    message.queue->Wait(&shown(), message.number + 1, message.operation->tag);\n", ""),
+    ("a staged message: the receiver waits", QUEUED + "staged_channel.cpp",
+     "    message.queue->Wait(&shown(), n + 1, message.operation->tag);\n", ""),
+    ("a staged message: the sender waits for a slot", QUEUED + "staged_channel.cpp",
+     "    if (n >= slots_) message.queue->Wait(&taken(), n + 1 - slots_, message.operation->tag);\n",
+     ""),
+    ("a staged message: the host has sent", QUEUED + "staged_channel.cpp",
+     "return !ends_.sends || shown().Reached(n + 1);", "return true;"),
+    ("a staged message: the host has a slot", QUEUED + "staged_channel.cpp",
+     "    if (!HasRoom(n)) return false;\n", ""),
+    # Collectives.
+    ("a collective: all have arrived", QUEUED + "queued_collective.cpp",
+     "          if (other != at.member) at.queue->Wait(&Arrived(other), at.round + 1, tag);\n", ""),
+    ("a collective: all have left", QUEUED + "queued_collective.cpp",
+     "          if (other != at.member) at.queue->Wait(&HasLeft(other), at.round + 1, tag);\n", ""),
+    ("a hosted collective: the copies are there", QUEUED + "hosted_collective.cpp",
+     "          if (!copied_[at.member].Reached(at.round + 1)) return false;\n", ""),
+    ("a hosted collective: all have arrived", QUEUED + "hosted_collective.cpp",
+     "          if (!carried_->AllArrived(at.round)) return false;\n", ""),
+    ("a hosted collective: all have left", QUEUED + "hosted_collective.cpp",
+     "case Pass::kEnd: return carried_->Left(at.round);", "case Pass::kEnd: return true;"),
+    ("a hosted collective: flags of the values", QUEUED + "hosted_collective.cpp",
+     "at.empty || device::AnyPoisoned(at.checks, *at.operation->bindings);", "at.empty;"),
+    ("a native collective: flags are there", QUEUED + "native_collective.cpp",
+     "if (!Moves(at) || at.queue->Looks(*at.operation)) {", "if (!Moves(at)) {"),
+    # The engine.
+    ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
+     "step.queue = held ? 0 : SlotOf(instruction);",
+     "if (held) continue;\n      step.queue = SlotOf(instruction);"),
+    ("an entry is over when its streams are", "runtime/engine/execute/lane_queues.cpp",
+     "if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i].over->value());",
+     "if (i == 0) over = std::min(over, queues_[i].over->value());"),
+    ("an entry's signals", "runtime/engine/execute/lane_queues.cpp",
+     "for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);",
+     "for (Opened& opened : queues_) opened.over->Signal(number);"),
+]
