@@ -113,7 +113,8 @@ def numbers(dtype, count, random):
     if dtype == "bool":
         return random.randint(0, 2, count).astype(np.bool_)
     if dtype == "bf16":
-        return (random.randn(count).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view("V2")
+        wide = random.randn(count).astype(np.float32).view(np.uint32)
+        return (wide >> 16).astype(np.uint16).view("V2")
     if np.issubdtype(DTYPES[dtype], np.floating):
         return random.randn(count).astype(DTYPES[dtype])
     return random.randint(0, 100, count).astype(DTYPES[dtype])

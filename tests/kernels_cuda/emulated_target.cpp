@@ -27,6 +27,14 @@ class EmulatedModule final : public KernelModule {
   }
 };
 
+// The device works on the host's memory.
+class NoStaging final : public Staging {
+ public:
+  void* Put(void* bytes, size_t) override { return bytes; }
+  void Upload() override {}
+  void Download() override {}
+};
+
 CUresult Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                 CUstream, void** parameters, void**) {
@@ -43,7 +51,9 @@ void SetProducts(const ProductLibrary* given) { libraries.given_products = given
 
 void SetGridSeed(uint64_t seed) { grid_seed = seed; }
 
-const Target& EmulatedTarget() {
+std::unique_ptr<Staging> MakeStaging() { return std::make_unique<NoStaging>(); }
+
+const Target& TrialTarget() {
   static const EmulatedModule module;
   static const Driver driver = [] {
     Driver table;

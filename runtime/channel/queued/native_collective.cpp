@@ -94,7 +94,8 @@ class NativeCollective : public Collective {
     collect.reduction = shape_.reduction;
     collect.root = shape_.root;
     collect.dtype = shape_.tensors[tensor].dtype;
-    collect.elements = PartBytes(at, tensor) / static_cast<uint64_t>(plan::DTypeBytes(collect.dtype));
+    const auto width = static_cast<uint64_t>(plan::DTypeBytes(collect.dtype));
+    collect.elements = PartBytes(at, tensor) / width;
     if (Gives(at.member)) collect.from = at.inputs[at.member][tensor].data;
     if (at.outputs != nullptr) collect.to = at.outputs[tensor].data;
     at.queue->Collect(collect);

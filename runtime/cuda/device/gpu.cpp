@@ -66,7 +66,11 @@ Gpu::~Gpu() {
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
-CUresult Gpu::MakeCurrent() const { return driver_.cuCtxSetCurrent(context_); }
+// Who ends something has nobody to tell of an error; so one that passes is given a second chance.
+CUresult Gpu::MakeCurrent() const {
+  const CUresult result = driver_.cuCtxSetCurrent(context_);
+  return result == CUDA_SUCCESS ? result : driver_.cuCtxSetCurrent(context_);
+}
 
 // The driver may return when the bytes are in a buffer of its own; the null stream is over when
 // they have arrived.

@@ -21,7 +21,8 @@ from table import DELETIONS
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
 TARGETS = ["cgc", "cgrun", "cgraph_cuda", "cgraph_emulated_driver", "cgraph_emulated_nccl",
-           "device_test", "kernels_cuda_test", "poisoned_products_test"]
+           "cgraph_emulated_nvrtc", "cgraph_emulated_cublaslt", "device_test", "kernels_cuda_test",
+           "poisoned_products_test"]
 SECONDS = 240  # for one test: a run that hangs ends in a time-out of its own
 
 

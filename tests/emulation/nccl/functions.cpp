@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/emulation/nccl/control.h"
+#include "tests/emulation/nccl/functions.h"
 #include "tests/emulation/nccl/reduce.h"
 #include "tests/emulation/nccl/world.h"
 
@@ -64,6 +65,16 @@ bool Busy(const Rank& rank) {
   if (!rank.deferred.empty()) return true;
   if (rank.finalized) return rank.pending != 0 || rank.clique->finalized < rank.clique->ranks();
   return !rank.clique->complete() || rank.asked < kAsksUntilReady;
+}
+
+// Ends a handle; what of it is under way lets go. Under the world's lock.
+void Forget(NcclComm handle, Rank& rank) {
+  rank.aborted = true;
+  rank.deferred.clear();
+  std::erase_if(TheWorld().places[rank.context],
+                [&](const auto& launch) { return launch->rank.get() == &rank; });
+  TheWorld().ranks.erase(handle);
+  delete handle;
 }
 
 // Appends what is deferred of a rank, whose device's context need not be current.
@@ -164,7 +175,7 @@ int Take(NcclCall call, NcclComm handle, CUstream stream, const char* function) 
     launch->stream = stream;
   }
   if (launch->stream != stream) {
-    return Refuse(kInvalidUsage, "the emulation takes a group of a communicator on one stream only");
+    return Refuse(kInvalidUsage, "the emulation takes a group of a rank on one stream only");
   }
   launch->tasks.push_back({call, nullptr, 0});
   return EndCall();
@@ -297,9 +308,8 @@ int ncclCommDestroy(NcclComm handle) {
   {
     std::lock_guard lock(TheWorld().mutex);
     pending = rank->pending != 0 || !rank->deferred.empty();
-    TheWorld().ranks.erase(handle);
+    Forget(handle, *rank);
   }
-  delete handle;
   if (pending) {
     return Refuse(kInvalidUsage, "ncclCommDestroy is called while work of the rank is under way");
   }
@@ -310,13 +320,8 @@ int ncclCommAbort(NcclComm handle) {
   const auto rank = Find(handle, "ncclCommAbort");
   if (rank == nullptr) return kInvalidArgument;
   std::lock_guard lock(TheWorld().mutex);
-  rank->aborted = true;
-  rank->deferred.clear();
   ++TheWorld().aborted;
-  std::erase_if(TheWorld().places[rank->context],
-                [&](const auto& launch) { return launch->rank == rank; });
-  TheWorld().ranks.erase(handle);
-  delete handle;
+  Forget(handle, *rank);
   return nccl::kSuccess;
 }
 

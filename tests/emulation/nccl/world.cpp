@@ -59,6 +59,9 @@ bool Overlap(const Bytes& a, const Bytes& b) {
 void Begin(Launch& launch) {
   std::lock_guard lock(TheWorld().mutex);
   if (launch.rank->aborted) return;
+  if (launch.begun) {
+    return NcclMisuse("NCCL: the emulation takes no launch of NCCL's in a captured graph");
+  }
   launch.begun = true;
   for (Launch::Task& task : launch.tasks) {
     const Bytes given = Given(task.call, *launch.rank);
