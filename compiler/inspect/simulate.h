@@ -87,9 +87,9 @@ struct Simulation {
 // must have accepted the plan. It need not be proved: `stuck` describes a deadlock.
 Simulation Simulate(const plan::Plan& plan, uint32_t graph, const SimulateOptions& options = {});
 
-// Returns what a run of the graph was measured to take, from the text of its trace (cgrun --trace),
-// in the form of a simulation, without bounds. A lane's wait belongs to what it waits for: it is the
-// time before `active`. Refuses what is no trace, or that of another plan.
+// Returns what a run of the graph was measured to take, from the text of its trace (cgrun
+// --trace), in the form of a simulation, without bounds. A lane's wait belongs to the event that
+// follows: it is the time before `active`. Refuses what is no trace, or that of another plan.
 llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph,
                                        llvm::StringRef trace);
 

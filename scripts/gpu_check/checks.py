@@ -11,7 +11,7 @@ from gpu_check.report import FAIL, PASS, SKIP
 
 # What the emulation has time for: a few cases of the kernels, one seed of the devices' rules.
 EMULATED_KERNELS = ["a fused kernel gives what its steps give", "an empty fused result",
-                    "what the CPU refuses is refused with the same words"]
+                    "what the CPU refuses is refused with the same words", "select", "matmul"]
 # Of racecheck, which slows kernels down a hundredfold: those whose threads share memory.
 RACES = ["softmax", "layer_norm"]
 

@@ -20,7 +20,8 @@ PROGRAMS = {"cgrun": "cgrun", "cgc": "cgc", "libcgraph_cuda.so": "libcgraph_cuda
             "gpu_probe": "gpu_probe"}
 TARGETS = "cgc cgrun cgraph_cuda device_test kernels_gpu_test gpu_probe"
 # Opened by name, so ldd does not list them.
-OPENED = ("libopenblas.so.0", "libdnnl.so.2", "libgomp.so.1", "libgfortran.so.5", "libquadmath.so.0")
+OPENED = ("libopenblas.so.0", "libdnnl.so.2", "libgomp.so.1", "libgfortran.so.5",
+          "libquadmath.so.0")
 # Of the system's C library, which must be that of the machine.
 SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv)\.so\..*|linux-vdso.*)$")
 GCC = ("libstdc++", "libgcc_s")  # used only where the machine has older ones

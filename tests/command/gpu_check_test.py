@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """scripts/gpu-check where things go wrong: programs that fail, die or hang, results that differ, a
-machine without a GPU. Its programs are scripts here, in a kit of their own; that it passes where all
-is well is what the test gpu_check shows, on the emulation.
+machine without a GPU. Its programs are scripts here, in a kit of their own; that it passes where
+all is well is what the test gpu_check shows, on the emulation.
 """
 import json
 import math
@@ -26,7 +26,9 @@ KERNELS = """#!/bin/sh
 case "$1" in
   --list-test-names-only) printf 'good\\nwrong\\ndead\\nempty\\nhangs\\n' ;;
   good) echo 'All tests passed (12 assertions in 1 test case)' ;;
-  wrong) printf 'x_test.cpp:7: FAILED:\\n  CHECK( a == b )\\nwith expansion:\\n  1 == 2\\n'; exit 1 ;;
+  wrong)
+    printf 'x_test.cpp:7: FAILED:\\n  CHECK( a == b )\\nwith expansion:\\n  1 == 2\\n'
+    exit 1 ;;
   dead) kill -SEGV $$ ;;
   empty) echo 'No tests ran' ;;
   hangs) sleep 1000 & echo $! > "$HUNG"; wait ;;

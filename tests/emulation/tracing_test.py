@@ -96,6 +96,41 @@ def traced(runner):
             ends = event["ts"] + event["dur"]
 
 
+def drawn(runner):
+    """The timeline of the traced run, by cgc viz."""
+    picture = runner.folder / "run.svg"
+    draw = [runner.options.cgc, "viz", runner.plan, "--what", "timeline", "-o", picture]
+
+    def refused(path, text, sentence):
+        (runner.folder / path).write_text(text)
+        done = subprocess.run([*draw, "--trace", runner.folder / path], capture_output=True,
+                              text=True, check=False)
+        expect(done.returncode == 1, f"{path} is drawn")
+        says(done.stderr, sentence)
+
+    trace = runner.folder / "trace.json"
+    subprocess.run([*draw, "--trace", trace], check=True)
+    svg = picture.read_text()
+    says(svg, "g: measured, ", "gpu[0] compute", "gpu[1] compute", "gpu[0] comm", "gpu[0] copy",
+         "#1: of the second execution")
+    for call in CALLS:
+        expect(svg.count(f"<title>{call}: ") == EXECUTIONS, f"bars of {call}")
+    says(svg, "<title>copy x to gpu[0]: ", "<title>receive ")
+    refused("none.json", "{}", "no trace, which is an object with `traceEvents`")
+    refused("text.json", "one", "not JSON")
+    told = json.loads(trace.read_text())
+    for event in told["traceEvents"]:
+        event["tid"] = 77
+    refused("other.json", json.dumps(told), "the trace is of another one")
+    for event in told["traceEvents"]:
+        event["pid"] = 9
+    refused("graph.json", json.dumps(told), "no event of graph g")
+    done = subprocess.run([*draw[:3], "-o", picture, "--trace", trace], capture_output=True,
+                          text=True, check=False)
+    expect(done.returncode == 2, "a schedule is drawn of a run")
+    says(done.stderr, "--what timeline")
+
+
 def profiled(runner):
     path = runner.folder / "profile.json"
     runner.run("--profile", path)
@@ -149,7 +184,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(options, folder)
-        for test in (traced, profiled, with_a_tool):
+        for test in (traced, drawn, profiled, with_a_tool):
             test(runner)
     expect(expectations.checks > 40, f"only {expectations.checks} checks")
     print(f"{expectations.checks} checks")

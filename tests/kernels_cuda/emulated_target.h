@@ -1,6 +1,6 @@
-// The trial target of kernels_cuda_test: a device whose grids run on the CPU, at once, in the thread
-// that launches them. It has one multiprocessor, so that grids are small and their threads do
-// several items.
+// The trial target of kernels_cuda_test: a device whose grids run on the CPU, at once, in the
+// thread that launches them. It has one multiprocessor, so that grids are small and their threads
+// do several items.
 #ifndef CGRAPH_TESTS_KERNELS_CUDA_EMULATED_TARGET_H_
 #define CGRAPH_TESTS_KERNELS_CUDA_EMULATED_TARGET_H_
 

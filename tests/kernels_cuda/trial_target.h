@@ -11,7 +11,8 @@
 
 namespace cgraph::cuda::testing {
 
-// The seed of the order in which threads and blocks of the next grids run, where that can be chosen.
+// The seed of the order in which threads and blocks of the next grids run, where that can be
+// chosen.
 void SetGridSeed(uint64_t seed);
 
 // Fails the case that runs, with the reason, where there is no such device.

@@ -63,7 +63,8 @@ ARROWS = {
 FORBIDDEN = [
     ("runtime/", r"^(llvm|antlr4|clang)"),
     ("compiler/", r"^(antlr4|CgraphLexer|CgraphParser)", "compiler/syntax/"),
-    ("", r"^(runtime/cuda/|cuda|cublas|nvrtc|nccl)", "runtime/cuda/", "tests/"),
+    ("", r"^(runtime/cuda/|cuda|cublas|nvrtc|nccl)", "runtime/cuda/", "tests/",
+     "bench/gpu/"),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 

@@ -34,7 +34,8 @@ std::optional<plan::TraceEvent> EventOf(const plan::Graph& graph, const plan::Gr
   const auto lane = object.getInteger("tid");
   const auto start = TimeOf(object, "ts"), duration = TimeOf(object, "dur");
   if (args == nullptr || !lane || !start || !duration) return std::nullopt;
-  const auto instruction = args->getInteger("instruction"), execution = args->getInteger("execution");
+  const auto instruction = args->getInteger("instruction");
+  const auto execution = args->getInteger("execution");
   const auto waited = TimeOf(*args, "waited_us");
   if (!instruction || !execution || !waited || *instruction < 0 || *execution < 0 ||
       static_cast<uint64_t>(*instruction) >= graph.instructions.size() ||

@@ -1,7 +1,8 @@
 // Discovery: measures what a topology states of a machine, on the machine (cgrun --discover).
 //
 // GPUs are measured through the interface of devices (runtime/device/device.h): kernels, copies,
-// waits and signals of queues, as the engine issues them. So a figure has in it what the engine pays.
+// waits and signals of queues, as the engine issues them. So a figure has in it what the engine
+// pays.
 #ifndef CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_
 #define CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_
 

@@ -15,11 +15,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using device::Memory;
 
-constexpr uint64_t kLeastCopy = uint64_t{1} << 18, kMostCopy = uint64_t{1} << 28;  // bytes
-constexpr uint64_t kSmallCopy = 64;                                              // bytes
+constexpr uint64_t kLeastCopy = uint64_t{1} << 18;    // bytes
+constexpr uint64_t kMostCopy = uint64_t{1} << 28;
+constexpr uint64_t kSmallCopy = 64;                   // bytes
 constexpr uint64_t kLeastRepeats = 16, kMostRepeats = 1024;
 constexpr int64_t kSides[] = {64, 512, 4096};         // of products
-constexpr Seconds kMostPatience = 0.2;                // with a product, as the smaller one foretells
+constexpr Seconds kMostPatience = 0.2;                // with a product, as a smaller one tells
 constexpr uint64_t kShareOfMemory = 16;               // an operand has at most so much of a GPU's
 constexpr int64_t kSmallKernel = 32;                  // elements
 

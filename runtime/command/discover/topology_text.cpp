@@ -65,8 +65,9 @@ std::string GpuText(const MeasuredMachine& machine, size_t i) {
 
 std::string TopologyText(const MeasuredMachine& machine) {
   std::string text = fmt::format(
-      "// This machine, as cgrun --discover measured it: medians of five rounds. Rates are those of\n"
-      "// products, bandwidths those of copies (in a device's own memory, bytes read and written);\n"
+      "// This machine, as cgrun --discover measured it: medians of five rounds. Rates are those\n"
+      "// of products, bandwidths those of copies (in a device's own memory, bytes read and\n"
+      "// written);\n"
       "// the launch of a kernel is what one more small one takes. {}\n"
       "topology discovered() {{\n  device cpu[i] [i in 0..{}] {{\n{}\n  }}\n",
       machine.gpus.empty() ? "There is no GPU." : "GPUs and the host copy pinned memory.",

@@ -1,8 +1,8 @@
 // Nvtx: named ranges on threads, which NVIDIA's profilers show beside what the GPU does.
 //
-// A profiler sets NVTX_INJECTION64_PATH to a library of its own. Programs open that library and hand
-// it tables of function pointers, which it fills; without the variable nothing is opened. NVIDIA's
-// header nvtx3 does the same; what we use of it is declared here.
+// A profiler sets NVTX_INJECTION64_PATH to a library of its own. Programs open that library and
+// hand it tables of function pointers, which it fills; without the variable nothing is opened.
+// NVIDIA's header nvtx3 does the same; what we use of it is declared here.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_NVTX_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_NVTX_H_
 
