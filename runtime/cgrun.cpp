@@ -22,10 +22,10 @@ int main(int argc, char** argv) {
   OccupyStandardStreams();
   ParsedOptions parsed;
   try {
-    parsed = ParseOptions(argc, argv);
-    if (!parsed.run) return parsed.exit_code;
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    parsed = ParseOptions(argc, argv);
+    if (!parsed.run) return parsed.exit_code;
     Signals signals;
     const ExitCode code = Execute(parsed.options, signals);
     // A full disk or a closed pipe shows only at this flush: what was printed never arrived.

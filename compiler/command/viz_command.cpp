@@ -12,6 +12,7 @@
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/inspect/draw.h"
+#include "compiler/inspect/simulate.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Path.h"
 #include "runtime/plan/loaded_plan.h"
@@ -24,7 +25,7 @@ struct VizFlags {
   OutputFlags output;
   CompileFlags compile;
   ThreadFlags threads;
-  std::string file, profile, what = "schedule", format, out, color_by = "method";
+  std::string file, profile, trace, what = "schedule", format, out, color_by = "method";
   uint32_t executions = 1, from_row = 0, width = 0;
 };
 
@@ -57,9 +58,13 @@ Result<DrawFormat> FormatOf(const VizFlags& flags) {
 
 ExitCode RunViz(const VizFlags& flags) {
   if (flags.compile.graphs.size() > 1) return UsageError("--graph: one graph is drawn at a time");
-  if (LosesFiles(flags.compile.Read({{"", flags.file}, {"--profile ", flags.profile}}),
+  if (LosesFiles(flags.compile.Read({{"", flags.file}, {"--profile ", flags.profile},
+                                      {"--trace ", flags.trace}}),
                  flags.compile.Written({{"-o ", flags.out}}))) {
     return kUsage;
+  }
+  if (!flags.trace.empty() && flags.what != kDrawingNames[static_cast<int>(Drawing::kTimeline)]) {
+    return UsageError("--trace: a run is drawn as a timeline, by --what timeline");
   }
   Result<DrawFormat> format = FormatOf(flags);
   if (!format.ok()) {
@@ -79,7 +84,19 @@ ExitCode RunViz(const VizFlags& flags) {
   Status status = PartitionForWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
+  std::optional<Simulation> measured;
+  if (!flags.trace.empty()) {
+    Result<std::string> text = ReadText(flags.trace, kMaxTextBytes);
+    if (!text.ok()) return ReportStatus(text.status());
+    llvm::Expected<Simulation> run = MeasuredRun(*loaded.plan, *graph, *text);
+    if (!run) {
+      return ReportStatus({StatusCode::kInvalid, fmt::format("{}: {}", flags.trace,
+                                                             llvm::toString(run.takeError()))});
+    }
+    measured = std::move(*run);
+  }
   DrawOptions options;
+  options.measured = measured ? &*measured : nullptr;
   options.what = *ParseDrawing(flags.what);
   options.profile = *profile ? &**profile : nullptr;
   options.topology = topology ? &*topology : nullptr;
@@ -127,6 +144,10 @@ Command AddVizCommand(CLI::App& cgc) {
       ->check(CLI::Range(200u, 20000u));
   AddThreadFlags(*command, flags->threads);
   AddProfileFlag(*command, flags->profile);
+  command->add_option("--trace", flags->trace,
+                      "draw the timeline of this run, which cgrun --trace wrote, instead of a "
+                      "simulation")
+      ->option_text("FILE");
   AddOutputFlags(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   command->get_option("--graph")->description("graph to draw; needed when there are several")

@@ -65,11 +65,14 @@ std::optional<ColorBy> ParseColorBy(llvm::StringRef name);
 // SourceLines: returns a line of a source file of the plan, or "" when its text is not known.
 using SourceLines = std::function<std::string(const std::string& file, uint32_t line)>;
 
+struct Simulation;  // compiler/inspect/simulate.h
+
 struct DrawOptions {
   Drawing what = Drawing::kSchedule;   // in the viewer: what it shows first
   DrawFormat format = DrawFormat::kSvg;
   const Profile* profile = nullptr;  // of times; null: those that the plan expects
   const cost::Topology* topology = nullptr;  // as in SimulateOptions
+  const Simulation* measured = nullptr;  // the run that a timeline shows; null: it is simulated
   uint32_t executions = 1;           // in a timeline
   uint32_t workers = 0, cores = 0;   // as in SimulateOptions
   uint32_t first_row = 0;            // of a schedule that is too long for one picture

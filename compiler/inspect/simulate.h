@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "compiler/cost/profile.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/trace.h"
 
@@ -66,6 +68,8 @@ struct Simulation {
   // too).
   std::vector<plan::TraceEvent> events;
 
+  bool measured = false;  // it was no simulation, but a run
+
   bool deadlocks() const { return !stuck.empty(); }
   uint64_t lower_bound() const {
     return std::max({longest_path, through_lane, busiest_resource, busiest_worker});
@@ -82,6 +86,12 @@ struct Simulation {
 // Simulates a graph. `graph`: index into the plan's graphs, kNone for the start graph. CheckPlan
 // must have accepted the plan. It need not be proved: `stuck` describes a deadlock.
 Simulation Simulate(const plan::Plan& plan, uint32_t graph, const SimulateOptions& options = {});
+
+// Returns what a run of the graph was measured to take, from the text of its trace (cgrun --trace),
+// in the form of a simulation, without bounds. A lane's wait belongs to what it waits for: it is the
+// time before `active`. Refuses what is no trace, or that of another plan.
+llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph,
+                                       llvm::StringRef trace);
 
 // ---- what a simulation says, for people and for programs
 

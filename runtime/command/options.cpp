@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/command/discover/discover.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/messages.h"
 #include "runtime/kinds/comm_lanes.h"
@@ -40,8 +41,11 @@ struct Mistake {
   std::string why;
 };
 
-// Thrown for --devices, which needs no FILE: the command line is not read on.
+// Thrown for --devices and --discover, which need no FILE: the command line is not read on.
 struct DevicesAsked {};
+struct DiscoveryAsked {
+  std::string path;
+};
 
 std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const char* flag,
                                 const char* value) {
@@ -99,6 +103,11 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                "end with an error where a gpu of the plan would run on a CPU thread");
   app.add_flag_callback("--devices", [] { throw DevicesAsked(); },
                         "list the cores and GPUs of this machine, and what GPUs lack to be used");
+  app.add_option_function<std::string>(
+         "--discover", [](const std::string& path) { throw DiscoveryAsked{path}; },
+         "measure this machine's cores, GPUs and links, and write them as a topology, for cgc "
+         "--topology")
+      ->option_text("TOPOLOGY.cgraph");
   app.add_option("--timeout", raw.timeout,
                  "seconds without any progress until the run ends with a report (600)")
       ->type_name("SECONDS");
@@ -264,6 +273,11 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     parsed.run = true;
   } catch (const DevicesAsked&) {
     std::fputs(ListDevices().c_str(), stdout);
+  } catch (const DiscoveryAsked& asked) {
+    std::string summary;
+    const Status status = Discover(asked.path, summary);
+    std::fputs(summary.c_str(), stdout);
+    if (!status.ok()) parsed.exit_code = Report(parsed.options, status);
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {

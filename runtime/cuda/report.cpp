@@ -10,6 +10,7 @@
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/libraries/cublaslt.h"
 #include "runtime/cuda/libraries/nccl.h"
+#include "runtime/cuda/libraries/nvrtc.h"
 #include "runtime/cuda/libraries/shared_library.h"
 
 namespace cgraph::cuda {
@@ -34,17 +35,10 @@ device::GpuLibrary FindCublasLt() {
 }
 
 device::GpuLibrary FindNvrtc() {
-  constexpr const char* kName = "NVRTC";
-  const SharedLibrary shared{{"libnvrtc.so.13", "libnvrtc.so.12"},
-                             "compiles chains of elementwise operations into one kernel"};
-  const Result<void*> library = shared.Open();
-  if (!library.ok()) return Missing(kName, library.status());
-  const auto get = reinterpret_cast<int (*)(int*, int*)>(FindSymbol(*library, "nvrtcVersion"));
-  int major = 0, minor = 0;
-  if (get == nullptr || get(&major, &minor) != 0) {
-    return Missing(kName, shared.Unusable("does not say its version"));
-  }
-  return Found(kName, fmt::format("{}.{}", major, minor));
+  const Result<const Nvrtc*> opened = Nvrtc::Get();
+  if (!opened.ok()) return Missing("NVRTC", opened.status());
+  const int version = (*opened)->version;
+  return Found("NVRTC", fmt::format("{}.{}", version / 1000, version % 1000 / 10));
 }
 
 device::GpuLibrary FindNccl() {

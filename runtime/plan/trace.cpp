@@ -72,15 +72,15 @@ class Writer {
   void AddInstruction(const TraceEvent& event) {
     const Kind kind = graph_->instructions[event.instruction].kind();
     AddEvent(InstructionText(plan_, *graph_, event.instruction), wire::EnumNameKind(kind), event,
-             event.end);
+             event.end, fmt::format(R"(, "instruction": {})", event.instruction));
   }
 
   void AddEvent(const std::string& name, const char* category, const TraceEvent& event,
-                uint64_t end) {
+                uint64_t end, const std::string& more = "") {
     Line(R"("ph": "X", "name": {}, "cat": "{}", "ts": {}, "dur": {}, "args": {{"execution": {}, )"
-         R"("waited_us": {}}})",
+         R"("waited_us": {}{}}})",
          Quoted(name), category, Microseconds(event.start), Microseconds(end - event.start),
-         event.execution, Microseconds(event.active - event.start));
+         event.execution, Microseconds(event.active - event.start), more);
   }
 
   const Plan& plan_;

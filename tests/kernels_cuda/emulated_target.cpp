@@ -11,6 +11,9 @@ uint64_t grid_seed = 0;
 class GivenLibraries final : public Libraries {
  public:
   const ProductLibrary* products() override { return given_products; }
+  Result<CUfunction> Compile(const std::string&, const std::string&) override {
+    return Status(StatusCode::kNotFound, "there is no compiler");
+  }
   const ProductLibrary* given_products = nullptr;
 };
 GivenLibraries libraries;
@@ -22,6 +25,14 @@ class EmulatedModule final : public KernelModule {
     if (kernel == nullptr) return Status(StatusCode::kUnsupported, "no kernel " + name);
     return reinterpret_cast<CUfunction>(const_cast<emulation::HostKernel*>(kernel));
   }
+};
+
+// The device works on the host's memory.
+class NoStaging final : public Staging {
+ public:
+  void* Put(void* bytes, size_t) override { return bytes; }
+  void Upload() override {}
+  void Download() override {}
 };
 
 CUresult Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -40,7 +51,9 @@ void SetProducts(const ProductLibrary* given) { libraries.given_products = given
 
 void SetGridSeed(uint64_t seed) { grid_seed = seed; }
 
-const Target& EmulatedTarget() {
+std::unique_ptr<Staging> MakeStaging() { return std::make_unique<NoStaging>(); }
+
+const Target& TrialTarget() {
   static const EmulatedModule module;
   static const Driver driver = [] {
     Driver table;

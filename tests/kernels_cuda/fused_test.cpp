@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/cuda/kernels/executable.h"
-#include "tests/kernels_cuda/emulated_target.h"
 #include "tests/kernels_cuda/trial.h"
+#include "tests/kernels_cuda/trial_target.h"
 
 namespace cgraph::cuda::testing {
 
@@ -66,7 +66,7 @@ TEST_CASE("what the CPU refuses is refused with the same words") {
   for (const Refused& refused : cases) {
     const plan::Kernel kernel = Named(refused.kernel, refused.attributes);
     const auto cpu = device::MakeCpuKernel(kernel, refused.in, refused.out);
-    const auto cuda = MakeCudaKernel(EmulatedTarget(), kernel, refused.in, refused.out);
+    const auto cuda = MakeCudaKernel(TrialTarget(), kernel, refused.in, refused.out);
     INFO(refused.kernel);
     REQUIRE(!cpu.ok());
     REQUIRE(!cuda.ok());
@@ -74,7 +74,7 @@ TEST_CASE("what the CPU refuses is refused with the same words") {
     CHECK(cuda.status().message() == cpu.status().message());
   }
   const auto probe = MakeCudaKernel(
-      EmulatedTarget(), Named("probe", {.texts = {{"name", "x"}}}), {{f32({3})}}, {});
+      TrialTarget(), Named("probe", {.texts = {{"name", "x"}}}), {{f32({3})}}, {});
   REQUIRE(!probe.ok());
   CHECK(probe.status().code() == StatusCode::kUnsupported);
   CHECK(probe.status().message() == "probe runs on CPU devices only");

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/device/kernels/operands.h"
-#include "tests/kernels_cuda/emulated_target.h"
+#include "tests/kernels_cuda/trial_target.h"
 
 namespace cgraph::cuda::testing {
 namespace {
@@ -150,7 +150,7 @@ bool IsUntouched(const Buffer& buffer, uint64_t from) {
   return true;
 }
 
-// One launch on the emulated device and what came of it.
+// One launch on the device and what came of it.
 struct Outcome {
   std::vector<Buffer> out;
   FailureLog log;
@@ -169,17 +169,20 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   auto outcome = std::make_unique<Outcome>();
   outcome->log.entries = &outcome->failure;
   outcome->out = BuffersOf(trial.out, 0);
+  const std::unique_ptr<Staging> staging = MakeStaging();
   std::vector<std::vector<int64_t>> extents;  // on the device
-  const auto view_of = [&](const Operand& operand, const Buffer& buffer) {
+  const auto view_of = [&](const Operand& operand, Buffer& buffer) {
     extents.push_back(ExtentsOf(operand));
+    auto* where = static_cast<int64_t*>(
+        staging->Put(extents.back().data(), extents.back().size() * sizeof(int64_t)));
     View view;
-    view.data = buffer.tensor.data;
+    view.data = staging->Put(buffer.words.data(), buffer.words.size() * 8);
     view.rank = buffer.tensor.rank;
     for (size_t i = 0; i < operand.dims.size(); ++i) {
       view.dims[i].number = ExtentsOf(operand)[i];
       if (!manner.on_device || !IsDynamic(operand, i)) continue;
       view.dims[i].number = operand.dims[i] + kBeyond;
-      view.dims[i].where = &extents.back()[i];
+      view.dims[i].where = where + i;
     }
     return view;
   };
@@ -188,18 +191,21 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   for (size_t i = 0; i < trial.in.size(); ++i) in_views.push_back(view_of(trial.in[i], in[i]));
   for (size_t i = 0; i < trial.out.size(); ++i) {
     Buffer& buffer = outcome->out[i];
-    if (manner.in_place && i == 0) {
-      buffer = in[0];
-      in_views[0].data = buffer.words.data();
-    }
+    const bool in_place = manner.in_place && i == 0;
+    if (in_place) buffer = in[0];
     out_views.push_back(view_of(trial.out[i], buffer));
+    if (in_place) in_views[0].data = out_views[0].data;
   }
-  const uint32_t checks[] = {0, manner.poisoned ? kCheckedFlag | kElsewhere : 3};
+  uint32_t checks[] = {0, manner.poisoned ? kCheckedFlag | kElsewhere : 3};
+  outcome->host_flags[kCheckedFlag] = manner.poisoned ? 1 : 0;
+  const auto put = [&](auto* what, size_t bytes) {
+    return static_cast<decltype(what)>(staging->Put(what, bytes));
+  };
   Call call;
-  call.guard = {.checks = checks,
-                .flags = outcome->flags,
-                .host_flags = outcome->host_flags,
-                .log = &outcome->log,
+  call.guard = {.checks = put(checks, sizeof checks),
+                .flags = put(outcome->flags, sizeof outcome->flags),
+                .host_flags = put(outcome->host_flags, sizeof outcome->host_flags),
+                .log = put(&outcome->log, sizeof outcome->log),
                 .count = 2,
                 .own = kOwn,
                 .looks = true,
@@ -208,17 +214,20 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
                 .frame = 7,
                 .bound_count = 0,
                 .bounds = {}};
-  outcome->host_flags[kCheckedFlag] = manner.poisoned ? 1 : 0;
   call.inputs = in_views;
   call.outputs = out_views;
   const auto words = static_cast<size_t>(executable.scratch() / 8 + 33);
   std::vector<uint64_t> scratch(words, 0xdbdbdbdbdbdbdbdbu);
   const auto begin = (reinterpret_cast<uintptr_t>(scratch.data()) + 255) / 256 * 256;
-  call.scratch = reinterpret_cast<void*>(begin);
+  const auto* past = reinterpret_cast<uint8_t*>(scratch.data() + words);
+  call.scratch = staging->Put(reinterpret_cast<void*>(begin),
+                              static_cast<size_t>(past - reinterpret_cast<uint8_t*>(begin)));
+  staging->Upload();
   SetGridSeed(manner.seed);
   REQUIRE(executable.Launch(call) == CUDA_SUCCESS);
+  staging->Download();
   const auto* end = reinterpret_cast<uint8_t*>(begin) + executable.scratch();
-  for (const auto* at = end; at < reinterpret_cast<uint8_t*>(scratch.data() + words); ++at) {
+  for (const auto* at = end; at < past; ++at) {
     REQUIRE(*at == 0xdb);
   }
   return outcome;
@@ -287,7 +296,7 @@ void Check(const Trial& trial, uint64_t seed) {
   auto cpu = device::MakeCpuKernel(kernel, in_types, out_types);
   INFO((cpu.ok() ? "" : cpu.status().message()));
   REQUIRE(cpu.ok());
-  auto cuda = MakeCudaKernel(EmulatedTarget(), kernel, in_types, out_types);
+  auto cuda = MakeCudaKernel(TrialTarget(), kernel, in_types, out_types);
   INFO((cuda.ok() ? "" : cuda.status().message()));
   REQUIRE(cuda.ok());
   ++counts.trials;

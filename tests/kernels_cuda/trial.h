@@ -1,4 +1,4 @@
-// Trial: one call of a kernel, on the CPU and on an emulated CUDA device.
+// Trial: one call of a kernel, on the CPU and on a CUDA device (trial_target.h).
 #ifndef CGRAPH_TESTS_KERNELS_CUDA_TRIAL_H_
 #define CGRAPH_TESTS_KERNELS_CUDA_TRIAL_H_
 

@@ -17,6 +17,9 @@ bool IsOverTime(Drawing what) { return what == Drawing::kTimeline || what == Dra
 Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
                                  const DrawOptions& options) {
   const bool memory = options.what == Drawing::kMemory;
+  if (!memory && options.measured != nullptr) {
+    return TimelineSvg(plan, plan::GraphAt(plan, graph), *options.measured, options);
+  }
   const Simulation simulation = Simulate(plan, graph,
                                          {.profile = options.profile,
                                           .topology = options.topology,

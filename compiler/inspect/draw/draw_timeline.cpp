@@ -74,10 +74,13 @@ class TimelineDrawer {
     const std::string grid = axis_.Grid(kSvgTop - 6, y);
     const double legend_top = y + kAxis + 14;
     const SvgBlock legend = SvgLegend(Legend(), axis_.left(), legend_top, axis_.width());
+    const std::string times =
+        simulation_.measured ? fmt::format("measured, {}", TimeText(simulation_.makespan))
+                             : fmt::format("makespan {}, lower bound {}",
+                                           TimeText(simulation_.makespan),
+                                           TimeText(simulation_.lower_bound()));
     const std::string title =
-        fmt::format("{}: makespan {}, lower bound {}, {}", graph_.name,
-                    TimeText(simulation_.makespan), TimeText(simulation_.lower_bound()),
-                    BubbleText(simulation_)) +
+        fmt::format("{}: {}, {}", graph_.name, times, BubbleText(simulation_)) +
         (simulation_.executions > 1 ? "; #1: of the second execution" : "");
     return SvgPage(title, width_ > 0 ? width_ : axis_.left() + axis_.width() + kSvgRight,
                    legend_top + legend.height + 10,

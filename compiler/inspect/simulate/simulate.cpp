@@ -10,6 +10,7 @@
 #include "compiler/inspect/simulate/contention.h"
 #include "compiler/inspect/simulate/durations.h"
 #include "compiler/inspect/simulate/lane_times.h"
+#include "compiler/inspect/simulate/read_trace.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/workers/placement.h"
@@ -193,6 +194,23 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   simulation.busiest_worker = bounds.busiest_worker;
   simulation.memory = MemoryOf(plan, graph);
   return simulation;
+}
+
+llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph_index,
+                                       llvm::StringRef trace) {
+  const plan::Graph& graph = plan::GraphAt(plan, graph_index);
+  auto read = ReadTrace(plan, graph_index, trace);
+  if (!read) return read.takeError();
+  Simulation run;
+  run.measured = true;
+  run.events = std::move(*read);
+  for (const plan::TraceEvent& event : run.events) {
+    run.makespan = std::max(run.makespan, event.end);
+    run.executions = std::max(run.executions, static_cast<uint32_t>(event.execution + 1));
+  }
+  run.devices = TimesOfDevices(plan, graph, run);
+  run.memory = MemoryOf(plan, graph);
+  return run;
 }
 
 double Simulation::gap() const {

@@ -72,7 +72,6 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
 CudaQueue::~CudaQueue() {
   if (stream_ == nullptr) return;
   device_.Remove(this);
-  device_.gpu()->MakeCurrent();
   const Driver& driver = device_.gpu()->driver();
   {
     std::lock_guard lock(mutex_);
@@ -95,6 +94,7 @@ CudaQueue::~CudaQueue() {
     if (state != CUDA_ERROR_NOT_READY) ++unknown;
     std::this_thread::sleep_for(kLookEvery);
   }
+  device_.gpu()->MakeCurrent();
   driver.cuStreamSynchronize(stream_);
   clock_.reset();
   driver.cuStreamDestroy(stream_);
@@ -106,15 +106,6 @@ bool CudaQueue::Begins(const device::Operation& operation) {
   if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
   if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
-  {
-    // What a broken queue should have waited for may be at work on the same memory.
-    std::lock_guard lock(mutex_);
-    if (broken_) {
-      last_tag_ = operation.tag;
-      issued_.push_back({Kind::kWork, operation.tag, operation.bindings, own, nullptr, 0});
-      return false;
-    }
-  }
   const CUresult current = device_.gpu()->MakeCurrent();
   Check(current, operation, "reaching the GPU");
   return current == CUDA_SUCCESS;
@@ -252,22 +243,24 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
   if (semaphore->Reached(value)) return;
+  CUresult result = device_.gpu()->MakeCurrent();
   if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
-  device_.gpu()->MakeCurrent();
-  const Driver& driver = device_.gpu()->driver();
-  const CUresult result = driver.cuStreamWaitValue64(stream_, AddressOf(semaphore->word()), value,
-                                                     CU_STREAM_WAIT_VALUE_GEQ);
-  if (result == CUDA_SUCCESS) return;
+  if (result == CUDA_SUCCESS) {
+    result = device_.gpu()->driver().cuStreamWaitValue64(
+        stream_, AddressOf(semaphore->word()), value, CU_STREAM_WAIT_VALUE_GEQ);
+  }
+  if (result == CUDA_SUCCESS) return EndWork();
   std::lock_guard lock(mutex_);
   BreakBy(result);
 }
 
 void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
   if (Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {
-    device_.gpu()->MakeCurrent();
-    const Driver& driver = device_.gpu()->driver();
-    const CUresult result =
-        driver.cuStreamWriteValue64(stream_, AddressOf(semaphore->word()), value, 0);
+    CUresult result = device_.gpu()->MakeCurrent();
+    if (result == CUDA_SUCCESS) {
+      result = device_.gpu()->driver().cuStreamWriteValue64(stream_, AddressOf(semaphore->word()),
+                                                            value, 0);
+    }
     if (result != CUDA_SUCCESS) {
       std::lock_guard lock(mutex_);
       BreakBy(result);
@@ -281,6 +274,9 @@ bool CudaQueue::Remember(Issued issued) {
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
   issued_.push_back(issued);
   if (last_tag_.has_value()) issued_.back().tag = *last_tag_;
+  if (clock_ != nullptr && issued.kind == Kind::kWait) {
+    issued_.back().begun = clock_->Record(stream_);
+  }
   return !broken_;
 }
 
@@ -300,7 +296,8 @@ void CudaQueue::EndWork() {
 }
 
 void CudaQueue::ReportTimes(const Issued& work) {
-  device_.gpu()->MakeCurrent();  // the watcher's thread has none
+  // The watcher's thread has no context.
+  if (device_.gpu()->MakeCurrent() != CUDA_SUCCESS) return;
   Report report;
   report.tag = work.tag;
   report.begun_ns = clock_->Take(work.begun);
@@ -363,8 +360,8 @@ void CudaQueue::LookAtCollectives(size_t count, bool asks) {
 // ---- recording ----------------------------------------------------------------------------------
 
 void CudaQueue::BeginRecording() {
-  device_.gpu()->MakeCurrent();
   recording_ = std::make_unique<CudaGraph>(device_.gpu());
+  recording_->Refuse(device_.gpu()->MakeCurrent());
   recording_->Refuse(device_.gpu()->driver().cuStreamBeginCapture(
       stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 }
@@ -377,7 +374,7 @@ Result<std::unique_ptr<device::Recording>> CudaQueue::EndRecording() {
 
 void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
   auto& graph = static_cast<CudaGraph&>(recording);
-  device_.gpu()->MakeCurrent();
+  const CUresult current = device_.gpu()->MakeCurrent();
   device::Operation first = graph.launches().front().operation;
   first.tag = tag;
   BeginWork(first);
@@ -385,7 +382,7 @@ void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
     steps_[tag.graph][launch.operation.tag.step] = {tag.round, launch.operation.bindings->frame,
                                                     launch.prepared, launch.operation.dims};
   }
-  const CUresult result = graph.Launch(stream_);
+  const CUresult result = current == CUDA_SUCCESS ? graph.Launch(stream_) : current;
   if (result == CUDA_SUCCESS) return;
   for (const CudaGraph::Launched& launch : graph.launches()) {
     device::Operation operation = launch.operation;
@@ -486,8 +483,8 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
 
 bool CudaQueue::FindsFailure() {
   if (++looks_ % kLooksPerQuery != 0) return false;
-  device_.gpu()->MakeCurrent();
-  const CUresult state = device_.gpu()->driver().cuStreamQuery(stream_);
+  CUresult state = device_.gpu()->MakeCurrent();
+  if (state == CUDA_SUCCESS) state = device_.gpu()->driver().cuStreamQuery(stream_);
   if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) BreakBy(state);
   LookAtCollectives(issued_.size(), /*asks=*/true);
   return broken_;

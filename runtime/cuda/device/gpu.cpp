@@ -29,7 +29,7 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
   std::shared_ptr<Gpu> gpu(new Gpu(driver, ordinal));
   const std::string what = fmt::format("opening cuda:{}", ordinal);
   char name[256] = {};
-  int major = 0;
+  int major = 0, minor = 0;
   CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuDeviceGet(&gpu->device_, ordinal), what));
   CGRAPH_RETURN_IF_ERROR(
       driver.Check(driver.cuDeviceGetName(name, sizeof name - 1, gpu->device_), what));
@@ -43,6 +43,9 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
                               "newer", ordinal, gpu->name_, major, kOldestMajor));
   }
   CGRAPH_RETURN_IF_ERROR(driver.Check(
+      driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                  gpu->device_), what));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(
       driver.cuDeviceGetAttribute(&gpu->multiprocessors_,
                                   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device_), what));
   CGRAPH_RETURN_IF_ERROR(
@@ -51,6 +54,7 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
   auto module = LoadKernels(driver);
   if (!module.ok()) return module.status();
   gpu->module_ = std::move(*module);
+  gpu->libraries_ = std::make_unique<OpenedLibraries>(driver, 10 * major + minor);
   return gpu;
 }
 
@@ -62,7 +66,11 @@ Gpu::~Gpu() {
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
-CUresult Gpu::MakeCurrent() const { return driver_.cuCtxSetCurrent(context_); }
+// Who ends something has nobody to tell of an error; so one that passes is given a second chance.
+CUresult Gpu::MakeCurrent() const {
+  const CUresult result = driver_.cuCtxSetCurrent(context_);
+  return result == CUDA_SUCCESS ? result : driver_.cuCtxSetCurrent(context_);
+}
 
 // The driver may return when the bytes are in a buffer of its own; the null stream is over when
 // they have arrived.

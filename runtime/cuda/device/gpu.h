@@ -46,7 +46,7 @@ class Gpu {
   CUcontext context_ = nullptr;
   int multiprocessors_ = 0;
   std::unique_ptr<KernelModule> module_;
-  std::unique_ptr<OpenedLibraries> libraries_ = std::make_unique<OpenedLibraries>();
+  std::unique_ptr<OpenedLibraries> libraries_;
 };
 
 // Allocate memory that goes back with its last handle. kInvalid, with `what`, when there is not

@@ -53,6 +53,9 @@ class Libraries {
  public:
   virtual ~Libraries() = default;
   virtual const ProductLibrary* products() = 0;
+  // Compiles device code in CUDA C++, which includes headers of kernels/, and returns its kernel
+  // `name`. kNotFound where nothing can compile it, kFailed with what the compiler says.
+  virtual Result<CUfunction> Compile(const std::string& source, const std::string& name) = 0;
 };
 
 // Target: the device that kernels are made for. Outlives them.

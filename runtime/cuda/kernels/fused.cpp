@@ -1,8 +1,10 @@
-// Kernels of several elementwise primitives: here the primitives run one after another, and their
-// temporaries lie in the call's scratch memory. Each gives the bits that it gives in a kernel of
-// its own.
+// Kernels of several elementwise primitives. Where there is a compiler, they become one kernel,
+// whose temporaries are registers. Else the primitives run one after another, and their temporaries
+// lie in the call's scratch memory. Either way each gives the bits that it gives in a kernel of its
+// own.
 #include <vector>
 
+#include "runtime/cuda/kernels/elementwise/chain_source.h"
 #include "runtime/cuda/kernels/makers.h"
 #include "runtime/kinds/limits.h"
 
@@ -64,12 +66,28 @@ class Chain final : public CudaExecutable {
   uint64_t scratch_;
 };
 
+// Returns the executable of the one kernel; null where there can be none.
+std::unique_ptr<CudaExecutable> MakeCompiled(const Target& target, const Launcher& launcher,
+                                             const plan::Kernel& kernel,
+                                             std::span<const device::OperandType> inputs,
+                                             const device::OperandType& output) {
+  if (target.libraries == nullptr) return nullptr;
+  const std::optional<ChainSource> source = SourceOf(kernel, inputs, output);
+  if (!source.has_value()) return nullptr;
+  const Result<CUfunction> function = target.libraries->Compile(source->text, source->name);
+  if (!function.ok()) return nullptr;
+  return MakeElementwise(launcher, *function, inputs.size());
+}
+
 }  // namespace
 
 ExecutableResult MakeFused(const Target& target, const Launcher& launcher,
                            const plan::Kernel& kernel,
                            std::span<const device::OperandType> inputs,
                            std::span<const device::OperandType> outputs) {
+  if (auto compiled = MakeCompiled(target, launcher, kernel, inputs, outputs[0])) {
+    return ExecutableResult(std::move(compiled));
+  }
   const auto type_of = [&](const OperandRef& ref) {
     if (ref.kind == OperandRef::kInput) return inputs[ref.index];
     device::OperandType type = outputs[0];

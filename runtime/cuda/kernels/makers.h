@@ -44,7 +44,13 @@ ExecutableResult MakeSelection(const Making& making, const char* operation);
 #define KERNEL(name, maker) ExecutableResult maker(const Making& making);
 #include "runtime/device/kernels/kernels.def"
 
-// Makes a kernel of several primitives.
+// Makes the launches of a kernel of ELEMENTWISE_KERNEL (elementwise/elements.h) with so many
+// operands, at least one.
+inline constexpr size_t kMostLoopOperands = 12;  // so that arguments take less than 4 KiB
+std::unique_ptr<CudaExecutable> MakeElementwise(const Launcher& launcher, CUfunction function,
+                                                size_t operands);
+
+// Makes a kernel of several primitives: one CUDA kernel, compiled now, or one for each primitive.
 ExecutableResult MakeFused(const Target& target, const Launcher& launcher,
                            const plan::Kernel& kernel,
                            std::span<const device::OperandType> inputs,

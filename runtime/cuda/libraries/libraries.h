@@ -7,15 +7,22 @@
 
 #include "runtime/cuda/kernels/executable.h"
 #include "runtime/cuda/libraries/cublaslt.h"
+#include "runtime/cuda/libraries/kernel_compiler.h"
 
 namespace cgraph::cuda {
 
 // The context of the GPU is current whenever a member is called, and at the end. One thread calls.
 class OpenedLibraries final : public Libraries {
  public:
+  // For a GPU of this compute capability: 90 for 9.0.
+  OpenedLibraries(const Driver& driver, int capability) : compiler_(driver, capability) {}
   const ProductLibrary* products() override;
+  Result<CUfunction> Compile(const std::string& source, const std::string& name) override {
+    return compiler_.Compile(source, name);
+  }
 
  private:
+  KernelCompiler compiler_;
   bool asked_for_products_ = false;
   std::unique_ptr<ProductLibrary> products_;
 };

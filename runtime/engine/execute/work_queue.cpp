@@ -31,11 +31,13 @@ WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
       index_(index),
       scratch_(scratch),
       own_(own),
-      driver_(driver) {
+      driver_(driver),
+      ranges_(CallRanges::MakeIfAttached()) {
   uint32_t parts = 1, spans = 1, together = 1;
   for (auto& graph : *graphs) {
     const StepList& program = graph->programs[index];
     tracks_.push_back({&program, graph.get(), 0, 0});
+    if (ranges_ != nullptr) ranges_->AddGraph(*plan, *graph->plan, program);
     parts = std::max(parts, program.most_parts);
     for (const Step& step : program.steps) {
       if (step.op == Op::kComm) together = std::max(together, step.subject);
@@ -263,16 +265,20 @@ void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
 
 void WorkQueue::Trace() {
   const uint64_t start = std::exchange(begun_ns_, 0);
-  if (traces_) AddTrace(graph_, step_, track_->round, start, Now());
+  const Op op = track_->program->steps[step_].op;
+  if (!traces_ || op == Op::kWait || op == Op::kSignal) return;
+  AddTrace(graph_, step_, track_->round, start, Now());
 }
 
 void WorkQueue::AddTrace(uint32_t graph, uint32_t at, uint64_t round, uint64_t start,
                          uint64_t end) {
   const Track& track = tracks_[graph];
   const Step& step = track.program->steps[at];
-  if (step.op == Op::kWait || step.op == Op::kSignal) return;
   const bool comm = step.op == Op::kComm;
-  const uint16_t lag = comm ? track.program->parts[step.operands.first].lag : step.lag;
+  // The lag of a wait counts rounds: it says nothing of a frame.
+  const uint16_t lag = comm ? track.program->parts[step.operands.first].lag
+                       : step.op == Op::kWait ? 0
+                                              : step.lag;
   const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
   const ExecutionState* run = track.graph->FrameOf(own, lag).run;
   if (run->empty) return;  // before the first execution, or between two
@@ -303,10 +309,17 @@ Status WorkQueue::Record() {
 
 // Goes on issuing the entry in progress; true when all of it is issued.
 bool WorkQueue::Issue() {
+  const bool whole = IssueSteps();
+  if (ranges_ != nullptr) [[unlikely]] ranges_->Leave();
+  return whole;
+}
+
+bool WorkQueue::IssueSteps() {
   const StepList& program = *track_->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
   for (; step_ != count; ++step_) {
     const Step& step = program.steps[step_];
+    if (ranges_ != nullptr) [[unlikely]] ranges_->Enter(graph_, step);
     if (step.segment != 0) {
       const Segment& segment = program.segments[step.segment - 1];
       if (segment.steps.front() != step_) continue;

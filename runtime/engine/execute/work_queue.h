@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "runtime/device/sync/event_count.h"
+#include "runtime/engine/execute/call_ranges.h"
 #include "runtime/engine/execute/exchange.h"
 #include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/loaded_graph.h"
@@ -102,6 +103,7 @@ class alignas(128) WorkQueue {
   bool Advance();
   bool AdvanceQueues();
   bool Issue();
+  bool IssueSteps();
   bool IssueComms();
   bool FinishEntries();
   void Hear(const device::Report& report);
@@ -157,6 +159,7 @@ class alignas(128) WorkQueue {
   TraceLog traced_;
   LaneQueues queues_;
   std::vector<device::Report> reports_;
+  std::unique_ptr<CallRanges> ranges_;  // null: no profiler is attached
 
   // Separate lines: others wait for `done_`; nobody waits for `at_`, which changes at every call.
   alignas(128) std::atomic<uint64_t> done_{0};

@@ -85,7 +85,7 @@ def same(some, others):
 
 
 def by_library(bench):
-    """All shapes, by the library where it has an algorithm; the same bits again, also uncaptured."""
+    """All shapes, by the library where it has an algorithm; the same bits again, uncaptured too."""
     bench.compile(bench.cases, "all")
     first, report = bench.run("all", FLOATS, "report=1", emulation="seed=1")
     bench.compare(bench.cases, first, "by the library")

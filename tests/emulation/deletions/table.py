@@ -8,6 +8,7 @@ DEVICE = "runtime/cuda/device/cuda_device.cpp"
 TABLE = "runtime/cuda/device/poison_table.cpp"
 GPU = "runtime/cuda/device/gpu.cpp"
 CODE = "runtime/cuda/kernels/device_code.h"
+PRODUCT = "runtime/cuda/kernels/matmul/library_product.cpp"
 QUEUED = "runtime/channel/queued/"
 
 DELETIONS = [
@@ -119,6 +120,12 @@ DELETIONS = [
      "at.empty || device::AnyPoisoned(at.checks, *at.operation->bindings);", "at.empty;"),
     ("a native collective: flags are there", QUEUED + "native_collective.cpp",
      "if (!Moves(at) || at.queue->Looks(*at.operation)) {", "if (!Moves(at)) {"),
+    # Products by cuBLASLt.
+    ("a product for a state that may be poisoned", PRODUCT,
+     "    if (in_state_ && call.guard.looks) return own_->Launch(call);\n", ""),
+    ("a product passes poison on", PRODUCT,
+     "const CUresult passed = launcher_.PassPoison(call);",
+     "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
     ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",

@@ -1,11 +1,13 @@
-// The driver's functions of modules and launches. A module is what our build embeds, a fat binary;
-// its functions are the kernels that the host's compiler made, by the same names.
+// The driver's functions of modules and launches. A module is what our build embeds, a fat binary,
+// whose functions are the kernels that the host's compiler made, by the same names; or it is what
+// the emulated NVRTC compiled, which has kernels of its own.
 #include <cuda.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "tests/emulation/driver/host_object.h"
 #include "tests/emulation/driver/machine.h"
 #include "tests/emulation/grid/run_grid.h"
 #include "tests/emulation/misuse.h"
@@ -25,6 +27,12 @@ bool Fits(const CUfunc_st& function, dim3 grid, dim3 block, unsigned shared_byte
          shared_bytes <= static_cast<unsigned>(function.most_shared_bytes);
 }
 
+const HostKernel* FindKernel(const CUmod_st& module, const char* name) {
+  if (module.kernels == nullptr) return FindHostKernel(name);
+  const auto found = module.kernels->find(name);
+  return found == module.kernels->end() ? nullptr : &found->second;
+}
+
 // Returns the arguments side by side, at multiples of 16.
 std::vector<std::byte> CopyOf(const HostKernel& kernel, void** arguments) {
   std::vector<std::byte> values;
@@ -42,9 +50,11 @@ CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
   return Serve(calls::k_cuModuleLoadData, [&](Machine& machine, Lock&) {
     uint32_t magic = 0;
     std::memcpy(&magic, image, sizeof(magic));
-    if (magic != kFatBinary) return CUDA_ERROR_INVALID_IMAGE;
+    const HostKernels* const kernels = magic == kHostObject ? LoadHostObject(image) : nullptr;
+    if (magic != kFatBinary && kernels == nullptr) return CUDA_ERROR_INVALID_IMAGE;
     CUmodule module = machine.modules.Make();
     module->context = CurrentContext();
+    module->kernels = kernels;
     *handle = module;
     return CUDA_SUCCESS;
   });
@@ -62,7 +72,7 @@ CUresult cuModuleUnload(CUmodule module) {
 CUresult cuModuleGetFunction(CUfunction* handle, CUmodule module, const char* name) {
   return Serve(calls::k_cuModuleGetFunction, [&](Machine& machine, Lock&) {
     if (!machine.modules.Lives(module)) return BadHandle("a module");
-    const HostKernel* const kernel = FindHostKernel(name);
+    const HostKernel* const kernel = FindKernel(*module, name);
     if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
     CUfunction& function = module->functions[name];
     if (function == nullptr) {

@@ -69,6 +69,8 @@ struct CUevent_st {
 
 struct CUmod_st {
   CUcontext context = nullptr;
+  // The kernels of code that was compiled while the program runs; null: those of our build.
+  const cgraph::emulation::HostKernels* kernels = nullptr;
   std::map<std::string, CUfunction> functions;
 };
 

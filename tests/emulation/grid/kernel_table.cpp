@@ -1,17 +1,17 @@
 #include "tests/emulation/grid/kernel_table.h"
 
-#include <map>
-
 #include "tests/emulation/misuse.h"
 
 namespace cgraph::emulation {
 namespace {
 
 // Kernels enter while the library is loaded, in one thread; nothing changes after that.
-std::map<std::string, HostKernel, std::less<>>& Kernels() {
-  static auto* const kernels = new std::map<std::string, HostKernel, std::less<>>;
+HostKernels& Kernels() {
+  static auto* const kernels = new HostKernels;
   return *kernels;
 }
+
+thread_local HostKernels* entered_into = nullptr;
 
 }  // namespace
 
@@ -22,9 +22,12 @@ const HostKernel* FindHostKernel(std::string_view name) {
 
 void AddHostKernel(HostKernel kernel) {
   std::string name = kernel.name;
-  if (!Kernels().emplace(name, std::move(kernel)).second) {
+  HostKernels& kernels = entered_into != nullptr ? *entered_into : Kernels();
+  if (!kernels.emplace(name, std::move(kernel)).second) {
     FatalMisuse("two kernels are called " + name);
   }
 }
+
+void EnterInto(HostKernels* kernels) { entered_into = kernels; }
 
 }  // namespace cgraph::emulation

@@ -4,6 +4,8 @@
 #define CGRAPH_TESTS_EMULATION_GRID_KERNEL_TABLE_H_
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -22,10 +24,15 @@ struct HostKernel {
   void Invoke(void** arguments) const { invoke(function, arguments); }
 };
 
+using HostKernels = std::map<std::string, HostKernel, std::less<>>;  // by their names
+
 // Returns null when there is no such kernel.
 const HostKernel* FindHostKernel(std::string_view name);
 // Enters a kernel. Two of one name are a misuse.
 void AddHostKernel(HostKernel kernel);
+// What the calling thread enters from here on goes into these kernels, which nobody else finds;
+// null: where all find it.
+void EnterInto(HostKernels* kernels);
 
 // KernelEntry: enters a kernel when the library that holds it is loaded.
 class KernelEntry {

@@ -1,30 +1,8 @@
 // Kernels of casts between all dtypes: Cast_f32_i8, ... A bool is read as a byte.
+#include "runtime/cuda/kernels/elementwise/cast_operations.h"
 #include "runtime/cuda/kernels/elementwise/elements.h"
-#include "runtime/device/kernels/elementwise/cast_to.h"
 
 namespace cgraph::cuda {
-
-template <typename To>
-struct CastOperation {
-  template <typename From>
-  static constexpr To Of(From x) { return device::CastTo<To>(x); }
-};
-// Rounding to f16 and bf16 is done where results are stored.
-template <typename Half>
-struct CastFloatToHalf {
-  static constexpr float Of(float x) { return x; }
-};
-struct CastToBool {
-  template <typename From>
-  static constexpr uint8_t Of(From x) { return x != 0; }
-};
-
-template <typename To>
-struct Cast {
-  template <typename From>
-  using Operation = std::conditional_t<kIsHalf<To> && std::is_same_v<Compute<From>, float>,
-                                       CastFloatToHalf<To>, CastOperation<To>>;
-};
 
 #define CAST_KERNEL(to, to_type, from, from_type)                                        \
   ELEMENTWISE_KERNEL(Cast_##from##_##to, 1, Cast<to_type>::Operation<from_type>,         \

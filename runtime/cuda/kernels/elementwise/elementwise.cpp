@@ -1,5 +1,8 @@
 // Elementwise kernels with broadcasting: looks the kernel of operation and dtype up, and prepares
 // the walk through the result where the host knows all extents.
+#include <array>
+#include <utility>
+
 #include "runtime/cuda/kernels/elementwise/arguments.h"
 #include "runtime/cuda/kernels/makers.h"
 
@@ -7,7 +10,7 @@ namespace cgraph::cuda {
 namespace {
 
 template <int operands>
-std::unique_ptr<CudaExecutable> MakeElementwise(const Launcher& launcher, CUfunction function) {
+std::unique_ptr<CudaExecutable> MakeLoop(const Launcher& launcher, CUfunction function) {
   return ExecutableOf([launcher, function](const Call& call) {
     Elementwise<operands> arguments;
     arguments.out = call.outputs[0];
@@ -24,25 +27,36 @@ std::unique_ptr<CudaExecutable> MakeElementwise(const Launcher& launcher, CUfunc
   });
 }
 
+using LoopMaker = std::unique_ptr<CudaExecutable> (*)(const Launcher&, CUfunction);
+template <size_t... before>
+constexpr std::array<LoopMaker, sizeof...(before)> LoopMakers(std::index_sequence<before...>) {
+  return {&MakeLoop<static_cast<int>(before) + 1>...};
+}
+
 }  // namespace
+
+std::unique_ptr<CudaExecutable> MakeElementwise(const Launcher& launcher, CUfunction function,
+                                                size_t operands) {
+  static constexpr auto kMakers = LoopMakers(std::make_index_sequence<kMostLoopOperands>());
+  return kMakers.at(operands - 1)(launcher, function);
+}
 
 ExecutableResult MakeOperation(const Making& making, const char* operation) {
   Result<CUfunction> function = making.Find(operation, making.in(0).dtype);
   if (!function.ok()) return function.status();
-  return making.request.inputs.size() == 1 ? MakeElementwise<1>(making.launcher, *function)
-                                           : MakeElementwise<2>(making.launcher, *function);
+  return MakeElementwise(making.launcher, *function, making.request.inputs.size());
 }
 
 ExecutableResult MakeSelection(const Making& making, const char* operation) {
   Result<CUfunction> function = making.FindByWidth(operation, making.out().dtype);
   if (!function.ok()) return function.status();
-  return MakeElementwise<3>(making.launcher, *function);
+  return MakeElementwise(making.launcher, *function, 3);
 }
 
 ExecutableResult MakeExpand(const Making& making) {
   Result<CUfunction> function = making.FindByWidth("Expand", making.out().dtype);
   if (!function.ok()) return function.status();
-  return MakeElementwise<1>(making.launcher, *function);
+  return MakeElementwise(making.launcher, *function, 1);
 }
 
 ExecutableResult MakeCast(const Making& making) {
@@ -50,7 +64,7 @@ ExecutableResult MakeCast(const Making& making) {
       "Cast_" + std::string(ElementName(making.in(0).dtype)) + "_" +
       std::string(plan::DTypeName(making.out().dtype)));
   if (!function.ok()) return function.status();
-  return MakeElementwise<1>(making.launcher, *function);
+  return MakeElementwise(making.launcher, *function, 1);
 }
 
 }  // namespace cgraph::cuda

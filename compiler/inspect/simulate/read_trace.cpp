@@ -1,0 +1,84 @@
+#include "compiler/inspect/simulate/read_trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "llvm/Support/JSON.h"
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph {
+namespace {
+
+constexpr double kPicoseconds = 1e6;   // of a microsecond
+constexpr double kMostMicroseconds = 1e12;
+
+llvm::Error NoTrace(const std::string& why) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), why.c_str());
+}
+
+// Returns a time in picoseconds; none where it is no time.
+std::optional<uint64_t> TimeOf(const llvm::json::Object& object, llvm::StringRef key) {
+  const auto microseconds = object.getNumber(key);
+  if (!microseconds || !(*microseconds >= 0) || *microseconds > kMostMicroseconds) {
+    return std::nullopt;
+  }
+  return static_cast<uint64_t>(std::llround(*microseconds * kPicoseconds));
+}
+
+// Returns the event; none where something of it is missing or not of this graph.
+std::optional<plan::TraceEvent> EventOf(const plan::Graph& graph, const plan::GraphIndex& index,
+                                        const llvm::json::Object& object) {
+  const llvm::json::Object* args = object.getObject("args");
+  const auto lane = object.getInteger("tid");
+  const auto start = TimeOf(object, "ts"), duration = TimeOf(object, "dur");
+  if (args == nullptr || !lane || !start || !duration) return std::nullopt;
+  const auto instruction = args->getInteger("instruction"), execution = args->getInteger("execution");
+  const auto waited = TimeOf(*args, "waited_us");
+  if (!instruction || !execution || !waited || *instruction < 0 || *execution < 0 ||
+      static_cast<uint64_t>(*instruction) >= graph.instructions.size() ||
+      *execution > UINT32_MAX - 1) {
+    return std::nullopt;
+  }
+  const auto number = static_cast<uint32_t>(*instruction);
+  if (static_cast<int64_t>(index.lane(number)) != *lane) return std::nullopt;
+  return plan::TraceEvent{static_cast<uint32_t>(*lane), number,
+                          static_cast<uint64_t>(*execution), *start,
+                          *start + std::min(*waited, *duration), *start + *duration};
+}
+
+}  // namespace
+
+llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, uint32_t graph,
+                                                        llvm::StringRef text) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
+  if (!parsed) return NoTrace("not JSON: " + llvm::toString(parsed.takeError()));
+  const llvm::json::Object* object = parsed->getAsObject();
+  const llvm::json::Array* every = object ? object->getArray("traceEvents") : nullptr;
+  if (every == nullptr) return NoTrace("no trace, which is an object with `traceEvents`");
+  const plan::Graph& in = plan::GraphAt(plan, graph);
+  const plan::GraphIndex index(plan, in);
+  std::vector<plan::TraceEvent> events;
+  std::vector<std::optional<uint64_t>> waits_since(plan.lanes.size());
+  for (const llvm::json::Value& each : *every) {
+    const llvm::json::Object* of = each.getAsObject();
+    if (of == nullptr || of->getString("ph").getValueOr("") != "X") continue;
+    if (of->getInteger("pid") != static_cast<int64_t>(graph) + 1) continue;
+    if (of->getString("cat").getValueOr("") == "method") continue;  // around instructions
+    std::optional<plan::TraceEvent> event = EventOf(in, index, *of);
+    if (!event) return NoTrace("an event does not fit the plan: the trace is of another one");
+    std::optional<uint64_t>& since = waits_since[event->lane];
+    if (in.instructions[event->instruction].kind() == plan::Kind::wait) {
+      since = std::min(since.value_or(event->start), event->start);
+      continue;
+    }
+    event->start = std::min(since.value_or(event->start), event->start);
+    since.reset();
+    events.push_back(*event);
+  }
+  if (events.empty()) return NoTrace("no event of graph " + in.name);
+  return events;
+}
+
+}  // namespace cgraph

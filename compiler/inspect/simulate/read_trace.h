@@ -1,0 +1,23 @@
+// ReadTrace: the events of one graph, from a trace that cgrun or cgc has written
+// (runtime/plan/trace.h).
+#ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_READ_TRACE_H_
+#define CGRAPH_COMPILER_INSPECT_SIMULATE_READ_TRACE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/trace.h"
+
+namespace cgraph {
+
+// Returns events in their order, without waits: a wait of a lane delays the `active` of the event
+// that follows it. Refuses what is no such trace, and one that does not fit the plan.
+llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, uint32_t graph,
+                                                        llvm::StringRef text);
+
+}  // namespace cgraph
+
+#endif  // CGRAPH_COMPILER_INSPECT_SIMULATE_READ_TRACE_H_

@@ -1,0 +1,61 @@
+// Discovery: measures what a topology states of a machine, on the machine (cgrun --discover).
+//
+// GPUs are measured through the interface of devices (runtime/device/device.h): kernels, copies,
+// waits and signals of queues, as the engine issues them. So a figure has in it what the engine pays.
+#ifndef CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_
+#define CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/status/status.h"
+
+namespace cgraph::command {
+
+// MeasuredLink: copies from one memory to another. Bytes a second; seconds.
+struct MeasuredLink {
+  double bandwidth = 0;
+  double latency = 0;
+};
+
+struct MeasuredProcessor {
+  double rate_f32 = 0;   // operations a second of a large product
+  double rate_f16 = 0;
+  double rate_f64 = 0;
+  double bandwidth = 0;  // bytes a second that a copy inside the memory reads and writes
+  double launch = 0;     // seconds that one more small kernel takes
+  uint64_t memory = 0;   // bytes
+};
+
+struct MeasuredGpu {
+  MeasuredProcessor processor;
+  std::string name;
+  int major = 0;              // compute capability
+  MeasuredLink to_host, from_host;
+  std::vector<MeasuredLink> from;       // by GPU: direct copies; its own entry is empty
+  std::vector<double> from_via_host;    // by GPU: bytes a second through the host's memory
+};
+
+struct MeasuredMachine {
+  uint32_t cores = 0;
+  MeasuredProcessor core;
+  MeasuredLink between_cores;
+  std::vector<MeasuredGpu> gpus;
+  std::string no_gpus;  // why there are none
+};
+
+// Both add to the machine. They fail where a device does: nothing is made up.
+Status MeasureCores(MeasuredMachine& machine);
+Status MeasureGpus(MeasuredMachine& machine);
+
+// The topology as text of the language.
+std::string TopologyText(const MeasuredMachine& machine);
+
+// Measures this machine and writes its topology to a file. What it found, in lines for people, is
+// put into `summary`.
+Status Discover(const std::string& path, std::string& summary);
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_

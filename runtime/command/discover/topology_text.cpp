@@ -1,0 +1,99 @@
+// Writes what was measured in the language: parts, one a line, with units that it reads.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "runtime/command/discover/discover.h"
+#include "runtime/status/output_files.h"
+#include "runtime/status/text.h"
+
+namespace cgraph::command {
+namespace {
+
+// Returns three or four digits of a number, without an exponent: "3.351", "412.3", "12".
+std::string Digits(double number) {
+  const int whole = number >= 1 ? static_cast<int>(std::log10(number)) + 1 : 1;
+  return fmt::format("{:.{}f}", number, std::max(0, 4 - whole));
+}
+
+std::string Bandwidth(double bytes_a_second) { return Digits(bytes_a_second / 1e9) + "GB/s"; }
+std::string Rate(double flops) { return Digits(flops / 1e9) + "GFLOPS"; }
+std::string Time(double seconds) { return Digits(seconds * 1e9) + "ns"; }
+std::string Bytes(uint64_t bytes) { return fmt::format("{}MiB", bytes >> 20); }
+
+const char* Generation(int major) {
+  switch (major) {
+    case 7: return "volta";
+    case 8: return "ampere";
+    case 9: return "hopper";
+    default: return "blackwell";
+  }
+}
+
+std::string Properties(const MeasuredProcessor& processor) {
+  return fmt::format("    memory: {},\n    rate_f32: {},\n    rate_f16: {},\n    rate_f64: {},\n"
+                     "    bandwidth: {},\n    launch: {}",
+                     Bytes(processor.memory), Rate(processor.rate_f32), Rate(processor.rate_f16),
+                     Rate(processor.rate_f64), Bandwidth(processor.bandwidth),
+                     Time(processor.launch));
+}
+
+std::string LinkText(const std::string& from, const std::string& to, const MeasuredLink& link) {
+  return fmt::format("  link {} -> {} {{ bandwidth: {}, latency: {} }}\n", from, to,
+                     Bandwidth(link.bandwidth), Time(link.latency));
+}
+
+std::string GpuText(const MeasuredMachine& machine, size_t i) {
+  const MeasuredGpu& gpu = machine.gpus[i];
+  const std::string name = fmt::format("gpu[{}]", i);
+  std::string text = fmt::format("  // {}\n  device {} {{\n{},\n    generation: \"{}\"\n  }}\n",
+                                 gpu.name, name, Properties(gpu.processor), Generation(gpu.major));
+  text += LinkText(name, "cpu[0]", gpu.to_host);
+  text += LinkText("cpu[0]", name, gpu.from_host);
+  for (size_t from = 0; from < machine.gpus.size(); ++from) {
+    if (from == i) continue;
+    text += fmt::format("  // Through the memory of the host: {}.\n",
+                        Bandwidth(gpu.from_via_host[from]));
+    text += LinkText(fmt::format("gpu[{}]", from), name, gpu.from[from]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string TopologyText(const MeasuredMachine& machine) {
+  std::string text = fmt::format(
+      "// This machine, as cgrun --discover measured it: medians of five rounds. Rates are those of\n"
+      "// products, bandwidths those of copies (in a device's own memory, bytes read and written);\n"
+      "// the launch of a kernel is what one more small one takes. {}\n"
+      "topology discovered() {{\n  device cpu[i] [i in 0..{}] {{\n{}\n  }}\n",
+      machine.gpus.empty() ? "There is no GPU." : "GPUs and the host copy pinned memory.",
+      machine.cores, Properties(machine.core));
+  // Cores share one memory; between devices that are cores alone messages are what counts.
+  if (machine.gpus.empty() && machine.cores > 1) {
+    text += fmt::format("  link cpu[i] -> cpu[j] [i in 0..{0}, j in 0..{0}] if i != j {{\n"
+                        "    bandwidth: {1},\n    latency: {2}\n  }}\n",
+                        machine.cores, Bandwidth(machine.between_cores.bandwidth),
+                        Time(machine.between_cores.latency));
+  }
+  for (size_t i = 0; i < machine.gpus.size(); ++i) text += GpuText(machine, i);
+  return text + "}\n";
+}
+
+Status Discover(const std::string& path, std::string& summary) {
+  CGRAPH_RETURN_IF_ERROR(CheckWritable(path));
+  MeasuredMachine machine;
+  CGRAPH_RETURN_IF_ERROR(MeasureCores(machine));
+  CGRAPH_RETURN_IF_ERROR(MeasureGpus(machine));
+  OutputFiles files;
+  CGRAPH_RETURN_IF_ERROR(files.Add(path, TopologyText(machine)));
+  CGRAPH_RETURN_IF_ERROR(files.Commit());
+  summary = fmt::format("{}: {} and {}; cgc takes it by --topology {}\n", path,
+                        Counted(machine.cores, "core"), Counted(machine.gpus.size(), "GPU"), path);
+  if (machine.gpus.empty()) summary += fmt::format("no GPU was measured: {}\n", machine.no_gpus);
+  return Status::Ok();
+}
+
+}  // namespace cgraph::command

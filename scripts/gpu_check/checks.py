@@ -1,0 +1,221 @@
+"""The checks: each runs programs of the kit and adds to the report what came of them."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import tempfile
+
+from gpu_check import npy
+from gpu_check.machine import last_line
+from gpu_check.report import FAIL, PASS, SKIP
+
+# What the emulation has time for: a few cases of the kernels, one seed of the devices' rules.
+EMULATED_KERNELS = ["a fused kernel gives what its steps give", "an empty fused result",
+                    "what the CPU refuses is refused with the same words"]
+# Of racecheck, which slows kernels down a hundredfold: those whose threads share memory.
+RACES = ["softmax", "layer_norm"]
+
+
+def devices(machine, report):
+    done = machine.run(machine.program("cgrun"), "--devices", limit=60)
+    problem = done.problem()
+    gpu = re.search(r"^cuda:0  (.*)$", done.out, re.M)
+    unusable = re.search(r"no GPU can be used: (.*)", done.out)
+    if not problem and unusable:
+        problem = unusable[1]
+    if not problem and not gpu:
+        problem = "no GPU is listed"
+    report.machine["devices"] = done.out.splitlines()
+    report.machine["gpu"] = gpu[1] if gpu else ""
+    report.add("devices", FAIL if problem else PASS, problem or gpu[1], done.seconds)
+    for name in ("cuBLASLt", "NVRTC", "NCCL"):
+        found = re.search(rf"^{name}  (.*)$", done.out, re.M)
+        if found and found[1].startswith("none: "):
+            report.add(f"library {name}", SKIP, found[1].removeprefix("none: "))
+        elif found:
+            report.add(f"library {name}", PASS, found[1])
+    return not problem
+
+
+def catch_names(machine, program):
+    listed = machine.run(program, "--list-test-names-only", limit=20)
+    return [line.strip() for line in listed.out.splitlines() if line.strip()]
+
+
+def kernels(machine, report):
+    """Every kernel against the CPU's: a process for each case, so that a GPU that has failed in one
+    does not fail the others."""
+    program = machine.program("kernels_gpu_test")
+    names = catch_names(machine, program)
+    if machine.emulated:
+        names = [name for name in names if name in EMULATED_KERNELS]
+    if not names:
+        return report.add("kernels", FAIL, "kernels_gpu_test lists no case")
+    for name in names:
+        done = machine.run(program, name.replace(",", "\\,"), limit=60)
+        passed = re.search(r"All tests passed \((\d+) assertion", done.out)
+        problem = done.problem()
+        if not problem and not passed:
+            problem = "no assertion was checked"
+        if done.status not in (0, None):
+            problem = first_failure(done.out) or problem
+        report.add(f"kernels: {name}", FAIL if problem else PASS,
+                   problem or f"{passed[1]} assertions", done.seconds)
+
+
+def first_failure(text):
+    """The place and the expansion of Catch's first failed assertion."""
+    at = re.search(r"^(\S+:\d+): FAILED:(.*?)(?:^-{5}|^={5}|\Z)", text, re.M | re.S)
+    return " ".join((at[1] + ":" + at[2]).split())[:400] if at else ""
+
+
+def conformance(machine, report):
+    """The rules that every device keeps, with the GPU as one of the candidates."""
+    done = machine.run(machine.program("device_test"), limit=120)
+    problem = done.problem()
+    if done.status not in (0, None):
+        problem = first_failure(done.out) or problem
+    skipped = re.search(r"skipped on cuda: (.*)", done.out)
+    if not problem and skipped:
+        problem = f"the GPU was left out: {skipped[1]}"
+    passed = re.search(r"All tests passed \((.*)\)", done.out)
+    if not problem and not passed:
+        problem = "nothing was checked"
+    report.add("conformance of devices", FAIL if problem else PASS, problem or passed[1],
+               done.seconds)
+
+
+# ---- plans --------------------------------------------------------------------------------------
+
+
+def map_to_one(gpus):
+    return ["--device-map", ",".join(f"gpu[{i}]=cuda:0" for i in gpus)] if gpus else []
+
+
+def one_to_one(gpus):
+    return ["--device-map", ",".join(f"gpu[{i}]=cuda:{n}" for n, i in enumerate(gpus))]
+
+
+def run_plan(machine, entry, run, folder, mapping, *flags):
+    """Runs a graph of a plan on GPUs; its outputs by name, or a sentence."""
+    paths = {name: pathlib.Path(folder) / f"{i}.npy" for i, name in enumerate(run["outputs"])}
+    for path in paths.values():
+        path.unlink(missing_ok=True)
+    outputs = [word for name, path in paths.items() for word in ("--output", f"{name}={path}")]
+    done = machine.run(machine.program("cgrun"), entry["plan"], "-q", "--timeout", 30, "--graph",
+                       run["graph"], *run["words"], *outputs, "-n", run["repeat"],
+                       *mapping(entry["gpus"]),
+                       *(["--require-gpu"] if entry["gpus"] else []), *flags, limit=60,
+                       cwd=machine.kit)
+    if done.status == 1 and run["status"] == 1 and run["message"] in done.error:
+        return {}, ""
+    problem = done.problem()
+    if not problem and run["status"] != 0:
+        problem = f"it succeeds, and on the CPU it fails: {run['message']}"
+    if problem:
+        return None, problem
+    return {name: npy.Array(path) for name, path in paths.items()}, ""
+
+
+def compare(machine, entry, run, mapping):
+    """Runs a graph captured and eager; a sentence about what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        captured, problem = run_plan(machine, entry, run, folder, mapping)
+        if problem:
+            return f"captured: {problem}"
+        eager, problem = run_plan(machine, entry, run, folder, mapping, "--no-capture")
+        if problem:
+            return f"eager: {problem}"
+    for name in run["expected"]:
+        if captured[name].bytes != eager[name].bytes:
+            return f"{name}: captured and eager have other bits"
+        if wrong := npy.difference(captured[name],
+                                   npy.Array(machine.kit / run["expected"][name])):
+            return f"{name}: {wrong}"
+    return ""
+
+
+def example(machine, name, mapping=map_to_one):
+    entry = machine.manifest["plans"][name]
+    checked = 0
+    for run in entry["runs"]:
+        if machine.left() < 5:
+            return SKIP, "the time for the whole check is over"
+        if problem := compare(machine, entry, run, mapping):
+            if machine.left() < 1:
+                return SKIP, "the time for the whole check ended in it"
+            return FAIL, f"graph {run['graph']}: {problem}"
+        checked += 1
+    gpus = len(entry["gpus"])
+    where = "no gpu in it" if gpus == 0 else f"{gpus} gpu{'s' if gpus != 1 else ''}"
+    if mapping is map_to_one and gpus > 1:
+        where += " as one"
+    return PASS, f"{checked} graph{'s' if checked != 1 else ''}, {where}"
+
+
+def examples(machine, report):
+    """All examples, captured and eager, against each other and against the CPU."""
+    names = sorted(machine.manifest["plans"])
+    workers = 4 if (os.cpu_count() or 1) >= 8 and not machine.emulated else 1
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for name, (status, reason) in zip(names, pool.map(lambda n: example(machine, n), names)):
+            report.add(f"example {name}", status, reason)
+
+
+def sanitizer(machine, report):
+    """NVIDIA's sanitizer over a few plans and kernels."""
+    tool = machine.sanitizer()
+    if tool is None:
+        return report.add("compute-sanitizer", SKIP, "compute-sanitizer is not installed")
+    base = [tool, "--error-exitcode", "99", "--target-processes", "all"]
+    for name in ("kv_decode", "digits_digits"):
+        entry = machine.manifest["plans"][name]
+        run = entry["runs"][0]
+        done = machine.run(*base, "--tool", "memcheck", machine.program("cgrun"), entry["plan"],
+                           "-q", "--graph", run["graph"], *run["words"],
+                           *map_to_one(entry["gpus"]), limit=60, cwd=machine.kit)
+        problem = done.problem()
+        report.add(f"memcheck of {name}", FAIL if problem else PASS, problem, done.seconds)
+    for name in RACES:
+        done = machine.run(*base, "--tool", "racecheck", machine.program("kernels_gpu_test"), name,
+                           limit=60)
+        problem = done.problem() if done.status == 99 or "ERROR" in last_line(done) else ""
+        if done.status is None:
+            report.add(f"racecheck of {name}", SKIP, "not over in 60 s", done.seconds)
+        else:
+            report.add(f"racecheck of {name}", FAIL if problem or done.status else PASS,
+                       problem or done.problem(), done.seconds)
+
+
+def collectives(machine, report):
+    """Communication between GPUs, by NCCL where it is there: examples with a GPU for each gpu."""
+    report.add("NCCL on one GPU", SKIP, "NCCL takes one rank for each GPU, and this build has no "
+               "test of several ranks on one")
+    count = sum(line.startswith("cuda:") for line in report.machine["devices"])
+    if count < 2:
+        return report.add("several GPUs", SKIP, "this machine has one GPU")
+    for name, entry in sorted(machine.manifest["plans"].items()):
+        if not 2 <= len(entry["gpus"]) <= count:
+            continue
+        status, reason = example(machine, name, one_to_one)
+        report.add(f"several GPUs: {name}", status, reason)
+
+
+def topology(machine, report):
+    """What cgrun measures of the machine, as a topology that cgc takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "machine.cgraph"
+        done = machine.run(machine.program("cgrun"), "--discover", path, limit=60)
+        problem = done.problem()
+        if not problem:
+            report.machine["topology"] = path.read_text().splitlines()
+            program = pathlib.Path(folder) / "program.cgraph"
+            program.write_text("import std.tensor\nactor A() {\n  method f(x: f32[4]) -> f32[4] "
+                               "{ return x + 1 }\n}\nplace a = A() on gpu[0]\n"
+                               "graph g(x: f32[4]) -> f32[4] { return a.f(x) }\n")
+            taken = machine.run(machine.program("cgc"), "check", program, "--topology", path)
+            if "GLIBC" in taken.error:
+                return report.add("topology of the machine", SKIP,
+                                  "measured; cgc does not run here", done.seconds)
+            problem = taken.problem() and f"cgc refuses it: {taken.problem()}"
+        report.add("topology of the machine", FAIL if problem else PASS, problem, done.seconds)

@@ -1,0 +1,59 @@
+"""The report: checks that passed, failed or were skipped, and numbers beside their anchors."""
+import json
+import platform
+import time
+
+PASS, FAIL, SKIP = "pass", "fail", "skipped"
+
+
+class Report:
+    def __init__(self, emulated):
+        self.emulated, self.started = emulated, time.time()
+        self.machine = {"system": platform.platform(), "processor": platform.machine()}
+        self.checks, self.numbers = [], []
+
+    def add(self, name, status, reason="", seconds=None):
+        self.checks.append({"name": name, "status": status, "reason": reason,
+                            **({} if seconds is None else {"seconds": round(seconds, 2)})})
+        took = "" if seconds is None else f"  {seconds:.1f} s"
+        print(f"{status:>8}  {name}{took}" + (f": {reason}" if reason else ""), flush=True)
+
+    def number(self, name, value, unit, anchor=None, anchor_value=None, lower_is_better=True):
+        """A figure and, where there is one, that of the anchor in the same run."""
+        entry = {"name": name, "value": value, "unit": unit, "emulated": self.emulated}
+        if anchor is not None and anchor_value:
+            entry |= {"anchor": anchor, "anchor_value": anchor_value,
+                      "ratio": value / anchor_value,
+                      "better": "lower" if lower_is_better else "higher"}
+        self.numbers.append(entry)
+
+    def failed(self):
+        return [check for check in self.checks if check["status"] == FAIL]
+
+    def write(self, path):
+        counts = {status: sum(check["status"] == status for check in self.checks)
+                  for status in (PASS, FAIL, SKIP)}
+        told = {"emulated": self.emulated,
+                "note": "made on an emulated driver: its numbers are no measurements"
+                if self.emulated else "made on the GPU that `machine` names",
+                "passed": not self.failed(), "counts": counts,
+                "seconds": round(time.time() - self.started, 1), "machine": self.machine,
+                "checks": self.checks, "numbers": self.numbers}
+        path.write_text(json.dumps(told, indent=1) + "\n")
+
+    def table(self):
+        """The numbers as docs/benchmarks.md shows them."""
+        lines = []
+        if self.emulated:
+            lines += ["EMULATED: these are no measurements of any GPU.", ""]
+        lines += ["| what | figure | anchor | its figure | ratio |", "|---|---|---|---|---|"]
+        for each in self.numbers:
+            anchor = [each["anchor"], text(each["anchor_value"], each["unit"]),
+                      f"{each['ratio']:.2f}"] if "anchor" in each else ["–", "–", "–"]
+            lines.append(f"| {each['name']} | {text(each['value'], each['unit'])} | "
+                         + " | ".join(anchor) + " |")
+        return "\n".join(lines)
+
+
+def text(value, unit):
+    return f"{value:,.4g} {unit}"

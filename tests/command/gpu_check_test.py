@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""scripts/gpu-check where things go wrong: programs that fail, die or hang, results that differ, a
+machine without a GPU. Its programs are scripts here, in a kit of their own; that it passes where all
+is well is what the test gpu_check shows, on the emulation.
+"""
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "scripts")]
+import expectations  # noqa: E402
+from expectations import expect, says  # noqa: E402
+from gpu_check import npy  # noqa: E402
+from gpu_check.machine import Machine  # noqa: E402
+
+KERNELS = """#!/bin/sh
+case "$1" in
+  --list-test-names-only) printf 'good\\nwrong\\ndead\\nempty\\nhangs\\n' ;;
+  good) echo 'All tests passed (12 assertions in 1 test case)' ;;
+  wrong) printf 'x_test.cpp:7: FAILED:\\n  CHECK( a == b )\\nwith expansion:\\n  1 == 2\\n'; exit 1 ;;
+  dead) kill -SEGV $$ ;;
+  empty) echo 'No tests ran' ;;
+  hangs) sleep 1000 & echo $! > "$HUNG"; wait ;;
+esac
+"""
+CGRUN = """#!/bin/sh
+[ "$1" = --devices ] && echo "$LISTED" && exit 0
+echo 'cgrun: error: no such kernel' >&2
+exit 1
+"""
+
+
+class Kit:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder) / "kit"
+        (self.folder / "bin").mkdir(parents=True)
+        for name in ("gpu-check", "gpu_check"):
+            source = ROOT / "scripts" / name
+            copy = shutil.copytree if source.is_dir() else shutil.copy2
+            copy(source, self.folder / name)
+        run = {"graph": "g", "words": [], "outputs": [], "expected": {}, "repeat": 1, "status": 0}
+        plans = {"one": {"plan": "p.cgplan", "gpus": [0], "runs": [run]}}
+        (self.folder / "manifest.json").write_text(json.dumps(
+            {"commit": "c", "version": "v", "plans": plans, "benchmarks": {}}))
+        for name, text in {"kernels_gpu_test": KERNELS, "cgrun": CGRUN}.items():
+            (self.folder / "bin" / name).write_text(text)
+            (self.folder / "bin" / name).chmod(0o755)
+
+    def check(self, *words, listed="cuda:0  A GPU", seconds=60):
+        report = self.folder / "report.json"
+        report.unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, self.folder / "gpu-check", "--report", report, "--seconds",
+             str(seconds), *words], capture_output=True, text=True, timeout=100, check=False,
+            env={**os.environ, "LISTED": listed, "HUNG": str(self.folder / "hung")})
+        told = json.loads(report.read_text())
+        return done.returncode, {each["name"]: each for each in told["checks"]}, told
+
+
+def differences(folder):
+    def differ(got, expected):
+        arrays = []
+        for i, value in enumerate((got, expected)):
+            np.save(folder / f"{i}.npy", value)
+            arrays.append(npy.Array(folder / f"{i}.npy"))
+        return npy.difference(*arrays)
+
+    x = np.linspace(-3, 3, 100, dtype=np.float32).reshape(4, 25)
+    for dtype in (np.float16, np.float32, np.float64, np.int64, np.int32, np.int8, np.uint8, bool):
+        expect(differ(x.astype(dtype), x.astype(dtype)) == "", f"{dtype}: equal arrays differ")
+        wrong = x.astype(dtype).copy()
+        wrong[2, 3] = not wrong[2, 3]
+        expect(differ(wrong, x.astype(dtype)) != "", f"{dtype}: no difference is seen")
+    expect(differ(x * np.float32(1 + 1e-6), x) == "", "rounding is a difference")
+    says(differ(x * np.float32(1.01), x), "element 0 is -3.0", "on the CPU")
+    expect(differ(np.where(x > 0, np.nan, x), np.where(x > 0, np.nan, x) * np.float32(1)) == "",
+           "NaN where NaN is expected")
+    for special in (math.nan, math.inf):
+        wrong = x.copy()
+        wrong[0, 0] = special
+        expect(differ(wrong, x) != "" and differ(x, wrong) != "", f"{special} goes unseen")
+    says(differ(x, x.reshape(25, 4)), "[4, 25]", "[25, 4]")
+    says(differ(x, x.astype(np.float64)), "f4", "f8")
+    expect(differ(np.float32(2), np.float32(2)) == "" and differ(np.float32(2), np.float32(3)),
+           "single numbers")
+
+
+def killed(kit):
+    """What hangs is killed, with what it has started."""
+    machine = Machine(kit.folder, seconds=60)
+    start = time.monotonic()
+    done = machine.run("sh", "-c", "sleep 1000 & echo $!; wait", limit=1)
+    expect(time.monotonic() - start < 10, "a hung command is waited for")
+    says(done.problem(), "it hung, and was killed after 1 s")
+    for _ in range(100):  # until the system has taken it away
+        if not pathlib.Path(f"/proc/{int(done.out)}/cmdline").exists() or not pathlib.Path(
+                f"/proc/{int(done.out)}/cmdline").read_text():
+            break
+        time.sleep(0.05)
+    else:
+        expect(False, "what a hung command had started still runs")
+
+
+def reported(kit):
+    status, checks, told = kit.check("--only", "kernels", seconds=9)
+    expect(status == 1 and told["passed"] is False and told["emulated"] is False, told)
+    expect(checks["devices"]["status"] == "pass", checks["devices"])
+    expect(checks["kernels: good"]["status"] == "pass", checks)
+    for name, words in {"wrong": ["x_test.cpp:7", "1 == 2"], "dead": ["died of signal 11"],
+                        "empty": ["no assertion"], "hangs": ["it hung"]}.items():
+        expect(checks[f"kernels: {name}"]["status"] == "fail", f"{name} passes")
+        says(checks[f"kernels: {name}"]["reason"], *words)
+    status, checks, told = kit.check("--only", "examples")
+    expect(status == 1 and checks["example one"]["status"] == "fail", checks)
+    says(checks["example one"]["reason"], "captured", "no such kernel")
+    status, checks, told = kit.check("--only", "conformance")  # a program that is not in the kit
+    expect(status == 1, checks)
+    status, checks, told = kit.check("--only", "collectives")
+    expect(status == 0 and checks["several GPUs"]["status"] == "skipped", checks)
+
+
+def no_gpu(kit):
+    status, checks, told = kit.check(listed="cpu:0\nno GPU can be used: there is no NVIDIA driver")
+    expect(status == 1 and list(checks) == ["devices"], checks)
+    says(checks["devices"]["reason"], "there is no NVIDIA driver")
+    manifest = kit.folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"glibc": "9.99"}))
+    status, checks, told = kit.check()
+    expect(status == 1, checks)
+    says(checks["what the machine needs"]["reason"], "glibc 9.99")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        differences(pathlib.Path(folder))
+        kit = Kit(folder)
+        killed(kit)
+        reported(kit)
+        no_gpu(kit)
+    expect(expectations.checks > 45, f"only {expectations.checks} checks")
+    print(f"{expectations.checks} checks")
+
+
+if __name__ == "__main__":
+    main()
