@@ -150,8 +150,8 @@ def try_without(runner, plan, outputs, inputs, wanted):
     runner.options.libraries = before
     check(code == 0 and got == wanted and not launches, "without NCCL", said)
     for nccl, words in (("", "NCCL  2.28.9"),
-                        ("version=21800", "NCCL  none: libnccl.so.2 is of version 2.18.0, and 2.19.0 "
-                                          "or newer is needed")):
+                        ("version=21800", "NCCL  none: libnccl.so.2 is of version 2.18.0, and "
+                                          "2.19.0 or newer is needed")):
         done = subprocess.run([runner.options.cgrun, "--devices"], capture_output=True, text=True,
                               env=dict(os.environ, LD_LIBRARY_PATH=before,
                                        CGRAPH_EMULATED_NCCL=nccl))

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "runtime/cuda/device/cuda_device.h"
 #include "runtime/cuda/device/cuda_graph.h"
@@ -21,6 +23,9 @@ namespace {
 constexpr uint32_t kLooksPerQuery = 64;
 // Room of a queue's log: 3 MB. Greater graphs can fail in more places at once, but do not.
 constexpr uint64_t kMostFailures = 1 << 16;
+
+// How often it is looked whether the stream of a queue that ends is over.
+constexpr auto kLookEvery = std::chrono::microseconds(20);
 
 // Signals in place of a queue that does not any more. Semaphores never go back.
 void Force(const TimelineSemaphore& semaphore, uint64_t value) {
@@ -69,16 +74,25 @@ CudaQueue::~CudaQueue() {
   device_.Remove(this);
   const Driver& driver = device_.gpu()->driver();
   {
-    // Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
-    // reads.
     std::lock_guard lock(mutex_);
     std::vector<const TimelineSemaphore*> come;
     Forget(come);
     AbortCollectives("the engine was torn down");
     for (const Issued& issued : issued_) {
-      if (issued.kind == Kind::kWait) Force(*issued.semaphore, issued.value);
+      if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;
     }
+  }
+  // Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
+  // reads. The stream of a broken queue may still write what it was to signal before, so that a
+  // semaphore goes back: all are signalled until the stream is over, or the driver has nothing to
+  // say of it.
+  int unknown = 0;
+  while (unknown < 2) {
     for (const auto& [semaphore, value] : awaited_) Force(*semaphore, value);
+    const CUresult state = driver.cuStreamQuery(stream_);
+    if (state == CUDA_SUCCESS) break;
+    if (state != CUDA_ERROR_NOT_READY) ++unknown;
+    std::this_thread::sleep_for(kLookEvery);
   }
   device_.gpu()->MakeCurrent();
   driver.cuStreamSynchronize(stream_);
