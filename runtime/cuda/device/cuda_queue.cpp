@@ -86,6 +86,7 @@ CudaQueue::~CudaQueue() {
   // reads. The stream of a broken queue may still write what it was to signal before, so that a
   // semaphore goes back: all are signalled until the stream is over, or the driver has nothing to
   // say of it.
+  device_.gpu()->MakeCurrent();
   int unknown = 0;
   while (unknown < 2) {
     for (const auto& [semaphore, value] : awaited_) Force(*semaphore, value);
@@ -94,7 +95,6 @@ CudaQueue::~CudaQueue() {
     if (state != CUDA_ERROR_NOT_READY) ++unknown;
     std::this_thread::sleep_for(kLookEvery);
   }
-  device_.gpu()->MakeCurrent();
   driver.cuStreamSynchronize(stream_);
   clock_.reset();
   driver.cuStreamDestroy(stream_);
