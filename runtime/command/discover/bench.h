@@ -63,13 +63,13 @@ class Bench {
 
   std::unique_ptr<plan::Plan> plan_;
   std::vector<std::unique_ptr<device::Device>> devices_;
-  std::vector<std::unique_ptr<device::Queue>> queues_;
   device::SharedArray<device::TimelineSemaphore> semaphores_;
   std::vector<uint64_t> signalled_;
   device::EventCount reported_;
   device::Bindings bindings_;
   std::atomic<bool> poisoned_{false};
   std::deque<device::Tensor> kept_;  // what copies that are not over point to
+  std::vector<std::unique_ptr<device::Queue>> queues_;  // end before what they work on
 };
 
 }  // namespace cgraph::command

@@ -118,7 +118,7 @@ Status NcclCommunicator::Begin() {
   return SettleAll(kWhat);
 }
 
-// All on the stream of the driver that every context has, from memory that is thrown away.
+// On streams and memory that are thrown away.
 Status NcclCommunicator::Connect() {
   constexpr const char* kWhat = "connecting GPUs";
   const uint64_t ranks = ranks_.size();

@@ -367,6 +367,7 @@ bool WorkQueue::IssueComms() {
   }
   if (waiting == count) {
     comms_issued_.clear();
+    step_ = first + count - 1;
     return true;
   }
   Publish(first + waiting, false);
