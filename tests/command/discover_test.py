@@ -68,6 +68,14 @@ def cores_alone(options, folder):
     # A program with gpus is not scheduled for a machine without any.
     _, error = run(options.cgc, "check", program(folder, 1), "--topology", path, status=1)
     says(error, "gpu[0]")
+    run(options.cgrun, "--discover", path)  # again: it is known as one of ours
+    own = program(folder, 0)
+    text = own.read_text()
+    _, error = run(options.cgrun, "--discover", own, status=1)
+    says(error, "did not write it")
+    expect(own.read_text() == text, "a program was written over")
+    _, error = run(options.cgrun, "--discover", folder / "machine.json", status=1)
+    says(error, "does not end in .cgraph")
     _, error = run(options.cgrun, "--discover", folder / "none" / "x.cgraph", status=3)
     says(error, "x.cgraph")
 

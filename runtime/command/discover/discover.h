@@ -54,7 +54,8 @@ Status MeasureGpus(MeasuredMachine& machine);
 std::string TopologyText(const MeasuredMachine& machine);
 
 // Measures this machine and writes its topology to a file. What it found, in lines for people, is
-// put into `summary`.
+// put into `summary`. kInvalid where the name does not end in .cgraph, or the file is another one
+// than an earlier call has written.
 Status Discover(const std::string& path, std::string& summary);
 
 }  // namespace cgraph::command

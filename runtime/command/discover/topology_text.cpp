@@ -7,10 +7,14 @@
 
 #include "runtime/command/discover/discover.h"
 #include "runtime/status/output_files.h"
+#include "runtime/status/read_file.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
+
+// What a file of ours begins with. No other file is written over.
+const std::string kFirstWords = "// This machine, as cgrun --discover measured it";
 
 // Returns three or four digits of a number, without an exponent: "3.351", "412.3", "12".
 std::string Digits(double number) {
@@ -61,11 +65,27 @@ std::string GpuText(const MeasuredMachine& machine, size_t i) {
   return text;
 }
 
+// Programs have names of the same ending: a slip must not cost one.
+Status CheckName(const std::string& path) {
+  if (!path.ends_with(".cgraph")) {
+    return {StatusCode::kInvalid,
+            fmt::format("{} does not end in .cgraph, as files that cgc --topology takes do; give "
+                        "--discover {}.cgraph", Quoted(path), path)};
+  }
+  CGRAPH_RETURN_IF_ERROR(CheckWritable(path));
+  std::string text;
+  if (ReadFile(path, static_cast<int64_t>(kFirstWords.size()), text)) return Status::Ok();
+  if (text.empty() || text.starts_with(kFirstWords)) return Status::Ok();
+  return {StatusCode::kInvalid,
+          fmt::format("{} exists, and cgrun --discover did not write it; give another name, or "
+                      "remove it", Quoted(path))};
+}
+
 }  // namespace
 
 std::string TopologyText(const MeasuredMachine& machine) {
-  std::string text = fmt::format(
-      "// This machine, as cgrun --discover measured it: medians of five rounds. Rates are those\n"
+  std::string text = kFirstWords + fmt::format(
+      ": medians of five rounds. Rates are those\n"
       "// of products, bandwidths those of copies (in a device's own memory, bytes read and\n"
       "// written);\n"
       "// the launch of a kernel is what one more small one takes. {}\n"
@@ -84,7 +104,7 @@ std::string TopologyText(const MeasuredMachine& machine) {
 }
 
 Status Discover(const std::string& path, std::string& summary) {
-  CGRAPH_RETURN_IF_ERROR(CheckWritable(path));
+  CGRAPH_RETURN_IF_ERROR(CheckName(path));
   MeasuredMachine machine;
   CGRAPH_RETURN_IF_ERROR(MeasureCores(machine));
   CGRAPH_RETURN_IF_ERROR(MeasureGpus(machine));
