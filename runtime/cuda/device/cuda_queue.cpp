@@ -334,10 +334,13 @@ void CudaQueue::EndCollectives() {
   Status issued = device_.gpu()->driver().Check(current, "reaching the GPU");
   if (issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
   EndWork();
-  collects_.clear();
   std::lock_guard lock(mutex_);
   if (!issued.ok()) Break(issued.message());
-  if (broken_) AbortCollectives(why_broken_);
+  // What was remembered of them may be forgotten already: the watcher looks at broken queues, too.
+  for (const device::Collect& collect : collects_) {
+    if (broken_) static_cast<NcclCommunicator*>(collect.communicator)->Abort(why_broken_);
+  }
+  collects_.clear();
 }
 
 void CudaQueue::AbortCollectives(const std::string& why) {
