@@ -33,8 +33,9 @@ struct ChannelShape {
   uint64_t value_bytes = 0;    // most bytes of a value, at bound
 };
 
-// Pass: an end on a queue is issued in three passes over all parts of its group, so that parts of
-// one group never wait for each other.
+// Pass: an end on a queue is issued in three passes over all parts of all groups that happen
+// together. What a pass waits for is issued in passes before, or by another work queue: so parts
+// never wait for each other, even where queues share hardware that keeps the order of issue.
 enum class Pass { kShow, kMove, kEnd };
 
 // QueuedMessage: what an end on a queue issues. A receive knows where the sender's values lie, too:
@@ -67,7 +68,7 @@ class Channel {
   virtual bool Receive(uint64_t n, std::span<const BufferSpan> spans) = 0;
 
   // For ends on queues (channel/queued). Ready: whether the host has done what the end of message n
-  // needs of it before it may be issued.
+  // needs of it before it may be issued: a send with kShow, a receive with kMove.
   virtual bool ReadyToSend(uint64_t) const { return true; }
   virtual bool ReadyToReceive(uint64_t) const { return true; }
   virtual void IssueSend(Pass, const QueuedMessage&) {}

@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """The examples, run by cgrun and compared with NumPy, written once more by hand.
 
-  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--one-gpu]
+
+With `--one-gpu`, all gpus of an example share the first GPU of the machine.
 """
 import argparse
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,14 +26,25 @@ from normal import normal  # noqa: E402
 class Runner:
     def __init__(self, options):
         self.cgc, self.cgrun, self.folder = options.cgc, options.cgrun, None
+        self.one_gpu = options.one_gpu
 
     def compile(self, example, *flags):
         plan = self.folder / (pathlib.Path(example).stem + ".cgplan")
         command([self.cgc, "compile", str(ROOT / "examples" / example), "-o", str(plan), *flags])
         return plan
 
+    def line(self, plan, *flags):
+        """Returns the command that runs a plan."""
+        line = [self.cgrun, str(plan), *flags]
+        if self.one_gpu and "--workers" not in flags:
+            text = command([self.cgc, "plan", str(plan)]).stdout
+            gpus = re.findall(r"^  device\d+ (gpu\[\d+\])$", text, re.MULTILINE)
+            if gpus:
+                line += ["--device-map", ",".join(f"{gpu}=cuda:0" for gpu in gpus)]
+        return line
+
     def run(self, plan, inputs, outputs, *flags):
-        line = [self.cgrun, str(plan), "-q", "--timeout", "60", *flags]
+        line = self.line(plan, "-q", "--timeout", "60", *flags)
         for name, value in inputs.items():
             np.save(self.folder / f"in_{name}.npy", value)
             line += ["--input", f"{name}={self.folder}/in_{name}.npy"]
@@ -91,9 +105,8 @@ def two_way(r):
     told = json.loads(command([r.cgc, "verify", "--json", str(swapped)], status=1).stdout)
     expect(told["proved"] is False and told["refusal"] == "deadlock" and len(told["cycle"]) >= 2,
            f"verify --json gave {told}")
-    command([r.cgrun, str(swapped), "--input", "x=[1,2,3,4]"], status=1)
-    hung = command([r.cgrun, str(swapped), "--unproved", "--timeout", "1", "--input",
-                    "x=[1,2,3,4]"],
+    command(r.line(swapped, "--input", "x=[1,2,3,4]"), status=1)
+    hung = command(r.line(swapped, "--unproved", "--timeout", "1", "--input", "x=[1,2,3,4]"),
                    status=1).stderr
     expect("waits for" in hung and "gpu[0]" in hung and "gpu[1]" in hung,
            f"the time-out does not say who waits for whom:\n{hung}")
@@ -179,8 +192,7 @@ def counter(r):
     expect(y == 110, f"round gave {y}")            # 5, then 100 + 5, then 5 + 105
     (log,) = r.run(plan, {"x": np.int64(4)}, ["result"], "--graph", "append", "-n", "7")
     expect(log.tolist() == [4] * 7, f"append gave {log}")
-    full = command([r.cgrun, str(plan), "--graph", "append", "--input", "x=1", "-n", "65"],
-                   status=1)
+    full = command(r.line(plan, "--graph", "append", "--input", "x=1", "-n", "65"), status=1)
     expect("the log is full" in full.stderr, f"65 appends gave {full.stderr}")
     a, b = r.run(plan, {}, ["a", "b"], "--graph", "values")
     expect((a, b) == (0, 100), f"values gave {a} {b}")
@@ -307,7 +319,7 @@ def kv_decode(r):
     expect(np.array_equal(made.T, tokens[:, 6:]), f"kv_decode made {made.T}, not {tokens[:, 6:]}")
     (first,) = r.run(plan, {"tokens": prompt}, ["result"], "--graph", "prefill")
     expect(np.array_equal(first, made[0]), f"prefill gave {first}, not {made[0]}")
-    full = command([r.cgrun, str(plan), "--graph", "decode", "-n", "17"], status=1).stderr
+    full = command(r.line(plan, "--graph", "decode", "-n", "17"), status=1).stderr
     expect("the cache is full" in full, f"17 positions in a cache of 16: {full}")
 
 
@@ -315,6 +327,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--one-gpu", action="store_true")
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
                 ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, mesh, two_towers,

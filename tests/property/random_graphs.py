@@ -303,7 +303,24 @@ def make_file(seed, graphs):
     text = ACTOR + "".join(f"place p{i} = Node({k}) on {d}\n"
                            for i, (k, d) in enumerate(zip(ks, devices)))
     made = [Graph(rng, f"g{i}", devices) for i in range(graphs)]
-    return text + "".join(g.text for g in made), made, ks
+    gpus = sorted({d for d in devices if d.startswith("gpu")})
+    return text + "".join(g.text for g in made), made, ks, gpus
+
+
+def emulated(libraries, gpus, order):
+    """Returns the environment and flags of a run on emulated GPUs, as the number `order` says."""
+    # Streams may share hardware, in which work begins in the order of issue: all of a GPU's one
+    # channel, or eight of them. Devices may share a GPU.
+    channels = (0, 1, 8)[order % 3]
+    one = order // 3 % 2 == 0
+    # Faults where the host touches a GPU's memory cost more time than all the rest.
+    protect = int(order % 4 == 0)
+    flags = ["--require-gpu"]
+    if one and gpus:
+        flags += ["--device-map", ",".join(f"{gpu}=cuda:0" for gpu in gpus)]
+    return {"LD_LIBRARY_PATH": libraries,
+            "CGRAPH_EMULATION": f"devices={1 if one else 3},seed={order},protect={protect},"
+                                f"channels={channels}"}, flags
 
 
 def run(command, **kwargs):
@@ -312,7 +329,7 @@ def run(command, **kwargs):
 
 def check_file(options, seed):
     """Compiles one file, runs each of its graphs, returns (graphs, values compared, failures)."""
-    text, graphs, ks = make_file(seed, options.per_file)
+    text, graphs, ks, gpus = make_file(seed, options.per_file)
     failures, compared = [], 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -336,8 +353,8 @@ def check_file(options, seed):
             inputs = {name: kinds[kind]() for name, (kind, _) in graph.inputs.items()}
             repeat = int(rng.integers(1, 4))
             command = [options.cgrun, "random.cgplan", "-q", "--graph", graph.name, "-n",
-                       str(repeat),
-                       "--timeout", "20", "--workers", str(rng.integers(1, 3))]
+                       str(repeat), "--timeout", "20"]
+            workers = ["--workers", str(rng.integers(1, 3))]
             for name, value in inputs.items():
                 np.save(folder / f"{name}.npy", value)
                 command += ["--input", f"{name}={name}.npy"]
@@ -345,13 +362,12 @@ def check_file(options, seed):
                 command += ["--output", f"{name}={name}.npy"]
             environment = dict(os.environ)
             if options.emulated:
-                order = int(rng.integers(1, 1 << 30))
-                # Faults where the host touches a GPU's memory cost more time than all the rest.
-                protect = int(order % 4 == 0)
-                environment |= {
-                    "LD_LIBRARY_PATH": options.emulated,
-                    "CGRAPH_EMULATION": f"devices=3,seed={order},protect={protect}"}
-                command.append("--require-gpu")
+                extra, flags = emulated(options.emulated, gpus, int(rng.integers(1, 1 << 30)))
+                environment |= extra
+                command += flags
+                if "--device-map" in flags:
+                    workers = []  # the map says who shares a worker
+            command += workers
             done = run(command, cwd=folder, env=environment)
             if done.returncode:
                 fail(f"{graph.name} exits with {done.returncode}", done.stderr)

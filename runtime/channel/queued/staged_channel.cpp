@@ -65,8 +65,9 @@ class StagedChannel : public Channel {
   bool ReadyToReceive(uint64_t n) const override {
     return !ends_.sends || shown().Reached(n + 1);
   }
+  // Sent in the first pass: receives of the same group may wait for it in the next one.
   void IssueSend(Pass pass, const QueuedMessage& message) override {
-    if (pass != Pass::kMove) return;
+    if (pass != Pass::kShow) return;
     const uint64_t n = message.number;
     if (n >= slots_) message.queue->Wait(&taken(), n + 1 - slots_, message.operation->tag);
     for (uint32_t i = 0; i < message.count && !message.empty; ++i) {

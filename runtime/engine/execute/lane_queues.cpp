@@ -21,19 +21,14 @@ Frame& CommGroup::FrameOf(const CommOp& part, uint64_t round) const {
   return graph_->FrameOf(static_cast<uint32_t>(round % graph_->frames.size()), part.lag);
 }
 
-bool CommGroup::Issue(device::Queue& queue, const device::Tag& tag) {
-  constexpr channel::Pass kPasses[] = {channel::Pass::kShow, channel::Pass::kMove,
-                                       channel::Pass::kEnd};
+bool CommGroup::Issue(channel::Pass pass, device::Queue& queue, const device::Tag& tag) {
   const Slice operands = program().steps[step_].operands;
   const std::span<const CommOp> parts(program().parts.data() + operands.first, operands.count);
-  for (; pass_ < std::size(kPasses); ++pass_) {
-    bool prepared = true;  // others may wait for any part
-    for (const CommOp& part : parts) prepared &= PreparePart(kPasses[pass_], part, queue, tag);
-    if (!prepared) return false;
-    for (const CommOp& part : parts) IssuePart(kPasses[pass_], part, queue, tag);
-    if (kPasses[pass_] == channel::Pass::kMove) queue.EndCollectives();
-  }
-  pass_ = 0;
+  bool prepared = true;  // others may wait for any part
+  for (const CommOp& part : parts) prepared &= PreparePart(pass, part, queue, tag);
+  if (!prepared) return false;
+  for (const CommOp& part : parts) IssuePart(pass, part, queue, tag);
+  if (pass == channel::Pass::kMove) queue.EndCollectives();
   return true;
 }
 
@@ -78,10 +73,14 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
 bool CommGroup::PreparePart(channel::Pass pass, const CommOp& part, device::Queue& queue,
                             const device::Tag& tag) {
   if (part.kind != CommOp::Kind::kCollective) {
-    if (pass != channel::Pass::kMove) return true;
     const uint64_t number = tag.round * part.per_round + part.message;
-    return part.kind == CommOp::Kind::kSend ? part.channel->ReadyToSend(number)
-                                            : part.channel->ReadyToReceive(number);
+    if (pass == channel::Pass::kShow && part.kind == CommOp::Kind::kSend) {
+      return part.channel->ReadyToSend(number);
+    }
+    if (pass == channel::Pass::kMove && part.kind == CommOp::Kind::kReceive) {
+      return part.channel->ReadyToReceive(number);
+    }
+    return true;
   }
   bool prepared = true;
   WithPart(part, queue, tag, [](const channel::QueuedMessage&) {},
@@ -122,7 +121,7 @@ uint32_t LaneQueues::Add(std::unique_ptr<device::Queue> queue, device::TimelineS
   return static_cast<uint32_t>(queues_.size());
 }
 
-bool LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList& program,
+void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList& program,
                        Frame& frame) {
   device::Queue& queue = *queues_[step.queue - 1].queue;
   Tensor* operands = frame.bindings.tensors + step.operands.first;
@@ -146,16 +145,17 @@ bool LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
       queue.Copy({common, operands, &frame.run->outputs[step.subject],
                   /*describes=*/true, /*moves=*/step.into_output});
       break;
-    case Op::kComm:
-      if (!step.queued) {
-        queue.Communicate({step.group, tag});
-        break;
-      }
-      return step.group->Issue(queue, tag);
+    case Op::kComm: CGRAPH_ASSERT(false); break;
     case Op::kSignal: queue.Signal(step.semaphore, tag.round + 1); break;
     case Op::kWait:
       if (tag.round >= step.lag) queue.Wait(step.semaphore, tag.round - step.lag + 1, tag);
   }
+}
+
+bool LaneQueues::IssueComm(channel::Pass pass, const Step& step, const device::Tag& tag) {
+  device::Queue& queue = *queues_[step.queue - 1].queue;
+  if (step.queued) return step.group->Issue(pass, queue, tag);
+  if (pass == channel::Pass::kShow) queue.Communicate({step.group, tag});
   return true;
 }
 

@@ -38,9 +38,9 @@ class CommGroup : public device::Communication {
   }
   Progress Advance(uint64_t round, std::string& error) override;
 
-  // Of a step whose queue carries it out by itself: issues it, pass by pass. False while a pass
+  // Of a step whose queue carries it out by itself: issues one pass of it. False while the pass
   // waits for the host, which may be in other comms that happen together with this one.
-  bool Issue(device::Queue& queue, const device::Tag& tag);
+  bool Issue(channel::Pass pass, device::Queue& queue, const device::Tag& tag);
 
  private:
   const StepList& program() const { return graph_->programs[work_queue_]; }
@@ -59,7 +59,6 @@ class CommGroup : public device::Communication {
   uint32_t work_queue_;
   uint32_t step_;
   Exchange exchange_;
-  uint32_t pass_ = 0;  // that is issued next
   std::vector<const device::Tensor*> inputs_;  // of the collective that is issued, by member
 };
 
@@ -71,8 +70,11 @@ class LaneQueues {
                device::EventCount* own);
   bool empty() const { return queues_.empty(); }
 
-  // Issues the step of a round to its queue. False when what is left of it waits for the host.
-  bool Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
+  // Issues the step of a round, which is no comm, to its queue.
+  void Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
+  // Issues one pass of a comm to its queue; of one that the host drives, all with the first pass.
+  // False while the pass waits for the host.
+  bool IssueComm(channel::Pass pass, const Step& step, const device::Tag& tag);
   // Records the segments of a program in all frames. kFailed where a queue cannot.
   Status Record(uint32_t graph, StepList& program, std::span<Frame> frames);
   // Issues a segment in a frame.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <utility>
@@ -19,6 +20,8 @@ uint64_t Now() {
 
 constexpr int kGraphBits = 24;  // of an inbox entry, below its number
 constexpr uint64_t kGraphMask = (1ull << kGraphBits) - 1;
+
+constexpr std::array kPasses = {channel::Pass::kShow, channel::Pass::kMove, channel::Pass::kEnd};
 
 }  // namespace
 
@@ -333,9 +336,8 @@ bool WorkQueue::IssueSteps() {
     if (step.queue != 0) {
       // The lag of a wait counts rounds: it says nothing of a frame.
       Frame& frame = step.op == Op::kWait ? *frame_ : FrameOf(step.lag);
-      if (queues_.Issue(step, {graph_, step_, track_->round}, program, frame)) continue;
-      Publish(step_, false);
-      return false;
+      queues_.Issue(step, {graph_, step_, track_->round}, program, frame);
+      continue;
     }
     if (RunOwn(step) == Outcome::kPending) {
       Publish(step_, false);
@@ -350,29 +352,52 @@ bool WorkQueue::IssueSteps() {
 // Goes on with the comms that happen together, of which the step in progress is the first. When all
 // are issued or, of those that the work queue drives itself, over, the last one is the step in
 // progress, and the result true.
+//
+// A pass is issued to the queues of all comms before the next one. Streams of one GPU may share
+// hardware that begins work in the order of issue: what a stream waits for must be issued before
+// the wait, and the waits of a pass are for what other comms issue in passes before, or in this one
+// before a wait of their own.
 bool WorkQueue::IssueComms() {
+  const uint32_t first = step_;
+  const uint32_t count = track_->program->steps[first].subject;
+  comms_issued_.resize(count);
+  while (comms_pass_ != std::size(kPasses)) {
+    const uint32_t waiting = IssuePass(kPasses[comms_pass_]);
+    step_ = first;
+    if (waiting != count) {
+      Publish(first + waiting, false);
+      return false;
+    }
+    ++comms_pass_;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (track_->program->steps[first + i].queue != 0) comms_issued_[i] = false;
+    }
+  }
+  comms_pass_ = 0;
+  comms_issued_.clear();
+  step_ = first + count - 1;
+  return true;
+}
+
+// Goes on with one pass of the comms that happen together, of which the step in progress is the
+// first. Returns the first of them that waits, their count if none does. Those that the work queue
+// drives itself may take more than one pass, since they wait for what queues do in later ones; the
+// last pass waits for them.
+uint32_t WorkQueue::IssuePass(channel::Pass pass) {
   const uint32_t first = step_;
   const Step* steps = track_->program->steps.data();
   const uint32_t count = steps[first].subject;
-  comms_issued_.resize(count);
-  uint32_t waiting = count;  // the first of those that wait
+  uint32_t waiting = count;
   for (uint32_t i = 0; i < count; ++i) {
     if (comms_issued_[i]) continue;
     step_ = first + i;
     const Step& step = steps[step_];
-    comms_issued_[i] = step.queue == 0 ? RunOwn(step) != Outcome::kPending
-                                       : queues_.Issue(step, {graph_, step_, track_->round},
-                                                       *track_->program, FrameOf(step.lag));
-    if (!comms_issued_[i]) waiting = std::min(waiting, i);
+    const bool own = step.queue == 0;
+    comms_issued_[i] = own ? RunOwn(step) != Outcome::kPending
+                           : queues_.IssueComm(pass, step, {graph_, step_, track_->round});
+    if (!comms_issued_[i] && (!own || pass == kPasses.back())) waiting = std::min(waiting, i);
   }
-  if (waiting == count) {
-    comms_issued_.clear();
-    step_ = first + count - 1;
-    return true;
-  }
-  Publish(first + waiting, false);
-  step_ = first;
-  return false;
+  return waiting;
 }
 
 // Finishes entries that are over. The reports of an entry are heard before the entry counts as

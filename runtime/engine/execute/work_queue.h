@@ -105,6 +105,7 @@ class alignas(128) WorkQueue {
   bool Issue();
   bool IssueSteps();
   bool IssueComms();
+  uint32_t IssuePass(channel::Pass pass);
   bool FinishEntries();
   void Hear(const device::Report& report);
   bool Begin();
@@ -153,7 +154,10 @@ class alignas(128) WorkQueue {
   uint32_t step_ = 0;
   uint64_t issued_ = 0;    // entries that were issued, where there are queues
   Exchange exchange_;      // the comm in progress
-  std::vector<bool> comms_issued_;  // of those that happen together with the step in progress
+  // Of the comms that happen together with the step in progress: the pass, and which of them have
+  // gone through it.
+  uint32_t comms_pass_ = 0;
+  std::vector<bool> comms_issued_;
   std::string error_;
   uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
   TraceLog traced_;
