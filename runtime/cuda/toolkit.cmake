@@ -4,7 +4,7 @@
 # Sets CGRAPH_NVCC, CGRAPH_CUDA_INCLUDE and CGRAPH_CUDA_VERSION (13.0); where there is none,
 # CGRAPH_NVCC is empty and CGRAPH_CUDA_MISSING a sentence. As a script (cmake -P) it prints the
 # compiler's path, or fails with that sentence.
-set(CGRAPH_OLDEST_CUDA 12.3)
+set(CGRAPH_OLDEST_CUDA 12.4)
 
 function(cgraph_find_cuda_toolkit)
   get_filename_component(tree ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../.. ABSOLUTE)

@@ -14,7 +14,7 @@ namespace cgraph::cuda {
 
 // The oldest version of CUDA that a driver must support, as cuDriverGetVersion counts: that of the
 // functions, and the first of the toolkit's generation: older drivers do not load its device code.
-inline constexpr int kOldestDriver = std::max(12030, CUDA_VERSION / 1000 * 1000);
+inline constexpr int kOldestDriver = std::max(12040, CUDA_VERSION / 1000 * 1000);
 
 struct Driver {
 #define FUNCTION(member, symbol) decltype(&::member) member = nullptr;

@@ -56,6 +56,7 @@ Result<CUfunction> KernelCompiler::Load(const std::string& code, const std::stri
   CUfunction function = nullptr;
   CGRAPH_RETURN_IF_ERROR(
       driver_.Check(driver_.cuModuleGetFunction(&function, module, name.c_str()), what));
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));
   return function;
 }
 

@@ -43,7 +43,9 @@ class LoadedKernels : public KernelModule {
       CUfunction function = nullptr;
       const CUresult result = driver_.cuModuleGetFunction(&function, module, name.c_str());
       if (result == CUDA_ERROR_NOT_FOUND) continue;
-      CGRAPH_RETURN_IF_ERROR(driver_.Check(result, fmt::format("kernel `{}`", name)));
+      const std::string what = fmt::format("kernel `{}`", name);
+      CGRAPH_RETURN_IF_ERROR(driver_.Check(result, what));
+      CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));
       return function;
     }
     return Status(StatusCode::kUnsupported, fmt::format("there is no CUDA kernel `{}`", name));

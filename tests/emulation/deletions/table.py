@@ -68,6 +68,8 @@ DELETIONS = [
     ("reaching other GPUs", GPU,
      "  const CUresult enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);",
      "  const CUresult enabled = CUDA_SUCCESS;"),
+    ("loading a kernel before it is launched", "runtime/cuda/module/module.cpp",
+     "      CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));\n", ""),
     # Flags.
     ("clearing flags", TABLE,
      "  CGRAPH_RETURN_IF_ERROR(driver.Check(\n"

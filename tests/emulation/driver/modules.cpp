@@ -44,6 +44,22 @@ std::vector<std::byte> CopyOf(const HostKernel& kernel, void** arguments) {
   return values;
 }
 
+// Loading code may wait for all that the device has to do. A captured launch loads it later.
+CUresult LoadCode(Machine& machine, Lock& lock, CUfunction function, const CUstream_st& stream) {
+  if (function->loaded || stream.capture.capture != nullptr) return CUDA_SUCCESS;
+  if (machine.steady) {
+    Misuse(fmt::format("the kernel {} is loaded in the steady state", function->kernel->name));
+  }
+  function->loaded = true;
+  const bool idle = machine.scheduler.WaitUntil(lock, [&] {
+    const std::vector<CUstream>& streams = machine.scheduler.streams();
+    return std::all_of(streams.begin(), streams.end(), [&](const CUstream_st* each) {
+      return each->context != function->context || Scheduler::Idle(*each);
+    });
+  });
+  return idle ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+}
+
 }  // namespace
 
 CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
@@ -86,6 +102,14 @@ CUresult cuModuleGetFunction(CUfunction* handle, CUmodule module, const char* na
   });
 }
 
+CUresult cuFuncLoad(CUfunction function) {
+  return Serve(calls::k_cuFuncLoad, [&](Machine& machine, Lock&) {
+    if (!machine.functions.Lives(function)) return BadHandle("a function");
+    function->loaded = true;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   return Serve(calls::k_cuFuncSetAttribute, [&](Machine& machine, Lock&) {
     if (!machine.functions.Lives(function)) return BadHandle("a function");
@@ -102,7 +126,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z,
                         unsigned shared_bytes, CUstream handle, void** arguments, void** extra) {
-  return Serve(calls::k_cuLaunchKernel, [&](Machine& machine, Lock&) {
+  return Serve(calls::k_cuLaunchKernel, [&](Machine& machine, Lock& lock) {
     if (!machine.functions.Lives(function)) return BadHandle("a function");
     CUstream stream;
     const CUresult found = FindStream(machine, handle, stream);
@@ -120,6 +144,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
     }
     auto values = CopyOf(*function->kernel, arguments);
     if (values.size() > kMostArguments) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult loaded = LoadCode(machine, lock, function, *stream);
+    if (loaded != CUDA_SUCCESS) return loaded;
     return Issue(machine, stream, {LaunchGrid{function->kernel, grid, block, shared_bytes,
                                               std::move(values)}});
   });

@@ -79,6 +79,7 @@ struct CUfunc_st {
   CUcontext context = nullptr;
   const cgraph::emulation::HostKernel* kernel = nullptr;
   int most_shared_bytes = 48 << 10;  // of dynamic shared memory
+  bool loaded = false;               // its code is on the device
 };
 
 struct CUgraph_st {

@@ -47,6 +47,7 @@ class Gpu {
     CHECK_DONE(cuModuleLoadData(&module_, image));
     for (const char* name : {"emulation_fill", "emulation_add"}) {
       CHECK_DONE(cuModuleGetFunction(&kernels_[name], module_, name));
+      CHECK_DONE(cuFuncLoad(kernels_[name]));
     }
   }
   ~Gpu() {

@@ -224,6 +224,48 @@ TEST_CASE("streams that share a channel keep the order of issue", "[.channels]")
   CHECK_DONE(cuStreamSynchronize(second));
 }
 
+TEST_CASE("the first launch of a kernel that is not loaded waits for all work of the device") {
+  Gpu gpu;
+  CUmodule module;
+  CUfunction fill;
+  const uint32_t image[4] = {0xba55ed50};
+  CHECK_DONE(cuModuleLoadData(&module, image));
+  CHECK_DONE(cuModuleGetFunction(&fill, module, "emulation_fill"));
+  CUstream waits = gpu.Stream(), works = gpu.Stream();
+  const CUdeviceptr words = gpu.Words(1);
+  int64_t* const word = gpu.Pinned(1);
+  const bool loads = GENERATE(true, false);
+  if (loads) CHECK_DONE(cuFuncLoad(fill));
+  CHECK_DONE(cuStreamWaitValue64(waits, AddressOf(word), 1, 0));
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    __atomic_store_n(word, 1, __ATOMIC_RELEASE);
+  });
+  CHECK_DONE(gpu.LaunchFunction(works, fill, 1, words, int64_t{1}, int64_t{0}, int64_t{5}));
+  CHECK((__atomic_load_n(word, __ATOMIC_ACQUIRE) == 1) == !loads);
+  writer.join();
+  CHECK(gpu.Read(works, words, 1)[0] == 5);
+  CHECK_DONE(cuModuleUnload(module));
+}
+
+TEST_CASE("a kernel that is loaded in the steady state is a misuse") {
+  Gpu gpu;
+  CUmodule module;
+  CUfunction fill;
+  const uint32_t image[4] = {0xba55ed50};
+  CHECK_DONE(cuModuleLoadData(&module, image));
+  CHECK_DONE(cuModuleGetFunction(&fill, module, "emulation_fill"));
+  CUstream stream = gpu.Stream();
+  const CUdeviceptr words = gpu.Words(1);
+  Counted counted;
+  Ask().begin_steady_state();
+  CHECK_DONE(gpu.LaunchFunction(stream, fill, 1, words, int64_t{1}, int64_t{0}, int64_t{5}));
+  Ask().end_steady_state();
+  CHECK(counted.Sentence() == "the kernel emulation_fill is loaded in the steady state");
+  CHECK_DONE(cuStreamSynchronize(stream));
+  CHECK_DONE(cuModuleUnload(module));
+}
+
 TEST_CASE("what waits for too long is said on stderr", "[.stuck]") {
   Gpu gpu;
   CUstream stream = gpu.Stream();

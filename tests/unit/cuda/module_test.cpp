@@ -54,7 +54,7 @@ TEST_CASE("every image has code for each GPU that was asked for, and PTX for lat
 
 // The driver of this test. A module is the address of its image.
 struct Calls {
-  std::vector<const void*> loaded, unloaded;
+  std::vector<const void*> loaded, unloaded, functions;
   CUresult load = CUDA_SUCCESS;
   size_t loads_before_failure = 0;
   const void* has_kernel = nullptr;  // the module that knows `pass_poison`
@@ -78,6 +78,10 @@ CUresult GetFunction(CUfunction* function, CUmodule module, const char* name) {
   *function = reinterpret_cast<CUfunction>(module);
   return CUDA_SUCCESS;
 }
+CUresult LoadFunction(CUfunction function) {
+  calls.functions.push_back(function);
+  return CUDA_SUCCESS;
+}
 CUresult ErrorName(CUresult, const char** name) {
   *name = "CUDA_ERROR_SOME";
   return CUDA_SUCCESS;
@@ -93,6 +97,7 @@ Driver TestDriver() {
   driver.cuModuleLoadData = Load;
   driver.cuModuleUnload = Unload;
   driver.cuModuleGetFunction = GetFunction;
+  driver.cuFuncLoad = LoadFunction;
   driver.cuGetErrorName = ErrorName;
   driver.cuGetErrorString = ErrorString;
   return driver;
@@ -109,6 +114,7 @@ TEST_CASE("a kernel is found in whichever image has it, and all images are unloa
       const auto found = (*kernels)->Find("pass_poison");
       REQUIRE(found.ok());
       REQUIRE(static_cast<const void*>(*found) == image.data);
+      REQUIRE(calls.functions.back() == image.data);
     }
     const auto absent = (*kernels)->Find("no_kernel");
     REQUIRE(absent.status().code() == StatusCode::kUnsupported);
