@@ -93,6 +93,8 @@ class Device {
   virtual bool queues_communicate() const { return false; }
   // Whether instructions of the host's lanes may touch this device's memory where it lies.
   virtual bool host_reaches_memory() const { return true; }
+  // Whether queues of this device may read the memory of another one of its backend where it lies.
+  virtual bool Reaches(const Device&) const { return true; }
   // Whether queues can record launches and issue them as one.
   virtual bool queues_record() const { return false; }
   // Makes the communicator of these devices, by rank, which is number `number` of the plan; this

@@ -310,9 +310,10 @@ def make_file(seed, graphs):
 def emulated(libraries, gpus, order):
     """Returns the environment and flags of a run on emulated GPUs, as the number `order` says."""
     # Streams may share hardware, in which work begins in the order of issue: all of a GPU's one
-    # channel, or eight of them. Devices may share a GPU.
+    # channel, or eight of them. Devices may share a GPU, or not reach each other's memory.
     channels = (0, 1, 8)[order % 3]
     one = order // 3 % 2 == 0
+    peers = int(order // 6 % 3 != 0)
     # Faults where the host touches a GPU's memory cost more time than all the rest.
     protect = int(order % 4 == 0)
     flags = ["--require-gpu"]
@@ -320,7 +321,7 @@ def emulated(libraries, gpus, order):
         flags += ["--device-map", ",".join(f"{gpu}=cuda:0" for gpu in gpus)]
     return {"LD_LIBRARY_PATH": libraries,
             "CGRAPH_EMULATION": f"devices={1 if one else 3},seed={order},protect={protect},"
-                                f"channels={channels}"}, flags
+                                f"channels={channels},peers={peers}"}, flags
 
 
 def run(command, **kwargs):

@@ -73,6 +73,11 @@ Result<std::unique_ptr<Queue>> CudaDevice::OpenQueue(const QueueOptions& options
   return std::unique_ptr<Queue>(std::move(*queue));
 }
 
+bool CudaDevice::Reaches(const Device& other) const {
+  const auto* device = dynamic_cast<const CudaDevice*>(&other);
+  return device != nullptr && gpu_->Reaches(*device->gpu_);
+}
+
 Result<std::shared_ptr<Communicator>> CudaDevice::MakeCommunicator(
     uint32_t number, std::span<Device* const> members) {
   std::vector<std::shared_ptr<Gpu>> gpus;

@@ -37,6 +37,7 @@ class CudaDevice : public device::Device {
   bool host_reaches_memory() const override { return false; }
   bool queues_communicate() const override { return true; }
   bool queues_record() const override { return true; }
+  bool Reaches(const device::Device& other) const override;
   Result<std::shared_ptr<device::Communicator>> MakeCommunicator(
       uint32_t number, std::span<device::Device* const> members) override;
   Status AddGraph(const device::GraphLayout& layout) override;

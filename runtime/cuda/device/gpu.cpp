@@ -81,15 +81,16 @@ Status Gpu::CopyToGpu(void* to, const void* from, uint64_t bytes) const {
   return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);
 }
 
-bool Gpu::ReachPeer(const Gpu& peer) const {
-  if (peer.ordinal_ == ordinal_) return true;
+void Gpu::ReachPeer(const Gpu& peer) {
   int can = 0;
-  if (driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_) != CUDA_SUCCESS || can == 0) {
-    return false;
+  if (driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_) != CUDA_SUCCESS || can == 0 ||
+      MakeCurrent() != CUDA_SUCCESS) {
+    return;
   }
-  if (MakeCurrent() != CUDA_SUCCESS) return false;
   const CUresult enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);
-  return enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  if (enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
+    reached_.insert(peer.ordinal_);
+  }
 }
 
 namespace {

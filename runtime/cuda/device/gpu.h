@@ -4,6 +4,7 @@
 #define CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "runtime/cuda/driver/driver.h"
@@ -33,8 +34,12 @@ class Gpu {
   CUresult MakeCurrent() const;
   // Copies from the host's memory; done when it returns.
   Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
-  // Lets this GPU reach the memory of `peer`. False where the hardware does not allow it.
-  bool ReachPeer(const Gpu& peer) const;
+  // Lets this GPU reach the memory of `peer`, where the hardware allows it.
+  void ReachPeer(const Gpu& peer);
+  // Returns whether kernels and copies of this GPU may read the memory of the other one.
+  bool Reaches(const Gpu& other) const {
+    return other.ordinal_ == ordinal_ || reached_.contains(other.ordinal_);
+  }
 
  private:
   Gpu(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
@@ -45,6 +50,7 @@ class Gpu {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   int multiprocessors_ = 0;
+  std::set<int> reached_;  // other GPUs, by ordinal
   std::unique_ptr<KernelModule> module_;
   std::unique_ptr<OpenedLibraries> libraries_;
 };

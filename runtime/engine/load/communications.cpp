@@ -1,7 +1,6 @@
 #include "runtime/engine/load/communications.h"
 
 #include <algorithm>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -86,37 +85,54 @@ class Maker {
       return (*carrier)->MakeChannel(shape);
     }
     made_.local_channel.push_back(false);
-    // A rendezvous with the host, too, goes through slots: its sender may go on a little earlier.
-    if (shape.capacity != 0 || !sends || !receives) {
+    // A rendezvous with the host, or of GPUs that do not reach each other's memory, goes through
+    // slots, too: its sender may go on a little earlier.
+    const device::Device& sender = DeviceOfLane(graph_.channels[c].from_lane());
+    const device::Device& receiver = DeviceOfLane(graph_.channels[c].to_lane());
+    if (shape.capacity != 0 || !sends || !receives || !receiver.Reaches(sender)) {
       return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
     }
     return channel::MakeRendezvousChannel(Host());
   }
 
-  bool LaneCommunicates(uint32_t lane) const {
-    return (*p_.devices)[p_.plan->lanes[lane].device()]->queues_communicate();
+  device::Device& DeviceOfLane(uint32_t lane) const {
+    return *(*p_.devices)[p_.plan->lanes[lane].device()];
+  }
+  bool LaneCommunicates(uint32_t lane) const { return DeviceOfLane(lane).queues_communicate(); }
+
+  // Returns whether each of these devices may read the memory of all others.
+  static bool ReachEachOther(const std::vector<device::Device*>& devices) {
+    return std::all_of(devices.begin(), devices.end(), [&](const device::Device* reader) {
+      return std::all_of(devices.begin(), devices.end(),
+                         [&](const device::Device* other) { return reader->Reaches(*other); });
+    });
   }
 
   // Makes a collective among these members, of which some or all are on queues that communicate.
+  // Sets `hosted` where the threads that issue to the queues take part in it.
   Result<std::unique_ptr<channel::Collective>> MakeQueued(
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots,
-      const std::vector<bool>& on_queue) {
-    if (std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end()) {
-      auto carried = MakeCarried(shape, slots);
-      if (!carried.ok()) return carried.status();
-      return channel::MakeHostedCollective(shape, std::move(carried->first), on_queue, Host());
-    }
+      const std::vector<bool>& on_queue, bool& hosted) {
     std::vector<device::Device*> devices;
     for (const plan::CollectivePart& slot : slots) {
       devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
     }
-    auto communicator = devices.front()->MakeCommunicator(slots.front().communicator, devices);
-    if (!communicator.ok()) return communicator.status();
-    if (channel::CarriesOut(communicator->get(), shape)) {
-      return channel::MakeNativeCollective(shape, std::move(*communicator), Host());
+    hosted = std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end();
+    if (!hosted) {
+      auto communicator = devices.front()->MakeCommunicator(slots.front().communicator, devices);
+      if (!communicator.ok()) return communicator.status();
+      if (channel::CarriesOut(communicator->get(), shape)) {
+        return channel::MakeNativeCollective(shape, std::move(*communicator), Host());
+      }
+      if (ReachEachOther(devices)) {
+        return channel::MakeQueuedCollective(shape, devices, Host(),
+                                             static_cast<uint32_t>(out_.frames.size()));
+      }
+      hosted = true;
     }
-    return channel::MakeQueuedCollective(shape, devices, Host(),
-                                         static_cast<uint32_t>(out_.frames.size()));
+    auto carried = MakeCarried(shape, slots);
+    if (!carried.ok()) return carried.status();
+    return channel::MakeHostedCollective(shape, std::move(carried->first), on_queue, Host());
   }
 
   // Makes a collective that the host drives, and says whether it is the local carrier's.
@@ -143,9 +159,9 @@ class Maker {
         if (on_queue.back()) made_.queued_members_of[slot.part] = {first, members};
       }
       std::unique_ptr<channel::Collective> collective;
-      bool local = false;
+      bool local = false, hosted = false;
       if (std::find(on_queue.begin(), on_queue.end(), true) != on_queue.end()) {
-        auto queued = MakeQueued(shape, slots, on_queue);
+        auto queued = MakeQueued(shape, slots, on_queue, hosted);
         if (!queued.ok()) return queued.status();
         collective = std::move(*queued);
       } else {
@@ -153,12 +169,9 @@ class Maker {
         if (!carried.ok()) return carried.status();
         std::tie(collective, local) = std::move(*carried);
       }
-      const bool mixed =
-          std::adjacent_find(on_queue.begin(), on_queue.end(), std::not_equal_to<>()) !=
-          on_queue.end();
       for (const plan::CollectivePart& slot : slots) {
         collective->SetEventCount(slot.member,
-                                  EventCountOf(index_.lane(slot.instruction), mixed));
+                                  EventCountOf(index_.lane(slot.instruction), hosted));
         made_.member_slot_of[slot.part] = {collective.get(), slot.member, local};
       }
       out_.collectives.push_back(std::move(collective));
@@ -184,11 +197,11 @@ class Maker {
     return shape;
   }
 
-  // Returns the event count of who waits for the other ends: in communications of queues and the
-  // host together, a queue waits for nothing; the work queue that issues to it does.
-  device::EventCount* EventCountOf(uint32_t lane, bool mixed) const {
+  // Returns the event count of who waits for the other ends: in communications that the host takes
+  // part in, a queue waits for nothing; the work queue that issues to it does.
+  device::EventCount* EventCountOf(uint32_t lane, bool hosted) const {
     const QueueMap::Queue& queue = p_.queues->OfLane(lane);
-    return mixed && LaneCommunicates(lane) ? p_.queues->queues[queue.work_queue].event_count
+    return hosted && LaneCommunicates(lane) ? p_.queues->queues[queue.work_queue].event_count
                                            : queue.event_count;
   }
   device::Device& Host() const { return *p_.devices->front(); }  // of the caller
