@@ -222,6 +222,9 @@ def emulated(machine):
         out, error = machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", devices,
                              CGRAPH_EMULATION=f"devices={count}")
         expect(out == "result: i64 = 5\n" and error == "", out + error)
+    says(machine("p.cgplan", *INPUT, "--require-gpu", status=1,
+                 CGRAPH_EMULATION="devices=3,memops=0")[1],
+         "the streams of cuda:0 (Emulated GPU) cannot wait for words in memory")
 
 
 TESTS = [without_driver, without_library, listed, given_to_plans, compiled_maps, true_library,

@@ -42,6 +42,16 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
                   fmt::format("cuda:{} ({}) has compute capability {}.x, and kernels need {}.0 or "
                               "newer", ordinal, gpu->name_, major, kOldestMajor));
   }
+  int words = 0;
+  CGRAPH_RETURN_IF_ERROR(driver.Check(
+      driver.cuDeviceGetAttribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
+                                  gpu->device_), what));
+  if (words == 0) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("the streams of cuda:{} ({}) cannot wait for words in memory, as "
+                              "plans need; under Windows they cannot, WSL included", ordinal,
+                              gpu->name_));
+  }
   CGRAPH_RETURN_IF_ERROR(driver.Check(
       driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
                                   gpu->device_), what));

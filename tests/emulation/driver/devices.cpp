@@ -18,7 +18,7 @@ bool IsDevice(const Machine& machine, CUdevice device) {
 }
 
 // An H100's, except that it is small.
-int Attribute(CUdevice_attribute attribute, CUdevice device) {
+int Attribute(const Options& options, CUdevice_attribute attribute, CUdevice device) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
@@ -61,10 +61,11 @@ int Attribute(CUdevice_attribute attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
     case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
+      return 1;
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
-      return 1;
+      return options.memops ? 1 : 0;
     default:
       return 0;
   }
@@ -141,7 +142,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   return Serve(calls::k_cuDeviceGetAttribute, [&](Machine& machine, Lock&) {
     if (!IsDevice(machine, device)) return CUDA_ERROR_INVALID_DEVICE;
     if (attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-    *value = Attribute(attribute, device);
+    *value = Attribute(machine.options, attribute, device);
     return CUDA_SUCCESS;
   });
 }
