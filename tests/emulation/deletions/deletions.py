@@ -22,7 +22,7 @@ from table import DELETIONS
 TREE = pathlib.Path(__file__).resolve().parents[3]
 TARGETS = ["cgc", "cgrun", "cgraph_cuda", "cgraph_emulated_driver", "cgraph_emulated_nccl",
            "cgraph_emulated_nvrtc", "cgraph_emulated_cublaslt", "device_test", "kernels_cuda_test",
-           "poisoned_products_test"]
+           "poisoned_products_test", "steady_state_emulated_test"]
 SECONDS = 240  # for one test: a run that hangs ends in a time-out of its own
 
 
@@ -103,6 +103,8 @@ def tests(copy, release):
     for seed in (1, 2, 3):
         yield (f"the device suite, seed {seed}", [release / "tests/device_test", "-w", "NoTests"],
                on_gpus | {"CGRAPH_EMULATION": f"seed={seed}"})
+    yield ("the steady state", [release / "tests/steady_state_emulated_test"],
+           on_gpus | {"CGRAPH_EMULATION": "devices=4,seed=6"})
     yield ("kernels", [release / "tests/kernels_cuda/kernels_cuda_test"], {})
     yield ("random graphs", [python, copy / "tests/property/random_graphs.py", *common,
                              "--emulated", libraries, "--graphs", "300"], {})
