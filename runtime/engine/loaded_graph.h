@@ -68,6 +68,9 @@ struct LoadedGraph {
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
   uint32_t poison_flags = 0;             // of a frame
+  // Whether a device may set poison flags by itself: the host hears of the failure later than it
+  // may see the values that are poisoned.
+  bool flags_unannounced = false;
   device::SharedArray<std::atomic<uint8_t>> poison_bytes;  // of all frames
   std::vector<InputPort> inputs;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)

@@ -263,6 +263,7 @@ void Core::Retire(LoadedGraph& graph) {
       ++executions_;
       errors_ += run->failed.load(std::memory_order_relaxed);
     }
+    frame.flagged = run->empty || frame.failed;
     ++graph.retired;
     if (++graph.oldest_frame == graph.frames.size()) graph.oldest_frame = 0;
     if (Omits(Omission::kInProgress) && !run->empty) continue;
@@ -319,11 +320,11 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
       if (input.lent) ReadFrom(input, nullptr);
     }
   }
-  if (run->empty || frame.dirty.load(std::memory_order_relaxed)) {
+  if (run->empty || frame.flagged) {
     for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) {
       poison_flag.store(run->empty, std::memory_order_relaxed);
     }
-    frame.dirty.store(run->empty, std::memory_order_relaxed);
+    frame.dirty.store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
     if (std::exchange(frame.failed, false)) {
       for (auto& device : devices_) {
         Status cleared = device->ClearPoison(frame.bindings);

@@ -95,7 +95,7 @@ Status CudaDevice::AddGraph(const GraphLayout& layout) {
   auto poison = PoisonTable::Make(gpu_, layout);
   if (!poison.ok()) return poison.status();
   graphs_.resize(std::max<size_t>(graphs_.size(), layout.graph + 1));
-  graphs_[layout.graph] = {std::move(*poison), layout.frames, layout.steps};
+  graphs_[layout.graph] = {std::move(*poison), layout.steps};
   return Status::Ok();
 }
 

@@ -51,9 +51,6 @@ class CudaDevice : public device::Device {
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
   uint32_t steps(uint32_t graph) const { return graphs_[graph].steps; }
   const PoisonTable& table(uint32_t graph) const { return *graphs_[graph].poison; }
-  const device::Bindings& BindingsOf(uint32_t graph, uint32_t frame) const {
-    return *graphs_[graph].frames[frame];
-  }
 
   // Appends a copy between any memories that this GPU reaches, of as many elements as `sized` has,
   // of `width` bytes each. Nothing is written where the guard finds poison.
@@ -72,7 +69,6 @@ class CudaDevice : public device::Device {
  private:
   struct Graph {
     std::unique_ptr<PoisonTable> poison;
-    std::vector<const device::Bindings*> frames;
     uint32_t steps = 0;  // most of any program
   };
   CudaDevice(std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators)

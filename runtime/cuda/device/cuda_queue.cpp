@@ -541,7 +541,6 @@ void CudaQueue::ReadLog(std::vector<Report>& reports) {
     } else {
       report.error = step.prepared->kernel->ErrorText(failure);
     }
-    device_.BindingsOf(failure.graph, failure.frame).poisoned->store(true);
     reports.push_back(std::move(report));
   }
 }

@@ -152,9 +152,12 @@ struct Frame {
   std::vector<Patch> patches;
   std::span<std::atomic<uint8_t>> poison_flags;
   // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
-  // too.
+  // too. So it is always true where a device sets flags by itself (LoadedGraph::flags_unannounced).
   std::atomic<bool> dirty{false};
-  bool failed = false;  // dirty since a submitted execution failed; under the core's lock
+  // Of the execution that the frame had last, under the core's lock: whether it failed, and whether
+  // it has left flags behind, since it failed or was empty.
+  bool failed = false;
+  bool flagged = true;
   std::vector<InputBlock> inputs;  // per port
   std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
   // This is written with each submission, so it is not in a line that workers read at every step.

@@ -44,6 +44,7 @@ class Preparer {
     if (!poison_flags.ok()) return poison_flags.status();
     poison_flags_ = std::move(*poison_flags);
     out_.poison_flags = poison_flags_.count;
+    FindUnannounced();
     OrderWorkQueues();
     FindWorks();
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
@@ -68,6 +69,14 @@ class Preparer {
 
  private:
   device::Device& Host() const { return *p_.devices->front(); }  // of the caller
+
+  void FindUnannounced() {
+    for (uint32_t flag = 0; flag < poison_flags_.count; ++flag) {
+      const uint32_t setter = poison_flags_.setters[flag];
+      if (!poison_flags_.may_fail[flag] || setter == plan::kNone) continue;
+      out_.flags_unannounced |= !(*p_.devices)[setter]->immediate();
+    }
+  }
 
   Status TellDevices() const {
     device::GraphLayout layout;
