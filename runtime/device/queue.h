@@ -171,6 +171,11 @@ class Queue {
   // other part of the group.
   virtual void Collect(const device::Collect&) {}
   virtual void EndCollectives() {}
+  // Sets the flag of an operation that is not issued, since the host knows that it is poisoned:
+  // operations behind it in the queue, and those of other queues that wait for it, find it set.
+  virtual void Poison(const Operation& operation) {
+    if (operation.predicate.own != kNoFlag) operation.bindings->Poison(operation.predicate.own);
+  }
   // Returns whether an operation would look at poison flags: false where nothing sets them.
   virtual bool Looks(const device::Operation&) const { return true; }
 

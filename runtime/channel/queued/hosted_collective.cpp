@@ -88,7 +88,10 @@ class HostedCollective : public Collective {
         return;
       }
       case Pass::kMove:
-        for (size_t t = 0; t < member.outputs.size() && !at.empty && at.outputs != nullptr; ++t) {
+        if (at.empty || at.outputs == nullptr) return;
+        // Another member's part may have failed, which no flag tells that this one checks.
+        if (member.poison) return at.queue->Poison(*at.operation);
+        for (size_t t = 0; t < member.outputs.size(); ++t) {
           at.queue->Copy({*at.operation, &member.outputs[t], &at.outputs[t],
                           /*describes=*/false, /*moves=*/true, /*fills=*/true});
         }

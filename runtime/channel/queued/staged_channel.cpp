@@ -79,7 +79,10 @@ class StagedChannel : public Channel {
     if (pass != Pass::kMove) return;
     const uint64_t n = message.number;
     message.queue->Wait(&shown(), n + 1, message.operation->tag);
-    for (uint32_t i = 0; i < message.count && !message.empty; ++i) {
+    // The host's send may have failed, which no flag tells that the receive checks.
+    const bool poison = ends_.sends && poisoned_[n % slots_] != 0;
+    if (poison && !message.empty) message.queue->Poison(*message.operation);
+    for (uint32_t i = 0; i < message.count && !message.empty && !poison; ++i) {
       message.queue->Copy({*message.operation, &SlotOf(n)[i], &message.to[i],
                            /*describes=*/false, /*moves=*/true, /*fills=*/true});
     }

@@ -231,6 +231,13 @@ void CudaQueue::Store(const device::Store& store) {
         store, "storing a number");
 }
 
+void CudaQueue::Poison(const device::Operation& operation) {
+  if (!Begins(operation)) return;
+  const Issued issued{
+      Kind::kWork, operation.tag, operation.bindings, operation.predicate.own, nullptr, 0};
+  if (Remember(issued)) Check(SetFlag(operation), operation, "passing errors on");
+}
+
 // The queues of a GPU communicate by themselves (Device::queues_communicate).
 void CudaQueue::Communicate(const device::Communicate& communicate) {
   std::lock_guard lock(mutex_);
@@ -404,14 +411,7 @@ void CudaQueue::Check(CUresult result, const device::Operation& operation, const
 
 // Fails an operation that was not issued.
 void CudaQueue::Fail(const device::Operation& operation, std::string error) {
-  const uint32_t own = operation.predicate.own;
-  CUresult set = CUDA_SUCCESS;
-  if (own != device::kNoFlag) {
-    operation.bindings->Poison(own);
-    const PoisonTable& table = device_.table(operation.bindings->graph);
-    uint8_t* flag = table.FlagsOf(operation.bindings->frame) + own;
-    set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
-  }
+  const CUresult set = SetFlag(operation);
   std::lock_guard lock(mutex_);
   if (set != CUDA_SUCCESS) BreakBy(set);
   Report report;
@@ -419,6 +419,15 @@ void CudaQueue::Fail(const device::Operation& operation, std::string error) {
   report.failed = true;
   report.error = std::move(error);
   reports_.push_back(std::move(report));
+}
+
+CUresult CudaQueue::SetFlag(const device::Operation& operation) {
+  const uint32_t own = operation.predicate.own;
+  if (own == device::kNoFlag) return CUDA_SUCCESS;
+  operation.bindings->Poison(own);
+  const PoisonTable& table = device_.table(operation.bindings->graph);
+  uint8_t* flag = table.FlagsOf(operation.bindings->frame) + own;
+  return device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
 }
 
 void CudaQueue::Break(std::string why) {

@@ -46,6 +46,7 @@ class CudaQueue : public device::Queue {
   void Signal(device::TimelineSemaphore* semaphore, uint64_t value) override;
   void Collect(const device::Collect& collect) override { collects_.push_back(collect); }
   void EndCollectives() override;
+  void Poison(const device::Operation& operation) override;
   bool Looks(const device::Operation& operation) const override;
   void BeginRecording() override;
   Result<std::unique_ptr<device::Recording>> EndRecording() override;
@@ -95,6 +96,8 @@ class CudaQueue : public device::Queue {
   void EndWork();
   void ReportTimes(const Issued& work);  // under mutex_
   void Fail(const device::Operation& operation, std::string error);
+  // Sets an operation's flag on the host now, and on the GPU where the operation would have stood.
+  CUresult SetFlag(const device::Operation& operation);
   void Break(std::string why);                // under mutex_
   void BreakBy(CUresult error);               // under mutex_
   void AbortCollectives(const std::string& why);  // under mutex_

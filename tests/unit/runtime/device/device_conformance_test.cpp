@@ -393,6 +393,26 @@ TEST_CASE("extents are read when an operation begins, and one beyond its bound f
   });
 }
 
+TEST_CASE("what the host knows to be poisoned is found so behind it, by other queues, too") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore &known = f.NewSemaphore(), &done = f.NewSemaphore();
+    auto first = f.Open(), second = f.Open();
+    f.Set(0, 7);
+    device::Copy received = f.Move(0, 1, 2), used = f.Move(0, 4, 5), far = f.Move(0, 5, 6);
+    used.predicate.checks = far.predicate.checks = f.Checks();  // received's flag is one of them
+    first->Poison(received);
+    first->Copy(used);
+    first->Signal(&known, 1);
+    second->Wait(&known, 1, {});
+    second->Copy(far);
+    second->Signal(&done, 1);
+    f.Await({first.get(), second.get()}, done, 1);
+    for (uint32_t flag : {2, 5, 6}) REQUIRE(f.Poisoned(flag));
+    for (uint32_t scalar : {1, 4, 5}) REQUIRE(f.Get(scalar) == 0);
+    REQUIRE(f.reports().empty());
+  });
+}
+
 TEST_CASE("communication is tried until it is over, and may fail then") {
   OnEveryBackend([](Fixture& f) {
     if (f.device().queues_communicate()) return;  // a group is waits and copies of their own there
