@@ -163,7 +163,7 @@ View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor&
 void CudaQueue::Launch(const device::Launch& launch) {
   if (!Begins(launch)) return;
   const auto& prepared = static_cast<const Prepared&>(*launch.executable);
-  BeginWork(launch);
+  if (!BeginWork(launch)) return;
   if (prepared.source != nullptr) {
     std::string error;
     const CUresult result = Upload(launch, *prepared.source, error);
@@ -213,7 +213,7 @@ void CudaQueue::Copy(const device::Copy& copy) {
   if (copy.describes) {
     for (int d = 0; d < sized.rank; ++d) copy.to->dims[d] = sized.dims[d].number;
   }
-  BeginWork(copy);
+  if (!BeginWork(copy)) return;
   const Guard guard = GuardOf(copy, nullptr);
   const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
   const auto width = copy.moves ? static_cast<uint32_t>(plan::DTypeBytes(whole.dtype)) : 0;
@@ -224,7 +224,7 @@ void CudaQueue::Copy(const device::Copy& copy) {
 
 void CudaQueue::Store(const device::Store& store) {
   if (!Begins(store)) return;
-  Remember({Kind::kWork, store.tag, store.bindings, store.predicate.own, nullptr, 0});
+  if (!Remember({Kind::kWork, store.tag, store.bindings, store.predicate.own, nullptr, 0})) return;
   const Driver& driver = device_.gpu()->driver();
   Check(driver.cuStreamWriteValue64(stream_, AddressOf(store.to->data),
                                     static_cast<cuuint64_t>(store.number), 0),
@@ -287,13 +287,15 @@ bool CudaQueue::Remember(Issued issued) {
   return !broken_;
 }
 
-void CudaQueue::BeginWork(const device::Operation& operation, NcclCommunicator* communicator) {
-  if (recording_ != nullptr) return;
+bool CudaQueue::BeginWork(const device::Operation& operation, NcclCommunicator* communicator,
+                          const CudaGraph* graph) {
+  if (recording_ != nullptr) return true;
   std::lock_guard lock(mutex_);
   last_tag_ = operation.tag;
   issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
                      nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr, nullptr,
-                     communicator});
+                     communicator, graph});
+  return !broken_;
 }
 
 void CudaQueue::EndWork() {
@@ -326,20 +328,22 @@ bool CudaQueue::Looks(const device::Operation& operation) const {
 void CudaQueue::EndCollectives() {
   if (collects_.empty()) return;
   const CUresult current = device_.gpu()->MakeCurrent();
+  bool issues = true;
   for (size_t i = 0; i < collects_.size(); ++i) {
     const device::Collect& collect = collects_[i];
     auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
     if (i + 1 == collects_.size()) {
-      BeginWork(collect, communicator);
+      issues = BeginWork(collect, communicator);
     } else {
-      Remember({Kind::kWork, collect.tag, collect.bindings, collect.predicate.own, nullptr, 0,
-                nullptr, nullptr, communicator});
+      issues = Remember({Kind::kWork, collect.tag, collect.bindings, collect.predicate.own, nullptr,
+                         0, nullptr, nullptr, communicator});
     }
+    if (!issues) continue;
     const Guard guard = GuardOf(collect, nullptr);
     if (guard.looks) Check(device_.PassPoison(stream_, guard), collect, "passing errors on");
   }
   Status issued = device_.gpu()->driver().Check(current, "reaching the GPU");
-  if (issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
+  if (issues && issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
   EndWork();
   std::lock_guard lock(mutex_);
   if (!issued.ok()) Break(issued.message());
@@ -387,7 +391,7 @@ void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
   const CUresult current = device_.gpu()->MakeCurrent();
   device::Operation first = graph.launches().front().operation;
   first.tag = tag;
-  BeginWork(first);
+  if (!BeginWork(first, nullptr, &graph)) return;
   for (const CudaGraph::Launched& launch : graph.launches()) {
     steps_[tag.graph][launch.operation.tag.step] = {tag.round, launch.operation.bindings->frame,
                                                     launch.prepared, launch.operation.dims};
@@ -470,7 +474,7 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
     const bool work = front.kind == Kind::kWork;
-    if (work && front.own != device::kNoFlag) front.bindings->Poison(front.own);
+    if (work) PoisonHost(front);
     // A wait that does not hold, and a signal that comes too early, fail what stands before them:
     // other queues go on where they should have waited, on values that are not there.
     if (last_tag_.has_value() && (work || !front.semaphore->Reached(front.value))) {
@@ -491,6 +495,14 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
   // The stream may go on, and write what it was to write before.
   for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
   return any;
+}
+
+void CudaQueue::PoisonHost(const Issued& work) {
+  if (work.own != device::kNoFlag) work.bindings->Poison(work.own);
+  if (work.graph == nullptr) return;
+  for (const CudaGraph::Launched& launch : work.graph->launches()) {
+    work.bindings->Poison(launch.operation.predicate.own);
+  }
 }
 
 bool CudaQueue::FindsFailure() {

@@ -69,6 +69,7 @@ class CudaQueue : public device::Queue {
     uint64_t value;
     CUevent begun = nullptr, ended = nullptr;  // of work that is measured
     NcclCommunicator* communicator = nullptr;  // of a collective
+    const CudaGraph* graph = nullptr;          // that was launched: this is its first operation
   };
   // Step: what was issued last of a step that may fail.
   struct Step {
@@ -91,10 +92,12 @@ class CudaQueue : public device::Queue {
   void CopyBytes(const device::Copy& copy, const Guard& guard);
   // Returns whether the stream is to have it: not when the queue is broken.
   bool Remember(Issued issued);
-  // Remember work that is issued between the two calls.
-  void BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr);
+  // Remember work that is issued between the two calls; BeginWork returns what Remember does.
+  bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr,
+                 const CudaGraph* graph = nullptr);
   void EndWork();
   void ReportTimes(const Issued& work);  // under mutex_
+  static void PoisonHost(const Issued& work);  // sets the host's flags of work that has failed
   void Fail(const device::Operation& operation, std::string error);
   // Sets an operation's flag on the host now, and on the GPU where the operation would have stood.
   CUresult SetFlag(const device::Operation& operation);

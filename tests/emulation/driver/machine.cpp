@@ -146,6 +146,10 @@ CUresult CheckMemory(Machine& machine, Work& work) {
 
 CUresult Issue(Machine& machine, CUstream stream, Work work) {
   work.device = stream->context->device;
+  if (stream->refused && !std::holds_alternative<RecordEvent>(work.what)) {
+    Misuse(fmt::format("{} is issued behind a wait or a written value that was refused",
+                       NameOf(work)));
+  }
   const CUresult checked = CheckMemory(machine, work);
   if (checked != CUDA_SUCCESS) return checked;
   if (stream->capture.capture != nullptr) return CaptureWork(stream, std::move(work));

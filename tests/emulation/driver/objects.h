@@ -55,6 +55,7 @@ struct CUstream_st {
   bool removed = false;  // from the scheduler, as soon as its work is done
   std::deque<cgraph::emulation::Work> works;
   bool busy = false;      // the first of them is being carried out
+  bool refused = false;   // a wait of it or a written value was refused
   uint64_t priority = 0;  // the emulation's
   std::chrono::steady_clock::time_point held_until;  // nothing of it begins before
   cgraph::emulation::CapturePoint capture;

@@ -29,6 +29,15 @@ CUresult FindEvent(Machine& machine, CUevent event) {
   return machine.events.Lives(event) ? CUDA_SUCCESS : BadHandle("an event");
 }
 
+// Remembers what the driver has refused: what is issued behind it is not in order.
+CUresult Ordered(CUstream handle, CUresult result) {
+  if (result == CUDA_SUCCESS) return result;
+  Machine& machine = TheMachine();
+  Lock lock(machine.mutex);
+  if (machine.streams.Lives(handle)) handle->refused = true;
+  return result;
+}
+
 }  // namespace
 
 CUresult cuStreamCreateWithPriority(CUstream* handle, unsigned flags, int) {
@@ -101,32 +110,34 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned) {
 
 CUresult cuStreamWriteValue64(CUstream handle, CUdeviceptr address, cuuint64_t value,
                               unsigned flags) {
-  return Serve(calls::k_cuStreamWriteValue64, [&](Machine& machine, Lock&) {
-    if ((flags & ~unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}) != 0) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    CUstream stream;
-    const CUresult found = FindStream(machine, handle, stream);
-    if (found != CUDA_SUCCESS) return found;
-    const CUresult checked = CheckWord(machine, address);
-    if (checked != CUDA_SUCCESS) return checked;
-    return Issue(machine, stream, {WriteValue{reinterpret_cast<uint64_t*>(address), value}});
-  });
+  return Ordered(
+      handle, Serve(calls::k_cuStreamWriteValue64, [&](Machine& machine, Lock&) {
+        if ((flags & ~unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}) != 0) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        CUstream stream;
+        const CUresult found = FindStream(machine, handle, stream);
+        if (found != CUDA_SUCCESS) return found;
+        const CUresult checked = CheckWord(machine, address);
+        if (checked != CUDA_SUCCESS) return checked;
+        return Issue(machine, stream, {WriteValue{reinterpret_cast<uint64_t*>(address), value}});
+      }));
 }
 
 CUresult cuStreamWaitValue64(CUstream handle, CUdeviceptr address, cuuint64_t value,
                              unsigned flags) {
-  return Serve(calls::k_cuStreamWaitValue64, [&](Machine& machine, Lock&) {
-    const unsigned comparison = flags & ~unsigned{CU_STREAM_WAIT_VALUE_FLUSH};
-    if (comparison > CU_STREAM_WAIT_VALUE_NOR) return CUDA_ERROR_INVALID_VALUE;
-    CUstream stream;
-    const CUresult found = FindStream(machine, handle, stream);
-    if (found != CUDA_SUCCESS) return found;
-    const CUresult checked = CheckWord(machine, address);
-    if (checked != CUDA_SUCCESS) return checked;
-    return Issue(machine, stream,
-                 {WaitForValue{reinterpret_cast<const uint64_t*>(address), value, comparison}});
-  });
+  return Ordered(
+      handle, Serve(calls::k_cuStreamWaitValue64, [&](Machine& machine, Lock&) {
+        const unsigned comparison = flags & ~unsigned{CU_STREAM_WAIT_VALUE_FLUSH};
+        if (comparison > CU_STREAM_WAIT_VALUE_NOR) return CUDA_ERROR_INVALID_VALUE;
+        CUstream stream;
+        const CUresult found = FindStream(machine, handle, stream);
+        if (found != CUDA_SUCCESS) return found;
+        const CUresult checked = CheckWord(machine, address);
+        if (checked != CUDA_SUCCESS) return checked;
+        return Issue(machine, stream,
+                     {WaitForValue{reinterpret_cast<const uint64_t*>(address), value, comparison}});
+      }));
 }
 
 CUresult cuEventCreate(CUevent* handle, unsigned flags) {

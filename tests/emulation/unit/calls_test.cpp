@@ -166,6 +166,27 @@ TEST_CASE("the call that is told to fails, and does nothing") {
   CHECK(gpu.Read(stream, words, 1)[0] == 0);
 }
 
+TEST_CASE("nothing is issued behind a wait or a written value that was refused") {
+  Gpu gpu;
+  int64_t* const word = gpu.Pinned(1);
+  const CUdeviceptr words = gpu.Words(1);
+  Counted counted;
+  for (const bool wait : {false, true}) {
+    CUstream stream = gpu.Stream();
+    Ask().fail_at(Ask().calls() + 1, false);
+    const CUresult refused = wait ? cuStreamWaitValue64(stream, AddressOf(word), 1, 0)
+                                  : cuStreamWriteValue64(stream, AddressOf(word), 1, 0);
+    Ask().fail_at(0, false);
+    CHECK(refused == CUDA_ERROR_UNKNOWN);
+    CHECK(Ask().misuse_count() == 0);
+    cuMemsetD8Async(words, 0, 8, stream);
+    CHECK(counted.Sentence() ==
+          "a fill of 8 bytes is issued behind a wait or a written value that was refused");
+    CHECK_DONE(cuMemsetD8Async(words, 0, 8, gpu.Stream()));
+    CHECK(Ask().misuse_count() == 0);
+  }
+}
+
 TEST_CASE("after a fault of the device every call fails") {
   Gpu gpu;
   CUstream stream = gpu.Stream();
