@@ -10,6 +10,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 #define CGRAPH_RUNTIME_DEVICE_DEVICE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +30,7 @@ struct QueueOptions {
   EventCount* on_report = nullptr;    // notified when Poll has something to report
   uint64_t scratch = 0;               // most bytes that an executable needs
   bool measured = false;              // report when operations began and ended
+  std::chrono::nanoseconds patience{0};  // with what runs, when the queue ends; 0: for ever
 };
 
 // Source: bytes that come from outside, such as a slice of a weight file.

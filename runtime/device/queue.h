@@ -148,14 +148,23 @@ class Recording {
 
 // Head: the position of a queue, as other threads see it.
 struct Head {
-  Tag tag;
+  Tag tag;  // of the first operation that is not known to be over
   bool running = false;
   uint64_t finished = 0;  // operations
+  uint64_t pending = 0;   // that are issued and not known to be over
+  // The step of the last one of which the queue learns no sooner: any from the first to this one
+  // may be what runs.
+  uint32_t last_step = 0;
 };
 
 class Queue {
  public:
-  virtual ~Queue() = default;  // what has not begun never will; what runs is waited for
+  virtual ~Queue() = default;  // Close()
+
+  // Ends the queue: what has not begun never will; what runs is waited for, at most for
+  // QueueOptions::patience. False where it still runs then: the device keeps all that it may touch
+  // for the rest of the process, but what the caller has lent.
+  virtual bool Close() { return true; }
 
   // Issue operations. One thread at a time may call these; the operations' memory stays until they
   // are over.

@@ -201,8 +201,9 @@ Status Core::OpenQueues() {
     const QueueMap::Queue& at = queue_map_.queues[q];
     if (at.slot == 0) continue;
     device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
-    auto queue = devices_[at.device]->OpenQueue(
-        {issuer, kernels_->most_scratch(), options_.profile || options_.trace});
+    auto queue = devices_[at.device]->OpenQueue({issuer, kernels_->most_scratch(),
+                                                 options_.profile || options_.trace,
+                                                 options_.stall_timeout});
     if (!queue.ok()) return queue.status();
     work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
@@ -355,10 +356,27 @@ void Core::Teardown() {
   }
   if (fallback_driver_.joinable() && !Omits(Omission::kEndFallback)) fallback_driver_.join();
   if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
-  std::lock_guard report(report_mutex_);  // a late Get() may look at queues
-  for (auto& work_queue : work_queues_) {
-    if (!Omits(Omission::kEndQueues)) work_queue->CloseQueues();  // what runs is waited for
+  CloseQueues();
+}
+
+// Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is.
+void Core::CloseQueues() {
+  std::string abandoned;
+  {
+    std::lock_guard report(report_mutex_);  // a late Get() may look at queues
+    for (uint32_t w = 0; w < work_queues_.size(); ++w) {
+      if (!Omits(Omission::kEndQueues)) abandoned += Describe(work_queues_[w]->CloseQueues(), w);
+    }
   }
+  if (abandoned.empty()) return;
+  abandoned.pop_back();
+  const Status status(
+      StatusCode::kTimeout,
+      fmt::format("a kernel has not ended {} s after the engine was to end, and is abandoned; "
+                  "memory that it may touch is not given back as long as the process lives\n{}",
+                  std::chrono::duration<double>(options_.stall_timeout).count(), abandoned));
+  if (options_.abandoned) return options_.abandoned(status);
+  fmt::print(stderr, "cgraph: {}\n", status.message());
 }
 
 void Core::JoinWatchdog() {

@@ -68,6 +68,8 @@ class Core {
 
   const plan::Plan& plan() const { return *plan_; }
   const std::string& OutputName(uint32_t graph, size_t i) const { return output_names_[graph][i]; }
+  // Describes, a line each, where queues of a work queue stand.
+  std::string Describe(const std::vector<Position>& positions, uint32_t work_queue) const;
   std::string WaitReport() const;
   std::string WaitReportDot() const;
   Engine::Stats GetStats();
@@ -121,6 +123,7 @@ class Core {
   Status StartThreads();
   Status RunStartGraph();
   Status ReserveRuns();
+  void CloseQueues();
   void FreeGraphs();
 
   // submit.cpp; all under submission_

@@ -65,13 +65,19 @@ struct EngineOptions {
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:
-                                                                       // never
+                                                                       // never. A teardown has
+                                                                       // as much patience
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
   // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. A
   // caller inside Get() learns of it there, unless it is inside a kernel that never returns. The
   // function may call anything of the engine, Teardown() too, but must not destroy it.
   std::function<void(const Status&)> timed_out;
+  // Called by a teardown that has waited for a kernel of a GPU for as long as `stall_timeout`. No
+  // kernel can be ended, so it is abandoned: its stream and all memory of GPUs and pinned memory
+  // that this process has then stay allocated, and inputs that were lent must stay as they are,
+  // for it may still read and write. Where there is no function, standard error is told.
+  std::function<void(const Status&)> abandoned;
 };
 
 struct Input {
@@ -178,7 +184,8 @@ class Engine {
                             WhenFull when_full = WhenFull::kWait);
 
   // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
-  // runs is waited for). Afterwards every call gets kClosed. A second teardown does nothing.
+  // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
+  // gets kClosed. A second teardown does nothing.
   void Teardown();
 
   const plan::Plan& plan() const;

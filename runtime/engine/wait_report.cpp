@@ -37,6 +37,7 @@ class Reporter {
     waiting.doing = plan::InstructionText(plan_, graph, step.instruction);
     if (position.running) {
       waiting.why = "is running";
+      DescribeOthers(graph, program, position, waiting);
     } else if (step.op == Op::kWait) {
       DescribeWait(loaded, step, waiting);
     } else if (step.op == Op::kComm) {
@@ -46,12 +47,30 @@ class Reporter {
     } else {
       waiting.why = "is next";
     }
+    if (position.of_queue) DescribeProgress(position, step, waiting);
     return waiting;
   }
 
  private:
   std::string LaneNameOf(const plan::Graph& graph, uint32_t instruction) const {
     return plan::LaneName(plan_, plan::LaneOf(graph, instruction));
+  }
+
+  // Where a queue does not know which of its operations runs: names the last one that may.
+  void DescribeOthers(const plan::Graph& graph, const StepList& program, const Position& position,
+                      Waiting& waiting) const {
+    if (!position.of_queue || position.last_step == position.step) return;
+    const uint32_t last = program.steps[position.last_step].instruction;
+    waiting.why +=
+        fmt::format(", or one behind it, up to {}", plan::InstructionText(plan_, graph, last));
+  }
+
+  // Describes what was issued to a queue, and what of it is over.
+  static void DescribeProgress(const Position& position, const Step& step, Waiting& waiting) {
+    const uint16_t lag = step.op == Op::kWait || step.op == Op::kComm ? 0 : step.lag;
+    waiting.why += fmt::format("; execution {}, {} of {} issued operations are over",
+                               position.round - std::min<uint64_t>(lag, position.round),
+                               position.finished, position.finished + position.pending);
   }
 
   // Describes what a step waits for: one event. The other signals that its instruction waits for
@@ -107,21 +126,32 @@ class Reporter {
   const std::vector<std::unique_ptr<LoadedGraph>>& graphs_;
 };
 
-std::vector<Waiting> Describe(const plan::Plan& plan,
-                              const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                              const std::vector<std::unique_ptr<WorkQueue>>& work_queues) {
+std::vector<Waiting> DescribeAll(const plan::Plan& plan,
+                                 const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                                 const std::vector<std::unique_ptr<WorkQueue>>& work_queues) {
   std::vector<Waiting> all;
   Reporter reporter(plan, graphs);
   for (uint32_t s = 0; s < work_queues.size(); ++s) {
     const Position position = work_queues[s]->Where();
     const std::vector<Position> queues = work_queues[s]->Everywhere();
-    if (!position.idle && queues.empty()) all.push_back(reporter.Describe(position, s));
+    // One that has issued all waits for its queues; the position is the first queue's then.
+    if (!position.idle && !position.of_queue) all.push_back(reporter.Describe(position, s));
     for (const Position& queue : queues) all.push_back(reporter.Describe(queue, s));
   }
   return all;
 }
 
 }  // namespace
+
+std::string Core::Describe(const std::vector<Position>& positions, uint32_t work_queue) const {
+  std::string text;
+  Reporter reporter(*plan_, graphs_);
+  for (const Position& position : positions) {
+    const Waiting waiting = reporter.Describe(position, work_queue);
+    text += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
+  }
+  return text;
+}
 
 // An execution outlives its engine, and a Get() with a time-out may be inside this function when
 // the engine goes.
@@ -130,7 +160,7 @@ std::string Core::WaitReport() const {
   std::lock_guard lock(report_mutex_);
   if (released_ && !Omits(Omission::kEndReport)) return "the engine was torn down";
   std::string report;
-  for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
+  for (const Waiting& waiting : DescribeAll(*plan_, graphs_, work_queues_)) {
     report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
   }
   if (report.empty()) {
@@ -146,7 +176,7 @@ std::string Core::WaitReport() const {
 std::string Core::WaitReportDot() const {
   std::lock_guard lock(report_mutex_);
   std::string dot = "digraph waits {\n  node [shape=box];\n";
-  for (const Waiting& waiting : Describe(*plan_, graphs_, work_queues_)) {
+  for (const Waiting& waiting : DescribeAll(*plan_, graphs_, work_queues_)) {
     dot += fmt::format("  {} [label={}];\n", Quoted(waiting.lane),
                        Quoted(waiting.lane + ": " + waiting.doing));
     for (const std::string& other : waiting.waits_for) {

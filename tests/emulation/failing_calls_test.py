@@ -97,6 +97,8 @@ def run(options, folder, plan, fail):
         fault = "says nothing of the driver"
     elif "nothing has moved" in text:
         fault = "ends in a time-out"
+    elif "abandoned" in text:
+        fault = "waits in vain for a stream to end"
     else:
         return done.returncode
     raise SystemExit(f"FAILED: fail={fail}: {fault}\n{text}")

@@ -194,7 +194,7 @@ Status NcclCommunicator::End() {
 }
 
 NcclCommunicator::~NcclCommunicator() {
-  if (aborted()) return;
+  if (aborted() || gpus_[0]->driver().abandoned()) return;
   const Status ended = End();
   if (!ended.ok()) Abort(ended.message());
 }

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <utility>
 
 #include "runtime/cuda/device/cuda_device.h"
 #include "runtime/cuda/device/cuda_graph.h"
@@ -24,22 +23,12 @@ constexpr uint32_t kLooksPerQuery = 64;
 // Room of a queue's log: 3 MB. Greater graphs can fail in more places at once, but do not.
 constexpr uint64_t kMostFailures = 1 << 16;
 
-// How often it is looked whether the stream of a queue that ends is over.
-constexpr auto kLookEvery = std::chrono::microseconds(20);
-
-// Signals in place of a queue that does not any more. Semaphores never go back.
-void Force(const TimelineSemaphore& semaphore, uint64_t value) {
-  auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
-  uint64_t now = word->load();
-  while (now < value && !word->compare_exchange_weak(now, value)) {
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                                    const device::QueueOptions& options) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
+  queue->patience_ = options.patience;
   const std::shared_ptr<Gpu>& gpu = device.gpu();
   const Driver& driver = gpu->driver();
   CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), "opening a queue"));
@@ -67,37 +56,6 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
   }
   device.Add(queue.get());
   return queue;
-}
-
-CudaQueue::~CudaQueue() {
-  if (stream_ == nullptr) return;
-  device_.Remove(this);
-  const Driver& driver = device_.gpu()->driver();
-  {
-    std::lock_guard lock(mutex_);
-    std::vector<const TimelineSemaphore*> come;
-    Forget(come);
-    AbortCollectives("the engine was torn down");
-    for (const Issued& issued : issued_) {
-      if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;
-    }
-  }
-  // Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
-  // reads. The stream of a broken queue may still write what it was to signal before, so that a
-  // semaphore goes back: all are signalled until the stream is over, or the driver has nothing to
-  // say of it.
-  device_.gpu()->MakeCurrent();
-  int unknown = 0;
-  while (unknown < 2) {
-    for (const auto& [semaphore, value] : awaited_) Force(*semaphore, value);
-    const CUresult state = driver.cuStreamQuery(stream_);
-    if (state == CUDA_SUCCESS) break;
-    if (state != CUDA_ERROR_NOT_READY) ++unknown;
-    std::this_thread::sleep_for(kLookEvery);
-  }
-  driver.cuStreamSynchronize(stream_);
-  clock_.reset();
-  driver.cuStreamDestroy(stream_);
 }
 
 // ---- issuing ------------------------------------------------------------------------------------
@@ -568,13 +526,21 @@ void CudaQueue::ReadLog(std::vector<Report>& reports) {
 
 std::optional<device::Head> CudaQueue::Head() {
   std::lock_guard lock(mutex_);
-  for (const Issued& issued : issued_) {
-    if (issued.kind == Kind::kSignal) continue;  // a signal is never what is waited for
-    if (issued.kind == Kind::kWait && issued.semaphore->Reached(issued.value)) continue;
-    const bool runs = issued.kind == Kind::kWork && issued.communicator == nullptr;
-    return device::Head{issued.tag, runs, finished_};
+  const auto passed = [](const Issued& issued) {  // a signal is never what is waited for
+    return issued.kind == Kind::kSignal ||
+           (issued.kind == Kind::kWait && issued.semaphore->Reached(issued.value));
+  };
+  const auto first = std::find_if_not(issued_.begin(), issued_.end(), passed);
+  if (first == issued_.end()) return std::nullopt;
+  const bool runs = first->kind == Kind::kWork && first->communicator == nullptr;
+  device::Head head{first->tag, runs, finished_, issued_.size(), first->tag.step};
+  for (auto at = first; at != issued_.end() && at->kind != Kind::kSignal; ++at) {
+    if (at->kind == Kind::kWait && !passed(*at)) break;  // it is not over before
+    if (at->kind != Kind::kWork) continue;
+    head.last_step =
+        at->graph == nullptr ? at->tag.step : at->graph->launches().back().operation.tag.step;
   }
-  return std::nullopt;
+  return head;
 }
 
 }  // namespace cgraph::cuda

@@ -12,6 +12,7 @@
 #ifndef CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
 #define CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_QUEUE_H_
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -35,7 +36,8 @@ class CudaQueue : public device::Queue {
   // kFailed with the driver's error, kInvalid when there is no memory.
   static Result<std::unique_ptr<CudaQueue>> Open(CudaDevice& device,
                                                  const device::QueueOptions& options);
-  ~CudaQueue() override;
+  ~CudaQueue() override { Close(); }
+  bool Close() override;
 
   void Launch(const device::Launch& launch) override;
   void Copy(const device::Copy& copy) override;
@@ -111,6 +113,10 @@ class CudaQueue : public device::Queue {
   // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.
   bool FindsFailure();  // under mutex_
   void ReadLog(std::vector<device::Report>& reports);
+  // Signals in place of a queue that does not any more. Semaphores never go back.
+  static void Force(const device::TimelineSemaphore& semaphore, uint64_t value);
+  // Waits until the stream is over, while nothing that it waits for comes from others any more.
+  bool AwaitEnd();
 
   CudaDevice& device_;
   CUstream stream_ = nullptr;
@@ -121,6 +127,7 @@ class CudaQueue : public device::Queue {
   std::vector<View> views_;             // of the operation that is issued
   std::vector<device::Collect> collects_;  // since the last group
   std::unique_ptr<CudaGraph> recording_;  // while it is made
+  std::chrono::nanoseconds patience_{0};
   std::unique_ptr<StreamClock> clock_;  // where operations are measured; under mutex_
   std::vector<std::vector<Step>> steps_;  // per graph
 

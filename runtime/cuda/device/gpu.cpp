@@ -70,6 +70,11 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
 
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
+  if (driver_.abandoned()) {
+    static_cast<void>(libraries_.release());
+    static_cast<void>(module_.release());
+    return;
+  }
   MakeCurrent();
   libraries_.reset();
   module_.reset();
@@ -110,6 +115,7 @@ class Block : public device::MemoryOwner {
  public:
   Block(std::shared_ptr<Gpu> gpu, bool on_host) : gpu_(std::move(gpu)), on_host_(on_host) {}
   void Free(std::byte* data, uint64_t) override {
+    if (gpu_->driver().abandoned()) return;
     gpu_->MakeCurrent();
     if (on_host_) {
       gpu_->driver().cuMemFreeHost(data);

@@ -6,6 +6,8 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
 
 #include "runtime/status/status.h"
@@ -27,10 +29,19 @@ struct Driver {
   // one, or no GPU; the message's second line says what to do about it.
   static Result<const Driver*> Get();
 
+  // A kernel that never ends is abandoned: the driver gives no way to end it, and what frees
+  // memory, code or a context would wait for it. So, once one was abandoned, none of these is
+  // called in this process: what it may touch, on any GPU and in pinned memory, stays where it is.
+  void Abandon() const { abandoned_->store(true); }
+  bool abandoned() const { return abandoned_->load(); }
+
   // Returns an error of the driver in words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
   std::string ErrorText(CUresult error) const;
   // Returns Ok for CUDA_SUCCESS; else kFailed with `what` and the error's text.
   Status Check(CUresult result, const std::string& what) const;
+
+ private:
+  std::shared_ptr<std::atomic<bool>> abandoned_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace cgraph::cuda

@@ -60,7 +60,7 @@ std::optional<device::Head> HostQueue::Head() {
     if (std::holds_alternative<SignalTo>(item)) continue;  // a signal is never what is waited for
     const Tag tag = std::visit([](const auto& at) { return at.tag; }, item);
     const bool runs = running_ && std::holds_alternative<device::Launch>(item);
-    return device::Head{tag, runs, finished_};
+    return device::Head{tag, runs, finished_, items_.size(), tag.step};
   }
   return std::nullopt;
 }

@@ -200,6 +200,16 @@ bool LaneQueues::Poll(std::vector<device::Report>& reports) {
   return any;
 }
 
+std::vector<device::Head> LaneQueues::Close() {
+  std::vector<device::Head> abandoned;
+  for (Opened& opened : queues_) {
+    const std::optional<device::Head> head = opened.queue->Head();
+    if (!opened.queue->Close() && head && head->running) abandoned.push_back(*head);
+  }
+  queues_.clear();
+  return abandoned;
+}
+
 std::vector<device::Head> LaneQueues::Heads() const {
   std::vector<device::Head> heads;
   for (const Opened& opened : queues_) {

@@ -87,7 +87,8 @@ class LaneQueues {
   bool Poll(std::vector<device::Report>& reports);
   // Returns the fronts of all queues that have one.
   std::vector<device::Head> Heads() const;
-  void Close() { queues_.clear(); }
+  // Returns the fronts of those queues whose kernels never end.
+  std::vector<device::Head> Close();
 
  private:
   struct Opened {

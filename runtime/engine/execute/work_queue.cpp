@@ -108,10 +108,13 @@ Position WorkQueue::Where() const {
   return position;
 }
 
-std::vector<Position> WorkQueue::Everywhere() const {
+std::vector<Position> WorkQueue::Everywhere() const { return PositionsOf(queues_.Heads()); }
+
+std::vector<Position> WorkQueue::PositionsOf(const std::vector<device::Head>& heads) const {
   std::vector<Position> all;
-  for (const device::Head& head : queues_.Heads()) {
-    all.push_back({false, head.running, head.tag.graph, head.tag.step, done() + head.finished});
+  for (const device::Head& head : heads) {
+    all.push_back({false, head.running, head.tag.graph, head.tag.step, done() + head.finished,
+                   /*of_queue=*/true, head.tag.round, head.finished, head.pending, head.last_step});
   }
   return all;
 }

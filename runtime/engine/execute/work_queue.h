@@ -40,6 +40,11 @@ struct Position {
   uint32_t graph = 0;
   uint32_t step = 0;
   uint64_t done = 0;
+  // Of a queue: the round, how many of the issued operations are over and how many are not, and the
+  // last step that may be the one that runs (device::Head).
+  bool of_queue = false;
+  uint64_t round = 0, finished = 0, pending = 0;
+  uint32_t last_step = 0;
 };
 
 class alignas(128) WorkQueue {
@@ -58,8 +63,9 @@ class alignas(128) WorkQueue {
   }
   // Called at load, after all queues were added: records what they issue as one.
   Status Record();
-  // Ends the queues: no issued operation goes on afterwards. No worker may drive any more.
-  void CloseQueues() { queues_.Close(); }
+  // Ends the queues: no issued operation goes on afterwards, but in those whose positions are
+  // returned, which a kernel that never ends keeps. No worker may drive any more.
+  std::vector<Position> CloseQueues() { return PositionsOf(queues_.Close()); }
 
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
   // failed. True when anything was done. One thread at a time.
@@ -101,6 +107,7 @@ class alignas(128) WorkQueue {
 
   template <bool kProfile>
   bool Advance();
+  std::vector<Position> PositionsOf(const std::vector<device::Head>& heads) const;
   bool AdvanceQueues();
   bool Issue();
   bool IssueSteps();

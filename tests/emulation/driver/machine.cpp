@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "tests/emulation/driver/capture.h"
 #include "tests/emulation/misuse.h"
@@ -18,10 +20,30 @@ Options OptionsOfEnvironment() {
 // Null until the first call.
 Machine* the_machine = nullptr;
 
-// Threads of the emulation end before what they use is torn down.
+// Returns how much of what was issued is not done, after a while in which it may go on.
+uint64_t LeftBehind(Machine& machine) {
+  uint64_t left = 0;
+  for (int looks = 0; looks < 200; ++looks) {
+    {
+      Lock lock(machine.mutex);
+      const Scheduler& scheduler = machine.scheduler;
+      const bool ends = scheduler.endless() == nullptr && !scheduler.faulted();
+      left = ends && machine.options.threads != 0 ? scheduler.pending() : 0;
+    }
+    if (left == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return left;
+}
+
+// Threads of the emulation end before what they use is torn down. A program that ends in order has
+// waited for all that it has issued.
 struct AtExit {
   ~AtExit() {
     if (the_machine == nullptr) return;
+    if (const uint64_t left = LeftBehind(*the_machine); left != 0) {
+      Misuse(fmt::format("the program ends, and {} operations wait in vain", left));
+    }
     the_machine->scheduler.Stop();
     Lock lock(the_machine->mutex);
     the_machine->ended = true;
@@ -76,6 +98,11 @@ CUresult BeginCall(Machine& machine, const CallKind& kind) {
   }
   if (has(kSetup) && machine.steady) {
     Misuse(fmt::format("{} is called in the steady state", kind.name));
+  }
+  if (has(kDrains) && machine.scheduler.endless() != nullptr) {
+    Misuse(fmt::format("{} waits for {}, which never ends", kind.name,
+                       NameOf(*machine.scheduler.endless())));
+    return CUDA_ERROR_UNKNOWN;
   }
   if (has(kUnsafe) && !UnsafeCallAllowed(machine)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return CUDA_SUCCESS;

@@ -27,6 +27,7 @@ enum CallRule : uint32_t {
   kSetup = 8,
   kAsks = 16,
   kApart = 32,
+  kDrains = 64,
 };
 
 struct CallKind {

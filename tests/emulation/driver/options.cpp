@@ -57,6 +57,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     options.protect = number(1) != 0;
   } else if (word == "channels") {
     options.channels = static_cast<int>(number(1000));
+  } else if (word == "endless") {
+    options.endless = number(UINT64_MAX);
   } else if (word == "stuck") {
     options.stuck = static_cast<double>(number(1000000));
   } else {

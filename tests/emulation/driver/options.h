@@ -30,6 +30,8 @@ struct Options {
   // Streams of a device share this many channels, as they share hardware: in a channel, work begins
   // in the order in which it was issued. 0: a channel each.
   int channels = 0;
+  // The number of a grid, in the order in which grids begin, from 1, that never ends; 0: none.
+  uint64_t endless = 0;
   double stuck = 20;     // seconds without progress after which what waits is written on stderr
 };
 

@@ -143,6 +143,13 @@ std::optional<Scheduler::Candidate> Scheduler::Choose() {
   return behind ? std::nullopt : best;
 }
 
+// Called when work begins.
+bool Scheduler::NeverEnds(const Work& work) {
+  if (!std::holds_alternative<LaunchGrid>(work.what) || ++grids_ != options_.endless) return false;
+  endless_ = work;
+  return true;
+}
+
 // Carries out one operation, if any may begin.
 bool Scheduler::RunOne(std::unique_lock<std::mutex>& lock) {
   if (faulted_) return false;
@@ -166,6 +173,7 @@ bool Scheduler::RunOne(std::unique_lock<std::mutex>& lock) {
   const uint64_t seed = random_() % 4 == 0 ? 0 : random_();
   const DeviceSet reaches = work->reaches;
   memory_.Open(reaches);
+  if (NeverEnds(*work)) return true;
   lock.unlock();
   in_hand = work;
   CarryOut(*work, seed);

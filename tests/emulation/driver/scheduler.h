@@ -48,6 +48,8 @@ class Scheduler {
   // No work is carried out any more.
   void Fault();
   bool faulted() const { return faulted_; }
+  // Returns the grid that has begun and never ends (Options::endless); null: there is none.
+  const Work* endless() const { return endless_ ? &*endless_ : nullptr; }
 
   // Returns what the calling thread is carrying out; null when it is not.
   static const Work* InHand();
@@ -74,6 +76,7 @@ class Scheduler {
   std::optional<Candidate> Choose();
   void Begin(GraphRun& run);
   bool RunOne(std::unique_lock<std::mutex>& lock);
+  bool NeverEnds(const Work& work);
   void Finish(const Candidate& candidate);
   void FinishHead(CUstream stream);
   bool AnyWaitsForMemory() const;
@@ -92,6 +95,8 @@ class Scheduler {
   std::vector<std::thread> threads_;
   bool ended_ = false;
   bool faulted_ = false;
+  uint64_t grids_ = 0;  // that have begun
+  std::optional<Work> endless_;
 
   std::vector<CUstream> streams_;
   uint64_t issued_ = 0;

@@ -275,6 +275,22 @@ TEST_CASE("what waits for too long is said on stderr", "[.stuck]") {
   __atomic_store_n(word, 1, __ATOMIC_RELEASE);
 }
 
+// What its kernel is at work on stays: nothing of it is destroyed.
+TEST_CASE("a grid that never ends keeps its stream, and nobody may wait for it", "[.endless]") {
+  Gpu& gpu = *new Gpu;
+  CUstream stream = gpu.Stream();
+  const CUdeviceptr words = gpu.Words(8);
+  CHECK_DONE(gpu.Fill(stream, words, 8, 0, 1));
+  CHECK_DONE(cuStreamSynchronize(stream));
+  CHECK_DONE(gpu.Fill(stream, words, 8, 0, 2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
+  Counted counted;
+  CHECK(cuMemFree(gpu.Words(1)) == CUDA_ERROR_UNKNOWN);
+  CHECK(counted.Sentence() == "cuMemFree waits for the kernel emulation_fill, which never ends");
+  CHECK(cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
+}
+
 TEST_CASE("several threads issue and wait at the same time") {
   Gpu gpu;
   std::vector<CUstream> streams;

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""A kernel that never ends on emulated GPUs: cgrun ends by itself, and says for each queue where it
+stands; an interrupt ends it, too.
+
+  endless_test.py --cgc build/release/cgc --cgrun build/release/cgrun \\
+      --libraries build/release/emulated:build/release
+
+Captured and eager, on one GPU and on two with and without NCCL, and while states are initialised.
+"""
+import argparse
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = """import std.tensor
+import std.nn
+actor A() {
+  state w: f32[4] = zeros()
+  method give(x: f32[4]) -> f32[4] { return x + 1.0 }
+  method twice(x: f32[4]) -> f32[4] { w = x * 2.0  return softmax(w) }
+  method take(x: f32[4]) -> f32[4] { return x - 1.0 }
+}
+place a[i in 0..2] = A() on gpu[i]
+graph one(x: f32[4]) -> f32[4] { return a[0].take(a[0].twice(a[0].give(x))) }
+graph two(x: f32[4]) -> [f32[4]; 2] {
+  let sums = all_reduce([a[0].twice(x), a[1].give(x)], sum)
+  return [a[r].take(sums[r]) for r in 0..2]
+}
+"""
+STATES = 2  # kernels that initialise states
+OPERATIONS = re.compile(r"; execution 0, (\d+) of (\d+) issued operations are over$")
+
+checks = 0
+
+
+def check(condition, what, more=""):
+    global checks
+    checks += 1
+    if not condition:
+        sys.exit(f"FAILED: {what}\n{more}")
+
+
+class Runs:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        (folder / "p.cgraph").write_text(PROGRAM)
+        for graph in ("one", "two"):
+            done = subprocess.run([options.cgc, "compile", "-q", folder / "p.cgraph", "--graph",
+                                   graph, "-o", folder / f"{graph}.cgplan"], text=True,
+                                  capture_output=True, check=False)
+            check(done.returncode == 0, "the program does not compile", done.stderr)
+
+    def start(self, graph, endless, *flags, seed=1, nccl=""):
+        environment = dict(os.environ, LD_LIBRARY_PATH=self.options.libraries,
+                           CGRAPH_EMULATED_NCCL=nccl,
+                           CGRAPH_EMULATION=f"devices=2,seed={seed},endless={endless}")
+        return subprocess.Popen([self.options.cgrun, self.folder / f"{graph}.cgplan", "-q",
+                                 "--require-gpu", "--input", "x=[1, 2, 3, 4]", *flags],
+                                env=environment, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+
+def end(run, what, status, seconds=20):
+    """What it says, when it has ended with this status."""
+    begun = time.monotonic()
+    try:
+        out, error = run.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        sys.exit(f"FAILED: {what}: does not end within {seconds} s")
+    took = time.monotonic() - begun
+    check(run.returncode == status, f"{what}: ends with {run.returncode} after {took:.1f} s",
+          out + error)
+    return out + error
+
+
+def lanes(text):
+    """The report: what is said of each lane."""
+    return dict(line.split(": ", 1) for line in text.splitlines()[1:])
+
+
+def report_names(runs, graph, what, *flags, nccl="", seed=1):
+    """Each kernel of the graph never ends, one after the other. A queue does not know which of
+    those up to a signal it is: the first and the last are named."""
+    names = set()
+    for endless in range(STATES + 1, STATES + 5):
+        text = end(runs.start(graph, endless, "--timeout", "1", *flags, nccl=nccl, seed=seed),
+                   f"{what}, grid {endless}", 1)
+        check("nothing has moved for 1 s" in text, what, text)
+        said = lanes(text)
+        for lane, sentence in said.items():
+            if not lane.startswith("gpu["):
+                continue  # a thread of the host's does one thing after the other
+            found = OPERATIONS.search(sentence)
+            check(found and int(found[1]) < int(found[2]), f"{what}: {lane}: nothing is counted",
+                  text)
+        running = {lane: sentence for lane, sentence in said.items() if "is running" in sentence}
+        check(len(running) >= 1, f"{what}: nothing is said to run", text)
+        check(any(re.search(r"p\.cgraph:\d+:\d+\)", line) for line in running.values()), what, text)
+        waits = [line for line in said.values() if "waits for" in line]
+        check(waits, f"{what}: nothing waits", text)
+        names |= {name for name in ("give", "twice", "take") for line in running.values()
+                  if f"of a[0].{name}" in line or f"of a[1].{name}" in line}
+    wanted = {"one": {"give", "take"}, "two": {"twice"}}[graph]
+    check(names >= wanted, f"{what}: the calls are not named: {names}")
+
+
+def initialisation(runs):
+    text = end(runs.start("one", 1, "--timeout", "1"), "an initialisation", 1)
+    check("of a[0].state w" in text and "is running" in text, "an initialisation", text)
+
+
+def interrupts(runs):
+    for signals, seconds in ((1, 14), (2, 5)):
+        run = runs.start("one", STATES + 2, "--timeout", "60")
+        time.sleep(2)
+        begun = time.monotonic()
+        for i in range(signals):
+            time.sleep(i)  # until the message is there
+            run.send_signal(signal.SIGINT)
+        text = end(run, f"{signals} interrupts", 130)
+        check(time.monotonic() - begun < seconds, f"{signals} interrupts: slow", text)
+        check("abandoned" in text if signals == 1 else "interrupted twice" in text,
+              f"{signals} interrupts", text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("cgc", "cgrun", "libraries"):
+        parser.add_argument(f"--{name}", required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(options, pathlib.Path(folder))
+        report_names(runs, "one", "captured")
+        report_names(runs, "one", "eager", "--no-capture", seed=2)
+        report_names(runs, "two", "two GPUs with NCCL", seed=3)
+        report_names(runs, "two", "two GPUs without NCCL", nccl="version=21800", seed=4)
+        initialisation(runs)
+        interrupts(runs)
+    print(f"{checks} checks")
+
+
+if __name__ == "__main__":
+    main()
