@@ -144,6 +144,10 @@ struct Report {
 class Recording {
  public:
   virtual ~Recording() = default;
+  // Makes what is launched of it. Called once, by any thread, before it is replayed, while its
+  // queue issues nothing; others may be finished at the same time. kFailed with what the device
+  // refuses.
+  virtual Status Finish() { return Status::Ok(); }
 };
 
 // Head: the position of a queue, as other threads see it.
@@ -190,7 +194,7 @@ class Queue {
 
   // Of queues that record (Device::queues_record). What is issued between the two calls is not
   // done, but recorded: launches whose operands and extents are the same whenever their frame is
-  // used. EndRecording: kFailed with what could not be recorded.
+  // used. EndRecording: kFailed with what could not be recorded. The recording is to be finished.
   virtual void BeginRecording() {}
   virtual Result<std::unique_ptr<Recording>> EndRecording() {
     return Status(StatusCode::kUnsupported, "this queue records nothing");

@@ -9,6 +9,7 @@
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/device/sync/cores.h"
+#include "runtime/engine/execute/finish_recordings.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
@@ -208,7 +209,7 @@ Status Core::OpenQueues() {
     work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
   for (auto& work_queue : work_queues_) CGRAPH_RETURN_IF_ERROR(work_queue->Record());
-  return Status::Ok();
+  return FinishRecordings(graphs_);
 }
 
 // Finds the graphs that conflict, so that one must wait for the other. Two graphs need no wait

@@ -28,6 +28,8 @@ struct Control {
   uint64_t (*misuse_count)();
   const char* (*last_misuse)();
   void (*forget_misuse)();
+  // Returns the most graphs that threads have instantiated at the same time.
+  uint64_t (*most_instantiating)();
   // Returns the operations that were issued and are not done.
   uint64_t (*pending)();
   // Returns the allocations, streams, events, modules and graphs that nobody has destroyed.

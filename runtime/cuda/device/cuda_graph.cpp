@@ -1,23 +1,39 @@
 #include "runtime/cuda/device/cuda_graph.h"
 
+#include <utility>
+
 namespace cgraph::cuda {
 
+namespace {
+
+constexpr const char* kWhat = "capturing a CUDA graph";
+
+}  // namespace
+
 CudaGraph::~CudaGraph() {
-  if (executable_ == nullptr) return;
+  if (gpu_->driver().abandoned() || (captured_ == nullptr && executable_ == nullptr)) return;
   gpu_->MakeCurrent();
-  gpu_->driver().cuGraphExecDestroy(executable_);
+  if (captured_ != nullptr) gpu_->driver().cuGraphDestroy(captured_);
+  if (executable_ != nullptr) gpu_->driver().cuGraphExecDestroy(executable_);
 }
 
 Status CudaGraph::End(CUstream stream) {
+  stream_ = stream;
+  // Even a capture that has failed is ended.
+  Refuse(gpu_->driver().cuStreamEndCapture(stream, &captured_));
+  return gpu_->driver().Check(error_, kWhat);
+}
+
+Status CudaGraph::Finish() {
   const Driver& driver = gpu_->driver();
-  const char* what = "capturing a CUDA graph";
-  CUgraph graph = nullptr;
-  Refuse(driver.cuStreamEndCapture(stream, &graph));  // even a capture that has failed is ended
-  if (error_ == CUDA_SUCCESS) error_ = driver.cuGraphInstantiateWithFlags(&executable_, graph, 0);
-  if (graph != nullptr) driver.cuGraphDestroy(graph);
-  CGRAPH_RETURN_IF_ERROR(driver.Check(error_, what));
-  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuGraphUpload(executable_, stream), what));
-  return driver.Check(driver.cuStreamSynchronize(stream), what);
+  Refuse(gpu_->MakeCurrent());
+  if (error_ == CUDA_SUCCESS) {
+    error_ = driver.cuGraphInstantiateWithFlags(&executable_, captured_, 0);
+  }
+  driver.cuGraphDestroy(std::exchange(captured_, nullptr));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(error_, kWhat));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuGraphUpload(executable_, stream_), kWhat));
+  return driver.Check(driver.cuStreamSynchronize(stream_), kWhat);
 }
 
 CUresult CudaGraph::Launch(CUstream stream) const {

@@ -28,8 +28,10 @@ class CudaGraph : public device::Recording {
   void Refuse(CUresult result) {
     if (error_ == CUDA_SUCCESS) error_ = result;
   }
-  // Ends the stream's capture and makes what is launched of it, on the GPU already.
+  // Ends the stream's capture. The stream outlives Finish().
   Status End(CUstream stream);
+  // Instantiates what was captured, which takes the driver long, and brings it to the GPU.
+  Status Finish() override;
   CUresult Launch(CUstream stream) const;
   const std::vector<Launched>& launches() const { return launches_; }
 
@@ -37,6 +39,8 @@ class CudaGraph : public device::Recording {
   std::shared_ptr<Gpu> gpu_;
   std::vector<Launched> launches_;
   CUresult error_ = CUDA_SUCCESS;
+  CUstream stream_ = nullptr;   // of the capture
+  CUgraph captured_ = nullptr;  // until it is finished
   CUgraphExec executable_ = nullptr;
 };
 

@@ -38,6 +38,11 @@ const char* KeepLastMisuse() {
   return last.c_str();
 }
 
+uint64_t MostInstantiating() {
+  Lock lock(TheMachine().mutex);
+  return TheMachine().most_instantiating;
+}
+
 uint64_t Pending() {
   Lock lock(TheMachine().mutex);
   return TheMachine().scheduler.pending();
@@ -77,6 +82,7 @@ constexpr Control kControl{.reseed = &Reseed,
                            .misuse_count = &MisuseCount,
                            .last_misuse = &KeepLastMisuse,
                            .forget_misuse = &ForgetMisuse,
+                           .most_instantiating = &MostInstantiating,
                            .pending = &Pending,
                            .live = &Live,
                            .issue = &IssueWork,

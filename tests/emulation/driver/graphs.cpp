@@ -1,11 +1,32 @@
 // The driver's functions of captures and graphs.
 #include <cuda.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "tests/emulation/driver/capture.h"
 #include "tests/emulation/driver/machine.h"
 #include "tests/emulation/misuse.h"
 
 using namespace cgraph::emulation;
+
+namespace {
+
+// Instantiating takes long. Other threads may call meanwhile, but not with the same graph, which is
+// not safe to use from several.
+void TakeTime(Machine& machine, Lock& lock, CUgraph_st& graph) {
+  if (graph.instantiated++ != 0) Misuse("a graph is instantiated twice at the same time");
+  ++machine.instantiating;
+  machine.most_instantiating = std::max(machine.most_instantiating, machine.instantiating);
+  lock.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  lock.lock();
+  --machine.instantiating;
+  --graph.instantiated;
+}
+
+}  // namespace
 
 CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
   return Serve(calls::k_cuStreamBeginCapture, [&](Machine& machine, Lock&) {
@@ -27,9 +48,10 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph,
                                      unsigned long long flags) {
-  return Serve(calls::k_cuGraphInstantiateWithFlags, [&](Machine& machine, Lock&) {
+  return Serve(calls::k_cuGraphInstantiateWithFlags, [&](Machine& machine, Lock& lock) {
     if (!machine.graphs.Lives(graph)) return BadHandle("a graph");
     if (flags != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    TakeTime(machine, lock, *graph);
     CUgraphExec exec = machine.execs.Make();
     exec->context = CurrentContext();
     exec->nodes = graph->nodes;
@@ -79,6 +101,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
 CUresult cuGraphDestroy(CUgraph graph) {
   return Serve(calls::k_cuGraphDestroy, [&](Machine& machine, Lock&) {
     if (!machine.graphs.Lives(graph)) return BadHandle("a graph");
+    if (graph->instantiated != 0) Misuse("a graph is destroyed while it is instantiated");
     machine.graphs.Destroy(graph);
     return CUDA_SUCCESS;
   });

@@ -63,6 +63,8 @@ struct Machine {
   Handles<CUgraphExec_st> execs;
   std::set<std::shared_ptr<Capture>> captures;  // that have begun and not ended
 
+  uint64_t instantiating = 0;  // graphs, at the moment
+  uint64_t most_instantiating = 0;
   uint64_t calls = 0;
   uint64_t fail_at = 0;
   bool fail_sticky = false;

@@ -85,6 +85,7 @@ struct CUfunc_st {
 
 struct CUgraph_st {
   cgraph::emulation::GraphNodes nodes;
+  int instantiated = 0;  // by so many threads at the moment
 };
 
 struct CUgraphExec_st {

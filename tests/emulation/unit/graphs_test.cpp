@@ -53,6 +53,38 @@ TEST_CASE("a graph does at each launch what was called once") {
   CHECK(gpu.Read(stream, a, 8)[7] == 8 * 32);
 }
 
+// Returns the misuse of two threads that instantiate these graphs, again and again.
+uint64_t MisuseOfThreads(Gpu& gpu, CUgraph first, CUgraph second) {
+  Counted counted;
+  const auto instantiate = [&](CUgraph graph) {
+    cuCtxSetCurrent(gpu.context());
+    for (int i = 0; i < 50; ++i) {
+      CUgraphExec exec = nullptr;
+      if (cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS) cuGraphExecDestroy(exec);
+    }
+  };
+  std::thread other(instantiate, second);
+  instantiate(first);
+  other.join();
+  return Ask().misuse_count();
+}
+
+TEST_CASE("several threads instantiate graphs, but not the same one at once") {
+  Gpu gpu;
+  CUgraph graphs[2];
+  for (CUgraph& graph : graphs) {
+    CUstream stream = gpu.Stream();
+    const CUdeviceptr words = gpu.Words(8);
+    CHECK_DONE(cuStreamBeginCapture(stream, kThreadLocal));
+    CHECK_DONE(gpu.Fill(stream, words, 8, 1, 1));
+    CHECK_DONE(cuStreamEndCapture(stream, &graph));
+  }
+  CHECK(MisuseOfThreads(gpu, graphs[0], graphs[1]) == 0);
+  CHECK(Ask().most_instantiating() == 2);
+  CHECK(MisuseOfThreads(gpu, graphs[0], graphs[0]) > 0);
+  for (CUgraph graph : graphs) CHECK_DONE(cuGraphDestroy(graph));
+}
+
 TEST_CASE("a capture goes over into other streams and comes back") {
   Gpu gpu;
   CUstream origin = gpu.Stream(), other = gpu.Stream();
