@@ -417,8 +417,14 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
     // Where a communicator was aborted, values did not come, whatever the stream says.
     LookAtCollectives(over, /*asks=*/false);
     for (; over > 0 && !broken_; --over) {
-      if (issued_.front().kind == Kind::kSignal) come.push_back(issued_.front().semaphore);
-      if (issued_.front().begun != nullptr) ReportTimes(issued_.front());
+      const Issued& front = issued_.front();
+      if (front.kind == Kind::kSignal) come.push_back(front.semaphore);
+      if (front.begun != nullptr) ReportTimes(front);
+      // A signal that another queue has made in place of this one comes before what it stands
+      // behind.
+      if (front.kind == Kind::kWait && !front.semaphore->Reached(front.value)) {
+        awaited_[front.semaphore] = front.value;
+      }
       issued_.pop_front();
       ++finished_;
       any = true;

@@ -138,7 +138,8 @@ class CudaQueue : public device::Queue {
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;
   std::string why_broken_;
-  // Of a broken queue: what it has signalled for itself, and what its stream may wait for.
+  // What a broken queue has signalled for itself; what the stream may still wait for although it is
+  // forgotten.
   std::map<const device::TimelineSemaphore*, uint64_t> forced_, awaited_;
   std::vector<device::Report> reports_;
 };

@@ -22,7 +22,8 @@ from table import DELETIONS
 TREE = pathlib.Path(__file__).resolve().parents[3]
 TARGETS = ["cgc", "cgrun", "cgraph_cuda", "cgraph_emulated_driver", "cgraph_emulated_nccl",
            "cgraph_emulated_nvrtc", "cgraph_emulated_cublaslt", "device_test", "kernels_cuda_test",
-           "poisoned_products_test", "steady_state_emulated_test"]
+           "poisoned_products_test", "steady_state_emulated_test", "channel_test",
+           "emulated_engine_test", "endless_kernel_test"]
 SECONDS = 240  # for one test: a run that hangs ends in a time-out of its own
 
 
@@ -117,6 +118,11 @@ def tests(copy, release):
                                   libraries], {}
     yield "poisoned products", [release / "tests/poisoned_products_test"], on_gpus | {
         "CGRAPH_EMULATION": "seed=1", "CGRAPH_EMULATED_CUBLASLT": "seed=2"}
+    yield "ends of communications", [release / "tests/channel_test", "-w", "NoTests"], {}
+    yield "the engine", [release / "tests/emulated_engine_test"], on_gpus | {
+        "CGRAPH_EMULATION": "devices=2"}
+    yield "a kernel that never ends", [release / "tests/endless_kernel_test"], on_gpus | {
+        "CGRAPH_EMULATION": "devices=2,endless=4"}
     for first in (1, 2):
         yield "failing calls", [python, emulation / "failing_calls_test.py", *common,
                                 "--libraries", libraries, "--every", "5", "--first",

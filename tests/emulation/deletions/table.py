@@ -4,6 +4,7 @@ Each row: a name, a file, and a text that stands there once, with what stands th
 may be shortened to its beginning and end by `...`.
 """
 QUEUE = "runtime/cuda/device/cuda_queue.cpp"
+END = "runtime/cuda/device/cuda_queue_end.cpp"
 DEVICE = "runtime/cuda/device/cuda_device.cpp"
 TABLE = "runtime/cuda/device/poison_table.cpp"
 GPU = "runtime/cuda/device/gpu.cpp"
@@ -22,9 +23,16 @@ DELETIONS = [
     ("waiting until a weight has arrived", QUEUE,
      "if (copied != CUDA_SUCCESS) return copied;\n  return driver.cuStreamSynchronize(stream_);",
      "return copied;"),
-    ("ending a stream before its memory", QUEUE,
+    ("ending a stream before its memory", END,
      "  driver.cuStreamSynchronize(stream_);\n  clock_.reset();", "  clock_.reset();"),
-    ("releasing a stream that is ended", QUEUE,
+    ("giving up a kernel that never ends", END,
+     "    if (patience.count() != 0 && std::chrono::steady_clock::now() - begun > patience) "
+     "return false;\n", ""),
+    ("keeping memory behind a kernel that never ends", GPU,
+     "    if (gpu_->driver().abandoned()) return;\n", ""),
+    ("waits that a signal of another queue has passed over", QUEUE,
+     "        awaited_[front.semaphore] = front.value;\n      }\n", "      }\n"),
+    ("releasing a stream that is ended", END,
      "      if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;\n", ""),
     ("the context of the issuing thread", QUEUE,
      "  const CUresult current = device_.gpu()->MakeCurrent();\n  Check(current, operation",
@@ -32,10 +40,10 @@ DELETIONS = [
     # Failures.
     ("reading the log of failures", QUEUE, "  ReadLog(reports);\n  return any;", "  return any;"),
     ("the flag on the GPU of what was not issued", QUEUE,
-     "    set = device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);\n",
-     "    (void)flag;\n"),
+     "  return device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);\n",
+     "  (void)flag;\n  return CUDA_SUCCESS;\n"),
     ("the host's flag of what was not issued", QUEUE,
-     "    operation.bindings->Poison(own);\n    const PoisonTable", "    const PoisonTable"),
+     "  operation.bindings->Poison(own);\n  const PoisonTable", "  const PoisonTable"),
     ("where a step was issued last", QUEUE,
      "steps_[tag.graph][launch.operation.tag.step] = {", "Step unused = {"),
     ("the bound of an extent", QUEUE,
@@ -48,7 +56,12 @@ DELETIONS = [
     ("signals of a broken queue", QUEUE,
      "      forced_[front.semaphore] = front.value;\n", ""),
     ("flags of a broken queue", QUEUE,
-     "    if (work && front.own != device::kNoFlag) front.bindings->Poison(front.own);\n", ""),
+     "    if (work) PoisonHost(front);\n", ""),
+    ("issuing nothing to a broken queue", QUEUE,
+     "                     communicator, graph});\n  return !broken_;",
+     "                     communicator, graph});\n  return true;"),
+    ("flags of which the host hears late", "runtime/engine/load/prepare.cpp",
+     "      out_.flags_unannounced |= !(*p_.devices)[setter]->immediate();\n", ""),
     # Copies.
     ("looking at flags before a copy", DEVICE, "if (!guard.looks) return driver.cuMemcpyAsync",
      "return driver.cuMemcpyAsync"),
@@ -120,6 +133,10 @@ DELETIONS = [
      "case Pass::kEnd: return carried_->Left(at.round);", "case Pass::kEnd: return true;"),
     ("a hosted collective: flags of the values", QUEUED + "hosted_collective.cpp",
      "at.empty || device::AnyPoisoned(at.checks, *at.operation->bindings);", "at.empty;"),
+    ("a hosted collective: what the host knows", QUEUED + "hosted_collective.cpp",
+     "        if (member.poison) return at.queue->Poison(*at.operation);\n", ""),
+    ("a staged message: what the host knows", QUEUED + "staged_channel.cpp",
+     "    if (poison && !message.empty) message.queue->Poison(*message.operation);\n", ""),
     ("a native collective: flags are there", QUEUED + "native_collective.cpp",
      "if (!Moves(at) || at.queue->Looks(*at.operation)) {", "if (!Moves(at)) {"),
     # Products by cuBLASLt.
@@ -135,6 +152,8 @@ DELETIONS = [
     ("an entry is over when its streams are", "runtime/engine/execute/lane_queues.cpp",
      "if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i].over->value());",
      "if (i == 0) over = std::min(over, queues_[i].over->value());"),
+    ("making what recordings launch", "runtime/engine/core.cpp",
+     "  return FinishRecordings(graphs_);", "  return Status::Ok();"),
     ("an entry's signals", "runtime/engine/execute/lane_queues.cpp",
      "for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);",
      "for (Opened& opened : queues_) opened.over->Signal(number);"),

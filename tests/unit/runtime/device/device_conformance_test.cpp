@@ -454,6 +454,19 @@ TEST_CASE("a queue that is closed does not go on") {
   });
 }
 
+TEST_CASE("queues that wait for each other, and for nobody any more, end in any order") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore &never = f.NewSemaphore(), &shown = f.NewSemaphore();
+    auto first = f.Open(), second = f.Open();
+    first->Wait(&never, 1, {});
+    first->Signal(&shown, 1);
+    second->Wait(&shown, 1, {});
+    second.reset();
+    f.Linger(*first);  // its signal may look as if it had come
+    first.reset();
+  });
+}
+
 TEST_CASE("operations are measured where a queue is asked to") {
   OnEveryBackend([](Fixture& f) {
     TimelineSemaphore& done = f.NewSemaphore();
