@@ -130,6 +130,19 @@ def reported(kit):
     expect(status == 0 and checks["several GPUs"]["status"] == "skipped", checks)
 
 
+def packing(kit):
+    """A kit that cannot be written is a sentence, before anything is made."""
+    for name, words in (("kit.zip", "ends in .tar.zst or .tar.gz"), ("no/k.tar.gz", "no folder"),
+                        ("k.tar.gz/", "a folder")):
+        path = kit.folder / name
+        if name.endswith("/"):
+            path.mkdir()
+        done = subprocess.run([sys.executable, ROOT / "scripts" / "gpu-check", "--pack", path],
+                              capture_output=True, text=True, timeout=60, check=False)
+        expect(done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr)
+        says(done.stderr, "gpu-check: --pack ", words)
+
+
 def no_gpu(kit):
     status, checks, told = kit.check(listed="cpu:0\nno GPU can be used: there is no NVIDIA driver")
     expect(status == 1 and list(checks) == ["devices"], checks)
@@ -147,6 +160,7 @@ def main():
         kit = Kit(folder)
         killed(kit)
         reported(kit)
+        packing(kit)
         no_gpu(kit)
     expect(expectations.checks > 45, f"only {expectations.checks} checks")
     print(f"{expectations.checks} checks")
