@@ -84,7 +84,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
     llvm::outs() << llvm::formatv("{0:2}\n", all);
   }
   if (flags.trace.empty()) return exit_code;
-  status = WriteOutput(flags.trace, plan::TraceJson(*loaded.plan, traces));
+  status =
+      WriteOutput(flags.trace, plan::TraceJson(*loaded.plan, traces, plan::TraceTimes::kSimulated));
   return status.ok() ? exit_code : ReportStatus(status);
 }
 

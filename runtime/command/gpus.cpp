@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/device/sync/cores.h"
@@ -87,6 +88,35 @@ std::string ListDevices() {
     text += fmt::format("no GPU can be used: {}\n", report.usable.message());
   }
   return text;
+}
+
+nlohmann::ordered_json DevicesJson() {
+  using Json = nlohmann::ordered_json;
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? Json() : Json(text);
+  };
+  const device::GpuReport& report = device::FindGpus();
+  Json gpus = Json::array(), libraries = Json::array();
+  for (size_t i = 0; i < report.gpus.size(); ++i) {
+    const device::Gpu& gpu = report.gpus[i];
+    gpus.push_back({{"device", fmt::format("cuda:{}", i)},
+                    {"name", gpu.name},
+                    {"memory_bytes", gpu.bytes},
+                    {"compute_capability", fmt::format("{}.{}", gpu.major, gpu.minor)},
+                    {"pci", gpu.pci},
+                    {"copy_engines", gpu.copy_engines}});
+  }
+  for (const device::GpuLibrary& library : report.libraries) {
+    libraries.push_back({{"name", library.name},
+                         {"version", text_or_null(library.version)},
+                         {"problem", text_or_null(library.problem)}});
+  }
+  return {{"cores", device::Cores()},
+          {"gpus", std::move(gpus)},
+          {"driver", text_or_null(report.driver)},
+          {"libraries", std::move(libraries)},
+          {"usable", report.usable.ok()},
+          {"problem", text_or_null(report.usable.ok() ? "" : report.usable.message())}};
 }
 
 }  // namespace cgraph::command

@@ -3,6 +3,7 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_GPUS_H_
 #define CGRAPH_RUNTIME_COMMAND_GPUS_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "runtime/command/messages.h"
@@ -23,6 +24,8 @@ Problem PlaceGpus(plan::Plan& plan, const Options& options, GpuPlacement& placem
 
 // Returns what this machine has: lines for people.
 std::string ListDevices();
+// The same for programs, as one JSON object.
+nlohmann::ordered_json DevicesJson();
 
 }  // namespace cgraph::command
 

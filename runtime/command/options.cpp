@@ -12,9 +12,11 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/command/discover/discover.h"
 #include "runtime/command/gpus.h"
@@ -255,6 +257,27 @@ bool Options::use_color() const {
   return color == "always" || (color == "auto" && isatty(STDERR_FILENO));
 }
 
+namespace {
+
+// Returns whether a word is among those of the command line, of which not all need be understood.
+bool HasWord(int argc, char** argv, std::string_view word) {
+  return std::find(argv, argv + argc, word) != argv + argc;
+}
+
+ExitCode RunDiscovery(const Options& options, const std::string& path) {
+  std::string summary;
+  const Status status = Discover(path, summary);
+  if (!status.ok()) return Fail(options, status);
+  if (options.json) {
+    PrintJson({{"topology", path}, {"exit_code", static_cast<int>(kSuccess)}});
+  } else {
+    std::fputs(summary.c_str(), stdout);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
 ParsedOptions ParseOptions(int argc, char** argv) {
   CLI::App app("cgrun runs cgraph programs and plans", "cgrun");
   app.set_version_flag("--version", "cgrun " CGRAPH_VERSION);
@@ -272,17 +295,19 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     Understand(parsed.options, raw);
     parsed.run = true;
   } catch (const DevicesAsked&) {
-    std::fputs(ListDevices().c_str(), stdout);
+    if (HasWord(argc, argv, "--json")) {
+      PrintJson(DevicesJson());
+    } else {
+      std::fputs(ListDevices().c_str(), stdout);
+    }
   } catch (const DiscoveryAsked& asked) {
-    std::string summary;
-    const Status status = Discover(asked.path, summary);
-    std::fputs(summary.c_str(), stdout);
-    if (!status.ok()) parsed.exit_code = Report(parsed.options, status);
+    parsed.options.json = HasWord(argc, argv, "--json");
+    parsed.exit_code = RunDiscovery(parsed.options, asked.path);
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
     // Flags behind the one that is wrong have not been understood.
-    parsed.options.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    parsed.options.json = HasWord(argc, argv, "--json");
     const std::string why = AsTyped(UsageText(error.what()), argc, argv);
     parsed.exit_code = Fail(parsed.options, kUsage, why + "\n`cgrun --help` lists the flags");
   } catch (const Mistake& mistake) {

@@ -67,6 +67,7 @@ device::Gpu Describe(const Driver& driver, int index) {
                         Attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID),
                         Attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),
                         Attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
+  gpu.copy_engines = Attribute(driver, device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
   return gpu;
 }
 

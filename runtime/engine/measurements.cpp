@@ -127,6 +127,7 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
       *time = (*time - origin) * kPicoseconds;
     }
   }
+  plan::FindActive(*plan_, trace);
   return trace;
 }
 

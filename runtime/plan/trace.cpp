@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
+#include <map>
+#include <span>
+#include <string_view>
 
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -23,7 +28,8 @@ class Writer {
   void Add(const GraphTrace& trace) {
     graph_ = plan_.graphs[trace.graph].get();
     process_ = trace.graph + 1;
-    Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}}})", Quoted(graph_->name));
+    Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}, "digest": "{}"}})",
+         Quoted(graph_->name), GraphDigest(plan_, *graph_));
     std::vector<std::vector<const TraceEvent*>> lanes(graph_->programs.size());
     for (const TraceEvent& event : trace.events) lanes[event.lane].push_back(&event);
     for (lane_ = 0; lane_ < lanes.size(); ++lane_) {
@@ -32,15 +38,18 @@ class Writer {
     lane_ = 0;
   }
 
-  std::string Finish() {
-    return "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [" + text_ + "\n]}\n";
+  std::string Finish(TraceTimes times) {
+    return fmt::format(
+        "{{\"displayTimeUnit\": \"ms\", \"otherData\": {{\"times\": \"{}\"}}, "
+        "\"traceEvents\": [{}\n]}}\n",
+        kTraceTimes[static_cast<size_t>(times)], text_);
   }
 
  private:
   template <typename... Args>
   void Line(fmt::format_string<Args...> form, Args&&... args) {
-    text_ += fmt::format("{}\n{{\"pid\": {}, \"tid\": {}, ", text_.empty() ? "" : ",", process_,
-                         lane_);
+    text_ +=
+        fmt::format("{}\n{{\"pid\": {}, \"tid\": {}, ", text_.empty() ? "" : ",", process_, lane_);
     fmt::format_to(std::back_inserter(text_), form, std::forward<Args>(args)...);
     text_ += '}';
   }
@@ -89,12 +98,97 @@ class Writer {
   std::string text_;
 };
 
+// ActiveFinder: the events of communication by instruction and round, and the waits in them.
+class ActiveFinder {
+ public:
+  ActiveFinder(const Plan& plan, GraphTrace& trace)
+      : graph_(GraphAt(plan, trace.graph)), index_(plan, graph_) {
+    index_.IndexMessages();
+    for (TraceEvent& event : trace.events) {
+      const Instruction& instruction = graph_.instructions[event.instruction];
+      if (instruction.kind() != Kind::comm) continue;
+      events_[event.instruction][event.execution + instruction.lag()] = &event;
+    }
+  }
+
+  void Find() {
+    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) {
+      const auto sends = index_.sends(channel), receives = index_.receives(channel);
+      const bool buffered = graph_.channels[channel].protocol() == Protocol::buffered;
+      for (size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) {
+        FindOfMessage(sends[i].instruction, receives[i].instruction, buffered);
+      }
+    }
+    const std::span<const CollectivePart> parts = index_.collective_parts();
+    for (size_t first = 0, end = 0; first < parts.size(); first = end) {
+      while (end < parts.size() && parts[end].communicator == parts[first].communicator &&
+             parts[end].turn == parts[first].turn) {
+        ++end;
+      }
+      FindOfCollective(parts.subspan(first, end - first));
+    }
+  }
+
+ private:
+  // Null where the instruction was not at work in that round.
+  TraceEvent* At(uint32_t instruction, uint64_t round) {
+    std::map<uint64_t, TraceEvent*>& rounds = events_[instruction];
+    const auto found = rounds.find(round);
+    return found == rounds.end() ? nullptr : found->second;
+  }
+  static void WaitUntil(TraceEvent& event, uint64_t time) {
+    event.active = std::min(std::max(event.active, time), event.end);
+  }
+
+  void FindOfMessage(uint32_t send, uint32_t receive, bool buffered) {
+    for (const auto& [round, sent] : events_[send]) {
+      TraceEvent* received = At(receive, round);
+      if (received == nullptr) continue;
+      WaitUntil(*received, buffered ? sent->end : sent->start);
+      if (!buffered) WaitUntil(*sent, received->start);
+    }
+  }
+
+  void FindOfCollective(std::span<const CollectivePart> members) {
+    for (const auto& round_and_event : events_[members[0].instruction]) {
+      uint64_t last = 0;
+      for (const CollectivePart& member : members) {
+        const TraceEvent* event = At(member.instruction, round_and_event.first);
+        if (event != nullptr) last = std::max(last, event->start);
+      }
+      for (const CollectivePart& member : members) {
+        TraceEvent* event = At(member.instruction, round_and_event.first);
+        if (event != nullptr) WaitUntil(*event, last);
+      }
+    }
+  }
+
+  const Graph& graph_;
+  GraphIndex index_;
+  std::map<uint32_t, std::map<uint64_t, TraceEvent*>> events_;  // by instruction, then round
+};
+
 }  // namespace
 
-std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces) {
+std::string GraphDigest(const Plan& plan, const Graph& graph) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: traces are no secrets
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash *= 0x100000001b3;
+  };
+  for (uint32_t i = 0; i < graph.instructions.size(); ++i) add(InstructionText(plan, graph, i));
+  for (const Value& value : graph.values) {
+    add(fmt::format("{} {} {}", static_cast<int>(value.dtype()), value.rank(), value.bytes()));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+void FindActive(const Plan& plan, GraphTrace& trace) { ActiveFinder(plan, trace).Find(); }
+
+std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times) {
   Writer writer(plan);
   for (const GraphTrace& trace : traces) writer.Add(trace);
-  return writer.Finish();
+  return writer.Finish(times);
 }
 
 }  // namespace cgraph::plan

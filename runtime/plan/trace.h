@@ -28,7 +28,20 @@ struct GraphTrace {
   std::vector<TraceEvent> events;  // of a lane: in its order, one ending before the next begins
 };
 
-std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces);
+// Sets `active` of transfers and collectives, whose events have the times at which they began and
+// ended: a receive from a buffered channel waits until its message is sent, and the ends of any
+// other transfer, and the members of a collective, wait for the last of them.
+void FindActive(const Plan& plan, GraphTrace& trace);
+
+// Whether the times of a trace are those of a run, or of a simulation; the trace says which.
+enum class TraceTimes : uint8_t { kMeasured, kSimulated };
+inline constexpr const char* kTraceTimes[] = {"measured", "simulated"};
+
+// Names a graph by what stands in a trace of it: equal for graphs whose instructions have equal
+// texts and whose values have equal types and bytes, whatever times a plan expects of them.
+std::string GraphDigest(const Plan& plan, const Graph& graph);
+
+std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times);
 
 }  // namespace cgraph::plan
 

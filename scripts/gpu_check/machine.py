@@ -49,11 +49,13 @@ class Machine:
     """`kit` has bin/, lib/ and plans/, with manifest.json. `driver` is the folder of an emulated
     driver; none: the machine's own."""
 
-    def __init__(self, kit, driver=None, seconds=460):
+    def __init__(self, kit, driver=None, seconds=460, scratch=None):
         self.kit = pathlib.Path(kit)
+        self.scratch = pathlib.Path(scratch or kit)  # a folder for what steps write
+        self.topology = None  # of this machine, once it was measured
         self.manifest = json.loads((self.kit / "manifest.json").read_text())
         self.emulated = driver is not None
-        self.ends = time.monotonic() + seconds
+        self.whole_ends = self.ends = time.monotonic() + seconds
         self.environment = dict(os.environ)
         folders = [driver, self.kit / "bin", self.kit / "lib",
                    None if has_new_libstdcxx() else self.kit / "lib" / "gcc",
@@ -73,6 +75,10 @@ class Machine:
     def program(self, name):
         path = self.kit / "bin" / name
         return path if path.exists() else None
+
+    def begin_step(self, seconds):
+        """From now on left() is the time of a step, which ends before the whole check does."""
+        self.ends = min(self.whole_ends, time.monotonic() + seconds)
 
     def left(self):
         return self.ends - time.monotonic()

@@ -96,7 +96,9 @@ class PlanMaker:
         gpus = [device["index"] for device in told["devices"] if device["kind"] == "gpu"]
         entry = {"plan": str(plan.relative_to(self.kit)), "gpus": gpus, "runs": []}
         found = told.get("graphs", [])
-        for graph in found[::-(-len(found) // MOST_GRAPHS) or 1]:
+        if graphs is None:
+            found = found[::-(-len(found) // MOST_GRAPHS) or 1]
+        for graph in found:
             if graphs is None or graph["name"] in graphs:
                 run = self.run_of(folder, graph, expected,
                                   (special or {}).get(graph["name"]))
@@ -104,6 +106,8 @@ class PlanMaker:
                 if expected:
                     self.expect(entry, run, folder)
                 entry["runs"].append(run)
+        if not entry["runs"]:
+            fail(f"{source} has no graph {graphs}")
         return entry
 
     def run_of(self, folder, graph, expected, special):

@@ -18,13 +18,23 @@ class Report:
         took = "" if seconds is None else f"  {seconds:.1f} s"
         print(f"{status:>8}  {name}{took}" + (f": {reason}" if reason else ""), flush=True)
 
-    def number(self, name, value, unit, anchor=None, anchor_value=None, lower_is_better=True):
-        """A figure and, where there is one, that of the anchor in the same run."""
-        entry = {"name": name, "value": value, "unit": unit, "emulated": self.emulated}
-        if anchor is not None and anchor_value:
-            entry |= {"anchor": anchor, "anchor_value": anchor_value,
-                      "ratio": value / anchor_value,
-                      "better": "lower" if lower_is_better else "higher"}
+    def number(self, name, value, unit):
+        """A figure that nothing is compared with."""
+        self.numbers.append({"name": name, "value": value, "unit": unit,
+                             "emulated": self.emulated})
+
+    def compare(self, name, value, unit, anchor, anchor_value, ratio, aim=0, both_ways=False):
+        """A figure beside that of an anchor in the same rounds. `aim`: what the ratio should not
+        exceed, or, in GB/s, what it should reach; with `both_ways` neither may be as many times
+        the other; 0: none."""
+        entry = {"name": name, "value": value, "unit": unit, "emulated": self.emulated,
+                 "anchor": anchor, "anchor_value": anchor_value, "ratio": ratio}
+        if aim:
+            more = unit == "GB/s"
+            entry |= {"aim": f"{1 / aim:.2f} to {aim:.2f}" if both_ways else
+                      f"{'at least' if more else 'at most'} {aim:.2f}",
+                      "reached": 1 / aim <= ratio <= aim if both_ways else
+                      ratio >= aim if more else ratio <= aim}
         self.numbers.append(entry)
 
     def failed(self):
@@ -46,12 +56,15 @@ class Report:
         lines = []
         if self.emulated:
             lines += ["EMULATED: these are no measurements of any GPU.", ""]
-        lines += ["| what | figure | anchor | its figure | ratio |", "|---|---|---|---|---|"]
+        lines += ["| what | figure | anchor | its figure | ratio | aim |",
+                  "|---|---|---|---|---|---|"]
         for each in self.numbers:
-            anchor = [each["anchor"], text(each["anchor_value"], each["unit"]),
-                      f"{each['ratio']:.2f}"] if "anchor" in each else ["–", "–", "–"]
-            lines.append(f"| {each['name']} | {text(each['value'], each['unit'])} | "
-                         + " | ".join(anchor) + " |")
+            row = [each["name"], text(each["value"], each["unit"])]
+            row += [each["anchor"], text(each["anchor_value"], each["unit"]),
+                    f"{each['ratio']:.2f}"] if "anchor" in each else ["–", "–", "–"]
+            row.append(each["aim"] + ("" if each["reached"] else ": missed") if "aim" in each
+                       else "–")
+            lines.append("| " + " | ".join(row) + " |")
         return "\n".join(lines)
 
 

@@ -384,6 +384,19 @@ def traces(run):
     events = json.loads((run.folder / "t.json").read_text())["traceEvents"]
     slept = [e["dur"] for e in events if e["ph"] == "X" and "nap" in e["name"]]
     expect(max(slept) >= 60000, f"a nap of 60 ms in microseconds: {slept}")
+    # What a receive waits for its sender is not time in which anything is received.
+    (run.folder / "late.cgraph").write_text(
+        "import std.tensor\nimport std.debug\nactor A() {\n"
+        "  method nap(x: i64) -> i64 { sleep(80) return x }\n"
+        "  method next(x: i64) -> i64 { return x + 1 } }\n"
+        "place a = A() on gpu[0]\nplace b = A() on gpu[1]\n"
+        "graph g(x: i64) -> i64 { return b.next(a.nap(x)) }\n")
+    run("late.cgraph", "-q", "--input", "x=1", "--workers", "3", "--trace", "t.json")
+    events = json.loads((run.folder / "t.json").read_text())["traceEvents"]
+    waited = [(e["args"]["waited_us"], e["dur"]) for e in events
+              if e["ph"] == "X" and e["name"].startswith("receive ")]
+    expect(max(waited, default=(0, 0))[0] > 40000, f"receives and their waits: {waited}")
+    expect(all(dur - wait < 30000 for wait, dur in waited), f"receives and their waits: {waited}")
     # A profile says the same of it; one of a warm run leaves the first executions out.
     profile = json.loads((run.folder / "p.json").read_text())
     expect(profile["calls"]["A.nap"] >= 60e6, str(profile))

@@ -96,6 +96,10 @@ def with_gpus(options, folder):
     expect(set(links) == wanted, f"links {sorted(links)}, not {sorted(wanted)}")
     expect(all(each > 0 for figures in links.values() for each in figures), links)
     expect(text.count("// Through the memory of the host: ") == GPUS * (GPUS - 1), text)
+    expect(text.count("  // 2 copy engines; ") == GPUS, text)
+    for i in range(GPUS):
+        says(text, f"resource host_copies_{i} {{ bandwidth: ")
+        expect(text.count(f", through: host_copies_{i} }}") == 2, text)
     for rate in ("rate_f32", "rate_f16", "rate_f64", "launch", "memory"):
         expect(text.count(f"    {rate}: ") == GPUS + 1, f"{rate} in\n{text}")
     plan = folder / "program.cgplan"

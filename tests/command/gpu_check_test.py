@@ -21,6 +21,7 @@ import expectations  # noqa: E402
 from expectations import expect, says  # noqa: E402
 from gpu_check import npy  # noqa: E402
 from gpu_check.machine import Machine  # noqa: E402
+from gpu_check.report import Report  # noqa: E402
 
 KERNELS = """#!/bin/sh
 case "$1" in
@@ -32,12 +33,28 @@ case "$1" in
   dead) kill -SEGV $$ ;;
   empty) echo 'No tests ran' ;;
   hangs) sleep 1000 & echo $! > "$HUNG"; wait ;;
+  'softmax*') echo 'All tests passed (3 assertions in 1 test case)' ;;
 esac
 """
 CGRUN = """#!/bin/sh
 [ "$1" = --devices ] && echo "$LISTED" && exit 0
+case "$*" in *--warmup*)  # the first run is the longest, as nothing is warm
+  echo '{"executions_per_second": 2000, "latency_ns": {"p50": 1050000}}'; exit 0 ;;
+esac
 echo 'cgrun: error: no such kernel' >&2
 exit 1
+"""
+PROBE = """#!/bin/sh
+echo "$*" >> "$HUNG.groups"
+echo '{"launches_8_graph": 1000000.0, "copy_268435456": 1000.0}'
+"""
+# Says what it was called with, and ends as $SANITIZED says.
+SANITIZER = """#!/bin/sh
+echo "$*" >> "$HUNG.sanitizer"
+while [ "${1#--}" != "$1" ]; do shift 2; done
+"$@" || exit $?
+[ "$SANITIZED" = silent ] || echo '========= ERROR SUMMARY: 0 errors'
+[ "$SANITIZED" != 99 ] || exit 99
 """
 
 
@@ -53,17 +70,22 @@ class Kit:
         plans = {"one": {"plan": "p.cgplan", "gpus": [0], "runs": [run]}}
         (self.folder / "manifest.json").write_text(json.dumps(
             {"commit": "c", "version": "v", "plans": plans, "benchmarks": {}}))
-        for name, text in {"kernels_gpu_test": KERNELS, "cgrun": CGRUN}.items():
+        for name, text in {"kernels_gpu_test": KERNELS, "cgrun": CGRUN, "gpu_probe": PROBE,
+                           "compute-sanitizer": SANITIZER}.items():
             (self.folder / "bin" / name).write_text(text)
             (self.folder / "bin" / name).chmod(0o755)
 
-    def check(self, *words, listed="cuda:0  A GPU", seconds=60):
+    def file(self, name):
+        return self.folder / f"hung.{name}"
+
+    def check(self, *words, listed="cuda:0  A GPU", seconds=60, **settings):
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         done = subprocess.run(
             [sys.executable, self.folder / "gpu-check", "--report", report, "--seconds",
              str(seconds), *words], capture_output=True, text=True, timeout=100, check=False,
-            env={**os.environ, "LISTED": listed, "HUNG": str(self.folder / "hung")})
+            env={**os.environ, "LISTED": listed, "HUNG": str(self.folder / "hung"),
+                 "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", **settings})
         told = json.loads(report.read_text())
         return done.returncode, {each["name"]: each for each in told["checks"]}, told
 
@@ -130,6 +152,74 @@ def reported(kit):
     expect(status == 0 and checks["several GPUs"]["status"] == "skipped", checks)
 
 
+def sanitized(kit):
+    """Its flags, and what becomes of its exit code and of what it says."""
+    only = ("--only", "sanitizer")
+    status, checks, _ = kit.check(*only)
+    expect(checks["memcheck of softmax*"]["status"] == "pass", checks)
+    for kind in ("memcheck", "synccheck", "racecheck"):  # no case of the other name
+        says(checks[f"{kind} of the gradients of layer_norm"]["reason"], "no case")
+    expect(status == 1, checks)
+    for line in kit.file("sanitizer").read_text().splitlines():
+        says(line, "--tool ", "--error-exitcode 99", "--target-processes all",
+             "--report-api-errors no")
+    for how, words in (("99", "exit code 99"), ("silent", "no summary")):
+        _, checks, _ = kit.check(*only, SANITIZED=how)
+        expect(checks["racecheck of softmax*"]["status"] == "fail", f"{how} passes")
+        says(checks["racecheck of softmax*"]["reason"], words)
+
+
+def measured(kit):
+    """Figures beside their anchors, in as many rounds, and whether they reach their aims."""
+    manifest = kit.folder / "manifest.json"
+    told = json.loads(manifest.read_text())
+    one = told["plans"]["one"]
+    names = ["8 small kernels, captured", "softmax f32, 256 MiB"]
+    manifest.write_text(json.dumps(told | {"benchmarks": {name: one for name in names}}))
+    status, checks, report = kit.check("--only", "measure")
+    expect(status == 0 and checks["figures of launches"]["status"] == "pass", checks)
+    figures = {each["name"]: each for each in report["numbers"]}
+    first = figures[names[0]]
+    expect(abs(first["ratio"] - 1.05) < 1e-9 and first["reached"] is True, first)
+    expect(first["anchor"] == "launches_8_graph" and first["value"] == 1050, first)
+    # 512 MiB in half a millisecond, and the anchor's in a microsecond.
+    second = figures[names[1]]
+    expect(second["unit"] == "GB/s" and second["reached"] is False, second)
+    expect(abs(second["ratio"] - 1 / 500) < 1e-6, second)
+    rounds = kit.file("groups").read_text().split()
+    expect(rounds.count("launches") == 3 and rounds.count("nccl") == 6, rounds)
+    manifest.write_text(json.dumps(told))
+    status, checks, _ = kit.check("--only", "simulations")
+    expect(checks["simulated against measured"]["status"] == "skipped", checks)
+
+
+def tables():
+    """An aim is at most, at least, or either way, by what is compared."""
+    report = Report(False)
+    for unit, ratio, both, reached in (("us", 1.1, False, True), ("us", 1.3, False, False),
+                                       ("us", 0.5, False, True), ("us", 0.5, True, False),
+                                       ("us", 1.1, True, True), ("GB/s", 1.1, False, False),
+                                       ("GB/s", 1.3, False, True)):
+        report.compare("x", 1, unit, "y", 2, ratio, 1.2, both)
+        expect(report.numbers[-1]["reached"] is reached, (unit, ratio, both))
+        expect(("missed" in report.table().splitlines()[-1]) is not reached, report.table())
+    report.number("alone", 3, "us")
+    says(report.table().splitlines()[-1], "alone", "3 us", "–")
+
+
+def packing(kit):
+    """A kit that cannot be written is a sentence, before anything is made."""
+    for name, words in (("kit.zip", "ends in .tar.zst or .tar.gz"), ("no/k.tar.gz", "no folder"),
+                        ("k.tar.gz/", "a folder")):
+        path = kit.folder / name
+        if name.endswith("/"):
+            path.mkdir()
+        done = subprocess.run([sys.executable, ROOT / "scripts" / "gpu-check", "--pack", path],
+                              capture_output=True, text=True, timeout=60, check=False)
+        expect(done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr)
+        says(done.stderr, "gpu-check: --pack ", words)
+
+
 def no_gpu(kit):
     status, checks, told = kit.check(listed="cpu:0\nno GPU can be used: there is no NVIDIA driver")
     expect(status == 1 and list(checks) == ["devices"], checks)
@@ -147,6 +237,10 @@ def main():
         kit = Kit(folder)
         killed(kit)
         reported(kit)
+        sanitized(kit)
+        measured(kit)
+        tables()
+        packing(kit)
         no_gpu(kit)
     expect(expectations.checks > 45, f"only {expectations.checks} checks")
     print(f"{expectations.checks} checks")

@@ -9,6 +9,7 @@ copy of cgrun. The true libcgraph_cuda.so meets false drivers and the emulated o
               [--emulated FOLDER]
 """
 import argparse
+import json
 import os
 import pathlib
 import shutil
@@ -125,6 +126,17 @@ def listed(machine):
                          "NCCL  none: libnccl.so.2 was not found"], lines)
     says(machine("--devices", FAKE_GPUS="1", FAKE_PROBLEM="it sulks\nwait")[0], "cuda:0",
          "no GPU can be used: it sulks\nwait\n")
+    for words in (("--devices", "--json"), ("--json", "--devices")):
+        told = json.loads(machine(*words, FAKE_GPUS="2")[0])
+        expect(told["usable"] is True and told["problem"] is None and told["cores"] > 0, told)
+        expect([gpu["device"] for gpu in told["gpus"]] == ["cuda:0", "cuda:1"], told)
+        expect(told["gpus"][0]["name"] == "NVIDIA Fake" and
+               told["gpus"][0]["memory_bytes"] == 3 << 30 and
+               told["gpus"][0]["compute_capability"] == "9.0", told)
+        expect(told["driver"] == "CUDA 13.0" and told["libraries"][1] == {
+            "name": "NCCL", "version": None, "problem": "libnccl.so.2 was not found"}, told)
+    told = json.loads(machine("--devices", "--json", FAKE_PROBLEM="it sulks\nwait")[0])
+    expect(told["usable"] is False and told["problem"] == "it sulks\nwait", told)
 
 
 def given_to_plans(machine):

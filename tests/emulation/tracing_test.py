@@ -118,13 +118,30 @@ def drawn(runner):
     says(svg, "<title>copy x to gpu[0]: ", "<title>receive ")
     refused("none.json", "{}", "no trace, which is an object with `traceEvents`")
     refused("text.json", "one", "not JSON")
+    simulated = runner.folder / "simulated.json"
+    subprocess.run([runner.options.cgc, "simulate", "-q", runner.plan, "--trace", simulated],
+                   check=True, stdout=subprocess.DEVNULL)
+    refused("simulated.json", simulated.read_text(), "the trace of a simulation, not of a run")
     told = json.loads(trace.read_text())
+    refused("unknown.json", json.dumps({"traceEvents": told["traceEvents"]}),
+            "does not say that its times were measured")
+    # Programs that differ by the name of a method, and by their shapes alone.
+    for text in (PROGRAM.replace("join", "meet"), PROGRAM.replace("16", "32")):
+        other, plan = runner.folder / "other.cgraph", runner.folder / "other.cgplan"
+        other.write_text(text)
+        subprocess.run([runner.options.cgc, "compile", "-q", other, "-o", plan], check=True)
+        done = subprocess.run([runner.options.cgc, "viz", plan, "--what", "timeline", "-o", picture,
+                               "--trace", trace], capture_output=True, text=True, check=False)
+        expect(done.returncode == 1, "another program's run is drawn")
+        says(done.stderr, "no run of graph g of this plan: the trace is of another one")
     for event in told["traceEvents"]:
         event["tid"] = 77
-    refused("other.json", json.dumps(told), "the trace is of another one")
+    refused("other.json", json.dumps(told), "an event does not fit the plan")
+    told["traceEvents"] = [e for e in told["traceEvents"] if e["ph"] == "M"]
+    refused("empty.json", json.dumps(told), "no event of graph g")
     for event in told["traceEvents"]:
         event["pid"] = 9
-    refused("graph.json", json.dumps(told), "no event of graph g")
+    refused("graph.json", json.dumps(told), "no run of graph g of this plan")
     done = subprocess.run([*draw[:3], "-o", picture, "--trace", trace], capture_output=True,
                           text=True, check=False)
     expect(done.returncode == 2, "a schedule is drawn of a run")

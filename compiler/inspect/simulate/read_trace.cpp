@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/plan/graph_index.h"
 
@@ -25,6 +26,30 @@ std::optional<uint64_t> TimeOf(const llvm::json::Object& object, llvm::StringRef
     return std::nullopt;
   }
   return static_cast<uint64_t>(std::llround(*microseconds * kPicoseconds));
+}
+
+// Returns why a trace's times are not those of a run; "": they are.
+std::string WhyNotMeasured(const llvm::json::Object& trace) {
+  const llvm::json::Object* told = trace.getObject("otherData");
+  const llvm::StringRef times = told ? told->getString("times").getValueOr("") : "";
+  if (times == plan::kTraceTimes[static_cast<size_t>(plan::TraceTimes::kMeasured)]) return "";
+  if (times == plan::kTraceTimes[static_cast<size_t>(plan::TraceTimes::kSimulated)]) {
+    return "the trace of a simulation, not of a run; without --trace, viz simulates and draws that";
+  }
+  return "it does not say that its times were measured; cgrun --trace writes what viz takes";
+}
+
+// Returns whether the trace has a process that is this graph.
+bool HasGraph(const llvm::json::Array& events, uint32_t graph, const std::string& digest) {
+  return llvm::any_of(events, [&](const llvm::json::Value& each) {
+    const llvm::json::Object* event = each.getAsObject();
+    if (event == nullptr || event->getString("name").getValueOr("") != "process_name" ||
+        event->getInteger("pid") != static_cast<int64_t>(graph) + 1) {
+      return false;
+    }
+    const llvm::json::Object* args = event->getObject("args");
+    return args != nullptr && args->getString("digest").getValueOr("") == digest;
+  });
 }
 
 // Returns the event; none where something of it is missing or not of this graph.
@@ -58,7 +83,12 @@ llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, 
   const llvm::json::Object* object = parsed->getAsObject();
   const llvm::json::Array* every = object ? object->getArray("traceEvents") : nullptr;
   if (every == nullptr) return NoTrace("no trace, which is an object with `traceEvents`");
+  if (const std::string why = WhyNotMeasured(*object); !why.empty()) return NoTrace(why);
   const plan::Graph& in = plan::GraphAt(plan, graph);
+  if (!HasGraph(*every, graph, plan::GraphDigest(plan, in))) {
+    return NoTrace("no run of graph " + in.name +
+                   " of this plan: the trace is of another one, or of another graph");
+  }
   const plan::GraphIndex index(plan, in);
   std::vector<plan::TraceEvent> events;
   std::vector<std::optional<uint64_t>> waits_since(plan.lanes.size());

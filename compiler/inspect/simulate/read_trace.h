@@ -1,4 +1,4 @@
-// ReadTrace: the events of one graph, from a trace that cgrun or cgc has written
+// ReadTrace: the events of one graph, from a trace that cgrun has written
 // (runtime/plan/trace.h).
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_READ_TRACE_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_READ_TRACE_H_
@@ -14,7 +14,8 @@
 namespace cgraph {
 
 // Returns events in their order, without waits: a wait of a lane delays the `active` of the event
-// that follows it. Refuses what is no such trace, and one that does not fit the plan.
+// that follows it. Refuses what is no such trace, that of a simulation, and that of another
+// plan (plan::GraphDigest).
 llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, uint32_t graph,
                                                         llvm::StringRef text);
 

@@ -85,11 +85,11 @@ Result<std::unique_ptr<Bench>> Bench::Open(uint32_t gpus) {
     if (!opened.ok()) return opened.status();
     bench->devices_.push_back(std::move(*opened));
   }
-  auto semaphores = SharedArray<TimelineSemaphore>::Make(*bench->devices_[0], gpus + 1,
-                                                         "semaphores");
+  const uint32_t queues = 2 * (gpus + 1);
+  auto semaphores = SharedArray<TimelineSemaphore>::Make(*bench->devices_[0], queues, "semaphores");
   if (!semaphores.ok()) return semaphores.status();
   bench->semaphores_ = std::move(*semaphores);
-  bench->signalled_.resize(gpus + 1);
+  bench->signalled_.resize(queues);
   bench->bindings_.poisoned = &bench->poisoned_;
   return bench;
 }
@@ -126,13 +126,15 @@ Result<BenchCall> Bench::Make(uint32_t device, const std::string& op, plan::DTyp
 }
 
 Status Bench::OpenQueues() {
-  for (std::unique_ptr<Device>& device : devices_) {
-    QueueOptions options;
-    options.on_report = &reported_;
-    options.scratch = kScratch;
-    auto queue = device->OpenQueue(options);
-    if (!queue.ok()) return queue.status();
-    queues_.push_back(std::move(*queue));
+  for (const uint64_t scratch : {kScratch, uint64_t{0}}) {  // second queues copy only
+    for (std::unique_ptr<Device>& device : devices_) {
+      QueueOptions options;
+      options.on_report = &reported_;
+      options.scratch = scratch;
+      auto queue = device->OpenQueue(options);
+      if (!queue.ok()) return queue.status();
+      queues_.push_back(std::move(*queue));
+    }
   }
   return Status::Ok();
 }

@@ -35,7 +35,8 @@ struct BenchCall {
   std::vector<device::Tensor> operands;  // inputs, then the output
 };
 
-// Bench: the devices of a plan that has no graphs, and a queue each.
+// Bench: the devices of a plan that has no graphs, and two queues each. A device's first queue has
+// the device's number.
 class Bench {
  public:
   // `gpus` logical gpus, each a GPU of its own; none: cores alone.
@@ -49,6 +50,9 @@ class Bench {
                          const std::vector<std::vector<int64_t>>& inputs,
                          const std::vector<int64_t>& output);
   Status OpenQueues();
+  uint32_t SecondQueue(uint32_t device) const {
+    return device + static_cast<uint32_t>(devices_.size());
+  }
 
   void Launch(uint32_t queue, const BenchCall& call);
   void Copy(uint32_t queue, const device::Memory& to, const device::Memory& from, uint64_t bytes);

@@ -33,7 +33,9 @@ struct MeasuredGpu {
   MeasuredProcessor processor;
   std::string name;
   int major = 0;              // compute capability
+  int copy_engines = 0;       // as the driver says
   MeasuredLink to_host, from_host;
+  double both_ways = 0;       // bytes a second in each direction while both are copied
   std::vector<MeasuredLink> from;       // by GPU: direct copies; its own entry is empty
   std::vector<double> from_via_host;    // by GPU: bytes a second through the host's memory
 };

@@ -17,6 +17,10 @@ using device::Memory;
 
 constexpr uint64_t kLeastCopy = uint64_t{1} << 18;    // bytes
 constexpr uint64_t kMostCopy = uint64_t{1} << 28;
+// Where a copy of the size of kTrialCopy is slower than any GPU's, larger ones would tell nothing
+// more and take long: an emulation.
+constexpr uint64_t kTrialCopy = uint64_t{1} << 22;
+constexpr double kSlowestGpu = 2e10;                  // bytes a second, copied inside its memory
 constexpr uint64_t kSmallCopy = 64;                   // bytes
 constexpr uint64_t kLeastRepeats = 16, kMostRepeats = 1024;
 constexpr int64_t kSides[] = {64, 512, 4096};         // of products
@@ -114,9 +118,6 @@ Status Put(Result<T> found, T& to) {
 }
 
 Status Prepare(Bench& bench, uint32_t device, uint64_t bytes, Prepared& to) {
-  const uint64_t most = std::min(kMostCopy, bytes / kShareOfMemory);
-  CGRAPH_RETURN_IF_ERROR(Put(bench.Allocate(device, most), to.first));
-  CGRAPH_RETURN_IF_ERROR(Put(bench.Allocate(device, most), to.second));
   CGRAPH_RETURN_IF_ERROR(Put(bench.Make(device, "add", plan::DType::f32,
                                         {{kSmallKernel}, {kSmallKernel}}, {kSmallKernel}),
                              to.small));
@@ -125,10 +126,28 @@ Status Prepare(Bench& bench, uint32_t device, uint64_t bytes, Prepared& to) {
   return Put(MakeProducts(bench, device, plan::DType::f64, bytes), to.f64);
 }
 
+// Allocates what is copied, of the size that tells something about these GPUs.
+Status PrepareCopies(Bench& bench, const std::vector<device::Gpu>& gpus,
+                     std::vector<Prepared>& prepared, Memory& host, Memory& read) {
+  uint64_t most = kTrialCopy;
+  const auto allocate = [&](uint32_t i) {
+    const uint64_t bytes = std::min(most, gpus[i].bytes / kShareOfMemory);
+    CGRAPH_RETURN_IF_ERROR(Put(bench.Allocate(i + 1, bytes), prepared[i].first));
+    return Put(bench.Allocate(i + 1, bytes), prepared[i].second);
+  };
+  CGRAPH_RETURN_IF_ERROR(allocate(0));
+  double rate = 0;
+  CGRAPH_RETURN_IF_ERROR(Put(CopyRate(bench, 1, prepared[0].second, prepared[0].first), rate));
+  if (rate >= kSlowestGpu) most = kMostCopy;
+  for (uint32_t i = 0; i < gpus.size(); ++i) CGRAPH_RETURN_IF_ERROR(allocate(i));
+  CGRAPH_RETURN_IF_ERROR(Put(bench.Allocate(0, most), host));
+  return Put(bench.Allocate(0, most), read);
+}
+
 class GpuMeasurer {
  public:
-  GpuMeasurer(Bench& bench, std::vector<Prepared>& prepared, Memory& host)
-      : bench_(bench), prepared_(prepared), host_(host) {}
+  GpuMeasurer(Bench& bench, std::vector<Prepared>& prepared, Memory& host, Memory& read)
+      : bench_(bench), prepared_(prepared), host_(host), read_(read) {}
 
   Status Alone(uint32_t gpu, MeasuredGpu& to) {
     const uint32_t queue = gpu + 1;
@@ -139,6 +158,7 @@ class GpuMeasurer {
     CGRAPH_RETURN_IF_ERROR(Put(CopyRate(bench_, queue, host_, mine.first), to.to_host.bandwidth));
     CGRAPH_RETURN_IF_ERROR(Put(CopyRate(bench_, queue, mine.first, host_),
                                to.from_host.bandwidth));
+    CGRAPH_RETURN_IF_ERROR(Put(BothWays(queue, mine), to.both_ways));
     CGRAPH_RETURN_IF_ERROR(Put(SmallCopy(queue, host_, mine.first), to.to_host.latency));
     CGRAPH_RETURN_IF_ERROR(Put(SmallCopy(queue, mine.first, host_), to.from_host.latency));
     CGRAPH_RETURN_IF_ERROR(Put(EachOf(bench_, {queue}, [&] { bench_.Launch(queue, mine.small); }),
@@ -167,6 +187,20 @@ class GpuMeasurer {
   }
 
  private:
+  // The rate of each direction, while as much is copied to the host as from it.
+  Result<double> BothWays(uint32_t queue, const Prepared& mine) {
+    const uint32_t other = bench_.SecondQueue(queue);
+    auto taken = MedianOf(
+        [&](uint64_t bytes) {
+          return Timed(bench_, {queue, other}, [&] {
+            bench_.Copy(queue, host_, mine.first, bytes);
+            bench_.Copy(other, mine.second, read_, bytes);
+          });
+        },
+        kLeastCopy, std::min({host_.size(), read_.size(), mine.first.size()}));
+    if (!taken.ok()) return taken.status();
+    return taken->per_second();
+  }
   Result<Seconds> SmallCopy(uint32_t queue, const Memory& to, const Memory& from) {
     return EachOf(bench_, {queue}, [&] { bench_.Copy(queue, to, from, kSmallCopy); });
   }
@@ -174,6 +208,7 @@ class GpuMeasurer {
   Bench& bench_;
   std::vector<Prepared>& prepared_;
   Memory& host_;
+  Memory& read_;  // of the host, too, where something else is written at the same time
 };
 
 }  // namespace
@@ -187,8 +222,7 @@ Status MeasureGpus(MeasuredMachine& machine) {
   const auto count = static_cast<uint32_t>(report.gpus.size());
   auto bench = Bench::Open(count);
   if (!bench.ok()) return bench.status();
-  Memory host;
-  CGRAPH_RETURN_IF_ERROR(Put((*bench)->Allocate(0, kMostCopy), host));
+  Memory host, read;
   std::vector<Prepared> prepared(count);
   machine.gpus.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
@@ -196,13 +230,15 @@ Status MeasureGpus(MeasuredMachine& machine) {
     MeasuredGpu& to = machine.gpus[i];
     to.name = gpu.name;
     to.major = gpu.major;
+    to.copy_engines = gpu.copy_engines;
     to.processor.memory = gpu.bytes;
     to.from.resize(count);
     to.from_via_host.resize(count);
     CGRAPH_RETURN_IF_ERROR(Prepare(**bench, i + 1, gpu.bytes, prepared[i]));
   }
   CGRAPH_RETURN_IF_ERROR((*bench)->OpenQueues());
-  GpuMeasurer measurer(**bench, prepared, host);
+  CGRAPH_RETURN_IF_ERROR(PrepareCopies(**bench, report.gpus, prepared, host, read));
+  GpuMeasurer measurer(**bench, prepared, host, read);
   for (uint32_t to = 0; to < count; ++to) {
     CGRAPH_RETURN_IF_ERROR(measurer.Alone(to, machine.gpus[to]));
     for (uint32_t from = 0; from < count; ++from) {

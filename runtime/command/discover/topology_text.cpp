@@ -44,9 +44,25 @@ std::string Properties(const MeasuredProcessor& processor) {
                      Time(processor.launch));
 }
 
-std::string LinkText(const std::string& from, const std::string& to, const MeasuredLink& link) {
-  return fmt::format("  link {} -> {} {{ bandwidth: {}, latency: {} }}\n", from, to,
-                     Bandwidth(link.bandwidth), Time(link.latency));
+std::string LinkText(const std::string& from, const std::string& to, const MeasuredLink& link,
+                     const std::string& through = "") {
+  return fmt::format("  link {} -> {} {{ bandwidth: {}, latency: {}{} }}\n", from, to,
+                     Bandwidth(link.bandwidth), Time(link.latency),
+                     through.empty() ? "" : ", through: " + through);
+}
+
+// Copies to and from the host at once: two of them pass where they hinder each other little, else
+// one after the other.
+std::string HostCopiesText(const MeasuredGpu& gpu, const std::string& name) {
+  constexpr double kLittle = 0.75;  // of the slower direction's rate alone; half: no overlap
+  const double slower = std::min(gpu.to_host.bandwidth, gpu.from_host.bandwidth);
+  const double faster = std::max(gpu.to_host.bandwidth, gpu.from_host.bandwidth);
+  const bool pass = gpu.both_ways >= kLittle * slower;
+  return fmt::format(
+      "  // {}; {} each way while the host is copied to and from at once.\n"
+      "  resource {} {{ bandwidth: {}, capacity: {} }}\n",
+      Counted(static_cast<uint64_t>(gpu.copy_engines), "copy engine"), Bandwidth(gpu.both_ways),
+      name, Bandwidth(faster), pass ? 2 : 1);
 }
 
 std::string GpuText(const MeasuredMachine& machine, size_t i) {
@@ -54,8 +70,10 @@ std::string GpuText(const MeasuredMachine& machine, size_t i) {
   const std::string name = fmt::format("gpu[{}]", i);
   std::string text = fmt::format("  // {}\n  device {} {{\n{},\n    generation: \"{}\"\n  }}\n",
                                  gpu.name, name, Properties(gpu.processor), Generation(gpu.major));
-  text += LinkText(name, "cpu[0]", gpu.to_host);
-  text += LinkText("cpu[0]", name, gpu.from_host);
+  const std::string copies = fmt::format("host_copies_{}", i);
+  text += HostCopiesText(gpu, copies);
+  text += LinkText(name, "cpu[0]", gpu.to_host, copies);
+  text += LinkText("cpu[0]", name, gpu.from_host, copies);
   for (size_t from = 0; from < machine.gpus.size(); ++from) {
     if (from == i) continue;
     text += fmt::format("  // Through the memory of the host: {}.\n",

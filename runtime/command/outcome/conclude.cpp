@@ -49,7 +49,8 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
   }
   if (run != nullptr && !options.trace.empty()) {
     CGRAPH_RETURN_IF_ERROR(files.Add(
-        options.trace, plan::TraceJson(run->engine.plan(), {run->engine.Trace(run->graph)})));
+        options.trace, plan::TraceJson(run->engine.plan(), {run->engine.Trace(run->graph)},
+                                       plan::TraceTimes::kMeasured)));
   }
   return files.Commit();
 }

@@ -23,6 +23,7 @@ struct Gpu {
   int major = 0;       // compute capability, as 9.0
   int minor = 0;
   std::string pci;     // "0000:1b:00.0"
+  int copy_engines = 0;  // how many copies run at once beside kernels, as the driver says
 };
 
 // GpuLibrary: one that the kernels call, as cuBLASLt.
