@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/device/memory.h"
 
 namespace cgraph::cuda {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/libraries/nccl.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/queue.h"

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/device/backend.h"
 #include "runtime/cuda/device/cuda_device.h"
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/device/host_device.h"
 #include "runtime/plan/print.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/cuda/collectives/communicators.h"
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/device/poison_table.h"
 #include "runtime/device/device.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/device/prepared.h"
 #include "runtime/device/queue.h"
 

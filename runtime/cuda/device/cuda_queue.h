@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "runtime/cuda/collectives/nccl_communicator.h"
-#include "runtime/cuda/device/gpu.h"
 #include "runtime/cuda/device/poison_table.h"
 #include "runtime/cuda/device/prepared.h"
 #include "runtime/cuda/device/stream_clock.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/device/queue.h"
 
 namespace cgraph::cuda {

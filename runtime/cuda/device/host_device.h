@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/device/device.h"
 
 namespace cgraph::cuda {

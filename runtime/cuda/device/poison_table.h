@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/kernels/abi.h"
 #include "runtime/device/device.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/cuda/device/gpu.h"
+#include "runtime/cuda/gpu/gpu.h"
 
 #include <fmt/format.h>
 

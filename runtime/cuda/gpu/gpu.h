@@ -1,7 +1,7 @@
 // Gpu: a physical GPU, its primary context, and the kernels that are loaded into it. The logical
 // devices of a plan that are mapped to one GPU share it.
-#ifndef CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_
-#define CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_
+#ifndef CGRAPH_RUNTIME_CUDA_GPU_GPU_H_
+#define CGRAPH_RUNTIME_CUDA_GPU_GPU_H_
 
 #include <memory>
 #include <set>
@@ -67,4 +67,4 @@ inline CUdeviceptr AddressOf(const void* data) { return reinterpret_cast<CUdevic
 
 }  // namespace cgraph::cuda
 
-#endif  // CGRAPH_RUNTIME_CUDA_DEVICE_GPU_H_
+#endif  // CGRAPH_RUNTIME_CUDA_GPU_GPU_H_
