@@ -22,9 +22,17 @@ struct CollectiveTraits {
   bool reduces;
 
   constexpr bool rooted() const { return from == kRoot || to == kRoot; }
+  // Return whether the participant of this rank gives a value, or gets one; `root`: of what is
+  // rooted.
+  constexpr bool gives(uint32_t rank, uint32_t root) const { return IsAmong(from, rank, root); }
+  constexpr bool gets(uint32_t rank, uint32_t root) const { return IsAmong(to, rank, root); }
   // divides(): a result has 1/n of a given dimension 0. joins(): it has parts of several givers.
   constexpr bool divides() const { return rows == kOver || rows == kExchanged; }
   constexpr bool joins() const { return rows == kTimes || rows == kExchanged; }
+
+  static constexpr bool IsAmong(Who who, uint32_t rank, uint32_t root) {
+    return who == kEach || (who == kRoot && rank == root);
+  }
 };
 
 // By CollectiveKind.

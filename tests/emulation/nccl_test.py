@@ -9,8 +9,10 @@ older one that is not used; what NCCL was asked to do is counted. Then: extents 
 input, poisoned values, one thread for all GPUs, other orders of addition, errors of NCCL.
 """
 import argparse
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,7 @@ def check(condition, what, more=""):
 class Runner:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
+        self.registered = []  # what the last run registered with NCCL
 
     def compile(self, name, text):
         source, plan = self.folder / f"{name}.cgraph", self.folder / f"{name}.cgplan"
@@ -44,17 +47,18 @@ class Runner:
         check(done.returncode == 0, f"{name} does not compile", done.stderr)
         return plan
 
-    def run(self, plan, outputs, inputs, gpus=0, nccl="", flags=(), seed=None):
+    def run(self, plan, outputs, inputs, gpus=0, nccl="", flags=(), seed=None, environment=None):
         """Returns (exit code, what was said, the outputs' bytes, what NCCL was asked to do)."""
         trace = self.folder / "trace"
         trace.unlink(missing_ok=True)
-        environment = dict(os.environ)
+        environment = dict(os.environ, **(environment or {}))
         if gpus:
             seed = self.options.seed if seed is None else seed
             environment["LD_LIBRARY_PATH"] = self.options.libraries
             environment["CGRAPH_EMULATION"] = f"devices={gpus},seed={seed}"
             environment["CGRAPH_EMULATED_NCCL"] = f"trace={trace}" + (f",{nccl}" if nccl else "")
-        line = [self.options.cgrun, plan, "-q", "--timeout", "20", *flags]
+        line = [self.options.cgrun, plan, "-q", *flags]
+        line += ["--timeout", "20"] if "--timeout" not in flags else []
         line += ["--require-gpu"] if gpus else []
         for name, value in inputs.items():
             path = self.folder / f"in_{len(line)}.npy"
@@ -67,9 +71,10 @@ class Runner:
         values = []
         if done.returncode == 0:
             values = [(self.folder / f"out_{i}.npy").read_bytes() for i in range(len(outputs))]
-        launches = trace.read_text().splitlines() if trace.exists() else []
+        lines = trace.read_text().splitlines() if trace.exists() else []
+        self.registered = [line for line in lines if line.startswith("registered")]
         return done.returncode, done.stdout + done.stderr, values, \
-            [launch for launch in launches if CONNECTS not in launch]
+            [line for line in lines if line.startswith("NCCL's") and CONNECTS not in line]
 
 
 def everything(dtype, members):
@@ -242,6 +247,46 @@ def try_poison(runner):
                 check(said == wanted_said, f"{name} fails with other words", said + wanted_said)
 
 
+LEFT = """import std.tensor
+actor A() {
+  method make(x: f32[8]) -> f32[8] { return x + 1 }
+  method use(x: f32[N]) -> f32[N] { return x * 2 }
+}
+place a[r in 0..2] = A() on gpu[r]
+graph g(x: f32[8]) -> f32[N] {
+  let all = KIND(a[0].make(x), to: a)
+  return a[1].use(all[1])
+}
+"""
+
+
+def try_left_out(runner):
+    """A root that leaves its own output out, which a plan may say and the compiler does not."""
+    for kind, extent in (("broadcast", "8"), ("scatter", "4")):
+        plan = runner.compile(kind, LEFT.replace("KIND", kind).replace("N", extent))
+        text = subprocess.run([runner.options.cgc, "plan", plan, "--json"], capture_output=True,
+                              text=True, check=True).stdout
+        said = json.loads(text)
+        left = 0
+        for graph in said["graphs"]:
+            for part in graph["parts"]:
+                if part["part"] == "collective" and part.get("inputs") and part.get("outputs"):
+                    part["outputs"] = 0
+                    left += 1
+        check(left == 1, f"{kind}: {left} roots", text[:2000])
+        (runner.folder / "left.json").write_text(json.dumps(said))
+        subprocess.run([runner.options.cgc, "plan", "--from-json", runner.folder / "left.json",
+                        "-o", plan], check=True, capture_output=True)
+        inputs = {"x": np.arange(8, dtype=np.float32)}
+        code, said, wanted, _ = runner.run(plan, ["result"], inputs)
+        check(code == 0, f"{kind} without the root's output on CPU threads", said)
+        for workers in ("1", "3"):
+            code, said, got, launches = runner.run(plan, ["result"], inputs, gpus=2,
+                                                   flags=("--workers", workers))
+            check(code == 0 and got == wanted and launches, f"{kind} without the root's output",
+                  said)
+
+
 def try_errors(runner, plan, outputs, inputs):
     """A launch that fails: NCCL's words, exit code 1, soon, and no GPU hangs."""
     for fail in (5, 9, 20):
@@ -266,6 +311,7 @@ def main():
         try_without(runner, *f32)
         try_threads(runner, *f32)
         try_ring(runner, *f32)
+        try_left_out(runner)
         try_extents(runner)
         try_poison(runner)
         try_errors(runner, *f32[:3])

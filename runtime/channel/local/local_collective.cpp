@@ -58,13 +58,6 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
 
 // ---- arriving and leaving -----------------------------------------------------------------------
 
-bool LocalCollective::Gives(uint32_t member) const {
-  return traits_->from == Traits::kEach || (traits_->from == Traits::kRoot && member == root_);
-}
-bool LocalCollective::Gets(uint32_t member) const {
-  return traits_->to == Traits::kEach || (traits_->to == Traits::kRoot && member == root_);
-}
-
 void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
                              std::span<const BufferSpan> outputs, bool poison) {
   RoundSlot& slot = SlotOf(member, n);

@@ -64,8 +64,8 @@ class LocalCollective final : public Collective {
   void NotifyOthers(uint32_t member);
   const std::byte* Input(uint32_t member, uint64_t n, uint32_t tensor) const;
   const BufferSpan& Output(uint32_t member, uint64_t n, uint32_t tensor) const;
-  bool Gives(uint32_t member) const;
-  bool Gets(uint32_t member) const;
+  bool Gives(uint32_t member) const { return traits_->gives(member, root_); }
+  bool Gets(uint32_t member) const { return traits_->gets(member, root_); }
   uint64_t PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const;
   void ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor);
   const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);

@@ -136,17 +136,14 @@ Result<std::unique_ptr<Collective>> MakeHostedCollective(const CollectiveShape& 
                                                          const std::vector<bool>& on_queue,
                                                          device::Device& host) {
   const Traits& traits = TraitsOf(shape.kind);
-  const auto takes_part = [&](Traits::Who who, uint32_t member) {
-    return who == Traits::kEach || (who == Traits::kRoot && member == shape.root);
-  };
   std::vector<HostedCollective::Member> members(shape.members);
   BumpLayout layout;
   std::vector<std::pair<Tensor*, uint64_t>> places;
   for (uint32_t m = 0; m < shape.members; ++m) {
     if (!on_queue[m]) continue;
     const size_t count = shape.tensors.size();
-    if (takes_part(traits.from, m)) members[m].inputs.resize(count);
-    if (takes_part(traits.to, m)) members[m].outputs.resize(count);
+    if (traits.gives(m, shape.root)) members[m].inputs.resize(count);
+    if (traits.gets(m, shape.root)) members[m].outputs.resize(count);
     for (size_t t = 0; t < members[m].inputs.size(); ++t) {
       places.emplace_back(&members[m].inputs[t], layout.Add(shape.tensors[t].bytes));
     }

@@ -59,10 +59,7 @@ class NativeCollective : public Collective {
   }
 
  private:
-  bool Gives(uint32_t member) const {
-    return traits_.from == Traits::kEach ||
-           (traits_.from == Traits::kRoot && member == shape_.root);
-  }
+  bool Gives(uint32_t member) const { return traits_.gives(member, shape_.root); }
 
   // Returns the bytes of one giver's part of a tensor.
   uint64_t PartBytes(const QueuedMember& at, uint32_t tensor) const {

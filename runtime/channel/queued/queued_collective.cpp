@@ -85,9 +85,7 @@ class QueuedCollective : public Collective {
  private:
   TimelineSemaphore& Arrived(uint32_t member) const { return semaphores_[2 * member]; }
   TimelineSemaphore& HasLeft(uint32_t member) const { return semaphores_[2 * member + 1]; }
-  bool Gives(uint32_t member) const {
-    return traits_.from == Traits::kEach || (traits_.from == Traits::kRoot && member == root_);
-  }
+  bool Gives(uint32_t member) const { return traits_.gives(member, root_); }
 
   // The bytes of one giver's part of a tensor.
   uint64_t PartBytes(const QueuedMember& at, uint32_t tensor) const {

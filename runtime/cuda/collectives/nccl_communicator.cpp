@@ -289,8 +289,11 @@ int NcclCommunicator::Call(const device::Collect& at, CUstream stream) {
   switch (at.kind) {
     case CollectiveKind::kAllGather:
       return nccl_.ncclAllGather(at.from, at.to, bytes, nccl::kU8, handle, stream);
-    case CollectiveKind::kBroadcast:
-      return nccl_.ncclBroadcast(at.from, at.to, bytes, nccl::kU8, root, handle, stream);
+    case CollectiveKind::kBroadcast: {
+      // A root that leaves its own output out has it where it gives it.
+      void* to = at.to != nullptr ? at.to : const_cast<void*>(at.from);
+      return nccl_.ncclBroadcast(at.from, to, bytes, nccl::kU8, root, handle, stream);
+    }
     default: return CallWithPeers(at, nccl::kU8, bytes, stream);
   }
 }
@@ -300,17 +303,16 @@ int NcclCommunicator::CallWithPeers(const device::Collect& at, int type, uint64_
                                     CUstream stream) {
   const CollectiveTraits& traits = TraitsOf(at.kind);
   const NcclComm handle = ranks_[at.member].handle;
-  const auto takes_part = [&](CollectiveTraits::Who who, uint32_t member) {
-    return who == CollectiveTraits::kEach || member == at.root;
-  };
   for (uint32_t peer = 0; peer < ranks_.size(); ++peer) {
-    if (at.from != nullptr && takes_part(traits.to, peer)) {
+    // A root that leaves its own output out sends nothing to itself.
+    const bool left = peer == at.member && at.to == nullptr;
+    if (at.from != nullptr && traits.gets(peer, at.root) && !left) {
       const auto* from =
           static_cast<const std::byte*>(at.from) + (traits.divides() ? peer * count : 0);
       const int sent = nccl_.ncclSend(from, count, type, static_cast<int>(peer), handle, stream);
       if (sent != nccl::kSuccess && sent != nccl::kInProgress) return sent;
     }
-    if (at.to != nullptr && takes_part(traits.from, peer)) {
+    if (at.to != nullptr && traits.gives(peer, at.root)) {
       auto* to = static_cast<std::byte*>(at.to) + (traits.joins() ? peer * count : 0);
       const int got = nccl_.ncclRecv(to, count, type, static_cast<int>(peer), handle, stream);
       if (got != nccl::kSuccess && got != nccl::kInProgress) return got;

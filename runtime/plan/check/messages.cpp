@@ -111,11 +111,6 @@ Status CheckCollective(const Context& context, uint32_t id) {
   return Status::Ok();
 }
 
-uint32_t Expected(Traits::Who who, uint32_t member, int32_t root, uint32_t tensors) {
-  if (who == Traits::kNobody) return 0;
-  return who == Traits::kEach || member == static_cast<uint32_t>(root) ? tensors : 0;
-}
-
 // Checks one collective; `parts` are its members' parts, in order.
 class GroupCheck {
  public:
@@ -163,8 +158,9 @@ class GroupCheck {
     if (part(member).flags() != first.flags()) {
       return RefusePart(member, "is at the bound where the first member is not, or the reverse");
     }
-    const uint32_t inputs = Expected(kind_.from, member, collective_.root, tensors);
-    const uint32_t outputs = Expected(kind_.to, member, collective_.root, tensors);
+    const auto root = static_cast<uint32_t>(collective_.root);
+    const uint32_t inputs = kind_.gives(member, root) ? tensors : 0;
+    const uint32_t outputs = kind_.gets(member, root) ? tensors : 0;
     // The root of a broadcast or scatter may leave its own output out.
     const bool left = kind_.from == Traits::kRoot && inputs > 0 && part(member).outputs() == 0;
     if (part(member).inputs() != inputs || (part(member).outputs() != outputs && !left)) {
