@@ -17,6 +17,7 @@
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/phases.h"
+#include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
@@ -114,6 +115,9 @@ ExitCode Execute(const Options& options, Signals& signals) {
   Engine& engine = **made;
   if (!placement.note.empty() && !options.quiet) {
     Say(fmt::format("cgrun: note: {}\n", placement.note));
+  }
+  for (const std::string& complaint : device::TakeGpuComplaints()) {
+    if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", complaint));
   }
   signals.OnReport([&engine] { return engine.WaitReport(); });
   signals.OnInterrupt([&engine] { engine.Teardown(); });

@@ -80,8 +80,11 @@ std::string ListDevices() {
   if (!report.driver.empty()) {
     text += fmt::format("NVIDIA driver  for {}\n", report.driver);
     for (const device::GpuLibrary& library : report.libraries) {
-      text += fmt::format("{}  {}\n", library.name,
-                          library.problem.empty() ? library.version : "none: " + library.problem);
+      text += fmt::format("{}  {}{}\n", library.name,
+                          library.version.empty()   ? "none: "
+                          : library.problem.empty() ? library.version
+                                                    : library.version + ", but ",
+                          library.problem);
     }
   }
   if (!report.usable.ok()) {

@@ -44,7 +44,9 @@ device::GpuLibrary FindNvrtc() {
 device::GpuLibrary FindNccl() {
   const Result<const Nccl*> opened = Nccl::Get();
   if (!opened.ok()) return Missing("NCCL", opened.status());
-  return Found("NCCL", VersionText(static_cast<size_t>((*opened)->version)));
+  device::GpuLibrary found = Found("NCCL", VersionText(static_cast<size_t>((*opened)->version)));
+  found.problem = (*opened)->unordered;
+  return found;
 }
 
 // Returns an attribute of a GPU; 0 where the driver does not say.

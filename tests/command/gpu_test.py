@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -208,7 +209,8 @@ def true_library(machine):
     exported = subprocess.run(["nm", "-D", "--defined-only", machine.options.library],
                               capture_output=True, text=True, check=True).stdout
     names = {line.split()[-1] for line in exported.splitlines()}
-    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_backend"}, names)
+    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_complaints",
+                     "cgraph_cuda_backend"}, names)
     machine.add_driver()
     says(machine("--devices", FAKE_DRIVER="11040")[0], "no GPU can be used: the NVIDIA driver on "
          "this machine is for CUDA 11.4, and CUDA 1", "install one of version")
@@ -239,8 +241,50 @@ def emulated(machine):
          "the streams of cuda:0 (Emulated GPU) cannot wait for words in memory")
 
 
+ALL_LIBRARIES = """import std.tensor
+actor A() {
+  state w: f32[16, 16] = ones()
+  method f(x: f32[]) -> f32[16, 16] { return exp((matmul(w, w) + x) * w) }
+}
+place a[i in 0..2] = A() on gpu[i]
+graph g(x: f32[]) -> [f32[16, 16]; 2] {
+  return all_reduce([a[i].f(x) for i in 0..2], sum)
+}
+"""
+
+
+def broken_libraries(machine):
+    """Libraries that are there and broken: plans run, and each is complained of once, in the words
+    of --devices. Of those that are not installed nothing is said."""
+    if machine.options.library is None or machine.options.emulated is None:
+        return
+    machine.add_library(machine.options.library)
+    (machine.folder / "all.cgraph").write_text(ALL_LIBRARIES)
+    subprocess.run([machine.options.cgc, "compile", "-q", "all.cgraph", "-o", "all.cgplan"],
+                   cwd=machine.folder, check=True)
+    driver, broken = machine.folder / "only_driver", machine.folder / "broken"
+    for folder in (driver, broken):
+        folder.mkdir()
+    shutil.copy(pathlib.Path(machine.options.emulated) / "libcuda.so.1", driver)
+    run = ("all.cgplan", "--input", "x=1", "-n", "2", "--require-gpu")
+    machine.environment.update(CGRAPH_EMULATION="devices=2")
+    machine.environment["LD_LIBRARY_PATH"] = f"{broken}:{driver}"
+    files = {"cuBLASLt": "libcublasLt.so.13", "NVRTC": "libnvrtc.so.13", "NCCL": "libnccl.so.2"}
+    for file in files.values():
+        (broken / file).write_text("no library")
+    listed_now = machine("--devices")[0]
+    error = machine(*run)[1]
+    for name, file in files.items():
+        reason = re.search(rf"^{name}  none: ({re.escape(file)} cannot be opened .*)$", listed_now,
+                           re.M)
+        expect(reason is not None, listed_now)
+        expect(error.count(f"cgrun: note: {name} is not used: {reason[1]}\n") == 1, error)
+    expect(error.count("note: ") == 3, error)
+    expect(machine(*run, "-q")[1] == "", "-q")
+
+
 TESTS = [without_driver, without_library, listed, given_to_plans, compiled_maps, true_library,
-         emulated]
+         emulated, broken_libraries]
 
 
 def main():

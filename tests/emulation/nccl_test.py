@@ -6,7 +6,8 @@
 
 Every kind, reduction and dtype on 2, 4 and 8 GPUs has the CPU's bits, whether NCCL is there or an
 older one that is not used; what NCCL was asked to do is counted. Then: extents that come with the
-input, poisoned values, one thread for all GPUs, other orders of addition, errors of NCCL.
+input, poisoned values, one thread for all GPUs, other orders of addition, several
+communicators, two ranks on one GPU, errors of NCCL.
 """
 import argparse
 import json
@@ -247,6 +248,21 @@ def try_poison(runner):
                 check(said == wanted_said, f"{name} fails with other words", said + wanted_said)
 
 
+ALIKE = """import std.tensor
+actor A() {
+  state w: f32[16] = zeros()
+  method give(x: f32[16]) -> f32[16] { return x * 2 }
+  method add(x: f32[16]) -> f32[16] { w = w + x  return w }
+}
+place a[r in 0..4] = A() on gpu[r]
+graph g(x: [f32[16]; 4]) -> (sums: [f32[16]; 4]) inflight 2 {
+  let ys = [a[r].give(x[r]) for r in 0..4]
+  let sums = all_reduce(ys, sum)
+  return (sums: all_reduce([a[r].add(sums[r]) for r in 0..4], max))
+}
+"""
+
+
 LEFT = """import std.tensor
 actor A() {
   method make(x: f32[8]) -> f32[8] { return x + 1 }
@@ -287,6 +303,57 @@ def try_left_out(runner):
                   said)
 
 
+def try_environment(runner):
+    """A user's NCCL_LAUNCH_ORDER_IMPLICIT=0: of several communicators of a GPU one is NCCL's."""
+    two = runner.compile("two", TWO)
+    ins = {f"x[{r}]": np.arange(8, dtype=np.float32) + r for r in range(4)}
+    outs = [f"pairs[{r}]" for r in range(4)] + [f"all[{r}]" for r in range(4)]
+    code, said, right, _ = runner.run(two, outs, ins)
+    check(code == 0, "two communicators on CPU threads", said)
+    for order, kinds in ((None, 2), ("0", 1)):
+        environment = {} if order is None else {"NCCL_LAUNCH_ORDER_IMPLICIT": order}
+        code, said, got, launches = runner.run(two, outs, ins, gpus=4, environment=environment)
+        found = {re.search(r"of rank \d+ of (\d+)", line)[1] for line in launches}
+        check(code == 0 and got == right and len(found) == kinds,
+              f"NCCL_LAUNCH_ORDER_IMPLICIT={order}", said + "\n".join(launches))
+    done = subprocess.run([runner.options.cgrun, "--devices"], capture_output=True, text=True,
+                          env=dict(os.environ, LD_LIBRARY_PATH=runner.options.libraries,
+                                   NCCL_LAUNCH_ORDER_IMPLICIT="0"))
+    check('NCCL  2.28.9, but carries out one communicator of each GPU: '
+          'NCCL_LAUNCH_ORDER_IMPLICIT is "0"' in done.stdout, "cgrun --devices", done.stdout)
+
+
+TWO = """import std.tensor
+actor A() { method give(x: f32[8]) -> f32[8] { return x } }
+place a[r in 0..4] = A() on gpu[r]
+graph g(x: [f32[8]; 4]) -> (pairs: [f32[8]; 4], all: [f32[8]; 4]) {
+  let ys = [a[r].give(x[r]) for r in 0..4]
+  let first = all_reduce([ys[0], ys[1]], sum)
+  let second = all_reduce([ys[2], ys[3]], sum)
+  return (pairs: [if r < 2 { first[r] } else { second[r - 2] } for r in 0..4],
+          all: all_reduce(ys, sum))
+}
+"""
+
+
+def try_one_gpu(runner):
+    """Two ranks on one GPU: NCCL's since 2.30, where the environment asks for it; else ours."""
+    plan = runner.compile("pair", ALIKE.replace("4", "2"))
+    ins = {f"x[{r}]": np.arange(16, dtype=np.float32) - r for r in range(2)}
+    outs = [f"sums[{r}]" for r in range(2)]
+    code, said, right, _ = runner.run(plan, outs, ins)
+    check(code == 0, "a pair on CPU threads", said)
+    asked = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+    one = ("--device-map", "gpu[0]=cuda:0,gpu[1]=cuda:0")
+    for nccl, environment, carried in (("version=23000", asked, True), ("version=23000", {}, False),
+                                       ("version=22900", asked, False)):
+        for seed in (1, 2, 3):
+            code, said, got, launches = runner.run(plan, outs, ins, gpus=1, nccl=nccl, flags=one,
+                                                   seed=seed, environment=environment)
+            check(code == 0 and got == right and bool(launches) == carried, f"two ranks on one GPU, {nccl} {environment}",
+                  said + "\n".join(launches))
+
+
 def try_errors(runner, plan, outputs, inputs):
     """A launch that fails: NCCL's words, exit code 1, soon, and no GPU hangs."""
     for fail in (5, 9, 20):
@@ -311,6 +378,8 @@ def main():
         try_without(runner, *f32)
         try_threads(runner, *f32)
         try_ring(runner, *f32)
+        try_environment(runner)
+        try_one_gpu(runner)
         try_left_out(runner)
         try_extents(runner)
         try_poison(runner)

@@ -3,19 +3,24 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/cuda/libraries/complaints.h"
+
 namespace cgraph::cuda {
 
 bool Communicators::Allowed(const Nccl& nccl, const Key& key) const {
   const std::vector<int>& ordinals = key.second;
   const std::set<int> distinct(ordinals.begin(), ordinals.end());
-  if (ordinals.size() < 2 || distinct.size() != ordinals.size()) return false;
-  if (nccl.version >= kOrderedNccl) return true;
+  if (ordinals.size() < 2) return false;
+  if (distinct.size() != ordinals.size() && !nccl.several_ranks) return false;
+  if (nccl.ordered()) return true;
   // Operations of two communicators would wait for each other where two GPUs begin them in
   // different orders.
-  return std::none_of(made_.begin(), made_.end(), [&](const auto& other) {
+  const bool first = std::none_of(made_.begin(), made_.end(), [&](const auto& other) {
     return std::any_of(other.first.second.begin(), other.first.second.end(),
                        [&](int ordinal) { return distinct.contains(ordinal); });
   });
+  if (!first && !nccl.unordered.empty()) Complain("NCCL", nccl.unordered);
+  return first;
 }
 
 Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
@@ -25,6 +30,7 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
   const auto found = made_.find(key);
   if (found != made_.end()) return found->second;
   const Result<const Nccl*> nccl = Nccl::Get();
+  ComplainUnused("NCCL", nccl.status());
   if (!nccl.ok() || !Allowed(**nccl, key)) return std::shared_ptr<NcclCommunicator>();
   auto communicator = NcclCommunicator::Make(**nccl, std::move(gpus));
   if (communicator.ok()) made_.emplace(std::move(key), *communicator);

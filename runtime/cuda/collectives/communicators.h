@@ -15,8 +15,9 @@ namespace cgraph::cuda {
 class Communicators {
  public:
   // Returns the plan's communicator `number` on these GPUs, by rank; makes it the first time. Null
-  // where NCCL is not there or has none for them: two ranks on one GPU; before NCCL 2.26, a second
-  // communicator of one GPU. kFailed with NCCL's error.
+  // where NCCL is not there or has none for them: two ranks on one GPU, unless the environment asks
+  // for that; where NCCL keeps no order between communicators (Nccl::ordered), a second one of a
+  // GPU. kFailed with NCCL's error.
   Result<std::shared_ptr<NcclCommunicator>> Of(uint32_t number,
                                                std::vector<std::shared_ptr<Gpu>> gpus);
 

@@ -54,7 +54,8 @@ class Libraries {
   virtual ~Libraries() = default;
   virtual const ProductLibrary* products() = 0;
   // Compiles device code in CUDA C++, which includes headers of kernels/, and returns its kernel
-  // `name`. kNotFound where nothing can compile it, kFailed with what the compiler says.
+  // `name`. kNotFound where nothing can compile it, kUnsupported where what could is old or broken,
+  // kFailed with what the compiler says.
   virtual Result<CUfunction> Compile(const std::string& source, const std::string& name) = 0;
 };
 

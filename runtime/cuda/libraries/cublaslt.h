@@ -51,8 +51,8 @@ struct CublasLt {
   size_t (*cublasLtGetVersion)() = nullptr;
   size_t version = 0;  // as cublasLtGetVersion counts
 
-  // Opens the library, once a process. kNotFound where there is none, or an old one, with a
-  // sentence that says what to do about it.
+  // Opens the library, once a process. kNotFound where there is none, kUnsupported where it is old
+  // or broken, with a sentence that says what to do about it.
   static Result<const CublasLt*> Get();
 };
 

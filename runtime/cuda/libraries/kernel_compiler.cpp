@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/libraries/complaints.h"
 #include "runtime/cuda/libraries/nvrtc.h"
 #include "runtime/cuda/module/headers.h"
 
@@ -29,7 +30,14 @@ KernelCompiler::~KernelCompiler() {
 Result<CUfunction> KernelCompiler::Compile(const std::string& source, const std::string& name) {
   const auto found = made_.find(source);
   if (found != made_.end()) return found->second;
-  return made_.emplace(source, Make(source, name)).first->second;
+  Result<CUfunction> made = Make(source, name);
+  if (made.status().code() != StatusCode::kFailed) {
+    ComplainUnused("NVRTC", made.status());
+  } else {
+    Complain("NVRTC", "makes no kernel of a chain of operations, which run one after another",
+             made.status());
+  }
+  return made_.emplace(source, std::move(made)).first->second;
 }
 
 Result<CUfunction> KernelCompiler::Make(const std::string& source, const std::string& name) {

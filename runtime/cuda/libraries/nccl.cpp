@@ -1,6 +1,7 @@
 #include "runtime/cuda/libraries/nccl.h"
 
 #include <cstdlib>
+#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -9,6 +10,23 @@
 
 namespace cgraph::cuda {
 namespace {
+
+std::string_view FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// What the user's environment decides, which is left as it is.
+void ReadEnvironment(Nccl& nccl) {
+  const std::string_view order = FromEnvironment("NCCL_LAUNCH_ORDER_IMPLICIT");
+  if (order != "1" && nccl.version >= kOrderedNccl) {
+    nccl.unordered = fmt::format("carries out one communicator of each GPU: "
+                                 "NCCL_LAUNCH_ORDER_IMPLICIT is \"{}\" in the environment, so that "
+                                 "it keeps no order between several; unset that", order);
+  }
+  nccl.several_ranks = nccl.version >= kSeveralRanksNccl &&
+                       FromEnvironment("NCCL_MULTI_RANK_GPU_ENABLE") == "1";
+}
 
 Result<Nccl> OpenNccl() {
   // NCCL reads its environment when it is called first. Operations of several communicators begin
@@ -44,6 +62,7 @@ Result<Nccl> OpenNccl() {
     return shared.Unusable(fmt::format("is of version {} and has no function {}",
                                        NcclVersionText(nccl.version), missing));
   }
+  ReadEnvironment(nccl);
   return nccl;
 }
 

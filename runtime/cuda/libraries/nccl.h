@@ -42,9 +42,10 @@ inline constexpr int kF16 = 6, kF32 = 7, kF64 = 8, kBF16 = 9;
 
 // Versions as ncclGetVersion counts. The oldest that is used: communicators that do not block, and
 // their configuration. The first in which operations of several communicators of one GPU begin in
-// the order in which they were issued.
+// the order in which they were issued; the first that lets several ranks be on one GPU.
 inline constexpr int kOldestNccl = 21900;
 inline constexpr int kOrderedNccl = 22600;
+inline constexpr int kSeveralRanksNccl = 23000;
 
 struct Nccl {
 #define FUNCTION(name, parameters) int(*name) parameters = nullptr;
@@ -53,8 +54,16 @@ struct Nccl {
   const char* (*ncclGetErrorString)(int status) = nullptr;
   const char* (*ncclGetLastError)(NcclComm communicator) = nullptr;
   int version = 0;
+  // Why it does not keep the order between communicators, though its version could; empty: it does.
+  std::string unordered;
+  bool several_ranks = false;  // on one GPU, as the environment asks for
 
-  // Opens the library, once a process. kNotFound where there is none, or an old one.
+  // Whether operations of several communicators of one GPU begin in the order in which they were
+  // issued.
+  bool ordered() const { return version >= kOrderedNccl && unordered.empty(); }
+
+  // Opens the library, once a process. kNotFound where there is none, kUnsupported where it is old
+  // or broken, with a sentence that says what to do about it.
   static Result<const Nccl*> Get();
 
   // Returns a status in words, with what NCCL adds to its last error.

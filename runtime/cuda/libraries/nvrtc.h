@@ -34,8 +34,8 @@ struct Nvrtc {
 #undef FUNCTION
   int version = 0;  // 13000: 13.0
 
-  // Opens the library, once a process. kNotFound where there is none, or an old one, with a
-  // sentence that says what to do about it.
+  // Opens the library, once a process. kNotFound where there is none, kUnsupported where it is old
+  // or broken, with a sentence that says what to do about it.
   static Result<const Nvrtc*> Get();
 
   // Compiles for GPUs of this compute capability: 90 for 9.0. Returns machine code or, where the

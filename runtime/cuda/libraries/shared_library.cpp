@@ -13,11 +13,12 @@ Result<void*> SharedLibrary::Open() const {
     const std::string_view why = dlerror();
     if (error.empty() && why.find("No such file") == why.npos) error = why;
   }
-  return Unusable(error.empty() ? "was not found" : fmt::format("cannot be opened ({})", error));
+  if (!error.empty()) return Unusable(fmt::format("cannot be opened ({})", error));
+  return Status(StatusCode::kNotFound, Unusable("was not found").message());
 }
 
 Status SharedLibrary::Unusable(std::string_view what) const {
-  return {StatusCode::kNotFound,
+  return {StatusCode::kUnsupported,
           fmt::format("{} {}; it {}; install it where the loader looks", files[0], what, purpose)};
 }
 

@@ -18,9 +18,9 @@ struct SharedLibrary {
   const char* purpose = nullptr;
 
   // Opens the first of the files that the loader finds. It is never closed: libraries of CUDA's
-  // start threads. kNotFound where there is none that can be opened.
+  // start threads. kNotFound where there is none, kUnsupported where none can be opened.
   Result<void*> Open() const;
-  // Returns why the library is not used, and what to do about it, as one sentence (kNotFound):
+  // Returns why the library is not used, and what to do about it, as one sentence (kUnsupported):
   // `what` is "is of version 11.4, and 12.0 or newer is needed".
   Status Unusable(std::string_view what) const;
 };

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -69,6 +70,7 @@ Status CannotLoad(const std::string& path) {
 
 struct CudaFunctions {
   CudaReportFunction* report = nullptr;
+  CudaComplaintsFunction* complaints = nullptr;
   CudaBackendFunction* backend = nullptr;
 };
 
@@ -88,14 +90,19 @@ Result<CudaFunctions> Open() {
   CudaFunctions found;
   found.report = reinterpret_cast<CudaReportFunction*>(dlsym(library, "cgraph_cuda_report"));
   found.backend = reinterpret_cast<CudaBackendFunction*>(dlsym(library, "cgraph_cuda_backend"));
-  if (found.report == nullptr || found.backend == nullptr) {
+  found.complaints =
+      reinterpret_cast<CudaComplaintsFunction*>(dlsym(library, "cgraph_cuda_complaints"));
+  if (found.report == nullptr || found.backend == nullptr || found.complaints == nullptr) {
     return Status(StatusCode::kInvalid, fmt::format("{} lacks a function\ninstall it anew", path));
   }
   return found;
 }
 
+std::atomic<bool> is_loaded{false};
+
 const Result<CudaFunctions>& LoadedCuda() {
   static const Result<CudaFunctions> opened = Open();
+  if (opened.ok()) is_loaded = true;
   return opened;
 }
 
@@ -110,6 +117,12 @@ const GpuReport& FindGpus() {
     return found;
   }();
   return report;
+}
+
+std::vector<std::string> TakeGpuComplaints() {
+  std::vector<std::string> complaints;
+  if (is_loaded) (*LoadedCuda()).complaints(complaints);
+  return complaints;
 }
 
 Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus) {

@@ -3,6 +3,8 @@
 #define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_CUDA_LIBRARY_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/interface.h"
@@ -19,6 +21,10 @@ const GpuReport& FindGpus();
 // Makes a backend that serves the devices of `gpus`. Fails as FindGpus().usable does, and where the
 // library makes none.
 Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus);
+
+// Returns what libraries of CUDA's that are there did not do since this was asked last, a sentence
+// about each; plans run without them. Thread-safe.
+std::vector<std::string> TakeGpuComplaints();
 
 }  // namespace cgraph::device
 

@@ -30,7 +30,7 @@ struct Gpu {
 struct GpuLibrary {
   std::string name;
   std::string version;  // "2.28.9"; empty: it cannot be used
-  std::string problem;  // why, and what to install
+  std::string problem;  // why, or why not for all, and what to do about it
 };
 
 // GpuReport: what this machine has to run plans on GPUs. The messages of `usable` have two lines:
@@ -47,6 +47,10 @@ using CudaAbiFunction = const char*();
 
 // `cgraph_cuda_report`: fills a report. Throws nothing but std::bad_alloc.
 using CudaReportFunction = void(GpuReport& report);
+
+// `cgraph_cuda_complaints`: returns what libraries of CUDA's that are there did not do, a sentence
+// about each, which is returned once. Throws nothing but std::bad_alloc.
+using CudaComplaintsFunction = void(std::vector<std::string>& complaints);
 
 // `cgraph_cuda_backend`: returns a new backend that serves the devices of `gpus`, which the caller
 // deletes; null where there can be none, with the reason in `error`: kNotFound when something must

@@ -53,6 +53,10 @@ void cgraph_cuda_report(device::GpuReport& report) {
   if (problem != nullptr) report.usable = {StatusCode::kNotFound, problem};
 }
 
+void cgraph_cuda_complaints(std::vector<std::string>& complaints) {
+  if (const char* complaint = std::getenv("FAKE_COMPLAINT")) complaints = {complaint};
+}
+
 device::Backend* cgraph_cuda_backend(const device::GpuMap& gpus, Status& error) {
   if (std::getenv("FAKE_REFUSAL") == nullptr) return new FakeBackend(gpus);
   error = {StatusCode::kUnsupported, std::getenv("FAKE_REFUSAL")};

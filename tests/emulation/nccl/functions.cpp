@@ -105,7 +105,7 @@ int EndGroup() {
     std::lock_guard lock(TheWorld().mutex);
     for (auto& [handle, rank] : ended.begun) {
       for (const CUcontext other : rank->clique->contexts) {
-        if (other != rank->context) continue;
+        if (other != rank->context || TheWorld().several_ranks) continue;
         rank->error = kInvalidUsage;
         TheWorld().last_error = "Duplicate GPU detected";
       }
@@ -265,6 +265,11 @@ int ncclCommInitRankConfig(NcclComm* handle, int ranks, NcclId id, int rank, Ncc
     made->clique = clique;
   }
   if (mismatch) return Refuse(kInvalidArgument, "ranks of one id do not agree about who they are");
+  if (rank == 0 && TheWorld().tells_version) {
+    const int version = TheWorld().options.version;
+    fmt::print("NCCL version {}.{}.{}, emulated\n", version / 10000, version / 100 % 100,
+               version % 100);
+  }
   *handle = new cuda::NcclCommObject;
   {
     std::lock_guard lock(TheWorld().mutex);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kNames[] = {"all_reduce", "reduce", "reduce_scatter", "all_gather",
                                   "broadcast",  "send",   "receive"};
-constexpr int kFirstOrdered = 22600;
+constexpr int kFirstOrdered = 22600, kFirstSeveralRanks = 23000;
 constexpr std::byte kSpoilt{0xa5};
 
 const char* FromEnvironment(const char* name) {
@@ -150,6 +150,9 @@ World::World()
       ordered(options.version >= kFirstOrdered &&
               std::string_view(FromEnvironment("NCCL_LAUNCH_ORDER_IMPLICIT")) == "1"),
       connects_at_once(std::string_view(FromEnvironment("NCCL_RUNTIME_CONNECT")) == "0"),
+      tells_version(std::string_view(FromEnvironment("NCCL_DEBUG")) == "VERSION"),
+      several_ranks(options.version >= kFirstSeveralRanks &&
+                    std::string_view(FromEnvironment("NCCL_MULTI_RANK_GPU_ENABLE")) == "1"),
       fail_at(options.fail) {}
 
 // Outlives every other object: work of the driver's threads runs until the process ends.
@@ -241,9 +244,15 @@ std::string Meet(Launch& launch) {
 bool MayBegin(World& world, const Launch& launch) {
   if (launch.rank->aborted) return true;
   if (launch.fails) return false;
-  const auto& place = world.places[launch.rank->context];
-  if (world.ordered) return place.front().get() == &launch;
-  return std::none_of(place.begin(), place.end(), [](const auto& other) { return other->begun; });
+  for (const auto& other : world.places[launch.rank->context]) {
+    if (other.get() == &launch) {
+      if (world.ordered) return true;
+      continue;
+    }
+    const bool beside = other->rank != launch.rank && other->rank->clique == launch.rank->clique;
+    if (world.ordered ? !(beside && other->begun) : other->begun && !beside) return false;
+  }
+  return true;
 }
 
 bool MayFinish(const Launch& launch) {

@@ -110,6 +110,8 @@ struct World {
   const NcclOptions options;
   const bool ordered;             // NCCL_LAUNCH_ORDER_IMPLICIT, of versions that know it
   const bool connects_at_once;    // NCCL_RUNTIME_CONNECT=0
+  const bool tells_version;       // NCCL_DEBUG=VERSION
+  const bool several_ranks;       // on one GPU: NCCL_MULTI_RANK_GPU_ENABLE, since 2.30
   std::mutex mutex;
   std::map<uint64_t, std::shared_ptr<Clique>> cliques;  // by the number in their id
   std::map<NcclComm, std::shared_ptr<Rank>> ranks;
