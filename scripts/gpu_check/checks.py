@@ -5,7 +5,7 @@ import pathlib
 import re
 import tempfile
 
-from gpu_check import npy
+from gpu_check import nccl, npy
 from gpu_check.machine import last_line
 from gpu_check.report import FAIL, PASS, SKIP
 
@@ -97,8 +97,9 @@ def one_to_one(gpus):
     return ["--device-map", ",".join(f"gpu[{i}]=cuda:{n}" for n, i in enumerate(gpus))]
 
 
-def run_plan(machine, entry, run, folder, mapping, *flags):
-    """Runs a graph of a plan on GPUs; its outputs by name, or a sentence."""
+def run_plan(machine, entry, run, folder, mapping, *flags, said=None):
+    """Runs a graph of a plan on GPUs; its outputs by name, or a sentence. `said`: a list to which
+    goes what the run prints."""
     paths = {name: pathlib.Path(folder) / f"{i}.npy" for i, name in enumerate(run["outputs"])}
     for path in paths.values():
         path.unlink(missing_ok=True)
@@ -108,6 +109,8 @@ def run_plan(machine, entry, run, folder, mapping, *flags):
                        *mapping(entry["gpus"]),
                        *(["--require-gpu"] if entry["gpus"] else []), *flags, limit=60,
                        cwd=machine.kit)
+    if said is not None:
+        said += [done.out, done.error]
     if done.status == 1 and run["status"] == 1 and run["message"] in done.error:
         return {}, ""
     problem = done.problem()
@@ -216,8 +219,7 @@ def sanitizer(machine, report):
 
 def collectives(machine, report):
     """Communication between GPUs, by NCCL where it is there: examples with a GPU for each gpu."""
-    report.add("NCCL on one GPU", SKIP, "NCCL takes one rank for each GPU, and this build has no "
-               "test of several ranks on one")
+    nccl.two_ranks(machine, report, run_plan, map_to_one)
     count = sum(line.startswith("cuda:") for line in report.machine["devices"])
     if count < 2:
         return report.add("several GPUs", SKIP, "this machine has one GPU")

@@ -150,6 +150,14 @@ def reported(kit):
     expect(status == 1, checks)
     status, checks, told = kit.check("--only", "collectives")
     expect(status == 0 and checks["several GPUs"]["status"] == "skipped", checks)
+    for listed, verdict, words in (("", "skipped", "cgrun lists no NCCL"),
+                                   ("NCCL  none: not found", "skipped", "not found"),
+                                   ("NCCL  2.28.9", "skipped", "2.30 or newer takes two"),
+                                   ("NCCL  2.30.7", "fail", "NCCL made no communicator in 0 runs")):
+        status, checks, told = kit.check("--only", "collectives",
+                                         listed=f"cuda:0  A GPU\n{listed}")
+        expect(checks["NCCL on one GPU"]["status"] == verdict, checks)
+        says(checks["NCCL on one GPU"]["reason"], words)
 
 
 def sanitized(kit):
