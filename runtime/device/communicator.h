@@ -1,6 +1,10 @@
 // Communicator: devices of one backend that carry out collectives among themselves, by a library
 // of the backend's. Each member has a rank, as in the plan's communicator.
 //
+// Values of a communicator's collectives lie in memory of the kind `symmetric`. Once all of it has
+// its place, the engine has the members' memory registered, so that the library may read and write
+// it where it lies.
+//
 // A member's queue takes its parts of collectives (Queue::Collect) and issues those of one group
 // together (Queue::EndCollectives). All members issue the same collectives in the same order. A
 // collective moves values whether or not they are poisoned; the flags of results follow from those
@@ -8,10 +12,14 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 #define CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 
+#include <cstdint>
 #include <optional>
+#include <span>
 
+#include "runtime/device/memory.h"
 #include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
 
 namespace cgraph::device {
 
@@ -21,6 +29,19 @@ class Communicator {
   // Returns whether it carries out collectives of this kind on elements of this type.
   virtual bool Serves(CollectiveKind kind, std::optional<Reduction> reduction,
                       plan::DType dtype) const = 0;
+
+  // Registers memory in which values of its collectives lie, by rank; before any is issued. In the
+  // first `common` bytes each value lies at one offset at all ranks that have it; 0: it does not.
+  // From then on a member's issuer may wait in EndCollectives until all members have issued the
+  // same, so each needs a thread of its own. Where the library cannot, nothing is registered.
+  // kFailed with its error.
+  virtual Status Register(std::span<const Memory* const> /*blocks*/, uint64_t /*common*/) {
+    return Status::Ok();
+  }
+  // Undoes it, before the memory is freed. No operation is pending.
+  virtual void Deregister() {}
+  // Lets issuers that wait for others give up: these issue nothing any more.
+  virtual void Stop() {}
 };
 
 }  // namespace cgraph::device

@@ -111,8 +111,9 @@ Status Core::OpenDevices() {
 Status Core::LoadPlan() {
   CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
+  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_));
   arenas_ = std::make_unique<Arenas>();
-  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_));
+  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_));
   const workers::Placement placement =
       workers::Place(*plan_, WorkersFor(*plan_, options_), options_.proved);
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
@@ -162,7 +163,7 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
     event_counts.push_back(&workers_[worker]->event_count);
   queue_map_ = MapQueues(*plan_, placement, devices_, event_counts);
   const Preparation preparation{plan_.get(),     &placement,      &devices_,
-                                arenas_.get(),   kernels_.get(),
+                                arenas_.get(),   &native_,       kernels_.get(),
                                 &queue_map_,     options_.proved,
                                 options_.profile || options_.trace,
                                 options_.capture};
@@ -175,6 +176,7 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
         std::make_unique<std::atomic<uint64_t>[]>(placement.worker_of_work_queue.size());
 #endif
   }
+  CGRAPH_RETURN_IF_ERROR(native_.Register(*arenas_, placement));
   for (auto& worker : workers_) {
     auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
     if (!scratch.ok()) return scratch.status();
@@ -346,6 +348,7 @@ void Core::Teardown() {
   if (torn_down_) return;
   torn_down_ = true;
   End(std::move(closed_));
+  native_.Stop();
   if (!Omits(Omission::kEndSubmission)) {
     std::lock_guard lock(submission_);  // who was submitting has seen it
   }
@@ -414,6 +417,7 @@ void Core::FreeGraphs() {
     graph->poison_bytes = {};
   }
   kernels_.reset();
+  native_.Deregister();
   arenas_.reset();
 }
 

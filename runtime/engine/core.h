@@ -26,6 +26,7 @@
 #include "runtime/device/sync/mutex.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/load/arenas.h"
+#include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/loaded_graph.h"
@@ -163,6 +164,7 @@ class Core {
   EngineOptions options_;
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<Kernels> kernels_;
+  NativeCollectives native_;
   std::unique_ptr<Arenas> arenas_;
   QueueMap queue_map_;
   device::SharedArray<device::TimelineSemaphore> queue_ends_;  // per queue: entries that are over

@@ -6,17 +6,19 @@
 
 Every kind, reduction and dtype on 2, 4 and 8 GPUs has the CPU's bits, whether NCCL is there or an
 older one that is not used; what NCCL was asked to do is counted. Then: extents that come with the
-input, poisoned values, one thread for all GPUs, other orders of addition, several
-communicators, two ranks on one GPU, errors of NCCL.
+input, poisoned values, one thread for all GPUs, other orders of addition, memory that is
+registered, several communicators, two ranks on one GPU, errors of NCCL.
 """
 import argparse
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -48,7 +50,8 @@ class Runner:
         check(done.returncode == 0, f"{name} does not compile", done.stderr)
         return plan
 
-    def run(self, plan, outputs, inputs, gpus=0, nccl="", flags=(), seed=None, environment=None):
+    def run(self, plan, outputs, inputs, gpus=0, nccl="", flags=(), seed=None, environment=None,
+            emulation="", interrupt=0):
         """Returns (exit code, what was said, the outputs' bytes, what NCCL was asked to do)."""
         trace = self.folder / "trace"
         trace.unlink(missing_ok=True)
@@ -56,7 +59,7 @@ class Runner:
         if gpus:
             seed = self.options.seed if seed is None else seed
             environment["LD_LIBRARY_PATH"] = self.options.libraries
-            environment["CGRAPH_EMULATION"] = f"devices={gpus},seed={seed}"
+            environment["CGRAPH_EMULATION"] = f"devices={gpus},seed={seed}{emulation}"
             environment["CGRAPH_EMULATED_NCCL"] = f"trace={trace}" + (f",{nccl}" if nccl else "")
         line = [self.options.cgrun, plan, "-q", *flags]
         line += ["--timeout", "20"] if "--timeout" not in flags else []
@@ -68,7 +71,12 @@ class Runner:
         for i, name in enumerate(outputs):
             (self.folder / f"out_{i}.npy").unlink(missing_ok=True)
             line += ["--output", f"{name}={self.folder}/out_{i}.npy"]
-        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.Popen(line, env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        if interrupt:
+            time.sleep(interrupt)
+            done.send_signal(signal.SIGINT)
+        done.stdout, done.stderr = done.communicate(timeout=120)
         values = []
         if done.returncode == 0:
             values = [(self.folder / f"out_{i}.npy").read_bytes() for i in range(len(outputs))]
@@ -263,6 +271,79 @@ graph g(x: [f32[16]; 4]) -> (sums: [f32[16]; 4]) inflight 2 {
 """
 
 
+def try_registering(runner, plan, outputs, inputs, wanted):
+    """Values of collectives lie in memory that NCCL knows, as far as its version can, where each
+    GPU has a thread of its own; results are the same."""
+    alike = runner.compile("alike", ALIKE)
+    random = np.random.RandomState(7)
+    alike_inputs = {f"x[{r}]": random.randn(16).astype(np.float32) for r in range(4)}
+    alike_outputs = [f"sums[{r}]" for r in range(4)]
+    code, said, alike_wanted, _ = runner.run(alike, alike_outputs, alike_inputs,
+                                             flags=("-n", "5"))
+    check(code == 0, "alike on CPU threads", said)
+    both = ((alike, alike_outputs, alike_inputs, alike_wanted, ("-n", "5", "--workers", "5")),
+            (plan, outputs, inputs, wanted, ("--workers", "5")))
+    for nccl, kinds in (("", ("a window of ", "")), ("version=22600", ("", "")),
+                        ("version=21900", ("", "")), ("memory=none", (None, None)),
+                        ("memory=some", (None, None))):
+        for (name, outs, ins, right, flags), kind in zip(both, kinds):
+            for seed in (1, 2, 3):
+                code, said, got, launches = runner.run(name, outs, ins, gpus=4, nccl=nccl,
+                                                       seed=seed, flags=flags)
+                what = f"{name.stem}, registered by NCCL {nccl or 'of today'}"
+                check(code == 0 and got == right, what, said)
+                check(bool(launches) and
+                      all(("on registered memory" in line) == (kind is not None)
+                          for line in launches), what, "\n".join(launches))
+                check(len(runner.registered) == (4 if kind is not None else 0) and
+                      all(re.match(rf"registered {kind}\d+ bytes", line)
+                          for line in runner.registered), what, "\n".join(runner.registered))
+    code, said, got, launches = runner.run(alike, alike_outputs, alike_inputs, gpus=4,
+                                           flags=("-n", "5", "--workers", "5"),
+                                           emulation=",peers=0")
+    check(code == 0 and got == alike_wanted and launches and not runner.registered,
+          "nothing is registered where GPUs do not reach each other", said)
+    for workers in ("1", "2", "3"):
+        code, said, got, launches = runner.run(alike, alike_outputs, alike_inputs, gpus=4,
+                                               flags=("-n", "5", "--workers", workers))
+        check(code == 0 and got == alike_wanted and launches and not runner.registered,
+              f"nothing is registered with {workers} threads for 4 GPUs", said)
+
+
+SLOW = """import std.tensor
+import std.debug
+actor A() { method give(x: f32[16]) -> f32[16] { return x } }
+actor Slow() {
+  method nap(x: f32[16]) -> f32[16] {
+    sleep(4000)
+    return x
+  }
+}
+place a[r in 0..2] = A() on gpu[r]
+place slow = Slow() on cpu[0]
+graph g(x: f32[16]) -> [f32[16]; 2] {
+  return all_reduce([a[0].give(x), a[1].give(slow.nap(x))], sum)
+}
+"""
+
+
+def try_time_out(runner):
+    """One GPU's thread waits for the other's to issue, which waits for a CPU. A time-out and an
+    interrupt end both."""
+    plan = runner.compile("slow", SLOW)
+    start = time.monotonic()
+    code, said, _, launches = runner.run(plan, ["result[0]", "result[1]"],
+                                         {"x": np.zeros(16, np.float32)}, gpus=2,
+                                         flags=("--timeout", "1", "--workers", "4"))
+    check(code != 0 and "nothing has moved" in said and len(runner.registered) == 2 and
+          not launches, f"a time-out while members wait for each other: exit code {code}", said)
+    code, said, _, _ = runner.run(plan, ["result[0]", "result[1]"],
+                                  {"x": np.zeros(16, np.float32)}, gpus=2,
+                                  flags=("--workers", "4"), interrupt=2)
+    check(code != 0 and len(runner.registered) == 2, "an interrupt while they do", said)
+    check(time.monotonic() - start < 60, "the end takes a minute")
+
+
 LEFT = """import std.tensor
 actor A() {
   method make(x: f32[8]) -> f32[8] { return x + 1 }
@@ -350,7 +431,8 @@ def try_one_gpu(runner):
         for seed in (1, 2, 3):
             code, said, got, launches = runner.run(plan, outs, ins, gpus=1, nccl=nccl, flags=one,
                                                    seed=seed, environment=environment)
-            check(code == 0 and got == right and bool(launches) == carried, f"two ranks on one GPU, {nccl} {environment}",
+            check(code == 0 and got == right and bool(launches) == carried and
+                  not runner.registered, f"two ranks on one GPU, {nccl} {environment}",
                   said + "\n".join(launches))
 
 
@@ -378,6 +460,8 @@ def main():
         try_without(runner, *f32)
         try_threads(runner, *f32)
         try_ring(runner, *f32)
+        try_registering(runner, *f32)
+        try_time_out(runner)
         try_environment(runner)
         try_one_gpu(runner)
         try_left_out(runner)

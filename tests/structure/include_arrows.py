@@ -49,7 +49,7 @@ ARROWS = {
     "runtime/cuda": ["runtime/device", "runtime/kinds", "runtime/plan", "runtime/status"],
     # Queues use communicators, which know GPUs and NCCL and nothing of queues.
     "runtime/cuda/collectives": ["runtime/cuda/gpu", "runtime/cuda/libraries", "runtime/device",
-                                 "runtime/plan"],
+                                 "runtime/plan", "runtime/status"],
     "runtime/channel": ["runtime/kinds", "runtime/device", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
                        "runtime/status", "runtime/workers"],

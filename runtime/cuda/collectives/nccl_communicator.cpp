@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
+#include "runtime/cuda/collectives/nccl_memory.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::cuda {
@@ -77,13 +79,14 @@ Status NcclCommunicator::Check(int status, const char* what) const {
                                            nccl_.ErrorText(status))};
 }
 
-Status NcclCommunicator::Settle(Rank& rank, const char* what) {
+Status NcclCommunicator::Settle(Rank& rank, const char* what, bool issuing) {
   const Clock::time_point end = Clock::now() + kDeadline;
   for (;;) {
     int state = nccl::kSuccess;
     CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclCommGetAsyncError(rank.handle, &state), what));
     if (state != nccl::kInProgress) return Check(state, what);
     if (aborted()) return {StatusCode::kFailed, why_aborted()};
+    if (issuing && stopped_) return {StatusCode::kFailed, "the engine was torn down"};
     if (Clock::now() > end) {
       return {StatusCode::kFailed,
               fmt::format("{}: NCCL is not done after {} s", what, kDeadline.count())};
@@ -230,6 +233,57 @@ Status NcclCommunicator::Look() {
   return Status::Ok();
 }
 
+// ---- memory -------------------------------------------------------------------------------------
+
+// All ranks or none: NCCL defines nothing for a collective of which some values are registered. The
+// ranks' windows are made together, since each waits for the others'. A window promises that values
+// lie at one offset at all ranks: NCCL's kernels find the others' by their own.
+Status NcclCommunicator::Register(std::span<const device::Memory* const> blocks, uint64_t common) {
+  constexpr const char* kWhat = "registering memory with NCCL";
+  std::set<int> ordinals;
+  for (const auto& gpu : gpus_) ordinals.insert(gpu->ordinal());
+  if (ordinals.size() != gpus_.size()) return Status::Ok();
+  if (!std::all_of(blocks.begin(), blocks.end(), [](auto* block) { return IsOfNccl(*block); })) {
+    return Status::Ok();
+  }
+  const uint64_t window = nccl_.ncclCommWindowRegister != nullptr ? common : 0;
+  if (window != 0) CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGroupStart(), kWhat));
+  Status status;
+  for (uint32_t rank = 0; rank < ranks_.size() && status.ok(); ++rank) {
+    status = gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat);
+    if (status.ok()) status = RegisterRank(rank, *blocks[rank], window);
+  }
+  const Status ended = window != 0 ? Check(nccl_.ncclGroupEnd(), kWhat) : Status::Ok();
+  CGRAPH_RETURN_IF_ERROR(status);
+  CGRAPH_RETURN_IF_ERROR(ended);
+  return SettleAll(kWhat);
+}
+
+Status NcclCommunicator::RegisterRank(uint32_t number, const device::Memory& block,
+                                      uint64_t window) {
+  Rank& rank = ranks_[number];
+  const int status =
+      window != 0
+          ? nccl_.ncclCommWindowRegister(rank.handle, block.data(), window, &rank.window,
+                                         nccl::kSymmetricWindow)
+          : nccl_.ncclCommRegister(rank.handle, block.data(), block.size(), &rank.registered);
+  return Check(status, "registering memory with NCCL");
+}
+
+// A communicator that was aborted has forgotten its memory.
+void NcclCommunicator::Deregister() {
+  for (uint32_t number = 0; number < ranks_.size(); ++number) {
+    Rank& rank = ranks_[number];
+    std::lock_guard lock(rank.mutex);
+    NcclWindow window = std::exchange(rank.window, nullptr);
+    void* registered = std::exchange(rank.registered, nullptr);
+    if (rank.handle == nullptr) continue;
+    gpus_[number]->MakeCurrent();
+    if (window != nullptr) nccl_.ncclCommWindowDeregister(rank.handle, window);
+    if (registered != nullptr) nccl_.ncclCommDeregister(rank.handle, registered);
+  }
+}
+
 // ---- issuing ------------------------------------------------------------------------------------
 
 Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect> collects) {
@@ -264,7 +318,8 @@ Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect>
   if (ended != nccl::kInProgress) return Status::Ok();
   // What is issued behind it must not come before it.
   for (Used& one : used) {
-    CGRAPH_RETURN_IF_ERROR(one.communicator->Settle(one.communicator->ranks_[one.rank], kWhat));
+    CGRAPH_RETURN_IF_ERROR(
+        one.communicator->Settle(one.communicator->ranks_[one.rank], kWhat, /*issuing=*/true));
   }
   return Status::Ok();
 }

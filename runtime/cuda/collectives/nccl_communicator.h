@@ -33,6 +33,10 @@ class NcclCommunicator : public device::Communicator {
   bool Serves(CollectiveKind kind, std::optional<Reduction> reduction,
               plan::DType dtype) const override;
 
+  Status Register(std::span<const device::Memory* const> blocks, uint64_t common) override;
+  void Deregister() override;
+  void Stop() override { stopped_ = true; }
+
   // Appends collectives of one GPU to its stream, as one group; they may be of several
   // communicators. The GPU's context is current. kFailed with NCCL's error; then each of the
   // communicators has to be aborted.
@@ -50,6 +54,9 @@ class NcclCommunicator : public device::Communicator {
   struct Rank {
     std::mutex mutex;
     NcclComm handle = nullptr;  // null: ended
+    // Of the memory that is registered: as a window, or at this rank alone.
+    NcclWindow window = nullptr;
+    void* registered = nullptr;
   };
   NcclCommunicator(const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus)
       : nccl_(nccl), gpus_(std::move(gpus)), ranks_(gpus_.size()) {}
@@ -61,8 +68,10 @@ class NcclCommunicator : public device::Communicator {
   Status End();
   int Call(const device::Collect& collect, CUstream stream);
   int CallWithPeers(const device::Collect& collect, int type, uint64_t count, CUstream stream);
-  // Waits until a rank does no more of what was called; kFailed with its error.
-  Status Settle(Rank& rank, const char* what);
+  Status RegisterRank(uint32_t rank, const device::Memory& block, uint64_t window);
+  // Waits until a rank does no more of what was called; kFailed with its error. `issuing`: gives up
+  // where the others were stopped.
+  Status Settle(Rank& rank, const char* what, bool issuing = false);
   Status SettleAll(const char* what);
   Status Check(int status, const char* what) const;
 
@@ -70,6 +79,7 @@ class NcclCommunicator : public device::Communicator {
   const std::vector<std::shared_ptr<Gpu>> gpus_;  // by rank
   std::deque<Rank> ranks_;
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> stopped_{false};
   mutable std::mutex why_mutex_;
   std::string why_;
 };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/cuda/collectives/nccl_memory.h"
 #include "runtime/cuda/device/cuda_queue.h"
 #include "runtime/cuda/device/prepared.h"
 #include "runtime/device/sync/spin.h"
@@ -46,6 +47,7 @@ CudaDevice::~CudaDevice() {
 
 Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) {
   if (kind == MemoryKind::pinned) return AllocatePinned(gpu_, bytes, kind, what);
+  if (kind == MemoryKind::symmetric) return AllocateForCollectives(gpu_, bytes, kind, what);
   return AllocateOnGpu(gpu_, bytes, kind, what);
 }
 

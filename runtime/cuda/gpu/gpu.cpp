@@ -96,16 +96,33 @@ Status Gpu::CopyToGpu(void* to, const void* from, uint64_t bytes) const {
   return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);
 }
 
-void Gpu::ReachPeer(const Gpu& peer) {
+// The memset may return before it is done, and streams of ours would not wait for it.
+Status Gpu::Zero(void* data, uint64_t bytes, const std::string& what) const {
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuMemsetD8(AddressOf(data), 0, bytes), what));
+  return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);
+}
+
+Status Gpu::CheckFree(uint64_t bytes, const std::string& what) const {
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(MakeCurrent(), what));
+  size_t free = 0, total = 0;
+  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuMemGetInfo(&free, &total), what));
+  if (bytes <= free) return Status::Ok();
+  return {StatusCode::kInvalid, fmt::format("{} would take {} bytes, and cuda:{} ({}) has {} free",
+                                            what, bytes, ordinal_, name_, free)};
+}
+
+void Gpu::ReachPeer(Gpu& peer) {
   int can = 0;
-  if (driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_) != CUDA_SUCCESS || can == 0 ||
-      MakeCurrent() != CUDA_SUCCESS) {
-    return;
+  CUresult enabled = driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_);
+  if (enabled == CUDA_SUCCESS && can != 0) {
+    enabled = MakeCurrent();
+    if (enabled == CUDA_SUCCESS) enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);
+    if (enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
+      reached_.insert(peer.ordinal_);
+      return;
+    }
   }
-  const CUresult enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);
-  if (enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
-    reached_.insert(peer.ordinal_);
-  }
+  peer.reached_by_all_ = false;
 }
 
 namespace {
@@ -130,24 +147,13 @@ class Block : public device::MemoryOwner {
   const bool on_host_;
 };
 
-uint64_t InBlocks(uint64_t bytes) {
-  return (bytes + device::kBlockAlign - 1) / device::kBlockAlign * device::kBlockAlign;
-}
-
 }  // namespace
 
 Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, MemoryKind kind,
                              const std::string& what) {
   const Driver& driver = gpu->driver();
   if (bytes == 0) return Memory(nullptr, 0, kind, /*host_visible=*/false, nullptr);
-  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), what));
-  size_t free = 0, total = 0;
-  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuMemGetInfo(&free, &total), what));
-  if (bytes > free) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("{} would take {} bytes, and cuda:{} ({}) has {} free", what, bytes,
-                              gpu->ordinal(), gpu->name(), free));
-  }
+  CGRAPH_RETURN_IF_ERROR(gpu->CheckFree(bytes, what));
   const uint64_t size = InBlocks(bytes);
   CUdeviceptr address = 0;
   if (const CUresult error = driver.cuMemAlloc(&address, size); error != CUDA_SUCCESS) {
@@ -157,9 +163,7 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
   }
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
                 std::make_shared<Block>(gpu, /*on_host=*/false));
-  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuMemsetD8(address, 0, size), what));
-  // The memset may return before it is done, and streams of ours would not wait for it.
-  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(nullptr), what));
+  CGRAPH_RETURN_IF_ERROR(gpu->Zero(memory.data(), size, what));
   return memory;
 }
 

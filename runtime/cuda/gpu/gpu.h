@@ -34,12 +34,18 @@ class Gpu {
   CUresult MakeCurrent() const;
   // Copies from the host's memory; done when it returns.
   Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
+  // Zeroes memory of this GPU; done when it returns.
+  Status Zero(void* data, uint64_t bytes, const std::string& what) const;
+  // kInvalid, with `what`, where this GPU has fewer bytes free.
+  Status CheckFree(uint64_t bytes, const std::string& what) const;
   // Lets this GPU reach the memory of `peer`, where the hardware allows it.
-  void ReachPeer(const Gpu& peer);
+  void ReachPeer(Gpu& peer);
   // Returns whether kernels and copies of this GPU may read the memory of the other one.
   bool Reaches(const Gpu& other) const {
     return other.ordinal_ == ordinal_ || reached_.contains(other.ordinal_);
   }
+  // Returns whether all GPUs that were to reach this one's memory do.
+  bool reached_by_all() const { return reached_by_all_; }
 
  private:
   Gpu(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
@@ -51,6 +57,7 @@ class Gpu {
   CUcontext context_ = nullptr;
   int multiprocessors_ = 0;
   std::set<int> reached_;  // other GPUs, by ordinal
+  bool reached_by_all_ = true;
   std::unique_ptr<KernelModule> module_;
   std::unique_ptr<OpenedLibraries> libraries_;
 };
@@ -62,6 +69,11 @@ Result<device::Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t b
                                      device::MemoryKind kind, const std::string& what);
 Result<device::Memory> AllocatePinned(const std::shared_ptr<Gpu>& gpu, uint64_t bytes,
                                       device::MemoryKind kind, const std::string& what);
+
+// Returns how many bytes are allocated for so many.
+inline uint64_t InBlocks(uint64_t bytes) {
+  return (bytes + device::kBlockAlign - 1) / device::kBlockAlign * device::kBlockAlign;
+}
 
 inline CUdeviceptr AddressOf(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
 

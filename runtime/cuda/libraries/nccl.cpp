@@ -54,6 +54,8 @@ Result<Nccl> OpenNccl() {
                                        NcclVersionText(kOldestNccl)));
   }
 #define FUNCTION(name, parameters) find(nccl.name, #name);
+#define LATER_FUNCTION(since, name, parameters) \
+  if (nccl.version >= since) find(nccl.name, #name);
 #include "runtime/cuda/libraries/nccl.def"
 #undef FUNCTION
   find(nccl.ncclGetErrorString, "ncclGetErrorString");

@@ -15,6 +15,7 @@
 namespace cgraph::cuda {
 
 using NcclComm = struct NcclCommObject*;
+using NcclWindow = struct NcclWindowObject*;
 struct NcclId {
   char internal[128];
 };
@@ -38,6 +39,7 @@ inline constexpr int kSuccess = 0, kInProgress = 7;                 // ncclResul
 inline constexpr int kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4;  // ncclRedOp_t
 inline constexpr int kI8 = 0, kU8 = 1, kI32 = 2, kI64 = 4;          // ncclDataType_t
 inline constexpr int kF16 = 6, kF32 = 7, kF64 = 8, kBF16 = 9;
+inline constexpr int kSymmetricWindow = 1;                          // NCCL_WIN_COLL_SYMMETRIC
 }  // namespace nccl
 
 // Versions as ncclGetVersion counts. The oldest that is used: communicators that do not block, and

@@ -45,7 +45,9 @@ Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
 
 Status Arenas::Allocate(const plan::Plan& plan,
                         const std::vector<std::unique_ptr<device::Device>>& devices,
-                        std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+                        std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                        const NativeCollectives& native) {
+  native_ = &native;
   for (const auto& device : devices) devices_.push_back(device.get());
   layouts_.resize(devices.size() * kKinds);
   LayOutStates(plan, graphs);
@@ -57,13 +59,23 @@ Status Arenas::Allocate(const plan::Plan& plan,
   return FillConstants();
 }
 
-// Lays out the states. The kind of an actor's memory is stated by the first graph that has it.
+plan::Memory Arenas::KindOf(const LoadedGraph& graph, uint32_t arena) const {
+  if (native_->Uses(graph.index, arena)) return plan::Memory::symmetric;
+  return graph.plan->arenas[arena].memory();
+}
+
+// Lays out the states. The kind of an actor's memory is stated by the first graph that has it,
+// unless collectives of another graph need it.
 void Arenas::LayOutStates(const plan::Plan& plan,
                           const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
   std::vector<plan::Memory> kinds(plan.actors.size(), plan::Memory::plain);
+  std::vector<bool> used(plan.actors.size(), false);
   for (size_t g = graphs.size(); g-- > 0;) {
-    for (const plan::Arena& arena : graphs[g]->plan->arenas) {
-      if (arena.space() == plan::Space::state) kinds[arena.owner()] = arena.memory();
+    for (uint32_t a = 0; a < graphs[g]->plan->arenas.size(); ++a) {
+      const plan::Arena& arena = graphs[g]->plan->arenas[a];
+      if (arena.space() != plan::Space::state) continue;
+      if (!used[arena.owner()]) kinds[arena.owner()] = KindOf(*graphs[g], a);
+      if (native_->Uses(graphs[g]->index, a)) used[arena.owner()] = true;
     }
   }
   for (size_t a = 0; a < plan.actors.size(); ++a) {
@@ -93,7 +105,7 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
   for (uint32_t a = 0; a < graph.plan->arenas.size(); ++a) {
     const plan::Arena& arena = graph.plan->arenas[a];
     BlockAddress place;
-    place.block = BlockFor(arena.device(), arena.memory());
+    place.block = BlockFor(arena.device(), KindOf(graph, a));
     if (arena.space() == plan::Space::state) {
       place = states_[arena.owner()];
     } else if (arena.space() == plan::Space::output) {

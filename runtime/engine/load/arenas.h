@@ -1,9 +1,10 @@
 // Arenas: where the values of all graphs lie in memory.
 //
-// One block per device and kind of memory holds the slots (as many copies as the plan states),
-// constants and scratch of every graph, the states of the device's actors, which all graphs share,
-// and one block of inputs per frame. Output arenas have no place here: each run brings a block of
-// its own.
+// Values of collectives that devices carry out by themselves are in memory of the kind `symmetric`,
+// whatever the plan says. One block per device and kind of memory holds the slots (as many copies
+// as the plan states), constants and scratch of every graph, the states of the device's actors,
+// which all graphs share, and one block of inputs per frame. Output arenas have no place here: each
+// run brings a block of its own.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
@@ -29,7 +31,8 @@ class Arenas {
   // The graphs' `plan` and `frames` must be set.
   Status Allocate(const plan::Plan& plan,
                   const std::vector<std::unique_ptr<device::Device>>& devices,
-                  std::vector<std::unique_ptr<LoadedGraph>>& graphs);
+                  std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                  const NativeCollectives& native);
 
   // Returns null when the value lies in the run's output block; OutputOffset() says where in it.
   void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
@@ -50,12 +53,14 @@ class Arenas {
   };
   void LayOutStates(const plan::Plan& plan,
                     const std::vector<std::unique_ptr<LoadedGraph>>& graphs);
+  plan::Memory KindOf(const LoadedGraph& graph, uint32_t arena) const;
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
   Status AllocateBlocks(const plan::Plan& plan);
   const BlockAddress& PlaceOf(uint32_t graph, uint32_t value) const;
   Status FillConstants();
 
   std::vector<device::Device*> devices_;
+  const NativeCollectives* native_ = nullptr;      // while memory is laid out
   std::vector<device::BumpLayout> layouts_;        // per block: device, then kind of memory
   std::vector<device::Memory> blocks_;
   std::vector<BlockAddress> states_;                  // per actor

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/execute/lane_queues.h"
-#include "runtime/engine/load/communications.h"
+#include "runtime/engine/load/communication/communications.h"
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/poison.h"
 #include "runtime/engine/load/sync.h"

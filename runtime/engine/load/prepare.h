@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "runtime/engine/load/arenas.h"
+#include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/loaded_graph.h"
@@ -23,6 +24,7 @@ struct Preparation {
   const workers::Placement* placement = nullptr;
   const std::vector<std::unique_ptr<device::Device>>* devices = nullptr;
   const Arenas* arenas = nullptr;
+  const NativeCollectives* native = nullptr;
   Kernels* kernels = nullptr;
   const QueueMap* queues = nullptr;
   bool proved = true;

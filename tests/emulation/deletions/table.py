@@ -7,6 +7,8 @@ QUEUE = "runtime/cuda/device/cuda_queue.cpp"
 END = "runtime/cuda/device/cuda_queue_end.cpp"
 DEVICE = "runtime/cuda/device/cuda_device.cpp"
 TABLE = "runtime/cuda/device/poison_table.cpp"
+NCCL = "runtime/cuda/collectives/nccl_communicator.cpp"
+NATIVE = "runtime/engine/load/communication/native_collectives.cpp"
 GPU = "runtime/cuda/gpu/gpu.cpp"
 CODE = "runtime/cuda/kernels/device_code.h"
 PRODUCT = "runtime/cuda/kernels/matmul/library_product.cpp"
@@ -74,13 +76,14 @@ DELETIONS = [
      "  return driver_.Check(driver_.cuMemcpyHtoD(AddressOf(to), from, bytes), what);"),
     # Memory.
     ("zeroing memory", GPU,
-     "  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuMemsetD8(address, 0, size), what));\n", ""),
+     "  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuMemsetD8(AddressOf(data), 0, bytes), "
+     "what));\n", ""),
     ("waiting until memory is zeroed", GPU,
-     "  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(nullptr), what));\n"
-     "  return memory;", "  return memory;"),
+     "AddressOf(data), 0, bytes), what));\n"
+     "  return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);",
+     "AddressOf(data), 0, bytes), what));\n  return Status::Ok();"),
     ("reaching other GPUs", GPU,
-     "  const CUresult enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);",
-     "  const CUresult enabled = CUDA_SUCCESS;"),
+     "if (enabled == CUDA_SUCCESS) enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);", ""),
     ("loading a kernel before it is launched", "runtime/cuda/module/module.cpp",
      "      CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));\n", ""),
     # Flags.
@@ -139,6 +142,21 @@ DELETIONS = [
      "    if (poison && !message.empty) message.queue->Poison(*message.operation);\n", ""),
     ("a native collective: flags are there", QUEUED + "native_collective.cpp",
      "if (!Moves(at) || at.queue->Looks(*at.operation)) {", "if (!Moves(at)) {"),
+    # Memory that is registered with NCCL.
+    ("registered everywhere or nowhere", NCCL,
+     "  if (!std::all_of(blocks.begin(), blocks.end(), [](auto* block) { return "
+     "IsOfNccl(*block); })) {\n    return Status::Ok();\n  }\n", ""),
+    ("a thread for each member whose memory is registered", NATIVE,
+     "    fits = fits && workers.size() == found.members.size();\n", ""),
+    ("a window only where offsets are the same", NATIVE,
+     "          common = common && (theirs.empty() || Offset(graph, theirs[t], frame) == "
+     "offset);\n", ""),
+    ("waiting for windows", NCCL,
+     "  CGRAPH_RETURN_IF_ERROR(ended);\n  return SettleAll(kWhat);\n}\n\nStatus "
+     "NcclCommunicator::RegisterRank", "  return ended;\n}\n\nStatus "
+     "NcclCommunicator::RegisterRank"),
+    ("deregistering memory before it is freed", "runtime/engine/core.cpp",
+     "  native_.Deregister();\n", ""),
     # Products by cuBLASLt.
     ("a product for a state that may be poisoned", PRODUCT,
      "    if (in_state_ && call.guard.looks) return own_->Launch(call);\n", ""),

@@ -11,6 +11,7 @@
 
 #include "tests/emulation/nccl/control.h"
 #include "tests/emulation/nccl/functions.h"
+#include "tests/emulation/nccl/memory.h"
 #include "tests/emulation/nccl/reduce.h"
 #include "tests/emulation/nccl/world.h"
 
@@ -27,6 +28,7 @@ constexpr int kUnhandledCudaError = 1, kInvalidArgument = 4, kInvalidUsage = 5;
 constexpr unsigned kMagic = 0xcafebeef;
 constexpr size_t kLeastConfig = 48;  // bytes, as of 2.19
 constexpr int kAsksUntilReady = 2;
+constexpr int kFirstWindows = 22700;
 
 // Group: what a thread has called since it began one.
 struct Group {
@@ -62,7 +64,7 @@ CUcontext CurrentContext() {
 
 // Whether the rank is not ready for calls yet. Under the world's lock.
 bool Busy(const Rank& rank) {
-  if (!rank.deferred.empty()) return true;
+  if (!rank.deferred.empty() || !rank.windows.empty()) return true;
   if (rank.finalized) return rank.pending != 0 || rank.clique->finalized < rank.clique->ranks();
   return !rank.clique->complete() || rank.asked < kAsksUntilReady;
 }
@@ -71,6 +73,8 @@ bool Busy(const Rank& rank) {
 void Forget(NcclComm handle, Rank& rank) {
   rank.aborted = true;
   rank.deferred.clear();
+  rank.windows.clear();
+  rank.registered.clear();
   std::erase_if(TheWorld().places[rank.context],
                 [&](const auto& launch) { return launch->rank.get() == &rank; });
   TheWorld().ranks.erase(handle);
@@ -114,9 +118,12 @@ int EndGroup() {
     }
     for (auto& launch : ended.launches) {
       Rank& rank = *launch->rank;
-      for (const Launch::Task& task : launch->tasks) {
+      for (Launch::Task& task : launch->tasks) {
+        task.registered = MemoryOf(task.call, rank).registered;
         if (task.call.collective()) {
+          task.number = rank.called++;
           rank.clique->connects.insert(rank.rank);
+          ++rank.clique->called[task.number];
         } else {
           rank.clique->exchanges.insert({rank.rank, task.call.other});
         }
@@ -177,8 +184,36 @@ int Take(NcclCall call, NcclComm handle, CUstream stream, const char* function) 
   if (launch->stream != stream) {
     return Refuse(kInvalidUsage, "the emulation takes a group of a rank on one stream only");
   }
-  launch->tasks.push_back({call, nullptr, 0});
+  launch->tasks.emplace_back().call = call;
   return EndCall();
+}
+
+// As Find, for what no rank does while it has work under way; null after a misuse.
+std::shared_ptr<Rank> FindIdle(NcclComm handle, const char* function) {
+  auto rank = Find(handle, function);
+  if (rank == nullptr) return nullptr;
+  bool busy;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    busy = rank->pending != 0 || Busy(*rank);
+  }
+  // Windows may follow each other in a group.
+  if (!busy || group.depth != 0) return rank;
+  Refuse(kInvalidUsage, fmt::format("{} is called while work of the rank is under way", function));
+  return nullptr;
+}
+
+int EndRegistration(NcclComm handle, void* registered, bool window, const char* function) {
+  const auto rank = FindIdle(handle, function);
+  if (rank == nullptr) return kInvalidArgument;
+  bool ended;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    ended = Deregister(*rank, registered, window);
+  }
+  if (ended) return nccl::kSuccess;
+  return Refuse(kInvalidUsage,
+                fmt::format("{} is called with what is not registered, or no longer", function));
 }
 
 uint64_t Launches() {
@@ -287,6 +322,7 @@ int ncclCommGetAsyncError(NcclComm handle, int* status) {
     std::lock_guard lock(TheWorld().mutex);
     *status = rank->error;
     if (rank->error != nccl::kSuccess) return nccl::kSuccess;
+    FinishWindows(*rank);
     if (rank->deferred.empty()) {
       if (rank->clique->complete()) ++rank->asked;
       *status = Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
@@ -328,6 +364,81 @@ int ncclCommAbort(NcclComm handle) {
   ++TheWorld().aborted;
   Forget(handle, *rank);
   return nccl::kSuccess;
+}
+
+int ncclMemAlloc(void** memory, size_t bytes) {
+  using Memory = NcclOptions::Memory;
+  const Memory given = TheWorld().options.memory;
+  if (bytes == 0 || given == Memory::kNone) return kUnhandledCudaError;
+  if (given == Memory::kSome && TheWorld().asked_for_memory++ % 2 == 0) return kUnhandledCudaError;
+  CUdeviceptr address = 0;
+  if (cuMemAlloc(&address, bytes) != CUDA_SUCCESS) return kUnhandledCudaError;
+  *memory = reinterpret_cast<void*>(address);
+  std::lock_guard lock(TheWorld().mutex);
+  TheWorld().memory[static_cast<const std::byte*>(*memory)] = bytes;
+  return nccl::kSuccess;
+}
+
+int ncclMemFree(void* memory) {
+  int ranks = 0;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    auto& all = TheWorld().memory;
+    const auto found = all.find(static_cast<const std::byte*>(memory));
+    ranks = found == all.end() ? -1 : RanksWith(TheWorld(), found->first);
+    if (ranks == 0) all.erase(found);
+  }
+  if (ranks < 0) {
+    return Refuse(kInvalidArgument,
+                  "ncclMemFree is called with what ncclMemAlloc did not allocate");
+  }
+  if (ranks > 0) {
+    return Refuse(kInvalidUsage, fmt::format("ncclMemFree is called with memory that {} rank{} "
+                                             "registered",
+                                             ranks, ranks == 1 ? " has" : "s have"));
+  }
+  const CUresult freed = cuMemFree(reinterpret_cast<CUdeviceptr>(memory));
+  return freed == CUDA_SUCCESS ? nccl::kSuccess : kUnhandledCudaError;
+}
+
+int ncclCommRegister(NcclComm handle, void* memory, size_t bytes, void** registered) {
+  const auto rank = FindIdle(handle, "ncclCommRegister");
+  if (rank == nullptr) return kInvalidArgument;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    const auto* start = static_cast<const std::byte*>(memory);
+    *registered = RegisterMemory(TheWorld(), *rank, start, bytes);
+  }
+  TraceNccl(fmt::format("registered {} bytes of rank {} of {} in communicator {}", bytes,
+                        rank->rank, rank->clique->ranks(), rank->clique->number));
+  return nccl::kSuccess;
+}
+
+int ncclCommDeregister(NcclComm handle, void* registered) {
+  return EndRegistration(handle, registered, false, "ncclCommDeregister");
+}
+
+int ncclCommWindowRegister(NcclComm handle, void* memory, size_t bytes, cuda::NcclWindow* window,
+                           int flags) {
+  if (TheWorld().options.version < kFirstWindows) {
+    return Refuse(kInvalidUsage, "ncclCommWindowRegister is called, which this version lacks");
+  }
+  const auto rank = FindIdle(handle, "ncclCommWindowRegister");
+  if (rank == nullptr) return kInvalidArgument;
+  std::string misuse;
+  {
+    std::lock_guard lock(TheWorld().mutex);
+    misuse = BeginWindow(TheWorld(), *rank, static_cast<const std::byte*>(memory), bytes,
+                         flags == nccl::kSymmetricWindow, window);
+  }
+  if (!misuse.empty()) return Refuse(kInvalidArgument, misuse);
+  TraceNccl(fmt::format("registered a window of {} bytes of rank {} of {} in communicator {}",
+                        bytes, rank->rank, rank->clique->ranks(), rank->clique->number));
+  return group.depth == 0 ? nccl::kInProgress : nccl::kSuccess;
+}
+
+int ncclCommWindowDeregister(NcclComm handle, cuda::NcclWindow window) {
+  return EndRegistration(handle, window, true, "ncclCommWindowDeregister");
 }
 
 int ncclGroupStart() {

@@ -41,6 +41,9 @@ NcclOptions ParseNcclOptions(std::string_view text) {
       options.ring = value == "ring";
     } else if (word == "fail") {
       options.fail = NumberOf(word, value);
+    } else if (word == "memory") {
+      if (value != "none" && value != "some") Refuse(word, value, "not none or some");
+      options.memory = value == "none" ? NcclOptions::Memory::kNone : NcclOptions::Memory::kSome;
     } else if (word == "trace") {
       options.trace = value;
     } else {

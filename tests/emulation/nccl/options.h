@@ -1,5 +1,5 @@
 // Options: what the emulated NCCL is like, from the environment's CGRAPH_EMULATED_NCCL, for example
-// "version=21800,order=ring,fail=3,trace=/tmp/launches".
+// "version=21800,order=ring,fail=3,memory=none,trace=/tmp/launches".
 #ifndef CGRAPH_TESTS_EMULATION_NCCL_OPTIONS_H_
 #define CGRAPH_TESTS_EMULATION_NCCL_OPTIONS_H_
 
@@ -16,7 +16,8 @@ struct NcclOptions {
   // f32, as our own kernels do.
   bool ring = false;
   uint64_t fail = 0;    // the number of the launch that fails, from 1; 0: none
-  std::string trace;    // a file to which each launch appends a line
+  std::string trace;    // a file to which each launch, and each registration, appends a line
+  enum class Memory { kAll, kSome, kNone } memory = Memory::kAll;  // kSome: every other time
 };
 
 // A word that is not known, or a number that is none, ends the process with a sentence.

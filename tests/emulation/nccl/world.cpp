@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "tests/emulation/control.h"
+#include "tests/emulation/nccl/memory.h"
 #include "tests/emulation/nccl/reduce.h"
 
 namespace cgraph::emulation {
@@ -25,32 +27,7 @@ const char* FromEnvironment(const char* name) {
 
 using Call = NcclCall;
 
-struct Bytes {
-  const std::byte* start = nullptr;
-  size_t bytes = 0;
-};
-
-// What a rank gives to a call, and what it gets.
-Bytes Given(const Call& call, const Rank& rank) {
-  const size_t bytes = call.count * NcclWidth(call.type);
-  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
-  switch (call.kind) {
-    case Call::kReceive: return {};
-    case Call::kBroadcast: return rank.rank == call.other ? Bytes{call.from, bytes} : Bytes{};
-    case Call::kReduceScatter: return {call.from, bytes * ranks};
-    default: return {call.from, bytes};
-  }
-}
-Bytes Gotten(const Call& call, const Rank& rank) {
-  const size_t bytes = call.count * NcclWidth(call.type);
-  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
-  switch (call.kind) {
-    case Call::kSend: return {};
-    case Call::kReduce: return rank.rank == call.other ? Bytes{call.to, bytes} : Bytes{};
-    case Call::kAllGather: return {call.to, bytes * ranks};
-    default: return {call.to, bytes};
-  }
-}
+using Bytes = NcclPiece;
 
 bool Overlap(const Bytes& a, const Bytes& b) {
   return a.start < b.start + b.bytes && b.start < a.start + a.bytes;
@@ -155,6 +132,27 @@ World::World()
                     std::string_view(FromEnvironment("NCCL_MULTI_RANK_GPU_ENABLE")) == "1"),
       fail_at(options.fail) {}
 
+NcclPiece Given(const NcclCall& call, const Rank& rank) {
+  const size_t bytes = call.count * NcclWidth(call.type);
+  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
+  switch (call.kind) {
+    case Call::kReceive: return {};
+    case Call::kBroadcast: return rank.rank == call.other ? Bytes{call.from, bytes} : Bytes{};
+    case Call::kReduceScatter: return {call.from, bytes * ranks};
+    default: return {call.from, bytes};
+  }
+}
+NcclPiece Gotten(const NcclCall& call, const Rank& rank) {
+  const size_t bytes = call.count * NcclWidth(call.type);
+  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
+  switch (call.kind) {
+    case Call::kSend: return {};
+    case Call::kReduce: return rank.rank == call.other ? Bytes{call.to, bytes} : Bytes{};
+    case Call::kAllGather: return {call.to, bytes * ranks};
+    default: return {call.to, bytes};
+  }
+}
+
 // Outlives every other object: work of the driver's threads runs until the process ends.
 World& TheWorld() {
   static World* const world = new World;
@@ -186,6 +184,7 @@ bool Connected(const World& world, const Rank& rank) {
         if (!world.connects_at_once && static_cast<int>(clique.connects.size()) < clique.ranks()) {
           return false;
         }
+        if (task.registered && clique.called.at(task.number) < clique.ranks()) return false;
       } else if (!clique.exchanges.contains({task.call.other, rank.rank})) {
         return false;
       }
@@ -209,6 +208,28 @@ std::shared_ptr<Meeting> Join(Map& meetings, const typename Map::key_type& key, 
   return meeting;
 }
 
+// Compares where the values of a task lie with those of who came before; returns the misuse, if
+// any.
+std::string MeetMemory(Meeting& meeting, const Launch::Task& task, const Rank& rank) {
+  const CallMemory memory = MemoryOf(task.call, rank);
+  const bool first = std::exchange(meeting.any, true) == false;
+  if (first) meeting.registered = memory.registered;
+  if (memory.registered != meeting.registered) {
+    return fmt::format("rank {} calls {} on memory that is {}registered where another rank's is {}",
+                       rank.rank, task.call.Text(), memory.registered ? "" : "not ",
+                       memory.registered ? "not" : "registered");
+  }
+  for (const auto& [own, common] : {std::pair(&memory.from, &meeting.from),
+                                    std::pair(&memory.to, &meeting.to)}) {
+    if (!own->has_value()) continue;
+    if (!common->has_value()) *common = *own;
+    if (**common == **own) continue;
+    return fmt::format("rank {} calls {} on bytes {} of a symmetric window where another rank's "
+                       "are bytes {}", rank.rank, task.call.Text(), **own, **common);
+  }
+  return "";
+}
+
 std::string Meet(Launch& launch) {
   Rank& rank = *launch.rank;
   Clique& clique = *rank.clique;
@@ -224,7 +245,7 @@ std::string Meet(Launch& launch) {
       task.meeting = Join(clique.messages, {from, to, number}, call, 2);
       task.share = sends ? 0 : 1;
     }
-    const Meeting& meeting = *task.meeting;
+    Meeting& meeting = *task.meeting;
     const Call& first = meeting.call;
     const bool rooted = call.kind == Call::kReduce || call.kind == Call::kBroadcast;
     const bool reduces = call.kind == Call::kAllReduce || call.kind == Call::kReduce ||
@@ -237,10 +258,12 @@ std::string Meet(Launch& launch) {
       return fmt::format("rank {} calls {} where another rank calls {}", rank.rank, call.Text(),
                          first.Text());
     }
+    if (const std::string misuse = MeetMemory(meeting, task, rank); !misuse.empty()) return misuse;
   }
   return "";
 }
 
+// Ranks of one clique that are on one device run side by side, once each has the place.
 bool MayBegin(World& world, const Launch& launch) {
   if (launch.rank->aborted) return true;
   if (launch.fails) return false;
@@ -267,6 +290,7 @@ int Append(std::shared_ptr<Launch> launch) {
   World& world = TheWorld();
   const Control& driver = *cgraph_emulation_control();
   LibraryWork begin, finish;
+  std::string trace;
   {
     std::lock_guard lock(world.mutex);
     if (const std::string misuse = Meet(*launch); !misuse.empty()) {
@@ -292,13 +316,10 @@ int Append(std::shared_ptr<Launch> launch) {
         finish.memory.push_back({bytes.start, bytes.bytes});
       }
     }
-    if (!world.options.trace.empty()) {
-      if (std::FILE* file = std::fopen(world.options.trace.c_str(), "a")) {
-        fmt::print(file, "{}\n", Describe(*launch));
-        std::fclose(file);
-      }
-    }
+    const bool registered = launch->tasks.front().registered;
+    trace = Describe(*launch) + (registered ? " on registered memory" : "");
   }
+  TraceNccl(trace);
   begin.may_begin = [launch] {
     std::lock_guard lock(TheWorld().mutex);
     return MayBegin(TheWorld(), *launch);
@@ -312,6 +333,15 @@ int Append(std::shared_ptr<Launch> launch) {
   const bool issued = driver.issue(launch->stream, std::move(begin)) == CUDA_SUCCESS &&
                       driver.issue(launch->stream, std::move(finish)) == CUDA_SUCCESS;
   return issued ? 0 : 1;
+}
+
+void TraceNccl(const std::string& line) {
+  const std::string& path = TheWorld().options.trace;
+  if (path.empty()) return;
+  if (std::FILE* file = std::fopen(path.c_str(), "a")) {
+    fmt::print(file, "{}\n", line);
+    std::fclose(file);
+  }
 }
 
 void NcclMisuse(const std::string& sentence) {

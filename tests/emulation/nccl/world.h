@@ -9,18 +9,21 @@
 // the order in which they were issued.
 //
 // A rank's first collective, and its first exchange with a peer, are issued once all whom they
-// connect with have called theirs, as NCCL does in the background.
+// connect with have called theirs, as NCCL does in the background. So is each collective on memory
+// that is registered (memory.h): NCCL's ranks then tell each other where their values lie.
 #ifndef CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
 #define CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -50,6 +53,21 @@ struct NcclCall {
   std::string Text() const;
 };
 
+// NcclPiece: of memory.
+struct NcclPiece {
+  const std::byte* start = nullptr;
+  size_t bytes = 0;
+};
+
+// Registered: memory that a rank has registered.
+struct Registered {
+  const std::byte* start = nullptr;
+  size_t bytes = 0;
+  bool counts = false;     // it is NCCL's own
+  bool window = false;
+  bool symmetric = false;  // values lie at the same offset of all ranks' windows
+};
+
 // A collective of a clique, or a message from one rank to another.
 struct Meeting {
   struct Share {
@@ -57,6 +75,9 @@ struct Meeting {
     std::vector<std::byte> given;
   };
   NcclCall call;  // of who came first
+  bool any = false;                 // that has come
+  bool registered = false;          // what it reads and writes
+  std::optional<size_t> from, to;   // offsets in symmetric windows, as of who came first with one
   size_t callers = 0;
   std::vector<Share> shares;  // by rank; of a message: the sender's, the receiver's
 };
@@ -70,6 +91,12 @@ struct Clique {
   std::map<std::tuple<int, int, uint64_t>, std::shared_ptr<Meeting>> messages;
   std::set<int> connects;                     // ranks that have called a collective
   std::set<std::pair<int, int>> exchanges;    // (rank, peer) that have called for one
+  std::map<uint64_t, int> called;             // collectives on registered memory: by how many ranks
+  struct Windows {
+    size_t bytes = 0;
+    int ranks = 0;  // that have begun theirs
+  };
+  std::map<uint64_t, Windows> windows;
 
   int ranks() const { return static_cast<int>(contexts.size()); }
   bool complete() const;
@@ -86,7 +113,16 @@ struct Rank {
   int asked = 0;                // while it was not ready
   bool finalized = false;
   bool aborted = false;
-  uint64_t collectives = 0;     // called
+  uint64_t called = 0;          // collectives
+  uint64_t collectives = 0;     // of these, issued
+  std::map<void*, Registered> registered;   // by handle
+  struct Window {
+    uint64_t number = 0;  // among the rank's
+    cuda::NcclWindow* handle = nullptr;
+    Registered registered;
+  };
+  std::deque<Window> windows;   // that wait for those of other ranks
+  uint64_t windows_begun = 0;
   std::map<int, uint64_t> sent, received;          // by peer
   std::deque<std::shared_ptr<Launch>> deferred;    // while the rank connects
   uint64_t pending = 0;         // launches that are not over
@@ -95,6 +131,8 @@ struct Rank {
 struct Launch {
   struct Task {
     NcclCall call;
+    uint64_t number = 0;      // of a collective, among the rank's
+    bool registered = false;  // what it reads and writes
     std::shared_ptr<Meeting> meeting;
     size_t share = 0;  // own, in the meeting
   };
@@ -116,6 +154,8 @@ struct World {
   std::map<uint64_t, std::shared_ptr<Clique>> cliques;  // by the number in their id
   std::map<NcclComm, std::shared_ptr<Rank>> ranks;
   std::map<CUcontext, std::deque<std::shared_ptr<Launch>>> places;  // issued, not over
+  std::map<const std::byte*, size_t> memory;  // bytes of what ncclMemAlloc has allocated
+  std::atomic<uint64_t> asked_for_memory{0};  // how often
   uint64_t ids = 0;
   uint64_t launches = 0, aborted = 0, fail_at = 0;
   std::string last_error;
@@ -123,6 +163,10 @@ struct World {
   World();
 };
 World& TheWorld();
+
+// Return what a rank gives to a call, and what it gets.
+NcclPiece Given(const NcclCall& call, const Rank& rank);
+NcclPiece Gotten(const NcclCall& call, const Rank& rank);
 
 // ---- under the world's lock ---------------------------------------------------------------------
 
@@ -137,6 +181,9 @@ bool MayFinish(const Launch& launch);
 
 // Appends the works of a launch to its stream; returns a status of NCCL's.
 int Append(std::shared_ptr<Launch> launch);
+
+// Appends a line to the trace, where there is to be one.
+void TraceNccl(const std::string& line);
 
 // Reports a misuse like the driver's own.
 void NcclMisuse(const std::string& sentence);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/emulation/nccl/control.h"
@@ -344,6 +345,129 @@ TEST_CASE("misuse of NCCL") {
     ncclCommFinalize(pair.handles[0]);
     CHECK(pair.AllReduce(0, a) == kMisused);
     CHECK(counted.Sentence() == "NCCL: ncclAllReduce is called after ncclCommFinalize");
+  }
+}
+
+// NCCL's memory of both ranks of a pair, 8 words each, zeroed.
+struct NcclMemory {
+  explicit NcclMemory(Pair& pair) : pair(pair) {
+    for (int rank : {0, 1}) {
+      pair.gpus[rank]->Use();
+      REQUIRE(ncclMemAlloc(&words[rank], 64) == 0);
+      CHECK_DONE(pair.gpus[rank]->Fill(pair.streams[rank], Of(rank), 8, 0, 0));
+      CHECK_DONE(cuStreamSynchronize(pair.streams[rank]));
+    }
+  }
+  ~NcclMemory() {
+    for (NcclComm& handle : pair.handles) {
+      if (handle != nullptr) ncclCommAbort(std::exchange(handle, nullptr));
+    }
+    for (int rank : {0, 1}) {
+      pair.gpus[rank]->Use();
+      cuStreamSynchronize(pair.streams[rank]);
+      if (words[rank] != nullptr) ncclMemFree(words[rank]);
+    }
+  }
+  CUdeviceptr Of(int rank) const { return reinterpret_cast<CUdeviceptr>(words[rank]); }
+
+  Pair& pair;
+  void* words[2] = {};
+};
+
+TEST_CASE("collectives on memory that is registered") {
+  Pair pair;
+  NcclMemory memory(pair);
+  SECTION("at each rank") {
+    void* registered[2];
+    for (int rank : {0, 1}) {
+      REQUIRE(ncclCommRegister(pair.handles[rank], memory.words[rank], 64, &registered[rank]) == 0);
+    }
+    // Ranks tell each other where their values lie before anything is issued.
+    for (int round : {0, 1}) {
+      INFO("round " << round);
+      CHECK(pair.AllReduce(0, memory.Of(0)) == numbers::kInProgress);
+      CHECK(Settled(pair.handles[0]) == numbers::kInProgress);
+      CHECK(pair.AllReduce(1, memory.Of(1)) == 0);
+      CHECK(Settled(pair.handles[0]) == 0);
+    }
+    for (int rank : {0, 1}) {
+      CHECK(pair.Read(rank, memory.Of(rank), 4) == Words{0, 0, 0, 0});
+      CHECK(ncclCommDeregister(pair.handles[rank], registered[rank]) == 0);
+    }
+  }
+  SECTION("in windows, which wait for those of the others") {
+    NcclWindow windows[2] = {};
+    REQUIRE(ncclCommWindowRegister(pair.handles[0], memory.words[0], 64, &windows[0],
+                                   numbers::kSymmetricWindow) == numbers::kInProgress);
+    CHECK(Settled(pair.handles[0]) == numbers::kInProgress);
+    CHECK(windows[0] == nullptr);
+    REQUIRE(ncclCommWindowRegister(pair.handles[1], memory.words[1], 64, &windows[1],
+                                   numbers::kSymmetricWindow) == numbers::kInProgress);
+    for (int rank : {0, 1}) {
+      CHECK(Settled(pair.handles[rank]) == 0);
+      CHECK(windows[rank] != nullptr);
+    }
+    pair.Both([&](int r) { return pair.AllReduce(r, memory.Of(r)); });
+    for (int rank : {0, 1}) {
+      pair.Read(rank, memory.Of(rank), 4);
+      CHECK(ncclCommWindowDeregister(pair.handles[rank], windows[rank]) == 0);
+    }
+  }
+}
+
+TEST_CASE("misuse of registered memory") {
+  Pair pair;
+  NcclMemory memory(pair);
+  const CUdeviceptr plain[2] = {pair.Filled(0, 8, 0, 0), pair.Filled(1, 8, 0, 0)};
+  pair.Both([&](int r) { return pair.AllReduce(r, plain[r]); });
+  for (int rank : {0, 1}) pair.Read(rank, plain[rank], 4);
+  const Counted counted;
+  NcclWindow windows[2] = {};
+  void* registered[2] = {};
+  const auto make_window = [&](int rank, const void* words, size_t bytes) {
+    return ncclCommWindowRegister(pair.handles[rank], const_cast<void*>(words), bytes,
+                                  &windows[rank], numbers::kSymmetricWindow);
+  };
+  SECTION("a window of other memory") {
+    CHECK(make_window(0, At(plain[0]), 64) == kInvalid);
+    CHECK(counted.Sentence() ==
+          "NCCL: a window is made of memory that ncclMemAlloc did not allocate");
+  }
+  SECTION("windows of different sizes") {
+    CHECK(make_window(0, memory.words[0], 64) == numbers::kInProgress);
+    CHECK(make_window(1, memory.words[1], 32) == kInvalid);
+    CHECK(counted.Sentence() ==
+          "NCCL: rank 1 makes a window of 32 bytes where another rank makes one of 64");
+  }
+  SECTION("freed while it is registered") {
+    REQUIRE(ncclCommRegister(pair.handles[0], memory.words[0], 64, &registered[0]) == 0);
+    CHECK(ncclMemFree(memory.words[0]) == kMisused);
+    CHECK(counted.Sentence() ==
+          "NCCL: ncclMemFree is called with memory that 1 rank has registered");
+    CHECK(ncclMemFree(To(plain[0])) == kInvalid);
+    CHECK(counted.Sentence() ==
+          "NCCL: ncclMemFree is called with what ncclMemAlloc did not allocate");
+    CHECK(ncclCommDeregister(pair.handles[0], registered[0]) == 0);
+    CHECK(ncclCommDeregister(pair.handles[0], registered[0]) == kMisused);
+    CHECK(counted.Sentence() ==
+          "NCCL: ncclCommDeregister is called with what is not registered, or no longer");
+  }
+  SECTION("registered at some ranks only") {
+    REQUIRE(ncclCommRegister(pair.handles[0], memory.words[0], 64, &registered[0]) == 0);
+    CHECK(pair.AllReduce(0, memory.Of(0)) == numbers::kInProgress);
+    pair.AllReduce(1, memory.Of(1));
+    StateOf(pair.handles[0]);
+    CHECK(counted.Sentence() == "rank 0 calls all_reduce of 4 of type 4 by 0 on memory that is "
+                                "registered where another rank's is not");
+  }
+  SECTION("at different offsets of windows") {
+    for (int rank : {0, 1}) make_window(rank, memory.words[rank], 64);
+    for (int rank : {0, 1}) REQUIRE(Settled(pair.handles[rank]) == 0);
+    pair.AllReduce(0, memory.Of(0));
+    pair.AllReduce(1, memory.Of(1) + 8);
+    StateOf(pair.handles[0]);
+    CHECK(counted.Sentence() == "rank 0 calls all_reduce of 4 of type 4 by 0 on bytes 0 of a "
+                                "symmetric window where another rank's are bytes 8");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/memory.h"
 
 namespace cgraph::cuda {
 
@@ -16,6 +17,10 @@ static_assert(nccl::kI64 == ncclInt64 && nccl::kF16 == ncclFloat16);
 static_assert(nccl::kF32 == ncclFloat32 && nccl::kF64 == ncclFloat64);
 static_assert(nccl::kBF16 == ncclBfloat16);
 static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+static_assert(nccl::kSymmetricWindow == NCCL_WIN_COLL_SYMMETRIC);
+static_assert(device::kBlockAlign % NCCL_WIN_REQUIRED_ALIGNMENT == 0);
+#endif
 // The configuration, to the end of ours: later versions have more.
 static_assert(sizeof(NcclConfig) <= sizeof(ncclConfig_t));
 static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic));
@@ -48,6 +53,9 @@ constexpr bool Like(R (*)(Ours...), S (*)(Theirs...)) {
 }
 #define FUNCTION(name, parameters) \
   static_assert(Like(decltype(Nccl::name)(nullptr), decltype(&::name)(nullptr)));
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0)
+#define LATER_FUNCTION(version, name, parameters)
+#endif
 #include "runtime/cuda/libraries/nccl.def"
 #undef FUNCTION
 static_assert(Like(decltype(Nccl::ncclGetErrorString)(nullptr),

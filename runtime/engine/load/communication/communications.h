@@ -1,7 +1,7 @@
 // Communications: the channels and collectives of a graph, made by what can serve their ends: a
 // carrier where the host drives them, else what queues carry out by themselves.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATIONS_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATIONS_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_COMMUNICATIONS_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_COMMUNICATIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -34,4 +34,4 @@ Result<Communications> MakeCommunications(const Preparation& preparation,
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATIONS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_COMMUNICATIONS_H_

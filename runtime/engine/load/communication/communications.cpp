@@ -1,4 +1,4 @@
-#include "runtime/engine/load/communications.h"
+#include "runtime/engine/load/communication/communications.h"
 
 #include <algorithm>
 
@@ -11,6 +11,7 @@
 #include "runtime/channel/queued/queued_collective.h"
 #include "runtime/channel/queued/rendezvous_channel.h"
 #include "runtime/channel/queued/staged_channel.h"
+#include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
@@ -108,27 +109,24 @@ class Maker {
     });
   }
 
-  // Makes a collective among these members, of which some or all are on queues that communicate.
-  // Sets `hosted` where the threads that issue to the queues take part in it.
+  // Makes a collective among these members, of which some or all are on queues that communicate;
+  // `first`: of their parts, among all. Sets `hosted` where the threads that issue to the queues
+  // take part in it.
   Result<std::unique_ptr<channel::Collective>> MakeQueued(
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots,
-      const std::vector<bool>& on_queue, bool& hosted) {
+      size_t first, const std::vector<bool>& on_queue, bool& hosted) {
+    if (auto communicator = p_.native->Of(out_.index, first)) {
+      return channel::MakeNativeCollective(shape, std::move(communicator), Host());
+    }
     std::vector<device::Device*> devices;
     for (const plan::CollectivePart& slot : slots) {
       devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
     }
-    hosted = std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end();
+    hosted = std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end() ||
+             !ReachEachOther(devices);
     if (!hosted) {
-      auto communicator = devices.front()->MakeCommunicator(slots.front().communicator, devices);
-      if (!communicator.ok()) return communicator.status();
-      if (channel::CarriesOut(communicator->get(), shape)) {
-        return channel::MakeNativeCollective(shape, std::move(*communicator), Host());
-      }
-      if (ReachEachOther(devices)) {
-        return channel::MakeQueuedCollective(shape, devices, Host(),
-                                             static_cast<uint32_t>(out_.frames.size()));
-      }
-      hosted = true;
+      return channel::MakeQueuedCollective(shape, devices, Host(),
+                                           static_cast<uint32_t>(out_.frames.size()));
     }
     auto carried = MakeCarried(shape, slots);
     if (!carried.ok()) return carried.status();
@@ -152,7 +150,7 @@ class Maker {
     for (size_t first = 0; first < parts.size();) {
       const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
       const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
-      channel::CollectiveShape shape = ShapeOf(slots);
+      const channel::CollectiveShape shape = ShapeOf(graph_, slots);
       std::vector<bool> on_queue;
       for (const plan::CollectivePart& slot : slots) {
         on_queue.push_back(LaneCommunicates(index_.lane(slot.instruction)));
@@ -161,7 +159,7 @@ class Maker {
       std::unique_ptr<channel::Collective> collective;
       bool local = false, hosted = false;
       if (std::find(on_queue.begin(), on_queue.end(), true) != on_queue.end()) {
-        auto queued = MakeQueued(shape, slots, on_queue, hosted);
+        auto queued = MakeQueued(shape, slots, first, on_queue, hosted);
         if (!queued.ok()) return queued.status();
         collective = std::move(*queued);
       } else {
@@ -178,23 +176,6 @@ class Maker {
       first += members;
     }
     return Status::Ok();
-  }
-
-  channel::CollectiveShape ShapeOf(std::span<const plan::CollectivePart> slots) const {
-    const plan::Collective& collective = *graph_.collectives[graph_.parts[slots[0].part].subject()];
-    channel::CollectiveShape shape;
-    const CollectiveTraits& traits = *plan::FindTraits(collective);
-    shape.kind = traits.kind;
-    shape.reduction = plan::ReductionOf(collective);
-    shape.root = traits.rooted() ? collective.root : 0;
-    shape.members = static_cast<uint32_t>(slots.size());
-    // All members that give values give the same, and the root is among them.
-    const plan::CommPart& part = graph_.parts[slots[shape.root].part];
-    for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
-      const plan::Value& value = graph_.values[graph_.operands[o]];
-      shape.tensors.push_back({value.dtype(), value.bytes()});
-    }
-    return shape;
   }
 
   // Returns the event count of who waits for the other ends: in communications that the host takes

@@ -1,0 +1,189 @@
+#include "runtime/engine/load/communication/native_collectives.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "runtime/channel/queued/native_collective.h"
+#include "runtime/engine/load/arenas.h"
+#include "runtime/plan/kinds.h"
+
+namespace cgraph::engine {
+
+channel::CollectiveShape ShapeOf(const plan::Graph& graph,
+                                 std::span<const plan::CollectivePart> parts) {
+  const plan::Collective& collective = *graph.collectives[graph.parts[parts[0].part].subject()];
+  channel::CollectiveShape shape;
+  const CollectiveTraits& traits = *plan::FindTraits(collective);
+  shape.kind = traits.kind;
+  shape.reduction = plan::ReductionOf(collective);
+  shape.root = traits.rooted() ? collective.root : 0;
+  shape.members = static_cast<uint32_t>(parts.size());
+  // All members that give values give the same, and the root is among them.
+  const plan::CommPart& part = graph.parts[parts[shape.root].part];
+  for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
+    const plan::Value& value = graph.values[graph.operands[o]];
+    shape.tensors.push_back({value.dtype(), value.bytes()});
+  }
+  return shape;
+}
+
+// ---- finding ------------------------------------------------------------------------------------
+
+Status NativeCollectives::Find(const plan::Plan& plan,
+                               const std::vector<std::unique_ptr<device::Device>>& devices,
+                               const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+  const bool communicates = std::any_of(devices.begin(), devices.end(), [](const auto& device) {
+    return device->queues_communicate();
+  });
+  for (const auto& graph : graphs) {
+    uses_.emplace_back(graph->plan->arenas.size(), false);
+    if (!communicates) continue;
+    plan::GraphIndex index(plan, *graph->plan);
+    index.IndexMessages();
+    const std::span<const plan::CollectivePart> all = index.collective_parts();
+    for (size_t first = 0; first < all.size();) {
+      const uint32_t members = plan.communicators[all[first].communicator].members();
+      const auto parts = all.subspan(first, members);
+      std::vector<device::Device*> on;
+      bool queued = true;
+      for (const plan::CollectivePart& part : parts) {
+        on.push_back(devices[index.device(part.instruction)].get());
+        queued = queued && on.back()->queues_communicate();
+      }
+      if (queued) {
+        auto communicator = on.front()->MakeCommunicator(parts.front().communicator, on);
+        if (!communicator.ok()) return communicator.status();
+        const channel::CollectiveShape shape = ShapeOf(*graph->plan, parts);
+        if (channel::CarriesOut(communicator->get(), shape)) {
+          Add(index, parts,
+              {graph.get(), first, shape.kind, shape.root, std::move(*communicator), {}});
+        }
+      }
+      first += members;
+    }
+  }
+  return Status::Ok();
+}
+
+void NativeCollectives::Add(const plan::GraphIndex& index,
+                            std::span<const plan::CollectivePart> parts, Found found) {
+  const plan::Graph& graph = *found.graph->plan;
+  for (const plan::CollectivePart& at : parts) {
+    const plan::CommPart& part = graph.parts[at.part];
+    const std::span<const uint32_t> operands(graph.operands.data() + part.first(),
+                                             size_t{part.inputs()} + part.outputs());
+    for (uint32_t value : operands) {
+      const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
+      if (graph.arenas[arena].device() != index.device(at.instruction)) continue;
+      uses_[found.graph->index][arena] = true;
+    }
+    found.members.push_back({index.lane(at.instruction), operands.first(part.inputs()),
+                             operands.subspan(part.inputs())});
+  }
+  if (std::find(communicators_.begin(), communicators_.end(), found.communicator) ==
+      communicators_.end()) {
+    communicators_.push_back(found.communicator);
+  }
+  found_.push_back(std::move(found));
+}
+
+std::shared_ptr<device::Communicator> NativeCollectives::Of(uint32_t graph, size_t first) const {
+  for (const Found& found : found_) {
+    if (found.graph->index == graph && found.first == first) return found.communicator;
+  }
+  return nullptr;
+}
+
+// ---- registering --------------------------------------------------------------------------------
+
+// Layout: where the values of one communicator's collectives lie.
+struct NativeCollectives::Layout {
+  const Arenas& arenas;
+  const workers::Placement& placement;
+  std::vector<const device::Memory*> blocks;  // by rank; null: it has no value
+  bool fits = true;    // in one block of memory at each rank, with a thread for each
+  bool common = true;  // at the same offsets at all ranks, in all frames
+  uint64_t end = 0;    // of the last value
+
+  void Add(const Found& found) {
+    blocks.resize(found.members.size(), nullptr);
+    std::set<uint32_t> workers;
+    for (size_t rank = 0; rank < found.members.size(); ++rank) {
+      const Member& member = found.members[rank];
+      const uint32_t work_queue = placement.work_queue_of_lane[member.lane];
+      workers.insert(placement.worker_of_work_queue[work_queue]);
+      for (const auto values : {member.inputs, member.outputs}) {
+        for (uint32_t value : values) AddValue(*found.graph, rank, value);
+      }
+    }
+    fits = fits && workers.size() == found.members.size();
+    for (uint32_t rank = 0; rank < found.members.size(); ++rank) {
+      const Member& member = found.members[rank];
+      // A root that leaves its own output out has it at an offset of its own.
+      const bool left = member.outputs.empty() && TraitsOf(found.kind).gets(rank, found.root);
+      common = common && !left;
+      AddOffsets(found, member.inputs, &Member::inputs);
+      AddOffsets(found, member.outputs, &Member::outputs);
+    }
+  }
+
+  void AddValue(const LoadedGraph& graph, size_t rank, uint32_t value) {
+    if (graph.plan->values[value].bytes() == 0) return;
+    const device::Memory* block = &arenas.BlockOf(graph.index, value);
+    if (blocks[rank] == nullptr) blocks[rank] = block;
+    fits = fits && block == blocks[rank] && block->kind() == device::MemoryKind::symmetric;
+  }
+
+  uint64_t Offset(const LoadedGraph& graph, uint32_t value, uint32_t frame) const {
+    const auto* address = static_cast<const std::byte*>(arenas.Address(graph.index, value, frame));
+    return static_cast<uint64_t>(address - arenas.BlockOf(graph.index, value).data());
+  }
+
+  // Compares the values of one member with those of all that have such.
+  void AddOffsets(const Found& found, std::span<const uint32_t> values,
+                  std::span<const uint32_t> Member::*side) {
+    const LoadedGraph& graph = *found.graph;
+    for (uint32_t frame = 0; fits && frame < graph.frames.size(); ++frame) {
+      for (size_t t = 0; t < values.size(); ++t) {
+        const uint64_t offset = Offset(graph, values[t], frame);
+        end = std::max(end, offset + graph.plan->values[values[t]].bytes());
+        for (const Member& other : found.members) {
+          const std::span<const uint32_t> theirs = other.*side;
+          common = common && (theirs.empty() || Offset(graph, theirs[t], frame) == offset);
+        }
+      }
+    }
+  }
+};
+
+Status NativeCollectives::Register(const Arenas& arenas, const workers::Placement& placement) {
+  if (!placement.merged) return Status::Ok();  // members may be issued in other orders
+  for (const auto& communicator : communicators_) {
+    Layout layout{arenas, placement, {}};
+    for (const Found& found : found_) {
+      if (found.communicator == communicator) layout.Add(found);
+    }
+    uint64_t least = UINT64_MAX;
+    for (const device::Memory* block : layout.blocks) {
+      layout.fits = layout.fits && block != nullptr;
+      if (block != nullptr) least = std::min(least, block->size());
+    }
+    if (!layout.fits) continue;
+    const bool common = layout.common && layout.end <= least;
+    CGRAPH_RETURN_IF_ERROR(communicator->Register(layout.blocks, common ? least : 0));
+  }
+  return Status::Ok();
+}
+
+void NativeCollectives::Deregister() {
+  for (const auto& communicator : communicators_) communicator->Deregister();
+  communicators_.clear();
+  found_.clear();
+}
+
+void NativeCollectives::Stop() {
+  for (const auto& communicator : communicators_) communicator->Stop();
+}
+
+}  // namespace cgraph::engine

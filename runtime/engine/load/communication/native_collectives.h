@@ -1,0 +1,72 @@
+// NativeCollectives: the collectives of a plan that devices carry out by themselves
+// (device/communicator.h), found before memory is laid out: their values lie in memory of a kind of
+// their own, `symmetric`, which is registered with the communicators.
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_NATIVE_COLLECTIVES_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_NATIVE_COLLECTIVES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/channel/collective.h"
+#include "runtime/device/communicator.h"
+#include "runtime/device/device.h"
+#include "runtime/engine/loaded_graph.h"
+#include "runtime/plan/graph_index.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status.h"
+#include "runtime/workers/placement.h"
+
+namespace cgraph::engine {
+
+class Arenas;
+
+class NativeCollectives {
+ public:
+  // Makes the communicators that devices have for collectives of the graphs, in the order of these.
+  // kFailed with the error of a device's library.
+  Status Find(const plan::Plan& plan, const std::vector<std::unique_ptr<device::Device>>& devices,
+              const std::vector<std::unique_ptr<LoadedGraph>>& graphs);
+
+  // Returns who carries out the collective of a graph whose first part is this one, among all parts
+  // of collectives; null: not a communicator.
+  std::shared_ptr<device::Communicator> Of(uint32_t graph, size_t first) const;
+  // Returns whether values of such collectives lie in an arena of a graph.
+  bool Uses(uint32_t graph, uint32_t arena) const { return uses_[graph][arena]; }
+
+  // Registers the memory of each communicator's values where this can be: everywhere or nowhere.
+  Status Register(const Arenas& arenas, const workers::Placement& placement);
+  void Deregister();
+  // Lets workers that issue give up waiting for others.
+  void Stop();
+
+ private:
+  struct Member {
+    uint32_t lane = 0;
+    std::span<const uint32_t> inputs, outputs;  // values
+  };
+  struct Found {
+    LoadedGraph* graph = nullptr;
+    size_t first = 0;
+    CollectiveKind kind = CollectiveKind::kBarrier;
+    uint32_t root = 0;
+    std::shared_ptr<device::Communicator> communicator;
+    std::vector<Member> members;
+  };
+  struct Layout;
+  void Add(const plan::GraphIndex& index, std::span<const plan::CollectivePart> parts, Found found);
+
+  std::vector<Found> found_;
+  std::vector<std::vector<bool>> uses_;  // per graph, per arena
+  std::vector<std::shared_ptr<device::Communicator>> communicators_;
+};
+
+// Returns the shape of the collective that these parts, by member, are.
+channel::CollectiveShape ShapeOf(const plan::Graph& graph,
+                                 std::span<const plan::CollectivePart> parts);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_NATIVE_COLLECTIVES_H_
