@@ -13,11 +13,15 @@
 
 namespace cgraph::emulation {
 
-// Returns the misuse of which the child aborted; empty when it did not abort. (ThreadSanitizer
-// takes fibers for threads, of which it does not follow a fork, and may have written before.)
-inline std::string DeathOf(const std::function<void()>& piece) {
+// How a child ended, and what it wrote to standard error.
+struct ChildEnd {
+  int status = 0;  // as waitpid gives it
+  std::string error;
+};
+inline ChildEnd RunInChild(const std::function<void()>& piece) {
+  ChildEnd end;
   int ends[2];
-  if (pipe(ends) != 0) return {};
+  if (pipe(ends) != 0) return end;
   const pid_t child = fork();
   if (child == 0) {
     std::signal(SIGABRT, SIG_DFL);  // the test's reporter is the parent's
@@ -26,17 +30,22 @@ inline std::string DeathOf(const std::function<void()>& piece) {
     _exit(0);
   }
   close(ends[1]);
-  std::string text;
   char buffer[512];
   for (ssize_t got; (got = read(ends[0], buffer, sizeof(buffer))) > 0;) {
-    text.append(buffer, static_cast<size_t>(got));
+    end.error.append(buffer, static_cast<size_t>(got));
   }
   close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  const size_t start = text.find("emulated GPU: misuse: ");
-  const bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
-  return aborted && start != text.npos ? text.substr(start) : std::string();
+  waitpid(child, &end.status, 0);
+  return end;
+}
+
+// Returns the misuse of which the child aborted; empty when it did not abort. (ThreadSanitizer
+// takes fibers for threads, of which it does not follow a fork, and may have written before.)
+inline std::string DeathOf(const std::function<void()>& piece) {
+  const ChildEnd end = RunInChild(piece);
+  const size_t start = end.error.find("emulated GPU: misuse: ");
+  const bool aborted = WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGABRT;
+  return aborted && start != end.error.npos ? end.error.substr(start) : std::string();
 }
 
 // Ends the process as a misuse does.

@@ -41,17 +41,12 @@ void OnFault(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 void ExplainFaults(Machine& machine) {
-#ifdef __SANITIZE_ADDRESS__
-  (void)machine;
-  (void)OnFault;
-#else
   explained = &machine;
   struct sigaction action = {}, present;
   action.sa_sigaction = &OnFault;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSEGV, &action, &present);
   if (present.sa_sigaction != &OnFault) before = present;
-#endif
 }
 
 }  // namespace cgraph::emulation

@@ -26,7 +26,8 @@ uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / un
 }  // namespace
 
 // A device's allocation ends where its pages end, so that an access behind it faults; a pinned one
-// begins where its pages begin, as the driver's do.
+// begins where its pages begin, as the driver's do. What the pages have besides, AddressSanitizer
+// guards.
 const Allocation* Memory::Allocate(int device, uint64_t bytes) {
   if (bytes > (uint64_t{1} << 46)) return nullptr;
   const uint64_t rounded = RoundUp(bytes, kAlignment);
@@ -71,8 +72,8 @@ void Memory::Free(const Allocation& freed) {
     used_[static_cast<size_t>(allocation.device)] -= RoundUp(allocation.bytes, kAlignment);
     of_devices_[static_cast<size_t>(allocation.device)].erase(&allocation);
   }
-  ASAN_POISON_MEMORY_REGION(allocation.pages, allocation.page_bytes);
-  // The addresses stay taken.
+  // The addresses stay taken, and fault.
+  ASAN_UNPOISON_MEMORY_REGION(allocation.pages, allocation.page_bytes);
   mmap(allocation.pages, allocation.page_bytes, PROT_NONE,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }

@@ -7,6 +7,7 @@
 #include "tests/emulation/misuse.h"
 
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef __SANITIZE_THREAD__
@@ -47,6 +48,9 @@ Fiber::Fiber(void (*body)(void*), void* argument) : body_(body), argument_(argum
 Fiber::~Fiber() {
 #ifdef __SANITIZE_THREAD__
   __tsan_destroy_fiber(own_tsan_);
+#endif
+#ifdef __SANITIZE_ADDRESS__  // calls that never returned have left their marks
+  ASAN_UNPOISON_MEMORY_REGION(stack_ + kGuard, kStack);
 #endif
   munmap(stack_, kGuard + kStack);
 }

@@ -209,7 +209,6 @@ TEST_CASE("devices reach each other's memory when they are told to") {
   CHECK(first.Read(stream, here, 4) == std::vector<int64_t>{2, 4, 6, 8});
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which explains faults itself
 TEST_CASE("what lies beside an allocation faults") {
   Gpu gpu;
   int64_t* const pinned = gpu.Pinned(512);
@@ -228,6 +227,28 @@ TEST_CASE("the host cannot touch a device's memory") {
   CHECK_THAT(DeathOf([&] { *reinterpret_cast<volatile int64_t*>(words) = 1; }),
              Contains("the host touches") && Contains("byte 0 of 8 bytes in memory of device 0"));
 }
+
+TEST_CASE("a kernel that runs over the end of its memory ends the program", "[calls]") {
+  Gpu gpu;
+  CUstream stream = gpu.Stream();
+  const CUdeviceptr words = gpu.Words(32), few = gpu.Words(3);
+  const auto fill = [&](CUdeviceptr to, int64_t count) {
+    gpu.Fill(stream, to, count, 1, 1);
+    cuStreamSynchronize(stream);
+  };
+  CHECK_THAT(DeathOf([&] { fill(words, 33); }),
+             Contains("the kernel emulation_fill touches") &&
+                 Contains("byte 256 of 256 bytes in memory of device 0"));
+  // Memory comes in pieces of 256 bytes: what lies beyond the end in its last piece is for
+  // AddressSanitizer to find.
+  const ChildEnd end = RunInChild([&] { fill(few, 4); });
+#ifdef __SANITIZE_ADDRESS__
+  CHECK(end.status != 0);
+  CHECK_THAT(end.error, Contains("AddressSanitizer: use-after-poison") &&
+                            Contains("WRITE of size 8") && Contains("emulation_fill"));
+#else
+  CHECK(end.status == 0);
 #endif
+}
 
 }  // namespace cgraph::emulation

@@ -45,7 +45,9 @@ TEST_CASE("every image has code for each GPU that was asked for, and PTX for lat
   REQUIRE(!Images().empty());
   std::istringstream words(CGRAPH_CUDA_CODE);  // "sm_80 sm_90 sm_100 compute_100"
   const std::multiset<std::string> wanted{std::istream_iterator<std::string>(words), {}};
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those have headers alone
   REQUIRE(!wanted.empty());
+#endif
   for (const Image& image : Images()) {
     INFO(image.file);
     REQUIRE(CodeOf(image.data) == wanted);
