@@ -106,13 +106,13 @@ def tests(copy, release):
                on_gpus | {"CGRAPH_EMULATION": f"seed={seed}"})
     yield ("the steady state", [release / "tests/steady_state_emulated_test"],
            on_gpus | {"CGRAPH_EMULATION": "devices=4,seed=6"})
-    yield ("kernels", [release / "tests/kernels_cuda/kernels_cuda_test"], {})
     yield ("random graphs", [python, copy / "tests/property/random_graphs.py", *common,
                              "--emulated", libraries, "--graphs", "300"], {})
     for seed in (1, 2):
         yield (f"examples, seed {seed}", [python, copy / "tests/examples/examples_test.py",
                                           *common],
                on_gpus | {"CGRAPH_EMULATION": f"devices=4,seed={seed}"})
+    yield ("kernels", [release / "tests/kernels_cuda/kernels_cuda_test"], {})
     emulation = copy / "tests/emulation"
     yield "collectives by NCCL", [python, emulation / "nccl_test.py", *common, "--libraries",
                                   libraries], {}
