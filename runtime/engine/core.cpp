@@ -50,8 +50,10 @@ Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
   return std::move(mapped->on_gpus);
 }
 
-// Returns the backend that serves the plan's gpus on GPUs; null where they run on CPU threads.
-Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options) {
+// Returns the backend that serves the plan's gpus on GPUs, and sets which; null where they run on CPU
+// threads.
+Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options,
+                                                 device::GpuMap& gpus) {
   // GPUs lean on what is proved: an extent is one number everywhere.
   if (!options.gpus || !options.proved || workers::BusyGpus(plan).empty()) {
     return std::unique_ptr<device::Backend>();
@@ -59,9 +61,10 @@ Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineO
   const Status& usable = device::FindGpus().usable;
   if (!usable.ok() && options.require_gpus) return usable;
   if (!usable.ok()) return std::unique_ptr<device::Backend>();
-  const Result<device::GpuMap> gpus = GpusFor(plan, options);
-  if (!gpus.ok()) return gpus.status();
-  return device::MakeCudaBackend(*gpus);
+  Result<device::GpuMap> given = GpusFor(plan, options);
+  if (!given.ok()) return given.status();
+  gpus = std::move(*given);
+  return device::MakeCudaBackend(gpus);
 }
 
 }  // namespace
@@ -100,7 +103,7 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
-  auto cuda = CudaFor(*plan_, options_);
+  auto cuda = CudaFor(*plan_, options_, gpus_);
   if (!cuda.ok()) return cuda.status();
   auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(*cuda));
   if (!devices.ok()) return devices.status();
@@ -115,7 +118,7 @@ Status Core::LoadPlan() {
   arenas_ = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_));
   const workers::Placement placement =
-      workers::Place(*plan_, WorkersFor(*plan_, options_), options_.proved);
+      workers::Place(*plan_, WorkersFor(*plan_, options_), options_.proved, gpus_);
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
   FindConflicts();
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());

@@ -162,6 +162,7 @@ class Core {
 
   std::unique_ptr<plan::Plan> plan_;
   EngineOptions options_;
+  device::GpuMap gpus_;  // the GPU of each device that runs on one
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<Kernels> kernels_;
   NativeCollectives native_;

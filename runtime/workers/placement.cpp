@@ -40,7 +40,21 @@ std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& de
   return worker_of;
 }
 
-Placement Place(const Plan& plan, uint32_t workers, bool merged) {
+namespace {
+
+// Returns each device's worker: that of the plan's lanes where they are dealt to so many.
+std::vector<uint32_t> WorkersOfDevices(const Plan& plan, const std::vector<uint32_t>& devices,
+                                       uint32_t workers) {
+  std::vector<uint32_t> worker_of = InShares(plan, devices, workers);
+  if (!HasWorkers(plan, workers)) return worker_of;
+  for (const LaneInfo& lane : plan.lanes) worker_of[lane.device()] = lane.worker();
+  return worker_of;
+}
+
+}  // namespace
+
+Placement Place(const Plan& plan, uint32_t workers, bool merged,
+                const std::map<uint32_t, uint32_t>& gpus) {
   const std::vector<uint32_t> devices = BusyDevices(plan);
   const uint32_t most = std::max(1u, static_cast<uint32_t>(devices.size()) + 1);
   workers = std::clamp(workers, 1u, most);
@@ -48,10 +62,15 @@ Placement Place(const Plan& plan, uint32_t workers, bool merged) {
   Placement placement;
   placement.workers = workers;
   placement.merged = merged;
-  const std::vector<uint32_t> worker_of_device = InShares(plan, devices, workers);
   const bool as_planned = HasWorkers(plan, workers);
+  const std::vector<uint32_t> worker_of_device = WorkersOfDevices(plan, devices, workers);
+  std::map<uint32_t, uint32_t> worker_of_gpu;
+  for (const auto& [device, gpu] : gpus) worker_of_gpu.emplace(gpu, worker_of_device[device]);
   for (const LaneInfo& lane : plan.lanes) {
-    const uint32_t worker = as_planned ? lane.worker() : worker_of_device[lane.device()];
+    const auto gpu = gpus.find(lane.device());
+    const uint32_t worker = gpu != gpus.end() ? worker_of_gpu[gpu->second]
+                            : as_planned      ? lane.worker()
+                                              : worker_of_device[lane.device()];
     if (merged) {
       placement.work_queue_of_lane.push_back(worker);
     } else {

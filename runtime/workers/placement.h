@@ -8,6 +8,7 @@
 #define CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -32,8 +33,11 @@ std::vector<uint32_t> InShares(const plan::Plan& plan, const std::vector<uint32_
 
 // Returns the plan's own partition where it has `workers` of them (at least 1). Otherwise devices
 // are dealt in order, in equal shares, the caller's to worker 0. More workers than one per device
-// with work, and one for the caller, are not made.
-Placement Place(const plan::Plan& plan, uint32_t workers, bool merged);
+// with work, and one for the caller, are not made. `gpus`: the GPU of each device that runs on one.
+// Devices on the same GPU have the same worker, that of the first of them: a GPU may begin work in
+// the order in which it is issued, and only one thread issues in the order of the certificate.
+Placement Place(const plan::Plan& plan, uint32_t workers, bool merged,
+                const std::map<uint32_t, uint32_t>& gpus = {});
 
 // Returns what each work queue runs in a round of the graph: instructions in the order of the
 // certificate where lanes are merged, otherwise in the lane's.

@@ -89,10 +89,11 @@ void NativeCollectives::Add(const plan::GraphIndex& index,
 }
 
 std::shared_ptr<device::Communicator> NativeCollectives::Of(uint32_t graph, size_t first) const {
-  for (const Found& found : found_) {
-    if (found.graph->index == graph && found.first == first) return found.communicator;
-  }
-  return nullptr;
+  const auto place = [](const Found& found) { return std::pair(found.graph->index, found.first); };
+  const auto at = std::lower_bound(
+      found_.begin(), found_.end(), std::pair(graph, first),
+      [&](const Found& found, const auto& wanted) { return place(found) < wanted; });
+  return at != found_.end() && place(*at) == std::pair(graph, first) ? at->communicator : nullptr;
 }
 
 // ---- registering --------------------------------------------------------------------------------
