@@ -55,6 +55,18 @@ int Attribute(const Driver& driver, CUdevice device, CUdevice_attribute attribut
   return driver.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS ? value : 0;
 }
 
+// Refuses GPUs whose streams lack what every wait between queues is made of.
+Status CheckStreams(const Driver& driver, int index) {
+  CUdevice device = 0;
+  if (driver.cuDeviceGet(&device, index) != CUDA_SUCCESS ||
+      Attribute(driver, device, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0) {
+    return Status::Ok();
+  }
+  return {StatusCode::kUnsupported,
+          fmt::format("the streams of cuda:{} cannot wait for words in memory, as plans need\n"
+                      "under Windows they cannot, WSL included; use Linux itself", index)};
+}
+
 device::Gpu Describe(const Driver& driver, int index) {
   device::Gpu gpu;
   CUdevice device = 0;
@@ -85,7 +97,10 @@ device::GpuReport MakeReport() {
   report.driver = fmt::format("CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10);
   int count = 0;
   report.usable = driver.Check(driver.cuDeviceGetCount(&count), "the GPUs cannot be counted");
-  for (int i = 0; i < count; ++i) report.gpus.push_back(Describe(driver, i));
+  for (int i = 0; i < count; ++i) {
+    report.gpus.push_back(Describe(driver, i));
+    if (report.usable.ok()) report.usable = CheckStreams(driver, i);
+  }
   return report;
 }
 

@@ -40,13 +40,19 @@ class Report:
     def failed(self):
         return [check for check in self.checks if check["status"] == FAIL]
 
+    def counts(self):
+        return {status: sum(check["status"] == status for check in self.checks)
+                for status in (PASS, FAIL, SKIP)}
+
+    def summary(self):
+        counts = self.counts()
+        return f"{counts[PASS]} passed, {counts[FAIL]} failed, {counts[SKIP]} skipped"
+
     def write(self, path):
-        counts = {status: sum(check["status"] == status for check in self.checks)
-                  for status in (PASS, FAIL, SKIP)}
         told = {"emulated": self.emulated,
                 "note": "made on an emulated driver: its numbers are no measurements"
                 if self.emulated else "made on the GPU that `machine` names",
-                "passed": not self.failed(), "counts": counts,
+                "passed": not self.failed(), "counts": self.counts(),
                 "seconds": round(time.time() - self.started, 1), "machine": self.machine,
                 "checks": self.checks, "numbers": self.numbers}
         path.write_text(json.dumps(told, indent=1) + "\n")

@@ -15,7 +15,8 @@ using namespace device;
 constexpr Seconds kLongEnough = 5e-3;
 constexpr int kRounds = 5;
 constexpr uint64_t kScratch = uint64_t{64} << 20;  // more than any kernel of a core asks for
-constexpr auto kPatience = std::chrono::seconds(5);
+constexpr auto kPatience = std::chrono::seconds(5);     // with work that takes milliseconds
+constexpr auto kLastPatience = std::chrono::seconds(1);  // after that, before it is abandoned
 
 Seconds MedianOfRounds(std::vector<Seconds>& rounds) {
   std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
@@ -131,6 +132,7 @@ Status Bench::OpenQueues() {
       QueueOptions options;
       options.on_report = &reported_;
       options.scratch = scratch;
+      options.patience = kLastPatience;
       auto queue = device->OpenQueue(options);
       if (!queue.ok()) return queue.status();
       queues_.push_back(std::move(*queue));
@@ -181,6 +183,8 @@ Status Bench::Finish(const std::vector<uint32_t>& queues) {
     while (!semaphores_[i].Reached(signalled_[i])) {
       for (const uint32_t each : queues) queues_[each]->Poll(reports);
       if (std::chrono::steady_clock::now() > end) {
+        // Before the caller frees memory, which would wait for the work.
+        for (std::unique_ptr<Queue>& queue : queues_) queue->Close();
         return Status(StatusCode::kTimeout, "a device does not come to an end of its work");
       }
     }

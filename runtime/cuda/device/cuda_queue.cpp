@@ -52,7 +52,9 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
       "opening a queue"));
   if (options.measured) {
     queue->clock_ = std::make_unique<StreamClock>(driver);
-    CGRAPH_RETURN_IF_ERROR(queue->clock_->Start(queue->stream_));
+    auto anchor = gpu->Anchor(queue->stream_);
+    if (!anchor.ok()) return anchor.status();
+    CGRAPH_RETURN_IF_ERROR(queue->clock_->Start(queue->stream_, **anchor));
   }
   device.Add(queue.get());
   return queue;

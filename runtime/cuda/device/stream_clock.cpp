@@ -1,6 +1,5 @@
 #include "runtime/cuda/device/stream_clock.h"
 
-#include <chrono>
 #include <utility>
 
 namespace cgraph::cuda {
@@ -10,13 +9,12 @@ StreamClock::~StreamClock() {
   if (last_ != nullptr) driver_.cuEventDestroy(last_);
 }
 
-Status StreamClock::Start(CUstream stream) {
-  const char* what = "measuring a queue";
+Status StreamClock::Start(CUstream stream, const ClockAnchor& anchor) {
   last_ = Record(stream);
   if (last_ == nullptr) return Status(StatusCode::kFailed, "the driver gives no events");
-  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuStreamSynchronize(stream), what));
-  last_ns_ = static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count());
-  return Status::Ok();
+  CGRAPH_RETURN_IF_ERROR(
+      driver_.Check(driver_.cuStreamSynchronize(stream), "measuring a queue"));
+  return anchor.When(last_, last_ns_);
 }
 
 CUevent StreamClock::Record(CUstream stream) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/gpu/clock_anchor.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::cuda {
@@ -21,8 +22,8 @@ class StreamClock {
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
-  // Begins to measure; waits until the stream is idle.
-  Status Start(CUstream stream);
+  // Begins to measure from the anchor of the stream's GPU; waits until the stream is idle.
+  Status Start(CUstream stream, const ClockAnchor& anchor);
   // Returns an event that was recorded on the stream; null when the driver gives none.
   CUevent Record(CUstream stream);
   // Takes an event back, which is over, and returns when that was: nanoseconds of the steady clock.

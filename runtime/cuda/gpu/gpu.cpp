@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 #include "runtime/cuda/module/module.h"
 
@@ -42,16 +43,6 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
                   fmt::format("cuda:{} ({}) has compute capability {}.x, and kernels need {}.0 or "
                               "newer", ordinal, gpu->name_, major, kOldestMajor));
   }
-  int words = 0;
-  CGRAPH_RETURN_IF_ERROR(driver.Check(
-      driver.cuDeviceGetAttribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
-                                  gpu->device_), what));
-  if (words == 0) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("the streams of cuda:{} ({}) cannot wait for words in memory, as "
-                              "plans need; under Windows they cannot, WSL included", ordinal,
-                              gpu->name_));
-  }
   CGRAPH_RETURN_IF_ERROR(driver.Check(
       driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
                                   gpu->device_), what));
@@ -71,11 +62,13 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal) {
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
   if (driver_.abandoned()) {
+    static_cast<void>(anchor_.release());
     static_cast<void>(libraries_.release());
     static_cast<void>(module_.release());
     return;
   }
   MakeCurrent();
+  anchor_.reset();
   libraries_.reset();
   module_.reset();
   driver_.cuDevicePrimaryCtxRelease(device_);
@@ -109,6 +102,15 @@ Status Gpu::CheckFree(uint64_t bytes, const std::string& what) const {
   if (bytes <= free) return Status::Ok();
   return {StatusCode::kInvalid, fmt::format("{} would take {} bytes, and cuda:{} ({}) has {} free",
                                             what, bytes, ordinal_, name_, free)};
+}
+
+Result<const ClockAnchor*> Gpu::Anchor(CUstream stream) {
+  if (anchor_ == nullptr) {
+    auto made = ClockAnchor::Make(driver_, stream);
+    if (!made.ok()) return made.status();
+    anchor_ = std::move(*made);
+  }
+  return anchor_.get();
 }
 
 void Gpu::ReachPeer(Gpu& peer) {

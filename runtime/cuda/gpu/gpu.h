@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/gpu/clock_anchor.h"
 #include "runtime/cuda/kernels/executable.h"
 #include "runtime/cuda/libraries/libraries.h"
 #include "runtime/device/memory.h"
@@ -38,6 +39,9 @@ class Gpu {
   Status Zero(void* data, uint64_t bytes, const std::string& what) const;
   // kInvalid, with `what`, where this GPU has fewer bytes free.
   Status CheckFree(uint64_t bytes, const std::string& what) const;
+  // Returns what streams of this GPU measure from; makes it on this one, an idle one, the first
+  // time. One thread at a time may call it. kFailed with the driver's error.
+  Result<const ClockAnchor*> Anchor(CUstream stream);
   // Lets this GPU reach the memory of `peer`, where the hardware allows it.
   void ReachPeer(Gpu& peer);
   // Returns whether kernels and copies of this GPU may read the memory of the other one.
@@ -58,6 +62,7 @@ class Gpu {
   int multiprocessors_ = 0;
   std::set<int> reached_;  // other GPUs, by ordinal
   bool reached_by_all_ = true;
+  std::unique_ptr<ClockAnchor> anchor_;
   std::unique_ptr<KernelModule> module_;
   std::unique_ptr<OpenedLibraries> libraries_;
 };

@@ -26,7 +26,9 @@ ExecutableResult MakeSleep(const Making& making) {
 
 // A look at values prints them in the host's words, in the order of the program.
 ExecutableResult MakeProbe(const Making&) {
-  return Status(StatusCode::kUnsupported, "probe runs on CPU devices only");
+  return Status(StatusCode::kUnsupported,
+                "probe writes from CPU devices only; return the value as a result instead, or run "
+                "the device on a core with --device-map");
 }
 
 }  // namespace cgraph::cuda
