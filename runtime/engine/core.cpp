@@ -371,6 +371,9 @@ void Core::CloseQueues() {
   std::string abandoned;
   {
     std::lock_guard report(report_mutex_);  // a late Get() may look at queues
+    // A queue that is closed makes signals in place of others, which then seem to be through with
+    // collectives that hang.
+    for (auto& work_queue : work_queues_) work_queue->AbortQueues();
     for (uint32_t w = 0; w < work_queues_.size(); ++w) {
       if (!Omits(Omission::kEndQueues)) abandoned += Describe(work_queues_[w]->CloseQueues(), w);
     }

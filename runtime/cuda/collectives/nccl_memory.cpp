@@ -9,6 +9,7 @@ class NcclBlock : public device::MemoryOwner {
  public:
   NcclBlock(const Nccl& nccl, std::shared_ptr<Gpu> gpu) : nccl_(nccl), gpu_(std::move(gpu)) {}
   void Free(std::byte* data, uint64_t) override {
+    if (gpu_->driver().abandoned()) return;
     gpu_->MakeCurrent();
     gpu_->driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
     nccl_.ncclMemFree(data);

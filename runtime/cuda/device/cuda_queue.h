@@ -37,6 +37,7 @@ class CudaQueue : public device::Queue {
   static Result<std::unique_ptr<CudaQueue>> Open(CudaDevice& device,
                                                  const device::QueueOptions& options);
   ~CudaQueue() override { Close(); }
+  void Abort() override;
   bool Close() override;
 
   void Launch(const device::Launch& launch) override;

@@ -29,15 +29,20 @@ void CudaQueue::Force(const TimelineSemaphore& semaphore, uint64_t value) {
   }
 }
 
+void CudaQueue::Abort() {
+  std::lock_guard lock(mutex_);
+  std::vector<const TimelineSemaphore*> come;
+  Forget(come);
+  AbortCollectives("the engine was torn down");
+}
+
 bool CudaQueue::Close() {
   if (stream_ == nullptr) return true;
   device_.Remove(this);
   const Driver& driver = device_.gpu()->driver();
+  Abort();
   {
     std::lock_guard lock(mutex_);
-    std::vector<const TimelineSemaphore*> come;
-    Forget(come);
-    AbortCollectives("the engine was torn down");
     for (const Issued& issued : issued_) {
       if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;
     }

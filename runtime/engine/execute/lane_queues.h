@@ -87,6 +87,10 @@ class LaneQueues {
   bool Poll(std::vector<device::Report>& reports);
   // Returns the fronts of all queues that have one.
   std::vector<device::Head> Heads() const;
+  // Ends what is pending of communicators' collectives, before any queue is closed.
+  void Abort() {
+    for (Opened& opened : queues_) opened.queue->Abort();
+  }
   // Returns the fronts of those queues whose kernels never end.
   std::vector<device::Head> Close();
 

@@ -63,6 +63,7 @@ class alignas(128) WorkQueue {
   }
   // Called at load, after all queues were added: records what they issue as one.
   Status Record();
+  void AbortQueues() { queues_.Abort(); }
   // Ends the queues: no issued operation goes on afterwards, but in those whose positions are
   // returned, which a kernel that never ends keeps. No worker may drive any more.
   std::vector<Position> CloseQueues() { return PositionsOf(queues_.Close()); }

@@ -164,6 +164,8 @@ DELETIONS = [
      "const CUresult passed = launcher_.PassPoison(call);",
      "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
+    ("ending collectives before queues are closed", "runtime/engine/core.cpp",
+     "    for (auto& work_queue : work_queues_) work_queue->AbortQueues();\n", ""),
     ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),
