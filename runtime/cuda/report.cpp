@@ -57,11 +57,14 @@ int Attribute(const Driver& driver, CUdevice device, CUdevice_attribute attribut
 
 // Refuses GPUs whose streams lack what every wait between queues is made of.
 Status CheckStreams(const Driver& driver, int index) {
+  const std::string what = fmt::format("what the streams of cuda:{} can do", index);
   CUdevice device = 0;
-  if (driver.cuDeviceGet(&device, index) != CUDA_SUCCESS ||
-      Attribute(driver, device, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0) {
-    return Status::Ok();
-  }
+  int words = 0;
+  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuDeviceGet(&device, index), what));
+  CGRAPH_RETURN_IF_ERROR(driver.Check(
+      driver.cuDeviceGetAttribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
+                                  device), what));
+  if (words != 0) return Status::Ok();
   return {StatusCode::kUnsupported,
           fmt::format("the streams of cuda:{} cannot wait for words in memory, as plans need\n"
                       "under Windows they cannot, WSL included; use Linux itself", index)};

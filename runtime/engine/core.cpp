@@ -50,8 +50,8 @@ Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
   return std::move(mapped->on_gpus);
 }
 
-// Returns the backend that serves the plan's gpus on GPUs, and sets which; null where they run on CPU
-// threads.
+// Returns the backend that serves the plan's gpus on GPUs, and sets which these are; null where
+// they run on CPU threads.
 Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options,
                                                  device::GpuMap& gpus) {
   // GPUs lean on what is proved: an extent is one number everywhere.

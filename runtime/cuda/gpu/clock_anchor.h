@@ -1,5 +1,5 @@
-// ClockAnchor: an event of a GPU, and when it was by the host's steady clock. All streams of the GPU
-// measure from it, so that their times can be compared with each other.
+// ClockAnchor: an event of a GPU, and when it was by the host's steady clock. All streams of the
+// GPU measure from it, so that their times can be compared with each other.
 #ifndef CGRAPH_RUNTIME_CUDA_GPU_CLOCK_ANCHOR_H_
 #define CGRAPH_RUNTIME_CUDA_GPU_CLOCK_ANCHOR_H_
 
