@@ -270,8 +270,10 @@ Status NcclCommunicator::RegisterRank(uint32_t number, const device::Memory& blo
   return Check(status, "registering memory with NCCL");
 }
 
-// A communicator that was aborted has forgotten its memory.
+// A communicator that was aborted has forgotten its memory. Behind a kernel that was abandoned,
+// NCCL might wait for the GPU.
 void NcclCommunicator::Deregister() {
+  if (gpus_[0]->driver().abandoned()) return;
   for (uint32_t number = 0; number < ranks_.size(); ++number) {
     Rank& rank = ranks_[number];
     std::lock_guard lock(rank.mutex);

@@ -1,7 +1,8 @@
 // NcclCommunicator: GPUs of this process that carry out collectives by NCCL, a rank each.
 //
-// NCCL's handles take calls of one thread at a time: those of a rank are under the rank's lock. No
-// handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with work
+// NCCL's handles take calls of one thread at a time. While collectives may be issued, those of a
+// rank are under the rank's lock; one thread makes, registers and ends all ranks, before and after.
+// No handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with work
 // pending), all ranks are *aborted*: their kernels end, with values that are worth nothing, so that
 // no stream hangs. An aborted communicator carries nothing out any more.
 #ifndef CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
@@ -24,8 +25,8 @@ namespace cgraph::cuda {
 
 class NcclCommunicator : public device::Communicator {
  public:
-  // Makes and connects the ranks, one on each of these GPUs, which differ. kFailed with NCCL's
-  // error.
+  // Makes and connects the ranks, on these GPUs, which differ unless NCCL may have two ranks on one
+  // (Communicators::Of). kFailed with NCCL's error.
   static Result<std::shared_ptr<NcclCommunicator>> Make(const Nccl& nccl,
                                                         std::vector<std::shared_ptr<Gpu>> gpus);
   ~NcclCommunicator() override;
