@@ -178,6 +178,8 @@ class Group:
         """What the driver and NCCL take, which no plan is compared with."""
         for name in self.rounds[0] if self.rounds and not self.machine.emulated else []:
             kind, _, size = name.rpartition("_")
+            if self.median(name) is None:  # a later round of the probe has failed
+                continue
             if name in LIMITS:
                 self.report.number(LIMITS[name], self.median(name) / 1e3, "us")
             elif kind in DECODES and self.name in ("memory", "messages"):
