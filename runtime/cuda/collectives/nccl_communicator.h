@@ -2,9 +2,9 @@
 //
 // NCCL's handles take calls of one thread at a time. While collectives may be issued, those of a
 // rank are under the rank's lock; one thread makes, registers and ends all ranks, before and after.
-// No handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with work
-// pending), all ranks are *aborted*: their kernels end, with values that are worth nothing, so that
-// no stream hangs. An aborted communicator carries nothing out any more.
+// No handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with
+// work pending), all ranks are *aborted*: their kernels end, with values that are worth nothing, so
+// that no stream hangs. An aborted communicator carries nothing out any more.
 #ifndef CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 #define CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 
