@@ -54,7 +54,6 @@ bool CudaQueue::Close() {
     stream_ = nullptr;
     return false;
   }
-  driver.cuStreamSynchronize(stream_);
   clock_.reset();
   driver.cuStreamDestroy(std::exchange(stream_, nullptr));
   return true;

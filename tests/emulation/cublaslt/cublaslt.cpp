@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <deque>
 #include <string>
 
 #include "tests/emulation/cublaslt/driver.h"
@@ -41,8 +42,15 @@ bool Lives(const Object* object, const char* what) {
 }
 
 template <typename Object>
+Object* Keep(Object object) {
+  // Never freed, and never lost: LeakSanitizer finds all through the static pointer.
+  static std::deque<Object>* const kept = new std::deque<Object>;
+  std::lock_guard lock(TheLtMachine().mutex);
+  return &kept->emplace_back(object);
+}
+template <typename Object>
 int Make(Object** object) {
-  *object = new Object;
+  *object = Keep(Object());
   std::lock_guard lock(TheLtMachine().mutex);
   ++TheLtMachine().counts.objects;
   return kDone;
@@ -160,7 +168,7 @@ size_t cublasLtGetVersion() { return TheLtOptions().version; }
 int cublasLtCreate(LtHandle* handle) {
   const CUcontext context = TheCurrentContext();
   if (context == nullptr || TheLtOptions().refuses) return kNotInitialized;
-  *handle = new LtHandleObject{.context = context};
+  *handle = Keep(LtHandleObject{.context = context});
   std::lock_guard lock(TheLtMachine().mutex);
   ++TheLtMachine().counts.handles;
   return kDone;

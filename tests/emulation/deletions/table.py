@@ -26,7 +26,7 @@ DELETIONS = [
      "if (copied != CUDA_SUCCESS) return copied;\n  return driver.cuStreamSynchronize(stream_);",
      "return copied;"),
     ("ending a stream before its memory", END,
-     "  driver.cuStreamSynchronize(stream_);\n  clock_.reset();", "  clock_.reset();"),
+     "if (!AwaitEnd()) {", "if (false) {"),
     ("giving up a kernel that never ends", END,
      "    if (patience.count() != 0 && std::chrono::steady_clock::now() - begun > patience) "
      "return false;\n", ""),

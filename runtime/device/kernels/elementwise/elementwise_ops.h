@@ -220,10 +220,11 @@ struct SigmoidGrad {
   static constexpr T Of(T y, T gy) { return gy * (y * (T(1) - y)); }
 };
 
-// An operation on one element as it is done for f16 and bf16.
+// An operation on one element as it is done for f16 and bf16. The result has the type that the
+// operation gives: an integer of a cast may be no f32.
 template <typename Operation>
 struct OnHalf {
-  CGRAPH_INLINE static constexpr float Of(float x) {
+  CGRAPH_INLINE static constexpr auto Of(float x) {
     if constexpr (requires { Operation::OfHalf(x); }) return Operation::OfHalf(x);
     else return Operation::Of(x);
   }
