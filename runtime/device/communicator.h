@@ -13,12 +13,9 @@
 #define CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "runtime/device/memory.h"
-#include "runtime/kinds/collective.h"
-#include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
@@ -26,10 +23,6 @@ namespace cgraph::device {
 class Communicator {
  public:
   virtual ~Communicator() = default;  // no operation of it is pending
-  // Returns whether it carries out collectives of this kind on elements of this type.
-  virtual bool Serves(CollectiveKind kind, std::optional<Reduction> reduction,
-                      plan::DType dtype) const = 0;
-
   // Registers memory in which values of its collectives lie, by rank; before any is issued. In the
   // first `common` bytes each value lies at one offset at all ranks that have it; 0: it does not.
   // From then on a member's issuer may wait in EndCollectives until all members have issued the

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,6 +22,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/tensor.h"
+#include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
@@ -99,6 +101,11 @@ class Device {
   virtual bool Reaches(const Device&) const { return true; }
   // Whether queues can record launches and issue them as one.
   virtual bool queues_record() const { return false; }
+  // Returns whether communicators that this device is the first of carry out collectives of this
+  // kind on elements of this type.
+  virtual bool CarriesOut(CollectiveKind, std::optional<Reduction>, plan::DType) const {
+    return false;
+  }
   // Makes the communicator of these devices, by rank, which is number `number` of the plan; this
   // device is the first of them. The same arguments give the same communicator. Null where the
   // backend has none for them. kFailed with the error of the backend's library.

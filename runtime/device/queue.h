@@ -26,6 +26,8 @@
 #include "runtime/device/executable.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/device/tensor.h"
+#include "runtime/kinds/collective.h"
+#include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::device {

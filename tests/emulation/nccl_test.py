@@ -41,6 +41,7 @@ class Runner:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.registered = []  # what the last run registered with NCCL
+        self.connected = set()  # the communicators that it made
 
     def compile(self, name, text):
         source, plan = self.folder / f"{name}.cgraph", self.folder / f"{name}.cgplan"
@@ -82,6 +83,7 @@ class Runner:
             values = [(self.folder / f"out_{i}.npy").read_bytes() for i in range(len(outputs))]
         lines = trace.read_text().splitlines() if trace.exists() else []
         self.registered = [line for line in lines if line.startswith("registered")]
+        self.connected = {line.split()[-1] for line in lines if CONNECTS in line}
         return done.returncode, done.stdout + done.stderr, values, \
             [line for line in lines if line.startswith("NCCL's") and CONNECTS not in line]
 
@@ -417,6 +419,34 @@ graph g(x: [f32[8]; 4]) -> (pairs: [f32[8]; 4], all: [f32[8]; 4]) {
 """
 
 
+BARRIER = """import std.tensor
+actor A() { method give(x: f32[8]) -> f32[8] { return x } }
+place a[r in 0..4] = A() on gpu[r]
+graph g(x: [f32[8]; 4]) -> [f32[8]; 2] {
+  barrier(a)
+  let ys = [a[r].give(x[r]) for r in 0..4]
+  return SUMS
+}
+"""
+
+
+def try_barrier(runner):
+    """A communicator of which NCCL has no collective is not made, so that an NCCL that keeps no
+    order between several carries out those of another."""
+    ins = {f"x[{r}]": np.arange(8, dtype=np.float32) + r for r in range(4)}
+    outs = [f"result[{r}]" for r in range(2)]
+    for name, sums, made in (("barrier", "[ys[0], ys[1]]", 0),
+                             ("barrier_and_sum", "all_reduce([ys[0], ys[1]], sum)", 1)):
+        plan = runner.compile(name, BARRIER.replace("SUMS", sums))
+        code, said, right, _ = runner.run(plan, outs, ins)
+        check(code == 0, f"{name} on CPU threads", said)
+        for nccl in ("", "version=22500"):
+            code, said, got, launches = runner.run(plan, outs, ins, gpus=4, nccl=nccl)
+            check(code == 0 and got == right and len(runner.connected) == made and
+                  len(launches) == 2 * made, f"{name}, NCCL {nccl}: {runner.connected}",
+                  said + "\n".join(launches))
+
+
 def try_one_gpu(runner):
     """Two ranks on one GPU: NCCL's since 2.30, where the environment asks for it; else ours."""
     plan = runner.compile("pair", ALIKE.replace("4", "2"))
@@ -463,6 +493,7 @@ def main():
         try_registering(runner, *f32)
         try_time_out(runner)
         try_environment(runner)
+        try_barrier(runner)
         try_one_gpu(runner)
         try_left_out(runner)
         try_extents(runner)

@@ -106,10 +106,10 @@ class NativeCollective : public Collective {
 
 }  // namespace
 
-bool CarriesOut(const device::Communicator* communicator, const CollectiveShape& shape) {
-  return communicator != nullptr && !shape.tensors.empty() &&
+bool CarriesOut(const device::Device& first, const CollectiveShape& shape) {
+  return !shape.tensors.empty() &&
          std::all_of(shape.tensors.begin(), shape.tensors.end(), [&](const auto& tensor) {
-           return communicator->Serves(shape.kind, shape.reduction, tensor.dtype);
+           return first.CarriesOut(shape.kind, shape.reduction, tensor.dtype);
          });
 }
 

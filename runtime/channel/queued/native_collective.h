@@ -15,8 +15,9 @@
 
 namespace cgraph::channel {
 
-// Returns whether the communicator, which may be null, carries out all of this collective.
-bool CarriesOut(const device::Communicator* communicator, const CollectiveShape& shape);
+// Returns whether a communicator whose first member is this device would carry out all of this
+// collective.
+bool CarriesOut(const device::Device& first, const CollectiveShape& shape);
 
 // `host` is the caller's device, in whose memory the semaphores lie. kInvalid when there is no
 // memory left.

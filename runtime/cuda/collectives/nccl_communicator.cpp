@@ -52,8 +52,8 @@ int ReductionOf(Reduction reduction) {
 }  // namespace
 
 // NCCL's `avg` of integers is not ours. What only moves is moved as bytes.
-bool NcclCommunicator::Serves(CollectiveKind kind, std::optional<Reduction> reduction,
-                              plan::DType dtype) const {
+bool NcclCommunicator::CarriesOut(CollectiveKind kind, std::optional<Reduction> reduction,
+                                  plan::DType dtype) {
   if (kind == CollectiveKind::kBarrier) return false;
   if (!TraitsOf(kind).reduces) return true;
   if (!reduction.has_value() || !TypeOf(dtype).has_value()) return false;

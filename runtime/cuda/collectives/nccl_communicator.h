@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ class NcclCommunicator : public device::Communicator {
                                                         std::vector<std::shared_ptr<Gpu>> gpus);
   ~NcclCommunicator() override;
 
-  bool Serves(CollectiveKind kind, std::optional<Reduction> reduction,
-              plan::DType dtype) const override;
+  // Returns whether NCCL has a collective of this kind on elements of this type.
+  static bool CarriesOut(CollectiveKind kind, std::optional<Reduction> reduction,
+                         plan::DType dtype);
 
   Status Register(std::span<const device::Memory* const> blocks, uint64_t common) override;
   void Deregister() override;

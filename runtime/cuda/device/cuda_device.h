@@ -38,6 +38,10 @@ class CudaDevice : public device::Device {
   bool queues_communicate() const override { return true; }
   bool queues_record() const override { return true; }
   bool Reaches(const device::Device& other) const override;
+  bool CarriesOut(CollectiveKind kind, std::optional<Reduction> reduction,
+                  plan::DType dtype) const override {
+    return NcclCommunicator::CarriesOut(kind, reduction, dtype);
+  }
   Result<std::shared_ptr<device::Communicator>> MakeCommunicator(
       uint32_t number, std::span<device::Device* const> members) override;
   Status AddGraph(const device::GraphLayout& layout) override;

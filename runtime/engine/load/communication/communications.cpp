@@ -11,8 +11,8 @@
 #include "runtime/channel/queued/queued_collective.h"
 #include "runtime/channel/queued/rendezvous_channel.h"
 #include "runtime/channel/queued/staged_channel.h"
+#include "runtime/engine/load/communication/collectives.h"
 #include "runtime/engine/load/communication/native_collectives.h"
-#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -146,35 +146,34 @@ class Maker {
 
   // Makes one collective for each collective of a round, with a member slot for each member.
   Status MakeCollectives() {
-    const std::span<const plan::CollectivePart> parts = index_.collective_parts();
-    for (size_t first = 0; first < parts.size();) {
-      const uint32_t members = p_.plan->communicators[parts[first].communicator].members();
-      const std::span<const plan::CollectivePart> slots = parts.subspan(first, members);
-      const channel::CollectiveShape shape = ShapeOf(graph_, slots);
-      std::vector<bool> on_queue;
-      for (const plan::CollectivePart& slot : slots) {
-        on_queue.push_back(LaneCommunicates(index_.lane(slot.instruction)));
-        if (on_queue.back()) made_.queued_members_of[slot.part] = {first, members};
-      }
-      std::unique_ptr<channel::Collective> collective;
-      bool local = false, hosted = false;
-      if (std::find(on_queue.begin(), on_queue.end(), true) != on_queue.end()) {
-        auto queued = MakeQueued(shape, slots, first, on_queue, hosted);
-        if (!queued.ok()) return queued.status();
-        collective = std::move(*queued);
-      } else {
-        auto carried = MakeCarried(shape, slots);
-        if (!carried.ok()) return carried.status();
-        std::tie(collective, local) = std::move(*carried);
-      }
-      for (const plan::CollectivePart& slot : slots) {
-        collective->SetEventCount(slot.member,
-                                  EventCountOf(index_.lane(slot.instruction), hosted));
-        made_.member_slot_of[slot.part] = {collective.get(), slot.member, local};
-      }
-      out_.collectives.push_back(std::move(collective));
-      first += members;
+    return ForEachCollective(*p_.plan, index_, [&](size_t first, auto slots) {
+      return MakeCollective(first, slots);
+    });
+  }
+
+  Status MakeCollective(size_t first, std::span<const plan::CollectivePart> slots) {
+    const channel::CollectiveShape shape = ShapeOf(graph_, slots);
+    std::vector<bool> on_queue;
+    for (const plan::CollectivePart& slot : slots) {
+      on_queue.push_back(LaneCommunicates(index_.lane(slot.instruction)));
+      if (on_queue.back()) made_.queued_members_of[slot.part] = {first, shape.members};
     }
+    std::unique_ptr<channel::Collective> collective;
+    bool local = false, hosted = false;
+    if (std::find(on_queue.begin(), on_queue.end(), true) != on_queue.end()) {
+      auto queued = MakeQueued(shape, slots, first, on_queue, hosted);
+      if (!queued.ok()) return queued.status();
+      collective = std::move(*queued);
+    } else {
+      auto carried = MakeCarried(shape, slots);
+      if (!carried.ok()) return carried.status();
+      std::tie(collective, local) = std::move(*carried);
+    }
+    for (const plan::CollectivePart& slot : slots) {
+      collective->SetEventCount(slot.member, EventCountOf(index_.lane(slot.instruction), hosted));
+      made_.member_slot_of[slot.part] = {collective.get(), slot.member, local};
+    }
+    out_.collectives.push_back(std::move(collective));
     return Status::Ok();
   }
 

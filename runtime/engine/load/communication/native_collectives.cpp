@@ -6,27 +6,10 @@
 
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/engine/load/arenas.h"
-#include "runtime/plan/kinds.h"
+#include "runtime/engine/load/communication/collectives.h"
+#include "runtime/kinds/collective.h"
 
 namespace cgraph::engine {
-
-channel::CollectiveShape ShapeOf(const plan::Graph& graph,
-                                 std::span<const plan::CollectivePart> parts) {
-  const plan::Collective& collective = *graph.collectives[graph.parts[parts[0].part].subject()];
-  channel::CollectiveShape shape;
-  const CollectiveTraits& traits = *plan::FindTraits(collective);
-  shape.kind = traits.kind;
-  shape.reduction = plan::ReductionOf(collective);
-  shape.root = traits.rooted() ? collective.root : 0;
-  shape.members = static_cast<uint32_t>(parts.size());
-  // All members that give values give the same, and the root is among them.
-  const plan::CommPart& part = graph.parts[parts[shape.root].part];
-  for (uint32_t o = part.first(); o < part.first() + part.inputs(); ++o) {
-    const plan::Value& value = graph.values[graph.operands[o]];
-    shape.tensors.push_back({value.dtype(), value.bytes()});
-  }
-  return shape;
-}
 
 // ---- finding ------------------------------------------------------------------------------------
 
@@ -41,28 +24,29 @@ Status NativeCollectives::Find(const plan::Plan& plan,
     if (!communicates) continue;
     plan::GraphIndex index(plan, *graph->plan);
     index.IndexMessages();
-    const std::span<const plan::CollectivePart> all = index.collective_parts();
-    for (size_t first = 0; first < all.size();) {
-      const uint32_t members = plan.communicators[all[first].communicator].members();
-      const auto parts = all.subspan(first, members);
-      std::vector<device::Device*> on;
-      bool queued = true;
-      for (const plan::CollectivePart& part : parts) {
-        on.push_back(devices[index.device(part.instruction)].get());
-        queued = queued && on.back()->queues_communicate();
-      }
-      if (queued) {
-        auto communicator = on.front()->MakeCommunicator(parts.front().communicator, on);
-        if (!communicator.ok()) return communicator.status();
-        const channel::CollectiveShape shape = ShapeOf(*graph->plan, parts);
-        if (channel::CarriesOut(communicator->get(), shape)) {
-          Add(index, parts,
-              {graph.get(), first, shape.kind, shape.root, std::move(*communicator), {}});
-        }
-      }
-      first += members;
-    }
+    CGRAPH_RETURN_IF_ERROR(ForEachCollective(plan, index, [&](size_t first, auto parts) {
+      return FindOne(*graph, index, devices, first, parts);
+    }));
   }
+  return Status::Ok();
+}
+
+// A communicator is made for collectives that it carries out alone: making one takes time and
+// memory of the GPUs, and where NCCL keeps no order between several, a GPU has the first only.
+Status NativeCollectives::FindOne(LoadedGraph& graph, const plan::GraphIndex& index,
+                                  const std::vector<std::unique_ptr<device::Device>>& devices,
+                                  size_t first, std::span<const plan::CollectivePart> parts) {
+  std::vector<device::Device*> on;
+  for (const plan::CollectivePart& part : parts) {
+    on.push_back(devices[index.device(part.instruction)].get());
+    if (!on.back()->queues_communicate()) return Status::Ok();
+  }
+  const channel::CollectiveShape shape = ShapeOf(*graph.plan, parts);
+  if (!channel::CarriesOut(*on.front(), shape)) return Status::Ok();
+  auto communicator = on.front()->MakeCommunicator(parts.front().communicator, on);
+  if (!communicator.ok()) return communicator.status();
+  if (*communicator == nullptr) return Status::Ok();
+  Add(index, parts, {&graph, first, shape.kind, shape.root, std::move(*communicator), {}});
   return Status::Ok();
 }
 

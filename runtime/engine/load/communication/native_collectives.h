@@ -56,16 +56,15 @@ class NativeCollectives {
     std::vector<Member> members;
   };
   struct Layout;
+  Status FindOne(LoadedGraph& graph, const plan::GraphIndex& index,
+                 const std::vector<std::unique_ptr<device::Device>>& devices, size_t first,
+                 std::span<const plan::CollectivePart> parts);
   void Add(const plan::GraphIndex& index, std::span<const plan::CollectivePart> parts, Found found);
 
   std::vector<Found> found_;
   std::vector<std::vector<bool>> uses_;  // per graph, per arena
   std::vector<std::shared_ptr<device::Communicator>> communicators_;
 };
-
-// Returns the shape of the collective that these parts, by member, are.
-channel::CollectiveShape ShapeOf(const plan::Graph& graph,
-                                 std::span<const plan::CollectivePart> parts);
 
 }  // namespace cgraph::engine
 
