@@ -108,7 +108,7 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
                                 traced.start_ns, traced.start_ns, traced.end_ns});
       };
       if (step.op != Op::kComm) {
-        add(step.instruction, step.op == Op::kWait ? 0 : step.lag);
+        add(step.instruction, step.lag);
         continue;
       }
       for (uint32_t i = 0; i < step.operands.count; ++i) {

@@ -67,9 +67,8 @@ class Reporter {
 
   // Describes what was issued to a queue, and what of it is over.
   static void DescribeProgress(const Position& position, const Step& step, Waiting& waiting) {
-    const uint16_t lag = step.op == Op::kWait || step.op == Op::kComm ? 0 : step.lag;
     waiting.why += fmt::format("; execution {}, {} of {} issued operations are over",
-                               position.round - std::min<uint64_t>(lag, position.round),
+                               position.round - std::min<uint64_t>(step.lag, position.round),
                                position.finished, position.finished + position.pending);
   }
 

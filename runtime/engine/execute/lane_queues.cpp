@@ -148,7 +148,8 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
     case Op::kComm: CGRAPH_ASSERT(false); break;
     case Op::kSignal: queue.Signal(step.semaphore, tag.round + 1); break;
     case Op::kWait:
-      if (tag.round >= step.lag) queue.Wait(step.semaphore, tag.round - step.lag + 1, tag);
+      if (tag.round < step.rounds_back) break;
+      queue.Wait(step.semaphore, tag.round - step.rounds_back + 1, tag);
   }
 }
 

@@ -49,9 +49,10 @@ struct alignas(64) Step {  // a cache line
   Op op = Op::kCall;
   bool into_output = false;  // output: the value does not lie in the output block yet
   bool queued = false;       // comm: its queue carries it out by itself
-  uint16_t lag = 0;          // works for execution (round - lag); wait: the rounds it looks back
+  uint16_t lag = 0;          // works for execution (round - lag); wait, signal: 0
   uint16_t inputs = 0;
   uint16_t outputs = 0;
+  uint16_t rounds_back = 0;  // wait: the signal is that of so many rounds before
   uint32_t instruction = 0;  // in the plan, for messages
   uint32_t poison_flag = 0;
   // Output: its port. Input: first of the program's `symbols`. Comm: how many steps from this one

@@ -157,7 +157,8 @@ template <bool kProfile>
     case Op::kSignal: step.semaphore->Signal(track_->round + 1); break;
     case Op::kWait: {
       const uint64_t round = track_->round;
-      if (round >= step.lag && !step.semaphore->Reached(round - step.lag + 1)) {
+      if (round >= step.rounds_back &&
+          !step.semaphore->Reached(round - step.rounds_back + 1)) {
         return Outcome::kPending;
       }
       break;
@@ -280,13 +281,8 @@ void WorkQueue::AddTrace(uint32_t graph, uint32_t at, uint64_t round, uint64_t s
                          uint64_t end) {
   const Track& track = tracks_[graph];
   const Step& step = track.program->steps[at];
-  const bool comm = step.op == Op::kComm;
-  // The lag of a wait counts rounds: it says nothing of a frame.
-  const uint16_t lag = comm ? track.program->parts[step.operands.first].lag
-                       : step.op == Op::kWait ? 0
-                                              : step.lag;
   const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
-  const ExecutionState* run = track.graph->FrameOf(own, lag).run;
+  const ExecutionState* run = track.graph->FrameOf(own, step.lag).run;
   if (run->empty) return;  // before the first execution, or between two
   traced_.Append({graph, at, round, start, end});
 }
@@ -337,9 +333,7 @@ bool WorkQueue::IssueSteps() {
       continue;
     }
     if (step.queue != 0) {
-      // The lag of a wait counts rounds: it says nothing of a frame.
-      Frame& frame = step.op == Op::kWait ? *frame_ : FrameOf(step.lag);
-      queues_.Issue(step, {graph_, step_, track_->round}, program, frame);
+      queues_.Issue(step, {graph_, step_, track_->round}, program, FrameOf(step.lag));
       continue;
     }
     if (RunOwn(step) == Outcome::kPending) {
@@ -426,12 +420,7 @@ void WorkQueue::Hear(const device::Report& report) {
   const Step& step = track.program->steps[at];
   if (report.failed) {
     const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
-    const bool comm = step.op == Op::kComm;
-    // The lag of a wait counts rounds: it says nothing of a frame.
-    const uint16_t lag = comm ? track.program->parts[step.operands.first].lag
-                         : step.op == Op::kWait ? 0
-                                                : step.lag;
-    Fail(track, step.instruction, track.graph->FrameOf(own, lag),
+    Fail(track, step.instruction, track.graph->FrameOf(own, step.lag),
          report.beyond == nullptr
              ? report.error
              : BeyondBound(*plan_, *track.graph->plan, *report.beyond, report.extent));

@@ -175,7 +175,7 @@ class Preparer {
                         !DeviceOf(instruction).queues_host_waits();
       step.queue = held ? 0 : SlotOf(instruction);
       step.semaphore = &out_.events[graph_.waits[w].event()];
-      step.lag = graph_.waits[w].lag();
+      step.rounds_back = graph_.waits[w].lag();
       step.semaphore->AddListener(EventCountOf(index_.lane(instruction)));
       program.steps.push_back(step);
     }
@@ -323,6 +323,7 @@ class Preparer {
               static_cast<uint32_t>(program.parts.size());
           AddSend(program, instruction, p);
         } else if (graph_.parts[p].part() == plan::Part::collective) {
+    step.lag = graph_.instructions[group.front()].lag();
           AddCollectivePart(program, instruction, p);
         }
       }
