@@ -221,45 +221,55 @@ class Preparer {
     step.outputs = at.outputs();
     step.poison_flag = poison_flags_.of_instruction[instruction];
     step.checks = AddChecks(program, poison_flags_.checks_of_instruction[instruction]);
-    uint32_t first = at.first();
-    uint32_t count = at.inputs() + at.outputs();
+    CGRAPH_RETURN_IF_ERROR(SetOp(program, step));
+    // An input's own value is where Execute() put it.
+    const uint32_t first = step.op == Op::kInput ? 1 : 0;
+    step.extents.first = static_cast<uint32_t>(program.extents.size());
+    step.operands = operands_.Add(at.first() + first, at.inputs() + at.outputs() - first,
+                                  instruction, program.extents);
+    step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
+    AddToSegment(program, step);
+    program.steps.push_back(step);
+    return Status::Ok();
+  }
+
+  // Sets what a step does, and what that refers to.
+  Status SetOp(StepList& program, Step& step) {
+    const plan::Instruction& at = graph_.instructions[step.instruction];
     switch (at.kind()) {
       case Kind::copy: step.op = Op::kCopy; break;
-      case Kind::input: {
-        step.op = Op::kInput;
-        ++first;  // the value itself is where Execute() put it
-        --count;
-        step.subject = static_cast<uint32_t>(program.symbols.size());
-        for (const InputPort::Dim& dim : out_.inputs[at.subject()].dims) {
-          if (dim.first) program.symbols.push_back(dim.symbol);
-        }
-        if (program.symbols.size() - step.subject != count) {
-          return Status(StatusCode::kInvalid,
-                        "an input instruction has another number of extents than its port");
-        }
-        break;
-      }
+      case Kind::input: step.op = Op::kInput; return AddSymbols(program, step);
       case Kind::output:
         step.op = Op::kOutput;
         step.subject = at.subject();
         step.into_output = !InOutput(graph_, graph_.operands[at.first()]);
         break;
-      default: {
-        step.op = Op::kCall;
-        auto kernel = p_.kernels->For(graph_, instruction, index_.device(instruction));
-        if (!kernel.ok()) return kernel.status();
-        if (step.queue != 0) {
-          step.executable = *kernel;
-        } else {  // of an immediate device
-          step.kernel = static_cast<device::Kernel*>(*kernel);
-        }
-      }
+      default: step.op = Op::kCall; return SetKernel(step);
     }
-    step.extents.first = static_cast<uint32_t>(program.extents.size());
-    step.operands = operands_.Add(first, count, instruction, program.extents);
-    step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
-    AddToSegment(program, step);
-    program.steps.push_back(step);
+    return Status::Ok();
+  }
+
+  // Adds the symbols whose extents an input makes.
+  Status AddSymbols(StepList& program, Step& step) {
+    const plan::Instruction& at = graph_.instructions[step.instruction];
+    step.subject = static_cast<uint32_t>(program.symbols.size());
+    for (const InputPort::Dim& dim : out_.inputs[at.subject()].dims) {
+      if (dim.first) program.symbols.push_back(dim.symbol);
+    }
+    const uint32_t extents = at.inputs() + at.outputs() - 1;
+    if (program.symbols.size() - step.subject == extents) return Status::Ok();
+    return Status(StatusCode::kInvalid,
+                  "an input instruction has another number of extents than its port");
+  }
+
+  Status SetKernel(Step& step) {
+    auto kernel = p_.kernels->For(graph_, step.instruction, index_.device(step.instruction));
+    if (!kernel.ok()) return kernel.status();
+    if (step.queue != 0) {
+      step.executable = *kernel;
+    } else {  // of an immediate device
+      step.kernel = static_cast<device::Kernel*>(*kernel);
+    }
     return Status::Ok();
   }
 
@@ -313,6 +323,7 @@ class Preparer {
     step.op = Op::kComm;
     step.instruction = group.front();
     step.queue = SlotOf(group.front());
+    step.lag = graph_.instructions[group.front()].lag();
     step.operands.first = static_cast<uint32_t>(program.parts.size());
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside;  // (channel, message) -> a send
     for (uint32_t instruction : group) {
@@ -323,7 +334,6 @@ class Preparer {
               static_cast<uint32_t>(program.parts.size());
           AddSend(program, instruction, p);
         } else if (graph_.parts[p].part() == plan::Part::collective) {
-    step.lag = graph_.instructions[group.front()].lag();
           AddCollectivePart(program, instruction, p);
         }
       }
