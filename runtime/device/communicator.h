@@ -12,6 +12,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 #define CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -35,6 +36,10 @@ class Communicator {
   virtual void Deregister() {}
   // Lets issuers that wait for others give up: these issue nothing any more.
   virtual void Stop() {}
+  // Waits until what was aborted of it has ended, at most for this long (0: for ever). Called when
+  // the queues are closed. False where the library has not ended it by then, which is as if a queue
+  // could not be closed (Queue::Close).
+  virtual bool Close(std::chrono::nanoseconds /*stall_timeout*/) { return true; }
 };
 
 }  // namespace cgraph::device

@@ -169,7 +169,7 @@ class Queue {
 
   // Ends what is pending of communicators' collectives: some member will not come any more. Called
   // on all queues of an engine before the first of them is closed.
-  virtual void Abort() {}
+  virtual void AbortCollectives() {}
   // Ends the queue: what has not begun never will; what runs is waited for, at most for
   // QueueOptions::patience. False where it still runs then: the device keeps all that it may touch
   // for the rest of the process, but what the caller has lent.

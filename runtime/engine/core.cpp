@@ -366,25 +366,35 @@ void Core::Teardown() {
   CloseQueues();
 }
 
-// Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is.
+// Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is, where
+// its queue still knows.
 void Core::CloseQueues() {
-  std::string abandoned;
+  std::string kernels;
+  bool over = true;
   {
     std::lock_guard report(report_mutex_);  // a late Get() may look at queues
     // A queue that is closed makes signals in place of others, which then seem to be through with
     // collectives that hang.
-    for (auto& work_queue : work_queues_) work_queue->AbortQueues();
+    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();
     for (uint32_t w = 0; w < work_queues_.size(); ++w) {
-      if (!Omits(Omission::kEndQueues)) abandoned += Describe(work_queues_[w]->CloseQueues(), w);
+      if (Omits(Omission::kEndQueues)) continue;
+      std::vector<Position> running;
+      over &= work_queues_[w]->CloseQueues(running);
+      kernels += Describe(running, w);
     }
+    over &= native_.Close(options_.stall_timeout);
   }
-  if (abandoned.empty()) return;
-  abandoned.pop_back();
-  const Status status(
-      StatusCode::kTimeout,
-      fmt::format("a kernel has not ended {} s after the engine was to end, and is abandoned; "
-                  "memory that it may touch is not given back as long as the process lives\n{}",
-                  std::chrono::duration<double>(options_.stall_timeout).count(), abandoned));
+  if (!over) TellAbandoned(kernels);
+}
+
+void Core::TellAbandoned(std::string kernels) const {
+  if (kernels.empty()) kernels = "which one is not known: its queue had failed before\n";
+  std::string text = fmt::format(
+      "a kernel has not ended {} s after the engine was to end, and is abandoned; memory that it "
+      "may touch is not given back as long as the process lives\n{}",
+      std::chrono::duration<double>(options_.stall_timeout).count(), kernels);
+  text.pop_back();
+  const Status status(StatusCode::kTimeout, text);
   if (options_.abandoned) return options_.abandoned(status);
   fmt::print(stderr, "cgraph: {}\n", status.message());
 }

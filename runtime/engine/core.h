@@ -125,6 +125,7 @@ class Core {
   Status RunStartGraph();
   Status ReserveRuns();
   void CloseQueues();
+  void TellAbandoned(std::string kernels) const;
   void FreeGraphs();
 
   // submit.cpp; all under submission_

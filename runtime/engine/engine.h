@@ -65,8 +65,8 @@ struct EngineOptions {
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
                                                                        // kernel that goes on is
                                                                        // none) ends the run; 0:
-                                                                       // never. A teardown has
-                                                                       // as much patience
+                                                                       // never. A teardown waits
+                                                                       // as long for a GPU
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
   // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. A

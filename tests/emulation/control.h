@@ -34,6 +34,8 @@ struct Control {
   uint64_t (*pending)();
   // Returns the allocations, streams, events, modules and graphs that nobody has destroyed.
   uint64_t (*live)();
+  // Returns whether a grid has begun that never ends.
+  bool (*never_ends)();
   // Appends work of an emulated library to a stream of the current context, or makes a node of it
   // where the stream is captured. CUDA_ERROR_INVALID_VALUE after a misuse of memory.
   CUresult (*issue)(CUstream stream, LibraryWork work);

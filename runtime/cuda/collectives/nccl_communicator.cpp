@@ -96,7 +96,7 @@ Status NcclCommunicator::Settle(Rank& rank, const char* what, bool issuing) {
 }
 
 Status NcclCommunicator::SettleAll(const char* what) {
-  for (Rank& rank : ranks_) CGRAPH_RETURN_IF_ERROR(Settle(rank, what));
+  for (const auto& rank : ranks_) CGRAPH_RETURN_IF_ERROR(Settle(*rank, what));
   return Status::Ok();
 }
 
@@ -112,7 +112,7 @@ Status NcclCommunicator::Begin() {
   for (int rank = 0; rank < count && status.ok(); ++rank) {
     status = gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat);
     if (!status.ok()) break;
-    status = Check(nccl_.ncclCommInitRankConfig(&ranks_[rank].handle, count, id, rank, &config),
+    status = Check(nccl_.ncclCommInitRankConfig(&ranks_[rank]->handle, count, id, rank, &config),
                    kWhat);
   }
   const Status ended = Check(nccl_.ncclGroupEnd(), kWhat);
@@ -165,7 +165,7 @@ Status NcclCommunicator::Connect() {
 Status NcclCommunicator::CallConnect(uint32_t rank, CUstream stream, std::byte* room) {
   constexpr const char* kWhat = "connecting GPUs";
   CGRAPH_RETURN_IF_ERROR(gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat));
-  const NcclComm handle = ranks_[rank].handle;
+  const NcclComm handle = ranks_[rank]->handle;
   const int ranks = static_cast<int>(ranks_.size());
   auto* from = reinterpret_cast<float*>(room);
   float* to = from + ranks;
@@ -186,47 +186,80 @@ Status NcclCommunicator::End() {
   constexpr const char* kWhat = "ending a communicator of GPUs";
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     gpus_[rank]->MakeCurrent();
-    CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclCommFinalize(ranks_[rank].handle), kWhat));
+    CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclCommFinalize(ranks_[rank]->handle), kWhat));
   }
   CGRAPH_RETURN_IF_ERROR(SettleAll(kWhat));
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     gpus_[rank]->MakeCurrent();
-    nccl_.ncclCommDestroy(std::exchange(ranks_[rank].handle, nullptr));
+    nccl_.ncclCommDestroy(std::exchange(ranks_[rank]->handle, nullptr));
   }
   return Status::Ok();
 }
 
 NcclCommunicator::~NcclCommunicator() {
-  if (aborted() || gpus_[0]->driver().abandoned()) return;
-  const Status ended = End();
-  if (!ended.ok()) Abort(ended.message());
+  if (!aborted() && !gpus_[0]->driver().abandoned()) {
+    const Status ended = End();
+    if (!ended.ok()) Abort(ended.message());
+  }
+  Close(kDeadline);
 }
 
 void NcclCommunicator::Abort(const std::string& why) {
-  {
-    std::lock_guard lock(why_mutex_);
-    if (aborted_.exchange(true)) return;
-    why_ = why;
-  }
+  std::lock_guard lock(abort_mutex_);
+  if (aborted_.exchange(true)) return;
+  why_aborted_ = why;
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    std::lock_guard lock(ranks_[rank].mutex);
-    if (ranks_[rank].handle == nullptr) continue;
-    gpus_[rank]->MakeCurrent();
-    nccl_.ncclCommAbort(std::exchange(ranks_[rank].handle, nullptr));
+    ranks_[rank]->aborting = true;
+    aborts_.emplace_back([&nccl = nccl_, gpu = gpus_[rank], rank = ranks_[rank]] {
+      AbortRank(nccl, *gpu, *rank);
+    });
   }
+}
+
+// Not under the rank's lock while NCCL is at it, which issuers would wait for.
+void NcclCommunicator::AbortRank(const Nccl& nccl, Gpu& gpu, Rank& rank) {
+  NcclComm handle = nullptr;
+  {
+    std::lock_guard lock(rank.mutex);
+    handle = std::exchange(rank.handle, nullptr);
+  }
+  gpu.MakeCurrent();
+  if (handle != nullptr) nccl.ncclCommAbort(handle);
+  rank.aborting = false;
+}
+
+bool NcclCommunicator::Aborting() const {
+  return std::any_of(ranks_.begin(), ranks_.end(),
+                     [](const auto& rank) { return rank->aborting.load(); });
+}
+
+bool NcclCommunicator::Close(std::chrono::nanoseconds stall_timeout) {
+  const Driver& driver = gpus_[0]->driver();
+  const Clock::time_point begun = Clock::now();
+  while (Aborting()) {
+    const std::chrono::nanoseconds most = driver.StallTimeout(stall_timeout);
+    if (most.count() != 0 && Clock::now() - begun > most) break;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  const bool over = !Aborting();
+  if (!over) driver.Abandon();
+  std::lock_guard lock(abort_mutex_);
+  for (std::thread& abort : aborts_) over ? abort.join() : abort.detach();
+  aborts_.clear();
+  return over;
 }
 
 std::string NcclCommunicator::why_aborted() const {
-  std::lock_guard lock(why_mutex_);
-  return why_;
+  std::lock_guard lock(abort_mutex_);
+  return why_aborted_;
 }
 
 Status NcclCommunicator::Look() {
-  for (Rank& rank : ranks_) {
-    std::unique_lock lock(rank.mutex, std::try_to_lock);
-    if (!lock.owns_lock() || rank.handle == nullptr) continue;  // somebody else will see it
+  for (const auto& rank : ranks_) {
+    std::unique_lock lock(rank->mutex, std::try_to_lock);
+    if (!lock.owns_lock() || rank->handle == nullptr) continue;  // somebody else will see it
     int state = nccl::kSuccess;
-    const int asked = nccl_.ncclCommGetAsyncError(rank.handle, &state);
+    const int asked = nccl_.ncclCommGetAsyncError(rank->handle, &state);
     CGRAPH_RETURN_IF_ERROR(Check(asked, "a collective"));
     CGRAPH_RETURN_IF_ERROR(Check(state, "a collective"));
   }
@@ -261,7 +294,7 @@ Status NcclCommunicator::Register(std::span<const device::Memory* const> blocks,
 
 Status NcclCommunicator::RegisterRank(uint32_t number, const device::Memory& block,
                                       uint64_t window) {
-  Rank& rank = ranks_[number];
+  Rank& rank = *ranks_[number];
   const int status =
       window != 0
           ? nccl_.ncclCommWindowRegister(rank.handle, block.data(), window, &rank.window,
@@ -273,13 +306,12 @@ Status NcclCommunicator::RegisterRank(uint32_t number, const device::Memory& blo
 // A communicator that was aborted has forgotten its memory. Behind a kernel that was abandoned,
 // NCCL might wait for the GPU.
 void NcclCommunicator::Deregister() {
-  if (gpus_[0]->driver().abandoned()) return;
+  if (aborted() || gpus_[0]->driver().abandoned()) return;
   for (uint32_t number = 0; number < ranks_.size(); ++number) {
-    Rank& rank = ranks_[number];
+    Rank& rank = *ranks_[number];
     std::lock_guard lock(rank.mutex);
     NcclWindow window = std::exchange(rank.window, nullptr);
     void* registered = std::exchange(rank.registered, nullptr);
-    if (rank.handle == nullptr) continue;
     gpus_[number]->MakeCurrent();
     if (window != nullptr) nccl_.ncclCommWindowDeregister(rank.handle, window);
     if (registered != nullptr) nccl_.ncclCommDeregister(rank.handle, registered);
@@ -302,7 +334,7 @@ Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect>
     });
     if (known) continue;
     used.push_back({communicator, collect.member,
-                    std::unique_lock(communicator->ranks_[collect.member].mutex)});
+                    std::unique_lock(communicator->ranks_[collect.member]->mutex)});
     if (communicator->aborted()) return {StatusCode::kFailed, communicator->why_aborted()};
   }
   const NcclCommunicator& first = *used.front().communicator;
@@ -321,13 +353,13 @@ Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect>
   // What is issued behind it must not come before it.
   for (Used& one : used) {
     CGRAPH_RETURN_IF_ERROR(
-        one.communicator->Settle(one.communicator->ranks_[one.rank], kWhat, /*issuing=*/true));
+        one.communicator->Settle(*one.communicator->ranks_[one.rank], kWhat, /*issuing=*/true));
   }
   return Status::Ok();
 }
 
 int NcclCommunicator::Call(const device::Collect& at, CUstream stream) {
-  const NcclComm handle = ranks_[at.member].handle;
+  const NcclComm handle = ranks_[at.member]->handle;
   const uint64_t count = at.elements;
   if (count == 0) return nccl::kSuccess;  // at all members
   const int root = static_cast<int>(at.root);
@@ -359,7 +391,7 @@ int NcclCommunicator::Call(const device::Collect& at, CUstream stream) {
 int NcclCommunicator::CallWithPeers(const device::Collect& at, int type, uint64_t count,
                                     CUstream stream) {
   const CollectiveTraits& traits = TraitsOf(at.kind);
-  const NcclComm handle = ranks_[at.member].handle;
+  const NcclComm handle = ranks_[at.member]->handle;
   for (uint32_t peer = 0; peer < ranks_.size(); ++peer) {
     // A root that leaves its own output out sends nothing to itself.
     const bool left = peer == at.member && at.to == nullptr;

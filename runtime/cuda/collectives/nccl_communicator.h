@@ -9,12 +9,14 @@
 #define CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 
 #include <atomic>
-#include <deque>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/gpu/gpu.h"
@@ -39,14 +41,19 @@ class NcclCommunicator : public device::Communicator {
   Status Register(std::span<const device::Memory* const> blocks, uint64_t common) override;
   void Deregister() override;
   void Stop() override { stopped_ = true; }
+  bool Close(std::chrono::nanoseconds stall_timeout) override;
 
   // Appends collectives of one GPU to its stream, as one group; they may be of several
   // communicators. The GPU's context is current. kFailed with NCCL's error; then each of the
   // communicators has to be aborted.
   static Status Issue(CUstream stream, std::span<const device::Collect> collects);
 
-  // Aborts all ranks, once. Other threads that are issuing to it give up.
+  // Begins to abort all ranks, once. Other threads that are issuing to it give up. Never blocks:
+  // ncclCommAbort may wait for all that its GPU does, for ever behind a kernel that never ends, so
+  // each rank has a thread that calls it.
   void Abort(const std::string& why);
+  // Returns whether some rank is to be aborted and is not yet: its collectives may still be at work.
+  bool Aborting() const;
   // Returns whether results may be worth nothing, and why.
   bool aborted() const { return aborted_.load(); }
   std::string why_aborted() const;
@@ -56,19 +63,23 @@ class NcclCommunicator : public device::Communicator {
  private:
   struct Rank {
     std::mutex mutex;
+    std::atomic<bool> aborting{false};  // a thread is to abort it, or does
     NcclComm handle = nullptr;  // null: ended
     // Of the memory that is registered: as a window, or at this rank alone.
     NcclWindow window = nullptr;
     void* registered = nullptr;
   };
   NcclCommunicator(const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus)
-      : nccl_(nccl), gpus_(std::move(gpus)), ranks_(gpus_.size()) {}
+      : nccl_(nccl), gpus_(std::move(gpus)) {
+    for (size_t rank = 0; rank < gpus_.size(); ++rank) ranks_.push_back(std::make_shared<Rank>());
+  }
 
   Status Begin();
   // Lets every rank communicate with every other once, so that issuing later has nothing to set up.
   Status Connect();
   Status CallConnect(uint32_t rank, CUstream stream, std::byte* room);
   Status End();
+  static void AbortRank(const Nccl& nccl, Gpu& gpu, Rank& rank);
   int Call(const device::Collect& collect, CUstream stream);
   int CallWithPeers(const device::Collect& collect, int type, uint64_t count, CUstream stream);
   Status RegisterRank(uint32_t rank, const device::Memory& block, uint64_t window);
@@ -80,11 +91,12 @@ class NcclCommunicator : public device::Communicator {
 
   const Nccl& nccl_;
   const std::vector<std::shared_ptr<Gpu>> gpus_;  // by rank
-  std::deque<Rank> ranks_;
+  std::vector<std::shared_ptr<Rank>> ranks_;  // a thread that aborts one may outlive this
   std::atomic<bool> aborted_{false};
   std::atomic<bool> stopped_{false};
-  mutable std::mutex why_mutex_;
-  std::string why_;
+  mutable std::mutex abort_mutex_;  // of what follows
+  std::string why_aborted_;
+  std::vector<std::thread> aborts_;
 };
 
 }  // namespace cgraph::cuda

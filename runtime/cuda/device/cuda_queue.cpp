@@ -28,7 +28,7 @@ constexpr uint64_t kMostFailures = 1 << 16;
 Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                                    const device::QueueOptions& options) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
-  queue->patience_ = options.patience;
+  queue->stall_timeout_ = options.patience;
   const std::shared_ptr<Gpu>& gpu = device.gpu();
   const Driver& driver = gpu->driver();
   CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), "opening a queue"));
@@ -314,7 +314,7 @@ void CudaQueue::EndCollectives() {
   collects_.clear();
 }
 
-void CudaQueue::AbortCollectives(const std::string& why) {
+void CudaQueue::AbortIssued(const std::string& why) {
   for (const Issued& issued : issued_) {
     if (issued.communicator != nullptr) issued.communicator->Abort(why);
   }
@@ -398,7 +398,7 @@ void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
   why_broken_ = std::move(why);
-  AbortCollectives(why_broken_);
+  AbortIssued(why_broken_);
 }
 
 void CudaQueue::BreakBy(CUresult error) {

@@ -37,7 +37,7 @@ class CudaQueue : public device::Queue {
   static Result<std::unique_ptr<CudaQueue>> Open(CudaDevice& device,
                                                  const device::QueueOptions& options);
   ~CudaQueue() override { Close(); }
-  void Abort() override;
+  void AbortCollectives() override;
   bool Close() override;
 
   void Launch(const device::Launch& launch) override;
@@ -106,7 +106,7 @@ class CudaQueue : public device::Queue {
   CUresult SetFlag(const device::Operation& operation);
   void Break(std::string why);                // under mutex_
   void BreakBy(CUresult error);               // under mutex_
-  void AbortCollectives(const std::string& why);  // under mutex_
+  void AbortIssued(const std::string& why);  // the collectives; under mutex_
   // Breaks the queue where one of the first `count` entries is a collective whose communicator was
   // aborted; `asks`: NCCL about the first of them, too.
   void LookAtCollectives(size_t count, bool asks);  // under mutex_
@@ -128,7 +128,7 @@ class CudaQueue : public device::Queue {
   std::vector<View> views_;             // of the operation that is issued
   std::vector<device::Collect> collects_;  // since the last group
   std::unique_ptr<CudaGraph> recording_;  // while it is made
-  std::chrono::nanoseconds patience_{0};
+  std::chrono::nanoseconds stall_timeout_{0};
   std::unique_ptr<StreamClock> clock_;  // where operations are measured; under mutex_
   std::vector<std::vector<Step>> steps_;  // per graph
 

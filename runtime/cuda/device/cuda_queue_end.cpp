@@ -17,8 +17,6 @@ namespace {
 
 // How often it is looked whether the stream of a queue that ends is over.
 constexpr auto kLookEvery = std::chrono::microseconds(20);
-// How long a queue is waited for when the kernel of another one never ends.
-constexpr std::chrono::nanoseconds kAfterAnother = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -29,18 +27,18 @@ void CudaQueue::Force(const TimelineSemaphore& semaphore, uint64_t value) {
   }
 }
 
-void CudaQueue::Abort() {
+void CudaQueue::AbortCollectives() {
   std::lock_guard lock(mutex_);
   std::vector<const TimelineSemaphore*> come;
   Forget(come);
-  AbortCollectives("the engine was torn down");
+  AbortIssued("the engine was torn down");
 }
 
 bool CudaQueue::Close() {
   if (stream_ == nullptr) return true;
   device_.Remove(this);
   const Driver& driver = device_.gpu()->driver();
-  Abort();
+  AbortCollectives();
   {
     std::lock_guard lock(mutex_);
     for (const Issued& issued : issued_) {
@@ -72,9 +70,8 @@ bool CudaQueue::AwaitEnd() {
     const CUresult state = driver.cuStreamQuery(stream_);
     if (state == CUDA_SUCCESS) return true;
     if (state != CUDA_ERROR_NOT_READY) ++unknown;
-    // Behind a kernel that was abandoned others may wait in vain, too.
-    const auto patience = driver.abandoned() ? std::min(patience_, kAfterAnother) : patience_;
-    if (patience.count() != 0 && std::chrono::steady_clock::now() - begun > patience) return false;
+    const std::chrono::nanoseconds most = driver.StallTimeout(stall_timeout_);
+    if (most.count() != 0 && std::chrono::steady_clock::now() - begun > most) return false;
     std::this_thread::sleep_for(kLookEvery);
   }
   return true;

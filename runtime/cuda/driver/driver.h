@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -29,11 +30,19 @@ struct Driver {
   // one, or no GPU; the message's second line says what to do about it.
   static Result<const Driver*> Get();
 
-  // A kernel that never ends is abandoned: the driver gives no way to end it, and what frees
-  // memory, code or a context would wait for it. So, once one was abandoned, none of these is
-  // called in this process: what it may touch, on any GPU and in pinned memory, stays where it is.
+  // Notes that a kernel never ends, and is abandoned: the driver gives no way to end it, and what
+  // frees memory, code or a context would wait for it. From then on none of these is called in this
+  // process: what the kernel may touch, on any GPU and in pinned memory, stays where it is.
   void Abandon() const { abandoned_->store(true); }
+  // Returns whether a kernel was abandoned in this process.
   bool abandoned() const { return abandoned_->load(); }
+  // Returns how long a teardown waits for what runs on a GPU, where it is to wait for at most this
+  // long (0: for ever): hardly, where a kernel was abandoned, since others may wait for that one.
+  std::chrono::nanoseconds StallTimeout(std::chrono::nanoseconds most) const {
+    constexpr std::chrono::nanoseconds kAfterAnother = std::chrono::milliseconds(20);
+    if (!abandoned()) return most;
+    return most.count() == 0 ? kAfterAnother : std::min(most, kAfterAnother);
+  }
 
   // Returns an error of the driver in words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
   std::string ErrorText(CUresult error) const;

@@ -201,11 +201,13 @@ bool LaneQueues::Poll(std::vector<device::Report>& reports) {
   return any;
 }
 
-std::vector<device::Head> LaneQueues::Close() {
-  std::vector<device::Head> abandoned;
+Abandoned LaneQueues::Close() {
+  Abandoned abandoned;
   for (Opened& opened : queues_) {
     const std::optional<device::Head> head = opened.queue->Head();
-    if (!opened.queue->Close() && head && head->running) abandoned.push_back(*head);
+    if (opened.queue->Close()) continue;
+    abandoned.any = true;
+    if (head && head->running) abandoned.kernels.push_back(*head);
   }
   queues_.clear();
   return abandoned;

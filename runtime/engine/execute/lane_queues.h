@@ -62,6 +62,13 @@ class CommGroup : public device::Communication {
   std::vector<const device::Tensor*> inputs_;  // of the collective that is issued, by member
 };
 
+// Abandoned: what a teardown leaves behind. A queue that has broken before does not know any more
+// which kernel it is.
+struct Abandoned {
+  bool any = false;
+  std::vector<device::Head> kernels;
+};
+
 class LaneQueues {
  public:
   // Adds a queue. Returns its number among those of the work queue, from 1. `own` is the work
@@ -88,11 +95,11 @@ class LaneQueues {
   // Returns the fronts of all queues that have one.
   std::vector<device::Head> Heads() const;
   // Ends what is pending of communicators' collectives, before any queue is closed.
-  void Abort() {
-    for (Opened& opened : queues_) opened.queue->Abort();
+  void AbortCollectives() {
+    for (Opened& opened : queues_) opened.queue->AbortCollectives();
   }
-  // Returns the fronts of those queues whose kernels never end.
-  std::vector<device::Head> Close();
+  // Returns what of the queues was abandoned (device::Queue::Close).
+  Abandoned Close();
 
  private:
   struct Opened {

@@ -119,6 +119,12 @@ std::vector<Position> WorkQueue::PositionsOf(const std::vector<device::Head>& he
   return all;
 }
 
+bool WorkQueue::CloseQueues(std::vector<Position>& kernels) {
+  const Abandoned abandoned = queues_.Close();
+  kernels = PositionsOf(abandoned.kernels);
+  return !abandoned.any;
+}
+
 // ---- steps that the work queue runs -------------------------------------------------------------
 
 template <bool kProfile>

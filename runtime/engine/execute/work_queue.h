@@ -63,10 +63,11 @@ class alignas(128) WorkQueue {
   }
   // Called at load, after all queues were added: records what they issue as one.
   Status Record();
-  void AbortQueues() { queues_.Abort(); }
-  // Ends the queues: no issued operation goes on afterwards, but in those whose positions are
-  // returned, which a kernel that never ends keeps. No worker may drive any more.
-  std::vector<Position> CloseQueues() { return PositionsOf(queues_.Close()); }
+  void AbortCollectives() { queues_.AbortCollectives(); }
+  // Ends the queues: no issued operation goes on afterwards, but in those that a kernel keeps which
+  // never ends. `kernels` are the positions of these, where they are known. No worker may drive any
+  // more. Returns whether all queues have ended.
+  bool CloseQueues(std::vector<Position>& kernels);
 
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
   // failed. True when anything was done. One thread at a time.

@@ -28,8 +28,8 @@ DELETIONS = [
     ("ending a stream before its memory", END,
      "if (!AwaitEnd()) {", "if (false) {"),
     ("giving up a kernel that never ends", END,
-     "    if (patience.count() != 0 && std::chrono::steady_clock::now() - begun > patience) "
-     "return false;\n", ""),
+     "    if (most.count() != 0 && std::chrono::steady_clock::now() - begun > most) return false;\n",
+     ""),
     ("keeping memory behind a kernel that never ends", GPU,
      "    if (gpu_->driver().abandoned()) return;\n", ""),
     ("waits that a signal of another queue has passed over", QUEUE,
@@ -165,7 +165,7 @@ DELETIONS = [
      "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
     ("ending collectives before queues are closed", "runtime/engine/core.cpp",
-     "    for (auto& work_queue : work_queues_) work_queue->AbortQueues();\n", ""),
+     "    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();\n", ""),
     ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),

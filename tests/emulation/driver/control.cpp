@@ -48,6 +48,11 @@ uint64_t Pending() {
   return TheMachine().scheduler.pending();
 }
 
+bool NeverEnds() {
+  Lock lock(TheMachine().mutex);
+  return TheMachine().scheduler.endless() != nullptr;
+}
+
 uint64_t Live() {
   Machine& machine = TheMachine();
   Lock lock(machine.mutex);
@@ -85,6 +90,7 @@ constexpr Control kControl{.reseed = &Reseed,
                            .most_instantiating = &MostInstantiating,
                            .pending = &Pending,
                            .live = &Live,
+                           .never_ends = &NeverEnds,
                            .issue = &IssueWork,
                            .misuse = &ReportMisuse};
 

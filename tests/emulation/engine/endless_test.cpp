@@ -36,4 +36,25 @@ TEST_CASE("a teardown abandons a kernel that never ends, with the memory that it
   CHECK(DriverControl().live() > 0);
 }
 
+// ncclCommAbort waits for the kernel, in the emulation for ever.
+TEST_CASE("a teardown ends in time where NCCL waits for a kernel that never ends", "[.nccl]") {
+  using Clock = std::chrono::steady_clock;
+  const std::string path = CGRAPH_SOURCE_DIR "/tests/emulation/engine/endless.cgraph";
+  std::string abandoned;
+  EngineOptions options{.require_gpus = true, .stall_timeout = milliseconds(700)};
+  options.timed_out = [](const Status&) {};
+  options.abandoned = [&](const Status& status) { abandoned = status.message(); };
+  Clock::time_point begun;
+  {
+    testing::Runner runner(path, {}, options);
+    auto held = runner.Start("sum", {3});
+    REQUIRE(held.ok());
+    CHECK(held->Get().status().code() == StatusCode::kTimeout);
+    begun = Clock::now();
+  }
+  CHECK(Clock::now() - begun < milliseconds(3000));
+  INFO(abandoned);
+  CHECK(abandoned.find("a.second (") != std::string::npos);
+}
+
 }  // namespace cgraph::emulation

@@ -171,4 +171,10 @@ void NativeCollectives::Stop() {
   for (const auto& communicator : communicators_) communicator->Stop();
 }
 
+bool NativeCollectives::Close(std::chrono::nanoseconds stall_timeout) {
+  bool over = true;
+  for (const auto& communicator : communicators_) over &= communicator->Close(stall_timeout);
+  return over;
+}
+
 }  // namespace cgraph::engine

@@ -4,6 +4,7 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_NATIVE_COLLECTIVES_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_COMMUNICATION_NATIVE_COLLECTIVES_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,8 @@ class NativeCollectives {
   void Deregister();
   // Lets workers that issue give up waiting for others.
   void Stop();
+  // Waits until what was aborted has ended (Communicator::Close); false where some has not.
+  bool Close(std::chrono::nanoseconds stall_timeout);
 
  private:
   struct Member {
