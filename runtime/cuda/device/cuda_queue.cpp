@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runtime/cuda/device/cuda_device.h"
@@ -321,11 +322,12 @@ void CudaQueue::AbortIssued(const std::string& why) {
 }
 
 void CudaQueue::LookAtCollectives(size_t count, bool asks) {
+  std::set<const NcclCommunicator*> asked;
   for (size_t i = 0; i < count && !broken_; ++i) {
     NcclCommunicator* communicator = issued_[i].communicator;
     if (communicator == nullptr) continue;
-    const Status state = asks ? communicator->Look() : Status::Ok();
-    asks = false;
+    const bool first = asks && asked.insert(communicator).second;
+    const Status state = first ? communicator->Look() : Status::Ok();
     if (!state.ok()) communicator->Abort(state.message());
     if (communicator->aborted()) Break(communicator->why_aborted());
   }
@@ -408,35 +410,55 @@ void CudaQueue::BreakBy(CUresult error) {
 // ---- hearing ------------------------------------------------------------------------------------
 
 bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
-  bool any = false;
-  if (!broken_) {
-    size_t over = 0;  // entries before the last signal that has come, and itself
-    for (size_t i = 0; i < issued_.size(); ++i) {
-      if (issued_[i].kind != Kind::kSignal) continue;
-      if (!issued_[i].semaphore->Reached(issued_[i].value)) break;
-      over = i + 1;
-    }
-    // Where a communicator was aborted, values did not come, whatever the stream says.
-    LookAtCollectives(over, /*asks=*/false);
-    for (; over > 0 && !broken_; --over) {
-      const Issued& front = issued_.front();
-      if (front.kind == Kind::kSignal) come.push_back(front.semaphore);
-      if (front.begun != nullptr) ReportTimes(front);
-      // A signal that another queue has made in place of this one comes before what it stands
-      // behind.
-      if (front.kind == Kind::kWait && !front.semaphore->Reached(front.value)) {
-        awaited_[front.semaphore] = front.value;
-      }
-      issued_.pop_front();
-      ++finished_;
-      any = true;
-    }
-    if (!broken_ && (any || issued_.empty())) {
-      looks_ = 0;
-      return any;
-    }
-    if (!broken_ && !FindsFailure()) return false;
+  const bool any = !broken_ && ForgetOver(come);
+  if (!broken_ && (any || issued_.empty())) {
+    looks_ = 0;
+    return any;
   }
+  if (!broken_ && !FindsFailure()) return false;
+  // NCCL may write to memory until it has aborted, so nobody is told before that it is free.
+  const bool aborting = std::any_of(issued_.begin(), issued_.end(), [](const Issued& issued) {
+    return issued.communicator != nullptr && issued.communicator->Aborting();
+  });
+  return (!aborting && FailIssued(come)) || any;
+}
+
+size_t CudaQueue::CountOver() const {
+  size_t over = 0;
+  for (size_t i = 0; i < issued_.size(); ++i) {
+    if (issued_[i].kind != Kind::kSignal) continue;
+    if (!issued_[i].semaphore->Reached(issued_[i].value)) break;
+    over = i + 1;
+  }
+  return over;
+}
+
+bool CudaQueue::ForgetOver(std::vector<const TimelineSemaphore*>& come) {
+  const size_t over = CountOver();
+  // Where a communicator was aborted, values did not come, whatever the stream says.
+  LookAtCollectives(over, /*asks=*/false);
+  if (broken_) return false;
+  for (size_t i = 0; i < over; ++i) {
+    const Issued& front = issued_.front();
+    if (front.kind == Kind::kSignal) come.push_back(front.semaphore);
+    if (front.begun != nullptr) {
+      ReportTimes(front);
+    } else if (clock_ != nullptr) {
+      clock_->Drop(front.ended);
+    }
+    // A signal that another queue has made in place of this one comes before what it stands
+    // behind.
+    if (front.kind == Kind::kWait && !front.semaphore->Reached(front.value)) {
+      awaited_[front.semaphore] = front.value;
+    }
+    issued_.pop_front();
+    ++finished_;
+  }
+  return over != 0;
+}
+
+bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
+  const bool any = !issued_.empty();
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
     const bool work = front.kind == Kind::kWork;
@@ -455,8 +477,11 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
       come.push_back(front.semaphore);
     }
     if (front.kind == Kind::kWait) awaited_[front.semaphore] = front.value;
+    if (clock_ != nullptr) {
+      clock_->Drop(front.begun);
+      clock_->Drop(front.ended);
+    }
     ++finished_;
-    any = true;
   }
   // The stream may go on, and write what it was to write before.
   for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
@@ -469,6 +494,11 @@ void CudaQueue::PoisonHost(const Issued& work) {
   for (const CudaGraph::Launched& launch : work.graph->launches()) {
     work.bindings->Poison(launch.operation.predicate.own);
   }
+}
+
+bool CudaQueue::StreamRuns() const {
+  if (device_.gpu()->MakeCurrent() != CUDA_SUCCESS) return false;
+  return device_.gpu()->driver().cuStreamQuery(stream_) == CUDA_ERROR_NOT_READY;
 }
 
 bool CudaQueue::FindsFailure() {
@@ -500,7 +530,8 @@ bool CudaQueue::Watch() {
   {
     std::lock_guard lock(mutex_);
     Forget(come);
-    pending = !issued_.empty();
+    // What a broken queue's stream still signals may be less than what others wait for by now.
+    pending = !issued_.empty() || (broken_ && StreamRuns());
   }
   for (const TimelineSemaphore* semaphore : come) semaphore->NotifyListeners();
   return pending;

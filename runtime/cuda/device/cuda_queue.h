@@ -58,7 +58,8 @@ class CudaQueue : public device::Queue {
   std::optional<device::Head> Head() override;
 
   // Forgets what is over and wakes who listens to the signals that have come. Called by the
-  // device's watcher. Returns whether anything is pending.
+  // device's watcher. Returns whether it is to be called again soon: something is pending, or the
+  // queue is broken and its stream not over.
   bool Watch();
 
  private:
@@ -108,9 +109,17 @@ class CudaQueue : public device::Queue {
   void BreakBy(CUresult error);               // under mutex_
   void AbortIssued(const std::string& why);  // the collectives; under mutex_
   // Breaks the queue where one of the first `count` entries is a collective whose communicator was
-  // aborted; `asks`: NCCL about the first of them, too.
+  // aborted; `asks`: NCCL about each communicator of them, too.
   void LookAtCollectives(size_t count, bool asks);  // under mutex_
-  bool Forget(std::vector<const device::TimelineSemaphore*>& come);  // under mutex_
+  // Forgets what is over and, of a broken queue, all; under mutex_, as the two that do so. Appends
+  // the semaphores whose signals have come. Returns whether anything was forgotten.
+  bool Forget(std::vector<const device::TimelineSemaphore*>& come);
+  bool ForgetOver(std::vector<const device::TimelineSemaphore*>& come);
+  // Of a broken queue: fails what was issued to it, and signals in its place.
+  bool FailIssued(std::vector<const device::TimelineSemaphore*>& come);
+  // Returns how many entries are over: those up to the last signal that has come, and itself.
+  size_t CountOver() const;
+  bool StreamRuns() const;
   // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.
   bool FindsFailure();  // under mutex_
   void ReadLog(std::vector<device::Report>& reports);

@@ -5,8 +5,7 @@
 namespace cgraph::cuda {
 
 StreamClock::~StreamClock() {
-  for (CUevent event : free_) driver_.cuEventDestroy(event);
-  if (last_ != nullptr) driver_.cuEventDestroy(last_);
+  for (CUevent event : all_) driver_.cuEventDestroy(event);
 }
 
 Status StreamClock::Start(CUstream stream, const ClockAnchor& anchor) {
@@ -22,12 +21,18 @@ CUevent StreamClock::Record(CUstream stream) {
   if (!free_.empty()) {
     event = free_.back();
     free_.pop_back();
-  } else if (driver_.cuEventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+  } else if (driver_.cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
+    all_.push_back(event);
+  } else {
     return nullptr;
   }
   if (driver_.cuEventRecord(event, stream) == CUDA_SUCCESS) return event;
   free_.push_back(event);
   return nullptr;
+}
+
+void StreamClock::Drop(CUevent event) {
+  if (event != nullptr) free_.push_back(event);
 }
 
 uint64_t StreamClock::Take(CUevent event) {

@@ -29,12 +29,14 @@ class StreamClock {
   // Takes an event back, which is over, and returns when that was: nanoseconds of the steady clock.
   // Events must come in the order in which they were recorded. 0 for null.
   uint64_t Take(CUevent event);
+  // Takes an event back that nobody asks when it was; null: none.
+  void Drop(CUevent event);
 
  private:
   const Driver& driver_;
   CUevent last_ = nullptr;  // the event that was taken last
   double last_ns_ = 0;
-  std::vector<CUevent> free_;
+  std::vector<CUevent> all_, free_;  // that there are; that may be recorded anew
 };
 
 }  // namespace cgraph::cuda

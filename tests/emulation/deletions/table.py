@@ -33,7 +33,7 @@ DELETIONS = [
     ("keeping memory behind a kernel that never ends", GPU,
      "    if (gpu_->driver().abandoned()) return;\n", ""),
     ("waits that a signal of another queue has passed over", QUEUE,
-     "        awaited_[front.semaphore] = front.value;\n      }\n", "      }\n"),
+     "      awaited_[front.semaphore] = front.value;\n    }\n", "    }\n"),
     ("releasing a stream that is ended", END,
      "      if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;\n", ""),
     ("the context of the issuing thread", QUEUE,

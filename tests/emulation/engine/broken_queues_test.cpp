@@ -1,0 +1,89 @@
+// Queues of GPUs that are broken, since NCCL reports an error.
+#include <catch2/catch.hpp>
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/emulation/engine/driver_control.h"
+#include "tests/emulation/nccl/control.h"
+#include "tests/support/run.h"
+
+namespace cgraph::emulation {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr const char* kPath = CGRAPH_SOURCE_DIR "/tests/emulation/engine/broken_queues.cgraph";
+
+// After the engine has opened it.
+const NcclControl& Nccl() {
+  void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(library != nullptr);
+  const auto control = reinterpret_cast<decltype(&cgraph_emulated_nccl)>(
+      dlsym(library, "cgraph_emulated_nccl"));
+  REQUIRE(control != nullptr);
+  return *control();
+}
+
+void FailLaunch(uint64_t from_now) { Nccl().fail_at(Nccl().launches() + from_now); }
+
+}  // namespace
+
+TEST_CASE("a queue that breaks while it measures gives all events back") {
+  const testing::Runner holds(kPath, {}, {.require_gpus = true});  // contexts, which own events
+  uint64_t live = 0;
+  for (const uint64_t fails : {0, 1, 5}) {
+    {
+      testing::Runner runner(kPath, {}, {.require_gpus = true, .profile = true});
+      if (fails != 0) FailLaunch(fails);
+      CHECK(runner.Fail("sum", {3}).empty() == (fails == 0));
+    }
+    if (fails == 0) live = DriverControl().live();
+    CHECK(DriverControl().live() == live);
+  }
+}
+
+TEST_CASE("an error of a communicator behind another one's collective is found") {
+  testing::Runner runner(kPath, {}, {.workers = 6, .require_gpus = true});
+  const uint64_t aborted = Nccl().aborted();
+  const Clock::time_point begun = Clock::now();
+  // GPUs 0 and 2 issue two collectives each while the host's thread sleeps: the last one of the four
+  // is of the communicator that they have in common.
+  FailLaunch(4);
+  auto held = runner.Start("late", {3});
+  REQUIRE(held.ok());
+  while (Nccl().aborted() == aborted && Clock::now() - begun < milliseconds(2500)) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  CHECK(Clock::now() - begun < milliseconds(2500));
+  CHECK(!held->Get().ok());
+}
+
+// The stream of a broken queue goes on, and signals less than what was signalled in its place.
+TEST_CASE("executions end after a queue has broken, in every order") {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    INFO("seed " << seed);
+    EngineOptions options{.require_gpus = true, .stall_timeout = milliseconds(4000)};
+    options.timed_out = [](const Status&) {};
+    testing::Runner runner(kPath, {}, options);
+    DriverControl().reseed(seed);
+    FailLaunch(1 + seed % 17);
+    std::vector<Execution> held;
+    for (int i = 0; i < 6; ++i) {
+      auto execution = runner.Start("sum", {i});
+      if (execution.ok()) held.push_back(std::move(*execution));
+    }
+    for (Execution& execution : held) {
+      const Status status = execution.Get().status();
+      INFO(status.message());
+      CHECK(status.code() != StatusCode::kTimeout);
+    }
+  }
+}
+
+}  // namespace cgraph::emulation
