@@ -74,7 +74,8 @@ void MeasureMemory(Probe& probe);     // copies on the GPU, and to and from the 
 void MeasureMessages(Probe& probe);   // a value that goes from one place to another
 void MeasureNccl(Probe& probe);       // with itself: one rank
 void MeasureProcesses(Probe& probe);  // memory that another process reads by CUDA IPC
-// The other process: reads as many bytes of what the handle names, and prints its figures.
+// The other process: reads as many bytes of what the handle names, and prints its figures; nothing
+// where it cannot open the handle, of which it notes why.
 int ImportMemory(Probe& probe, const std::string& handle, uint64_t bytes);
 
 }  // namespace cgraph::cuda

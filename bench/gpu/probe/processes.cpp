@@ -81,6 +81,7 @@ void MeasureProcesses(Probe& probe) {
   }
   const std::string figures = CallItself(
       fmt::format("{} --import {} {}", probe.small ? "--small" : "", ToHex(handle), bytes));
+  if (figures.empty()) return;  // the other process has said why
   probe.text += (probe.text.empty() ? "" : ",") + figures;
 }
 
@@ -88,11 +89,19 @@ int ImportMemory(Probe& probe, const std::string& text, uint64_t bytes) {
   const Ipc ipc = Ipc::Find();
   const CUipcMemHandle handle = FromHex(text);
   CUdeviceptr address = 0;
+  // Containers and some kinds of virtual GPU do not let processes share memory.
+  const CUresult opened = ipc.open(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  if (opened != CUDA_SUCCESS) {
+    Note("CUDA IPC is not available: opening memory of another process: " +
+         probe.driver.ErrorText(opened));
+    return 0;
+  }
   const auto open = [&] {
     probe.Check(ipc.open(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
                 "opening memory of another process");
   };
   const auto close = [&] { probe.Check(ipc.close(address), "closing memory of another process"); };
+  close();
   probe.Measure("ipc_open_and_close", [&] { open(), close(); });
   open();
   const Memory own = probe.OnGpu(bytes), host = probe.Pinned(bytes);
