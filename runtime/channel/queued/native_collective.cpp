@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/channel/queued/unhosted_collective.h"
 #include "runtime/device/shared_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/plan/kinds.h"
@@ -12,14 +13,12 @@ namespace {
 
 using device::SharedArray;
 using device::TimelineSemaphore;
-using Traits = CollectiveTraits;
 
-class NativeCollective : public Collective {
+class NativeCollective : public UnhostedCollective {
  public:
   NativeCollective(const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
                    SharedArray<TimelineSemaphore> arrived)
-      : traits_(TraitsOf(shape.kind)),
-        shape_(shape),
+      : UnhostedCollective(shape),
         communicator_(std::move(communicator)),
         arrived_(std::move(arrived)) {}
 
@@ -29,19 +28,6 @@ class NativeCollective : public Collective {
     }
   }
 
-  // All members are on queues: the host drives none.
-  void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
-              bool) override {}
-  bool Present(uint32_t other, uint32_t member) const override {
-    return arrived_[other].value() >= arrived_[member].value();
-  }
-  bool AllArrived(uint64_t n) const override {
-    for (uint32_t member = 0; member < shape_.members; ++member) {
-      if (!arrived_[member].Reached(n + 1)) return false;
-    }
-    return true;
-  }
-  bool Reduce(uint32_t, uint64_t) override { return false; }
   bool Left(uint64_t n) const override { return AllArrived(n); }
 
   void Issue(Pass pass, const QueuedMember& at) override {
@@ -59,21 +45,7 @@ class NativeCollective : public Collective {
   }
 
  private:
-  bool Gives(uint32_t member) const { return traits_.gives(member, shape_.root); }
-
-  // Returns the bytes of one giver's part of a tensor.
-  uint64_t PartBytes(const QueuedMember& at, uint32_t tensor) const {
-    uint64_t bytes = UINT64_MAX;
-    if (at.outputs != nullptr) {
-      bytes = at.outputs[tensor].bytes() / (traits_.joins() ? shape_.members : 1);
-    }
-    for (uint32_t giver = 0; giver < shape_.members; ++giver) {
-      if (!Gives(giver)) continue;
-      const uint64_t given = at.inputs[giver][tensor].bytes();
-      bytes = std::min(bytes, given / (traits_.divides() ? shape_.members : 1));
-    }
-    return bytes;
-  }
+  TimelineSemaphore& Arrived(uint32_t member) const override { return arrived_[member]; }
 
   bool Moves(const QueuedMember& at) const {
     if (at.empty) return false;
@@ -98,8 +70,6 @@ class NativeCollective : public Collective {
     at.queue->Collect(collect);
   }
 
-  const Traits& traits_;
-  const CollectiveShape shape_;
   std::shared_ptr<device::Communicator> communicator_;
   SharedArray<TimelineSemaphore> arrived_;  // by member
 };

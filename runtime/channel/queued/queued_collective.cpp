@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/channel/queued/unhosted_collective.h"
 #include "runtime/device/shared_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/plan/kinds.h"
@@ -17,15 +18,13 @@ using device::Executable;
 using device::SharedArray;
 using device::Tensor;
 using device::TimelineSemaphore;
-using Traits = CollectiveTraits;
 
-class QueuedCollective : public Collective {
+class QueuedCollective : public UnhostedCollective {
  public:
   QueuedCollective(const CollectiveShape& shape, uint32_t frames,
                    SharedArray<TimelineSemaphore> semaphores,
                    std::vector<std::unique_ptr<Executable>> reducers)
-      : traits_(TraitsOf(shape.kind)),
-        root_(shape.root),
+      : UnhostedCollective(shape),
         members_(shape.members),
         tensors_(shape.tensors.size()),
         semaphores_(std::move(semaphores)),
@@ -40,19 +39,6 @@ class QueuedCollective : public Collective {
     }
   }
 
-  // All members are on queues: the host drives none.
-  void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
-              bool) override {}
-  bool Present(uint32_t other, uint32_t member) const override {
-    return Arrived(other).value() >= Arrived(member).value();
-  }
-  bool AllArrived(uint64_t n) const override {
-    for (uint32_t member = 0; member < members_; ++member) {
-      if (!Arrived(member).Reached(n + 1)) return false;
-    }
-    return true;
-  }
-  bool Reduce(uint32_t, uint64_t) override { return false; }
   bool Left(uint64_t n) const override {
     for (uint32_t member = 0; member < members_; ++member) {
       if (!HasLeft(member).Reached(n + 1)) return false;
@@ -83,20 +69,8 @@ class QueuedCollective : public Collective {
   }
 
  private:
-  TimelineSemaphore& Arrived(uint32_t member) const { return semaphores_[2 * member]; }
+  TimelineSemaphore& Arrived(uint32_t member) const override { return semaphores_[2 * member]; }
   TimelineSemaphore& HasLeft(uint32_t member) const { return semaphores_[2 * member + 1]; }
-  bool Gives(uint32_t member) const { return traits_.gives(member, root_); }
-
-  // The bytes of one giver's part of a tensor.
-  uint64_t PartBytes(const QueuedMember& at, uint32_t tensor) const {
-    uint64_t bytes = at.outputs[tensor].bytes() / (traits_.joins() ? members_ : 1);
-    for (uint32_t giver = 0; giver < members_; ++giver) {
-      if (!Gives(giver)) continue;
-      bytes = std::min(bytes,
-                       at.inputs[giver][tensor].bytes() / (traits_.divides() ? members_ : 1));
-    }
-    return bytes;
-  }
 
   // Makes this member's result of one tensor from parts of what the givers have.
   void MakeResult(const QueuedMember& at, uint32_t tensor) {
@@ -139,8 +113,6 @@ class QueuedCollective : public Collective {
     return part;
   }
 
-  const Traits& traits_;
-  const uint32_t root_;
   const uint32_t members_;
   const uint64_t tensors_;
   SharedArray<TimelineSemaphore> semaphores_;
@@ -183,7 +155,7 @@ Result<std::unique_ptr<Collective>> MakeQueuedCollective(const CollectiveShape& 
                                                          std::span<Device* const> devices,
                                                          Device& host, uint32_t frames) {
   std::vector<std::unique_ptr<Executable>> reducers;
-  const Traits& traits = TraitsOf(shape.kind);
+  const CollectiveTraits& traits = TraitsOf(shape.kind);
   for (uint32_t member = 0; traits.reduces && member < shape.members; ++member) {
     const plan::Kernel kernel = ReducingKernel(*shape.reduction, shape.members);
     for (const CollectiveShape::Tensor& tensor : shape.tensors) {

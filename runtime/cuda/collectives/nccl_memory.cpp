@@ -1,23 +1,23 @@
 #include "runtime/cuda/collectives/nccl_memory.h"
 
+#include <utility>
+
 #include "runtime/cuda/libraries/nccl.h"
 
 namespace cgraph::cuda {
 namespace {
 
-class NcclBlock : public device::MemoryOwner {
+class NcclBlock : public GpuBlock {
  public:
-  NcclBlock(const Nccl& nccl, std::shared_ptr<Gpu> gpu) : nccl_(nccl), gpu_(std::move(gpu)) {}
-  void Free(std::byte* data, uint64_t) override {
-    if (gpu_->driver().abandoned()) return;
-    gpu_->MakeCurrent();
-    gpu_->driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
+  NcclBlock(const Nccl& nccl, std::shared_ptr<Gpu> gpu) : GpuBlock(std::move(gpu)), nccl_(nccl) {}
+
+ private:
+  void Release(std::byte* data) override {
+    gpu().driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
     nccl_.ncclMemFree(data);
   }
 
- private:
   const Nccl& nccl_;
-  std::shared_ptr<Gpu> gpu_;
 };
 
 }  // namespace

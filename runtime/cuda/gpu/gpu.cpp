@@ -127,26 +127,31 @@ void Gpu::ReachPeer(Gpu& peer) {
   peer.reached_by_all_ = false;
 }
 
+void GpuBlock::Free(std::byte* data, uint64_t) {
+  if (gpu_->driver().abandoned()) return;
+  gpu_->MakeCurrent();
+  Release(data);
+}
+
 namespace {
 
-// The owner of one block.
-class Block : public device::MemoryOwner {
+class DeviceBlock : public GpuBlock {
  public:
-  Block(std::shared_ptr<Gpu> gpu, bool on_host) : gpu_(std::move(gpu)), on_host_(on_host) {}
-  void Free(std::byte* data, uint64_t) override {
-    if (gpu_->driver().abandoned()) return;
-    gpu_->MakeCurrent();
-    if (on_host_) {
-      gpu_->driver().cuMemFreeHost(data);
-    } else {
-      gpu_->driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
-      gpu_->driver().cuMemFree(AddressOf(data));
-    }
-  }
+  using GpuBlock::GpuBlock;
 
  private:
-  std::shared_ptr<Gpu> gpu_;
-  const bool on_host_;
+  void Release(std::byte* data) override {
+    gpu().driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
+    gpu().driver().cuMemFree(AddressOf(data));
+  }
+};
+
+class PinnedBlock : public GpuBlock {
+ public:
+  using GpuBlock::GpuBlock;
+
+ private:
+  void Release(std::byte* data) override { gpu().driver().cuMemFreeHost(data); }
 };
 
 }  // namespace
@@ -164,7 +169,7 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
                               gpu->ordinal(), driver.ErrorText(error)));
   }
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
-                std::make_shared<Block>(gpu, /*on_host=*/false));
+                std::make_shared<DeviceBlock>(gpu));
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(memory.data(), size, what));
   return memory;
 }
@@ -186,7 +191,7 @@ Result<Memory> AllocatePinned(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, M
   }
   std::memset(data, 0, size);
   return Memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/true,
-                std::make_shared<Block>(gpu, /*on_host=*/true));
+                std::make_shared<PinnedBlock>(gpu));
 }
 
 }  // namespace cgraph::cuda

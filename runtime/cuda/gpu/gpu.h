@@ -67,6 +67,22 @@ class Gpu {
   std::unique_ptr<OpenedLibraries> libraries_;
 };
 
+// GpuBlock: the owner of one block of memory that a GPU reaches. The block is kept where a kernel
+// was abandoned (Driver::Abandon).
+class GpuBlock : public device::MemoryOwner {
+ public:
+  explicit GpuBlock(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  void Free(std::byte* data, uint64_t size) final;
+
+ protected:
+  Gpu& gpu() const { return *gpu_; }
+
+ private:
+  virtual void Release(std::byte* data) = 0;  // the GPU's context is current
+
+  std::shared_ptr<Gpu> gpu_;
+};
+
 // Allocate memory that goes back with its last handle. kInvalid, with `what`, when there is not
 // enough. Device memory is the GPU's alone; host memory is pinned, and every GPU of the process
 // reaches it. Both are zeroed.
