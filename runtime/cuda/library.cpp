@@ -1,15 +1,15 @@
 #include "runtime/cuda/library.h"
 
 #include "runtime/cuda/device/backend.h"
-#include "runtime/cuda/libraries/complaints.h"
+#include "runtime/cuda/libraries/warnings.h"
 #include "runtime/cuda/report.h"
 
 const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
 
 void cgraph_cuda_report(cgraph::device::GpuReport& report) { report = cgraph::cuda::MakeReport(); }
 
-void cgraph_cuda_complaints(std::vector<std::string>& complaints) {
-  complaints = cgraph::cuda::TakeComplaints();
+void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
+  warnings = cgraph::cuda::TakeWarnings();
 }
 
 cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap& gpus,

@@ -9,7 +9,7 @@
 
 CGRAPH_CUDA_EXPORT cgraph::device::CudaAbiFunction cgraph_cuda_abi;
 CGRAPH_CUDA_EXPORT cgraph::device::CudaReportFunction cgraph_cuda_report;
-CGRAPH_CUDA_EXPORT cgraph::device::CudaComplaintsFunction cgraph_cuda_complaints;
+CGRAPH_CUDA_EXPORT cgraph::device::CudaWarningsFunction cgraph_cuda_warnings;
 CGRAPH_CUDA_EXPORT cgraph::device::CudaBackendFunction cgraph_cuda_backend;
 
 #endif  // CGRAPH_RUNTIME_CUDA_LIBRARY_H_

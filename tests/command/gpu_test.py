@@ -209,7 +209,7 @@ def true_library(machine):
     exported = subprocess.run(["nm", "-D", "--defined-only", machine.options.library],
                               capture_output=True, text=True, check=True).stdout
     names = {line.split()[-1] for line in exported.splitlines()}
-    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_complaints",
+    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_warnings",
                      "cgraph_cuda_backend"}, names)
     machine.add_driver()
     says(machine("--devices", FAKE_DRIVER="11040")[0], "no GPU can be used: the NVIDIA driver on "
@@ -258,7 +258,7 @@ graph g(x: f32[]) -> [f32[16, 16]; 2] {
 
 
 def broken_libraries(machine):
-    """Libraries that are there and broken: plans run, and each is complained of once, in the words
+    """Libraries that are there and broken: plans run, and each is warned of once, in the words
     of --devices. Of those that are not installed nothing is said."""
     if machine.options.library is None or machine.options.emulated is None:
         return

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/cuda/libraries/complaints.h"
+#include "runtime/cuda/libraries/warnings.h"
 
 namespace cgraph::cuda {
 
@@ -19,7 +19,7 @@ bool Communicators::Allowed(const Nccl& nccl, const Key& key) const {
     return std::any_of(other.first.second.begin(), other.first.second.end(),
                        [&](int ordinal) { return distinct.contains(ordinal); });
   });
-  if (!first && !nccl.unordered.empty()) Complain("NCCL", nccl.unordered);
+  if (!first && !nccl.unordered.empty()) Warn("NCCL", nccl.unordered);
   return first;
 }
 
@@ -30,7 +30,7 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
   const auto found = made_.find(key);
   if (found != made_.end()) return found->second;
   const Result<const Nccl*> nccl = Nccl::Get();
-  ComplainUnused("NCCL", nccl.status());
+  WarnUnused("NCCL", nccl.status());
   if (!nccl.ok() || !Allowed(**nccl, key)) return std::shared_ptr<NcclCommunicator>();
   auto communicator = NcclCommunicator::Make(**nccl, std::move(gpus));
   if (communicator.ok()) made_.emplace(std::move(key), *communicator);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cuda/libraries/complaints.h"
+#include "runtime/cuda/libraries/warnings.h"
 #include "runtime/cuda/libraries/nvrtc.h"
 #include "runtime/cuda/module/headers.h"
 
@@ -32,9 +32,9 @@ Result<CUfunction> KernelCompiler::Compile(const std::string& source, const std:
   if (found != made_.end()) return found->second;
   Result<CUfunction> made = Make(source, name);
   if (made.status().code() != StatusCode::kFailed) {
-    ComplainUnused("NVRTC", made.status());
+    WarnUnused("NVRTC", made.status());
   } else {
-    Complain("NVRTC", "makes no kernel of a chain of operations, which run one after another",
+    Warn("NVRTC", "makes no kernel of a chain of operations, which run one after another",
              made.status());
   }
   return made_.emplace(source, std::move(made)).first->second;

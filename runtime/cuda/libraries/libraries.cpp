@@ -2,17 +2,17 @@
 
 #include <utility>
 
-#include "runtime/cuda/libraries/complaints.h"
+#include "runtime/cuda/libraries/warnings.h"
 
 namespace cgraph::cuda {
 
 const ProductLibrary* OpenedLibraries::products() {
   if (std::exchange(asked_for_products_, true)) return products_.get();
   const Result<const CublasLt*> functions = CublasLt::Get();
-  ComplainUnused("cuBLASLt", functions.status());
+  WarnUnused("cuBLASLt", functions.status());
   if (!functions.ok()) return nullptr;
   auto made = ProductLibrary::Make(**functions);
-  ComplainUnused("cuBLASLt", made.status());
+  WarnUnused("cuBLASLt", made.status());
   if (made.ok()) products_ = std::move(*made);
   return products_.get();
 }

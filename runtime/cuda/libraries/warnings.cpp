@@ -1,4 +1,4 @@
-#include "runtime/cuda/libraries/complaints.h"
+#include "runtime/cuda/libraries/warnings.h"
 
 #include <map>
 #include <mutex>
@@ -9,39 +9,39 @@
 namespace cgraph::cuda {
 namespace {
 
-struct Complaint {
+struct Warning {
   std::string text;
   bool taken = false;
 };
-struct Complaints {
+struct Warnings {
   std::mutex mutex;
-  std::map<std::string, Complaint> of;  // by library
+  std::map<std::string, Warning> of;  // by library
 };
-Complaints& All() {
-  static Complaints complaints;
-  return complaints;
+Warnings& All() {
+  static Warnings warnings;
+  return warnings;
 }
 
 }  // namespace
 
-void Complain(const char* library, const std::string& what, const Status& why) {
+void Warn(const char* library, const std::string& what, const Status& why) {
   std::string text = fmt::format("{} {}", library, what);
   const std::string& reason = why.message();
   if (!why.ok()) text += ": " + reason.substr(0, reason.find('\n'));
   std::lock_guard lock(All().mutex);
-  All().of.try_emplace(library, Complaint{std::move(text)});
+  All().of.try_emplace(library, Warning{std::move(text)});
 }
 
-void ComplainUnused(const char* library, const Status& why) {
+void WarnUnused(const char* library, const Status& why) {
   if (why.ok() || why.code() == StatusCode::kNotFound) return;
-  Complain(library, "is not used", why);
+  Warn(library, "is not used", why);
 }
 
-std::vector<std::string> TakeComplaints() {
+std::vector<std::string> TakeWarnings() {
   std::lock_guard lock(All().mutex);
   std::vector<std::string> texts;
-  for (auto& [library, complaint] : All().of) {
-    if (!std::exchange(complaint.taken, true)) texts.push_back(complaint.text);
+  for (auto& [library, warning] : All().of) {
+    if (!std::exchange(warning.taken, true)) texts.push_back(warning.text);
   }
   return texts;
 }

@@ -1,7 +1,7 @@
-// Complaints: what libraries of CUDA's that are there fail to do, and plans run without. A library
+// Warnings: what libraries of CUDA's that are there fail to do, and plans run without. A library
 // that is not installed is none: `cgrun --devices` says so.
-#ifndef CGRAPH_RUNTIME_CUDA_LIBRARIES_COMPLAINTS_H_
-#define CGRAPH_RUNTIME_CUDA_LIBRARIES_COMPLAINTS_H_
+#ifndef CGRAPH_RUNTIME_CUDA_LIBRARIES_WARNINGS_H_
+#define CGRAPH_RUNTIME_CUDA_LIBRARIES_WARNINGS_H_
 
 #include <string>
 #include <vector>
@@ -10,15 +10,15 @@
 
 namespace cgraph::cuda {
 
-// Remembers the first complaint about each library: `what` it does, or does not, and the first line
+// Remembers the first warning about each library: `what` it does, or does not, and the first line
 // of `why`, if there is one. Any thread may call.
-void Complain(const char* library, const std::string& what, const Status& why = Status::Ok());
+void Warn(const char* library, const std::string& what, const Status& why = Status::Ok());
 // As above, that it is not used; nothing for kNotFound.
-void ComplainUnused(const char* library, const Status& why);
+void WarnUnused(const char* library, const Status& why);
 
 // Returns those that nobody has taken yet.
-std::vector<std::string> TakeComplaints();
+std::vector<std::string> TakeWarnings();
 
 }  // namespace cgraph::cuda
 
-#endif  // CGRAPH_RUNTIME_CUDA_LIBRARIES_COMPLAINTS_H_
+#endif  // CGRAPH_RUNTIME_CUDA_LIBRARIES_WARNINGS_H_

@@ -70,7 +70,7 @@ Status CannotLoad(const std::string& path) {
 
 struct CudaFunctions {
   CudaReportFunction* report = nullptr;
-  CudaComplaintsFunction* complaints = nullptr;
+  CudaWarningsFunction* warnings = nullptr;
   CudaBackendFunction* backend = nullptr;
 };
 
@@ -90,9 +90,9 @@ Result<CudaFunctions> Open() {
   CudaFunctions found;
   found.report = reinterpret_cast<CudaReportFunction*>(dlsym(library, "cgraph_cuda_report"));
   found.backend = reinterpret_cast<CudaBackendFunction*>(dlsym(library, "cgraph_cuda_backend"));
-  found.complaints =
-      reinterpret_cast<CudaComplaintsFunction*>(dlsym(library, "cgraph_cuda_complaints"));
-  if (found.report == nullptr || found.backend == nullptr || found.complaints == nullptr) {
+  found.warnings =
+      reinterpret_cast<CudaWarningsFunction*>(dlsym(library, "cgraph_cuda_warnings"));
+  if (found.report == nullptr || found.backend == nullptr || found.warnings == nullptr) {
     return Status(StatusCode::kInvalid, fmt::format("{} lacks a function\ninstall it anew", path));
   }
   return found;
@@ -120,9 +120,9 @@ const GpuReport& FindGpus() {
 }
 
 std::vector<std::string> TakeGpuComplaints() {
-  std::vector<std::string> complaints;
-  if (is_loaded) (*LoadedCuda()).complaints(complaints);
-  return complaints;
+  std::vector<std::string> warnings;
+  if (is_loaded) (*LoadedCuda()).warnings(warnings);
+  return warnings;
 }
 
 Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus) {

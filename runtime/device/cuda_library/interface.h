@@ -48,9 +48,9 @@ using CudaAbiFunction = const char*();
 // `cgraph_cuda_report`: fills a report. Throws nothing but std::bad_alloc.
 using CudaReportFunction = void(GpuReport& report);
 
-// `cgraph_cuda_complaints`: returns what libraries of CUDA's that are there did not do, a sentence
+// `cgraph_cuda_warnings`: returns what libraries of CUDA's that are there did not do, a sentence
 // about each, which is returned once. Throws nothing but std::bad_alloc.
-using CudaComplaintsFunction = void(std::vector<std::string>& complaints);
+using CudaWarningsFunction = void(std::vector<std::string>& warnings);
 
 // `cgraph_cuda_backend`: returns a new backend that serves the devices of `gpus`, which the caller
 // deletes; null where there can be none, with the reason in `error`: kNotFound when something must

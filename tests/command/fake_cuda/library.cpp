@@ -53,8 +53,8 @@ void cgraph_cuda_report(device::GpuReport& report) {
   if (problem != nullptr) report.usable = {StatusCode::kNotFound, problem};
 }
 
-void cgraph_cuda_complaints(std::vector<std::string>& complaints) {
-  if (const char* complaint = std::getenv("FAKE_COMPLAINT")) complaints = {complaint};
+void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
+  if (const char* warning = std::getenv("FAKE_WARNING")) warnings = {warning};
 }
 
 device::Backend* cgraph_cuda_backend(const device::GpuMap& gpus, Status& error) {
