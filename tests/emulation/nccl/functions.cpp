@@ -68,8 +68,8 @@ CUcontext CurrentContext() {
 // Whether the rank is not ready for calls yet. Under the world's lock.
 bool Busy(const Rank& rank) {
   if (!rank.deferred.empty() || !rank.windows.empty()) return true;
-  if (rank.finalized) return rank.pending != 0 || rank.clique->finalized < rank.clique->ranks();
-  return !rank.clique->complete() || rank.asked < kAsksUntilReady;
+  if (rank.finalized) return rank.pending != 0 || rank.communicator->finalized < rank.communicator->ranks();
+  return !rank.communicator->complete() || rank.asked < kAsksUntilReady;
 }
 
 // Ends a handle; what of it is under way lets go. Under the world's lock.
@@ -111,12 +111,12 @@ int EndGroup() {
   {
     std::lock_guard lock(TheWorld().mutex);
     for (auto& [handle, rank] : ended.begun) {
-      for (const CUcontext other : rank->clique->contexts) {
+      for (const CUcontext other : rank->communicator->contexts) {
         if (other != rank->context || TheWorld().several_ranks) continue;
         rank->error = kInvalidUsage;
         TheWorld().last_error = "Duplicate GPU detected";
       }
-      rank->clique->contexts[static_cast<size_t>(rank->rank)] = rank->context;
+      rank->communicator->contexts[static_cast<size_t>(rank->rank)] = rank->context;
       status = nccl::kInProgress;
     }
     for (auto& launch : ended.launches) {
@@ -125,10 +125,10 @@ int EndGroup() {
         task.registered = MemoryOf(task.call, rank).registered;
         if (task.call.collective()) {
           task.number = rank.called++;
-          rank.clique->connects.insert(rank.rank);
-          ++rank.clique->called[task.number];
+          rank.communicator->connects.insert(rank.rank);
+          ++rank.communicator->called[task.number];
         } else {
-          rank.clique->exchanges.insert({rank.rank, task.call.other});
+          rank.communicator->exchanges.insert({rank.rank, task.call.other});
         }
       }
       rank.deferred.push_back(launch);
@@ -170,7 +170,7 @@ int Take(NcclCall call, NcclComm handle, CUstream stream, const char* function) 
                           call.kind != NcclCall::kReduceScatter &&
                           call.kind != NcclCall::kAllGather;
   if (NcclWidth(call.type) == 0 ||
-      (names_rank && (call.other < 0 || call.other >= rank->clique->ranks()))) {
+      (names_rank && (call.other < 0 || call.other >= rank->communicator->ranks()))) {
     return Refuse(kInvalidArgument, fmt::format("{} has no such type or rank", function));
   }
   if (call.count == 0) return EndCall();
@@ -293,14 +293,14 @@ int ncclCommInitRankConfig(NcclComm* handle, int ranks, NcclId id, int rank, Ncc
   bool mismatch = false;
   {
     std::lock_guard lock(TheWorld().mutex);
-    std::shared_ptr<Clique>& clique = TheWorld().cliques[number];
-    if (clique == nullptr) {
-      clique = std::make_shared<Clique>();
-      clique->number = number;
-      clique->contexts.assign(static_cast<size_t>(ranks), nullptr);
+    std::shared_ptr<Communicator>& communicator = TheWorld().communicators[number];
+    if (communicator == nullptr) {
+      communicator = std::make_shared<Communicator>();
+      communicator->number = number;
+      communicator->contexts.assign(static_cast<size_t>(ranks), nullptr);
     }
-    mismatch = clique->ranks() != ranks || clique->contexts[static_cast<size_t>(rank)] != nullptr;
-    made->clique = clique;
+    mismatch = communicator->ranks() != ranks || communicator->contexts[static_cast<size_t>(rank)] != nullptr;
+    made->communicator = communicator;
   }
   if (mismatch) return Refuse(kInvalidArgument, "ranks of one id do not agree about who they are");
   if (rank == 0 && TheWorld().tells_version) {
@@ -327,7 +327,7 @@ int ncclCommGetAsyncError(NcclComm handle, int* status) {
     if (rank->error != nccl::kSuccess) return nccl::kSuccess;
     FinishWindows(*rank);
     if (rank->deferred.empty()) {
-      if (rank->clique->complete()) ++rank->asked;
+      if (rank->communicator->complete()) ++rank->asked;
       *status = Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
       return nccl::kSuccess;
     }
@@ -340,7 +340,7 @@ int ncclCommFinalize(NcclComm handle) {
   const auto rank = Find(handle, "ncclCommFinalize");
   if (rank == nullptr) return kInvalidArgument;
   std::lock_guard lock(TheWorld().mutex);
-  if (!std::exchange(rank->finalized, true)) ++rank->clique->finalized;
+  if (!std::exchange(rank->finalized, true)) ++rank->communicator->finalized;
   return Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
 }
 
@@ -418,7 +418,7 @@ int ncclCommRegister(NcclComm handle, void* memory, size_t bytes, void** registe
     *registered = RegisterMemory(TheWorld(), *rank, start, bytes);
   }
   TraceNccl(fmt::format("registered {} bytes of rank {} of {} in communicator {}", bytes,
-                        rank->rank, rank->clique->ranks(), rank->clique->number));
+                        rank->rank, rank->communicator->ranks(), rank->communicator->number));
   return nccl::kSuccess;
 }
 
@@ -441,7 +441,7 @@ int ncclCommWindowRegister(NcclComm handle, void* memory, size_t bytes, cuda::Nc
   }
   if (!misuse.empty()) return Refuse(kInvalidArgument, misuse);
   TraceNccl(fmt::format("registered a window of {} bytes of rank {} of {} in communicator {}",
-                        bytes, rank->rank, rank->clique->ranks(), rank->clique->number));
+                        bytes, rank->rank, rank->communicator->ranks(), rank->communicator->number));
   return group.depth == 0 ? nccl::kInProgress : nccl::kSuccess;
 }
 

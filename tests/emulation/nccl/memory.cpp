@@ -16,14 +16,14 @@ void* NewHandle() {
   return reinterpret_cast<void*>(++last * 16);
 }
 
-bool Within(const Registered& registered, const NcclPiece& piece) {
+bool Within(const Registered& registered, const NcclBuffer& piece) {
   return piece.start >= registered.start &&
          piece.start + piece.bytes <= registered.start + registered.bytes;
 }
 
 // Returns the registration that a piece lies in, windows first; null where there is none that
 // counts.
-const Registered* Find(const Rank& rank, const NcclPiece& piece) {
+const Registered* Find(const Rank& rank, const NcclBuffer& piece) {
   const Registered* found = nullptr;
   for (const auto& [handle, registered] : rank.registered) {
     if (!registered.counts || !Within(registered, piece)) continue;
@@ -63,13 +63,13 @@ std::string BeginWindow(const World& world, Rank& rank, const std::byte* start, 
   if (!IsNcclMemory(world, start, bytes)) {
     return "a window is made of memory that ncclMemAlloc did not allocate";
   }
-  Clique::Windows& meeting = rank.clique->windows[rank.windows_begun++];
-  if (meeting.ranks != 0 && meeting.bytes != bytes) {
+  Communicator::Windows& windows = rank.communicator->windows[rank.windows_begun++];
+  if (windows.ranks != 0 && windows.bytes != bytes) {
     return fmt::format("rank {} makes a window of {} bytes where another rank makes one of {}",
-                       rank.rank, bytes, meeting.bytes);
+                       rank.rank, bytes, windows.bytes);
   }
-  meeting.bytes = bytes;
-  ++meeting.ranks;
+  windows.bytes = bytes;
+  ++windows.ranks;
   rank.windows.push_back({rank.windows_begun - 1, handle, {start, bytes, true, true, symmetric}});
   return "";
 }
@@ -77,7 +77,7 @@ std::string BeginWindow(const World& world, Rank& rank, const std::byte* start, 
 void FinishWindows(Rank& rank) {
   while (!rank.windows.empty()) {
     const Rank::Window& next = rank.windows.front();
-    if (rank.clique->windows[next.number].ranks < rank.clique->ranks()) return;
+    if (rank.communicator->windows[next.number].ranks < rank.communicator->ranks()) return;
     void* handle = NewHandle();
     rank.registered[handle] = next.registered;
     *next.handle = static_cast<cuda::NcclWindow>(handle);
@@ -95,7 +95,7 @@ bool Deregister(Rank& rank, void* handle, bool window) {
 CallMemory MemoryOf(const NcclCall& call, const Rank& rank) {
   CallMemory memory;
   memory.registered = true;
-  const auto look = [&](const NcclPiece& piece, std::optional<size_t>& offset) {
+  const auto look = [&](const NcclBuffer& piece, std::optional<size_t>& offset) {
     if (piece.bytes == 0) return;
     const Registered* found = Find(rank, piece);
     if (found == nullptr) {

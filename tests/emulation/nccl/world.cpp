@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kNames[] = {"all_reduce", "reduce", "reduce_scatter", "all_gather",
                                   "broadcast",  "send",   "receive"};
 constexpr int kFirstOrdered = 22600, kFirstSeveralRanks = 23000;
-constexpr std::byte kSpoilt{0xa5};
+constexpr std::byte kGarbage{0xa5};
 
 const char* FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
@@ -27,7 +27,7 @@ const char* FromEnvironment(const char* name) {
 
 using Call = NcclCall;
 
-using Bytes = NcclPiece;
+using Bytes = NcclBuffer;
 
 bool Overlap(const Bytes& a, const Bytes& b) {
   return a.start < b.start + b.bytes && b.start < a.start + a.bytes;
@@ -42,7 +42,7 @@ void Begin(Launch& launch) {
   launch.begun = true;
   for (Launch::Task& task : launch.tasks) {
     const Bytes given = Given(task.call, *launch.rank);
-    Meeting::Share& share = task.meeting->shares[task.share];
+    Operation::Share& share = task.operation->shares[task.share];
     share.given.assign(given.start, given.start + given.bytes);
     share.begun = true;
   }
@@ -51,7 +51,7 @@ void Begin(Launch& launch) {
     const bool in_place = std::any_of(
         launch.tasks.begin(), launch.tasks.end(),
         [&](const auto& other) { return Overlap(Given(other.call, *launch.rank), gotten); });
-    if (!in_place) std::fill_n(task.call.to, gotten.bytes, kSpoilt);
+    if (!in_place) std::fill_n(task.call.to, gotten.bytes, kGarbage);
   }
 }
 
@@ -59,9 +59,9 @@ void WriteResult(const Launch::Task& task, const Rank& rank) {
   const Call& call = task.call;
   const Bytes gotten = Gotten(call, rank);
   if (gotten.bytes == 0) return;
-  const std::vector<Meeting::Share>& shares = task.meeting->shares;
+  const std::vector<Operation::Share>& shares = task.operation->shares;
   std::vector<const std::byte*> from;
-  for (const Meeting::Share& share : shares) from.push_back(share.given.data());
+  for (const Operation::Share& share : shares) from.push_back(share.given.data());
   const bool ring = TheWorld().options.ring;
   const size_t own = static_cast<size_t>(rank.rank), count = call.count;
   switch (call.kind) {
@@ -73,7 +73,7 @@ void WriteResult(const Launch::Task& task, const Rank& rank) {
                         count * shares.size(), ring, call.to);
     case Call::kAllGather: {
       std::byte* to = call.to;
-      for (const Meeting::Share& share : shares) {
+      for (const Operation::Share& share : shares) {
         to = std::copy(share.given.begin(), share.given.end(), to);
       }
       return;
@@ -95,10 +95,10 @@ void Finish(const std::shared_ptr<Launch>& launch) {
     for (const Launch::Task& task : launch->tasks) {
       if (rank.aborted) break;
       const Bytes given = Given(task.call, rank);
-      const std::vector<std::byte>& read = task.meeting->shares[task.share].given;
+      const std::vector<std::byte>& read = task.operation->shares[task.share].given;
       if (given.bytes != 0 && std::memcmp(given.start, read.data(), given.bytes) != 0) {
         misuse = fmt::format("what rank {} of {} gives to {} was changed while it was under way",
-                             rank.rank, rank.clique->ranks(), task.call.Text());
+                             rank.rank, rank.communicator->ranks(), task.call.Text());
       }
     }
     for (const Launch::Task& task : launch->tasks) {
@@ -117,7 +117,7 @@ std::string Describe(const Launch& launch) {
     text += (text.empty() ? "" : ", ") + task.call.Text();
   }
   return fmt::format("NCCL's {} of rank {} of {} in communicator {}", text, launch.rank->rank,
-                     launch.rank->clique->ranks(), launch.rank->clique->number);
+                     launch.rank->communicator->ranks(), launch.rank->communicator->number);
 }
 
 }  // namespace
@@ -132,9 +132,9 @@ World::World()
                     std::string_view(FromEnvironment("NCCL_MULTI_RANK_GPU_ENABLE")) == "1"),
       fail_at(options.fail) {}
 
-NcclPiece Given(const NcclCall& call, const Rank& rank) {
+NcclBuffer Given(const NcclCall& call, const Rank& rank) {
   const size_t bytes = call.count * NcclWidth(call.type);
-  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
+  const size_t ranks = static_cast<size_t>(rank.communicator->ranks());
   switch (call.kind) {
     case Call::kReceive: return {};
     case Call::kBroadcast: return rank.rank == call.other ? Bytes{call.from, bytes} : Bytes{};
@@ -142,9 +142,9 @@ NcclPiece Given(const NcclCall& call, const Rank& rank) {
     default: return {call.from, bytes};
   }
 }
-NcclPiece Gotten(const NcclCall& call, const Rank& rank) {
+NcclBuffer Gotten(const NcclCall& call, const Rank& rank) {
   const size_t bytes = call.count * NcclWidth(call.type);
-  const size_t ranks = static_cast<size_t>(rank.clique->ranks());
+  const size_t ranks = static_cast<size_t>(rank.communicator->ranks());
   switch (call.kind) {
     case Call::kSend: return {};
     case Call::kReduce: return rank.rank == call.other ? Bytes{call.to, bytes} : Bytes{};
@@ -172,20 +172,20 @@ std::string NcclCall::Text() const {
   return text;
 }
 
-bool Clique::complete() const {
+bool Communicator::complete() const {
   return std::find(contexts.begin(), contexts.end(), nullptr) == contexts.end();
 }
 
 bool Connected(const World& world, const Rank& rank) {
   for (const auto& launch : rank.deferred) {
     for (const Launch::Task& task : launch->tasks) {
-      const Clique& clique = *rank.clique;
+      const Communicator& communicator = *rank.communicator;
       if (task.call.collective()) {
-        if (!world.connects_at_once && static_cast<int>(clique.connects.size()) < clique.ranks()) {
+        if (!world.connects_at_once && static_cast<int>(communicator.connects.size()) < communicator.ranks()) {
           return false;
         }
-        if (task.registered && clique.called.at(task.number) < clique.ranks()) return false;
-      } else if (!clique.exchanges.contains({task.call.other, rank.rank})) {
+        if (task.registered && communicator.called.at(task.number) < communicator.ranks()) return false;
+      } else if (!communicator.exchanges.contains({task.call.other, rank.rank})) {
         return false;
       }
     }
@@ -195,32 +195,32 @@ bool Connected(const World& world, const Rank& rank) {
 
 // Joins who meets under a key; the last one forgets the key.
 template <typename Map>
-std::shared_ptr<Meeting> Join(Map& meetings, const typename Map::key_type& key, const Call& call,
+std::shared_ptr<Operation> Join(Map& operations, const typename Map::key_type& key, const Call& call,
                               size_t callers) {
-  std::shared_ptr<Meeting>& place = meetings[key];
+  std::shared_ptr<Operation>& place = operations[key];
   if (place == nullptr) {
-    place = std::make_shared<Meeting>();
+    place = std::make_shared<Operation>();
     place->call = call;
     place->shares.resize(callers);
   }
-  const std::shared_ptr<Meeting> meeting = place;
-  if (++meeting->callers == callers) meetings.erase(key);
-  return meeting;
+  const std::shared_ptr<Operation> operation = place;
+  if (++operation->callers == callers) operations.erase(key);
+  return operation;
 }
 
 // Compares where the values of a task lie with those of who came before; returns the misuse, if
 // any.
-std::string MeetMemory(Meeting& meeting, const Launch::Task& task, const Rank& rank) {
+std::string MatchMemory(Operation& operation, const Launch::Task& task, const Rank& rank) {
   const CallMemory memory = MemoryOf(task.call, rank);
-  const bool first = std::exchange(meeting.any, true) == false;
-  if (first) meeting.registered = memory.registered;
-  if (memory.registered != meeting.registered) {
+  const bool first = std::exchange(operation.any, true) == false;
+  if (first) operation.registered = memory.registered;
+  if (memory.registered != operation.registered) {
     return fmt::format("rank {} calls {} on memory that is {}registered where another rank's is {}",
                        rank.rank, task.call.Text(), memory.registered ? "" : "not ",
                        memory.registered ? "not" : "registered");
   }
-  for (const auto& [own, common] : {std::pair(&memory.from, &meeting.from),
-                                    std::pair(&memory.to, &meeting.to)}) {
+  for (const auto& [own, common] : {std::pair(&memory.from, &operation.from),
+                                    std::pair(&memory.to, &operation.to)}) {
     if (!own->has_value()) continue;
     if (!common->has_value()) *common = *own;
     if (**common == **own) continue;
@@ -230,23 +230,23 @@ std::string MeetMemory(Meeting& meeting, const Launch::Task& task, const Rank& r
   return "";
 }
 
-std::string Meet(Launch& launch) {
+std::string Match(Launch& launch) {
   Rank& rank = *launch.rank;
-  Clique& clique = *rank.clique;
+  Communicator& communicator = *rank.communicator;
   for (Launch::Task& task : launch.tasks) {
     const Call& call = task.call;
     const bool sends = call.kind == Call::kSend;
     if (call.collective()) {
-      task.meeting = Join(clique.collectives, rank.collectives++, call, clique.contexts.size());
+      task.operation = Join(communicator.collectives, rank.collectives++, call, communicator.contexts.size());
       task.share = static_cast<size_t>(rank.rank);
     } else {
       const uint64_t number = sends ? rank.sent[call.other]++ : rank.received[call.other]++;
       const int from = sends ? rank.rank : call.other, to = sends ? call.other : rank.rank;
-      task.meeting = Join(clique.messages, {from, to, number}, call, 2);
+      task.operation = Join(communicator.messages, {from, to, number}, call, 2);
       task.share = sends ? 0 : 1;
     }
-    Meeting& meeting = *task.meeting;
-    const Call& first = meeting.call;
+    Operation& operation = *task.operation;
+    const Call& first = operation.call;
     const bool rooted = call.kind == Call::kReduce || call.kind == Call::kBroadcast;
     const bool reduces = call.kind == Call::kAllReduce || call.kind == Call::kReduce ||
                          call.kind == Call::kReduceScatter;
@@ -258,12 +258,12 @@ std::string Meet(Launch& launch) {
       return fmt::format("rank {} calls {} where another rank calls {}", rank.rank, call.Text(),
                          first.Text());
     }
-    if (const std::string misuse = MeetMemory(meeting, task, rank); !misuse.empty()) return misuse;
+    if (const std::string misuse = MatchMemory(operation, task, rank); !misuse.empty()) return misuse;
   }
   return "";
 }
 
-// Ranks of one clique that are on one device run side by side, once each has the place.
+// Ranks of one communicator that are on one device run side by side, once each has the place.
 bool MayBegin(World& world, const Launch& launch) {
   if (launch.rank->aborted) return true;
   if (launch.fails) return false;
@@ -272,7 +272,7 @@ bool MayBegin(World& world, const Launch& launch) {
       if (world.ordered) return true;
       continue;
     }
-    const bool beside = other->rank != launch.rank && other->rank->clique == launch.rank->clique;
+    const bool beside = other->rank != launch.rank && other->rank->communicator == launch.rank->communicator;
     if (world.ordered ? !(beside && other->begun) : other->begun && !beside) return false;
   }
   return true;
@@ -281,45 +281,48 @@ bool MayBegin(World& world, const Launch& launch) {
 bool MayFinish(const Launch& launch) {
   if (launch.rank->aborted) return true;
   return std::all_of(launch.tasks.begin(), launch.tasks.end(), [](const Launch::Task& task) {
-    return std::all_of(task.meeting->shares.begin(), task.meeting->shares.end(),
-                       [](const Meeting::Share& share) { return share.begun; });
+    return std::all_of(task.operation->shares.begin(), task.operation->shares.end(),
+                       [](const Operation::Share& share) { return share.begun; });
   });
 }
 
-int Append(std::shared_ptr<Launch> launch) {
+// Matches a launch with those of other ranks and puts it in line for its device's place; returns the
+// misuse, if any.
+std::string Enter(const std::shared_ptr<Launch>& launch) {
   World& world = TheWorld();
-  const Control& driver = *cgraph_emulation_control();
-  LibraryWork begin, finish;
-  std::string trace;
-  {
-    std::lock_guard lock(world.mutex);
-    if (const std::string misuse = Meet(*launch); !misuse.empty()) {
-      world.last_error = misuse;
-      driver.misuse(misuse.c_str());
-      return 4;
-    }
-    ++launch->rank->pending;
-    launch->fails = ++world.launches == world.fail_at;
-    if (launch->fails) {
-      launch->rank->error = 2;
-      world.last_error = "a failure that was asked for";
-    }
-    world.places[launch->rank->context].push_back(launch);
-    begin.name = "the begin of " + Describe(*launch);
-    finish.name = "the end of " + Describe(*launch);
-    for (const Launch::Task& task : launch->tasks) {
-      const Bytes given = Given(task.call, *launch->rank);
-      const Bytes gotten = Gotten(task.call, *launch->rank);
-      for (const Bytes& bytes : {given, gotten}) {
-        if (bytes.bytes == 0) continue;
-        begin.memory.push_back({bytes.start, bytes.bytes});
-        finish.memory.push_back({bytes.start, bytes.bytes});
-      }
-    }
-    const bool registered = launch->tasks.front().registered;
-    trace = Describe(*launch) + (registered ? " on registered memory" : "");
+  std::lock_guard lock(world.mutex);
+  if (std::string misuse = Match(*launch); !misuse.empty()) return world.last_error = misuse;
+  ++launch->rank->pending;
+  launch->fails = ++world.launches == world.fail_at;
+  if (launch->fails) {
+    launch->rank->error = 2;
+    world.last_error = "a failure that was asked for";
   }
-  TraceNccl(trace);
+  world.places[launch->rank->context].push_back(launch);
+  return "";
+}
+
+// Returns a work of a launch, with the memory that it touches.
+LibraryWork WorkOf(const Launch& launch, const char* part) {
+  LibraryWork work;
+  work.name = fmt::format("the {} of {}", part, Describe(launch));
+  for (const Launch::Task& task : launch.tasks) {
+    for (const Bytes& bytes : {Given(task.call, *launch.rank), Gotten(task.call, *launch.rank)}) {
+      if (bytes.bytes != 0) work.memory.push_back({bytes.start, bytes.bytes});
+    }
+  }
+  return work;
+}
+
+int Append(std::shared_ptr<Launch> launch) {
+  const Control& driver = *cgraph_emulation_control();
+  if (const std::string misuse = Enter(launch); !misuse.empty()) {
+    driver.misuse(misuse.c_str());
+    return 4;
+  }
+  const bool registered = launch->tasks.front().registered;
+  TraceNccl(Describe(*launch) + (registered ? " on registered memory" : ""));
+  LibraryWork begin = WorkOf(*launch, "begin"), finish = WorkOf(*launch, "end");
   begin.may_begin = [launch] {
     std::lock_guard lock(TheWorld().mutex);
     return MayBegin(TheWorld(), *launch);

@@ -53,8 +53,8 @@ struct NcclCall {
   std::string Text() const;
 };
 
-// NcclPiece: of memory.
-struct NcclPiece {
+// NcclBuffer: what a call reads or writes.
+struct NcclBuffer {
   const std::byte* start = nullptr;
   size_t bytes = 0;
 };
@@ -68,8 +68,9 @@ struct Registered {
   bool symmetric = false;  // values lie at the same offset of all ranks' windows
 };
 
-// A collective of a clique, or a message from one rank to another.
-struct Meeting {
+// Operation: a collective of a communicator, or a message from one rank to another, which the calls
+// of its ranks are parts of.
+struct Operation {
   struct Share {
     bool begun = false;
     std::vector<std::byte> given;
@@ -82,13 +83,13 @@ struct Meeting {
   std::vector<Share> shares;  // by rank; of a message: the sender's, the receiver's
 };
 
-// Clique: the ranks that were made with one id.
-struct Clique {
+// Communicator: the ranks that were made with one id.
+struct Communicator {
   uint64_t number = 0;
   std::vector<CUcontext> contexts;  // by rank; null: has not come
   int finalized = 0;
-  std::map<uint64_t, std::shared_ptr<Meeting>> collectives;
-  std::map<std::tuple<int, int, uint64_t>, std::shared_ptr<Meeting>> messages;
+  std::map<uint64_t, std::shared_ptr<Operation>> collectives;
+  std::map<std::tuple<int, int, uint64_t>, std::shared_ptr<Operation>> messages;
   std::set<int> connects;                     // ranks that have called a collective
   std::set<std::pair<int, int>> exchanges;    // (rank, peer) that have called for one
   std::map<uint64_t, int> called;             // collectives on registered memory: by how many ranks
@@ -106,7 +107,7 @@ struct Launch;
 
 // Rank: what a handle stands for.
 struct Rank {
-  std::shared_ptr<Clique> clique;
+  std::shared_ptr<Communicator> communicator;
   int rank = 0;
   CUcontext context = nullptr;  // of its device
   int error = 0;                // that ncclCommGetAsyncError reports
@@ -133,8 +134,8 @@ struct Launch {
     NcclCall call;
     uint64_t number = 0;      // of a collective, among the rank's
     bool registered = false;  // what it reads and writes
-    std::shared_ptr<Meeting> meeting;
-    size_t share = 0;  // own, in the meeting
+    std::shared_ptr<Operation> operation;
+    size_t share = 0;  // own, of the operation
   };
   std::shared_ptr<Rank> rank;
   CUstream stream = nullptr;
@@ -151,7 +152,7 @@ struct World {
   const bool tells_version;       // NCCL_DEBUG=VERSION
   const bool several_ranks;       // on one GPU: NCCL_MULTI_RANK_GPU_ENABLE, since 2.30
   std::mutex mutex;
-  std::map<uint64_t, std::shared_ptr<Clique>> cliques;  // by the number in their id
+  std::map<uint64_t, std::shared_ptr<Communicator>> communicators;  // by the number in their id
   std::map<NcclComm, std::shared_ptr<Rank>> ranks;
   std::map<CUcontext, std::deque<std::shared_ptr<Launch>>> places;  // issued, not over
   std::map<const std::byte*, size_t> memory;  // bytes of what ncclMemAlloc has allocated
@@ -165,15 +166,15 @@ struct World {
 World& TheWorld();
 
 // Return what a rank gives to a call, and what it gets.
-NcclPiece Given(const NcclCall& call, const Rank& rank);
-NcclPiece Gotten(const NcclCall& call, const Rank& rank);
+NcclBuffer Given(const NcclCall& call, const Rank& rank);
+NcclBuffer Gotten(const NcclCall& call, const Rank& rank);
 
 // ---- under the world's lock ---------------------------------------------------------------------
 
 // Whether all whom the rank's deferred launches connect with have called theirs.
 bool Connected(const World& world, const Rank& rank);
-// Makes the meetings of a launch; returns the misuse, if any.
-std::string Meet(Launch& launch);
+// Matches the calls of a launch with those of other ranks; returns the misuse, if any.
+std::string Match(Launch& launch);
 bool MayBegin(World& world, const Launch& launch);
 bool MayFinish(const Launch& launch);
 
