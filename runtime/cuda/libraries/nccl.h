@@ -56,7 +56,8 @@ struct Nccl {
   const char* (*ncclGetErrorString)(int status) = nullptr;
   const char* (*ncclGetLastError)(NcclComm communicator) = nullptr;
   int version = 0;
-  // Why it does not keep the order between communicators, though its version could; empty: it does.
+  // Why it does not keep the order between communicators, though its version could; empty where it
+  // does, and where it is older than kOrderedNccl.
   std::string unordered;
   bool several_ranks = false;  // on one GPU, as the environment asks for
 
