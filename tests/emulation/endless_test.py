@@ -100,8 +100,8 @@ def leads_to(said, lane, goals):
 
 def report_names(runs, graph, what, *flags, nccl="", seed=1):
     """Each kernel of the graph never ends, one after the other: a lane runs it, and all others that
-    have work left wait for that one, or for one whose GPU has not gone on either. A queue does not know which of the kernels up to a signal
-    it is: the first and the last are named."""
+    have work left wait for that one, or for one whose GPU has not gone on either. A queue does not
+    know which of the kernels up to a signal it is: the first and the last are named."""
     first_calls = set()
     for endless in range(STATES + 1, STATES + 5):
         text = end(runs.start(graph, endless, "--timeout", "1", *flags, nccl=nccl, seed=seed),

@@ -1,5 +1,5 @@
-// UnhostedCollective: what collectives have in common whose members are all on queues that carry out
-// communications by themselves, so that the host drives none of them.
+// UnhostedCollective: what collectives have in common whose members are all on queues that carry
+// out communications by themselves, so that the host drives none of them.
 #ifndef CGRAPH_RUNTIME_CHANNEL_QUEUED_UNHOSTED_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_CHANNEL_QUEUED_UNHOSTED_COLLECTIVE_H_
 

@@ -52,7 +52,7 @@ class NcclCommunicator : public device::Communicator {
   // ncclCommAbort may wait for all that its GPU does, for ever behind a kernel that never ends, so
   // each rank has a thread that calls it.
   void Abort(const std::string& why);
-  // Returns whether some rank is to be aborted and is not yet: its collectives may still be at work.
+  // Returns whether some rank is to be aborted and is not yet: collectives may still be at work.
   bool Aborting() const;
   // Returns whether results may be worth nothing, and why.
   bool aborted() const { return aborted_.load(); }

@@ -23,7 +23,7 @@ TREE = pathlib.Path(__file__).resolve().parents[3]
 TARGETS = ["cgc", "cgrun", "cgraph_cuda", "cgraph_emulated_driver", "cgraph_emulated_nccl",
            "cgraph_emulated_nvrtc", "cgraph_emulated_cublaslt", "device_test", "kernels_cuda_test",
            "poisoned_products_test", "steady_state_emulated_test", "channel_test",
-           "emulated_engine_test", "endless_kernel_test"]
+           "emulated_engine_test", "broken_queues_test", "endless_kernel_test"]
 SECONDS = 240  # for one test: a run that hangs ends in a time-out of its own
 
 
@@ -124,6 +124,10 @@ def tests(copy, release):
     yield "ends of communications", [release / "tests/channel_test", "-w", "NoTests"], {}
     yield "the engine", [release / "tests/emulated_engine_test"], on_gpus | {
         "CGRAPH_EMULATION": "devices=2"}
+    yield "broken queues", [release / "tests/broken_queues_test"], on_gpus | {
+        "CGRAPH_EMULATION": "devices=4", "CGRAPH_EMULATED_NCCL": "memory=none"}
+    yield "NCCL and a kernel that never ends", [release / "tests/endless_kernel_test", "[.nccl]"], \
+        on_gpus | {"CGRAPH_EMULATION": "devices=2,endless=4"}
     yield "a kernel that never ends", [release / "tests/endless_kernel_test"], on_gpus | {
         "CGRAPH_EMULATION": "devices=2,endless=4"}
     for first in (1, 2):

@@ -52,8 +52,8 @@ TEST_CASE("an error of a communicator behind another one's collective is found")
   testing::Runner runner(kPath, {}, {.workers = 6, .require_gpus = true});
   const uint64_t aborted = Nccl().aborted();
   const Clock::time_point begun = Clock::now();
-  // GPUs 0 and 2 issue two collectives each while the host's thread sleeps: the last one of the four
-  // is of the communicator that they have in common.
+  // GPUs 0 and 2 issue two collectives each while the host's thread sleeps: the last one of the
+  // four is of the communicator that they have in common.
   FailLaunch(4);
   auto held = runner.Start("late", {3});
   REQUIRE(held.ok());

@@ -68,8 +68,9 @@ CUcontext CurrentContext() {
 // Whether the rank is not ready for calls yet. Under the world's lock.
 bool Busy(const Rank& rank) {
   if (!rank.deferred.empty() || !rank.windows.empty()) return true;
-  if (rank.finalized) return rank.pending != 0 || rank.communicator->finalized < rank.communicator->ranks();
-  return !rank.communicator->complete() || rank.asked < kAsksUntilReady;
+  const Communicator& all = *rank.communicator;
+  if (rank.finalized) return rank.pending != 0 || all.finalized < all.ranks();
+  return !all.complete() || rank.asked < kAsksUntilReady;
 }
 
 // Ends a handle; what of it is under way lets go. Under the world's lock.
@@ -299,7 +300,8 @@ int ncclCommInitRankConfig(NcclComm* handle, int ranks, NcclId id, int rank, Ncc
       communicator->number = number;
       communicator->contexts.assign(static_cast<size_t>(ranks), nullptr);
     }
-    mismatch = communicator->ranks() != ranks || communicator->contexts[static_cast<size_t>(rank)] != nullptr;
+    mismatch = communicator->ranks() != ranks ||
+               communicator->contexts[static_cast<size_t>(rank)] != nullptr;
     made->communicator = communicator;
   }
   if (mismatch) return Refuse(kInvalidArgument, "ranks of one id do not agree about who they are");
@@ -441,7 +443,8 @@ int ncclCommWindowRegister(NcclComm handle, void* memory, size_t bytes, cuda::Nc
   }
   if (!misuse.empty()) return Refuse(kInvalidArgument, misuse);
   TraceNccl(fmt::format("registered a window of {} bytes of rank {} of {} in communicator {}",
-                        bytes, rank->rank, rank->communicator->ranks(), rank->communicator->number));
+                        bytes, rank->rank, rank->communicator->ranks(),
+                        rank->communicator->number));
   return group.depth == 0 ? nccl::kInProgress : nccl::kSuccess;
 }
 

@@ -181,10 +181,10 @@ bool Connected(const World& world, const Rank& rank) {
     for (const Launch::Task& task : launch->tasks) {
       const Communicator& communicator = *rank.communicator;
       if (task.call.collective()) {
-        if (!world.connects_at_once && static_cast<int>(communicator.connects.size()) < communicator.ranks()) {
-          return false;
-        }
-        if (task.registered && communicator.called.at(task.number) < communicator.ranks()) return false;
+        const int ranks = communicator.ranks();
+        const int connected = static_cast<int>(communicator.connects.size());
+        if (!world.connects_at_once && connected < ranks) return false;
+        if (task.registered && communicator.called.at(task.number) < ranks) return false;
       } else if (!communicator.exchanges.contains({task.call.other, rank.rank})) {
         return false;
       }
@@ -195,8 +195,8 @@ bool Connected(const World& world, const Rank& rank) {
 
 // Joins who meets under a key; the last one forgets the key.
 template <typename Map>
-std::shared_ptr<Operation> Join(Map& operations, const typename Map::key_type& key, const Call& call,
-                              size_t callers) {
+std::shared_ptr<Operation> Join(Map& operations, const typename Map::key_type& key,
+                                const Call& call, size_t callers) {
   std::shared_ptr<Operation>& place = operations[key];
   if (place == nullptr) {
     place = std::make_shared<Operation>();
@@ -237,7 +237,8 @@ std::string Match(Launch& launch) {
     const Call& call = task.call;
     const bool sends = call.kind == Call::kSend;
     if (call.collective()) {
-      task.operation = Join(communicator.collectives, rank.collectives++, call, communicator.contexts.size());
+      task.operation = Join(communicator.collectives, rank.collectives++, call,
+                            communicator.contexts.size());
       task.share = static_cast<size_t>(rank.rank);
     } else {
       const uint64_t number = sends ? rank.sent[call.other]++ : rank.received[call.other]++;
@@ -258,7 +259,8 @@ std::string Match(Launch& launch) {
       return fmt::format("rank {} calls {} where another rank calls {}", rank.rank, call.Text(),
                          first.Text());
     }
-    if (const std::string misuse = MatchMemory(operation, task, rank); !misuse.empty()) return misuse;
+    const std::string misuse = MatchMemory(operation, task, rank);
+    if (!misuse.empty()) return misuse;
   }
   return "";
 }
@@ -272,7 +274,8 @@ bool MayBegin(World& world, const Launch& launch) {
       if (world.ordered) return true;
       continue;
     }
-    const bool beside = other->rank != launch.rank && other->rank->communicator == launch.rank->communicator;
+    const bool beside = other->rank != launch.rank &&
+                        other->rank->communicator == launch.rank->communicator;
     if (world.ordered ? !(beside && other->begun) : other->begun && !beside) return false;
   }
   return true;
@@ -286,8 +289,8 @@ bool MayFinish(const Launch& launch) {
   });
 }
 
-// Matches a launch with those of other ranks and puts it in line for its device's place; returns the
-// misuse, if any.
+// Matches a launch with those of other ranks and puts it in line for its device's place; returns
+// the misuse, if any.
 std::string Enter(const std::shared_ptr<Launch>& launch) {
   World& world = TheWorld();
   std::lock_guard lock(world.mutex);

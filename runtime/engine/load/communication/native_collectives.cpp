@@ -7,7 +7,7 @@
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/communication/collectives.h"
-#include "runtime/kinds/collective.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::engine {
 
