@@ -125,7 +125,7 @@ def tests(copy, release):
     yield "the engine", [release / "tests/emulated_engine_test"], on_gpus | {
         "CGRAPH_EMULATION": "devices=2"}
     yield "broken queues", [release / "tests/broken_queues_test"], on_gpus | {
-        "CGRAPH_EMULATION": "devices=4", "CGRAPH_EMULATED_NCCL": "memory=none"}
+        "CGRAPH_EMULATION": "devices=4", "CGRAPH_EMULATED_NCCL": "memory=none,abort=10"}
     yield "NCCL and a kernel that never ends", [release / "tests/endless_kernel_test", "[.nccl]"], \
         on_gpus | {"CGRAPH_EMULATION": "devices=2,endless=4"}
     yield "a kernel that never ends", [release / "tests/endless_kernel_test"], on_gpus | {

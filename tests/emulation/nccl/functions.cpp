@@ -366,6 +366,7 @@ int ncclCommDestroy(NcclComm handle) {
 int ncclCommAbort(NcclComm handle) {
   const auto rank = Find(handle, "ncclCommAbort");
   if (rank == nullptr) return kInvalidArgument;
+  std::this_thread::sleep_for(std::chrono::milliseconds(TheWorld().options.abort));
   {
     std::lock_guard lock(TheWorld().mutex);
     ++TheWorld().aborted;

@@ -39,6 +39,8 @@ NcclOptions ParseNcclOptions(std::string_view text) {
     } else if (word == "order") {
       if (value != "ring" && value != "ranks") Refuse(word, value, "not ring or ranks");
       options.ring = value == "ring";
+    } else if (word == "abort") {
+      options.abort = NumberOf(word, value);
     } else if (word == "fail") {
       options.fail = NumberOf(word, value);
     } else if (word == "memory") {

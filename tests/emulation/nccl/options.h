@@ -15,6 +15,7 @@ struct NcclOptions {
   // tensor, halves rounded at each rank, `avg` by dividing first. Else in the order of ranks, in
   // f32, as our own kernels do.
   bool ring = false;
+  uint64_t abort = 0;  // milliseconds that ncclCommAbort takes before kernels end
   uint64_t fail = 0;    // the number of the launch that fails, from 1; 0: none
   std::string trace;    // a file to which each launch, and each registration, appends a line
   enum class Memory { kAll, kSome, kNone } memory = Memory::kAll;  // kSome: every other time
