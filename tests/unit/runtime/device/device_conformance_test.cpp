@@ -85,6 +85,12 @@ class Fixture {
   }
   bool Poisoned(uint32_t flag) const { return bindings_.Poisoned(flag); }
   void Poison(uint32_t flag) { bindings_.Poison(flag); }
+  // Clears all flags, as before the next execution.
+  void Clear() {
+    for (auto& flag : flags_) flag = 0;
+    poisoned_ = false;
+    REQUIRE(device_->ClearPoison(bindings_).ok());
+  }
   Tensor& tensor(uint32_t scalar) { return tensors_[scalar]; }
   const void*& extent(uint32_t i) { return extents_[i]; }
 
@@ -390,6 +396,36 @@ TEST_CASE("extents are read when an operation begins, and one beyond its bound f
     REQUIRE(f.reports()[0].beyond == dims);
     REQUIRE(f.reports()[0].extent == 5);
     REQUIRE(f.Poisoned(5));
+  });
+}
+
+TEST_CASE("each of many extents is looked at, whichever of them is beyond its bound") {
+  OnEveryBackend([](Fixture& f) {
+    constexpr uint32_t kDims = 6;  // more than a device looks at at once
+    TimelineSemaphore& done = f.NewSemaphore();
+    auto queue = f.Open();
+    Tensor& from = f.tensor(6);  // the scalars 6.., and its copy behind it
+    from.rank = kDims;
+    std::fill_n(from.dims, kDims, 1);
+    Tensor to = from;
+    to.data = static_cast<std::byte*>(from.data) + 5 * 8;
+    std::vector<DynamicDim> dims;
+    for (uint32_t d = 0; d < kDims; ++d) dims.push_back({6, d, d, 0, 4});
+    device::Copy copy = f.Move(6, 6, 5);
+    copy.to = &to;
+    copy.dims = dims;
+    for (uint32_t beyond = 0; beyond < kDims; ++beyond) {
+      for (uint32_t d = 0; d < kDims; ++d) f.Set(d, d == beyond ? 5 : 1);
+      f.reports().clear();
+      f.Clear();
+      queue->Copy(copy);
+      queue->Signal(&done, beyond + 1);
+      f.Await({queue.get()}, done, beyond + 1);
+      REQUIRE(f.Poisoned(5));
+      REQUIRE(f.reports().size() == 1);
+      REQUIRE(f.reports()[0].beyond == &dims[beyond]);
+      REQUIRE(f.reports()[0].extent == 5);
+    }
   });
 }
 
