@@ -136,10 +136,11 @@ struct Communicate {
 struct Report {
   Tag tag;
   bool failed = false;
-  std::string error;                  // of the kernel or the carrier
+  std::string error;                  // of the kernel, the carrier or the device
   const DynamicDim* beyond = nullptr;  // or: this dimension was beyond its bound
   int64_t extent = 0;                 // and had this extent
   uint64_t begun_ns = 0, ended_ns = 0;  // by the steady clock, where the queue measures
+  bool device_failed = false;           // as a whole: nothing can run on it any more
 };
 
 // Recording: launches of one frame that a queue has recorded, to be launched as one.

@@ -6,8 +6,10 @@
 
 namespace cgraph::engine {
 
-void ExecutionState::Fail(uint32_t position, Status status) {
+void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) {
   std::lock_guard lock(mutex);
+  if (device_failed && !device_error.ok()) return;
+  if (device_failed) device_error = status;
   if (error.ok() || position < program_order) {
     program_order = position;
     error = std::move(status);
@@ -18,6 +20,11 @@ void ExecutionState::Fail(uint32_t position, Status status) {
 Status ExecutionState::Error() {
   std::lock_guard lock(mutex);
   return error;
+}
+
+Status ExecutionState::DeviceError() {
+  std::lock_guard lock(mutex);
+  return device_error;
 }
 
 void ExecutionState::Unref(uint32_t count) {

@@ -40,9 +40,10 @@ struct ExecutionState {
   uint32_t target_count = 0;
 
   std::atomic<bool> failed{false};
-  device::Mutex mutex;                  // of the two below
+  device::Mutex mutex;                  // of the three below
   uint32_t program_order = 0;                 // where in program order the error was made
   Status error;
+  Status device_error;                  // the first of a device that failed as a whole
 
   device::Memory block;
   std::vector<device::Tensor> outputs;  // into the block; dims are set by `output`
@@ -66,9 +67,11 @@ struct ExecutionState {
     return (!reads && failed.load(std::memory_order_acquire)) || Done();
   }
 
-  // Records an error; of several errors the first in program order is kept.
-  void Fail(uint32_t position, Status status);
+  // Records an error; of several errors the first in program order is kept. A device that fails as
+  // a whole fails all that is pending, so of its errors the first that is heard is kept.
+  void Fail(uint32_t position, Status status, bool device_failed);
   Status Error();
+  Status DeviceError();
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Unref(uint32_t count = 1);  // the last one gives the run back to its core
 };

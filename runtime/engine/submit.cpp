@@ -259,9 +259,10 @@ void Core::Retire(LoadedGraph& graph) {
     if (!run->Done() && !Omits(Omission::kRetire)) return;
     if (!run->empty) {
       frame.failed = run->failed.load(std::memory_order_relaxed);
+      if (frame.failed && device_error_.ok()) device_error_ = run->DeviceError();
       --graph.in_progress;
       ++executions_;
-      errors_ += run->failed.load(std::memory_order_relaxed);
+      errors_ += frame.failed;
     }
     frame.flagged = run->empty || frame.failed;
     ++graph.retired;
@@ -327,8 +328,9 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     frame.dirty.store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
     if (std::exchange(frame.failed, false)) {
       for (auto& device : devices_) {
+        // A device that has failed before fails again here: the first error is the cause.
         Status cleared = device->ClearPoison(frame.bindings);
-        if (!cleared.ok()) End(std::move(cleared));
+        if (!cleared.ok()) End(device_error_.ok() ? std::move(cleared) : device_error_);
       }
     }
   }
@@ -421,6 +423,7 @@ Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
   if (run->failed.load(std::memory_order_relaxed)) {
     run->failed.store(false, std::memory_order_relaxed);
     run->error = Status::Ok();
+    run->device_error = Status::Ok();
   }
   return run;
 }

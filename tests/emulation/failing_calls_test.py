@@ -6,12 +6,14 @@ once or from then on.
       --libraries build/release/emulated:build/release [--every 1] [--first 1]
 
 Whatever fails: no signal, no hang, no misuse of the driver; the right result, or an error that
-names what the driver said. `--every k` tries one n of k, from `--first` on, and says so.
+names what the driver said. `--every k` tries one n of k, from `--first` on, and says so. Then the
+GPUs fail while several executions are in flight: what is said is the first failure.
 """
 import argparse
 import collections
 import concurrent.futures
 import itertools
+import json
 import os
 import pathlib
 import subprocess
@@ -52,6 +54,7 @@ def main():
         np.save(folder / "at.npy", np.array(2, np.int64))
         for sticky in ("", ":sticky"):
             try_all(options, folder, plan, sticky)
+        fail_in_flight(options, folder)
 
 
 def try_all(options, folder, plan, sticky):
@@ -72,6 +75,40 @@ def try_all(options, folder, plan, sticky):
     said = f", one of {options.every}" if options.every > 1 else ""
     print(f"{'from the n-th call on' if sticky else 'the n-th call'} fails: {last} calls{said}; "
           f"exit codes: {', '.join(f'{count} with {code}' for code, count in codes.items())}")
+
+
+def fail_in_flight(options, folder):
+    """A GPU that fails between two of many executions: each later one has that as its reason."""
+    text = PROGRAM.replace("-> f32[1] { return b", "-> f32[1] inflight 3 { return b")
+    (folder / "several.cgraph").write_text(text)
+    plan = folder / "several.cgplan"
+    subprocess.run([options.cgc, "compile", "-q", folder / "several.cgraph", "-o", plan],
+                   check=True)
+    line = [options.cgrun, str(plan), "--require-gpu", "--inflight", "3", "-n", "100", "--json",
+            "--input", "x=[0,1,2,3]", "--input", "at=2"]
+    failed = 0
+    for call in range(900, 1300, 20):
+        environment = dict(os.environ, LD_LIBRARY_PATH=options.libraries,
+                           CGRAPH_EMULATION=f"devices=2,seed={call},fail={call}:sticky")
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
+        told = json.loads(done.stdout)
+        if not told.get("failures"):
+            continue  # while the plan was loaded, or after the run
+        failed += 1
+        first = told["failures"][0]["message"]
+        fault = ""
+        if done.returncode != 1 or told.get("error", first) != first:
+            fault = "the first failure is not the reason of the run's end"
+        elif f"error: {first}\n" not in done.stderr or "clearing" in done.stderr:
+            fault = "the first failure is not what standard error says"
+        elif not all(word in first for word in ("gpu[", " (cuda:", "has failed: CUDA_", "Xid")):
+            fault = "it is not said which GPU has failed, or what to do"
+        if fault:
+            raise SystemExit(f"FAILED: fail={call}:sticky, three in flight: {fault}\n"
+                             f"{done.stdout}{done.stderr}")
+    if failed < 5:
+        raise SystemExit(f"FAILED: only {failed} runs failed with executions in flight")
+    print(f"{failed} runs failed with several executions in flight, and say why")
 
 
 def run(options, folder, plan, fail):

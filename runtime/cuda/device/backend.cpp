@@ -33,7 +33,7 @@ class CudaBackend : public Backend {
     if (plan.devices[device]->kind == plan::DeviceKind::gpu) {
       auto gpu = GpuOf(device);
       if (!gpu.ok()) return gpu.status();
-      auto made = CudaDevice::Make(std::move(*gpu), communicators_);
+      auto made = CudaDevice::Make(plan::DeviceName(plan, device), std::move(*gpu), communicators_);
       if (!made.ok()) return made.status();
       return std::unique_ptr<Device>(std::move(*made));
     }

@@ -1,5 +1,7 @@
 #include "runtime/cuda/device/cuda_device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -27,8 +29,9 @@ constexpr auto kPause = std::chrono::microseconds(50);
 }  // namespace
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
-    std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators) {
-  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(gpu), std::move(communicators)));
+    std::string name, std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators) {
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(std::move(name), std::move(gpu), std::move(communicators)));
   auto pass_poison = device->gpu_->module().Find("pass_poison");
   auto copy_guarded = device->gpu_->module().Find("copy_guarded");
   if (!pass_poison.ok()) return pass_poison.status();
@@ -109,7 +112,22 @@ uint64_t CudaDevice::most_failures() const {
 
 // An execution that has failed is not the steady state: this may wait for the GPU.
 Status CudaDevice::ClearPoison(const Bindings& bindings) {
-  return graphs_[bindings.graph].poison->Clear(bindings);
+  const CUresult cleared = graphs_[bindings.graph].poison->Clear(bindings);
+  if (cleared == CUDA_SUCCESS) return Status::Ok();
+  return {StatusCode::kFailed, FailureText(cleared)};
+}
+
+std::string CudaDevice::name() const {
+  return fmt::format("{} (cuda:{})", logical_name_, gpu_->ordinal());
+}
+
+std::string CudaDevice::FailureText(CUresult error) const {
+  return fmt::format(
+      "{} has failed: {}\n"
+      "nothing runs on a GPU that has failed until the process ends; run again, and where it fails "
+      "again look for `Xid` in `dmesg`, or let compute-sanitizer run cgrun --no-capture, which "
+      "names the kernel",
+      name(), gpu_->driver().ErrorText(error));
 }
 
 CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,

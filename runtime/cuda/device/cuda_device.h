@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,9 +20,9 @@ class CudaQueue;
 
 class CudaDevice : public device::Device {
  public:
-  // `communicators`: of all devices of the engine. kUnsupported when the kernels of this library
-  // lack one that every device needs.
-  static Result<std::unique_ptr<CudaDevice>> Make(std::shared_ptr<Gpu> gpu,
+  // `name`: the plan's, as gpu[0]. `communicators`: of all devices of the engine. kUnsupported when
+  // the kernels of this library lack one that every device needs.
+  static Result<std::unique_ptr<CudaDevice>> Make(std::string name, std::shared_ptr<Gpu> gpu,
                                                   std::shared_ptr<Communicators> communicators);
   ~CudaDevice() override;
 
@@ -50,6 +51,10 @@ class CudaDevice : public device::Device {
   bool CanLend(const void*) const override { return false; }
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
+  // Returns "gpu[0] (cuda:1)".
+  std::string name() const;
+  // Returns what is said when the driver reports an error of the GPU as a whole, and what to do.
+  std::string FailureText(CUresult error) const;
   uint64_t most_scratch() const { return most_scratch_; }
   uint64_t most_failures() const;  // of its operations, at once
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
@@ -75,14 +80,18 @@ class CudaDevice : public device::Device {
     std::unique_ptr<PoisonTable> poison;
     uint32_t steps = 0;  // most of any program
   };
-  CudaDevice(std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators)
-      : gpu_(std::move(gpu)), communicators_(std::move(communicators)) {}
+  CudaDevice(std::string name, std::shared_ptr<Gpu> gpu,
+             std::shared_ptr<Communicators> communicators)
+      : logical_name_(std::move(name)),
+        gpu_(std::move(gpu)),
+        communicators_(std::move(communicators)) {}
 
   Status Upload(std::byte* to, const void* from, uint64_t bytes) override;
   Status Download(void* to, const std::byte* from, uint64_t bytes) override;
   void RunWatcher();
   bool WatchAll();
 
+  const std::string logical_name_;
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<Communicators> communicators_;
   CUfunction pass_poison_ = nullptr;

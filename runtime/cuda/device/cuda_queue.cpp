@@ -372,7 +372,8 @@ void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
 void CudaQueue::Check(CUresult result, const device::Operation& operation, const char* what) {
   if (recording_ != nullptr) return recording_->Refuse(result);
   if (result == CUDA_SUCCESS) return;
-  Fail(operation, fmt::format("{}: {}", what, device_.gpu()->driver().ErrorText(result)));
+  Fail(operation, fmt::format("{} on {}: {}", what, device_.name(),
+                              device_.gpu()->driver().ErrorText(result)));
 }
 
 // Fails an operation that was not issued.
@@ -383,7 +384,9 @@ void CudaQueue::Fail(const device::Operation& operation, std::string error) {
   Report report;
   report.tag = operation.tag;
   report.failed = true;
-  report.error = std::move(error);
+  // The GPU as a whole is the cause, though it shows here as the refusal of one call.
+  report.device_failed = gpu_failed_;
+  report.error = gpu_failed_ ? why_broken_ : std::move(error);
   reports_.push_back(std::move(report));
 }
 
@@ -396,15 +399,16 @@ CUresult CudaQueue::SetFlag(const device::Operation& operation) {
   return device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
 }
 
-void CudaQueue::Break(std::string why) {
+void CudaQueue::Break(std::string why, bool by_gpu) {
   if (broken_) return;
   broken_ = true;
+  gpu_failed_ = by_gpu;
   why_broken_ = std::move(why);
   AbortIssued(why_broken_);
 }
 
 void CudaQueue::BreakBy(CUresult error) {
-  Break(fmt::format("the GPU has failed: {}", device_.gpu()->driver().ErrorText(error)));
+  Break(device_.FailureText(error), /*by_gpu=*/true);
 }
 
 // ---- hearing ------------------------------------------------------------------------------------
@@ -469,6 +473,7 @@ bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
       Report report;
       report.tag = front.tag;
       report.failed = true;
+      report.device_failed = gpu_failed_;
       report.error = why_broken_;
       reports_.push_back(std::move(report));
     }

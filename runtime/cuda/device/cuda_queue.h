@@ -105,7 +105,8 @@ class CudaQueue : public device::Queue {
   void Fail(const device::Operation& operation, std::string error);
   // Sets an operation's flag on the host now, and on the GPU where the operation would have stood.
   CUresult SetFlag(const device::Operation& operation);
-  void Break(std::string why);                // under mutex_
+  // Breaks the queue; `by_gpu`: since the GPU failed, not a communicator or this queue alone.
+  void Break(std::string why, bool by_gpu = false);  // under mutex_
   void BreakBy(CUresult error);               // under mutex_
   void AbortIssued(const std::string& why);  // the collectives; under mutex_
   // Breaks the queue where one of the first `count` entries is a collective whose communicator was
@@ -147,6 +148,7 @@ class CudaQueue : public device::Queue {
   uint64_t finished_ = 0;
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;
+  bool gpu_failed_ = false;
   std::string why_broken_;
   // What a broken queue has signalled for itself; what the stream may still wait for although it is
   // forgotten.

@@ -61,13 +61,13 @@ Guard PoisonTable::GuardOf(const device::Bindings& bindings,
   return guard;
 }
 
-Status PoisonTable::Clear(const device::Bindings& bindings) const {
+CUresult PoisonTable::Clear(const device::Bindings& bindings) const {
   const Driver& driver = gpu_->driver();
-  const std::string what = "clearing poison flags";
-  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu_->MakeCurrent(), what));
-  CGRAPH_RETURN_IF_ERROR(driver.Check(
-      driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_), what));
-  return driver.Check(driver.cuStreamSynchronize(nullptr), what);
+  CUresult result = gpu_->MakeCurrent();
+  if (result == CUDA_SUCCESS) {
+    result = driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_);
+  }
+  return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(nullptr) : result;
 }
 
 }  // namespace cgraph::cuda

@@ -29,7 +29,7 @@ class PoisonTable {
   uint64_t most_failures() const { return most_failures_; }
 
   // Clears the flags of a frame; done when it returns.
-  Status Clear(const device::Bindings& bindings) const;
+  CUresult Clear(const device::Bindings& bindings) const;
   uint8_t* FlagsOf(uint32_t frame) const {
     return reinterpret_cast<uint8_t*>(flags_.data()) + frame * stride_;
   }

@@ -259,7 +259,7 @@ bool WorkQueue::TryComm(const Step& step) {
 }
 
 void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
-                     const std::string& error) {
+                     const std::string& error, bool device_failed) {
   const plan::Graph& graph = *track.graph->plan;
   const plan::Instruction& failed = graph.instructions[instruction];
   std::string who;
@@ -271,7 +271,8 @@ void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
     if (site != plan::kNone) who += fmt::format(" ({})", plan::SiteText(*plan_, site));
   }
   frame.run->Fail(failed.program_order(),
-                  Status(StatusCode::kFailed, fmt::format("{} failed: {}", who, error)));
+                  Status(StatusCode::kFailed, fmt::format("{} failed: {}", who, error)),
+                  device_failed);
   error_.clear();
   driver_->Notify();
 }
@@ -429,7 +430,8 @@ void WorkQueue::Hear(const device::Report& report) {
     Fail(track, step.instruction, track.graph->FrameOf(own, step.lag),
          report.beyond == nullptr
              ? report.error
-             : BeyondBound(*plan_, *track.graph->plan, *report.beyond, report.extent));
+             : BeyondBound(*plan_, *track.graph->plan, *report.beyond, report.extent),
+         report.device_failed);
   }
   if (!measures_ || report.ended_ns == 0) return;
   if (step.op == Op::kCall) {

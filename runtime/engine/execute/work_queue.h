@@ -139,7 +139,8 @@ class alignas(128) WorkQueue {
   void RunInput(const Step& step, Frame& frame);
   bool RunOutput(const Step& step, Frame& frame);
   bool TryComm(const Step& step);
-  void Fail(const Track& track, uint32_t instruction, Frame& frame, const std::string& error);
+  void Fail(const Track& track, uint32_t instruction, Frame& frame, const std::string& error,
+            bool device_failed = false);
   void Publish(uint64_t step, bool running);
   void Trace();
   void AddTrace(uint32_t graph, uint32_t step, uint64_t round, uint64_t start, uint64_t end);
