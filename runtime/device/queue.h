@@ -140,6 +140,7 @@ struct Report {
   const DynamicDim* beyond = nullptr;  // or: this dimension was beyond its bound
   int64_t extent = 0;                 // and had this extent
   uint64_t begun_ns = 0, ended_ns = 0;  // by the steady clock, where the queue measures
+  bool waited = false;                  // these are the times of a wait for another queue
   bool device_failed = false;           // as a whole: nothing can run on it any more
 };
 

@@ -88,35 +88,78 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
   return profile;
 }
 
-// Instructions of a group were at work together. Times count from the beginning of the first
-// instruction of all.
+namespace {
+
+// TraceBuilder: the events of one work queue's log. Instructions of a group were at work together.
+// What a communication waits for, and what it then moves, are one event, which is active from the
+// first of these that is no wait.
+class TraceBuilder {
+ public:
+  TraceBuilder(const StepList& program, const plan::GraphIndex& index,
+               std::vector<plan::TraceEvent>& events)
+      : program_(program), index_(index), events_(events) {}
+
+  void Add(const TracedStep& traced) {
+    const Step& step = program_.steps[traced.step];
+    if (step.op != Op::kComm) {
+      AddEvent(traced, step.instruction, step.lag);
+      return;
+    }
+    const CommOp* parts = program_.parts.data() + step.operands.first;
+    Communication& last = last_of_lane_[index_.lane(parts[0].instruction)];
+    if (last.step == traced.step && last.round == traced.round && last.count != 0) {
+      return Extend(last, traced);
+    }
+    last = {traced.step, traced.round, events_.size(), 0, traced.waited};
+    for (uint32_t i = 0; i < step.operands.count; ++i) {
+      if (i != 0 && parts[i].instruction == parts[i - 1].instruction) continue;
+      AddEvent(traced, parts[i].instruction, parts[i].lag);
+      ++last.count;
+    }
+  }
+
+ private:
+  // A communication in one round, and its events.
+  struct Communication {
+    uint32_t step = 0;
+    uint64_t round = 0;
+    size_t first = 0, count = 0;
+    bool only_waits = false;
+  };
+
+  void AddEvent(const TracedStep& traced, uint32_t instruction, uint16_t lag) {
+    events_.push_back({index_.lane(instruction), instruction, traced.round - lag, traced.start_ns,
+                       traced.start_ns, traced.end_ns});
+  }
+  void Extend(Communication& last, const TracedStep& traced) {
+    const bool begins = last.only_waits && !traced.waited;
+    last.only_waits = last.only_waits && traced.waited;
+    for (size_t i = last.first; i < last.first + last.count; ++i) {
+      events_[i].end = traced.end_ns;
+      if (begins) events_[i].active = traced.start_ns;
+    }
+  }
+
+  const StepList& program_;
+  const plan::GraphIndex& index_;
+  std::vector<plan::TraceEvent>& events_;
+  std::map<uint32_t, Communication> last_of_lane_;
+};
+
+}  // namespace
+
+// Times count from the beginning of the first instruction of all.
 plan::GraphTrace Core::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
   if (graph >= plan_->graphs.size()) return trace;
   const LoadedGraph& loaded = *graphs_[graph];
   const plan::GraphIndex index(*plan_, *loaded.plan);
   for (size_t s = 0; s < work_queues_.size(); ++s) {
-    const StepList& program = loaded.programs[s];
+    TraceBuilder builder(loaded.programs[s], index, trace.events);
     const TraceLog& log = work_queues_[s]->traced();
     const size_t size = log.size();
     for (size_t t = 0; t < size; ++t) {
-      const TracedStep& traced = log[t];
-      if (traced.graph != graph || traced.start_ns < measured_from_) continue;
-      const Step& step = program.steps[traced.step];
-      const auto add = [&](uint32_t instruction, uint16_t lag) {
-        trace.events.push_back({index.lane(instruction), instruction, traced.round - lag,
-                                traced.start_ns, traced.start_ns, traced.end_ns});
-      };
-      if (step.op != Op::kComm) {
-        add(step.instruction, step.lag);
-        continue;
-      }
-      for (uint32_t i = 0; i < step.operands.count; ++i) {
-        const CommOp& part = program.parts[step.operands.first + i];
-        const bool is_new =
-            i == 0 || part.instruction != program.parts[step.operands.first + i - 1].instruction;
-        if (is_new) add(part.instruction, part.lag);
-      }
+      if (log[t].graph == graph && log[t].start_ns >= measured_from_) builder.Add(log[t]);
     }
   }
   uint64_t origin = UINT64_MAX;

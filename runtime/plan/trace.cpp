@@ -145,7 +145,7 @@ class ActiveFinder {
       TraceEvent* received = At(receive, round);
       if (received == nullptr) continue;
       WaitUntil(*received, buffered ? sent->end : sent->start);
-      if (!buffered) WaitUntil(*sent, received->start);
+      if (!buffered) WaitUntil(*sent, received->active);
     }
   }
 

@@ -29,8 +29,9 @@ struct GraphTrace {
 };
 
 // Sets `active` of transfers and collectives, whose events have the times at which they began and
-// ended: a receive from a buffered channel waits until its message is sent, and the ends of any
-// other transfer, and the members of a collective, wait for the last of them.
+// ended, and as `active` what was measured of it: a receive from a buffered channel waits until its
+// message is sent, and the ends of any other transfer, and the members of a collective, wait for
+// the last of them.
 void FindActive(const Plan& plan, GraphTrace& trace);
 
 // Whether the times of a trace are those of a run, or of a simulation; the trace says which.

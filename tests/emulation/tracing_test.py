@@ -88,6 +88,12 @@ def traced(runner):
     expect(len(waits) > 0, "no wait of a GPU's queue is shown")
     transfers = [e for name, lane in lanes.items() if " comm" in name for e in lane]
     expect(len(transfers) > 0, "no transfer between GPUs is shown")
+    for direction in ("send", "receive"):
+        shown = [(e["args"]["instruction"], e["args"]["execution"]) for e in transfers
+                 if e["name"].startswith(direction)]
+        expect(shown and len(set(shown)) == len(shown), f"parts of a {direction}: {shown}")
+    waited = [e["args"]["waited_us"] for e in transfers if e["name"].startswith("receive")]
+    expect(max(waited) > 0, "no receive waits for what it receives")
     for name, lane in lanes.items():
         ends = 0.0
         for event in sorted((e for e in lane if e["cat"] != "method"), key=lambda e: e["ts"]):
@@ -115,7 +121,11 @@ def drawn(runner):
          "#1: of the second execution")
     for call in CALLS:
         expect(svg.count(f"<title>{call}: ") == EXECUTIONS, f"bars of {call}")
-    says(svg, "<title>copy x to gpu[0]: ", "<title>receive ")
+    says(svg, "<title>copy x to gpu[0]: ", "<title>receive ", "pale: waits for the other end")
+    subprocess.run([*draw, "--trace", trace, "--executions", "1"], check=True)
+    first = picture.read_text()
+    for call in CALLS:
+        expect(first.count(f"<title>{call}: ") == 1, f"bars of {call} in one execution")
     refused("none.json", "{}", "no trace, which is an object with `traceEvents`")
     refused("text.json", "one", "not JSON")
     simulated = runner.folder / "simulated.json"

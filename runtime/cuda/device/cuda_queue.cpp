@@ -270,6 +270,7 @@ void CudaQueue::ReportTimes(const Issued& work) {
   if (device_.gpu()->MakeCurrent() != CUDA_SUCCESS) return;
   Report report;
   report.tag = work.tag;
+  report.waited = work.kind == Kind::kWait;
   report.begun_ns = clock_->Take(work.begun);
   report.ended_ns = clock_->Take(work.ended);
   reports_.push_back(std::move(report));

@@ -13,13 +13,15 @@
 
 namespace cgraph::engine {
 
-// TracedStep: a step that was at work, with times of the steady clock.
+// TracedStep: a step that was at work, with times of the steady clock. A communication of a queue
+// may have several entries in a row: of what it waits for, and of what it moves.
 struct TracedStep {
   uint32_t graph;
   uint32_t step;
   uint64_t round;
   uint64_t start_ns;
   uint64_t end_ns;
+  bool waited = false;  // for another queue, all that time
 };
 
 class TraceLog {

@@ -281,17 +281,16 @@ void WorkQueue::Trace() {
   const uint64_t start = std::exchange(begun_ns_, 0);
   const Op op = track_->program->steps[step_].op;
   if (!traces_ || op == Op::kWait || op == Op::kSignal) return;
-  AddTrace(graph_, step_, track_->round, start, Now());
+  AddTrace({graph_, step_, track_->round, start, Now()});
 }
 
-void WorkQueue::AddTrace(uint32_t graph, uint32_t at, uint64_t round, uint64_t start,
-                         uint64_t end) {
-  const Track& track = tracks_[graph];
-  const Step& step = track.program->steps[at];
-  const uint32_t own = static_cast<uint32_t>(round % track.graph->frames.size());
+void WorkQueue::AddTrace(const TracedStep& traced) {
+  const Track& track = tracks_[traced.graph];
+  const Step& step = track.program->steps[traced.step];
+  const uint32_t own = static_cast<uint32_t>(traced.round % track.graph->frames.size());
   const ExecutionState* run = track.graph->FrameOf(own, step.lag).run;
   if (run->empty) return;  // before the first execution, or between two
-  traced_.Append({graph, at, round, start, end});
+  traced_.Append(traced);
 }
 
 // ---- steps of queues ----------------------------------------------------------------------------
@@ -437,7 +436,7 @@ void WorkQueue::Hear(const device::Report& report) {
   if (step.op == Op::kCall) {
     track.program->timings[at].Add(report.ended_ns - report.begun_ns);
   }
-  if (traces_) AddTrace(graph, at, round, report.begun_ns, report.ended_ns);
+  if (traces_) AddTrace({graph, at, round, report.begun_ns, report.ended_ns, report.waited});
 }
 
 }  // namespace cgraph::engine

@@ -143,7 +143,7 @@ class alignas(128) WorkQueue {
             bool device_failed = false);
   void Publish(uint64_t step, bool running);
   void Trace();
-  void AddTrace(uint32_t graph, uint32_t step, uint64_t round, uint64_t start, uint64_t end);
+  void AddTrace(const TracedStep& traced);
 
   const plan::Plan* plan_;
   std::vector<Track> tracks_;  // per graph
