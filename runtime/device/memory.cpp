@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/status/text.h"
+
 namespace cgraph::device {
 namespace {
 
@@ -62,7 +64,8 @@ Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what, MemoryK
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("{} would take {} bytes, which the system refuses", what, bytes));
+                  fmt::format("{} would take {}, which the system refuses", what,
+                              BytesText(bytes)));
   }
   memory.data_ = static_cast<std::byte*>(data);
   memory.size_ = bytes;
@@ -78,8 +81,8 @@ Status CheckFree(uint64_t bytes, const std::string& what) {
   const uint64_t most = AvailableBytes();
   if (bytes <= most) return Status::Ok();
   return Status(StatusCode::kInvalid,
-                fmt::format("{} would take {} bytes, and this machine has {} free", what, bytes,
-                            most));
+                fmt::format("{} would take {}, and this machine has {} free", what,
+                            BytesText(bytes), BytesText(most)));
 }
 
 uint64_t BumpLayout::Add(uint64_t bytes, uint64_t align) {

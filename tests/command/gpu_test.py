@@ -257,6 +257,35 @@ graph g(x: f32[]) -> [f32[16, 16]; 2] {
 """
 
 
+def gpus_told(machine):
+    """Which GPU each device got, who carried out collectives; what has taken memory."""
+    (machine.folder / "all.cgraph").write_text(ALL_LIBRARIES)
+    subprocess.run([machine.options.cgc, "compile", "-q", "all.cgraph", "-o", "all.cgplan"],
+                   cwd=machine.folder, check=True)
+    run = ("all.cgplan", "-q", "--input", "x=1", "--require-gpu")
+    two = {"CGRAPH_EMULATION": "devices=2"}
+    told = json.loads(machine(*run, "--json", **two)[0])
+    expect(told["gpus"] == [{"device": f"gpu[{i}]", "gpu": f"cuda:{i}", "name": "Emulated GPU"}
+                            for i in (0, 1)], told["gpus"])
+    comm = {"members": ["gpu[0]", "gpu[1]"], "collectives": 1, "by_nccl": 1, "nccl": "2.28.9"}
+    expect(told["communicators"] == [comm], told["communicators"])
+    expect(told["cuda_graphs"] > 0, told["cuda_graphs"])
+    one = ("--device-map", "gpu[*]=cuda:1", "--no-capture")
+    told = json.loads(machine(*run, *one, "--json", **two)[0])
+    expect([gpu["gpu"] for gpu in told["gpus"]] == ["cuda:1", "cuda:1"], told["gpus"])
+    expect(told["communicators"] == [comm | {"by_nccl": 0, "nccl": None}], told["communicators"])
+    expect(told["cuda_graphs"] == 0, told["cuda_graphs"])
+    says(machine(*run, "-v", **two)[1], "gpu[0] is cuda:0 (Emulated GPU, PCI 0000:",
+         "1 collective of gpu[0], gpu[1]: 1 by NCCL 2.28.9, 0 by", "CUDA graph")
+    says(machine(*run, *one, "-v", **two)[1], "gpu[1] is cuda:1 (", "0 by NCCL, 1 by copies",
+         "no CUDA graphs")
+    short = {"CGRAPH_EMULATION": "devices=1,memory=7000"}
+    error = machine(*run, "--device-map", "gpu[*]=cuda:0", status=1, **short)[1]
+    says(error, "the arenas of gpu[1] (1 KiB of states, ", " would take ",
+         "KiB, and cuda:0 (Emulated GPU) has ", " of 6.8 KiB free; taken so far: ",
+         " for the arenas of gpu[0] (1 KiB of states", "--inflight", "--device-map")
+
+
 def broken_libraries(machine):
     """Libraries that are there and broken: plans run, and each is warned of once, in the words
     of --devices. Of those that are not installed nothing is said."""

@@ -32,7 +32,12 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
   const Result<const Nccl*> nccl = Nccl::Get();
   WarnUnused("NCCL", nccl.status());
   if (!nccl.ok() || !Allowed(**nccl, key)) return std::shared_ptr<NcclCommunicator>();
-  auto communicator = NcclCommunicator::Make(**nccl, std::move(gpus));
+  std::vector<uint64_t> free;
+  for (const auto& gpu : gpus) free.push_back(gpu->FreeBytes());
+  auto communicator = NcclCommunicator::Make(**nccl, gpus);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    gpus[i]->AddTaken("NCCL", free[i] - std::min(gpus[i]->FreeBytes(), free[i]));
+  }
   if (communicator.ok()) made_.emplace(std::move(key), *communicator);
   return communicator;
 }

@@ -9,7 +9,8 @@ namespace {
 
 class NcclBlock : public GpuBlock {
  public:
-  NcclBlock(const Nccl& nccl, std::shared_ptr<Gpu> gpu) : GpuBlock(std::move(gpu)), nccl_(nccl) {}
+  NcclBlock(const Nccl& nccl, std::shared_ptr<Gpu> gpu, std::string what)
+      : GpuBlock(std::move(gpu), std::move(what)), nccl_(nccl) {}
 
  private:
   void Release(std::byte* data) override {
@@ -35,7 +36,8 @@ Result<device::Memory> AllocateForCollectives(const std::shared_ptr<Gpu>& gpu, u
     return AllocateOnGpu(gpu, bytes, kind, what);
   }
   device::Memory memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/false,
-                        std::make_shared<NcclBlock>(**nccl, gpu));
+                        std::make_shared<NcclBlock>(**nccl, gpu, what));
+  gpu->AddTaken(what, size);
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(data, size, what));
   return memory;
 }

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "runtime/cuda/module/module.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::cuda {
 
@@ -16,6 +19,12 @@ namespace {
 
 // The oldest compute capability that the kernels are built for.
 constexpr int kOldestMajor = 8;
+
+// What to do where a GPU's memory is too small for a plan.
+constexpr const char* kLessMemory =
+    "compile for fewer executions in flight (--inflight), or by a schedule with a limit of memory "
+    "(`memory <= 8GiB`), or put the device on another GPU (--device-map); `nvidia-smi` lists other "
+    "programs";
 
 }  // namespace
 
@@ -100,8 +109,59 @@ Status Gpu::CheckFree(uint64_t bytes, const std::string& what) const {
   size_t free = 0, total = 0;
   CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuMemGetInfo(&free, &total), what));
   if (bytes <= free) return Status::Ok();
-  return {StatusCode::kInvalid, fmt::format("{} would take {} bytes, and cuda:{} ({}) has {} free",
-                                            what, bytes, ordinal_, name_, free)};
+  return {StatusCode::kInvalid,
+          fmt::format("{} would take {}, and cuda:{} ({}) has {} of {} free{}\n{}", what,
+                      BytesText(bytes), ordinal_, name_, BytesText(free), BytesText(total),
+                      TakenText(free, total), kLessMemory)};
+}
+
+Status Gpu::Refused(uint64_t bytes, const std::string& what, const std::string& refuser) const {
+  size_t free = 0, total = 0;
+  const bool known = driver_.cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
+  return {StatusCode::kInvalid,
+          fmt::format("{} would take {}, which cuda:{} ({}) refuses: {}{}\n{}", what,
+                      BytesText(bytes), ordinal_, name_, refuser,
+                      known ? TakenText(free, total) : "", kLessMemory)};
+}
+
+void Gpu::AddTaken(const std::string& what, uint64_t bytes) {
+  std::lock_guard lock(taken_mutex_);
+  taken_[what] += bytes;
+}
+
+void Gpu::SubtractTaken(const std::string& what, uint64_t bytes) {
+  std::lock_guard lock(taken_mutex_);
+  taken_[what] -= bytes;
+}
+
+uint64_t Gpu::FreeBytes() const {
+  size_t free = 0, total = 0;
+  if (MakeCurrent() != CUDA_SUCCESS || driver_.cuMemGetInfo(&free, &total) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return free;
+}
+
+// Returns "; taken so far: 1 GiB for the arenas of gpu[0], ...", the greatest first; what is not
+// ours is the driver's and that of other programs.
+std::string Gpu::TakenText(uint64_t free, uint64_t total) const {
+  std::vector<std::pair<uint64_t, std::string>> taken;
+  uint64_t others = total - std::min(free, total);
+  {
+    std::lock_guard lock(taken_mutex_);
+    for (const auto& [what, bytes] : taken_) {
+      others -= std::min(bytes, others);
+      if (bytes != 0) taken.emplace_back(bytes, what);
+    }
+  }
+  if (others != 0) taken.emplace_back(others, "the driver, its code and other programs");
+  std::sort(taken.rbegin(), taken.rend());
+  std::string text;
+  for (const auto& [bytes, what] : taken) {
+    text += fmt::format("{}{} for {}", text.empty() ? "; taken so far: " : ", ", BytesText(bytes),
+                        what);
+  }
+  return text;
 }
 
 Result<const ClockAnchor*> Gpu::Anchor(CUstream stream) {
@@ -127,10 +187,11 @@ void Gpu::ReachPeer(Gpu& peer) {
   peer.reached_by_all_ = false;
 }
 
-void GpuBlock::Free(std::byte* data, uint64_t) {
+void GpuBlock::Free(std::byte* data, uint64_t bytes) {
   if (gpu_->driver().abandoned()) return;
   gpu_->MakeCurrent();
   Release(data);
+  if (!what_.empty()) gpu_->SubtractTaken(what_, bytes);
 }
 
 namespace {
@@ -164,12 +225,11 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
   const uint64_t size = InBlocks(bytes);
   CUdeviceptr address = 0;
   if (const CUresult error = driver.cuMemAlloc(&address, size); error != CUDA_SUCCESS) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("{} would take {} bytes, which cuda:{} refuses: {}", what, bytes,
-                              gpu->ordinal(), driver.ErrorText(error)));
+    return gpu->Refused(bytes, what, driver.ErrorText(error));
   }
+  gpu->AddTaken(what, size);
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
-                std::make_shared<DeviceBlock>(gpu));
+                std::make_shared<DeviceBlock>(gpu, what));
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(memory.data(), size, what));
   return memory;
 }
@@ -186,8 +246,8 @@ Result<Memory> AllocatePinned(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, M
       &data, size, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
   if (error != CUDA_SUCCESS) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("{} would take {} bytes of pinned memory, which the driver refuses: "
-                              "{}", what, bytes, driver.ErrorText(error)));
+                  fmt::format("{} would take {} of pinned memory, which the driver refuses: {}",
+                              what, BytesText(bytes), driver.ErrorText(error)));
   }
   std::memset(data, 0, size);
   return Memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/true,

@@ -3,7 +3,10 @@
 #ifndef CGRAPH_RUNTIME_CUDA_GPU_GPU_H_
 #define CGRAPH_RUNTIME_CUDA_GPU_GPU_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -37,8 +40,16 @@ class Gpu {
   Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
   // Zeroes memory of this GPU; done when it returns.
   Status Zero(void* data, uint64_t bytes, const std::string& what) const;
-  // kInvalid, with `what`, where this GPU has fewer bytes free.
+  // kInvalid, with `what`, what has taken memory so far, and what to do, where this GPU has fewer
+  // bytes free.
   Status CheckFree(uint64_t bytes, const std::string& what) const;
+  // As CheckFree(), for an allocation that `refuser` refuses: the driver with its error.
+  Status Refused(uint64_t bytes, const std::string& what, const std::string& refuser) const;
+  // Keep the account of what has taken memory, for CheckFree(). Thread-safe.
+  void AddTaken(const std::string& what, uint64_t bytes);
+  void SubtractTaken(const std::string& what, uint64_t bytes);
+  // Returns how many bytes are free; 0 where the driver does not say.
+  uint64_t FreeBytes() const;
   // Returns what streams of this GPU measure from; makes it on this one, an idle one, the first
   // time. One thread at a time may call it. kFailed with the driver's error.
   Result<const ClockAnchor*> Anchor(CUstream stream);
@@ -53,6 +64,7 @@ class Gpu {
 
  private:
   Gpu(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
+  std::string TakenText(uint64_t free, uint64_t total) const;
 
   const Driver& driver_;
   const int ordinal_;
@@ -62,16 +74,19 @@ class Gpu {
   int multiprocessors_ = 0;
   std::set<int> reached_;  // other GPUs, by ordinal
   bool reached_by_all_ = true;
+  mutable std::mutex taken_mutex_;
+  std::map<std::string, uint64_t> taken_;  // bytes, by what they are for
   std::unique_ptr<ClockAnchor> anchor_;
   std::unique_ptr<KernelModule> module_;
   std::unique_ptr<OpenedLibraries> libraries_;
 };
 
 // GpuBlock: the owner of one block of memory that a GPU reaches. The block is kept where a kernel
-// was abandoned (Driver::Abandon).
+// was abandoned (Driver::Abandon). `what`: in the GPU's account, of memory of the GPU.
 class GpuBlock : public device::MemoryOwner {
  public:
-  explicit GpuBlock(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  explicit GpuBlock(std::shared_ptr<Gpu> gpu, std::string what = "")
+      : gpu_(std::move(gpu)), what_(std::move(what)) {}
   void Free(std::byte* data, uint64_t size) final;
 
  protected:
@@ -81,6 +96,7 @@ class GpuBlock : public device::MemoryOwner {
   virtual void Release(std::byte* data) = 0;  // the GPU's context is current
 
   std::shared_ptr<Gpu> gpu_;
+  const std::string what_;
 };
 
 // Allocate memory that goes back with its last handle. kInvalid, with `what`, when there is not

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/plan/print.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
@@ -84,6 +85,7 @@ void Arenas::LayOutStates(const plan::Plan& plan,
     place.offset = layouts_[place.block].Add(plan.actors[a]->state_bytes);
     states_.push_back(place);
   }
+  for (const device::BumpLayout& layout : layouts_) state_bytes_.push_back(layout.size());
 }
 
 Status Arenas::AllocateBlocks(const plan::Plan& plan) {
@@ -91,12 +93,21 @@ Status Arenas::AllocateBlocks(const plan::Plan& plan) {
     const uint32_t device = b / kKinds;
     auto block =
         devices_[device]->Allocate(layouts_[b].size(), static_cast<plan::Memory>(b % kKinds),
-                                   "the arenas of " + plan::DeviceName(plan, device));
+                                   WhatIsIn(plan, b));
     if (!block.ok()) return block.status();
     bytes_ += layouts_[b].size();
     blocks_.push_back(std::move(*block));
   }
   return Status::Ok();
+}
+
+// Returns "the arenas of gpu[0] (8 MiB of states, 1 GiB of values and inputs)".
+std::string Arenas::WhatIsIn(const plan::Plan& plan, uint32_t block) const {
+  std::string what = "the arenas of " + plan::DeviceName(plan, block / kKinds);
+  if (state_bytes_[block] == 0) return what;
+  return what + fmt::format(" ({} of states, {} of values and inputs)",
+                            BytesText(state_bytes_[block]),
+                            BytesText(layouts_[block].size() - state_bytes_[block]));
 }
 
 void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/device/device.h"
@@ -56,12 +57,14 @@ class Arenas {
   plan::Memory KindOf(const LoadedGraph& graph, uint32_t arena) const;
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
   Status AllocateBlocks(const plan::Plan& plan);
+  std::string WhatIsIn(const plan::Plan& plan, uint32_t block) const;
   const BlockAddress& PlaceOf(uint32_t graph, uint32_t value) const;
   Status FillConstants();
 
   std::vector<device::Device*> devices_;
   const NativeCollectives* native_ = nullptr;      // while memory is laid out
   std::vector<device::BumpLayout> layouts_;        // per block: device, then kind of memory
+  std::vector<uint64_t> state_bytes_;              // of these, of states
   std::vector<device::Memory> blocks_;
   std::vector<BlockAddress> states_;                  // per actor
   std::vector<std::vector<BlockAddress>> places_;     // per graph, per arena
