@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "runtime/device/cuda_library/cuda_library.h"
@@ -52,8 +53,12 @@ std::string ListGpu(size_t number, const device::Gpu& gpu) {
 
 Problem PlaceGpus(plan::Plan& plan, const Options& options, GpuPlacement& placement) {
   const workers::Machine machine = MachineFor(plan);
-  auto mapped = workers::MapDevices(plan, options.device_map, machine);
-  if (!mapped.ok()) return {kUsage, mapped.status().message()};
+  auto mapped =
+      workers::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), machine);
+  if (!mapped.ok()) {
+    const bool absent = mapped.status().code() == StatusCode::kNotFound;
+    return {absent ? kEnvironment : kUsage, mapped.status().message()};
+  }
   placement.gpus = std::move(mapped->on_gpus);
   const std::vector<uint32_t>& left = mapped->left_to_cores;
   if (options.require_gpu && !left.empty()) {

@@ -100,7 +100,9 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--workers", options.workers, "threads that drive the plan")
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--device-map", options.device_map,
-                 "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1");
+                 "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
+                 "gpu[*]=cuda:0")
+      ->take_all()->allow_extra_args(false);
   app.add_flag("--require-gpu", options.require_gpu,
                "end with an error where a gpu of the plan would run on a CPU thread");
   app.add_flag_callback("--devices", [] { throw DevicesAsked(); },

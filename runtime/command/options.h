@@ -27,7 +27,7 @@ struct Options {
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   bool unproved = false;
   bool no_capture = false;
-  std::string device_map;              // LOGICAL=PHYSICAL,...; empty: the plan's workers
+  std::vector<std::string> device_map;  // LOGICAL=PHYSICAL,... each; none: the plan's workers
   bool require_gpu = false;            // no gpu of the plan may run on a CPU thread
   std::string weights;                 // empty: the folder of `file`
   std::string profile, trace;          // files to write; empty: none

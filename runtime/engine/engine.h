@@ -159,8 +159,8 @@ class Engine {
   // Returns an engine whose states are initialised.
   //   kInvalid: the plan breaks a rule, is not proved, does not fit the options, its kernels or its
   //     weight files, or asks for more memory than is free.
-  //   kNotFound: a weight file or a library cannot be read, or the system gives no more memory or
-  //     threads.
+  //   kNotFound: a weight file or a library cannot be read, the machine has no GPUs or too few, or
+  //     the system gives no more memory or threads.
   //   kUnsupported: this engine lacks a device, a carrier, a kernel or a feature of the plan.
   //   kFailed: an initialisation reported an error.
   //   kTimeout: the initialisation stood still for options.stall_timeout, or a file's system gave

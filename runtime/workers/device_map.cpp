@@ -1,6 +1,7 @@
 #include "runtime/workers/device_map.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -37,21 +38,29 @@ std::vector<std::string_view> Split(std::string_view text) {
   }
 }
 
-// Returns the device of that name; the caller has none.
-std::optional<uint32_t> FindDevice(const Plan& plan, std::string_view name) {
+constexpr std::string_view kAll = "[*]";  // behind a kind: all devices of it
+
+bool IsPattern(std::string_view name) { return name.ends_with(kAll); }
+
+// Returns the devices of that name, or all of a kind where it is a pattern; the caller has none.
+std::vector<uint32_t> FindDevices(const Plan& plan, std::string_view name) {
+  const bool all = IsPattern(name);
+  if (all) name.remove_suffix(kAll.size() - 1);  // up to the bracket
+  std::vector<uint32_t> found;
   for (uint32_t i = 0; i < plan.devices.size(); ++i) {
-    if (plan.devices[i]->kind != DeviceKind::caller && DeviceName(plan, i) == name) return i;
+    if (plan.devices[i]->kind == DeviceKind::caller) continue;
+    const std::string device = DeviceName(plan, i);
+    if (all ? device.starts_with(name) : device == name) found.push_back(i);
   }
-  return std::nullopt;
+  return found;
 }
 
-// Returns "gpu[0], gpu[1]".
-std::string DeviceNames(const Plan& plan) {
+std::vector<std::string> DeviceNames(const Plan& plan) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < plan.devices.size(); ++i) {
     if (plan.devices[i]->kind != DeviceKind::caller) names.push_back(DeviceName(plan, i));
   }
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 // Physical: a core or a GPU of this machine.
@@ -75,9 +84,32 @@ std::optional<Physical> ParsePhysical(std::string_view text) {
   return physical;
 }
 
+// Returns " (did you mean `cuda:0`?)" for `cuda0`, `gpu:0` and the like; else nothing.
+std::string PhysicalHint(std::string_view text) {
+  const size_t first = text.find_first_of("0123456789");
+  const size_t end = text.find_first_not_of("0123456789", first);
+  const std::string number(
+      first == std::string_view::npos ? "0" : text.substr(first, end - first));
+  std::string kind;
+  for (const char c : text.substr(0, text.find_first_of(":[0123456789"))) {
+    kind += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (kind == "gpu") kind = "cuda";  // a logical device's word
+  const std::string meant = kind + ":" + number;
+  const std::vector<std::string> candidates = {"cuda:" + number, "cpu:" + number};
+  if (kind == "cuda" || kind == "cpu") {
+    return meant == text ? "" : fmt::format(" (did you mean `{}`?)", meant);  // else out of range
+  }
+  return DidYouMeanHint(meant, candidates);
+}
+
 // Returns "cuda:0 to cuda:3", or "cuda:0".
 std::string Numbers(std::string_view kind, uint32_t count) {
   return count == 1 ? fmt::format("{}:0", kind) : fmt::format("{0}:0 to {0}:{1}", kind, count - 1);
+}
+
+Status Absent(std::string_view entry, const std::string& why) {
+  return {StatusCode::kNotFound, fmt::format("--device-map {}: {}", entry, why)};
 }
 
 // Checks that this machine has what the map names.
@@ -85,41 +117,77 @@ Status CheckHere(std::string_view entry, Physical physical, const Machine& machi
   if (machine.cores == 0) return Status::Ok();
   if (!physical.gpu) {
     if (physical.number < machine.cores) return Status::Ok();
-    return Wrong(entry, fmt::format("this machine has {}, {}", Counted(machine.cores, "core"),
-                                    Numbers("cpu", machine.cores)));
+    return Absent(entry, fmt::format("this machine has {}, {}", Counted(machine.cores, "core"),
+                                     Numbers("cpu", machine.cores)));
   }
-  if (machine.gpus == 0) return Wrong(entry, machine.no_gpus);
+  if (machine.gpus == 0) return Absent(entry, machine.no_gpus);
   if (physical.number < machine.gpus) return Status::Ok();
-  return Wrong(entry, fmt::format("this machine has {}, {}", Counted(machine.gpus, "GPU"),
-                                  Numbers("cuda", machine.gpus)));
+  return Absent(entry, fmt::format("this machine has {}, {}", Counted(machine.gpus, "GPU"),
+                                   Numbers("cuda", machine.gpus)));
 }
 
 using Devices = std::map<uint32_t, Physical>;  // by the plan's device
 
-// Adds one LOGICAL=PHYSICAL.
-Status ReadEntry(const Plan& plan, std::string_view entry, const Machine& machine,
-                 Devices& devices) {
+// Entry: one LOGICAL=PHYSICAL, for one device or for all of a kind.
+struct Entry {
+  std::string_view text;
+  std::vector<uint32_t> devices;
+  Physical physical;
+  bool is_pattern = false;
+};
+
+Result<Entry> ReadEntry(const Plan& plan, std::string_view entry, const Machine& machine) {
   const size_t equals = entry.find('=');
   if (equals == 0 || equals == std::string_view::npos) {
     return Wrong(entry, "a map is LOGICAL=PHYSICAL, such as gpu[0]=cpu:1, with commas between");
   }
   const std::string_view name = entry.substr(0, equals);
-  const std::optional<uint32_t> device = FindDevice(plan, name);
-  if (!device) {
-    return Wrong(entry,
-                 fmt::format("the plan has no device `{}`; it has {}", name, DeviceNames(plan)));
+  std::vector<uint32_t> devices = FindDevices(plan, name);
+  if (devices.empty()) {
+    const std::vector<std::string> names = DeviceNames(plan);
+    return Wrong(entry, fmt::format("the plan has no device `{}`{}; it has {}", name,
+                                    DidYouMeanHint(name, names),
+                                    names.empty() ? "none"
+                                                  : fmt::format("{}", fmt::join(names, ", "))));
   }
   const std::optional<Physical> physical = ParsePhysical(entry.substr(equals + 1));
   if (!physical) {
-    return Wrong(entry, fmt::format("`{}` is no physical device; cpu:0 is the first core, cuda:0 "
+    const std::string_view given = entry.substr(equals + 1);
+    return Wrong(entry, fmt::format("`{}` is no physical device{}; cpu:0 is the first core, cuda:0 "
                                     "the first GPU",
-                                    entry.substr(equals + 1)));
+                                    given, PhysicalHint(given)));
   }
-  if (physical->gpu && plan.devices[*device]->kind != DeviceKind::gpu) {
+  if (physical->gpu && plan.devices[devices.front()]->kind != DeviceKind::gpu) {
     return Wrong(entry, fmt::format("{} is no gpu, and runs on a core, such as cpu:0", name));
   }
   CGRAPH_RETURN_IF_ERROR(CheckHere(entry, *physical, machine));
-  if (!devices.emplace(*device, *physical).second) return Wrong(entry, "it is there twice");
+  return Entry{entry, std::move(devices), *physical, IsPattern(name)};
+}
+
+// Reads the map. What names a device goes before what names all of its kind.
+Status ReadMap(const Plan& plan, const std::string& map, const Machine& machine,
+               Devices& devices) {
+  std::vector<Entry> entries;
+  for (const std::string_view text : Split(map)) {
+    Result<Entry> entry = ReadEntry(plan, text, machine);
+    if (!entry.ok()) return entry.status();
+    entries.push_back(std::move(*entry));
+  }
+  std::stable_partition(entries.begin(), entries.end(),
+                        [](const Entry& entry) { return !entry.is_pattern; });
+  std::map<uint32_t, const Entry*> by;  // which entry has placed a device
+  for (const Entry& entry : entries) {
+    for (const uint32_t device : entry.devices) {
+      const Entry& first = *by.emplace(device, &entry).first->second;
+      if (first.is_pattern == entry.is_pattern && first.physical != entry.physical) {
+        return {StatusCode::kInvalid,
+                fmt::format("--device-map {} and {} contradict each other: a device is one core or "
+                            "GPU; leave one of them out",
+                            first.text, entry.text)};
+      }
+      devices.emplace(device, entry.physical);
+    }
+  }
   return Status::Ok();
 }
 
@@ -137,7 +205,7 @@ Status GiveGpus(const Plan& plan, const std::string& map, const Machine& machine
     full_map += fmt::format("{}{}=cuda:{}", full_map.empty() ? "" : ",", name, i % machine.gpus);
   }
   if (without.empty()) return Status::Ok();
-  return {StatusCode::kInvalid,
+  return {StatusCode::kNotFound,
           fmt::format("the plan has {}, and this machine has {}: no GPU is left for {}; a GPU may "
                       "serve several, as with --device-map {}",
                       Counted(gpus.size(), "gpu"), machine.gpus, without, full_map)};
@@ -169,11 +237,7 @@ void SetWorkers(Plan& plan, const Devices& devices) {
 
 Result<MappedGpus> MapDevices(Plan& plan, const std::string& map, const Machine& machine) {
   Devices devices;
-  if (!map.empty()) {
-    for (std::string_view entry : Split(map)) {
-      CGRAPH_RETURN_IF_ERROR(ReadEntry(plan, entry, machine, devices));
-    }
-  }
+  if (!map.empty()) CGRAPH_RETURN_IF_ERROR(ReadMap(plan, map, machine, devices));
   const Devices named = devices;
   if (machine.gpus > 0) CGRAPH_RETURN_IF_ERROR(GiveGpus(plan, map, machine, devices));
   GiveCores(plan, machine.cores, devices);

@@ -2,8 +2,8 @@
 //
 // `gpu[0]=cpu:1,gpu[1]=cpu:1` binds two logical devices to one core: one worker drives the lanes of
 // both, one after another. `gpu[0]=cuda:0` binds a logical gpu to a GPU, and what is bound to one
-// GPU has one worker, too. Nothing else about a plan changes, and no proof: a worker may drive any
-// set of lanes.
+// GPU has one worker, too. `gpu[*]=cuda:0` binds all that no other entry names. Nothing else about
+// a plan changes, and no proof: a worker may drive any set of lanes.
 //
 // Devices that the map leaves out: gpus with something to do get a GPU each, in order, on a machine
 // that has GPUs; all others get a core each, in order, while there are enough.
@@ -34,7 +34,8 @@ struct MappedGpus {
 };
 
 // Sets the workers of the plan and of its lanes, unless the map is empty: then the plan keeps its
-// own. kInvalid says what is wrong with the map, or that there are fewer GPUs than it needs.
+// own. kInvalid says what is wrong with the map, kNotFound that this machine lacks a core or a GPU
+// of it, or has fewer GPUs than the plan needs.
 Result<MappedGpus> MapDevices(plan::Plan& plan, const std::string& map, const Machine& machine);
 
 // Returns the devices of the plan that are gpus and have anything to do.

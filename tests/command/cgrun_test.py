@@ -409,6 +409,36 @@ def traces(run):
         mean = json.loads((run.folder / "p.json").read_text())["calls"]["A.nap"]
         expect(least <= mean <= most, f"{warmup}: {mean}")
     says(run.graph("nap", "--input", "ms=1", "--trace", "no/t.json", status=3)[1], "cannot write")
+    traces_of_failed_runs(run)
+
+
+def traces_of_failed_runs(run):
+    """What was measured until a run failed is written and marked; of no run, it is said."""
+    (run.folder / "fails.cgraph").write_text(
+        "import std.tensor\nactor A() { state w: f32[4] = ones()\n"
+        "  method at(i: i64) -> f32[1] { return slice(w, dim: 0, from: i, length: 1) } }\n"
+        "place a = A() on cpu[0]\ngraph g(i: i64) -> f32[1] { return a.at(i) }\n")
+    files = ("--trace", "f.json", "--profile", "fp.json")
+    ended = {}
+    for index in (1, 9):
+        _, error = run("fails.cgraph", "-n", "3", "--input", f"i={index}", *files,
+                       status=1 if index == 9 else 0)
+        ended[index] = [json.loads((run.folder / "f.json").read_text())["otherData"].get("run"),
+                        json.loads((run.folder / "fp.json").read_text()).get("run")]
+        told = "note: fp.json and f.json have what was measured until the run failed"
+        expect((told in error) == (index == 9), error)
+    expect(ended == {1: [None, None], 9: ["failed", "failed"]}, ended)
+    done = subprocess.run([run.cgc, "simulate", "-q", "fails.cgraph", "--profile", "fp.json"],
+                          cwd=run.folder, capture_output=True, text=True)
+    expect(done.returncode == 0, done.stderr)
+    (run.folder / "f.json").unlink()
+    says(run("fails.cgraph", "--input", "j=1", "--trace", "f.json", status=2)[1],
+         "note: f.json is not written, as nothing was measured")
+    expect(not (run.folder / "f.json").exists(), "a trace of nothing")
+    # A kernel that does not return: another thread writes what there is.
+    run.graph("nap", "--input", "ms=60000", "--timeout", "0.3", "--trace", "f.json", status=1)
+    expect(json.loads((run.folder / "f.json").read_text())["otherData"]["run"] == "failed",
+           "the trace of a run that was timed out")
 
 
 def sources(run):
@@ -675,16 +705,17 @@ def device_maps(run):
     says(out, "= 31")
     says(error, "1 worker,")
     says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0")[0], "= 31")
+    says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:60000", status=3)[1],
+         "--device-map gpu[1]=cpu:60000: this machine has", "cores")
     for value, *words in [("gpu[0]=cpu:0", "no device `gpu[0]`", "cpu[0], gpu[1]"),
                           ("cpu[0]=cuda:0", "cpu[0] is no gpu"),
-                          ("gpu[1]=cpu:60000", "this machine has", "cores"),
                           ("gpu[1]=cpu:x", "`cpu:x` is no physical device"),
                           ("gpu[1]=cpu:-1", "no physical device"),
                           ("gpu[1]=gpu:0", "no physical device"),
                           ("caller=cpu:0", "no device `caller`"),
                           ("gpu[1]", "LOGICAL=PHYSICAL"),
                           ("gpu[1]=cpu:0,", "LOGICAL=PHYSICAL"),
-                          ("gpu[1]=cpu:0,gpu[1]=cpu:0", "twice")]:
+                          ("gpu[1]=cpu:0,gpu[1]=cpu:1", "contradict")]:
         says(run.graph("count", "--input", "x=1", "--device-map", value, status=2)[1],
              "--device-map", *words)
     says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0", "--workers", 2,

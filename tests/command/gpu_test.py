@@ -89,7 +89,7 @@ def without_driver(machine):
     expect(machine("p.cgplan", *INPUT, "--device-map", cores)[1] == "", "as the map says")
     _, error = machine("p.cgplan", *INPUT, "--device-map", "gpu[1]=cpu:0,gpu[2]=cpu:0")
     says(error, "note: gpu[0] runs on a CPU thread: ")
-    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[1]=cuda:0", status=2)[1],
+    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[1]=cuda:0", status=3)[1],
          "--device-map gpu[1]=cuda:0: there is no NVIDIA driver")
     _, error = machine("p.cgplan", *INPUT, "--require-gpu", status=3)
     says(error, "error: gpu[0], gpu[1], gpu[2] would run on CPU threads: there is no NVIDIA driver",
@@ -162,17 +162,17 @@ def given_to_plans(machine):
            ["gpu[1] is cuda:1", "gpu[2] is cuda:0"], mixed)
     says(machine("p.cgplan", *INPUT, "--device-map", mixed, "--require-gpu", status=2,
                  FAKE_GPUS="2")[1], "--device-map puts gpu[0] on cores")
-    says(machine("p.cgplan", *INPUT, status=2, FAKE_GPUS="2")[1],
+    says(machine("p.cgplan", *INPUT, status=3, FAKE_GPUS="2")[1],
          "the plan has 3 gpus, and this machine has 2: no GPU is left for gpu[2]",
          "--device-map gpu[2]=cuda:0\n")
-    _, error = machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cpu:0", status=2, FAKE_GPUS="1")
+    _, error = machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cpu:0", status=3, FAKE_GPUS="1")
     says(error, "no GPU is left for gpu[1], gpu[2]; ")
     proposed = error.split("--device-map ")[1].strip()
     expect(gpus("--device-map", proposed, FAKE_GPUS="1") ==
            ["gpu[1] is cuda:0", "gpu[2] is cuda:0"], proposed)
-    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:2", status=2,
+    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:2", status=3,
                  FAKE_GPUS="2")[1], "this machine has 2 GPUs, cuda:0 to cuda:1")
-    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:1", status=2,
+    says(machine("p.cgplan", *INPUT, "--device-map", "gpu[0]=cuda:1", status=3,
                  FAKE_GPUS="1")[1], "this machine has 1 GPU, cuda:0")
     says(machine("p.cgplan", *INPUT, "--device-map", "cpu[0]=cuda:0", status=2,
                  FAKE_GPUS="1")[1], "cpu[0] is no gpu")
@@ -185,6 +185,35 @@ def given_to_plans(machine):
     _, error = machine("p.cgplan", *INPUT, "-v", "--device-map", "cpu[0]=cpu:0," + several,
                        FAKE_GPUS="2")
     says(error, "2 workers,")  # one for the core, one for the GPU
+
+
+def maps_that_add_up(machine):
+    """All of a kind at once, several maps, and what contradicts itself or is mistyped."""
+    machine.add_driver()
+    machine.add_library(machine.options.fake_library)
+
+    def gpus(*maps):
+        words = [word for each in maps for word in ("--device-map", each)]
+        _, error = machine("p.cgplan", *INPUT, *words, FAKE_GPUS="2")
+        return [line.removeprefix("fake: ") for line in error.splitlines()]
+
+    expect(gpus("gpu[*]=cuda:1") ==
+           ["gpu[0] is cuda:1", "gpu[1] is cuda:1", "gpu[2] is cuda:1"], "gpu[*]")
+    for maps in (["gpu[*]=cuda:0,gpu[2]=cuda:1"], ["gpu[2]=cuda:1", "gpu[*]=cuda:0"],
+                 ["gpu[0]=cuda:0", "gpu[1]=cuda:0", "gpu[2]=cuda:1", "gpu[0]=cuda:0"]):
+        expect(gpus(*maps) ==
+               ["gpu[0] is cuda:0", "gpu[1] is cuda:0", "gpu[2] is cuda:1"], maps)
+
+    def refused(*maps):
+        words = [word for each in maps for word in ("--device-map", each)]
+        return machine("p.cgplan", *INPUT, *words, status=2, FAKE_GPUS="2")[1]
+
+    says(refused("gpu[0]=cuda:0", "gpu[0]=cuda:1"), "gpu[0]=cuda:0 and gpu[0]=cuda:1 contradict")
+    says(refused("gpu[*]=cuda:0,gpu[*]=cuda:1"), "gpu[*]=cuda:0 and gpu[*]=cuda:1 contradict")
+    for typo in ("gpu:0", "cuda0", "CUDA:0", "cuda[0]", "cud:0"):
+        says(refused(f"gpu[0]={typo}"), f"`{typo}` is no physical device (did you mean `cuda:0`?)")
+    says(refused("gpu0=cuda:0"), "no device `gpu0` (did you mean `gpu[0]`?)")
+    says(refused("node[*]=cuda:0"), "no device `node[*]`")
 
 
 def compiled_maps(machine):
@@ -316,8 +345,8 @@ def broken_libraries(machine):
     expect(machine(*run, "-q")[1] == "", "-q")
 
 
-TESTS = [without_driver, without_library, listed, given_to_plans, compiled_maps, true_library,
-         emulated, broken_libraries]
+TESTS = [without_driver, without_library, listed, given_to_plans, maps_that_add_up, compiled_maps,
+         true_library, emulated, broken_libraries]
 
 
 def main():
