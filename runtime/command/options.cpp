@@ -43,12 +43,6 @@ struct Mistake {
   std::string why;
 };
 
-// Thrown for --devices and --discover, which need no FILE: the command line is not read on.
-struct DevicesAsked {};
-struct DiscoveryAsked {
-  std::string path;
-};
-
 std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const char* flag,
                                 const char* value) {
   std::vector<NameAndValue> pairs;
@@ -68,8 +62,7 @@ std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const cha
 
 void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("FILE", options.file,
-                 "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan")
-      ->required();
+                 "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan");
   app.add_option("--graph", options.graphs,
                  "the graph to run, one; needed when there are several")
       ->take_all()->allow_extra_args(false)->option_text("NAME");
@@ -105,12 +98,11 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->take_all()->allow_extra_args(false);
   app.add_flag("--require-gpu", options.require_gpu,
                "end with an error where a gpu of the plan would run on a CPU thread");
-  app.add_flag_callback("--devices", [] { throw DevicesAsked(); },
-                        "list the cores and GPUs of this machine, and what GPUs lack to be used");
-  app.add_option_function<std::string>(
-         "--discover", [](const std::string& path) { throw DiscoveryAsked{path}; },
-         "measure this machine's cores, GPUs and links, and write them as a topology, for cgc "
-         "--topology")
+  app.add_flag("--devices", options.devices,
+               "list the cores and GPUs of this machine, and what GPUs lack to be used");
+  app.add_option("--discover", options.discover,
+                 "measure this machine's cores, GPUs and links, and write them as a topology, for "
+                 "cgc --topology")
       ->option_text("TOPOLOGY.cgraph");
   app.add_option("--timeout", raw.timeout,
                  "seconds without any progress until the run ends with a report (600)")
@@ -167,6 +159,18 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   return flags;
 }
 
+// Programs write `timeout 5s`.
+void ReadTimeout(const std::string& text, Options& options) {
+  double seconds = 0;
+  const char* end = text.data() + text.size() - text.ends_with('s');
+  const auto [read, error] = std::from_chars(text.data(), end, seconds);
+  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kLongestTimeout) {
+    throw Mistake{fmt::format("--timeout {}: expected seconds above 0, as 1.5", text)};
+  }
+  // Less than a nanosecond counts as one: 0 would mean for ever.
+  options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
+}
+
 void Understand(Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
   options.outputs = Split(raw.outputs, "--output", "PATH.npy");
@@ -178,18 +182,13 @@ void Understand(Options& options, const Raw& raw) {
                                 name, path)};
     }
   }
-  // Programs write `timeout 5s`.
-  double seconds = 0;
-  const char* end = raw.timeout.data() + raw.timeout.size() - raw.timeout.ends_with('s');
-  const auto [read, error] = std::from_chars(raw.timeout.data(), end, seconds);
-  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kLongestTimeout) {
-    throw Mistake{fmt::format("--timeout {}: expected seconds above 0, as 1.5", raw.timeout)};
-  }
-  // Less than a nanosecond counts as one: 0 would mean for ever.
-  options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
   if (!options.device_map.empty() && options.workers > 0) {
     throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};
+  }
+  if (options.unproved && options.require_gpu) {
+    throw Mistake{"--unproved and --require-gpu exclude each other: without a proof a plan runs on "
+                  "CPU threads"};
   }
   if (options.graphs.size() > 1) throw Mistake{"--graph: one graph is run at a time"};
   if (!options.is_source()) {
@@ -261,19 +260,52 @@ bool Options::use_color() const {
 
 namespace {
 
+// Checks that a command that needs no FILE has none, and no flag that it would ignore.
+void CheckAlone(const CLI::App& app, const Options& options) {
+  const std::string command = options.devices ? "--devices" : "--discover";
+  if (options.devices && !options.discover.empty()) {
+    throw Mistake{"--devices and --discover exclude each other: each is a command of its own"};
+  }
+  if (!options.file.empty()) {
+    throw Mistake{fmt::format("unexpected argument `{}`: {} is about the machine, and takes no "
+                              "FILE; leave one of them out",
+                              options.file, command)};
+  }
+  const std::set<std::string> known = {command, "--json", "--quiet", "--verbose", "--color",
+                                       options.devices ? command : "--timeout"};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || !option->nonpositional()) continue;
+    const std::string name = option->get_lnames().empty() ? "-" + option->get_snames().front()
+                                                          : "--" + option->get_lnames().front();
+    if (known.contains(name)) continue;
+    throw Mistake{fmt::format("{}: {} is of runs, and nothing runs; leave it out", command, name)};
+  }
+}
+
 // Returns whether a word is among those of the command line, of which not all need be understood.
 bool HasWord(int argc, char** argv, std::string_view word) {
   return std::find(argv, argv + argc, word) != argv + argc;
 }
 
-ExitCode RunDiscovery(const Options& options, const std::string& path) {
-  std::string summary;
-  const Status status = Discover(path, summary);
+ExitCode ListMachine(const Options& options) {
+  if (options.json) {
+    PrintJson(DevicesJson());
+  } else {
+    std::fputs(ListDevices().c_str(), stdout);
+  }
+  return kSuccess;
+}
+
+ExitCode RunDiscovery(const Options& options) {
+  DiscoverOptions how{.path = options.discover};
+  if (options.timeout_given) how.patience = options.timeout;
+  MeasuredMachine machine;
+  const Status status = Discover(how, machine);
   if (!status.ok()) return Fail(options, status);
   if (options.json) {
-    PrintJson({{"topology", path}, {"exit_code", static_cast<int>(kSuccess)}});
+    PrintJson(DiscoveredJson(how.path, machine));
   } else {
-    std::fputs(summary.c_str(), stdout);
+    std::fputs(DiscoveredText(how.path, machine).c_str(), stdout);
   }
   return kSuccess;
 }
@@ -294,17 +326,17 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     app.parse(argc, argv);
     if (!app.remaining().empty()) throw Mistake{Hint(app, app.remaining(), argc, argv)};
     parsed.options.repeat_given = app.count("-n") > 0;
+    parsed.options.timeout_given = app.count("--timeout") > 0;
+    ReadTimeout(raw.timeout, parsed.options);
+    if (parsed.options.devices || app.count("--discover") > 0) {
+      CheckAlone(app, parsed.options);
+      parsed.exit_code =
+          parsed.options.devices ? ListMachine(parsed.options) : RunDiscovery(parsed.options);
+      return parsed;
+    }
+    if (app.count("FILE") == 0) throw CLI::RequiredError("FILE");
     Understand(parsed.options, raw);
     parsed.run = true;
-  } catch (const DevicesAsked&) {
-    if (HasWord(argc, argv, "--json")) {
-      PrintJson(DevicesJson());
-    } else {
-      std::fputs(ListDevices().c_str(), stdout);
-    }
-  } catch (const DiscoveryAsked& asked) {
-    parsed.options.json = HasWord(argc, argv, "--json");
-    parsed.exit_code = RunDiscovery(parsed.options, asked.path);
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {

@@ -16,6 +16,8 @@ using NameAndValue = std::pair<std::string, std::string>;  // NAME=VALUE
 
 struct Options {
   std::string file;
+  bool devices = false;                // list the machine, without FILE
+  std::string discover;                // topology to write, without FILE; empty: none
   std::vector<std::string> graphs;
   std::vector<NameAndValue> inputs, outputs;
   std::vector<std::string> batch;      // inputs that are sliced along dim 0
@@ -25,6 +27,7 @@ struct Options {
   uint64_t warmup = 0;
   uint32_t inflight = 0, workers = 0;  // 0: the plan's
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  bool timeout_given = false;
   bool unproved = false;
   bool no_capture = false;
   std::vector<std::string> device_map;  // LOGICAL=PHYSICAL,... each; none: the plan's workers

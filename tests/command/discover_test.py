@@ -7,6 +7,7 @@ same.
   discover_test.py --cgc cgc --cgrun cgrun [--emulated FOLDER]
 """
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -64,11 +65,18 @@ def cores_alone(options, folder):
     expect("gpu[" not in text, text)
     says(text, "topology discovered()", "device cpu[i]", "There is no GPU.")
     rates_are_positive(text)
+    head = text[:text.index("topology")].splitlines()
+    expect(all(50 < len(line) <= 100 for line in head[1:-1]), head)
+    says(" ".join(head).replace(" // ", " "), "1 GB/s is 1e9", "1 GFLOPS is 1e9")
+    told = json.loads(run(options.cgrun, "--discover", path, "--json")[0])
+    expect(told["gpus"] == [] and told["cores"] > 0 and "\n" in told["problem"], told)
+    for words in ([path, folder / "x"], [path, "-n", "3"], [path, "--devices"]):
+        says(run(options.cgrun, "--discover", *words, status=2)[1], "cgrun: error: ")
+    says(run(options.cgrun, "--discover", path, "--timeout", "x", status=2)[1], "--timeout x")
     run(options.cgc, "check", program(folder, 0), "--topology", path)
     # A program with gpus is not scheduled for a machine without any.
     _, error = run(options.cgc, "check", program(folder, 1), "--topology", path, status=1)
     says(error, "gpu[0]")
-    run(options.cgrun, "--discover", path)  # again: it is known as one of ours
     own = program(folder, 0)
     text = own.read_text()
     _, error = run(options.cgrun, "--discover", own, status=1)
@@ -108,6 +116,20 @@ def with_gpus(options, folder):
     says(told, "makespan_ps")
 
 
+def told_of_gpus(options, folder):
+    path = folder / "told.cgraph"
+    emulated = {"LD_LIBRARY_PATH": f"{options.emulated}:{pathlib.Path(options.cgrun).parent}"}
+    out, _ = run(options.cgrun, "--discover", path, "--json", **emulated,
+                 CGRAPH_EMULATION="devices=1,seed=3,memory=33554432")
+    told = json.loads(out)
+    expect(told["gpus"] == [{"device": "cuda:0", "name": "Emulated GPU"}], told)
+    expect(told["problem"] is None and told["topology"] == str(path), told)
+    # A kernel that never ends: as much patience as was asked for.
+    _, error = run(options.cgrun, "--discover", path, "--timeout", "0.5", status=1, **emulated,
+                   CGRAPH_EMULATION="devices=1,seed=3,memory=33554432,endless=2")
+    says(error, "cuda:0 does not come to an end of its work within 0.5 s", "--timeout")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True)
@@ -118,6 +140,7 @@ def main():
         cores_alone(options, pathlib.Path(folder))
         if options.emulated:
             with_gpus(options, pathlib.Path(folder))
+            told_of_gpus(options, pathlib.Path(folder))
     expect(expectations.checks > 20, f"only {expectations.checks} checks")
     print(f"{expectations.checks} checks")
 

@@ -97,12 +97,17 @@ def without_driver(machine):
     says(machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", cores, status=2)[1],
          "--require-gpu: --device-map puts gpu[0], gpu[1], gpu[2] on cores")
     machine("core.cgplan", "--input", "x=1", "--require-gpu")
+    says(machine("p.cgplan", *INPUT, "--require-gpu", "--unproved", status=2)[1],
+         "--unproved and --require-gpu exclude each other")
 
 
 def without_library(machine):
     machine.add_driver()
     for line in (machine("--devices")[0], machine("p.cgplan", *INPUT)[1]):
-        says(line, "there is no libcgraph_cuda.so (beside the program, in ../lib")
+        says(line, "there is no libcgraph_cuda.so (looked for: ",
+             f"{machine.folder.resolve()}/bin/libcgraph_cuda.so, ",
+             f"{machine.folder.resolve()}/lib/libcgraph_cuda.so, LD_LIBRARY_PATH (")
+    says(machine("--devices")[0], "scripts/cuda-toolkit")
     machine.add_library(__file__)
     says(machine("--devices")[0], "bin/libcgraph_cuda.so cannot be loaded")
     machine.add_library(machine.options.fake_library)
@@ -136,6 +141,8 @@ def listed(machine):
                told["gpus"][0]["compute_capability"] == "9.0", told)
         expect(told["driver"] == "CUDA 13.0" and told["libraries"][1] == {
             "name": "NCCL", "version": None, "problem": "libnccl.so.2 was not found"}, told)
+    for words in (["p.cgplan"], ["-n", "3"], ["-D", "A=1"], ["--discover", "x.cgraph"]):
+        says(machine("--devices", *words, status=2)[1], "--devices")
     told = json.loads(machine("--devices", "--json", FAKE_PROBLEM="it sulks\nwait")[0])
     expect(told["usable"] is False and told["problem"] == "it sulks\nwait", told)
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "runtime/device/cuda_library/cuda_library.h"
 
 namespace cgraph::command {
@@ -15,8 +17,8 @@ using namespace device;
 constexpr Seconds kLongEnough = 5e-3;
 constexpr int kRounds = 5;
 constexpr uint64_t kScratch = uint64_t{64} << 20;  // more than any kernel of a core asks for
-constexpr auto kPatience = std::chrono::seconds(5);     // with work that takes milliseconds
-constexpr auto kLastPatience = std::chrono::seconds(1);  // after that, before it is abandoned
+// With what has outlasted the patience, before it is abandoned.
+constexpr auto kLastPatience = std::chrono::seconds(1);
 
 Seconds MedianOfRounds(std::vector<Seconds>& rounds) {
   std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
@@ -65,8 +67,9 @@ Result<Growing> MedianOf(const std::function<Result<Seconds>(uint64_t)>& round, 
   }
 }
 
-Result<std::unique_ptr<Bench>> Bench::Open(uint32_t gpus) {
+Result<std::unique_ptr<Bench>> Bench::Open(uint32_t gpus, std::chrono::nanoseconds patience) {
   std::unique_ptr<Bench> bench(new Bench);
+  bench->patience_ = patience;
   bench->plan_ = std::make_unique<plan::Plan>();
   GpuMap map;
   for (uint32_t i = 0; i <= gpus; ++i) {
@@ -176,8 +179,13 @@ void Bench::Wait(uint32_t queue, uint32_t for_queue, uint64_t value) {
   queues_[queue]->Wait(&semaphores_[for_queue], value, {});
 }
 
+std::string Bench::NameOf(uint32_t queue) const {
+  const size_t device = queue % devices_.size();
+  return device == 0 ? "a core" : fmt::format("cuda:{}", device - 1);
+}
+
 Status Bench::Finish(const std::vector<uint32_t>& queues) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + patience_;
   std::vector<device::Report> reports;
   for (const uint32_t i : queues) {
     while (!semaphores_[i].Reached(signalled_[i])) {
@@ -185,7 +193,10 @@ Status Bench::Finish(const std::vector<uint32_t>& queues) {
       if (std::chrono::steady_clock::now() > end) {
         // Before the caller frees memory, which would wait for the work.
         for (std::unique_ptr<Queue>& queue : queues_) queue->Close();
-        return Status(StatusCode::kTimeout, "a device does not come to an end of its work");
+        return Status(StatusCode::kTimeout,
+                      fmt::format("{} does not come to an end of its work within {} s; see whether "
+                                  "other programs use it, or give it longer with --timeout",
+                                  NameOf(i), std::chrono::duration<double>(patience_).count()));
       }
     }
   }

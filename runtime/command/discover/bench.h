@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_COMMAND_DISCOVER_BENCH_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -39,8 +40,10 @@ struct BenchCall {
 // the device's number.
 class Bench {
  public:
-  // `gpus` logical gpus, each a GPU of its own; none: cores alone.
-  static Result<std::unique_ptr<Bench>> Open(uint32_t gpus);
+  // `gpus` logical gpus, each a GPU of its own; none: cores alone. `patience`: how long Finish()
+  // waits for work.
+  static Result<std::unique_ptr<Bench>> Open(
+      uint32_t gpus, std::chrono::nanoseconds patience = std::chrono::seconds(5));
 
   // Device 0 is the host's, whose memory all GPUs reach; GPU i is device i + 1.
   // Returns zeroed memory of a device.
@@ -59,13 +62,17 @@ class Bench {
   // The queue signals the next value; Wait makes another queue wait for it.
   uint64_t Signal(uint32_t queue);
   void Wait(uint32_t queue, uint32_t for_queue, uint64_t value);
-  // Waits, on this thread, until these queues have signalled all that they were told to.
+  // Waits, on this thread, until these queues have signalled all that they were told to. kTimeout
+  // when a device takes longer than the patience.
   Status Finish(const std::vector<uint32_t>& queues);
 
  private:
   Bench() = default;
 
+  std::string NameOf(uint32_t queue) const;
+
   std::unique_ptr<plan::Plan> plan_;
+  std::chrono::nanoseconds patience_{0};
   std::vector<std::unique_ptr<device::Device>> devices_;
   device::SharedArray<device::TimelineSemaphore> semaphores_;
   std::vector<uint64_t> signalled_;

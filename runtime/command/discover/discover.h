@@ -6,7 +6,9 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_
 #define CGRAPH_RUNTIME_COMMAND_DISCOVER_DISCOVER_H_
 
+#include <chrono>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -48,17 +50,27 @@ struct MeasuredMachine {
   std::string no_gpus;  // why there are none
 };
 
+struct DiscoverOptions {
+  std::string path;  // of the topology that is written
+  // With work of a device that takes milliseconds.
+  std::chrono::nanoseconds patience = std::chrono::seconds(5);
+};
+
 // Both add to the machine. They fail where a device does: nothing is made up.
 Status MeasureCores(MeasuredMachine& machine);
-Status MeasureGpus(MeasuredMachine& machine);
+Status MeasureGpus(const DiscoverOptions& options, MeasuredMachine& machine);
 
 // The topology as text of the language.
 std::string TopologyText(const MeasuredMachine& machine);
 
-// Measures this machine and writes its topology to a file. What it found, in lines for people, is
-// put into `summary`. kInvalid where the name does not end in .cgraph, or the file is another one
-// than an earlier call has written.
-Status Discover(const std::string& path, std::string& summary);
+// Measures this machine and writes its topology to a file. kInvalid where the name does not end in
+// .cgraph, or the file is another one than an earlier call has written; kTimeout where a device
+// does not come to an end of its work.
+Status Discover(const DiscoverOptions& options, MeasuredMachine& machine);
+
+// What was found: in lines for people, and for programs.
+std::string DiscoveredText(const std::string& path, const MeasuredMachine& machine);
+nlohmann::ordered_json DiscoveredJson(const std::string& path, const MeasuredMachine& machine);
 
 }  // namespace cgraph::command
 

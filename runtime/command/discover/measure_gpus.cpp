@@ -213,14 +213,14 @@ class GpuMeasurer {
 
 }  // namespace
 
-Status MeasureGpus(MeasuredMachine& machine) {
+Status MeasureGpus(const DiscoverOptions& options, MeasuredMachine& machine) {
   const device::GpuReport& report = device::FindGpus();
   if (!report.usable.ok()) {
     machine.no_gpus = report.usable.message();
     return Status::Ok();
   }
   const auto count = static_cast<uint32_t>(report.gpus.size());
-  auto bench = Bench::Open(count);
+  auto bench = Bench::Open(count, options.patience);
   if (!bench.ok()) return bench.status();
   Memory host, read;
   std::vector<Prepared> prepared(count);

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/command/discover/discover.h"
 #include "runtime/status/output_files.h"
@@ -103,10 +104,11 @@ Status CheckName(const std::string& path) {
 
 std::string TopologyText(const MeasuredMachine& machine) {
   std::string text = kFirstWords + fmt::format(
-      ": medians of five rounds. Rates are those\n"
-      "// of products, bandwidths those of copies (in a device's own memory, bytes read and\n"
-      "// written);\n"
-      "// the launch of a kernel is what one more small one takes. {}\n"
+      ".\n"
+      "// Figures are medians of five rounds. Rates are those of products, in operations a\n"
+      "// second (1 GFLOPS is 1e9). Bandwidths are those of copies, in bytes a second (1 GB/s is\n"
+      "// 1e9), in a device's own memory of bytes read and written. The launch of a kernel is the\n"
+      "// time that one more small one takes. {}\n"
       "topology discovered() {{\n  device cpu[i] [i in 0..{}] {{\n{}\n  }}\n",
       machine.gpus.empty() ? "There is no GPU." : "GPUs and the host copy pinned memory.",
       machine.cores, Properties(machine.core));
@@ -121,18 +123,33 @@ std::string TopologyText(const MeasuredMachine& machine) {
   return text + "}\n";
 }
 
-Status Discover(const std::string& path, std::string& summary) {
-  CGRAPH_RETURN_IF_ERROR(CheckName(path));
-  MeasuredMachine machine;
+Status Discover(const DiscoverOptions& options, MeasuredMachine& machine) {
+  CGRAPH_RETURN_IF_ERROR(CheckName(options.path));
   CGRAPH_RETURN_IF_ERROR(MeasureCores(machine));
-  CGRAPH_RETURN_IF_ERROR(MeasureGpus(machine));
+  CGRAPH_RETURN_IF_ERROR(MeasureGpus(options, machine));
   OutputFiles files;
-  CGRAPH_RETURN_IF_ERROR(files.Add(path, TopologyText(machine)));
-  CGRAPH_RETURN_IF_ERROR(files.Commit());
-  summary = fmt::format("{}: {} and {}; cgc takes it by --topology {}\n", path,
+  CGRAPH_RETURN_IF_ERROR(files.Add(options.path, TopologyText(machine)));
+  return files.Commit();
+}
+
+std::string DiscoveredText(const std::string& path, const MeasuredMachine& machine) {
+  std::string summary = fmt::format("{}: {} and {}; cgc takes it by --topology {}\n", path,
                         Counted(machine.cores, "core"), Counted(machine.gpus.size(), "GPU"), path);
   if (machine.gpus.empty()) summary += fmt::format("no GPU was measured: {}\n", machine.no_gpus);
-  return Status::Ok();
+  return summary;
+}
+
+nlohmann::ordered_json DiscoveredJson(const std::string& path, const MeasuredMachine& machine) {
+  using Json = nlohmann::ordered_json;
+  Json gpus = Json::array();
+  for (size_t i = 0; i < machine.gpus.size(); ++i) {
+    gpus.push_back({{"device", fmt::format("cuda:{}", i)}, {"name", machine.gpus[i].name}});
+  }
+  return {{"topology", path},
+          {"cores", machine.cores},
+          {"gpus", std::move(gpus)},
+          {"problem", machine.no_gpus.empty() ? Json() : Json(machine.no_gpus)},
+          {"exit_code", 0}};
 }
 
 }  // namespace cgraph::command
