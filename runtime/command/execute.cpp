@@ -29,6 +29,32 @@ namespace {
 // How long after a time-out the main thread is given before it counts as lost.
 constexpr std::chrono::seconds kGrace(1);
 
+// LoadProgress: what is done before the first execution, for SIGUSR1. Any thread may report it.
+class LoadProgress {
+ public:
+  explicit LoadProgress(std::string file) : file_(std::move(file)) {}
+  void Begin(const std::string& what) {
+    std::lock_guard lock(mutex_);
+    what_ = what;
+    since_ = Clock::now();
+  }
+  std::string Report() {
+    std::lock_guard lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    return fmt::format("nothing runs yet: loading {}, {} for {:.1f} s, {:.1f} s in all", file_,
+                       what_, std::chrono::duration<double>(now - since_).count(),
+                       std::chrono::duration<double>(now - start_).count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::string file_;
+  const Clock::time_point start_ = Clock::now();
+  std::mutex mutex_;  // of what follows
+  std::string what_ = "reading it";
+  Clock::time_point since_ = start_;
+};
+
 // Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
 // nothing is.
@@ -91,15 +117,23 @@ ExitCode Execute(const Options& options, Signals& signals) {
     std::fflush(stdout);
     std::_Exit(code);
   };
+  LoadProgress progress(options.file);
+  signals.OnReport([&progress] { return progress.Report(); });
+  if (options.is_source()) progress.Begin("compiling it");
   signals.OnInterrupt(end_early);
   plan::LoadedPlan loaded = LoadPlan(options, signals);
-  if (loaded.plan == nullptr) return loaded.exit_code;
+  if (loaded.plan == nullptr) {
+    signals.OnReport(nullptr);
+    return loaded.exit_code;
+  }
   signals.OnInterrupt(end_early);  // a compilation had its own
   // An interrupt must not print a message beside this one.
   const auto fail = [&](const Problem& problem) {
     signals.OnInterrupt(nullptr);
+    signals.OnReport(nullptr);
     return Fail(options, problem.code, problem.message);
   };
+  progress.Begin("looking for GPUs and reading inputs");
   uint32_t graph = 0;
   Inputs inputs;
   GpuPlacement placement;
@@ -109,8 +143,9 @@ ExitCode Execute(const Options& options, Signals& signals) {
   Outcome outcome(options.every          ? Keep::kStacked
                   : options.batch.empty() ? Keep::kLast
                                           : Keep::kConcatenated);
-  Result<std::unique_ptr<Engine>> made =
-      Engine::Load(std::move(loaded.plan), MakeEngineOptions(options, placement, outcome));
+  EngineOptions engine_options = MakeEngineOptions(options, placement, outcome);
+  engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
+  Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
   if (!made.ok()) return fail(ProblemOf(made.status()));
   Engine& engine = **made;
   if (!placement.note.empty() && !options.quiet) {

@@ -75,6 +75,7 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
   if (options.proved) {
     workers::Partition(*plan, {.workers = WorkersFor(*plan, options)});
+    if (options.loading) options.loading("proving the plan");
     const plan::Verdict verdict = plan::Prove(*plan);
     if (!verdict.proved()) {
       return Status(StatusCode::kInvalid, fmt::format("the plan is not proved ({}): {}",
@@ -112,17 +113,22 @@ Status Core::OpenDevices() {
 }
 
 Status Core::LoadPlan() {
+  Loading("opening devices");
   CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
+  Loading("making the communicators of GPUs");
   CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_));
   arenas_ = std::make_unique<Arenas>();
+  Loading("allocating memory");
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_));
   const workers::Placement placement =
       workers::Place(*plan_, WorkersFor(*plan_, options_), options_.proved, gpus_);
+  Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
   FindConflicts();
   CGRAPH_RETURN_IF_ERROR(ReserveRuns());
   CGRAPH_RETURN_IF_ERROR(StartThreads());
+  Loading("computing initial states and reading weights");
   return RunStartGraph();
 }
 
@@ -213,6 +219,7 @@ Status Core::OpenQueues() {
     if (!queue.ok()) return queue.status();
     work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
   }
+  Loading("recording CUDA graphs");
   for (auto& work_queue : work_queues_) CGRAPH_RETURN_IF_ERROR(work_queue->Record());
   return FinishRecordings(graphs_);
 }

@@ -114,6 +114,9 @@ class Core {
   ~Core() = default;
 
   // core.cpp
+  void Loading(const std::string& what) const {
+    if (options_.loading) options_.loading(what);
+  }
   Status TryLoadPlan();
   Status LoadPlan();
   Status OpenDevices();

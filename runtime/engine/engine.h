@@ -73,6 +73,9 @@ struct EngineOptions {
   // caller inside Get() learns of it there, unless it is inside a kernel that never returns. The
   // function may call anything of the engine, Teardown() too, but must not destroy it.
   std::function<void(const Status&)> timed_out;
+  // Called by Load() when it begins with a part of its work that may take long, with what it does
+  // then, as "making kernels".
+  std::function<void(const std::string&)> loading;
   // Called by a teardown that has waited for a kernel of a GPU for as long as `stall_timeout`. No
   // kernel can be ended, so it is abandoned: its stream and all memory of GPUs and pinned memory
   // that this process has then stay allocated, and inputs that were lent must stay as they are,

@@ -473,6 +473,19 @@ def sources(run):
          "has no tensor `W` (did you mean `w`?)")
 
 
+def reports_while_loading(run):
+    """SIGUSR1 before anything runs: what is being loaded."""
+    os.mkfifo(run.folder / "slow.cgplan")
+    process = run.start("slow.cgplan", "--graph", "nap", "--input", "ms=1")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGUSR1)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    expect(process.returncode == 130, f"exit code {process.returncode}\n{error}")
+    says(error.decode(), "nothing runs yet: loading slow.cgplan, reading it for ")
+
+
 def interrupts(run):
     for sent in (signal.SIGINT, signal.SIGTERM):
         process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=400", "-n", "1000")
@@ -845,8 +858,8 @@ def inflight(run):
 
 
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
-         traces, sources, interrupts, deadlines, device_maps, lost_output, whole_files, inflight,
-         slow_files, many_failures, meant_otherwise, printed_as_numpy]
+         traces, sources, reports_while_loading, interrupts, deadlines, device_maps, lost_output,
+         whole_files, inflight, slow_files, many_failures, meant_otherwise, printed_as_numpy]
 
 
 def main():
