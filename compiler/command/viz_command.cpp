@@ -1,6 +1,7 @@
 // `cgc viz`: draws a graph, its schedule, its memory.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -26,7 +27,7 @@ struct VizFlags {
   CompileFlags compile;
   ThreadFlags threads;
   std::string file, profile, trace, what = "schedule", format, out, color_by = "method";
-  uint32_t executions = 1, from_row = 0, width = 0;
+  uint32_t executions = 0, from_row = 0, width = 0;  // 0: not given
 };
 
 // Returns the lines of the program that is being compiled. A plan's own files are not looked for:
@@ -88,7 +89,7 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!flags.trace.empty()) {
     Result<std::string> text = ReadText(flags.trace, kMaxTextBytes);
     if (!text.ok()) return ReportStatus(text.status());
-    llvm::Expected<Simulation> run = MeasuredRun(*loaded.plan, *graph, *text);
+    llvm::Expected<Simulation> run = MeasuredRun(*loaded.plan, *graph, *text, flags.executions);
     if (!run) {
       return ReportStatus({StatusCode::kInvalid, fmt::format("{}: {}", flags.trace,
                                                              llvm::toString(run.takeError()))});
@@ -100,7 +101,7 @@ ExitCode RunViz(const VizFlags& flags) {
   options.what = *ParseDrawing(flags.what);
   options.profile = *profile ? &**profile : nullptr;
   options.topology = topology ? &*topology : nullptr;
-  options.executions = flags.executions;
+  options.executions = std::max(1u, flags.executions);
   options.workers = flags.threads.workers;
   options.cores = flags.threads.cores;
   options.first_row = flags.from_row;
@@ -132,8 +133,9 @@ Command AddVizCommand(CLI::App& cgc) {
   command->add_option("--format", flags->format, "default: by the output's ending, else svg")
       ->check(CLI::IsMember(Names(kDrawFormatNames)));
   command->add_option("-o,--output", flags->out, "file to write; default: standard output");
-  command->add_option("--executions", flags->executions, "executions in a timeline")
-      ->check(CLI::Range(1u, 1000u))->capture_default_str();
+  command->add_option("--executions", flags->executions,
+                      "executions in a timeline, the first; default: 1, of a --trace all")
+      ->check(CLI::Range(1u, 1000u));
   command->add_option("--from-row", flags->from_row,
                       "first row of a schedule too long for one picture");
   command->add_option("--color-by", flags->color_by,

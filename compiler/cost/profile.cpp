@@ -87,7 +87,7 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
   if (object->get("unit") && unit_ps == 0) return Refuse(kNamesItsUnit);
   Profile profile;
   for (const auto& [key, value] : *object) {
-    if (key == "unit") continue;
+    if (key == "unit" || key == "run") continue;  // run: how it ended that was measured
     if (key == "default") {
       auto picoseconds = Picoseconds(value, unit_ps, "`default`");
       if (!picoseconds) return picoseconds.takeError();

@@ -69,6 +69,7 @@ struct Simulation {
   std::vector<plan::TraceEvent> events;
 
   bool measured = false;  // it was no simulation, but a run
+  std::string ended;      // how that ended, as "failed"; empty: well
 
   bool deadlocks() const { return !stuck.empty(); }
   uint64_t lower_bound() const {
@@ -89,9 +90,10 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph, const SimulateOption
 
 // Returns what a run of the graph was measured to take, from the text of its trace (cgrun
 // --trace), in the form of a simulation, without bounds. A lane's wait belongs to the event that
-// follows: it is the time before `active`. Refuses what is no trace, or that of another plan.
+// follows: it is the time before `active`. `executions`: only so many, the first; 0: all. Refuses
+// what is no trace, or that of another plan.
 llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph,
-                                       llvm::StringRef trace);
+                                       llvm::StringRef trace, uint32_t executions = 0);
 
 // ---- what a simulation says, for people and for programs
 

@@ -1,11 +1,13 @@
 #include "runtime/command/execute.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -58,18 +60,22 @@ class LoadProgress {
 // Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
 // nothing is.
-void EndTimedOut(const Options& options, Outcome& outcome, const Status& status) {
+void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Engine*>& engine,
+                 uint32_t graph, const Status& status) {
   std::this_thread::sleep_for(kGrace);
   std::lock_guard lock(outcome.mutex);
   if (outcome.over) return;
   outcome.status = status;
-  const ExitCode code = Conclude(options, outcome, /*interrupted=*/false, /*run=*/nullptr);
+  // While the plan is loaded there is no engine.
+  std::optional<Measured> measured;
+  if (Engine* loaded = engine; loaded != nullptr) measured.emplace(Measured{*loaded, graph});
+  const ExitCode code =
+      Conclude(options, outcome, /*interrupted=*/false, measured ? &*measured : nullptr);
   std::fflush(nullptr);
   std::_Exit(code);
 }
 
-EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& placement,
-                                Outcome& outcome) {
+EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& placement) {
   EngineOptions engine;
   const std::string folder = std::filesystem::path(options.file).parent_path().string();
   engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
@@ -82,7 +88,6 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   engine.stall_timeout = options.timeout;
   engine.profile = !options.profile.empty();
   engine.trace = !options.trace.empty();
-  engine.timed_out = [&](const Status& status) { EndTimedOut(options, outcome, status); };
   return engine;
 }
 
@@ -114,6 +119,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
   // Until executions run there is nothing to tear down.
   const auto end_early = [&options] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
+    SayUnwritten(options);
     std::fflush(stdout);
     std::_Exit(code);
   };
@@ -124,6 +130,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
   plan::LoadedPlan loaded = LoadPlan(options, signals);
   if (loaded.plan == nullptr) {
     signals.OnReport(nullptr);
+    SayUnwritten(options);
     return loaded.exit_code;
   }
   signals.OnInterrupt(end_early);  // a compilation had its own
@@ -131,7 +138,9 @@ ExitCode Execute(const Options& options, Signals& signals) {
   const auto fail = [&](const Problem& problem) {
     signals.OnInterrupt(nullptr);
     signals.OnReport(nullptr);
-    return Fail(options, problem.code, problem.message);
+    const ExitCode code = Fail(options, problem.code, problem.message);
+    SayUnwritten(options);
+    return code;
   };
   progress.Begin("looking for GPUs and reading inputs");
   uint32_t graph = 0;
@@ -143,11 +152,16 @@ ExitCode Execute(const Options& options, Signals& signals) {
   Outcome outcome(options.every          ? Keep::kStacked
                   : options.batch.empty() ? Keep::kLast
                                           : Keep::kConcatenated);
-  EngineOptions engine_options = MakeEngineOptions(options, placement, outcome);
+  std::atomic<Engine*> running = nullptr;
+  EngineOptions engine_options = MakeEngineOptions(options, placement);
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
+  engine_options.timed_out = [&](const Status& status) {
+    EndTimedOut(options, outcome, running, graph, status);
+  };
   Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
   if (!made.ok()) return fail(ProblemOf(made.status()));
   Engine& engine = **made;
+  running = &engine;
   if (!placement.note.empty() && !options.quiet) {
     Say(fmt::format("cgrun: note: {}\n", placement.note));
   }

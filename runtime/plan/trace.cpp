@@ -28,8 +28,11 @@ class Writer {
   void Add(const GraphTrace& trace) {
     graph_ = plan_.graphs[trace.graph].get();
     process_ = trace.graph + 1;
-    Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}, "digest": "{}"}})",
-         Quoted(graph_->name), GraphDigest(plan_, *graph_));
+    // What the plan was compiled with tells how another one differs whose digest does.
+    Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}, "digest": "{}", )"
+         R"("inflight": {}, "lanes": {}, "topology": {}}})",
+         Quoted(graph_->name), GraphDigest(plan_, *graph_), graph_->inflight, plan_.lanes.size(),
+         Quoted(plan_.topology));
     std::vector<std::vector<const TraceEvent*>> lanes(graph_->programs.size());
     for (const TraceEvent& event : trace.events) lanes[event.lane].push_back(&event);
     for (lane_ = 0; lane_ < lanes.size(); ++lane_) {
@@ -38,11 +41,12 @@ class Writer {
     lane_ = 0;
   }
 
-  std::string Finish(TraceTimes times) {
+  std::string Finish(TraceTimes times, std::string_view ended) {
     return fmt::format(
-        "{{\"displayTimeUnit\": \"ms\", \"otherData\": {{\"times\": \"{}\"}}, "
+        "{{\"displayTimeUnit\": \"ms\", \"otherData\": {{\"times\": \"{}\"{}}}, "
         "\"traceEvents\": [{}\n]}}\n",
-        kTraceTimes[static_cast<size_t>(times)], text_);
+        kTraceTimes[static_cast<size_t>(times)],
+        ended.empty() ? "" : fmt::format(", \"run\": \"{}\"", ended), text_);
   }
 
  private:
@@ -185,10 +189,11 @@ std::string GraphDigest(const Plan& plan, const Graph& graph) {
 
 void FindActive(const Plan& plan, GraphTrace& trace) { ActiveFinder(plan, trace).Find(); }
 
-std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times) {
+std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times,
+                      std::string_view ended) {
   Writer writer(plan);
   for (const GraphTrace& trace : traces) writer.Add(trace);
-  return writer.Finish(times);
+  return writer.Finish(times, ended);
 }
 
 }  // namespace cgraph::plan

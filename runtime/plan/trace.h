@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -38,11 +39,17 @@ void FindActive(const Plan& plan, GraphTrace& trace);
 enum class TraceTimes : uint8_t { kMeasured, kSimulated };
 inline constexpr const char* kTraceTimes[] = {"measured", "simulated"};
 
+// How the run ended that a trace or a profile is of: nothing is said of one that ended well.
+inline constexpr const char* kRunFailed = "failed";
+inline constexpr const char* kRunInterrupted = "interrupted";
+
 // Names a graph by what stands in a trace of it: equal for graphs whose instructions have equal
 // texts and whose values have equal types and bytes, whatever times a plan expects of them.
 std::string GraphDigest(const Plan& plan, const Graph& graph);
 
-std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times);
+// `ended`: how the run ended (kRunFailed); empty: well.
+std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times,
+                      std::string_view ended = "");
 
 }  // namespace cgraph::plan
 

@@ -476,19 +476,21 @@ def sources(run):
 def reports_while_loading(run):
     """SIGUSR1 before anything runs: what is being loaded."""
     os.mkfifo(run.folder / "slow.cgplan")
-    process = run.start("slow.cgplan", "--graph", "nap", "--input", "ms=1")
+    process = run.start("slow.cgplan", "--graph", "nap", "--input", "ms=1", "--trace", "i.json")
     time.sleep(0.5)
     process.send_signal(signal.SIGUSR1)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     expect(process.returncode == 130, f"exit code {process.returncode}\n{error}")
-    says(error.decode(), "nothing runs yet: loading slow.cgplan, reading it for ")
+    says(error.decode(), "nothing runs yet: loading slow.cgplan, reading it for ",
+         "i.json is not written")
 
 
 def interrupts(run):
     for sent in (signal.SIGINT, signal.SIGTERM):
-        process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=400", "-n", "1000")
+        process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=400", "-n", "1000",
+                            "--trace", "i.json")
         time.sleep(0.6)
         process.send_signal(signal.SIGUSR1)
         time.sleep(0.2)
@@ -498,6 +500,8 @@ def interrupts(run):
         expect(process.returncode == 130, f"exit code {process.returncode} after {sent}\n{error}")
         expect(time.monotonic() - start < 5, f"took {time.monotonic() - start} s to end")
         says(error.decode(), "a.nap", "interrupted after ")
+        expect(json.loads((run.folder / "i.json").read_text())["otherData"]["run"] ==
+               "interrupted", "the trace of a run that was interrupted")
     # Twice: at once, although a kernel still runs, which is said before.
     process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=60000")
     time.sleep(0.5)

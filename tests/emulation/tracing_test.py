@@ -144,6 +144,18 @@ def drawn(runner):
                                "--trace", trace], capture_output=True, text=True, check=False)
         expect(done.returncode == 1, "another program's run is drawn")
         says(done.stderr, "no run of graph g of this plan: the trace is of another one")
+    for flags, words in ((["--inflight", "3"], "--inflight 1, and here 3"),
+                         (["--no-overlap"], "(--lanes, --overlap, --no-overlap)")):
+        subprocess.run([runner.options.cgc, "compile", "-q", *flags, runner.folder / "p.cgraph",
+                        "-o", plan], check=True)
+        done = subprocess.run([runner.options.cgc, "viz", plan, "--what", "timeline", "-o", picture,
+                               "--trace", trace], capture_output=True, text=True, check=False)
+        expect(done.returncode == 1, f"a run without {flags} is drawn")
+        says(done.stderr, words, "give the plan that ran")
+    told["otherData"]["run"] = "failed"
+    (runner.folder / "failed.json").write_text(json.dumps(told))
+    subprocess.run([*draw, "--trace", runner.folder / "failed.json"], check=True)
+    says(picture.read_text(), "measured in a run that was not finished (failed)")
     for event in told["traceEvents"]:
         event["tid"] = 77
     refused("other.json", json.dumps(told), "an event does not fit the plan")

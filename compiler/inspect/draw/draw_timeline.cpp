@@ -75,7 +75,12 @@ class TimelineDrawer {
     const double legend_top = y + kAxis + 14;
     const SvgBlock legend = SvgLegend(Legend(), axis_.left(), legend_top, axis_.width());
     const std::string times =
-        simulation_.measured ? fmt::format("measured, {}", TimeText(simulation_.makespan))
+        simulation_.measured ? fmt::format("measured{}, {}",
+                                           simulation_.ended.empty()
+                                               ? ""
+                                               : " in a run that was not finished (" +
+                                                     simulation_.ended + ")",
+                                           TimeText(simulation_.makespan))
                              : fmt::format("makespan {}, lower bound {}",
                                            TimeText(simulation_.makespan),
                                            TimeText(simulation_.lower_bound()));

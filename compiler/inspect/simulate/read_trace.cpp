@@ -4,6 +4,11 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
@@ -39,17 +44,59 @@ std::string WhyNotMeasured(const llvm::json::Object& trace) {
   return "it does not say that its times were measured; cgrun --trace writes what viz takes";
 }
 
-// Returns whether the trace has a process that is this graph.
-bool HasGraph(const llvm::json::Array& events, uint32_t graph, const std::string& digest) {
-  return llvm::any_of(events, [&](const llvm::json::Value& each) {
+// Returns what the trace says of this graph's process; null where it has none.
+const llvm::json::Object* ProcessOf(const llvm::json::Array& events, uint32_t graph) {
+  for (const llvm::json::Value& each : events) {
     const llvm::json::Object* event = each.getAsObject();
     if (event == nullptr || event->getString("name").getValueOr("") != "process_name" ||
         event->getInteger("pid") != static_cast<int64_t>(graph) + 1) {
-      return false;
+      continue;
     }
-    const llvm::json::Object* args = event->getObject("args");
-    return args != nullptr && args->getString("digest").getValueOr("") == digest;
-  });
+    return event->getObject("args");
+  }
+  return nullptr;
+}
+
+// Returns which flags the run's plan was compiled with, where they differ from this plan's.
+std::string DifferentFlags(const plan::Plan& plan, const plan::Graph& graph,
+                           const llvm::json::Object& process) {
+  std::vector<std::string> flags;
+  const auto inflight = process.getInteger("inflight");
+  if (inflight && *inflight != static_cast<int64_t>(graph.inflight)) {
+    flags.push_back(fmt::format("--inflight {}, and here {}", *inflight, graph.inflight));
+  }
+  const llvm::StringRef topology = process.getString("topology").getValueOr(plan.topology);
+  if (topology != plan.topology) {
+    flags.push_back(fmt::format("--topology {}, and here {}", topology.str(), plan.topology));
+  }
+  const auto lanes = process.getInteger("lanes");
+  if (lanes && *lanes != static_cast<int64_t>(plan.lanes.size())) {
+    flags.push_back(fmt::format("{} lanes, and here {} (--lanes, --overlap, --no-overlap)", *lanes,
+                                plan.lanes.size()));
+  }
+  return fmt::format("{}", fmt::join(flags, "; "));
+}
+
+// Returns why the trace is of no run of this graph; "": it is.
+std::string WhyAnotherPlan(const plan::Plan& plan, uint32_t graph,
+                           const llvm::json::Array& events) {
+  const plan::Graph& in = plan::GraphAt(plan, graph);
+  const llvm::json::Object* process = ProcessOf(events, graph);
+  if (process != nullptr &&
+      process->getString("digest").getValueOr("") == plan::GraphDigest(plan, in)) {
+    return "";
+  }
+  const std::string none = "no run of graph " + in.name + " of this plan: the trace is of another ";
+  if (process == nullptr || process->getString("name").getValueOr("") != in.name) {
+    return none + "one, or of another graph; --graph names the graph";
+  }
+  const std::string flags = DifferentFlags(plan, in, *process);
+  if (!flags.empty()) {
+    return none + "one, compiled with " + flags +
+           "; give the plan that ran, or the flags that it was compiled with";
+  }
+  return none + "one, of another program or compiled with other flags, such as -D or --schedule; " +
+         "give the plan that ran";
 }
 
 // Returns the event; none where something of it is missing or not of this graph.
@@ -76,7 +123,7 @@ std::optional<plan::TraceEvent> EventOf(const plan::Graph& graph, const plan::Gr
 
 }  // namespace
 
-llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, uint32_t graph,
+llvm::Expected<RunTrace> ReadTrace(const plan::Plan& plan, uint32_t graph,
                                                         llvm::StringRef text) {
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) return NoTrace("not JSON: " + llvm::toString(parsed.takeError()));
@@ -84,13 +131,14 @@ llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, 
   const llvm::json::Array* every = object ? object->getArray("traceEvents") : nullptr;
   if (every == nullptr) return NoTrace("no trace, which is an object with `traceEvents`");
   if (const std::string why = WhyNotMeasured(*object); !why.empty()) return NoTrace(why);
-  const plan::Graph& in = plan::GraphAt(plan, graph);
-  if (!HasGraph(*every, graph, plan::GraphDigest(plan, in))) {
-    return NoTrace("no run of graph " + in.name +
-                   " of this plan: the trace is of another one, or of another graph");
+  if (const std::string why = WhyAnotherPlan(plan, graph, *every); !why.empty()) {
+    return NoTrace(why);
   }
+  const plan::Graph& in = plan::GraphAt(plan, graph);
   const plan::GraphIndex index(plan, in);
-  std::vector<plan::TraceEvent> events;
+  RunTrace run;
+  run.ended = object->getObject("otherData")->getString("run").getValueOr("").str();
+  std::vector<plan::TraceEvent>& events = run.events;
   std::vector<std::optional<uint64_t>> waits_since(plan.lanes.size());
   for (const llvm::json::Value& each : *every) {
     const llvm::json::Object* of = each.getAsObject();
@@ -109,7 +157,7 @@ llvm::Expected<std::vector<plan::TraceEvent>> ReadTrace(const plan::Plan& plan, 
     events.push_back(*event);
   }
   if (events.empty()) return NoTrace("no event of graph " + in.name);
-  return events;
+  return run;
 }
 
 }  // namespace cgraph

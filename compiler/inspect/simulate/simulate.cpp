@@ -196,14 +196,33 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   return simulation;
 }
 
+namespace {
+
+// Keeps the events of the first `count` executions, with times from the first event on.
+void KeepFirst(uint32_t count, std::vector<plan::TraceEvent>& events) {
+  uint64_t first = UINT64_MAX, origin = UINT64_MAX;
+  for (const plan::TraceEvent& event : events) first = std::min(first, event.execution);
+  std::erase_if(events, [&](const plan::TraceEvent& event) {
+    return event.execution - first >= count;
+  });
+  for (const plan::TraceEvent& event : events) origin = std::min(origin, event.start);
+  for (plan::TraceEvent& event : events) {
+    for (uint64_t* time : {&event.start, &event.active, &event.end}) *time -= origin;
+  }
+}
+
+}  // namespace
+
 llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph_index,
-                                       llvm::StringRef trace) {
+                                       llvm::StringRef trace, uint32_t executions) {
   const plan::Graph& graph = plan::GraphAt(plan, graph_index);
   auto read = ReadTrace(plan, graph_index, trace);
   if (!read) return read.takeError();
   Simulation run;
   run.measured = true;
-  run.events = std::move(*read);
+  run.events = std::move(read->events);
+  run.ended = std::move(read->ended);
+  if (executions != 0) KeepFirst(executions, run.events);
   for (const plan::TraceEvent& event : run.events) {
     run.makespan = std::max(run.makespan, event.end);
     run.executions = std::max(run.executions, static_cast<uint32_t>(event.execution + 1));

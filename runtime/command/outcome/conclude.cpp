@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,10 +16,11 @@
 namespace cgraph::command {
 namespace {
 
-std::string ProfileText(const Engine& engine) {
+std::string ProfileText(const Engine& engine, std::string_view ended) {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
   for (const auto& [name, ns] : engine.Profile()) calls[name] = ns;
-  const nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
+  nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
+  if (!ended.empty()) profile["run"] = ended;
   return profile.dump(2) + '\n';
 }
 
@@ -39,20 +42,49 @@ ExitCode ReportFailures(const Options& options, const Measurements& measured) {
   return kFailure;
 }
 
+// Returns "profile.json and trace.json", those that were asked for; else nothing.
+std::string MeasurementFiles(const Options& options) {
+  const bool both = !options.profile.empty() && !options.trace.empty();
+  return options.profile + (both ? " and " : "") + options.trace;
+}
+
+Status AddMeasurements(OutputFiles& files, const Options& options, const Measured& run,
+                       std::string_view ended) {
+  if (!options.profile.empty()) {
+    CGRAPH_RETURN_IF_ERROR(files.Add(options.profile, ProfileText(run.engine, ended)));
+  }
+  if (options.trace.empty()) return Status::Ok();
+  return files.Add(options.trace,
+                   plan::TraceJson(run.engine.plan(), {run.engine.Trace(run.graph)},
+                                   plan::TraceTimes::kMeasured, ended));
+}
+
 // Writes results and measurements. The files take their names together, when all of them are
 // complete.
-Status WriteFiles(const Options& options, const Outcome& outcome, const Measured* run) {
+Status WriteFiles(const Options& options, const Outcome& outcome, const Measured* run,
+                  std::string_view ended) {
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
-  if (run != nullptr && !options.profile.empty()) {
-    CGRAPH_RETURN_IF_ERROR(files.Add(options.profile, ProfileText(run->engine)));
-  }
-  if (run != nullptr && !options.trace.empty()) {
-    CGRAPH_RETURN_IF_ERROR(files.Add(
-        options.trace, plan::TraceJson(run->engine.plan(), {run->engine.Trace(run->graph)},
-                                       plan::TraceTimes::kMeasured)));
-  }
+  if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
   return files.Commit();
+}
+
+// Writes the measurements of a run without results: the time before it failed is what is looked at.
+void WriteMeasurements(const Options& options, const Measured* run, std::string_view ended) {
+  if (MeasurementFiles(options).empty()) return;
+  if (run == nullptr) return SayUnwritten(options);
+  OutputFiles files;
+  Status written = AddMeasurements(files, options, *run, ended);
+  if (written.ok()) written = files.Commit();
+  if (!written.ok()) Report(options, written);
+}
+
+void SayOfFailedRun(const Options& options, std::string_view ended) {
+  if (options.quiet || MeasurementFiles(options).empty()) return;
+  Say(fmt::format("cgrun: note: {} {} what was measured until the run {}\n",
+                  MeasurementFiles(options),
+                  options.profile.empty() || options.trace.empty() ? "has" : "have",
+                  ended == plan::kRunFailed ? "failed" : "was interrupted"));
 }
 
 }  // namespace
@@ -62,6 +94,8 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
   if (interrupted) {
+    WriteMeasurements(options, run, plan::kRunInterrupted);
+    if (run != nullptr) SayOfFailedRun(options, plan::kRunInterrupted);
     return Fail(options, kInterrupted,
                 fmt::format("interrupted after {}", Counted(measured.executions, "execution")));
   }
@@ -71,10 +105,14 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
     code = ReportFailures(options, measured);
   }
   Status ended = outcome.status;
+  const bool failed = code != kSuccess;
   if (ended.ok()) {
-    ended = WriteFiles(options, outcome, code == kSuccess ? run : nullptr);
+    ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");
     if (!ended.ok()) code = Report(options, ended);
+  } else {
+    WriteMeasurements(options, run, plan::kRunFailed);
   }
+  if (failed && run != nullptr) SayOfFailedRun(options, plan::kRunFailed);
   if (options.json) {
     nlohmann::ordered_json json = SummaryJson(measured);
     json["outputs"] = outcome.results.Json(options.outputs);
@@ -88,6 +126,13 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
     Say(SummaryText(measured) + "\n");
   }
   return code;
+}
+
+void SayUnwritten(const Options& options) {
+  const std::string files = MeasurementFiles(options);
+  if (options.quiet || files.empty()) return;
+  Say(fmt::format("cgrun: note: {} not written, as nothing was measured\n",
+                  files + (options.profile.empty() || options.trace.empty() ? " is" : " are")));
 }
 
 void SayStats(const Engine& engine, const Options& options) {

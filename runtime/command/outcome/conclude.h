@@ -12,17 +12,20 @@
 
 namespace cgraph::command {
 
-// The run whose measurements are written: mean times of calls, as `cgc --profile` reads them, and a
-// trace.
+// The run that is told of, and whose measurements are written: mean times of calls, as `cgc
+// --profile` reads them, and a trace.
 struct Measured {
   const Engine& engine;
   uint32_t graph;  // an index into the plan's
 };
 
 // Prints errors, outputs and the summary; returns the exit code of the command. Measurements are
-// written only with `run`, and not after a failed execution.
+// written only with `run`; those of a run that failed or was interrupted say so.
 ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
                   const Measured* run);
+
+// Says that measurements were asked for and are not written, since nothing ran.
+void SayUnwritten(const Options& options);
 
 // Prints what -v says of the engine.
 void SayStats(const Engine& engine, const Options& options);
