@@ -151,6 +151,9 @@ class Core {
   Result<ExecutionState*> TakeRun(LoadedGraph& graph);
   Result<ExecutionState*> MakeRun(uint32_t graph);
 
+  // measurements.cpp
+  std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
+
   // drive.cpp
   void AwaitDone(const ExecutionState& run);
   template <typename Until>

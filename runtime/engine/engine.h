@@ -209,6 +209,14 @@ class Engine {
       uint64_t busy_ns = 0;            // only when options.profile
     };
     std::vector<Lane> lanes;
+    device::GpuMap gpus;               // the GPU of each device that runs on one
+    struct Communicator {
+      std::vector<std::string> members;  // as gpu[0], by rank
+      uint32_t collectives = 0;        // of all graphs, on GPUs
+      uint32_t by_library = 0;         // of these, carried out by NCCL
+    };
+    std::vector<Communicator> communicators;  // those among GPUs
+    uint32_t captures = 0;             // CUDA graphs of an execution: each launched as one
   };
   Stats GetStats() const;
   // Returns mean nanoseconds per method call, by "Actor.method", and by "place.method" where an

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,9 +30,12 @@ Engine::Stats Core::GetStats() {
   for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
     stats.lanes[lane].name = plan::LaneName(*plan_, lane);
   }
+  stats.gpus = gpus_;
+  stats.communicators = CommunicatorsOnGpus();
   for (const auto& graph : graphs_) {
     const plan::GraphIndex index(*plan_, *graph->plan);
     for (const StepList& program : graph->programs) {
+      stats.captures += static_cast<uint32_t>(program.segments.size());
       for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
         stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
             program.timings[i].ns.load(std::memory_order_relaxed);
@@ -39,6 +43,38 @@ Engine::Stats Core::GetStats() {
     }
   }
   return stats;
+}
+
+std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
+  if (gpus_.empty()) return {};
+  std::map<uint32_t, Engine::Stats::Communicator> found;  // by the plan's number
+  for (const auto& graph : graphs_) {
+    plan::GraphIndex index(*plan_, *graph->plan);
+    index.IndexMessages();
+    const std::span<const plan::CollectivePart> parts = index.collective_parts();
+    for (size_t first = 0; first < parts.size();) {
+      const uint32_t number = parts[first].communicator;
+      const auto members = parts.subspan(first, plan_->communicators[number].members());
+      const bool on_gpus = std::all_of(members.begin(), members.end(), [&](const auto& part) {
+        return gpus_.contains(index.device(part.instruction));
+      });
+      if (on_gpus) {
+        Engine::Stats::Communicator& communicator = found[number];
+        if (communicator.collectives == 0) {
+          for (const plan::CollectivePart& part : members) {
+            communicator.members.push_back(
+                plan::DeviceName(*plan_, index.device(part.instruction)));
+          }
+        }
+        ++communicator.collectives;
+        communicator.by_library += native_.Of(graph->index, first) != nullptr;
+      }
+      first += members.size();
+    }
+  }
+  std::vector<Engine::Stats::Communicator> communicators;
+  for (auto& [number, communicator] : found) communicators.push_back(std::move(communicator));
+  return communicators;
 }
 
 // A method call's time is the sum of its instructions' times. A method's time is the mean over all

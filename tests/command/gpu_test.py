@@ -272,6 +272,7 @@ def emulated(machine):
         out, error = machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", devices,
                              CGRAPH_EMULATION=f"devices={count}")
         expect(out == "result: i64 = 5\n" and error == "", out + error)
+    gpus_told(machine)
     old = {"CGRAPH_EMULATION": "devices=3,memops=0"}
     why = "the streams of cuda:0 cannot wait for words in memory"
     says(machine("--devices", **old)[0], "no GPU can be used: " + why, "use Linux itself")

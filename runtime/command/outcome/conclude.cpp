@@ -6,9 +6,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "runtime/command/messages.h"
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
 #include "runtime/status/output_files.h"
 #include "runtime/status/text.h"
@@ -69,6 +72,14 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
   return files.Commit();
 }
 
+void SayOfFailedRun(const Options& options, std::string_view ended) {
+  if (options.quiet || MeasurementFiles(options).empty()) return;
+  Say(fmt::format("cgrun: note: {} {} what was measured until the run {}\n",
+                  MeasurementFiles(options),
+                  options.profile.empty() || options.trace.empty() ? "has" : "have",
+                  ended == plan::kRunFailed ? "failed" : "was interrupted"));
+}
+
 // Writes the measurements of a run without results: the time before it failed is what is looked at.
 void WriteMeasurements(const Options& options, const Measured* run, std::string_view ended) {
   if (MeasurementFiles(options).empty()) return;
@@ -76,15 +87,64 @@ void WriteMeasurements(const Options& options, const Measured* run, std::string_
   OutputFiles files;
   Status written = AddMeasurements(files, options, *run, ended);
   if (written.ok()) written = files.Commit();
-  if (!written.ok()) Report(options, written);
+  if (!written.ok()) {
+    Report(options, written);
+  } else {
+    SayOfFailedRun(options, ended);
+  }
 }
 
-void SayOfFailedRun(const Options& options, std::string_view ended) {
-  if (options.quiet || MeasurementFiles(options).empty()) return;
-  Say(fmt::format("cgrun: note: {} {} what was measured until the run {}\n",
-                  MeasurementFiles(options),
-                  options.profile.empty() || options.trace.empty() ? "has" : "have",
-                  ended == plan::kRunFailed ? "failed" : "was interrupted"));
+nlohmann::ordered_json DevicesJson(const Engine::Stats& stats, const plan::Plan& plan) {
+  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  for (const auto& [device, gpu] : stats.gpus) {
+    devices.push_back({{"device", plan::DeviceName(plan, device)},
+                       {"gpu", fmt::format("cuda:{}", gpu)},
+                       {"name", device::FindGpus().gpus[gpu].name}});
+  }
+  return devices;
+}
+
+// Returns NCCL's version; empty where it is not used.
+std::string NcclVersion() {
+  for (const device::GpuLibrary& library : device::FindGpus().libraries) {
+    if (library.name == "NCCL") return library.version;
+  }
+  return "";
+}
+
+// Adds which GPUs a run had and what carried its work out there; nothing where it had none.
+void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
+  const Engine::Stats stats = run.engine.GetStats();
+  if (stats.gpus.empty()) return;
+  nlohmann::ordered_json communicators = nlohmann::ordered_json::array();
+  for (const Engine::Stats::Communicator& each : stats.communicators) {
+    communicators.push_back(
+        {{"members", each.members},
+         {"collectives", each.collectives},
+         {"by_nccl", each.by_library},
+         {"nccl", each.by_library == 0 ? nlohmann::ordered_json()
+                                       : nlohmann::ordered_json(NcclVersion())}});
+  }
+  json["gpus"] = DevicesJson(stats, run.engine.plan());
+  json["communicators"] = std::move(communicators);
+  json["cuda_graphs"] = stats.captures;
+}
+
+void SayGpus(const Engine::Stats& stats, const plan::Plan& plan) {
+  for (const auto& [device, number] : stats.gpus) {
+    const device::Gpu& gpu = device::FindGpus().gpus[number];
+    Say(fmt::format("{} is cuda:{} ({}, PCI {})\n", plan::DeviceName(plan, device), number,
+                    gpu.name, gpu.pci));
+  }
+  for (const Engine::Stats::Communicator& each : stats.communicators) {
+    const std::string nccl = each.by_library == 0 ? "NCCL" : "NCCL " + NcclVersion();
+    Say(fmt::format("{} of {}: {} by {}, {} by copies and kernels of cgraph\n",
+                    Counted(each.collectives, "collective"), fmt::join(each.members, ", "),
+                    each.by_library, nccl, each.collectives - each.by_library));
+  }
+  if (stats.gpus.empty()) return;
+  Say(stats.captures == 0 ? "no CUDA graphs: every kernel is launched by itself\n"
+                          : Counted(stats.captures, "CUDA graph") + " in the plan's captures\n");
 }
 
 }  // namespace
@@ -95,7 +155,6 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   ExitCode code = kSuccess;
   if (interrupted) {
     WriteMeasurements(options, run, plan::kRunInterrupted);
-    if (run != nullptr) SayOfFailedRun(options, plan::kRunInterrupted);
     return Fail(options, kInterrupted,
                 fmt::format("interrupted after {}", Counted(measured.executions, "execution")));
   }
@@ -109,12 +168,13 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   if (ended.ok()) {
     ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");
     if (!ended.ok()) code = Report(options, ended);
+    else if (failed && run != nullptr) SayOfFailedRun(options, plan::kRunFailed);
   } else {
     WriteMeasurements(options, run, plan::kRunFailed);
   }
-  if (failed && run != nullptr) SayOfFailedRun(options, plan::kRunFailed);
   if (options.json) {
     nlohmann::ordered_json json = SummaryJson(measured);
+    if (run != nullptr) AddGpus(*run, json);
     json["outputs"] = outcome.results.Json(options.outputs);
     if (!ended.ok()) json["error"] = ended.message();
     json["exit_code"] = static_cast<int>(code);
@@ -139,6 +199,7 @@ void SayStats(const Engine& engine, const Options& options) {
   const Engine::Stats stats = engine.GetStats();
   Say(fmt::format("{}, {} bytes of arenas, {} after the start\n", Counted(stats.workers, "worker"),
                   stats.arena_bytes, Counted(stats.allocations, "allocation")));
+  SayGpus(stats, engine.plan());
   if (options.profile.empty()) return;
   for (const Engine::Stats::Lane& lane : stats.lanes) {
     Say(fmt::format("{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6));
