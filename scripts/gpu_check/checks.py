@@ -18,9 +18,10 @@ def devices(machine, report):
     done = machine.run(machine.program("cgrun"), "--devices", limit=60)
     problem = done.problem()
     gpu = re.search(r"^cuda:0  (.*)$", done.out, re.M)
-    unusable = re.search(r"no GPU can be used: (.*)", done.out)
+    # What was seen, then what to do about it, to the end of the list.
+    unusable = re.search(r"no GPU can be used: (.*)", done.out, re.S)
     if not problem and unusable:
-        problem = unusable[1]
+        problem = "; ".join(unusable[1].strip().splitlines())
     if not problem and not gpu:
         problem = "no GPU is listed"
     report.machine["devices"] = done.out.splitlines()

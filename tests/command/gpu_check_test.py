@@ -229,9 +229,10 @@ def packing(kit):
 
 
 def no_gpu(kit):
-    status, checks, told = kit.check(listed="cpu:0\nno GPU can be used: there is no NVIDIA driver")
+    status, checks, told = kit.check(
+        listed="cpu:0\nno GPU can be used: there is no NVIDIA driver\ninstall one")
     expect(status == 1 and list(checks) == ["devices"], checks)
-    says(checks["devices"]["reason"], "there is no NVIDIA driver")
+    says(checks["devices"]["reason"], "there is no NVIDIA driver; install one")
     manifest = kit.folder / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"glibc": "9.99"}))
     status, checks, told = kit.check()

@@ -36,9 +36,15 @@ std::string Instead(const cost::Machine& machine, const LogicalDevice& key, bool
   if (names.empty()) return other;
   const size_t more = names.size() - std::min(names.size(), kMostNames);
   names.resize(names.size() - more);
-  return fmt::format("use {}{}{}, or {}", names.size() > 1 ? "one of " : "",
+  // A measured topology has the GPUs of the machine; programs may have more, which share them.
+  const std::string sharing =
+      key.kind == DeviceKind::kGpu && !of_library
+          ? ". Each gpu of a topology is a GPU of its own: for gpus that share one (cgrun "
+            "--device-map), compile without --topology"
+          : "";
+  return fmt::format("use {}{}{}, or {}{}", names.size() > 1 ? "one of " : "",
                      fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more),
-                     other);
+                     other, sharing);
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -43,27 +45,40 @@ Status CheckDriver() {
                             kDriver, error));
 }
 
-// Returns the path of our library, or its bare name, for the loader to look for.
-std::string FindLibrary() {
+// Returns where our library is looked for before the loader looks.
+std::vector<std::filesystem::path> Places() {
   std::error_code error;
   const std::filesystem::path folder =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) return kLibrary;
-  for (const std::filesystem::path& path :
-       {folder / kLibrary, folder.parent_path() / "lib" / kLibrary}) {
+  if (error) return {};
+  return {folder / kLibrary, folder.parent_path() / "lib" / kLibrary};
+}
+
+// Returns the path of our library, or its bare name, for the loader to look for.
+std::string FindLibrary() {
+  std::error_code error;
+  for (const std::filesystem::path& path : Places()) {
     if (std::filesystem::exists(path, error)) return path.string();
   }
   return kLibrary;
 }
 
+// Returns where the library was looked for in vain: "/x/bin/..., /x/lib/..., LD_LIBRARY_PATH, ...".
+std::string Looked() {
+  std::string looked;
+  for (const std::filesystem::path& path : Places()) looked += path.string() + ", ";
+  const char* paths = std::getenv("LD_LIBRARY_PATH");
+  return looked + fmt::format("LD_LIBRARY_PATH ({}), the system's folders",
+                              paths == nullptr || *paths == 0 ? "not set" : paths);
+}
+
 Status CannotLoad(const std::string& path) {
   const std::string error = LoaderError(path);
   if (path == kLibrary && error.find("No such file") != std::string::npos) {
-    return Absent(fmt::format("there is no {0} (beside the program, in ../lib of there, and where "
-                              "the loader looks)\n"
-                              "build cgraph with CUDA's compiler (scripts/setup fetches it), and "
-                              "install {0} with it",
-                              kLibrary));
+    return Absent(fmt::format("there is no {0} (looked for: {1})\n"
+                              "build cgraph with CUDA's compiler, which scripts/cuda-toolkit "
+                              "fetches into build/, and install {0} with it",
+                              kLibrary, Looked()));
   }
   return Absent(fmt::format("{} cannot be loaded ({})\ninstall what it needs", path, error));
 }
