@@ -192,7 +192,6 @@ class Core {
   std::vector<std::unique_ptr<ExecutionState>> runs_;      // all of them
   uint64_t executions_ = 0;
   uint64_t errors_ = 0;
-  Status device_error_;  // of the first execution in which a device failed as a whole
   std::atomic<uint64_t> allocations_{0};
 
   alignas(128) device::Mutex driver_lock_;  // its holder drives worker 0

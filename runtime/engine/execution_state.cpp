@@ -7,9 +7,8 @@
 namespace cgraph::engine {
 
 void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) {
+  if (device_failed) core->End(status);
   std::lock_guard lock(mutex);
-  if (device_failed && !device_error.ok()) return;
-  if (device_failed) device_error = status;
   if (error.ok() || position < program_order) {
     program_order = position;
     error = std::move(status);
@@ -20,11 +19,6 @@ void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) 
 Status ExecutionState::Error() {
   std::lock_guard lock(mutex);
   return error;
-}
-
-Status ExecutionState::DeviceError() {
-  std::lock_guard lock(mutex);
-  return device_error;
 }
 
 void ExecutionState::Unref(uint32_t count) {

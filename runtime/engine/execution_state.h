@@ -28,7 +28,9 @@ struct ExecutionState {
   bool lags = false;                    // its last rounds may have to be submitted for it
   uint64_t execution = 0;               // number among the graph's executions
   bool empty = false;                   // nobody submitted it
-  bool lent = false;                    // some input is: not over before nobody reads it
+  // Not over before it is done, although it has failed: what the caller lent may still be read, or
+  // an error may still be heard that comes first in program order.
+  bool settles = false;
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
   // One target per work queue that has work in the graph: the run is done when each has finished
   // that many entries.
@@ -40,10 +42,9 @@ struct ExecutionState {
   uint32_t target_count = 0;
 
   std::atomic<bool> failed{false};
-  device::Mutex mutex;                  // of the three below
+  device::Mutex mutex;                  // of the two below
   uint32_t program_order = 0;                 // where in program order the error was made
   Status error;
-  Status device_error;                  // the first of a device that failed as a whole
 
   device::Memory block;
   std::vector<device::Tensor> outputs;  // into the block; dims are set by `output`
@@ -59,19 +60,17 @@ struct ExecutionState {
     }
     return true;
   }
-  // Returns whether the run is finished everywhere, or has failed already and no memory that the
-  // caller lent is read any more.
+  // Returns whether the run is finished everywhere, or has failed already and need not settle.
   bool Over() const {
     if (Omits(Omission::kResult)) return true;
-    const bool reads = lent && !Omits(Omission::kLent);
-    return (!reads && failed.load(std::memory_order_acquire)) || Done();
+    const bool waits = settles && !Omits(Omission::kLent);
+    return (!waits && failed.load(std::memory_order_acquire)) || Done();
   }
 
-  // Records an error; of several errors the first in program order is kept. A device that fails as
-  // a whole fails all that is pending, so of its errors the first that is heard is kept.
+  // Records an error; of several errors the first in program order is kept. `device_failed`: as a
+  // whole, so memory that was written may hold anything; then the engine ends with the error.
   void Fail(uint32_t position, Status status, bool device_failed);
   Status Error();
-  Status DeviceError();
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Unref(uint32_t count = 1);  // the last one gives the run back to its core
 };

@@ -65,7 +65,7 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   }
   auto run = TakeRun(graph);
   if (!run.ok()) return run;
-  (*run)->lent = any_lent;
+  (*run)->settles = any_lent || graph.late_errors;
   (*run)->empty = false;
   // The caller's two and the engine's.
   (*run)->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
@@ -259,7 +259,6 @@ void Core::Retire(LoadedGraph& graph) {
     if (!run->Done() && !Omits(Omission::kRetire)) return;
     if (!run->empty) {
       frame.failed = run->failed.load(std::memory_order_relaxed);
-      if (frame.failed && device_error_.ok()) device_error_ = run->DeviceError();
       --graph.in_progress;
       ++executions_;
       errors_ += frame.failed;
@@ -316,7 +315,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   frame.run = run;
   run->execution = graph.submitted;
   if (run->empty) {  // its communications move no caller's data
-    run->lent = false;
+    run->settles = false;
     for (Frame::InputBlock& input : frame.inputs) {
       if (input.lent) ReadFrom(input, nullptr);
     }
@@ -328,9 +327,8 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     frame.dirty.store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
     if (std::exchange(frame.failed, false)) {
       for (auto& device : devices_) {
-        // A device that has failed before fails again here: the first error is the cause.
         Status cleared = device->ClearPoison(frame.bindings);
-        if (!cleared.ok()) End(device_error_.ok() ? std::move(cleared) : device_error_);
+        if (!cleared.ok()) End(std::move(cleared));
       }
     }
   }
@@ -423,7 +421,6 @@ Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
   if (run->failed.load(std::memory_order_relaxed)) {
     run->failed.store(false, std::memory_order_relaxed);
     run->error = Status::Ok();
-    run->device_error = Status::Ok();
   }
   return run;
 }

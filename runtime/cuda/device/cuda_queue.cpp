@@ -185,7 +185,7 @@ void CudaQueue::Copy(const device::Copy& copy) {
 
 void CudaQueue::Store(const device::Store& store) {
   if (!Begins(store)) return;
-  if (!Remember({Kind::kWork, store.tag, store.bindings, store.predicate.own, nullptr, 0})) return;
+  if (!Remember({Kind::kWork, store.tag, nullptr, 0})) return;
   const Driver& driver = device_.gpu()->driver();
   Check(driver.cuStreamWriteValue64(stream_, AddressOf(store.to->data),
                                     static_cast<cuuint64_t>(store.number), 0),
@@ -194,9 +194,7 @@ void CudaQueue::Store(const device::Store& store) {
 
 void CudaQueue::Poison(const device::Operation& operation) {
   if (!Begins(operation)) return;
-  const Issued issued{
-      Kind::kWork, operation.tag, operation.bindings, operation.predicate.own, nullptr, 0};
-  if (Remember(issued)) Check(SetFlag(operation), operation, "passing errors on");
+  if (Remember({Kind::kWork, operation.tag, nullptr, 0})) Check(SetFlag(operation), operation, "passing errors on");
 }
 
 // The queues of a GPU communicate by themselves (Device::queues_communicate).
@@ -212,7 +210,7 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
   if (semaphore->Reached(value)) return;
   CUresult result = device_.gpu()->MakeCurrent();
-  if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;
+  if (!Remember({Kind::kWait, tag, semaphore, value})) return;
   if (result == CUDA_SUCCESS) {
     result = device_.gpu()->driver().cuStreamWaitValue64(
         stream_, AddressOf(semaphore->word()), value, CU_STREAM_WAIT_VALUE_GEQ);
@@ -223,7 +221,7 @@ void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const T
 }
 
 void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
-  if (Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {
+  if (Remember({Kind::kSignal, {}, semaphore, value})) {
     CUresult result = device_.gpu()->MakeCurrent();
     if (result == CUDA_SUCCESS) {
       result = device_.gpu()->driver().cuStreamWriteValue64(stream_, AddressOf(semaphore->word()),
@@ -253,9 +251,9 @@ bool CudaQueue::BeginWork(const device::Operation& operation, NcclCommunicator* 
   if (recording_ != nullptr) return true;
   std::lock_guard lock(mutex_);
   last_tag_ = operation.tag;
-  issued_.push_back({Kind::kWork, operation.tag, operation.bindings, operation.predicate.own,
-                     nullptr, 0, clock_ != nullptr ? clock_->Record(stream_) : nullptr, nullptr,
-                     communicator, graph});
+  issued_.push_back({Kind::kWork, operation.tag, nullptr, 0,
+                     clock_ != nullptr ? clock_->Record(stream_) : nullptr, nullptr, communicator,
+                     graph});
   return !broken_;
 }
 
@@ -297,8 +295,7 @@ void CudaQueue::EndCollectives() {
     if (i + 1 == collects_.size()) {
       issues = BeginWork(collect, communicator);
     } else {
-      issues = Remember({Kind::kWork, collect.tag, collect.bindings, collect.predicate.own, nullptr,
-                         0, nullptr, nullptr, communicator});
+      issues = Remember({Kind::kWork, collect.tag, nullptr, 0, nullptr, nullptr, communicator});
     }
     if (!issues) continue;
     const Guard guard = GuardOf(collect, nullptr);
@@ -386,8 +383,8 @@ void CudaQueue::Fail(const device::Operation& operation, std::string error) {
   report.tag = operation.tag;
   report.failed = true;
   // The GPU as a whole is the cause, though it shows here as the refusal of one call.
-  report.device_failed = gpu_failed_;
-  report.error = gpu_failed_ ? why_broken_ : std::move(error);
+  report.device_failed = broken_;
+  report.error = broken_ ? why_broken_ : std::move(error);
   reports_.push_back(std::move(report));
 }
 
@@ -400,16 +397,15 @@ CUresult CudaQueue::SetFlag(const device::Operation& operation) {
   return device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
 }
 
-void CudaQueue::Break(std::string why, bool by_gpu) {
+void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
-  gpu_failed_ = by_gpu;
   why_broken_ = std::move(why);
   AbortIssued(why_broken_);
 }
 
 void CudaQueue::BreakBy(CUresult error) {
-  Break(device_.FailureText(error), /*by_gpu=*/true);
+  Break(device_.FailureText(error));
 }
 
 // ---- hearing ------------------------------------------------------------------------------------
@@ -467,14 +463,13 @@ bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
   for (; !issued_.empty(); issued_.pop_front()) {
     const Issued& front = issued_.front();
     const bool work = front.kind == Kind::kWork;
-    if (work) PoisonHost(front);
     // A wait that does not hold, and a signal that comes too early, fail what stands before them:
     // other queues go on where they should have waited, on values that are not there.
     if (last_tag_.has_value() && (work || !front.semaphore->Reached(front.value))) {
       Report report;
       report.tag = front.tag;
       report.failed = true;
-      report.device_failed = gpu_failed_;
+      report.device_failed = true;
       report.error = why_broken_;
       reports_.push_back(std::move(report));
     }
@@ -492,14 +487,6 @@ bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
   // The stream may go on, and write what it was to write before.
   for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
   return any;
-}
-
-void CudaQueue::PoisonHost(const Issued& work) {
-  if (work.own != device::kNoFlag) work.bindings->Poison(work.own);
-  if (work.graph == nullptr) return;
-  for (const CudaGraph::Launched& launch : work.graph->launches()) {
-    work.bindings->Poison(launch.operation.predicate.own);
-  }
 }
 
 bool CudaQueue::StreamRuns() const {

@@ -67,8 +67,6 @@ class CudaQueue : public device::Queue {
   struct Issued {
     Kind kind;
     device::Tag tag;
-    const device::Bindings* bindings;  // of work
-    uint32_t own;                      // flag, of work
     const device::TimelineSemaphore* semaphore;
     uint64_t value;
     CUevent begun = nullptr, ended = nullptr;  // of work that is measured
@@ -101,12 +99,11 @@ class CudaQueue : public device::Queue {
                  const CudaGraph* graph = nullptr);
   void EndWork();
   void ReportTimes(const Issued& work);  // under mutex_
-  static void PoisonHost(const Issued& work);  // sets the host's flags of work that has failed
   void Fail(const device::Operation& operation, std::string error);
   // Sets an operation's flag on the host now, and on the GPU where the operation would have stood.
   CUresult SetFlag(const device::Operation& operation);
-  // Breaks the queue; `by_gpu`: since the GPU failed, not a communicator or this queue alone.
-  void Break(std::string why, bool by_gpu = false);  // under mutex_
+  // Breaks the queue, for good: the GPU or a communicator has failed.
+  void Break(std::string why);                // under mutex_
   void BreakBy(CUresult error);               // under mutex_
   void AbortIssued(const std::string& why);  // the collectives; under mutex_
   // Breaks the queue where one of the first `count` entries is a collective whose communicator was
@@ -148,7 +145,6 @@ class CudaQueue : public device::Queue {
   uint64_t finished_ = 0;
   uint32_t looks_ = 0;  // in vain since something was over
   bool broken_ = false;
-  bool gpu_failed_ = false;
   std::string why_broken_;
   // What a broken queue has signalled for itself; what the stream may still wait for although it is
   // forgotten.

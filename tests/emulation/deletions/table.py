@@ -17,10 +17,10 @@ QUEUED = "runtime/channel/queued/"
 DELETIONS = [
     # Streams.
     ("a stream's wait", QUEUE,
-     "if (!Remember({Kind::kWait, tag, nullptr, 0, semaphore, value})) return;", "return;"),
+     "if (!Remember({Kind::kWait, tag, semaphore, value})) return;", "return;"),
     ("a stream's signal", QUEUE,
-     "if (Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {",
-     "if (!Remember({Kind::kSignal, {}, nullptr, 0, semaphore, value})) {"),
+     "if (Remember({Kind::kSignal, {}, semaphore, value})) {",
+     "if (!Remember({Kind::kSignal, {}, semaphore, value})) {"),
     ("waking the watcher after a signal", QUEUE, "  device_.Wake();\n", ""),
     ("waiting until a weight has arrived", QUEUE,
      "if (copied != CUDA_SUCCESS) return copied;\n  return driver.cuStreamSynchronize(stream_);",
@@ -67,11 +67,9 @@ DELETIONS = [
      "      report.error = why_broken_;"),
     ("signals of a broken queue", QUEUE,
      "      forced_[front.semaphore] = front.value;\n", ""),
-    ("flags of a broken queue", QUEUE,
-     "    if (work) PoisonHost(front);\n", ""),
     ("issuing nothing to a broken queue", QUEUE,
-     "                     communicator, graph});\n  return !broken_;",
-     "                     communicator, graph});\n  return true;"),
+     "                     graph});\n  return !broken_;",
+     "                     graph});\n  return true;"),
     ("flags of which the host hears late", "runtime/engine/load/prepare.cpp",
      "      out_.flags_unannounced |= !(*p_.devices)[setter]->immediate();\n", ""),
     # Copies.
@@ -98,10 +96,10 @@ DELETIONS = [
      "      CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));\n", ""),
     # Flags.
     ("clearing flags", TABLE,
-     "  CGRAPH_RETURN_IF_ERROR(driver.Check(\n"
-     "      driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_), what));\n", ""),
+     "    result = driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_);\n", ""),
     ("waiting until flags are cleared", TABLE,
-     "return driver.Check(driver.cuStreamSynchronize(nullptr), what);", "return Status::Ok();"),
+     "return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(nullptr) : result;",
+     "return result;"),
     ("which flags lie elsewhere", TABLE,
      "kept.push_back(layout.setters[flag] == layout.device ? flag : flag | kElsewhere);",
      "kept.push_back(flag);"),

@@ -86,4 +86,20 @@ TEST_CASE("executions end after a queue has broken, in every order") {
   }
 }
 
+// What the stream of a broken queue still does, and who follows on the CPU, work on memory that may
+// hold anything.
+TEST_CASE("the error is that of the queue, and nobody sees what has come of it") {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    INFO("seed " << seed);
+    testing::Runner runner(kPath, {}, {.require_gpus = true});
+    DriverControl().reseed(seed);
+    CHECK(runner.Run("keep", {3}) == std::vector<int64_t>{16});
+    FailLaunch(1 + seed % 4);
+    const std::string error = runner.Fail("keep", {4});
+    CHECK(error.find("NCCL") != std::string::npos);
+    CHECK(error.find("wrong") == std::string::npos);
+    CHECK(runner.Start("look", {}).status().message() == error);
+  }
+}
+
 }  // namespace cgraph::emulation
