@@ -135,8 +135,7 @@ CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const v
   const Driver& driver = gpu_->driver();
   uint64_t bytes = width;
   for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
-  if (guard.looks && bytes == 0) return PassPoison(stream, guard);
-  if (bytes == 0 || to == from) return CUDA_SUCCESS;
+  if (bytes == 0 || to == from) return guard.looks ? PassPoison(stream, guard) : CUDA_SUCCESS;
   if (!guard.looks) return driver.cuMemcpyAsync(AddressOf(to), AddressOf(from), bytes, stream);
   const uint64_t blocks = std::clamp<uint64_t>(bytes / (kCopyThreads * kCopyBytesPerThread), 1,
                                                kMostCopyBlocks);

@@ -76,7 +76,7 @@ DELETIONS = [
     ("looking at flags before a copy", DEVICE, "if (!guard.looks) return driver.cuMemcpyAsync",
      "return driver.cuMemcpyAsync"),
     ("passing flags on where nothing is copied", DEVICE,
-     "  if (guard.looks && bytes == 0) return PassPoison(stream, guard);\n", ""),
+     "return guard.looks ? PassPoison(stream, guard) : CUDA_SUCCESS;", "return CUDA_SUCCESS;"),
     ("waiting for a copy to the GPU", GPU,
      "\"copying to the GPU\";...return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);",
      "\"copying to the GPU\";\n"

@@ -449,6 +449,24 @@ TEST_CASE("what the host knows to be poisoned is found so behind it, by other qu
   });
 }
 
+TEST_CASE("a copy that moves nothing passes errors on all the same") {
+  OnEveryBackend([](Fixture& f) {
+    TimelineSemaphore& done = f.NewSemaphore();
+    auto queue = f.Open();
+    Tensor& nothing = f.tensor(8);
+    nothing.rank = 1;
+    nothing.dims[0] = 0;
+    device::Copy of_nothing = f.Move(8, 9, 5), onto_itself = f.Move(4, 4, 6);
+    of_nothing.predicate.checks = onto_itself.predicate.checks = f.Checks();
+    queue->Poison(f.Move(0, 1, 2));
+    queue->Copy(of_nothing);
+    queue->Copy(onto_itself);
+    queue->Signal(&done, 1);
+    f.Await({queue.get()}, done, 1);
+    for (uint32_t flag : {5, 6}) REQUIRE(f.Poisoned(flag));
+  });
+}
+
 TEST_CASE("communication is tried until it is over, and may fail then") {
   OnEveryBackend([](Fixture& f) {
     if (f.device().queues_communicate()) return;  // a group is waits and copies of their own there
