@@ -119,6 +119,9 @@ class Device {
   // Called before a frame in which an execution has failed takes the next one: clears this device's
   // own poison flags of it. No operation of the frame is pending. kFailed ends the engine.
   virtual Status ClearPoison(const Bindings&) { return Status::Ok(); }
+  // kFailed with the error, as soon as this device has failed as a whole, or what its queues
+  // communicate by: before anybody can see what has come of it.
+  virtual Status Failure() const { return Status::Ok(); }
   // Returns whether queues may read this memory of the caller's while the caller goes on.
   virtual bool CanLend(const void*) const { return true; }
   // kInvalid when there is no memory for the scratch.

@@ -341,6 +341,12 @@ void Core::End(Status status) {
   watchdog_wakeup_.Notify();
 }
 
+void Core::EndWhereDeviceFailed() {
+  for (auto& device : devices_) {
+    if (Status failure = device->Failure(); !failure.ok()) return End(std::move(failure));
+  }
+}
+
 Status Core::EndStatus() const {
   std::lock_guard lock(end_mutex_);
   return end_status_;

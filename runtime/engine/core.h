@@ -61,6 +61,9 @@ class Core {
 
   // Ends the engine for everybody: every later call gets `status`. The first call of End() counts.
   void End(Status status);
+  // Ends the engine with the error of a device that has failed as a whole, if any has: perhaps the
+  // report of it has not been heard yet.
+  void EndWhereDeviceFailed();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   Status EndStatus() const;
   void Teardown();

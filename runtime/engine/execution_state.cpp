@@ -7,7 +7,11 @@
 namespace cgraph::engine {
 
 void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) {
-  if (device_failed) core->End(status);
+  if (device_failed) {
+    core->End(status);
+  } else {
+    core->EndWhereDeviceFailed();  // then this error may be one of its consequences
+  }
   std::lock_guard lock(mutex);
   if (error.ok() || position < program_order) {
     program_order = position;

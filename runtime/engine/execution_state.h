@@ -28,9 +28,7 @@ struct ExecutionState {
   bool lags = false;                    // its last rounds may have to be submitted for it
   uint64_t execution = 0;               // number among the graph's executions
   bool empty = false;                   // nobody submitted it
-  // Not over before it is done, although it has failed: what the caller lent may still be read, or
-  // an error may still be heard that comes first in program order.
-  bool settles = false;
+  bool lent = false;                    // some input is: not over before nobody reads it
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
   // One target per work queue that has work in the graph: the run is done when each has finished
   // that many entries.
@@ -60,11 +58,12 @@ struct ExecutionState {
     }
     return true;
   }
-  // Returns whether the run is finished everywhere, or has failed already and need not settle.
+  // Returns whether the run is finished everywhere, or has failed already and no memory that the
+  // caller lent is read any more.
   bool Over() const {
     if (Omits(Omission::kResult)) return true;
-    const bool waits = settles && !Omits(Omission::kLent);
-    return (!waits && failed.load(std::memory_order_acquire)) || Done();
+    const bool reads = lent && !Omits(Omission::kLent);
+    return (!reads && failed.load(std::memory_order_acquire)) || Done();
   }
 
   // Records an error; of several errors the first in program order is kept. `device_failed`: as a

@@ -68,7 +68,6 @@ struct LoadedGraph {
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
   uint32_t poison_flags = 0;             // of a frame
-  bool late_errors = false;              // some lane has a queue, whose errors are heard late
   // Whether a device may set poison flags by itself: the host hears of the failure later than it
   // may see the values that are poisoned.
   bool flags_unannounced = false;

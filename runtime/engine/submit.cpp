@@ -65,7 +65,7 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   }
   auto run = TakeRun(graph);
   if (!run.ok()) return run;
-  (*run)->settles = any_lent || graph.late_errors;
+  (*run)->lent = any_lent;
   (*run)->empty = false;
   // The caller's two and the engine's.
   (*run)->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
@@ -315,7 +315,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   frame.run = run;
   run->execution = graph.submitted;
   if (run->empty) {  // its communications move no caller's data
-    run->settles = false;
+    run->lent = false;
     for (Frame::InputBlock& input : frame.inputs) {
       if (input.lent) ReadFrom(input, nullptr);
     }

@@ -42,4 +42,11 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
   return communicator;
 }
 
+Status Communicators::Failure() const {
+  for (const auto& [key, communicator] : made_) {
+    if (communicator->aborted()) return {StatusCode::kFailed, communicator->why_aborted()};
+  }
+  return Status::Ok();
+}
+
 }  // namespace cgraph::cuda

@@ -20,6 +20,8 @@ class Communicators {
   // GPU. kFailed with NCCL's error.
   Result<std::shared_ptr<NcclCommunicator>> Of(uint32_t number,
                                                std::vector<std::shared_ptr<Gpu>> gpus);
+  // kFailed where one of them was aborted, with why.
+  Status Failure() const;
 
  private:
   using Key = std::pair<uint32_t, std::vector<int>>;  // number, ordinals

@@ -117,6 +117,17 @@ Status CudaDevice::ClearPoison(const Bindings& bindings) {
   return {StatusCode::kFailed, FailureText(cleared)};
 }
 
+void CudaDevice::SetFailure(const std::string& why) {
+  std::lock_guard lock(failure_mutex_);
+  if (failure_.ok()) failure_ = {StatusCode::kFailed, why};
+}
+
+Status CudaDevice::Failure() const {
+  CGRAPH_RETURN_IF_ERROR(communicators_->Failure());
+  std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
 std::string CudaDevice::name() const {
   return fmt::format("{} (cuda:{})", logical_name_, gpu_->ordinal());
 }

@@ -49,8 +49,11 @@ class CudaDevice : public device::Device {
   Status ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
   bool CanLend(const void*) const override { return false; }
+  Status Failure() const override;
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
+  // Called when a queue breaks, before it makes signals in place of those that do not come.
+  void SetFailure(const std::string& why);
   // Returns "gpu[0] (cuda:1)".
   std::string name() const;
   // Returns what is said when the driver reports an error of the GPU as a whole, and what to do.
@@ -92,6 +95,8 @@ class CudaDevice : public device::Device {
   bool WatchAll();
 
   const std::string logical_name_;
+  mutable std::mutex failure_mutex_;
+  Status failure_;  // the first; under failure_mutex_
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<Communicators> communicators_;
   CUfunction pass_poison_ = nullptr;

@@ -401,6 +401,7 @@ void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
   why_broken_ = std::move(why);
+  device_.SetFailure(why_broken_);
   AbortIssued(why_broken_);
 }
 

@@ -46,7 +46,6 @@ class Preparer {
     out_.poison_flags = poison_flags_.count;
     FindUnannounced();
     OrderWorkQueues();
-    out_.late_errors = queues_.size() != work_queues_.size();
     FindWorks();
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
