@@ -9,6 +9,7 @@
 
 #include "runtime/channel/channel.h"
 #include "runtime/channel/collective.h"
+#include "runtime/device/shared_heap.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
@@ -26,10 +27,12 @@ class Carrier {
   virtual Status ServesCollective(const plan::Plan& plan, const plan::Graph& graph,
                                   uint32_t collective) const = 0;
 
-  // Make what this carrier serves. kInvalid when there is no memory for the messages that it holds.
-  virtual Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape) const = 0;
-  virtual Result<std::unique_ptr<Collective>> MakeCollective(
-      const CollectiveShape& shape) const = 0;
+  // Make what this carrier serves; what the ends share lies in the heap, which must outlive it.
+  // kInvalid when there is no memory for the messages that it holds.
+  virtual Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape,
+                                                       device::SharedHeap& heap) const = 0;
+  virtual Result<std::unique_ptr<Collective>> MakeCollective(const CollectiveShape& shape,
+                                                             device::SharedHeap& heap) const = 0;
 };
 
 // Returns all carriers of this build, in the order in which they are asked.

@@ -80,8 +80,9 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   const std::string folder = std::filesystem::path(options.file).parent_path().string();
   engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
   engine.workers = options.workers;
+  engine.processes = options.processes;
   engine.inflight = options.inflight;
-  engine.gpus = !placement.gpus.empty();
+  engine.gpus = !placement.gpus.empty() && options.processes == 0;
   engine.gpu_map = placement.gpus;
   engine.proved = !options.unproved;
   engine.capture = !options.no_capture;

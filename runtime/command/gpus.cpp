@@ -52,6 +52,14 @@ std::string ListGpu(size_t number, const device::Gpu& gpu) {
 }  // namespace
 
 Problem PlaceGpus(plan::Plan& plan, const Options& options, GpuPlacement& placement) {
+  if (options.processes != 0) {
+    const std::vector<uint32_t> gpus = workers::BusyGpus(plan);
+    if (!gpus.empty()) {
+      placement.note = fmt::format("{} {}: --processes serves no GPU yet", Names(plan, gpus),
+                                   Runs(gpus));
+    }
+    return {};
+  }
   const workers::Machine machine = MachineFor(plan);
   auto mapped =
       workers::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), machine);

@@ -22,7 +22,9 @@
 #include "runtime/command/gpus.h"
 #include "runtime/command/messages.h"
 #include "runtime/kinds/comm_lanes.h"
+#include "runtime/engine/engine.h"
 #include "runtime/kinds/limits.h"
+#include "runtime/ranks/control.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
@@ -35,7 +37,7 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs;
   std::string schedule, topology, lanes;
-  std::string timeout = "600";
+  std::string timeout = "600", processes;
   bool overlap = false, no_overlap = false;
 };
 
@@ -92,6 +94,10 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::Range(uint32_t{1}, uint32_t{kMaxInflight}));
   app.add_option("--workers", options.workers, "threads that drive the plan")
       ->check(CLI::Range(1u, 1024u));
+  app.add_option("--processes", raw.processes,
+                 "processes that drive the plan, this one among them: device, for one for each "
+                 "device, or a number; on CPU threads")
+      ->option_text("device|N");
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
                  "gpu[*]=cuda:0")
@@ -171,6 +177,29 @@ void ReadTimeout(const std::string& text, Options& options) {
   options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
 }
 
+void UnderstandProcesses(const std::string& text, Options& options) {
+  if (text.empty()) return;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, options.processes);
+  if (text == "device") {
+    options.processes = kProcessPerDevice;
+  } else if (error != std::errc() || read != end || options.processes == 0 ||
+             options.processes > ranks::kMostRanks) {
+    throw Mistake{fmt::format("--processes {}: expected `device`, for one process for each device, "
+                              "or a number from 1 to {}",
+                              text, ranks::kMostRanks)};
+  }
+  const std::pair<const char*, bool> excluded[] = {
+      {"--workers: a process has one worker", options.workers > 0},
+      {"--device-map: processes are on CPU threads", !options.device_map.empty()},
+      {"--require-gpu: processes are on CPU threads", options.require_gpu},
+      {"--profile: only this process is measured", !options.profile.empty()},
+      {"--trace: only this process is measured", !options.trace.empty()}};
+  for (const auto& [flag, given] : excluded) {
+    if (given) throw Mistake{fmt::format("--processes excludes {}", flag)};
+  }
+}
+
 void Understand(Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
   options.outputs = Split(raw.outputs, "--output", "PATH.npy");
@@ -182,6 +211,7 @@ void Understand(Options& options, const Raw& raw) {
                                 name, path)};
     }
   }
+  UnderstandProcesses(raw.processes, options);
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
   if (!options.device_map.empty() && options.workers > 0) {
     throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};

@@ -26,6 +26,7 @@ struct Options {
   bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
   uint32_t inflight = 0, workers = 0;  // 0: the plan's
+  uint32_t processes = 0;              // as EngineOptions has it
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   bool timeout_given = false;
   bool unproved = false;

@@ -25,7 +25,7 @@ Result<std::unique_ptr<Device>> Open(const BackendList& backends, const plan::Pl
 BackendRegistry& BackendRegistry::Get() {
   static BackendRegistry registry = [] {
     BackendRegistry made;
-    made.Add(MakeCpuBackend);
+    made.Add([] { return MakeCpuBackend(); });
     return made;
   }();
   return registry;

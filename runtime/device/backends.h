@@ -48,8 +48,8 @@ class BackendRegistry {
 };
 
 // Makes the backend that serves every logical device of this machine in ordinary memory, `gpu[i]`
-// too.
-std::unique_ptr<Backend> MakeCpuBackend();
+// too: memory of `source`, else of this process.
+std::unique_ptr<Backend> MakeCpuBackend(std::shared_ptr<MemorySource> source = nullptr);
 
 }  // namespace cgraph::device
 

@@ -69,6 +69,17 @@ class Memory {
   std::shared_ptr<MemoryOwner> owner_;
 };
 
+// Where devices of the host take their memory from, if not from their own process: then several
+// processes share what is taken. Lives as long as any of its blocks.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  // As Memory::Allocate.
+  virtual Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) = 0;
+  // Returns whether memory of the caller's is this source's.
+  virtual bool Contains(const void* data) const = 0;
+};
+
 // Copies memory of the host. A copy of no bytes, whose addresses may be null, and a copy onto
 // itself do nothing: memcpy allows neither.
 inline void CopyBytes(void* to, const void* from, uint64_t bytes) {
@@ -78,6 +89,12 @@ inline void CopyBytes(void* to, const void* from, uint64_t bytes) {
 // Returns kInvalid where `bytes` for `what` are more than is free on this machine now. For memory
 // that the engine allocates for a plan elsewhere than in a Memory.
 Status CheckFree(uint64_t bytes, const std::string& what);
+
+// Returns the least multiple of `align`, a power of two, that is not less than `bytes`, which must
+// be a size that memory can have.
+constexpr uint64_t AlignUp(uint64_t bytes, uint64_t align) {
+  return (bytes + align - 1) & ~(align - 1);
+}
 
 // BumpLayout: adds up sizes of an untrusted plan; saturates instead of wrapping.
 class BumpLayout {

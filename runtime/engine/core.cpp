@@ -36,11 +36,6 @@ uint32_t MostLag(const plan::Graph& graph) {
   return lag;
 }
 
-uint32_t WorkersFor(const plan::Plan& plan, const EngineOptions& options) {
-  if (options.workers != 0) return options.workers;
-  return std::min(std::max(1u, plan.workers), device::Cores());
-}
-
 // Returns the GPU of each gpu of the plan that gets one.
 Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
   if (!options.gpu_map.empty()) return options.gpu_map;
@@ -69,12 +64,25 @@ Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineO
 
 }  // namespace
 
+uint32_t Core::WorkersOf(const plan::Plan& plan, const EngineOptions& options) {
+  if (options.processes != 0) {
+    const auto devices = static_cast<uint32_t>(workers::BusyDevices(plan).size());
+    return options.processes == kProcessPerDevice ? std::max(1u, devices) : options.processes;
+  }
+  if (options.workers != 0) return options.workers;
+  return std::min(std::max(1u, plan.workers), device::Cores());
+}
+
 Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }
 
 Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
   if (options.proved) {
-    workers::Partition(*plan, {.workers = WorkersFor(*plan, options)});
+    if (options.processes == kProcessPerDevice) {
+      workers::DealByDevice(*plan);
+    } else {
+      workers::Partition(*plan, {.workers = WorkersOf(*plan, options)});
+    }
     if (options.loading) options.loading("proving the plan");
     const plan::Verdict verdict = plan::Prove(*plan);
     if (!verdict.proved()) {
@@ -104,16 +112,33 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
-  auto cuda = CudaFor(*plan_, options_, gpus_);
-  if (!cuda.ok()) return cuda.status();
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(*cuda));
+  if (several_ranks()) first_backend_ = device::MakeCpuBackend(ranks_.region);
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(first_backend_));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
+  heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
   return Status::Ok();
 }
 
 Status Core::LoadPlan() {
   Loading("opening devices");
+  auto cuda = CudaFor(*plan_, options_, gpus_);
+  if (!cuda.ok()) return cuda.status();
+  first_backend_ = std::move(*cuda);
+  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
+  CGRAPH_RETURN_IF_ERROR(StartRanks());
+  CGRAPH_RETURN_IF_ERROR(LoadShared());
+  FindConflicts();
+  if (several_ranks()) Loading("waiting for other processes");
+  CGRAPH_RETURN_IF_ERROR(AwaitRanks());
+  CGRAPH_RETURN_IF_ERROR(ReserveRuns());
+  CGRAPH_RETURN_IF_ERROR(StartThreads());
+  Loading("computing initial states and reading weights");
+  return RunStartGraph();
+}
+
+// Does what all ranks do alike.
+Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   Loading("making the communicators of GPUs");
@@ -121,15 +146,9 @@ Status Core::LoadPlan() {
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_));
-  const workers::Placement placement =
-      workers::Place(*plan_, WorkersFor(*plan_, options_), options_.proved, gpus_);
   Loading("making kernels");
-  CGRAPH_RETURN_IF_ERROR(MakeWorkQueues(placement));
-  FindConflicts();
-  CGRAPH_RETURN_IF_ERROR(ReserveRuns());
-  CGRAPH_RETURN_IF_ERROR(StartThreads());
-  Loading("computing initial states and reading weights");
-  return RunStartGraph();
+  CGRAPH_RETURN_IF_ERROR(MakeWorkers());
+  return MakeWorkQueues();
 }
 
 Status Core::MakeGraphs() {
@@ -150,6 +169,7 @@ Status Core::MakeGraphs() {
     loaded->plan = graph;
     loaded->index = static_cast<uint32_t>(graphs_.size() - 1);
     loaded->lag = MostLag(*graph);
+    loaded->several_ranks = several_ranks();
     loaded->inflight = std::max(1u, graph->inflight);
     if (options_.inflight != 0) {
       loaded->inflight = std::min(loaded->inflight, options_.inflight);
@@ -164,38 +184,56 @@ Status Core::MakeGraphs() {
   return Status::Ok();
 }
 
-Status Core::MakeWorkQueues(const workers::Placement& placement) {
-  for (uint32_t w = 0; w < placement.workers; ++w) workers_.push_back(std::make_unique<Worker>());
+Status Core::MakeWorkers() {
+  auto event_counts =
+      heap_->Make<device::EventCount>(placement_.workers, "the workers' event counts");
+  if (!event_counts.ok()) return event_counts.status();
+  for (device::EventCount& event_count : *event_counts) {
+    if (several_ranks()) event_count.ShareAmongProcesses();
+    workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->event_count = &event_count;
+  }
+  return Status::Ok();
+}
+
+Status Core::MakeWorkQueues() {
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
   std::vector<device::EventCount*> event_counts;
-  for (uint32_t worker : placement.worker_of_work_queue)
-    event_counts.push_back(&workers_[worker]->event_count);
-  queue_map_ = MapQueues(*plan_, placement, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement,      &devices_,
-                                arenas_.get(),   &native_,       kernels_.get(),
-                                &queue_map_,     options_.proved,
+  for (uint32_t worker : placement_.worker_of_work_queue) {
+    event_counts.push_back(workers_[worker]->event_count);
+  }
+  queue_map_ = MapQueues(*plan_, placement_, devices_, event_counts);
+  const Preparation preparation{plan_.get(),     &placement_,     &devices_,
+                                arenas_.get(),   heap_.get(),    &native_,
+                                kernels_.get(),  &queue_map_,    options_.proved,
                                 options_.profile || options_.trace,
-                                options_.capture};
+                                options_.capture,
+                                several_ranks() ? ranks_.rank : plan::kNone};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
     entries += static_cast<uint32_t>(graphs_[g]->frames.size());
 #if CGRAPH_ASSERTS
-    graphs_[g]->rounds_finished =
-        std::make_unique<std::atomic<uint64_t>[]>(placement.worker_of_work_queue.size());
+    auto finished = heap_->Make<std::atomic<uint64_t>>(placement_.worker_of_work_queue.size(),
+                                                       "the rounds of a graph");
+    if (!finished.ok()) return finished.status();
+    graphs_[g]->rounds_finished = *finished;
 #endif
   }
-  CGRAPH_RETURN_IF_ERROR(native_.Register(*arenas_, placement));
-  for (auto& worker : workers_) {
+  CGRAPH_RETURN_IF_ERROR(native_.Register(*arenas_, placement_));
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
+    if (!IsHere(w)) continue;
     auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
     if (!scratch.ok()) return scratch.status();
-    worker->scratch = std::move(*scratch);
+    workers_[w]->scratch = std::move(*scratch);
   }
-  for (uint32_t s = 0; s < placement.worker_of_work_queue.size(); ++s) {
-    Worker& worker = *workers_[placement.worker_of_work_queue[s]];
-    work_queues_.push_back(std::make_unique<WorkQueue>(plan_.get(), s, &graphs_, entries,
-                                                       worker.scratch.data(), &worker.event_count,
-                                                       &workers_[0]->event_count));
+  for (uint32_t s = 0; s < placement_.worker_of_work_queue.size(); ++s) {
+    Worker& worker = *workers_[placement_.worker_of_work_queue[s]];
+    auto shared = WorkQueue::Share(*heap_, entries);
+    if (!shared.ok()) return shared.status();
+    work_queues_.push_back(std::make_unique<WorkQueue>(plan_.get(), s, &graphs_, *shared,
+                                                       worker.scratch.data(), worker.event_count,
+                                                       workers_[0]->event_count));
     work_queues_.back()->Measure(options_.profile, options_.trace);
     worker.work_queues.push_back(work_queues_.back().get());
   }
@@ -205,7 +243,7 @@ Status Core::MakeWorkQueues(const workers::Placement& placement) {
 
 // Opens the queues, in the order of their numbers at each work queue.
 Status Core::OpenQueues() {
-  auto ends = device::SharedArray<device::TimelineSemaphore>::Make(
+  auto ends = device::SemaphoreArray::Make(
       *devices_.front(), queue_map_.queues.size(), "the ends of queues");
   if (!ends.ok()) return ends.status();
   queue_ends_ = std::move(*ends);
@@ -293,7 +331,8 @@ Status Core::ReserveRuns() {
 
 // Starts the threads. Where one cannot be made, Teardown joins those that could.
 Status Core::StartThreads() try {
-  for (size_t w = 1; w < workers_.size(); ++w) {
+  for (uint32_t w = 1; w < workers_.size(); ++w) {
+    if (!IsHere(w)) continue;
     Worker* worker = workers_[w].get();
     worker->thread =
         std::thread([this, worker] { worker->Drive(spins_, [this] { return ended(); }); });
@@ -333,9 +372,9 @@ void Core::End(Status status) {
     std::lock_guard lock(end_mutex_);
     if (ended()) return;
     end_status_ = std::move(status);
-    ended_.store(true, std::memory_order_release);
+    ended_->store(true, std::memory_order_release);
   }
-  for (auto& worker : workers_) worker->event_count.Notify();
+  for (auto& worker : workers_) worker->event_count->Notify();
   turn_.Notify();
   fallback_driver_wakeup_.Notify();
   watchdog_wakeup_.Notify();
@@ -375,6 +414,7 @@ void Core::Teardown() {
     if (worker->thread.joinable() && !Omits(Omission::kEndWorkers)) worker->thread.join();
   }
   if (fallback_driver_.joinable() && !Omits(Omission::kEndFallback)) fallback_driver_.join();
+  EndRanks();
   if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
   CloseQueues();
 }

@@ -1,8 +1,8 @@
 // Core: a loaded plan, its workers, and the one submission order over all its graphs.
 //
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
-// drive.cpp drives workers and watches that they move, wait_report.cpp says who waits for whom,
-// measurements.cpp what was measured.
+// drive.cpp drives workers and watches that they move, ranks.cpp has workers in other processes,
+// wait_report.cpp says who waits for whom, measurements.cpp what was measured.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/device/backends.h"
+#include "runtime/device/shared_heap.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/device/sync/mutex.h"
 #include "runtime/engine/engine.h"
@@ -32,6 +34,8 @@
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/worker.h"
+#include "runtime/ranks/processes.h"
+#include "runtime/ranks/region.h"
 #include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
@@ -42,6 +46,8 @@ Status OutOfMemory();
 class Core {
  public:
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
+  // Serves a rank of an engine in another process, in this one; returns the exit code.
+  static int Serve(uint32_t rank);
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
   // Outputs.
@@ -64,7 +70,10 @@ class Core {
   // Ends the engine with the error of a device that has failed as a whole, if any has: perhaps the
   // report of it has not been heard yet.
   void EndWhereDeviceFailed();
-  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  bool ended() const { return ended_->load(std::memory_order_acquire); }
+  bool several_ranks() const { return ranks_.count != 1; }
+  // Returns whether this process has the worker.
+  bool IsHere(uint32_t worker) const { return !several_ranks() || worker == ranks_.rank; }
   Status EndStatus() const;
   void Teardown();
   void JoinWatchdog();  // after Teardown, which may have been called by it
@@ -120,11 +129,14 @@ class Core {
   void Loading(const std::string& what) const {
     if (options_.loading) options_.loading(what);
   }
+  static uint32_t WorkersOf(const plan::Plan& plan, const EngineOptions& options);
   Status TryLoadPlan();
   Status LoadPlan();
+  Status LoadShared();
   Status OpenDevices();
   Status MakeGraphs();
-  Status MakeWorkQueues(const workers::Placement& placement);
+  Status MakeWorkers();
+  Status MakeWorkQueues();
   Status OpenQueues();
   void FindConflicts();
   Status StartThreads();
@@ -133,6 +145,13 @@ class Core {
   void CloseQueues();
   void TellAbandoned(std::string kernels) const;
   void FreeGraphs();
+
+  // ranks.cpp
+  Status StartRanks();
+  Status AwaitRanks();
+  Status LoadRank();
+  void Lose(uint32_t rank, int pid, const std::string& how);
+  void EndRanks();
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
@@ -170,15 +189,27 @@ class Core {
   std::optional<std::string> LookAtGraphs(Progress& progress);
   bool Overdue(const LoadedGraph& graph, Progress::Graph& seen) const;
 
+  // The processes of the engine: worker k is rank k where there are several.
+  struct Ranks {
+    uint32_t rank = 0, count = 1;
+    std::shared_ptr<ranks::Region> region;
+    ranks::Control* control = nullptr;              // in the region
+    std::unique_ptr<ranks::Processes> processes;  // at rank 0
+  };
+
   std::unique_ptr<plan::Plan> plan_;
   EngineOptions options_;
+  workers::Placement placement_;
+  Ranks ranks_;
+  std::unique_ptr<device::Backend> first_backend_;  // until devices are opened
   device::GpuMap gpus_;  // the GPU of each device that runs on one
   std::vector<std::unique_ptr<device::Device>> devices_;
+  std::unique_ptr<device::SharedHeap> heap_;  // of what lanes share beside values
   std::unique_ptr<Kernels> kernels_;
   NativeCollectives native_;
   std::unique_ptr<Arenas> arenas_;
   QueueMap queue_map_;
-  device::SharedArray<device::TimelineSemaphore> queue_ends_;  // per queue: entries that are over
+  device::SemaphoreArray queue_ends_;  // per queue: entries that are over
   std::vector<std::unique_ptr<LoadedGraph>> graphs_;  // the plan's, then the start graph
   std::vector<std::unique_ptr<WorkQueue>> work_queues_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -216,8 +247,9 @@ class Core {
   bool released_ = false;  // under report_mutex_: there is nothing left to report about
 
   mutable std::mutex end_mutex_;
-  std::atomic<bool> ended_{false};
-  Status end_status_;  // under end_mutex_
+  std::atomic<bool> own_ended_{false};
+  std::atomic<bool>* ended_ = &own_ended_;  // or that of all ranks
+  Status end_status_;                       // under end_mutex_
   std::mutex teardown_mutex_;
   bool torn_down_ = false;
   // Made with the core, since there may be no memory left when it is torn down.

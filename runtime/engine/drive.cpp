@@ -32,7 +32,7 @@ void Core::DriveUntil(Until&& until) {
       const Release release{this};
       worker.Drive(spins_, until);
     } else {
-      worker.event_count.Wait([&] { return until() || !driver_lock_.held(); });
+      worker.event_count->Wait([&] { return until() || !driver_lock_.held(); });
     }
   }
 }
@@ -50,7 +50,7 @@ void Core::AwaitUntil(const ExecutionState& run, const device::Deadline& deadlin
   while (!over()) {
     const bool unattended = !driver_lock_.held() && workers_[0]->Pending();
     if (unattended) EnsureProgress();
-    const bool in_time = workers_[0]->event_count.Wait(
+    const bool in_time = workers_[0]->event_count->Wait(
         [&] { return over() || (!driver_lock_.held() && workers_[0]->Pending()); }, deadline);
     if (!in_time) return;
   }
@@ -58,7 +58,7 @@ void Core::AwaitUntil(const ExecutionState& run, const device::Deadline& deadlin
 
 void Core::ReleaseDriverLock() {
   driver_lock_.unlock();
-  workers_[0]->event_count.Notify();
+  workers_[0]->event_count->Notify();
 }
 
 void Core::EnsureProgress() {

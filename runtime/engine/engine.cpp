@@ -53,6 +53,7 @@ Execution::~Execution() {
 Result<Outputs> Execution::Fetch() {
   engine::Core& core = *run_->core;
   if (core.ended()) return core.EndStatus();
+  if (core.several_ranks()) run_->CollectFailures();
   if (run_->failed.load(std::memory_order_acquire)) {  // over: no input is lent, or it is done
     if (!run_->Done()) core.EnsureProgress();  // the rest of it is still under way
     return run_->Error();

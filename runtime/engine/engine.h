@@ -44,10 +44,17 @@ class Core;
 struct ExecutionState;
 }  // namespace engine
 
+inline constexpr uint32_t kProcessPerDevice = UINT32_MAX;
+
 struct EngineOptions {
   std::string weights_dir = ".";   // files named by `load` are looked up here, and nowhere else
   uint32_t workers = 0;            // threads that drive lanes, the caller among them; 0: the
                                    // plan's, at most as many as cores
+  // Processes that the plan's devices are dealt to, this one among them; kProcessPerDevice: one for
+  // each device with work; 0: none but this one. Each has one worker, instead of `workers`. They
+  // are on CPU threads, and end with this engine, however it ends.
+  uint32_t processes = 0;
+  std::string rank_program = "/proc/self/exe";  // cgrun, of which the processes are
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so

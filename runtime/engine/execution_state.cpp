@@ -1,6 +1,8 @@
 #include "runtime/engine/execution_state.h"
 
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "runtime/engine/core.h"
 
@@ -18,6 +20,26 @@ void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) 
     error = std::move(status);
   }
   failed.store(true, std::memory_order_release);
+}
+
+void ExecutionState::CollectFailures() {
+  if (elsewhere.any == nullptr) return;
+  const bool done = Done();
+  std::vector<FailureSlot::Failure> failures;
+  {
+    std::lock_guard lock(mutex);
+    if (collected) return;  // then the frame may be another execution's
+    collected = done;
+    for (FailureSlot& slot : elsewhere.slots) {
+      if (auto failure = slot.Get()) failures.push_back(std::move(*failure));
+      if (done) slot.Clear();
+    }
+    if (done) elsewhere.any->store(false, std::memory_order_relaxed);
+  }
+  for (FailureSlot::Failure& failure : failures) {
+    Fail(failure.program_order, Status(StatusCode::kFailed, std::move(failure.text)),
+         /*device_failed=*/false);
+  }
 }
 
 Status ExecutionState::Error() {

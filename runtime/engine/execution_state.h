@@ -15,6 +15,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/sync/mutex.h"
+#include "runtime/engine/failure_slot.h"
 #include "runtime/engine/omission.h"
 #include "runtime/status/status.h"
 
@@ -40,7 +41,9 @@ struct ExecutionState {
   uint32_t target_count = 0;
 
   std::atomic<bool> failed{false};
-  device::Mutex mutex;                  // of the two below
+  FailureSlots elsewhere;               // of its frame: what other ranks report
+  device::Mutex mutex;                  // of the three below
+  bool collected = false;               // the failures of other ranks, all of them
   uint32_t program_order = 0;                 // where in program order the error was made
   Status error;
 
@@ -63,12 +66,17 @@ struct ExecutionState {
   bool Over() const {
     if (Omits(Omission::kResult)) return true;
     const bool reads = lent && !Omits(Omission::kLent);
-    return (!reads && failed.load(std::memory_order_acquire)) || Done();
+    return (!reads && (failed.load(std::memory_order_acquire) || FailedElsewhere())) || Done();
+  }
+  bool FailedElsewhere() const {
+    return elsewhere.any != nullptr && elsewhere.any->load(std::memory_order_acquire);
   }
 
   // Records an error; of several errors the first in program order is kept. `device_failed`: as a
   // whole, so memory that was written may hold anything; then the engine ends with the error.
   void Fail(uint32_t position, Status status, bool device_failed);
+  // Records the errors that other ranks report, until the run is done and all have.
+  void CollectFailures();
   Status Error();
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Unref(uint32_t count = 1);  // the last one gives the run back to its core

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/shared_array.h"
 #include "runtime/engine/assert.h"
 #include "runtime/engine/execution_state.h"
@@ -61,10 +62,11 @@ struct LoadedGraph {
   uint32_t inflight = 1;  // executions that may be in progress
   uint32_t lag = 0;       // most lag of any instruction: rounds that finish an execution
   uint32_t depth = 1;     // rounds that may be submitted and not finished: see above
+  bool several_ranks = false;
   std::vector<Frame> frames;
   std::vector<StepList> programs;        // per work queue
   std::vector<uint32_t> participants;   // work queues with steps
-  device::SharedArray<device::TimelineSemaphore> events;  // each counts its rounds
+  device::SemaphoreArray events;  // each counts its rounds
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round
   uint32_t poison_flags = 0;             // of a frame
@@ -87,7 +89,7 @@ struct LoadedGraph {
   uint64_t flush_until = 0;     // executions before this one are to be finished by empty rounds
   ExecutionState* free = nullptr;          // recycled runs
 #if CGRAPH_ASSERTS
-  std::unique_ptr<std::atomic<uint64_t>[]> rounds_finished;  // per work queue
+  std::span<std::atomic<uint64_t>> rounds_finished;  // per work queue
 #endif
 
   uint64_t round() const { return submitted - lag; }  // the next one

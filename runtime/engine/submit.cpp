@@ -257,6 +257,7 @@ void Core::Retire(LoadedGraph& graph) {
     Frame& frame = graph.frames[graph.oldest_frame];
     ExecutionState* run = frame.run;
     if (!run->Done() && !Omits(Omission::kRetire)) return;
+    if (several_ranks()) run->CollectFailures();
     if (!run->empty) {
       frame.failed = run->failed.load(std::memory_order_relaxed);
       --graph.in_progress;
@@ -313,6 +314,8 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   AssertSubmittable(graph, *run);
   Frame& frame = graph.frames[graph.next_frame];
   frame.run = run;
+  run->elsewhere = frame.failures;
+  run->collected = false;
   run->execution = graph.submitted;
   if (run->empty) {  // its communications move no caller's data
     run->lent = false;
@@ -324,7 +327,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) {
       poison_flag.store(run->empty, std::memory_order_relaxed);
     }
-    frame.dirty.store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
+    frame.dirty->store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
     if (std::exchange(frame.failed, false)) {
       for (auto& device : devices_) {
         Status cleared = device->ClearPoison(frame.bindings);

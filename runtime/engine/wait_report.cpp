@@ -78,7 +78,8 @@ class Reporter {
     const plan::Graph& graph = *loaded.plan;
     for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
       if (graph.instructions[i].kind() != plan::Kind::signal) continue;
-      if (&loaded.events[graph.instructions[i].subject()] != step.semaphore) continue;
+      const device::TimelineSemaphore& event = loaded.events[graph.instructions[i].subject()];
+      if (step.queue == 0 ? event.word() != step.word : &event != step.semaphore) continue;
       const uint32_t lane = plan::LaneOf(graph, i);
       waiting.waits_for.push_back(plan::LaneName(plan_, lane));
       // The instruction whose end the signal announces stands before the signal.

@@ -26,6 +26,7 @@ constexpr ExitCode ExitCodeOf(StatusCode code) {
     case StatusCode::kFailed:
     case StatusCode::kTimeout:
     case StatusCode::kCapacity:
+    case StatusCode::kLost:
     case StatusCode::kClosed: break;
   }
   return kFailure;

@@ -18,6 +18,7 @@ enum class StatusCode {
   kFailed,       // an execution reported an error (exit code 1)
   kTimeout,      // a deadline passed (exit code 1)
   kCapacity,     // as many executions in flight as the graph allows
+  kLost,         // a process that took part is gone (exit code 1)
   kClosed,       // the engine was torn down
   kInternal,     // a bug of ours (exit code 70)
 };

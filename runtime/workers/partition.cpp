@@ -196,4 +196,11 @@ void Partition(Plan& plan, const PartitionOptions& options) {
   Partitioner(plan, options).Run();
 }
 
+void DealByDevice(Plan& plan) {
+  const std::vector<uint32_t> devices = BusyDevices(plan);
+  plan.workers = std::max(1u, static_cast<uint32_t>(devices.size()));
+  const std::vector<uint32_t> worker_of = InShares(plan, devices, plan.workers);
+  for (LaneInfo& lane : plan.lanes) lane.mutate_worker(worker_of[lane.device()]);
+}
+
 }  // namespace cgraph::workers

@@ -32,6 +32,9 @@ inline constexpr uint64_t kHop = 150'000;
 // CheckPlan.
 void Partition(plan::Plan& plan, const PartitionOptions& options);
 
+// Gives each device with work a worker of its own; the caller has the first one's.
+void DealByDevice(plan::Plan& plan);
+
 }  // namespace cgraph::workers
 
 #endif  // CGRAPH_RUNTIME_WORKERS_PARTITION_H_

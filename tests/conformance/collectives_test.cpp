@@ -28,7 +28,7 @@ EngineOptions Workers(uint32_t workers, bool proved = true) {
   EngineOptions options;
   options.workers = workers;
   options.proved = proved;
-  return options;
+  return OnProcesses(options);
 }
 
 // ---- numbers ------------------------------------------------------------------------------------

@@ -81,7 +81,10 @@ def machines(commands):
     demand(code != 0, "a program of a second machine is run")
     demand(commands.codes(GPU % ("gpu[0]", "via mpi")), "`via mpi` is not refused")
     found = {f for f in commands.flags() if re.search(r"rank|world|hosts|nodes|nprocs", f)}
-    demand(not found, f"there are flags of several processes: {found}")
+    demand(not found, f"there are flags of several machines: {found}")
+    code, text = commands.run("cgrun", "p.cgraph", "--input", "x=[1,2]", "--processes", "device",
+                              source=GPU % ("gpu[0]", ""))
+    demand(code == 0 and "CPU thread" in text, "--processes does not run, on CPU threads")
 
 
 def simulation(commands):

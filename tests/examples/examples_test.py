@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """The examples, run by cgrun and compared with NumPy, written once more by hand.
 
-  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--one-gpu]
+  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--one-gpu | --processes N]
 
-With `--one-gpu`, all gpus of an example share the first GPU of the machine.
+With `--one-gpu`, all gpus of an example share the first GPU of the machine; with `--processes`, its
+workers are processes.
 """
 import argparse
 import json
@@ -27,6 +28,7 @@ class Runner:
     def __init__(self, options):
         self.cgc, self.cgrun, self.folder = options.cgc, options.cgrun, None
         self.one_gpu = options.one_gpu
+        self.processes = options.processes
 
     def compile(self, example, *flags):
         plan = self.folder / (pathlib.Path(example).stem + ".cgplan")
@@ -36,6 +38,8 @@ class Runner:
     def line(self, plan, *flags):
         """Returns the command that runs a plan."""
         line = [self.cgrun, str(plan), *flags]
+        if self.processes and "--workers" not in flags:
+            line += ["--processes", self.processes]
         if self.one_gpu and "--workers" not in flags:
             text = command([self.cgc, "plan", str(plan)]).stdout
             gpus = re.findall(r"^  device\d+ (gpu\[\d+\])$", text, re.MULTILINE)
@@ -328,6 +332,7 @@ def main():
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--one-gpu", action="store_true")
+    parser.add_argument("--processes")
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
                 ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, mesh, two_towers,

@@ -51,10 +51,11 @@ ARROWS = {
     "runtime/cuda/collectives": ["runtime/cuda/gpu", "runtime/cuda/libraries", "runtime/device",
                                  "runtime/plan", "runtime/status"],
     "runtime/channel": ["runtime/kinds", "runtime/device", "runtime/plan", "runtime/status"],
+    "runtime/ranks": ["runtime/device", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
-                       "runtime/status", "runtime/workers"],
+                       "runtime/ranks", "runtime/status", "runtime/workers"],
     "runtime/command": ["runtime"],
-    "runtime/cgrun.cpp": ["runtime/command", "runtime/status"],
+    "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/ranks", "runtime/status"],
     # The interpreter judges the prover, so it knows nothing but the plan.
     "tests/interpreter": ["runtime/plan/plan.h"],
     "tests/property": ["bench/schedule_harness", "compiler", "runtime", "tests"],

@@ -1,7 +1,9 @@
 #include "tests/support/run.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 namespace cgraph::testing {
 
@@ -16,7 +18,19 @@ std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions 
   return std::move(done.plan);
 }
 
+EngineOptions OnProcesses(EngineOptions options) {
+  const char* const processes = std::getenv("CGRAPH_TEST_PROCESSES");
+  if (processes == nullptr) return options;
+  const std::string text = processes;
+  options.processes = options.workers != 0 ? std::exchange(options.workers, 0)
+                      : text == "device"   ? kProcessPerDevice
+                                           : static_cast<uint32_t>(std::stoul(text));
+  options.rank_program = std::getenv("CGRAPH_TEST_CGRUN");
+  return options;
+}
+
 Runner::Runner(const std::string& path, CompileOptions compile, EngineOptions options) {
+  options = OnProcesses(std::move(options));
   Result<std::unique_ptr<Engine>> loaded =
       Engine::Load(CompileFile(path, std::move(compile)), options);
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());

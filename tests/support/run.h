@@ -16,6 +16,11 @@ namespace cgraph::testing {
 // Compiles a file with all its graphs; a failure throws a std::runtime_error with the diagnostics.
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options = {});
 
+// Returns the options of an engine whose workers are processes of the program CGRAPH_TEST_CGRUN,
+// where the environment has that: as many as the options ask for, else as CGRAPH_TEST_PROCESSES
+// says (as cgrun --processes does).
+EngineOptions OnProcesses(EngineOptions options);
+
 // Runner: an engine over a compiled file, and i64 scalars in and out, which is all that most rows
 // need.
 class Runner {

@@ -11,8 +11,8 @@ namespace cgraph::channel {
 namespace {
 
 template <typename Made, typename Interface, typename Shape>
-Result<std::unique_ptr<Interface>> Make(const Shape& shape) {
-  auto made = Made::Make(shape);
+Result<std::unique_ptr<Interface>> Make(const Shape& shape, device::SharedHeap& heap) {
+  auto made = Made::Make(shape, heap);
   if (!made.ok()) return made.status();
   return std::unique_ptr<Interface>(std::move(*made));
 }
@@ -58,11 +58,13 @@ class Local : public Carrier {
                               wire::EnumNameCarrier(collective.carrier)));
   }
 
-  Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape) const override {
-    return Make<LocalChannel, Channel>(shape);
+  Result<std::unique_ptr<Channel>> MakeChannel(const ChannelShape& shape,
+                                               device::SharedHeap& heap) const override {
+    return Make<LocalChannel, Channel>(shape, heap);
   }
-  Result<std::unique_ptr<Collective>> MakeCollective(const CollectiveShape& shape) const override {
-    return Make<LocalCollective, Collective>(shape);
+  Result<std::unique_ptr<Collective>> MakeCollective(const CollectiveShape& shape,
+                                                     device::SharedHeap& heap) const override {
+    return Make<LocalCollective, Collective>(shape, heap);
   }
 };
 

@@ -6,36 +6,41 @@
 
 namespace cgraph::channel {
 
-Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& shape) {
+Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& shape,
+                                                         device::SharedHeap& heap) {
+  const char* const what = "a channel's messages";
   std::unique_ptr<LocalChannel> channel(new LocalChannel);
   channel->rendezvous_ = shape.capacity == 0;
   channel->most_shown_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
                                         : std::clamp(shape.outstanding, 1u, shape.capacity);
-  const uint64_t slots = std::bit_ceil(channel->most_shown_);
-  CGRAPH_RETURN_IF_ERROR(
-      device::CheckFree(slots * (sizeof(Slot) + std::max(1u, shape.spans) * sizeof(BufferSpan)),
-                        "a channel's slots"));
-  channel->slots_ = std::vector<Slot>(slots);
-  channel->spans_.resize(slots * std::max(1u, shape.spans));
-  device::BumpLayout layout;
-  const uint64_t each = shape.message_bytes + 16ull * shape.spans;  // a span starts at 16
-  if (!channel->rendezvous_) {
-    for (uint64_t i = 0; i < slots; ++i) layout.Add(each);
-    auto storage = device::Memory::Allocate(layout.size(), "a channel's messages");
-    if (!storage.ok()) return storage.status();
-    channel->storage_ = std::move(*storage);
+  const uint64_t count = std::bit_ceil(channel->most_shown_);
+  const uint64_t spans_each = std::max(1u, shape.spans);
+  device::BumpLayout layout;  // of one message; a span starts at 16
+  layout.Add(shape.message_bytes);
+  layout.Add(16ull * shape.spans);
+  const uint64_t least = channel->rendezvous_ ? 0 : layout.size();
+  CGRAPH_RETURN_IF_ERROR(device::CheckFree(
+      least > UINT64_MAX / 2 / count ? UINT64_MAX : count * (least + sizeof(Slot)), what));
+  const uint64_t each = device::AlignUp(least, device::kLineAlign);
+  auto slots = heap.Make<Slot>(count, what);
+  auto spans = heap.Make<BufferSpan>(count * spans_each, what);
+  auto storage = heap.Make<std::byte>(count * each, what);
+  auto received = heap.Make<Count>(1, what);
+  for (const Status& status : {slots.status(), spans.status(), storage.status(),
+                               received.status()}) {
+    CGRAPH_RETURN_IF_ERROR(status);
   }
-  device::BumpLayout again;
-  for (uint64_t i = 0; i < slots; ++i) {
-    Slot& slot = channel->slots_[i];
-    slot.spans = &channel->spans_[i * std::max(1u, shape.spans)];
-    if (!channel->rendezvous_) slot.storage = channel->storage_.data() + again.Add(each);
+  channel->slots_ = *slots;
+  channel->received_ = received->data();
+  for (uint64_t i = 0; i < count; ++i) {
+    channel->slots_[i].spans = spans->data() + i * spans_each;
+    if (!channel->rendezvous_) channel->slots_[i].storage = storage->data() + i * each;
   }
   return channel;
 }
 
 bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
-  if (received_.load(std::memory_order_acquire) + most_shown_ <= n) return false;
+  if (received_->value.load(std::memory_order_acquire) + most_shown_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.poison = poison;
   slot.count = static_cast<uint32_t>(spans.size());
@@ -62,7 +67,7 @@ bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
     const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
     device::CopyBytes(spans[i].data, slot.spans[i].data, bytes);
   }
-  received_.store(n + 1, std::memory_order_release);
+  received_->value.store(n + 1, std::memory_order_release);
   sender_->Notify();
   return poison;
 }

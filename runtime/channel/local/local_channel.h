@@ -1,4 +1,4 @@
-// A channel within one process.
+// A channel whose ends have one address space.
 //
 // Rendezvous: the sender shows its spans of memory, the receiver copies them out of there, and the
 // send is done when that has happened. Buffered: the sender copies into one of `capacity` slots and
@@ -10,18 +10,18 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "runtime/channel/channel.h"
+#include "runtime/device/shared_heap.h"
 #include "runtime/device/sync/event_count.h"
-#include "runtime/device/memory.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::channel {
 
 class LocalChannel final : public Channel {
  public:
-  static Result<std::unique_ptr<LocalChannel>> Make(const ChannelShape& shape);
+  static Result<std::unique_ptr<LocalChannel>> Make(const ChannelShape& shape,
+                                                    device::SharedHeap& heap);
 
   void SetEventCounts(device::EventCount* sender, device::EventCount* receiver) override {
     sender_ = sender;
@@ -29,7 +29,7 @@ class LocalChannel final : public Channel {
   }
   bool TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) override;
   bool Sent(uint64_t n) const override {
-    return !rendezvous_ || received_.load(std::memory_order_acquire) > n;
+    return !rendezvous_ || received_->value.load(std::memory_order_acquire) > n;
   }
   bool Arrived(uint64_t n) override {
     return SlotOf(n).number.load(std::memory_order_acquire) == n + 1;
@@ -48,14 +48,15 @@ class LocalChannel final : public Channel {
 
   Slot& SlotOf(uint64_t n) { return slots_[n & (slots_.size() - 1)]; }
 
-  std::vector<Slot> slots_;  // a power of two
-  uint64_t most_shown_ = 1;        // messages that may be shown and not yet received
-  std::vector<BufferSpan> spans_;
-  device::Memory storage_;
+  std::span<Slot> slots_;    // a power of two
+  uint64_t most_shown_ = 1;  // messages that may be shown and not yet received
   bool rendezvous_ = true;
   device::EventCount* sender_ = nullptr;
   device::EventCount* receiver_ = nullptr;
-  alignas(128) std::atomic<uint64_t> received_{0};  // messages, written by the receiver
+  struct alignas(128) Count {
+    std::atomic<uint64_t> value{0};
+  };
+  Count* received_ = nullptr;  // messages, written by the receiver
 };
 
 }  // namespace cgraph::channel

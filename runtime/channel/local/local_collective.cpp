@@ -19,7 +19,8 @@ constexpr uint64_t kLine = 64;
 
 }  // namespace
 
-Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveShape& shape) {
+Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveShape& shape,
+                                                               device::SharedHeap& heap) {
   std::unique_ptr<LocalCollective> made(new LocalCollective);
   made->traits_ = &TraitsOf(shape.kind);
   made->root_ = shape.root;
@@ -35,23 +36,25 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
-  made->member_slots_ = std::make_unique<MemberSlot[]>(shape.members);
-  const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
-  made->spans_.resize(shape.members * 2 * most);
+  made->event_counts_.resize(shape.members);
   made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
+  const char* const what = "a collective's messages";
+  const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
   const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
-  device::BumpLayout layout;
-  std::vector<uint64_t> offsets;
-  for (uint32_t i = 0; i < 2 * shape.members; ++i) offsets.push_back(far ? layout.Add(bytes) : 0);
-  if (far) {
-    auto storage = device::Memory::Allocate(layout.size(), "a collective's messages");
-    if (!storage.ok()) return storage.status();
-    made->storage_ = std::move(*storage);
+  // Of one round's copies: no more than kEagerBytes.
+  const uint64_t each = device::AlignUp(far ? bytes : 0, device::kLineAlign);
+  const size_t rounds = 2 * size_t{shape.members};
+  auto slots = heap.Make<MemberSlot>(shape.members, what);
+  auto spans = heap.Make<BufferSpan>(rounds * most, what);
+  auto storage = heap.Make<std::byte>(rounds * each, what);
+  for (const Status& status : {slots.status(), spans.status(), storage.status()}) {
+    CGRAPH_RETURN_IF_ERROR(status);
   }
-  for (uint32_t i = 0; i < 2 * shape.members; ++i) {
+  made->member_slots_ = *slots;
+  for (size_t i = 0; i < rounds; ++i) {
     RoundSlot& slot = made->member_slots_[i / 2].slots[i % 2];
-    slot.spans = &made->spans_[i * most];
-    slot.copies = far ? made->storage_.data() + offsets[i] : slot.near;
+    slot.spans = spans->data() + i * most;
+    slot.copies = far ? storage->data() + i * each : slot.near;
   }
   return made;
 }
@@ -103,9 +106,10 @@ bool LocalCollective::Left(uint64_t n) const {
 
 void LocalCollective::NotifyOthers(uint32_t member) {
   for (uint32_t other = 0; other < members_; ++other) {
-    device::EventCount* event_count = member_slots_[other].event_count;
-    if (other != member && (other == 0 || event_count != member_slots_[other - 1].event_count))
+    device::EventCount* event_count = event_counts_[other];
+    if (other != member && (other == 0 || event_count != event_counts_[other - 1])) {
       event_count->Notify();
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// A collective among the lanes of one process, in shared memory.
+// A collective among lanes that have one address space.
 //
 // A member that arrives shows where its values lie or, when they are small, puts a copy into its
 // member slot. Its share: it computes its own part of the result and writes that part to every
@@ -15,7 +15,7 @@
 
 #include "runtime/channel/collective.h"
 #include "runtime/device/kernels/reductions/across.h"
-#include "runtime/device/memory.h"
+#include "runtime/device/shared_heap.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/status/status.h"
@@ -24,10 +24,11 @@ namespace cgraph::channel {
 
 class LocalCollective final : public Collective {
  public:
-  static Result<std::unique_ptr<LocalCollective>> Make(const CollectiveShape& shape);
+  static Result<std::unique_ptr<LocalCollective>> Make(const CollectiveShape& shape,
+                                                       device::SharedHeap& heap);
 
   void SetEventCount(uint32_t member, device::EventCount* event_count) override {
-    member_slots_[member].event_count = event_count;
+    event_counts_[member] = event_count;
   }
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override;
@@ -50,7 +51,6 @@ class LocalCollective final : public Collective {
   struct MemberSlot {
     RoundSlot slots[2];
     alignas(128) std::atomic<uint64_t> left{0};  // rounds
-    device::EventCount* event_count = nullptr;
   };
   LocalCollective() = default;
 
@@ -78,10 +78,9 @@ class LocalCollective final : public Collective {
   std::vector<CollectiveShape::Tensor> tensors_;
   std::vector<device::RankResult> results_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor
-  std::unique_ptr<MemberSlot[]> member_slots_;
-  std::vector<BufferSpan> spans_;
+  std::span<MemberSlot> member_slots_;
+  std::vector<device::EventCount*> event_counts_;  // by member
   std::vector<const void*> sources_;     // by member, then participant
-  device::Memory storage_;
 };
 
 }  // namespace cgraph::channel

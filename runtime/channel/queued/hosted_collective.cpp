@@ -5,7 +5,7 @@
 
 #include "runtime/device/memory.h"
 #include "runtime/device/operations.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/plan/kinds.h"
 
@@ -13,7 +13,7 @@ namespace cgraph::channel {
 namespace {
 
 using device::BumpLayout;
-using device::SharedArray;
+using device::SemaphoreArray;
 using device::Tensor;
 using device::TimelineSemaphore;
 using Traits = CollectiveTraits;
@@ -29,7 +29,7 @@ class HostedCollective : public Collective {
   };
 
   HostedCollective(std::unique_ptr<Collective> carried, device::Memory storage,
-                   SharedArray<TimelineSemaphore> copied, std::vector<Member> members)
+                   SemaphoreArray copied, std::vector<Member> members)
       : carried_(std::move(carried)),
         storage_(std::move(storage)),
         copied_(std::move(copied)),
@@ -118,7 +118,7 @@ class HostedCollective : public Collective {
 
   std::unique_ptr<Collective> carried_;
   device::Memory storage_;
-  SharedArray<TimelineSemaphore> copied_;  // by member: its values are in the host's memory
+  SemaphoreArray copied_;  // by member: its values are in the host's memory
   std::vector<Member> members_;            // those of the host's are empty
 };
 
@@ -157,7 +157,7 @@ Result<std::unique_ptr<Collective>> MakeHostedCollective(const CollectiveShape& 
   auto storage = host.Allocate(layout.size(), device::MemoryKind::pinned, what);
   if (!storage.ok()) return storage.status();
   for (auto [tensor, offset] : places) tensor->data = storage->data() + offset;
-  auto copied = SharedArray<TimelineSemaphore>::Make(host, shape.members, what);
+  auto copied = SemaphoreArray::Make(host, shape.members, what);
   if (!copied.ok()) return copied.status();
   return std::unique_ptr<Collective>(std::make_unique<HostedCollective>(
       std::move(carried), std::move(*storage), std::move(*copied), std::move(members)));

@@ -4,20 +4,20 @@
 #include <utility>
 
 #include "runtime/channel/queued/unhosted_collective.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::channel {
 namespace {
 
-using device::SharedArray;
+using device::SemaphoreArray;
 using device::TimelineSemaphore;
 
 class NativeCollective : public UnhostedCollective {
  public:
   NativeCollective(const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
-                   SharedArray<TimelineSemaphore> arrived)
+                   SemaphoreArray arrived)
       : UnhostedCollective(shape),
         communicator_(std::move(communicator)),
         arrived_(std::move(arrived)) {}
@@ -71,7 +71,7 @@ class NativeCollective : public UnhostedCollective {
   }
 
   std::shared_ptr<device::Communicator> communicator_;
-  SharedArray<TimelineSemaphore> arrived_;  // by member
+  SemaphoreArray arrived_;  // by member
 };
 
 }  // namespace
@@ -86,7 +86,7 @@ bool CarriesOut(const device::Device& first, const CollectiveShape& shape) {
 Result<std::unique_ptr<Collective>> MakeNativeCollective(
     const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
     device::Device& host) {
-  auto arrived = SharedArray<TimelineSemaphore>::Make(host, shape.members, "a collective");
+  auto arrived = SemaphoreArray::Make(host, shape.members, "a collective");
   if (!arrived.ok()) return arrived.status();
   return std::unique_ptr<Collective>(std::make_unique<NativeCollective>(
       shape, std::move(communicator), std::move(*arrived)));

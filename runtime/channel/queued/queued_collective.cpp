@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/channel/queued/unhosted_collective.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/plan/kinds.h"
 
@@ -15,14 +15,14 @@ namespace {
 
 using device::Device;
 using device::Executable;
-using device::SharedArray;
+using device::SemaphoreArray;
 using device::Tensor;
 using device::TimelineSemaphore;
 
 class QueuedCollective : public UnhostedCollective {
  public:
   QueuedCollective(const CollectiveShape& shape, uint32_t frames,
-                   SharedArray<TimelineSemaphore> semaphores,
+                   SemaphoreArray semaphores,
                    std::vector<std::unique_ptr<Executable>> reducers)
       : UnhostedCollective(shape),
         members_(shape.members),
@@ -115,7 +115,7 @@ class QueuedCollective : public UnhostedCollective {
 
   const uint32_t members_;
   const uint64_t tensors_;
-  SharedArray<TimelineSemaphore> semaphores_;
+  SemaphoreArray semaphores_;
   std::vector<std::unique_ptr<Executable>> reducers_;  // by member, then tensor
   std::vector<Tensor> parts_;
 };
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Collective>> MakeQueuedCollective(const CollectiveShape& 
     }
   }
   auto semaphores =
-      SharedArray<TimelineSemaphore>::Make(host, size_t{2} * shape.members, "a collective");
+      SemaphoreArray::Make(host, size_t{2} * shape.members, "a collective");
   if (!semaphores.ok()) return semaphores.status();
   return std::unique_ptr<Collective>(std::make_unique<QueuedCollective>(
       shape, frames, std::move(*semaphores), std::move(reducers)));

@@ -7,7 +7,7 @@ namespace {
 
 class RendezvousChannel : public Channel {
  public:
-  explicit RendezvousChannel(device::SharedArray<device::TimelineSemaphore> semaphores)
+  explicit RendezvousChannel(device::SemaphoreArray semaphores)
       : semaphores_(std::move(semaphores)) {}
 
   void SetEventCounts(device::EventCount* sender, device::EventCount* receiver) override {
@@ -40,14 +40,14 @@ class RendezvousChannel : public Channel {
   device::TimelineSemaphore& shown() const { return semaphores_[0]; }
   device::TimelineSemaphore& taken() const { return semaphores_[1]; }
 
-  device::SharedArray<device::TimelineSemaphore> semaphores_;
+  device::SemaphoreArray semaphores_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Channel>> MakeRendezvousChannel(device::Device& host) {
   auto semaphores =
-      device::SharedArray<device::TimelineSemaphore>::Make(host, 2, "the ends of a channel");
+      device::SemaphoreArray::Make(host, 2, "the ends of a channel");
   if (!semaphores.ok()) return semaphores.status();
   return std::unique_ptr<Channel>(std::make_unique<RendezvousChannel>(std::move(*semaphores)));
 }

@@ -10,7 +10,7 @@
 
 #include "runtime/channel/channel.h"
 #include "runtime/device/device.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/status/status.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/device/memory.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 
 namespace cgraph::channel {
@@ -19,7 +19,7 @@ uint64_t Stride(const ChannelShape& shape) {
 class StagedChannel : public Channel {
  public:
   StagedChannel(const ChannelShape& shape, HostEnds ends, device::Memory storage,
-                device::SharedArray<device::TimelineSemaphore> semaphores)
+                device::SemaphoreArray semaphores)
       : slots_(shape.outstanding),
         spans_(shape.spans),
         ends_(ends),
@@ -99,7 +99,7 @@ class StagedChannel : public Channel {
   const uint64_t spans_;  // most values of a message
   const HostEnds ends_;
   device::Memory storage_;
-  device::SharedArray<device::TimelineSemaphore> semaphores_;
+  device::SemaphoreArray semaphores_;
   std::vector<device::Tensor> values_;  // by slot: where they lie
   std::vector<uint8_t> poisoned_;       // per slot, where the host sends
 };
@@ -115,7 +115,7 @@ Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, Ho
   }
   auto storage = host.Allocate(layout.size(), device::MemoryKind::pinned, what);
   if (!storage.ok()) return storage.status();
-  auto semaphores = device::SharedArray<device::TimelineSemaphore>::Make(host, 2, what);
+  auto semaphores = device::SemaphoreArray::Make(host, 2, what);
   if (!semaphores.ok()) return semaphores.status();
   return std::unique_ptr<Channel>(std::make_unique<StagedChannel>(
       shape, ends, std::move(*storage), std::move(*semaphores)));

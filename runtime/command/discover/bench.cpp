@@ -90,7 +90,7 @@ Result<std::unique_ptr<Bench>> Bench::Open(uint32_t gpus, std::chrono::nanosecon
     bench->devices_.push_back(std::move(*opened));
   }
   const uint32_t queues = 2 * (gpus + 1);
-  auto semaphores = SharedArray<TimelineSemaphore>::Make(*bench->devices_[0], queues, "semaphores");
+  auto semaphores = SemaphoreArray::Make(*bench->devices_[0], queues, "semaphores");
   if (!semaphores.ok()) return semaphores.status();
   bench->semaphores_ = std::move(*semaphores);
   bench->signalled_.resize(queues);

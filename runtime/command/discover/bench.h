@@ -13,7 +13,7 @@
 
 #include "runtime/device/backends.h"
 #include "runtime/device/device.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 
 namespace cgraph::command {
 
@@ -74,7 +74,7 @@ class Bench {
   std::unique_ptr<plan::Plan> plan_;
   std::chrono::nanoseconds patience_{0};
   std::vector<std::unique_ptr<device::Device>> devices_;
-  device::SharedArray<device::TimelineSemaphore> semaphores_;
+  device::SemaphoreArray semaphores_;
   std::vector<uint64_t> signalled_;
   device::EventCount reported_;
   device::Bindings bindings_;

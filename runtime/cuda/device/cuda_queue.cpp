@@ -194,7 +194,8 @@ void CudaQueue::Store(const device::Store& store) {
 
 void CudaQueue::Poison(const device::Operation& operation) {
   if (!Begins(operation)) return;
-  if (Remember({Kind::kWork, operation.tag, nullptr, 0})) Check(SetFlag(operation), operation, "passing errors on");
+  if (!Remember({Kind::kWork, operation.tag, nullptr, 0})) return;
+  Check(SetFlag(operation), operation, "passing errors on");
 }
 
 // The queues of a GPU communicate by themselves (Device::queues_communicate).

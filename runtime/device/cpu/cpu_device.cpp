@@ -54,8 +54,14 @@ class UploadKernel : public Kernel {
 
 class CpuDevice : public Device {
  public:
+  explicit CpuDevice(std::shared_ptr<MemorySource> source) : source_(std::move(source)) {}
+
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    if (source_ != nullptr) return source_->Allocate(bytes, kind, what);
     return Memory::Allocate(bytes, what, kind);
+  }
+  bool CanLend(const void* data) const override {
+    return source_ == nullptr || source_->Contains(data);
   }
   Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
                                                  std::span<const OperandType> inputs,
@@ -83,10 +89,14 @@ class CpuDevice : public Device {
     std::memcpy(to, from, bytes);
     return Status::Ok();
   }
+
+  const std::shared_ptr<MemorySource> source_;  // null: the process
 };
 
 class CpuBackend : public Backend {
  public:
+  explicit CpuBackend(std::shared_ptr<MemorySource> source) : source_(std::move(source)) {}
+
   std::string_view name() const override { return "cpu"; }
   Status Serves(const plan::Plan& plan, uint32_t device) const override {
     if (plan.devices[device]->node == 0) return Status::Ok();
@@ -95,12 +105,17 @@ class CpuBackend : public Backend {
                               plan::DeviceName(plan, device)));
   }
   Result<std::unique_ptr<Device>> Open(const plan::Plan&, uint32_t) override {
-    return std::unique_ptr<Device>(std::make_unique<CpuDevice>());
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(source_));
   }
+
+ private:
+  const std::shared_ptr<MemorySource> source_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Backend> MakeCpuBackend(std::shared_ptr<MemorySource> source) {
+  return std::make_unique<CpuBackend>(std::move(source));
+}
 
 }  // namespace cgraph::device

@@ -13,10 +13,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+bool Register(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
 // Registers the process on the first call.
 bool HasMembarrier() {
-  static const bool has =
-      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  static const bool has = Register(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+  return has;
+}
+// The same for barriers that the threads of all registered processes pass.
+bool HasGlobalMembarrier() {
+  static const bool has = Register(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
   return has;
 }
 
@@ -32,16 +38,26 @@ int64_t Nanoseconds(Clock::time_point time) {
 
 EventCount::EventCount() : both_fence_(!HasMembarrier()) {}
 
+void EventCount::ShareAmongProcesses() {
+  among_processes_ = true;
+  both_fence_ = !HasGlobalMembarrier();
+}
+
 uint32_t EventCount::Announce() {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  if (!both_fence_) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  if (!both_fence_) {
+    syscall(SYS_membarrier,
+            among_processes_ ? MEMBARRIER_CMD_GLOBAL_EXPEDITED : MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+            0, 0);
+  }
   return epoch_.load(std::memory_order_acquire);
 }
 
 void EventCount::Wake() {
   woken_ns_.store(Nanoseconds(Clock::now()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
-  syscall(SYS_futex, &epoch_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  syscall(SYS_futex, &epoch_, among_processes_ ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+          nullptr, 0);
 }
 
 bool EventCount::Block(uint32_t epoch, const Deadline& deadline) {
@@ -56,7 +72,8 @@ bool EventCount::Block(uint32_t epoch, const Deadline& deadline) {
     timeout = &rest;
   }
   const int64_t slept = Nanoseconds(Clock::now());
-  syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, epoch, timeout, nullptr, 0);
+  syscall(SYS_futex, &epoch_, among_processes_ ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, epoch, timeout,
+          nullptr, 0);
   const Clock::time_point now = Clock::now();
   if (epoch_.load(std::memory_order_acquire) != epoch) {
     const int64_t woken = woken_ns_.load(std::memory_order_relaxed);

@@ -9,6 +9,9 @@
 // anyway, pays for the fence against that: membarrier() makes every thread of the process pass one.
 // (Where the system has no membarrier both sides fence.) Only waiters write `sleepers`: a notifier
 // that cleared it could be late and hide the next sleeper.
+//
+// An event count in memory that several processes map works among all their threads, once
+// ShareAmongProcesses() was called on it; its barrier and its futex are then those of the machine.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_EVENT_COUNT_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_EVENT_COUNT_H_
 
@@ -26,6 +29,9 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 class alignas(128) EventCount {
  public:
   EventCount();
+
+  // Called at load, by every process that maps the event count, before anybody waits or notifies.
+  void ShareAmongProcesses();
 
   // Call after the change was stored with release order.
   void Notify() {
@@ -53,7 +59,8 @@ class alignas(128) EventCount {
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<uint32_t> epoch_{0};
   std::atomic<int64_t> woken_ns_{0};  // steady clock, of the last Wake()
-  const bool both_fence_;
+  bool both_fence_;
+  bool among_processes_ = false;
 };
 
 }  // namespace cgraph::device

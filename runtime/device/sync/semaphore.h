@@ -3,8 +3,9 @@
 // All order between queues, and between queues and the host, is made of these. A signal is done
 // when everything before it in its queue is; a wait lets its queue go on when the value is reached.
 // On the CPU both are one store and one load; a CUDA stream writes and awaits the same word, which
-// then has to lie in memory that the device reaches (shared_array.h). A device that writes the word
-// wakes nobody: whoever sees that it has grown calls NotifyListeners().
+// then has to lie in memory that the device reaches, and another process that maps the word may do
+// the same. So the word lies apart (semaphore_array.h); the listeners are each process's own. A
+// device that writes the word wakes nobody: whoever sees that it has grown calls NotifyListeners().
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_SEMAPHORE_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_SEMAPHORE_H_
 
@@ -17,8 +18,16 @@
 
 namespace cgraph::device {
 
-class alignas(128) TimelineSemaphore {
+// The value of a semaphore, in cache lines of its own.
+struct alignas(128) SemaphoreWord {
+  std::atomic<uint64_t> value{0};
+};
+
+class TimelineSemaphore {
  public:
+  TimelineSemaphore() = default;  // no semaphore yet
+  explicit TimelineSemaphore(SemaphoreWord* word) : word_(&word->value) {}
+
   // Called at load: adds an event count that is notified when the value grows.
   void AddListener(EventCount* event_count) {
     if (std::find(listeners_.begin(), listeners_.end(), event_count) == listeners_.end()) {
@@ -27,22 +36,22 @@ class alignas(128) TimelineSemaphore {
   }
 
   void Signal(uint64_t value) {
-    value_.store(value, std::memory_order_release);
+    word_->store(value, std::memory_order_release);
     NotifyListeners();
   }
   void NotifyListeners() const {
     for (EventCount* event_count : listeners_) event_count->Notify();
   }
   bool has_listeners() const { return !listeners_.empty(); }
-  uint64_t value() const { return value_.load(std::memory_order_acquire); }
+  uint64_t value() const { return word_->load(std::memory_order_acquire); }
   bool Reached(uint64_t value) const { return this->value() >= value; }
   // The word, for devices that write and await it themselves.
-  const std::atomic<uint64_t>* word() const { return &value_; }
-  std::atomic<uint64_t>* word() { return &value_; }
+  const std::atomic<uint64_t>* word() const { return word_; }
+  std::atomic<uint64_t>* word() { return word_; }
 
  private:
-  std::atomic<uint64_t> value_{0};
-  alignas(128) std::vector<EventCount*> listeners_;
+  std::atomic<uint64_t>* word_ = nullptr;
+  std::vector<EventCount*> listeners_;
 };
 
 }  // namespace cgraph::device

@@ -29,6 +29,7 @@
 #include "runtime/device/operations.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/sync/semaphore.h"
+#include "runtime/engine/failure_slot.h"
 
 namespace cgraph::engine {
 
@@ -66,7 +67,8 @@ struct alignas(64) Step {  // a cache line
   union {
     device::Kernel* kernel = nullptr;      // a call that the work queue runs
     device::Executable* executable;        // a call that a queue runs
-    device::TimelineSemaphore* semaphore;  // wait, signal
+    device::TimelineSemaphore* semaphore;  // a signal, or a wait of a queue
+    const std::atomic<uint64_t>* word;     // a wait of the work queue itself: of the semaphore
     CommGroup* group;                      // a comm that a queue runs
   };
 };
@@ -148,20 +150,22 @@ struct Frame {
     std::vector<Patch> patches;  // of a port that may be lent
   };
   device::Bindings bindings;  // what follows, as operations see it
-  std::vector<Tensor> tensors;
+  std::span<Tensor> tensors;
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
   std::span<std::atomic<uint8_t>> poison_flags;
   // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
   // too. So it is always true where a device sets flags by itself (LoadedGraph::flags_unannounced).
-  std::atomic<bool> dirty{false};
+  std::atomic<bool>* dirty = nullptr;
   // Of the execution that the frame had last, under the core's lock: whether it failed, and whether
   // it has left flags behind, since it failed or was empty.
   bool failed = false;
   bool flagged = true;
   std::vector<InputBlock> inputs;  // per port
-  std::vector<int64_t> taken;      // per symbol: the extent that the inputs have
+  std::span<int64_t> taken;        // per symbol: the extent that the inputs have
+  FailureSlots failures;
   // This is written with each submission, so it is not in a line that workers read at every step.
+  // Null at ranks other than the first.
   alignas(128) ExecutionState* run = nullptr;
 };
 

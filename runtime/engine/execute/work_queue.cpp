@@ -25,11 +25,20 @@ constexpr std::array kPasses = {channel::Pass::kShow, channel::Pass::kMove, chan
 
 }  // namespace
 
+Result<WorkQueue::Shared> WorkQueue::Share(device::SharedHeap& heap, uint32_t entries) {
+  const char* const what = "the inbox of a worker";
+  auto words = heap.Make<Shared::Words>(1, what);
+  auto inbox = heap.Make<std::atomic<uint64_t>>(std::bit_ceil(uint64_t{entries} + 1), what);
+  for (const Status& status : {words.status(), inbox.status()}) CGRAPH_RETURN_IF_ERROR(status);
+  return Shared{words->data(), *inbox};
+}
+
 WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
-                     std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries,
+                     std::vector<std::unique_ptr<LoadedGraph>>* graphs, const Shared& shared,
                      void* scratch, device::EventCount* own, device::EventCount* driver)
     : plan_(plan),
-      inbox_(std::bit_ceil(entries + 1)),
+      words_(shared.words),
+      inbox_(shared.inbox),
       mask_(inbox_.size() - 1),
       index_(index),
       scratch_(scratch),
@@ -52,9 +61,9 @@ WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
 }
 
 void WorkQueue::Push(uint32_t graph) {
-  const uint64_t number = pushed_.load(std::memory_order_relaxed);
+  const uint64_t number = words_->pushed.load(std::memory_order_relaxed);
   CGRAPH_ASSERT(number - done() < inbox_.size());
-  pushed_.store(number + 1, std::memory_order_relaxed);
+  words_->pushed.store(number + 1, std::memory_order_relaxed);
   inbox_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_release);
   own_->Notify();
 }
@@ -65,7 +74,9 @@ bool WorkQueue::Begin() {
   graph_ = static_cast<uint32_t>(entry & kGraphMask);
   track_ = &tracks_[graph_];
   frame_ = &track_->graph->frames[track_->frame];
-  CGRAPH_ASSERT(frame_->run->execution == track_->round + track_->graph->lag);
+  CGRAPH_ASSERT(frame_->run == nullptr ||
+                frame_->run->execution == track_->round + track_->graph->lag);
+  words_->round.store(track_->round, std::memory_order_relaxed);
   step_ = 0;
   return true;
 }
@@ -77,25 +88,26 @@ bool WorkQueue::Begin() {
 #endif
   if (++track_->frame == track_->graph->frames.size()) track_->frame = 0;
   track_ = nullptr;
-  at_.store(kIdle, std::memory_order_relaxed);
+  words_->at.store(kIdle, std::memory_order_relaxed);
   ++issued_;
 }
 
 [[gnu::always_inline]] inline void WorkQueue::Finish() {
   NextRound();
-  done_.store(issued_, std::memory_order_release);
+  words_->done.store(issued_, std::memory_order_release);
   driver_->Notify();
 }
 
 void WorkQueue::Publish(uint64_t step, bool running) {
-  at_.store(static_cast<uint64_t>(graph_) << 33 | static_cast<uint64_t>(running) << 32 | step,
-            std::memory_order_relaxed);
+  words_->at.store(
+      static_cast<uint64_t>(graph_) << 33 | static_cast<uint64_t>(running) << 32 | step,
+      std::memory_order_relaxed);
 }
 
 Position WorkQueue::Where() const {
   Position position;
   position.done = done();
-  const uint64_t at = at_.load(std::memory_order_relaxed);
+  const uint64_t at = words_->at.load(std::memory_order_relaxed);
   if (at == kIdle) {
     if (queues_.empty() || pushed() == position.done) return position;
     const std::vector<Position> queues = Everywhere();
@@ -105,6 +117,7 @@ Position WorkQueue::Where() const {
   position.running = (at >> 32 & 1) != 0;
   position.graph = static_cast<uint32_t>(at >> 33);
   position.step = static_cast<uint32_t>(at);
+  position.round = words_->round.load(std::memory_order_relaxed);
   return position;
 }
 
@@ -114,7 +127,7 @@ std::vector<Position> WorkQueue::PositionsOf(const std::vector<device::Head>& he
   std::vector<Position> all;
   for (const device::Head& head : heads) {
     all.push_back({false, head.running, head.tag.graph, head.tag.step, done() + head.finished,
-                   /*of_queue=*/true, head.tag.round, head.finished, head.pending, head.last_step});
+                   head.tag.round, /*of_queue=*/true, head.finished, head.pending, head.last_step});
   }
   return all;
 }
@@ -164,7 +177,7 @@ template <bool kProfile>
     case Op::kWait: {
       const uint64_t round = track_->round;
       if (round >= step.rounds_back &&
-          !step.semaphore->Reached(round - step.rounds_back + 1)) {
+          step.word->load(std::memory_order_acquire) < round - step.rounds_back + 1) {
         return Outcome::kPending;
       }
       break;
@@ -270,9 +283,14 @@ void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
     const uint32_t site = graph.calls[failed.call()].site();
     if (site != plan::kNone) who += fmt::format(" ({})", plan::SiteText(*plan_, site));
   }
-  frame.run->Fail(failed.program_order(),
-                  Status(StatusCode::kFailed, fmt::format("{} failed: {}", who, error)),
-                  device_failed);
+  std::string text = fmt::format("{} failed: {}", who, error);
+  if (frame.run == nullptr) {
+    frame.failures.slots[index_].Set(failed.program_order(), text);
+    frame.failures.any->store(true, std::memory_order_release);
+  } else {
+    frame.run->Fail(failed.program_order(), Status(StatusCode::kFailed, std::move(text)),
+                    device_failed);
+  }
   error_.clear();
   driver_->Notify();
 }
@@ -414,8 +432,8 @@ bool WorkQueue::FinishEntries() {
     if (!Omits(Omission::kReports)) Hear(report);
   }
   reports_.clear();
-  if (over == done_.load(std::memory_order_relaxed)) return any;
-  done_.store(over, std::memory_order_release);
+  if (over == words_->done.load(std::memory_order_relaxed)) return any;
+  words_->done.store(over, std::memory_order_release);
   driver_->Notify();
   return true;
 }

@@ -11,17 +11,20 @@
 // Measurements, if they were asked for, may be read at any time by other threads.
 //
 // The inbox holds the graphs to run next, one entry per round, numbered in the slot itself; the
-// submitter writes it, the worker reads it. `done` counts finished entries: it is how all other
-// threads learn of progress.
+// submitter writes it, the worker reads it. `done` counts finished entries: it is how all others
+// learn of progress. Submitter, worker and reporter may be threads of several processes, each with
+// a WorkQueue of its own on the same words (Shared); one of them drives.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORK_QUEUE_H_
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/device/shared_heap.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/engine/execute/call_ranges.h"
 #include "runtime/engine/execute/exchange.h"
@@ -40,19 +43,36 @@ struct Position {
   uint32_t graph = 0;
   uint32_t step = 0;
   uint64_t done = 0;
-  // Of a queue: the round, how many of the issued operations are over and how many are not, and the
-  // last step that may be the one that runs (device::Head).
+  uint64_t round = 0;
+  // Of a queue: how many of the issued operations are over and how many are not, and the last step
+  // that may be the one that runs (device::Head).
   bool of_queue = false;
-  uint64_t round = 0, finished = 0, pending = 0;
+  uint64_t finished = 0, pending = 0;
   uint32_t last_step = 0;
 };
 
 class alignas(128) WorkQueue {
+  static constexpr uint64_t kIdle = ~0ull;
+
  public:
-  // `entries`: the most that can be submitted and not finished. `scratch`: the bytes that kernels
-  // need.
+  // Shared: what the submitter, the worker and those who report read and write of each other.
+  struct Shared {
+    // Separate lines: others wait for `done`; nobody waits for `at`, which changes at every call.
+    struct Words {
+      alignas(128) std::atomic<uint64_t> done{0};
+      alignas(128) std::atomic<uint64_t> at{kIdle};  // graph, running, step; for reports
+      std::atomic<uint64_t> round{0};                // of that graph
+      alignas(128) std::atomic<uint64_t> pushed{0};
+    };
+    Words* words = nullptr;
+    std::span<std::atomic<uint64_t>> inbox;  // a power of two
+  };
+  // Makes that of a work queue with at most `entries` submitted and not finished.
+  static Result<Shared> Share(device::SharedHeap& heap, uint32_t entries);
+
+  // `scratch`: the bytes that kernels need.
   WorkQueue(const plan::Plan* plan, uint32_t index,
-            std::vector<std::unique_ptr<LoadedGraph>>* graphs, uint32_t entries, void* scratch,
+            std::vector<std::unique_ptr<LoadedGraph>>* graphs, const Shared& shared, void* scratch,
             device::EventCount* own, device::EventCount* driver);
 
   // Called at load: adds a queue for steps whose `queue` is the number that this returns.
@@ -78,10 +98,10 @@ class alignas(128) WorkQueue {
 
   // Appends an entry to the inbox; under the submission lock.
   void Push(uint32_t graph);
-  uint64_t pushed() const { return pushed_.load(std::memory_order_relaxed); }
+  uint64_t pushed() const { return words_->pushed.load(std::memory_order_relaxed); }
 
-  uint64_t done() const { return done_.load(std::memory_order_acquire); }
-  const std::atomic<uint64_t>& finished_counter() const { return done_; }
+  uint64_t done() const { return words_->done.load(std::memory_order_acquire); }
+  const std::atomic<uint64_t>& finished_counter() const { return words_->done; }
   Position Where() const;
   // Returns the position of the work queue and of each of its queues, which may all be at different
   // places.
@@ -95,7 +115,6 @@ class alignas(128) WorkQueue {
   const TraceLog& traced() const { return traced_; }
 
  private:
-  static constexpr uint64_t kIdle = ~0ull;
   // Track: how far the work queue is in a graph.
   struct Track {
     const StepList* program = nullptr;
@@ -122,7 +141,8 @@ class alignas(128) WorkQueue {
   void Finish();
   Frame& FrameOf(uint16_t lag) {
     Frame& frame = lag == 0 ? *frame_ : track_->graph->FrameOf(track_->frame, lag);
-    CGRAPH_ASSERT(frame.run->execution == track_->round + track_->graph->lag - lag);
+    CGRAPH_ASSERT(frame.run == nullptr ||
+                  frame.run->execution == track_->round + track_->graph->lag - lag);
     return frame;
   }
   template <bool kProfile>
@@ -147,8 +167,9 @@ class alignas(128) WorkQueue {
 
   const plan::Plan* plan_;
   std::vector<Track> tracks_;  // per graph
-  std::vector<std::atomic<uint64_t>> inbox_;
-  uint64_t mask_;
+  Shared::Words* const words_;
+  const std::span<std::atomic<uint64_t>> inbox_;
+  const uint64_t mask_;
   [[maybe_unused]] uint32_t index_;  // for assertions
   void* scratch_;
   device::EventCount* own_;
@@ -174,11 +195,6 @@ class alignas(128) WorkQueue {
   LaneQueues queues_;
   std::vector<device::Report> reports_;
   std::unique_ptr<CallRanges> ranges_;  // null: no profiler is attached
-
-  // Separate lines: others wait for `done_`; nobody waits for `at_`, which changes at every call.
-  alignas(128) std::atomic<uint64_t> done_{0};
-  alignas(128) std::atomic<uint64_t> at_{kIdle};  // graph, running, step; for reports
-  alignas(128) std::atomic<uint64_t> pushed_{0};
 };
 
 }  // namespace cgraph::engine

@@ -16,7 +16,7 @@ namespace cgraph::engine {
 struct Worker {
   std::vector<WorkQueue*> work_queues;
   // Notified when something may have become possible for one of its work queues.
-  device::EventCount event_count;
+  device::EventCount* event_count = nullptr;
   device::Memory scratch;
   std::thread thread;
 
@@ -42,7 +42,7 @@ struct Worker {
       if (Advance()) {
         spinner.Reset();
       } else if (!spinner.Again()) {
-        event_count.Wait([&] { return until() || Advance(); });
+        event_count->Wait([&] { return until() || Advance(); });
         spinner.Reset();
       }
     }

@@ -16,7 +16,7 @@ constexpr uint64_t kLendable = 4096;          // bytes at bound: smaller inputs 
 
 // The bytes from one frame's poison flags to the next one's.
 uint64_t FlagStride(const LoadedGraph& graph) {
-  return (graph.poison_flags + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
+  return device::AlignUp(graph.poison_flags, device::kLineAlign);
 }
 
 }  // namespace
@@ -118,8 +118,8 @@ uint32_t FrameOperands::ExtentSlot(uint32_t symbol, uint32_t device) {
   return slot_of_extent_[extent];
 }
 
-Status FrameOperands::Fill(const Arenas& arenas, device::Device& host, uint32_t number,
-                           LoadedGraph& graph) const {
+Status FrameOperands::Fill(const Arenas& arenas, device::Device& host, device::SharedHeap& heap,
+                           uint32_t number, LoadedGraph& graph) const {
   if (tensors_.size() * graph.frames.size() > kMaxTensors) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("`{}` has {} operands and {} executions in flight, which together is "
@@ -141,7 +141,32 @@ Status FrameOperands::Fill(const Arenas& arenas, device::Device& host, uint32_t 
       fmt::format("the poison flags of `{}`", graph_.name));
   if (!flags.ok()) return flags.status();
   graph.poison_bytes = std::move(*flags);
-  for (uint32_t f = 0; f < graph.frames.size(); ++f) FillFrame(arenas, number, f, graph);
+  for (uint32_t f = 0; f < graph.frames.size(); ++f) {
+    CGRAPH_RETURN_IF_ERROR(MakeShared(heap, graph, graph.frames[f]));
+    FillFrame(arenas, number, f, graph);
+  }
+  return Status::Ok();
+}
+
+// Makes what the lanes of an execution share beside its values.
+Status FrameOperands::MakeShared(device::SharedHeap& heap, const LoadedGraph& graph,
+                                 Frame& frame) const {
+  const std::string what = fmt::format("the bookkeeping of `{}`", graph_.name);
+  auto tensors = heap.Make<Tensor>(tensors_.size(), what);
+  auto taken = heap.Make<int64_t>(graph_.symbols.size(), what);
+  auto dirty = heap.Make<std::atomic<bool>>(1, what);
+  for (const Status& status : {tensors.status(), taken.status(), dirty.status()}) {
+    CGRAPH_RETURN_IF_ERROR(status);
+  }
+  frame.tensors = *tensors;
+  frame.taken = *taken;
+  frame.dirty = dirty->data();
+  if (graph.several_ranks) {
+    auto any = heap.Make<std::atomic<bool>>(1, what);
+    auto slots = heap.Make<FailureSlot>(graph.programs.size(), what);
+    for (const Status& status : {any.status(), slots.status()}) CGRAPH_RETURN_IF_ERROR(status);
+    frame.failures = {any->data(), *slots};
+  }
   return Status::Ok();
 }
 
@@ -162,7 +187,6 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
   for (const auto& input : graph_.inputs) {
     frame.inputs.emplace_back().own = arenas.Address(number, input->value, at);
   }
-  frame.tensors.resize(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const device::OperandType type = OperandTypeOf(graph_, tensors_[i]);
     frame.tensors[i].dtype = type.dtype;
@@ -174,13 +198,12 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
   for (size_t i = 0; i < extents_.size(); ++i) {
     locate(graph_.extents[extents_[i]].value(), &frame.extents[i]);
   }
-  frame.taken.resize(graph_.symbols.size());
   frame.poison_flags = {graph.poison_bytes.data() + FlagStride(graph) * at, graph.poison_flags};
   // Before the first execution there were only empty ones, so all poison flags are set.
   for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) poison_flag = 1;
-  frame.dirty = true;
+  *frame.dirty = true;
   frame.bindings = {frame.tensors.data(), frame.extents.data(), frame.poison_flags.data(),
-                    &frame.dirty,         frame.taken.data(),   number,
+                    frame.dirty,          frame.taken.data(),   number,
                     at};
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "runtime/device/shared_heap.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/graph_index.h"
@@ -28,14 +29,15 @@ class FrameOperands {
   Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses);
 
   // Fills the frames of the engine's graph `number`; their poison flags lie in memory of `host`,
-  // the caller's device.
-  Status Fill(const Arenas& arenas, device::Device& host, uint32_t number,
-              LoadedGraph& graph) const;
+  // the caller's device, what else lanes share in the heap.
+  Status Fill(const Arenas& arenas, device::Device& host, device::SharedHeap& heap,
+              uint32_t number, LoadedGraph& graph) const;
 
  private:
   uint32_t ExtentSlot(uint32_t symbol, uint32_t device);
   bool Makes(uint32_t instruction, uint32_t value);
   void FindPorts();
+  Status MakeShared(device::SharedHeap& heap, const LoadedGraph& graph, Frame& frame) const;
   void FillFrame(const Arenas& arenas, uint32_t number, uint32_t at, LoadedGraph& graph) const;
 
   const plan::GraphIndex& index_;

@@ -50,7 +50,7 @@ class Preparer {
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
-    auto events = device::SharedArray<device::TimelineSemaphore>::Make(
+    auto events = device::SemaphoreArray::Make(
         Host(), graph_.events, fmt::format("the events of `{}`", graph_.name));
     if (!events.ok()) return events.status();
     out_.events = std::move(*events);
@@ -63,7 +63,7 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
       if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
-    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), number_, out_));
+    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), *p_.heap, number_, out_));
     return TellDevices();
   }
 
@@ -93,6 +93,11 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR((*p_.devices)[device]->AddGraph(layout));
     }
     return Status::Ok();
+  }
+
+  bool IsHere(uint32_t work_queue) const {
+    return p_.only_worker == plan::kNone ||
+           p_.placement->worker_of_work_queue[work_queue] == p_.only_worker;
   }
 
   // Finds the events that the host signals: those of lanes that work queues carry out.
@@ -174,9 +179,14 @@ class Preparer {
       const bool held = host_signals_[graph_.waits[w].event()] &&
                         !DeviceOf(instruction).queues_host_waits();
       step.queue = held ? 0 : SlotOf(instruction);
-      step.semaphore = &out_.events[graph_.waits[w].event()];
+      device::TimelineSemaphore& semaphore = out_.events[graph_.waits[w].event()];
+      if (step.queue == 0) {
+        step.word = semaphore.word();
+      } else {
+        step.semaphore = &semaphore;
+      }
       step.rounds_back = graph_.waits[w].lag();
-      step.semaphore->AddListener(EventCountOf(index_.lane(instruction)));
+      semaphore.AddListener(EventCountOf(index_.lane(instruction)));
       program.steps.push_back(step);
     }
   }
@@ -263,6 +273,7 @@ class Preparer {
   }
 
   Status SetKernel(Step& step) {
+    if (!IsHere(work_queue_)) return Status::Ok();
     auto kernel = p_.kernels->For(graph_, step.instruction, index_.device(step.instruction));
     if (!kernel.ok()) return kernel.status();
     if (step.queue != 0) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "runtime/device/shared_heap.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/engine/load/kernels.h"
@@ -24,12 +25,14 @@ struct Preparation {
   const workers::Placement* placement = nullptr;
   const std::vector<std::unique_ptr<device::Device>>* devices = nullptr;
   const Arenas* arenas = nullptr;
+  device::SharedHeap* heap = nullptr;
   const NativeCollectives* native = nullptr;
   Kernels* kernels = nullptr;
   const QueueMap* queues = nullptr;
   bool proved = true;
   bool profile = false;
   bool capture = true;
+  uint32_t only_worker = plan::kNone;  // the one that this process has; none: all
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

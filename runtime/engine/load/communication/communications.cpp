@@ -83,7 +83,7 @@ class Maker {
       auto carrier = channel::CarrierOfChannel(*p_.plan, graph_, c);
       if (!carrier.ok()) return carrier.status();
       made_.local_channel.push_back(*carrier == &channel::LocalCarrier());
-      return (*carrier)->MakeChannel(shape);
+      return (*carrier)->MakeChannel(shape, *p_.heap);
     }
     made_.local_channel.push_back(false);
     // A rendezvous with the host, or of GPUs that do not reach each other's memory, goes through
@@ -139,7 +139,7 @@ class Maker {
     auto carrier =
         channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
     if (!carrier.ok()) return carrier.status();
-    auto made = (*carrier)->MakeCollective(shape);
+    auto made = (*carrier)->MakeCollective(shape, *p_.heap);
     if (!made.ok()) return made.status();
     return std::pair(std::move(*made), *carrier == &channel::LocalCarrier());
   }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/channel/carrier.h"
+#include "tests/support/host_memory.h"
 #include "tests/support/plans/sample_plans.h"
 
 namespace cgraph::channel {
@@ -30,11 +31,12 @@ void OnEveryCarrier(Test&& test) {
 }
 
 struct Ends {
+  cgraph::testing::HostMemory host;
   std::unique_ptr<Channel> channel;
   device::EventCount sender, receiver;
 
   Ends(const Carrier& carrier, uint32_t capacity, uint32_t outstanding, uint32_t spans = 1) {
-    auto made = carrier.MakeChannel({capacity, outstanding, spans, 64});
+    auto made = carrier.MakeChannel({capacity, outstanding, spans, 64}, *host.heap);
     REQUIRE(made.ok());
     channel = std::move(*made);
     channel->SetEventCounts(&sender, &receiver);
@@ -153,11 +155,13 @@ TEST_CASE("a collective is over when all have been there, and marks everybody") 
   OnEveryCarrier([](const Carrier& carrier) {
     for (uint64_t count : {1, 5, 4000}) {
       constexpr uint32_t kMembers = 3;
+      cgraph::testing::HostMemory host;
       auto made = carrier.MakeCollective({CollectiveKind::kAllReduce,
                                           Reduction::kSum,
                                           0,
                                           kMembers,
-                                          {{plan::DType::i64, count * 8}}});
+                                          {{plan::DType::i64, count * 8}}},
+                                         *host.heap);
       REQUIRE(made.ok());
       Collective& all = **made;
       device::EventCount event_count;

@@ -10,7 +10,7 @@
 #include "runtime/channel/queued/hosted_collective.h"
 #include "runtime/channel/queued/staged_channel.h"
 #include "runtime/device/backends.h"
-#include "runtime/device/shared_array.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "tests/support/deferred/deferred.h"
 
@@ -32,7 +32,7 @@ struct End {
   std::unique_ptr<device::Device> host, device;
   std::unique_ptr<device::Queue> queue;
   device::EventCount event_count;
-  device::SharedArray<device::TimelineSemaphore> done;
+  device::SemaphoreArray done;
   device::Memory memory;
   Tensor tensors[2];
   std::atomic<uint8_t> flags[2] = {};
@@ -50,7 +50,7 @@ struct End {
     host = std::move(*backend->Open(plan, 0));
     device = std::move(*backend->Open(plan, 1));
     queue = std::move(*device->OpenQueue({&event_count, 0, false}));
-    done = std::move(*device::SharedArray<device::TimelineSemaphore>::Make(*host, 1, "an end"));
+    done = std::move(*device::SemaphoreArray::Make(*host, 1, "an end"));
     memory = std::move(*device->Allocate(2 * 8, device::MemoryKind::plain, "numbers"));
     for (uint32_t i = 0; i < 2; ++i) {
       tensors[i].dtype = plan::DType::i64;
@@ -110,7 +110,8 @@ TEST_CASE("a member of the host's that fails by itself poisons the result of one
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     for (const bool poison : {false, true}) {
       End end(seed);
-      auto carried = LocalCarrier().MakeCollective(shape);
+      device::SharedHeap heap(*end.host);
+      auto carried = LocalCarrier().MakeCollective(shape, heap);
       REQUIRE(carried.ok());
       auto made = MakeHostedCollective(shape, std::move(*carried), {true, false}, *end.host);
       REQUIRE(made.ok());

@@ -11,6 +11,7 @@
 
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/semaphore_array.h"
 #include "runtime/device/shared_array.h"
 #include "tests/support/deferred/deferred.h"
 #include "tests/support/kernel_calls.h"
@@ -29,7 +30,7 @@ struct Candidate {
 };
 
 std::vector<Candidate> Candidates() {
-  std::vector<Candidate> candidates = {{"cpu", MakeCpuBackend, ""}};
+  std::vector<Candidate> candidates = {{"cpu", [] { return MakeCpuBackend(); }, ""}};
   if (const Status& usable = FindGpus().usable; usable.ok()) {
     candidates.push_back({"cuda", [] { return std::move(*MakeCudaBackend({{1, 0}})); }, ""});
   } else {
@@ -53,7 +54,7 @@ class Fixture {
     REQUIRE(backend_->Serves(plan_, 1).ok());
     host_ = std::move(*backend_->Open(plan_, 0));
     device_ = std::move(*backend_->Open(plan_, 1));
-    semaphores_ = std::move(*SharedArray<TimelineSemaphore>::Make(*host_, 8, "semaphores"));
+    semaphores_ = std::move(*SemaphoreArray::Make(*host_, 8, "semaphores"));
     flags_ = std::move(*SharedArray<std::atomic<uint8_t>>::Make(*host_, kScalars, "flags"));
     memory_ = std::move(*device_->Allocate(kScalars * 8, MemoryKind::plain, "scalars"));
     for (uint32_t i = 0; i < kScalars; ++i) {
@@ -155,7 +156,7 @@ class Fixture {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Device> host_;
   std::unique_ptr<Device> device_;
-  SharedArray<TimelineSemaphore> semaphores_;
+  SemaphoreArray semaphores_;
   size_t used_ = 0;  // of the semaphores
   Memory memory_;
   EventCount event_count_;

@@ -1,0 +1,49 @@
+// Control: what rank 0 and the others tell each other besides the plan's own messages. It is the
+// first block of the region.
+#ifndef CGRAPH_RUNTIME_RANKS_CONTROL_H_
+#define CGRAPH_RUNTIME_RANKS_CONTROL_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/device/sync/event_count.h"
+#include "runtime/ranks/shared_text.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::ranks {
+
+inline constexpr uint32_t kMostRanks = 256;
+
+// How far a rank is. Each state is written once, by the rank itself.
+struct alignas(128) RankState {
+  enum Phase : uint32_t { kStarting, kLoaded, kRefused };
+  std::atomic<uint32_t> phase{kStarting};
+  uint64_t taken = 0;             // bytes of the region when it was loaded: the same at all ranks
+  StatusCode code = StatusCode::kOk;  // kRefused: why
+  SharedText<4096> text;
+};
+
+// What the other ranks load the plan with.
+struct RankOptions {
+  uint32_t ranks = 1;
+  uint32_t inflight = 0;
+  bool proved = true;
+  int64_t stall_timeout_ns = 0;
+  SharedText<4096> weights_dir;
+};
+
+struct Control {
+  RankOptions options;
+  const uint8_t* plan = nullptr;  // in the region
+  uint64_t plan_bytes = 0;
+  device::EventCount changed;     // notified when a phase or one of the next two has changed
+  // All have loaded the plan. Until then a rank makes the objects of the region, each the same, and
+  // nobody may use them.
+  std::atomic<bool> started{false};
+  alignas(128) std::atomic<bool> ended{false};
+  RankState states[kMostRanks];
+};
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_CONTROL_H_

@@ -1,0 +1,243 @@
+#include "runtime/ranks/processes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <utility>
+
+#include "runtime/ranks/lifeline.h"
+
+extern char** environ;
+
+namespace cgraph::ranks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The files that a new process begins with.
+class Files {
+ public:
+  Files() { posix_spawn_file_actions_init(&actions_); }
+  ~Files() { posix_spawn_file_actions_destroy(&actions_); }
+  Files(const Files&) = delete;
+  void Open(int as, const char* path, int how) {
+    posix_spawn_file_actions_addopen(&actions_, as, path, how, 0);
+  }
+  void Pass(int descriptor, int as) {
+    posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
+  }
+  const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+// Signals of the terminal and of launchers go to all processes of a group. They are rank 0's, which
+// tells the others what comes of it.
+class Attributes {
+ public:
+  Attributes() {
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
+  }
+  ~Attributes() { posix_spawnattr_destroy(&attributes_); }
+  Attributes(const Attributes&) = delete;
+  const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_;
+};
+
+Status Refused(uint32_t rank, const std::string& what, int error) {
+  return Status(StatusCode::kNotFound, fmt::format("the process of rank {} cannot be started: {}: "
+                                                   "{}",
+                                                   rank, what, std::strerror(error)));
+}
+
+std::string HowItEnded(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) {
+    return fmt::format("ended by itself with exit code {}", info.si_status);
+  }
+  return fmt::format("was killed by signal {} ({}){}", info.si_status, strsignal(info.si_status),
+                     info.si_code == CLD_DUMPED ? " and left a core file" : "");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Processes>> Processes::Start(const std::string& program, uint32_t ranks,
+                                                    std::shared_ptr<Region> region,
+                                                    Control& control, Lost lost) {
+  std::unique_ptr<Processes> made(new Processes(std::move(region), control, std::move(lost)));
+  made->processes_.resize(ranks);
+  std::promise<Status> started;
+  std::future<Status> status = started.get_future();
+  made->thread_ = std::thread([processes = made.get(), &program, &started] {
+    Status all = processes->StartAll(program);
+    processes->watches_ = all.ok();
+    started.set_value(std::move(all));
+    if (processes->watches_) processes->Watch();
+  });
+  CGRAPH_RETURN_IF_ERROR(status.get());
+  return made;
+}
+
+Status Processes::StartAll(const std::string& program) {
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    CGRAPH_RETURN_IF_ERROR(StartOne(program, rank));
+  }
+  return Status::Ok();
+}
+
+Status Processes::StartOne(const std::string& program, uint32_t rank) {
+  Process& process = processes_[rank];
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Refused(rank, "no socket", errno);
+  }
+  process.lifeline = ends[0];
+  // A descriptor that has its number already would stay marked to be closed: neither end has one so
+  // low, since the standard streams, the region's and the first socket's were opened before.
+  Files files;
+  files.Open(STDIN_FILENO, "/dev/null", O_RDONLY);
+  files.Open(STDOUT_FILENO, "/dev/null", O_WRONLY);
+  const int high = fcntl(region_->fd(), F_DUPFD_CLOEXEC, kFirstFree);
+  const int high_end = fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFree);
+  close(ends[1]);
+  int failed = high < 0 || high_end < 0 ? errno : 0;
+  if (failed == 0) {
+    files.Pass(high, kRegionDescriptor);
+    files.Pass(high_end, kLifelineDescriptor);
+    const Attributes attributes;
+    std::string name = "cgrun", number = fmt::format("{}{}", kRankOption, rank);
+    char* const arguments[] = {name.data(), number.data(), nullptr};
+    failed = posix_spawn(&process.pid, program.c_str(), files.get(), attributes.get(), arguments,
+                         environ);
+  }
+  if (high >= 0) close(high);
+  if (high_end >= 0) close(high_end);
+  if (failed != 0) {
+    process.pid = -1;
+    return Refused(rank, program, failed);
+  }
+  process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0));
+  return process.descriptor >= 0 ? Status::Ok() : Refused(rank, "it cannot be watched", errno);
+}
+
+void Processes::Watch() {
+  for (;;) {
+    std::vector<pollfd> all;
+    std::vector<uint32_t> ranks;
+    for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+      if (processes_[rank].gone) continue;
+      all.push_back({processes_[rank].descriptor, POLLIN, 0});
+      ranks.push_back(rank);
+    }
+    if (all.empty()) return;
+    if (poll(all.data(), all.size(), -1) <= 0) continue;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].revents != 0) Reap(ranks[i]);
+    }
+  }
+}
+
+void Processes::Reap(uint32_t rank) {
+  siginfo_t info{};
+  Process& process = processes_[rank];
+  if (waitid(P_PIDFD, static_cast<id_t>(process.descriptor), &info, WEXITED) != 0 &&
+      errno == EINTR) {
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    process.how = HowItEnded(info);
+    process.gone = true;
+  }
+  const bool refused = control_.states[rank].phase.load(std::memory_order_acquire) ==
+                       RankState::kRefused;
+  if (!refused && !control_.ended.load(std::memory_order_acquire)) {
+    lost_(rank, process.pid, process.how);
+  }
+  control_.changed.Notify();
+}
+
+Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
+  device::Deadline deadline;
+  if (patience.count() > 0) deadline = Clock::now() + patience;
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    const RankState& state = control_.states[rank];
+    const auto over = [&] {
+      std::lock_guard lock(mutex_);
+      return state.phase.load(std::memory_order_acquire) != RankState::kStarting ||
+             processes_[rank].gone;
+    };
+    while (!over()) {
+      if (!control_.changed.Wait(over, deadline) && !over()) {
+        return Status(StatusCode::kTimeout,
+                      fmt::format("rank {} (process {}) has not loaded the plan in {} s", rank,
+                                  processes_[rank].pid,
+                                  std::chrono::duration<double>(patience).count()));
+      }
+    }
+    const uint32_t phase = state.phase.load(std::memory_order_acquire);
+    if (phase == RankState::kRefused) {
+      return Status(state.code, fmt::format("rank {}: {}", rank, state.text.Get()));
+    }
+    if (phase != RankState::kLoaded) {
+      std::lock_guard lock(mutex_);
+      return Status(StatusCode::kLost, fmt::format("the process of rank {} ({}) {} while it loaded "
+                                                   "the plan",
+                                                   rank, processes_[rank].pid,
+                                                   processes_[rank].how));
+    }
+  }
+  return Status::Ok();
+}
+
+std::vector<uint32_t> Processes::End(std::chrono::nanoseconds patience) {
+  std::vector<uint32_t> killed;
+  const device::Deadline deadline = Clock::now() + patience;
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    Process& process = processes_[rank];
+    const auto gone = [&] {
+      std::lock_guard lock(mutex_);
+      return process.gone || process.pid < 0;
+    };
+    while (!gone() && control_.changed.Wait(gone, deadline)) {
+    }
+    if (gone()) continue;
+    kill(process.pid, SIGKILL);
+    killed.push_back(rank);
+    while (!gone()) control_.changed.Wait(gone);
+  }
+  return killed;
+}
+
+Processes::~Processes() {
+  control_.ended.store(true, std::memory_order_seq_cst);
+  if (watches_) End(std::chrono::nanoseconds(0));
+  if (thread_.joinable()) thread_.join();
+  for (const Process& process : processes_) {
+    if (watches_ || process.pid < 0) continue;  // else nobody has waited for it
+    kill(process.pid, SIGKILL);
+    waitpid(process.pid, nullptr, 0);
+  }
+  for (const Process& process : processes_) {
+    if (process.descriptor >= 0) close(process.descriptor);
+    if (process.lifeline >= 0) close(process.lifeline);
+  }
+}
+
+}  // namespace cgraph::ranks

@@ -1,0 +1,73 @@
+// Processes: the ranks of an engine but the first, each a process that rank 0 has started, and what
+// is noticed of their ends.
+//
+// A rank is `cgrun --rank=K` (ranks/lifeline.h is its side). It inherits two descriptors: the
+// region, and its end of a socket on which nothing is ever sent: it closes when rank 0 is gone,
+// however that happened. Rank 0 watches the others by descriptors of their processes, so an end is
+// pushed, never polled for. All of it is one thread's work, which starts the processes, too: the
+// system kills them when the thread that started them ends.
+#ifndef CGRAPH_RUNTIME_RANKS_PROCESSES_H_
+#define CGRAPH_RUNTIME_RANKS_PROCESSES_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/ranks/control.h"
+#include "runtime/ranks/region.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::ranks {
+
+class Processes {
+ public:
+  // Called by the watching thread when a rank has ended though nobody asked it to, with what is
+  // known of how: "was killed by signal 9 (Killed)".
+  using Lost = std::function<void(uint32_t rank, int pid, const std::string& how)>;
+
+  // Starts ranks 1 to `ranks` - 1, processes of `program`. kNotFound where the system refuses.
+  static Result<std::unique_ptr<Processes>> Start(const std::string& program, uint32_t ranks,
+                                                  std::shared_ptr<Region> region, Control& control,
+                                                  Lost lost);
+  ~Processes();  // End() without patience
+
+  // Waits until all ranks have loaded the plan. A rank's own error where it refused; kLost where a
+  // rank is gone; kTimeout after `patience` (0: never).
+  Status AwaitLoaded(std::chrono::nanoseconds patience);
+  // Waits until all ranks are gone, once `control.ended` is set. Kills those that are not after
+  // `patience`, and returns their numbers: a kernel may never return.
+  std::vector<uint32_t> End(std::chrono::nanoseconds patience);
+
+ private:
+  struct Process {
+    int pid = -1;
+    int descriptor = -1;  // of the process
+    int lifeline = -1;    // rank 0's end
+    bool gone = false;
+    std::string how;
+  };
+
+  Processes(std::shared_ptr<Region> region, Control& control, Lost lost)
+      : region_(std::move(region)), control_(control), lost_(std::move(lost)) {}
+  Status StartAll(const std::string& program);
+  Status StartOne(const std::string& program, uint32_t rank);
+  void Watch();
+  void Reap(uint32_t rank);
+
+  const std::shared_ptr<Region> region_;
+  Control& control_;
+  const Lost lost_;
+  std::mutex mutex_;                 // of `processes_`, once the thread runs
+  std::vector<Process> processes_;   // by rank; rank 0 has none
+  bool watches_ = false;  // all were started, and the thread waits for their ends
+  std::thread thread_;
+};
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_PROCESSES_H_

@@ -1,0 +1,324 @@
+#!/usr/bin/python3
+"""cgrun --processes: what runs, and what happens when a process dies, stops, or cannot be had.
+
+  processes_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+
+Every run must end by itself, say what was seen, and leave no process and no file behind.
+"""
+import argparse
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = """import std.tensor
+import std.debug
+actor Stage() {
+  state calls: i64 = 0
+  method run(x: i64) -> i64 { calls = calls + 1  return x + 1 }
+  method slow(x: i64) -> i64 {
+    sleep(300)
+    return x + 1
+  }
+  method checked(x: i64) -> i64 {
+    check(x < 100, "too much")
+    calls = calls + 1
+    return x + 1
+  }
+  method count() -> i64 { return calls }
+}
+place stage[r in 0..3] = Stage() on gpu[r]
+graph fast(x: i64) -> i64 inflight 3 { return stage[2].run(stage[1].run(stage[0].run(x))) }
+graph slow(x: i64) -> i64 inflight 2 { return stage[2].slow(stage[1].slow(stage[0].slow(x))) }
+graph checked(x: i64) -> [i64; 3] { return [stage[r].checked(x) for r in 0..3] }
+graph sum_of(x: f32[100000]) -> f32[100000] {
+  return all_reduce([stage[r].same(x) for r in 0..3], sum)[1]
+}
+"""
+SAME = "  method same(x: f32[100000]) -> f32[100000] { return x * 2.0 }\n"
+PROGRAM = PROGRAM.replace("  method count()", SAME + "  method count()")
+RANK = "--rank="
+NOTE = "run on CPU threads"
+
+checks = 0
+
+
+def check(condition, what, more=""):
+    global checks
+    checks += 1
+    if not condition:
+        sys.exit(f"FAILED: {what}\n{more}")
+
+
+def children(parent):
+    """Returns the processes of ranks that this process has started, by rank."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            status = (entry / "stat").read_text()
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if int(status.rpartition(")")[2].split()[1]) == parent and len(words) > 1 and \
+                words[1].startswith(RANK.encode()):
+            found[int(words[1][len(RANK):])] = int(entry.name)
+    return found
+
+
+def alive(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def await_gone(pids, what, seconds=2.0):
+    end = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.005)
+    left = [pid for pid in pids if alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    check(not left, f"{what}: processes {left} are still there")
+
+
+class Run:
+    """A run of a graph that is killed or stopped somewhere."""
+
+    def __init__(self, options, plan, *flags, processes="device"):
+        self.line = [options.cgrun, str(plan), "--processes", processes, *flags]
+        self.process = subprocess.Popen(self.line, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, start_new_session=True)
+        self.ranks = {}
+
+    def await_ranks(self, count=2):
+        end = time.monotonic() + 10
+        while len(self.ranks) < count and time.monotonic() < end:
+            self.ranks = children(self.process.pid)
+            time.sleep(0.002)
+        check(len(self.ranks) >= count, f"{self.line}: {len(self.ranks)} ranks, not {count}")
+        return self.ranks
+
+    def end(self, what, seconds=20):
+        """Waits for the end. Returns exit code and standard error."""
+        self.ranks = self.ranks or children(self.process.pid)
+        try:
+            _, error = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            sys.exit(f"FAILED: {what}: does not end in {seconds} s")
+        await_gone(self.ranks.values(), what)
+        return self.process.returncode, error
+
+
+def results(options, plans):
+    """Results are those of one process, whatever the number of processes."""
+    for graph, inputs in (("fast", ["x=3"]), ("checked", ["x=3"]), ("slow", ["x=1"])):
+        expected = None
+        for flags in ([], ["--processes", "1"], ["--processes", "2"], ["--processes", "3"],
+                      ["--processes", "device"], ["--processes", "100"],
+                      ["--processes", "3", "--unproved"]):
+            line = [options.cgrun, str(plans[graph]), "-q", "-n", "2", "--timeout", "20", *flags]
+            done = subprocess.run([*line, *(f"--input={x}" for x in inputs)], text=True,
+                                  capture_output=True, timeout=60)
+            check(done.returncode == 0, f"{line} fails", done.stderr)
+            expected = expected or done.stdout
+            check(done.stdout == expected, f"{line} prints {done.stdout}, not {expected}")
+
+
+def failures(options, plans):
+    """A method that fails in another process is the execution's error, and the engine goes on."""
+    texts = set()
+    for flags in ([], ["--processes", "device"]):
+        done = subprocess.run([options.cgrun, str(plans["checked"]), "--input", "x=100", "-n", "3",
+                               *flags], text=True, capture_output=True, timeout=60)
+        check(done.returncode == 1, "a method that fails", done.stderr)
+        check("3 executions, 3 errors" in done.stderr, "executions go on", done.stderr)
+        texts.add(re.search(r"stage\[\d\]\.checked.*too much", done.stderr).group())
+    check(texts == {next(iter(texts))} and "stage[0]" in next(iter(texts)),
+          f"the first error in program order is said: {texts}")
+
+
+def deaths(options, plans):
+    """A process that dies ends the run: who it was, what it did, and how it died."""
+    for number, text in ((signal.SIGKILL, r"was killed by signal 9 \(Killed\)"),
+                         (signal.SIGSEGV, r"was killed by signal 11 \(Segmentation fault\)"),
+                         (signal.SIGABRT, r"was killed by signal 6 \(Aborted\)")):
+        for rank in (1, 2):
+            run = Run(options, plans["slow"], "--input", "x=1", "-n", "100")
+            pid = run.await_ranks()[rank]
+            time.sleep(0.4 + 0.3 * (rank - 1))  # while it computes
+            os.kill(pid, number)
+            begun = time.monotonic()
+            code, error = run.end(f"rank {rank} dies of signal {int(number)}")
+            check(code == 1, f"exit code {code}", error)
+            check(re.search(rf"rank {rank} \(process {pid}: gpu\[{rank}\]\) {text}", error),
+                  f"who died, and how: {int(number)}", error)
+            # Rank 0 may be inside a method of 0.3 s, and so may the others, which are waited for.
+            check(time.monotonic() - begun < 1.0, f"it ends after {time.monotonic() - begun} s")
+            check(error.count("error:") == 1, "one error is said", error)
+
+
+def random_deaths(options, plans, count):
+    """The same at any time: while processes start, load the plan, run, and end."""
+    seed = int(os.environ.get("CGRAPH_SEED", "1"))
+    source = random.Random(seed)
+    said = 0
+    for i in range(count):
+        what = f"seed {seed}, death {i}"
+        run = Run(options, plans["fast"], "--input", "x=1", "-n", "1000000", "--timeout", "10")
+        ranks = run.await_ranks(1)
+        time.sleep(source.choice([0, 0.002, 0.02, 0.1]) * source.random())
+        rank, pid = source.choice(sorted(ranks.items()))
+        number = source.choice([signal.SIGKILL, signal.SIGABRT])
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+        code, error = run.end(what)
+        check(code in (0, 1), f"{what}: exit code {code}", error)
+        if code == 1:
+            said += 1
+            check(re.search(rf"rank {rank}\b.* was killed by signal {int(number)} ", error),
+                  f"{what}: rank {rank}", error)
+    check(said > count // 2, f"only {said} of {count} deaths came before the end")
+
+
+def stopped(options, plans):
+    """A process that is stopped looks like a slow one: the time-out decides, and says who it is."""
+    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100", "--timeout", "1")
+    pid = run.await_ranks()[1]
+    time.sleep(0.4)
+    os.kill(pid, signal.SIGSTOP)
+    code, error = run.end("a rank is stopped")
+    check(code == 1 and "nothing has moved for 1 s" in error, "the time-out", error)
+    check(re.search(r"^gpu\[1\] compute: call sleep of stage\[1\]\.slow .* is running", error,
+                    re.M), "who has not moved", error)
+    # One that goes on in time is only slow.
+    run = Run(options, plans["fast"], "--input", "x=1", "-n", "2000000")
+    pid = run.await_ranks()[1]
+    for _ in range(20):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.01)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.005)
+    run.process.send_signal(signal.SIGINT)
+    code, error = run.end("a rank is slow")
+    check(code in (0, 130), f"exit code {code}", error)
+
+
+def rank_zero(options, plans):
+    """Whatever ends rank 0, the others end."""
+    for number in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
+        for halt in (False, True):
+            run = Run(options, plans["slow"], "--input", "x=1", "-n", "100")
+            ranks = run.await_ranks()
+            time.sleep(0.3)
+            if halt:
+                os.kill(ranks[2], signal.SIGSTOP)
+            run.process.send_signal(number)
+            code, error = run.end(f"rank 0 gets signal {int(number)}")
+            expected = {signal.SIGKILL: -9, signal.SIGINT: 130}.get(number, 130)
+            check(code == expected, f"signal {int(number)}: exit code {code}", error)
+    # As from a terminal: all processes of the group get it, twice.
+    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100")
+    run.await_ranks()
+    time.sleep(0.2)
+    os.killpg(run.process.pid, signal.SIGINT)
+    time.sleep(0.05)
+    os.killpg(run.process.pid, signal.SIGINT)
+    code, error = run.end("Ctrl-C twice")
+    check(code == 130, f"Ctrl-C twice: exit code {code}", error)
+    # A rank leaves signals of the terminal to rank 0.
+    run = Run(options, plans["slow"], "--input", "x=1", "-n", "2")
+    for pid in run.await_ranks().values():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(pid, number)
+    code, error = run.end("ranks get signals")
+    check(code == 0, f"ranks get signals: exit code {code}", error)
+
+
+def reports(options, plans):
+    """SIGUSR1 to rank 0 says where all ranks are."""
+    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100")
+    run.await_ranks()
+    time.sleep(0.9)
+    run.process.send_signal(signal.SIGUSR1)
+    time.sleep(0.2)
+    run.process.send_signal(signal.SIGINT)
+    _, error = run.end("a report")
+    for rank in range(3):
+        check(re.search(rf"^gpu\[{rank}\] .*: .* (is running|waits for) ?", error, re.M),
+              f"the report has gpu[{rank}]", error)
+
+
+def limits(options, plans):
+    """Too little of what the system gives is an error before anything runs."""
+    def limited(prlimit, plan, *flags):
+        done = subprocess.run(["prlimit", prlimit, options.cgrun, str(plan), "-q", *flags],
+                              text=True, capture_output=True, timeout=60)
+        return done.returncode, done.stderr
+
+    zeros = ["--input", "x=" + str(options.folder / "x.npy")]
+    code, error = limited("--fsize=100000", plans["sum_of"], *zeros, "--processes", "device")
+    check(code == 1 and "ulimit -f" in error and "bytes" in error, f"files: {code}", error)
+    code, error = limited("--nofile=6", plans["fast"], "--input", "x=1", "--processes", "device")
+    check(code == 3 and "cannot be" in error, f"descriptors: {code}", error)
+    if not options.sanitized:
+        code, error = limited("--as=400000000", plans["sum_of"], *zeros, "--processes", "device")
+        check(code in (0, 1, 3), f"addresses: {code}", error)
+
+
+def mistakes(options, plans):
+    """What --processes does not take is a mistake in usage."""
+    for flags, text in ((["--processes", "0"], "expected `device`"),
+                        (["--processes", "two"], "expected `device`"),
+                        (["--processes", "2", "--workers", "2"], "excludes --workers"),
+                        (["--processes", "2", "--require-gpu"], "excludes --require-gpu")):
+        done = subprocess.run([options.cgrun, str(plans["fast"]), "--input", "x=1", *flags],
+                              text=True, capture_output=True, timeout=60)
+        check(done.returncode == 2 and text in done.stderr, f"{flags}", done.stderr)
+    # What is no rank of an engine says so.
+    done = subprocess.run([options.cgrun, RANK + "1"], text=True, capture_output=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    check(done.returncode != 0, "a rank without an engine")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True)
+    parser.add_argument("--cgrun", required=True)
+    parser.add_argument("--deaths", type=int, default=40)
+    parser.add_argument("--sanitized", action="store_true")
+    options = parser.parse_args()
+    shared_memory = sorted(os.listdir("/dev/shm"))
+    with tempfile.TemporaryDirectory() as name:
+        options.folder = pathlib.Path(name)
+        (options.folder / "p.cgraph").write_text(PROGRAM)
+        import numpy as np
+        np.save(options.folder / "x.npy", np.zeros(100000, np.float32))
+        plans = {}
+        for graph in ("fast", "slow", "checked", "sum_of"):
+            plans[graph] = options.folder / f"{graph}.cgplan"
+            done = subprocess.run([options.cgc, "compile", "-q", options.folder / "p.cgraph",
+                                   "--graph", graph, "-o", plans[graph]], text=True,
+                                  capture_output=True)
+            check(done.returncode == 0, f"{graph} does not compile", done.stderr)
+        for part in (results, failures, deaths, stopped, rank_zero, reports, limits, mistakes):
+            part(options, plans)
+            print(f"{part.__name__}: ok", flush=True)
+        random_deaths(options, plans, options.deaths)
+    check(sorted(os.listdir("/dev/shm")) == shared_memory, "something is left in /dev/shm")
+    print(f"{checks} checks")
+
+
+if __name__ == "__main__":
+    main()
