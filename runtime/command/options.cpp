@@ -192,9 +192,7 @@ void UnderstandProcesses(const std::string& text, Options& options) {
   const std::pair<const char*, bool> excluded[] = {
       {"--workers: a process has one worker", options.workers > 0},
       {"--device-map: processes are on CPU threads", !options.device_map.empty()},
-      {"--require-gpu: processes are on CPU threads", options.require_gpu},
-      {"--profile: only this process is measured", !options.profile.empty()},
-      {"--trace: only this process is measured", !options.trace.empty()}};
+      {"--require-gpu: processes are on CPU threads", options.require_gpu}};
   for (const auto& [flag, given] : excluded) {
     if (given) throw Mistake{fmt::format("--processes excludes {}", flag)};
   }

@@ -150,6 +150,7 @@ class Core {
   Status StartRanks();
   Status AwaitRanks();
   Status LoadRank();
+  Status ShareTrace(WorkQueue& work_queue);
   void Lose(uint32_t rank, int pid, const std::string& how);
   void EndRanks();
 

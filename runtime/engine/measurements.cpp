@@ -36,7 +36,7 @@ Engine::Stats Core::GetStats() {
     const plan::GraphIndex index(*plan_, *graph->plan);
     for (const StepList& program : graph->programs) {
       stats.captures += static_cast<uint32_t>(program.segments.size());
-      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+      for (size_t i = 0; i < program.timings.size(); ++i) {
         stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
             program.timings[i].ns.load(std::memory_order_relaxed);
       }
@@ -89,7 +89,7 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
   for (const auto& graph : graphs_) {
     std::map<uint32_t, Sum> calls;
     for (const StepList& program : graph->programs) {
-      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+      for (size_t i = 0; i < program.timings.size(); ++i) {
         const uint32_t call = graph->plan->instructions[program.steps[i].instruction].call();
         if (call == plan::kNone || program.steps[i].op != Op::kCall) continue;
         calls[call].ns += program.timings[i].ns.load(std::memory_order_relaxed);
@@ -215,7 +215,7 @@ void Core::ForgetMeasurements() {
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   for (const auto& graph : graphs_) {
     for (const StepList& program : graph->programs) {
-      for (size_t i = 0; program.timings != nullptr && i < program.steps.size(); ++i) {
+      for (size_t i = 0; i < program.timings.size(); ++i) {
         program.timings[i].ns.store(0, std::memory_order_relaxed);
         program.timings[i].count.store(0, std::memory_order_relaxed);
       }

@@ -64,6 +64,8 @@ Status Core::StartRanks() {
   options.ranks = placement_.workers;
   options.inflight = options_.inflight;
   options.proved = options_.proved;
+  options.profile = options_.profile;
+  options.trace = options_.trace;
   options.stall_timeout_ns = options_.stall_timeout.count();
   options.weights_dir.Set(options_.weights_dir);
   ranks_.count = placement_.workers;
@@ -126,6 +128,14 @@ void Core::EndRanks() {
   ranks_.processes.reset();
 }
 
+Status Core::ShareTrace(WorkQueue& work_queue) {
+  auto count = heap_->Make<std::atomic<uint64_t>>(1, "a trace");
+  auto steps = heap_->Make<TracedStep>(TraceLog::kSharedSteps, "a trace");
+  for (const Status& status : {count.status(), steps.status()}) CGRAPH_RETURN_IF_ERROR(status);
+  work_queue.ShareTrace({count->data(), *steps});
+  return Status::Ok();
+}
+
 Status Core::LoadRank() {
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
   CGRAPH_RETURN_IF_ERROR(LoadShared());
@@ -150,6 +160,8 @@ int Core::Serve(uint32_t rank) {
   options.processes = control.options.ranks;
   options.inflight = control.options.inflight;
   options.proved = control.options.proved;
+  options.profile = control.options.profile;
+  options.trace = control.options.trace;
   options.stall_timeout = std::chrono::nanoseconds(control.options.stall_timeout_ns);
   options.weights_dir = control.options.weights_dir.Get();
   options.gpus = false;

@@ -327,7 +327,8 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) {
       poison_flag.store(run->empty, std::memory_order_relaxed);
     }
-    frame.dirty->store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
+    frame.words->dirty.store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
+    frame.words->empty.store(run->empty, std::memory_order_relaxed);
     if (std::exchange(frame.failed, false)) {
       for (auto& device : devices_) {
         Status cleared = device->ClearPoison(frame.bindings);

@@ -27,7 +27,7 @@ struct alignas(128) RankState {
 struct RankOptions {
   uint32_t ranks = 1;
   uint32_t inflight = 0;
-  bool proved = true;
+  bool proved = true, profile = false, trace = false;
   int64_t stall_timeout_ns = 0;
   SharedText<4096> weights_dir;
 };

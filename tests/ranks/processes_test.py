@@ -6,6 +6,7 @@
 Every run must end by itself, say what was seen, and leave no process and no file behind.
 """
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -145,6 +146,27 @@ def failures(options, plans):
         texts.add(re.search(r"stage\[\d\]\.checked.*too much", done.stderr).group())
     check(texts == {next(iter(texts))} and "stage[0]" in next(iter(texts)),
           f"the first error in program order is said: {texts}")
+
+
+def measurements(options, plans):
+    """Profiles and traces have the calls of all processes, on one clock."""
+    trace, profile = options.folder / "trace.json", options.folder / "profile.json"
+    done = subprocess.run([options.cgrun, str(plans["slow"]), "--input", "x=1", "-n", "2", "-q",
+                           "--processes", "device", "--trace", trace, "--profile", profile],
+                          text=True, capture_output=True, timeout=60)
+    check(done.returncode == 0, "a run that is measured", done.stderr)
+    calls = json.loads(profile.read_text())["calls"]
+    for rank in range(3):
+        check(3e8 < calls[f"stage[{rank}].slow"] < 1e9, f"the times of rank {rank}: {calls}")
+    begins = {}
+    for event in json.loads(trace.read_text())["traceEvents"]:
+        if event.get("ph") == "X" and "sleep of stage" in event.get("name", ""):
+            rank = re.search(r"stage\[(\d)\]", event["name"]).group(1)
+            begins.setdefault(rank, []).append(event["ts"])
+    check(all(len(begins.get(str(rank), [])) == 2 for rank in range(3)), f"each call: {begins}")
+    for first, second in (("0", "1"), ("1", "2")):
+        check(all(a + 290_000 < b for a, b in zip(sorted(begins[first]), sorted(begins[second]))),
+              f"one clock: {begins}")
 
 
 def deaths(options, plans):
@@ -312,7 +334,8 @@ def main():
                                    "--graph", graph, "-o", plans[graph]], text=True,
                                   capture_output=True)
             check(done.returncode == 0, f"{graph} does not compile", done.stderr)
-        for part in (results, failures, deaths, stopped, rank_zero, reports, limits, mistakes):
+        for part in (results, failures, measurements, deaths, stopped, rank_zero, reports, limits,
+                     mistakes):
             part(options, plans)
             print(f"{part.__name__}: ok", flush=True)
         random_deaths(options, plans, options.deaths)

@@ -122,7 +122,7 @@ struct StepList {
   std::vector<Segment> segments;
   uint32_t most_parts = 0;        // in one comm
   uint32_t most_spans = 0;       // in one part
-  std::unique_ptr<Timing[]> timings;  // per step; only when profiling
+  std::span<Timing> timings;      // per step; only when profiling
   std::vector<std::unique_ptr<device::Communication>> groups;  // comms that queues run: CommGroups
 
   std::span<const uint32_t> Checks(const Slice& slice) const {
@@ -154,9 +154,15 @@ struct Frame {
   std::vector<const void*> extents;  // where each extent that steps use lies, as i64
   std::vector<Patch> patches;
   std::span<std::atomic<uint8_t>> poison_flags;
-  // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
-  // too. So it is always true where a device sets flags by itself (LoadedGraph::flags_unannounced).
-  std::atomic<bool>* dirty = nullptr;
+  // What lanes see of the frame beside values.
+  struct Words {
+    // True where some poison flag may be set; a thread that sees a poison flag set sees this set,
+    // too. So it is always true where a device sets flags by itself
+    // (LoadedGraph::flags_unannounced).
+    std::atomic<bool> dirty{true};
+    std::atomic<bool> empty{true};  // nobody submitted the execution that has the frame
+  };
+  Words* words = nullptr;
   // Of the execution that the frame had last, under the core's lock: whether it failed, and whether
   // it has left flags behind, since it failed or was empty.
   bool failed = false;

@@ -1,15 +1,18 @@
 // TraceLog: the steps that one work queue was at work on, in order; the first million of them.
 //
 // One thread appends. Others may read at the same time; they see the entries up to some point.
-// Memory comes in chunks that stay where they are.
+// Memory comes in chunks that stay where they are, or is there from the beginning, for logs that
+// another process reads: these have room for less.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 
 namespace cgraph::engine {
 
@@ -26,8 +29,19 @@ struct TracedStep {
 
 class TraceLog {
  public:
+  // What a log in shared memory consists of.
+  struct Shared {
+    std::atomic<uint64_t>* count = nullptr;
+    std::span<TracedStep> steps;
+  };
+  static constexpr size_t kSharedSteps = 1 << 17;
+
+  // Called at load.
+  void Share(const Shared& shared) { shared_ = shared; }
+
   // Appends a step; where there is no room or no memory the step is left out.
   void Append(const TracedStep& step) {
+    if (shared_.count != nullptr) return AppendShared(step);
     const size_t at = count_.load(std::memory_order_relaxed);
     if (at == kChunks * kChunk) return;
     std::unique_ptr<TracedStep[]>& chunk = chunks_[at / kChunk];
@@ -36,13 +50,26 @@ class TraceLog {
     chunk[at % kChunk] = step;
     count_.store(at + 1, std::memory_order_release);
   }
-  size_t size() const { return count_.load(std::memory_order_acquire); }
-  const TracedStep& operator[](size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+  size_t size() const {
+    if (shared_.count == nullptr) return count_.load(std::memory_order_acquire);
+    return std::min<size_t>(shared_.count->load(std::memory_order_acquire), shared_.steps.size());
+  }
+  const TracedStep& operator[](size_t i) const {
+    return shared_.count != nullptr ? shared_.steps[i] : chunks_[i / kChunk][i % kChunk];
+  }
 
  private:
+  void AppendShared(const TracedStep& step) {
+    const uint64_t at = shared_.count->load(std::memory_order_relaxed);
+    if (at == shared_.steps.size()) return;
+    shared_.steps[at] = step;
+    shared_.count->store(at + 1, std::memory_order_release);
+  }
+
   static constexpr size_t kChunk = 4096, kChunks = 256;
   std::array<std::unique_ptr<TracedStep[]>, kChunks> chunks_;
   std::atomic<size_t> count_{0};
+  Shared shared_;
 };
 
 }  // namespace cgraph::engine

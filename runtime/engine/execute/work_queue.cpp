@@ -306,8 +306,9 @@ void WorkQueue::AddTrace(const TracedStep& traced) {
   const Track& track = tracks_[traced.graph];
   const Step& step = track.program->steps[traced.step];
   const uint32_t own = static_cast<uint32_t>(traced.round % track.graph->frames.size());
-  const ExecutionState* run = track.graph->FrameOf(own, step.lag).run;
-  if (run->empty) return;  // before the first execution, or between two
+  const Frame& frame = track.graph->FrameOf(own, step.lag);
+  // Before the first execution, or between two.
+  if (frame.words->empty.load(std::memory_order_relaxed)) return;
   traced_.Append(traced);
 }
 

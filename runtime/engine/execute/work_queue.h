@@ -112,6 +112,8 @@ class alignas(128) WorkQueue {
     if (measures_ && mode_ == Mode::kPlain) mode_ = Mode::kMeasured;
     traces_ = trace;
   }
+  // Called at load: the log is one that other processes read.
+  void ShareTrace(const TraceLog::Shared& shared) { traced_.Share(shared); }
   const TraceLog& traced() const { return traced_; }
 
  private:

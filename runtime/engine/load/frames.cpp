@@ -154,13 +154,13 @@ Status FrameOperands::MakeShared(device::SharedHeap& heap, const LoadedGraph& gr
   const std::string what = fmt::format("the bookkeeping of `{}`", graph_.name);
   auto tensors = heap.Make<Tensor>(tensors_.size(), what);
   auto taken = heap.Make<int64_t>(graph_.symbols.size(), what);
-  auto dirty = heap.Make<std::atomic<bool>>(1, what);
-  for (const Status& status : {tensors.status(), taken.status(), dirty.status()}) {
+  auto words = heap.Make<Frame::Words>(1, what);
+  for (const Status& status : {tensors.status(), taken.status(), words.status()}) {
     CGRAPH_RETURN_IF_ERROR(status);
   }
   frame.tensors = *tensors;
   frame.taken = *taken;
-  frame.dirty = dirty->data();
+  frame.words = words->data();
   if (graph.several_ranks) {
     auto any = heap.Make<std::atomic<bool>>(1, what);
     auto slots = heap.Make<FailureSlot>(graph.programs.size(), what);
@@ -201,9 +201,8 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
   frame.poison_flags = {graph.poison_bytes.data() + FlagStride(graph) * at, graph.poison_flags};
   // Before the first execution there were only empty ones, so all poison flags are set.
   for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) poison_flag = 1;
-  *frame.dirty = true;
   frame.bindings = {frame.tensors.data(), frame.extents.data(), frame.poison_flags.data(),
-                    frame.dirty,          frame.taken.data(),   number,
+                    &frame.words->dirty,  frame.taken.data(),   number,
                     at};
 }
 

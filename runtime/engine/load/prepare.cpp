@@ -165,8 +165,10 @@ class Preparer {
         CGRAPH_RETURN_IF_ERROR(AddWork(program, list[i]));
       }
     }
-    if (p_.profile) program.timings = std::make_unique<Timing[]>(program.steps.size());
-    return Status::Ok();
+    if (!p_.profile) return Status::Ok();
+    auto timings = p_.heap->Make<Timing>(program.steps.size(), "times of calls");
+    if (timings.ok()) program.timings = *timings;
+    return timings.status();
   }
 
   void AddWaits(StepList& program, uint32_t instruction) {
