@@ -7,12 +7,14 @@
 //
 // Only in the program itself, not in those that it starts.
 //
-// Kinds: alloc, mmap, open, read, write, close, stat, rename, thread, dlopen, spawn.
+// Kinds: alloc, mmap, open, read, write, close, stat, rename, thread, dlopen, spawn, share (what
+// processes have in common).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,9 +29,9 @@
 namespace {
 
 enum Kind { kAlloc, kMmap, kOpen, kRead, kWrite, kClose, kStat, kRename, kThread, kDlopen, kSpawn,
-            kKinds };
-constexpr const char* kNames[] = {"alloc", "mmap", "open",   "read",   "write", "close",
-                                  "stat",  "rename", "thread", "dlopen", "spawn"};
+            kShare, kKinds };
+constexpr const char* kNames[] = {"alloc", "mmap",   "open",   "read",   "write", "close",
+                                  "stat",  "rename", "thread", "dlopen", "spawn", "share"};
 
 struct Order {
   int kind = -1;  // none: nothing fails
@@ -284,6 +286,21 @@ int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* 
   NEXT(posix_spawn);
   if (Fails(kSpawn)) return EAGAIN;
   return next(pid, path, files, attributes, arguments, environment);
+}
+int ftruncate(int file, off_t size) noexcept {
+  NEXT(ftruncate);
+  FAIL_IF(kShare, ENOSPC, -1);
+  return next(file, size);
+}
+int fallocate(int file, int mode, off_t offset, off_t size) {
+  NEXT(fallocate);
+  FAIL_IF(kShare, ENOSPC, -1);
+  return next(file, mode, offset, size);
+}
+int socketpair(int domain, int type, int protocol, int ends[2]) noexcept {
+  NEXT(socketpair);
+  FAIL_IF(kShare, EMFILE, -1);
+  return next(domain, type, protocol, ends);
 }
 
 }  // extern "C"

@@ -42,7 +42,7 @@ graph g(x: i64) -> i64 {
 }
 """
 KINDS = ["alloc", "mmap", "open", "read", "write", "close", "stat", "rename", "thread", "dlopen",
-         "spawn"]
+         "spawn", "share"]
 OLD = b"what stood here before\n"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -216,6 +216,7 @@ def loops(options, folder):
         ([options.cgc, "viz", "p.cgplan", "-o", "p.svg"], ["p.svg"]),
         ([options.cgc, "simulate", "p.cgplan", "--trace", "s.json"], ["s.json"]),
         ([options.cgrun, "p.cgplan", *x, *outputs], []),  # whose times differ
+        ([options.cgrun, "p.cgplan", *x, "--output", "y=y.npy", "--processes", "2"], ["y.npy"]),
         ([options.cgrun, "p.cgraph", *x, "--output", "y=y.npy"], ["y.npy"]),
         ([options.cgrun, "p.cgplan", *x, "--output", "y=y.npy", "--output", "z=z.npy"],
          ["y.npy", "z.npy"]),
