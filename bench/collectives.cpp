@@ -8,7 +8,8 @@
 // of the same calls. Both take turns, several times, and the reported number is the median of the
 // ratios of neighbours.
 //
-// Usage: collectives_bench CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
+// Usage: collectives_bench [--processes CGRUN] CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
+// With --processes the participants of cgraph are processes, too, instead of threads.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@ namespace cgraph {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+std::string cgrun;  // of which participants are processes; empty: they are threads
 
 struct Kind {
   const char* name;
@@ -91,7 +94,12 @@ std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text) 
   const std::string command =
       fmt::format("{} compile -q --no-rewrite {} -o {}", programs.cgc, source, plan);
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " fails");
-  auto loaded = Engine::LoadFile(plan, EngineOptions());  // as many workers as cores
+  EngineOptions options;  // as many workers as cores
+  if (!cgrun.empty()) {
+    options.processes = kProcessPerDevice;
+    options.rank_program = cgrun;
+  }
+  auto loaded = Engine::LoadFile(plan, options);
   std::remove(source.c_str());
   std::remove(plan.c_str());
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
@@ -168,8 +176,14 @@ void Table(const Programs& programs, int members, int rounds) {
 }  // namespace cgraph
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "--processes") {
+    cgraph::cgrun = argv[2];
+    argv += 2, argc -= 2;
+  }
   if (argc < 3) {
-    fmt::print(stderr, "usage: {} CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]\n", argv[0]);
+    fmt::print(stderr,
+               "usage: collectives_bench [--processes CGRUN] CGC MPI_PROGRAM [ROUNDS "
+               "[PARTICIPANTS...]]\n");
     return 2;
   }
   const cgraph::Programs programs{argv[1], argv[2]};

@@ -75,9 +75,13 @@ double RawRoundTrip(int count) {
   return each;
 }
 
-std::unique_ptr<Engine> MakeEngine(uint32_t workers) {
+std::string build = CGRAPH_SOURCE_DIR "/build/release";  // where cgrun is
+
+// `processes`: the workers are processes instead of threads.
+std::unique_ptr<Engine> MakeEngine(uint32_t workers, bool processes = false) {
   EngineOptions options;
-  options.workers = workers;
+  (processes ? options.processes : options.workers) = workers;
+  options.rank_program = build + "/cgrun";
   auto engine = Engine::Load(
       testing::CompileFile(CGRAPH_SOURCE_DIR "/bench/latency.cgraph"), options);
   if (!engine.ok()) {
@@ -197,21 +201,24 @@ void MeasureHops(int rounds) {
     std::string name, graph;
     uint32_t workers;
     int hops;
-    bool lent = false;
+    bool lent = false, processes = false;
     std::vector<double> ns, ratios;  // per round
   };
   std::vector<HopCase> cases = {{"nothing", "nothing", 1, 0},
                                 {"chain over 8 actors", "chain_8", 1, 0},
                                 {"round trip, 1 byte", "round_trip", 2, 2},
                                 {"1 MiB lent, 1 byte out", "megabyte", 2, 2, true},
-                                {"chain over 8 actors", "chain_8", 2, 8}};
+                                {"chain over 8 actors", "chain_8", 2, 8},
+                                {"round trip, 1 byte", "round_trip", 2, 2, false, true},
+                                {"chain over 8 actors", "chain_8", 2, 8, false, true}};
   std::map<uint32_t, std::unique_ptr<Engine>> engines;
   for (uint32_t workers : {1, 2}) engines[workers] = MakeEngine(workers);
-  std::vector<double> raw, hop;
+  const std::unique_ptr<Engine> processes = MakeEngine(2, /*processes=*/true);
+  std::vector<double> raw, hop, hop_of_processes, between;
   for (int round = 0; round < rounds; ++round) {
     raw.push_back(std::min({RawRoundTrip(200), RawRoundTrip(200), RawRoundTrip(200)}));
     for (HopCase& c : cases) {
-      Feeder feeder(*engines[c.workers], c.graph, c.lent);
+      Feeder feeder(c.processes ? *processes : *engines[c.workers], c.graph, c.lent);
       std::vector<double> each(200);
       for (double& ns : each) {
         const auto start = Clock::now();
@@ -222,6 +229,8 @@ void MeasureHops(int rounds) {
       c.ratios.push_back(c.ns.back() / (cases[0].ns.back() + c.hops * raw.back() / 2));
     }
     hop.push_back((cases[4].ns.back() - cases[1].ns.back()) / cases[4].hops);
+    hop_of_processes.push_back((cases[6].ns.back() - cases[1].ns.back()) / cases[6].hops);
+    between.push_back(cases[6].ns.back() / cases[4].ns.back());
   }
   fmt::print("\nHops, {} short rounds, the fastest tenth of each; raw round trip: {:.0f} ns, "
              "median {:.0f} ns\n\n"
@@ -230,12 +239,18 @@ void MeasureHops(int rounds) {
              rounds, Quantile(raw, 0), Quantile(raw, 0.5));
   for (const HopCase& c : cases) {
     if (c.hops == 0) continue;
-    fmt::print("| {} | {} | {} | {:.0f} | {:.0f} | {:.2f} | {:.2f} |\n", c.name, c.workers, c.hops,
-               Quantile(c.ns, 0), Quantile(c.ns, 0.5), Quantile(c.ratios, 0.25),
+    fmt::print("| {} | {} {} | {} | {:.0f} | {:.0f} | {:.2f} | {:.2f} |\n", c.name, c.workers,
+               c.processes ? "processes" : "threads", c.hops, Quantile(c.ns, 0), Quantile(c.ns, 0.5), Quantile(c.ratios, 0.25),
                Quantile(c.ratios, 0.5));
   }
-  fmt::print("\nA hop of the chain: fastest {:.0f} ns, quarter {:.0f} ns, median {:.0f} ns\n",
-             Quantile(hop, 0), Quantile(hop, 0.25), Quantile(hop, 0.5));
+  for (const auto& [who, each] : {std::pair("threads", hop), std::pair("processes",
+                                                                       hop_of_processes)}) {
+    fmt::print("\nA hop of the chain between {}: fastest {:.0f} ns, quarter {:.0f} ns, median "
+               "{:.0f} ns\n",
+               who, Quantile(each, 0), Quantile(each, 0.25), Quantile(each, 0.5));
+  }
+  fmt::print("\nThe chain between processes, × between threads in the same round: median {:.2f}\n",
+             Quantile(between, 0.5));
 }
 
 void MeasureThroughput(int rounds) {
@@ -332,12 +347,12 @@ void MeasureColdStart(const std::string& build, int rounds) {
 // latency_bench [ROUNDS] [BUILD_DIR]
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 30;
-  const std::string build = argc > 2 ? argv[2] : CGRAPH_SOURCE_DIR "/build/release";
+  if (argc > 2) cgraph::build = argv[2];
   cgraph::MeasureLatency(rounds);
   cgraph::MeasureHops(20 * rounds);
   cgraph::MeasureThroughput(rounds);
   const bool none = cgraph::MeasureAllocations();
-  cgraph::MeasureColdStart(build, rounds);
+  cgraph::MeasureColdStart(cgraph::build, rounds);
   if (!none) fmt::print("\nTHE STEADY STATE ALLOCATES\n");
   return none ? 0 : 1;
 }
