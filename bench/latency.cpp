@@ -240,8 +240,8 @@ void MeasureHops(int rounds) {
   for (const HopCase& c : cases) {
     if (c.hops == 0) continue;
     fmt::print("| {} | {} {} | {} | {:.0f} | {:.0f} | {:.2f} | {:.2f} |\n", c.name, c.workers,
-               c.processes ? "processes" : "threads", c.hops, Quantile(c.ns, 0), Quantile(c.ns, 0.5), Quantile(c.ratios, 0.25),
-               Quantile(c.ratios, 0.5));
+               c.processes ? "processes" : "threads", c.hops, Quantile(c.ns, 0),
+               Quantile(c.ns, 0.5), Quantile(c.ratios, 0.25), Quantile(c.ratios, 0.5));
   }
   for (const auto& [who, each] : {std::pair("threads", hop), std::pair("processes",
                                                                        hop_of_processes)}) {

@@ -50,7 +50,9 @@ Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
 Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options,
                                                  device::GpuMap& gpus) {
   // GPUs lean on what is proved: an extent is one number everywhere.
-  if (!options.gpus || !options.proved || workers::BusyGpus(plan).empty()) {
+  // Processes are on CPU threads.
+  if (!options.gpus || !options.proved || options.processes != 0 ||
+      workers::BusyGpus(plan).empty()) {
     return std::unique_ptr<device::Backend>();
   }
   const Status& usable = device::FindGpus().usable;
@@ -77,6 +79,11 @@ Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }
 
 Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
+  if (options.processes != 0 && options.require_gpus) {
+    return Status(StatusCode::kUnsupported,
+                  "an engine with several processes runs on CPU threads; leave out the processes, "
+                  "or do not require GPUs");
+  }
   if (options.proved) {
     if (options.processes == kProcessPerDevice) {
       workers::DealByDevice(*plan);
@@ -117,6 +124,7 @@ Status Core::OpenDevices() {
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
   heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
+  for (const auto& device : devices_) has_queues_ |= !device->immediate();
   return Status::Ok();
 }
 

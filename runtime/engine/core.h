@@ -47,7 +47,8 @@ class Core {
  public:
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
   // Serves a rank of an engine in another process, in this one; returns the exit code.
-  static int Serve(uint32_t rank);
+  static int Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
+                   ranks::Control& control);
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
   // Outputs.
@@ -58,9 +59,9 @@ class Core {
   Status Flush(const ExecutionState& run);
   Status Hasten(const ExecutionState& run);
   // Blocks until the run is over or the engine has ended; drives worker 0.
-  void Await(const ExecutionState& run);
+  void Await(ExecutionState& run);
   // As Await(), without driving; returns when `deadline` has passed, too.
-  void AwaitUntil(const ExecutionState& run, const device::Deadline& deadline);
+  void AwaitUntil(ExecutionState& run, const device::Deadline& deadline);
   // Makes sure that submitted executions go on although nobody waits for them.
   void EnsureProgress();
   void Return(ExecutionState* run);  // its last reference is gone
@@ -71,6 +72,8 @@ class Core {
   // report of it has not been heard yet.
   void EndWhereDeviceFailed();
   bool ended() const { return ended_->load(std::memory_order_acquire); }
+  // Returns whether some device does its work later than it is issued.
+  bool has_queues() const { return has_queues_; }
   bool several_ranks() const { return ranks_.count != 1; }
   // Returns whether this process has the worker.
   bool IsHere(uint32_t worker) const { return !several_ranks() || worker == ranks_.rank; }
@@ -218,6 +221,7 @@ class Core {
   std::atomic<uint64_t> measured_from_{0};  // steady clock: what began before is forgotten
   bool spins_ = false;  // a worker that has nothing to do, before it sleeps
   bool has_start_ = false;
+  bool has_queues_ = false;
 
   device::Mutex submission_;
   Waiter* waiters_ = nullptr;                   // in the order in which they came

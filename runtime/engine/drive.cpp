@@ -37,7 +37,7 @@ void Core::DriveUntil(Until&& until) {
   }
 }
 
-void Core::Await(const ExecutionState& run) {
+void Core::Await(ExecutionState& run) {
   DriveUntil([&] { return ended() || run.Over(); });
 }
 
@@ -45,7 +45,7 @@ void Core::AwaitDone(const ExecutionState& run) {
   DriveUntil([&] { return ended() || run.Done(); });
 }
 
-void Core::AwaitUntil(const ExecutionState& run, const device::Deadline& deadline) {
+void Core::AwaitUntil(ExecutionState& run, const device::Deadline& deadline) {
   const auto over = [&] { return ended() || run.Over(); };
   while (!over()) {
     const bool unattended = !driver_lock_.held() && workers_[0]->Pending();

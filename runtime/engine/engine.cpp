@@ -58,6 +58,9 @@ Result<Outputs> Execution::Fetch() {
     if (!run_->Done()) core.EnsureProgress();  // the rest of it is still under way
     return run_->Error();
   }
+  // A device that fails may have let others go on, with memory that holds anything.
+  if (core.has_queues()) core.EndWhereDeviceFailed();
+  if (core.ended()) return core.EndStatus();
   if (spare_) {
     spare_ = false;
   } else {

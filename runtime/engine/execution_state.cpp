@@ -2,7 +2,6 @@
 
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "runtime/engine/core.h"
 
@@ -15,6 +14,10 @@ void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) 
     core->EndWhereDeviceFailed();  // then this error may be one of its consequences
   }
   std::lock_guard lock(mutex);
+  Keep(position, std::move(status));
+}
+
+void ExecutionState::Keep(uint32_t position, Status status) {
   if (error.ok() || position < program_order) {
     program_order = position;
     error = std::move(status);
@@ -24,22 +27,16 @@ void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) 
 
 void ExecutionState::CollectFailures() {
   if (elsewhere.any == nullptr) return;
-  const bool done = Done();
-  std::vector<FailureSlot::Failure> failures;
-  {
-    std::lock_guard lock(mutex);
-    if (collected) return;  // then the frame may be another execution's
-    collected = done;
-    for (FailureSlot& slot : elsewhere.slots) {
-      if (auto failure = slot.Get()) failures.push_back(std::move(*failure));
-      if (done) slot.Clear();
+  std::lock_guard lock(mutex);
+  if (collected) return;  // then the frame may be another execution's
+  collected = Done();     // and nobody writes any more
+  for (FailureSlot& slot : elsewhere.slots) {
+    if (auto failure = slot.Get()) {
+      Keep(failure->program_order, Status(StatusCode::kFailed, std::move(failure->text)));
     }
-    if (done) elsewhere.any->store(false, std::memory_order_relaxed);
+    if (collected) slot.Clear();
   }
-  for (FailureSlot::Failure& failure : failures) {
-    Fail(failure.program_order, Status(StatusCode::kFailed, std::move(failure.text)),
-         /*device_failed=*/false);
-  }
+  if (collected) elsewhere.any->store(false, std::memory_order_relaxed);
 }
 
 Status ExecutionState::Error() {

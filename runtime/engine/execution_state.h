@@ -63,13 +63,13 @@ struct ExecutionState {
   }
   // Returns whether the run is finished everywhere, or has failed already and no memory that the
   // caller lent is read any more.
-  bool Over() const {
+  bool Over() {
     if (Omits(Omission::kResult)) return true;
     const bool reads = lent && !Omits(Omission::kLent);
-    return (!reads && (failed.load(std::memory_order_acquire) || FailedElsewhere())) || Done();
-  }
-  bool FailedElsewhere() const {
-    return elsewhere.any != nullptr && elsewhere.any->load(std::memory_order_acquire);
+    if (elsewhere.any != nullptr && elsewhere.any->load(std::memory_order_acquire)) {
+      CollectFailures();
+    }
+    return (!reads && failed.load(std::memory_order_acquire)) || Done();
   }
 
   // Records an error; of several errors the first in program order is kept. `device_failed`: as a
@@ -78,6 +78,7 @@ struct ExecutionState {
   // Records the errors that other ranks report, until the run is done and all have.
   void CollectFailures();
   Status Error();
+  void Keep(uint32_t position, Status status);  // Fail(), under the mutex
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Unref(uint32_t count = 1);  // the last one gives the run back to its core
 };

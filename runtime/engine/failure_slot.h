@@ -36,8 +36,8 @@ class FailureSlot {
   std::optional<Failure> Get() const {
     for (;;) {
       const uint64_t version = version_.load(std::memory_order_acquire);
-      if (version == 0) return std::nullopt;
-      if (version % 2 != 0) return std::nullopt;  // its writer says so again when it is done
+      // While it is written there is nothing to be had: who waits asks again.
+      if (version == 0 || version % 2 != 0) return std::nullopt;
       Failure failure{program_order_, std::string(text_.Get())};
       std::atomic_thread_fence(std::memory_order_acquire);
       if (version_.load(std::memory_order_relaxed) == version) return failure;
@@ -54,7 +54,7 @@ class FailureSlot {
 
 // The slots of a frame, one for each work queue; none where there is one rank.
 struct FailureSlots {
-  std::atomic<bool>* any = nullptr;  // set behind the slot
+  std::atomic<bool>* any = nullptr;  // whether a slot was written: set afterwards
   std::span<FailureSlot> slots;
 };
 

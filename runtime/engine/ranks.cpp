@@ -21,6 +21,9 @@ namespace {
 
 // How long a rank is given to end, once all executions have: it may be inside a kernel.
 constexpr auto kGrace = std::chrono::seconds(1);
+// How long a rank may take to load a plan, at least: time-outs are about executions.
+constexpr auto kLoadPatience = std::chrono::seconds(60);
+constexpr auto kNoPatience = std::chrono::nanoseconds(1);
 
 Result<ranks::Control*> TakeControl(ranks::Region& region) {
   auto memory = region.Allocate(sizeof(ranks::Control), device::MemoryKind::plain,
@@ -38,6 +41,29 @@ void Tell(ranks::Control& control, uint32_t rank, const Status& status) {
   control.changed.Notify();
 }
 
+// The options that other ranks load the plan with, and back again. The others of EngineOptions are
+// about rank 0 alone, or GPUs.
+void SetOptions(const EngineOptions& from, uint32_t ranks, ranks::RankOptions& to) {
+  to.ranks = ranks;
+  to.inflight = from.inflight;
+  to.proved = from.proved;
+  to.profile = from.profile;
+  to.trace = from.trace;
+  to.stall_timeout_ns = from.stall_timeout.count();
+  to.weights_dir.Set(from.weights_dir);
+}
+EngineOptions OptionsOf(const ranks::RankOptions& from) {
+  EngineOptions to;
+  to.processes = from.ranks;
+  to.inflight = from.inflight;
+  to.proved = from.proved;
+  to.profile = from.profile;
+  to.trace = from.trace;
+  to.stall_timeout = std::chrono::nanoseconds(from.stall_timeout_ns);
+  to.weights_dir = from.weights_dir.Get();
+  return to;
+}
+
 }  // namespace
 
 // Starts the other ranks, which then load the plan while this one does.
@@ -47,6 +73,18 @@ Status Core::StartRanks() {
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} processes were asked for, and an engine has at most {}",
                               placement_.workers, ranks::kMostRanks));
+  }
+  for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
+    const uint32_t worker =
+        placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]];
+    if (worker == 0 || plan_->devices[plan_->lanes[lane].device()]->kind !=
+                           plan::DeviceKind::caller) {
+      continue;
+    }
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("{} is a lane of the caller and has worker {}, and only worker 0 is "
+                              "in the caller's process; compile for another number of workers",
+                              plan::LaneName(*plan_, lane), worker));
   }
   auto region = ranks::Region::Make();
   if (!region.ok()) return region.status();
@@ -60,14 +98,7 @@ Status Core::StartRanks() {
   std::memcpy(copy->data(), bytes.data(), bytes.size());
   ranks_.control->plan = reinterpret_cast<const uint8_t*>(copy->data());
   ranks_.control->plan_bytes = bytes.size();
-  ranks::RankOptions& options = ranks_.control->options;
-  options.ranks = placement_.workers;
-  options.inflight = options_.inflight;
-  options.proved = options_.proved;
-  options.profile = options_.profile;
-  options.trace = options_.trace;
-  options.stall_timeout_ns = options_.stall_timeout.count();
-  options.weights_dir.Set(options_.weights_dir);
+  SetOptions(options_, placement_.workers, ranks_.control->options);
   ranks_.count = placement_.workers;
   ranks_.region = std::move(*region);
   ended_ = &ranks_.control->ended;
@@ -82,7 +113,9 @@ Status Core::StartRanks() {
 // Waits until all ranks have loaded the plan, and lets them begin.
 Status Core::AwaitRanks() {
   if (!several_ranks()) return Status::Ok();
-  CGRAPH_RETURN_IF_ERROR(ranks_.processes->AwaitLoaded(options_.stall_timeout));
+  std::chrono::nanoseconds patience = options_.stall_timeout;
+  if (patience.count() > 0) patience = std::max<std::chrono::nanoseconds>(patience, kLoadPatience);
+  CGRAPH_RETURN_IF_ERROR(ranks_.processes->AwaitLoaded(patience));
   for (uint32_t rank = 1; rank < ranks_.count; ++rank) {
     const uint64_t taken = ranks_.control->states[rank].taken;
     if (taken == ranks_.region->used()) continue;
@@ -91,13 +124,15 @@ Status Core::AwaitRanks() {
                               "rank 0 {}",
                               rank, taken, ranks_.region->used()));
   }
-  ranks_.control->started.store(true, std::memory_order_release);
+  ranks_.control->started.store(true, std::memory_order_seq_cst);
   ranks_.control->changed.Notify();
-  return Status::Ok();
+  return ranks_.processes->AwaitLoaded(kNoPatience);  // one may be gone by now
 }
 
-// Called by the thread that watches the processes.
+// Called by the thread that watches the processes. A rank that goes before all have started is
+// found by AwaitRanks(): until then there is half an engine, which nobody else may touch.
 void Core::Lose(uint32_t rank, int pid, const std::string& how) {
+  if (!ranks_.control->started.load(std::memory_order_seq_cst)) return;
   std::string devices, doing;
   for (uint32_t lane = 0; lane < placement_.work_queue_of_lane.size(); ++lane) {
     const uint32_t work_queue = placement_.work_queue_of_lane[lane];
@@ -106,7 +141,7 @@ void Core::Lose(uint32_t rank, int pid, const std::string& how) {
     if (devices.find(name) != std::string::npos) continue;
     devices += (devices.empty() ? "" : ", ") + name;
   }
-  if (ranks_.control->started.load(std::memory_order_acquire)) {
+  {
     std::lock_guard report(report_mutex_);
     for (uint32_t w = 0; w < work_queues_.size() && !released_; ++w) {
       if (placement_.worker_of_work_queue[w] != rank) continue;
@@ -143,30 +178,18 @@ Status Core::LoadRank() {
   return Status::Ok();
 }
 
-int Core::Serve(uint32_t rank) {
-  auto region = ranks::Region::Attach(ranks::kRegionDescriptor);
-  if (!region.ok()) return 1;
-  auto taken = TakeControl(**region);
-  if (!taken.ok()) return 1;
-  ranks::Control& control = **taken;
-  control.changed.ShareAmongProcesses();
-  auto copy = (*region)->Allocate(control.plan_bytes, device::MemoryKind::plain, "the plan");
+// Serves the rank once the region is mapped. What goes wrong before it is loaded is told to rank 0.
+int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
+                ranks::Control& control) try {
+  const ranks::RankOptions& given = control.options;
+  auto copy = region->Allocate(control.plan_bytes, device::MemoryKind::plain, "the plan");
   auto plan = copy.ok() ? plan::FromBytes({control.plan, control.plan_bytes}) : copy.status();
   if (!plan.ok()) {
     Tell(control, rank, plan.status());
     return 1;
   }
-  EngineOptions options;
-  options.processes = control.options.ranks;
-  options.inflight = control.options.inflight;
-  options.proved = control.options.proved;
-  options.profile = control.options.profile;
-  options.trace = control.options.trace;
-  options.stall_timeout = std::chrono::nanoseconds(control.options.stall_timeout_ns);
-  options.weights_dir = control.options.weights_dir.Get();
-  options.gpus = false;
-  Core& core = *new Core(std::move(*plan), options);  // goes with the process
-  core.ranks_ = {rank, control.options.ranks, std::move(*region), &control, nullptr};
+  Core& core = *new Core(std::move(*plan), OptionsOf(given));  // goes with the process
+  core.ranks_ = {rank, given.ranks, std::move(region), &control, nullptr};
   core.ended_ = &control.ended;
   const Status status = core.LoadRank();
   Tell(control, rank, status);
@@ -177,13 +200,23 @@ int Core::Serve(uint32_t rank) {
   while (!begins()) control.changed.Wait(begins);
   core.workers_[rank]->Drive(core.spins_, [&] { return core.ended(); });
   return 0;
+} catch (const std::bad_alloc&) {
+  Tell(control, rank, OutOfMemory());
+  return 1;
 }
 
-int ServeRank(uint32_t rank) try {
+int ServeRank(uint32_t rank) {
+  auto region = ranks::Region::Attach(ranks::kRegionDescriptor);
+  auto control = region.ok() ? TakeControl(**region) : region.status();
+  if (!control.ok()) {
+    fmt::print(stderr,
+               "cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n",
+               rank, control.status().message());
+    return 1;
+  }
   ranks::EndWithRankZero();
-  return Core::Serve(rank);
-} catch (const std::bad_alloc&) {
-  return 1;
+  (*control)->changed.ShareAmongProcesses();
+  return Core::Serve(rank, std::move(*region), **control);
 }
 
 }  // namespace cgraph::engine

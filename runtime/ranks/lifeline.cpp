@@ -27,9 +27,6 @@ std::optional<uint32_t> RankOf(int argc, char** argv) {
 }
 
 void EndWithRankZero() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
-    ::signal(signal, SIG_IGN);
-  }
   for (const int descriptor : {kRegionDescriptor, kLifelineDescriptor}) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   }

@@ -15,7 +15,7 @@ inline constexpr int kRegionDescriptor = 3, kLifelineDescriptor = 4, kFirstFree 
 std::optional<uint32_t> RankOf(int argc, char** argv);
 
 // Ends this process, without a word, when rank 0 is gone: it may be in a kernel, or stopped. Called
-// once, before anything of the region is used.
+// once, before anything is made in the region.
 void EndWithRankZero();
 
 }  // namespace cgraph::ranks

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <future>
+#include <system_error>
 #include <utility>
 
 #include "runtime/ranks/lifeline.h"
@@ -43,14 +44,17 @@ class Files {
 };
 
 // Signals of the terminal and of launchers go to all processes of a group. They are rank 0's, which
-// tells the others what comes of it.
+// tells the others what comes of it: these begin, and stay, with the signals blocked.
 class Attributes {
  public:
   Attributes() {
     posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
+      sigaddset(&blocked, signal);
+    }
+    posix_spawnattr_setsigmask(&attributes_, &blocked);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
   }
   ~Attributes() { posix_spawnattr_destroy(&attributes_); }
@@ -84,12 +88,19 @@ Result<std::unique_ptr<Processes>> Processes::Start(const std::string& program, 
   made->processes_.resize(ranks);
   std::promise<Status> started;
   std::future<Status> status = started.get_future();
-  made->thread_ = std::thread([processes = made.get(), &program, &started] {
-    Status all = processes->StartAll(program);
-    processes->watches_ = all.ok();
-    started.set_value(std::move(all));
-    if (processes->watches_) processes->Watch();
-  });
+  try {
+    made->thread_ = std::thread([processes = made.get(), &program, &started] {
+      Status all = processes->StartAll(program);
+      processes->watches_ = all.ok();
+      const bool watches = all.ok();
+      started.set_value(std::move(all));
+      if (watches) processes->Watch();
+    });
+  } catch (const std::system_error& error) {
+    return Status(StatusCode::kNotFound,
+                  fmt::format("the thread that watches processes cannot be made: {}",
+                              error.code().message()));
+  }
   CGRAPH_RETURN_IF_ERROR(status.get());
   return made;
 }
@@ -108,8 +119,8 @@ Status Processes::StartOne(const std::string& program, uint32_t rank) {
     return Refused(rank, "no socket", errno);
   }
   process.lifeline = ends[0];
-  // A descriptor that has its number already would stay marked to be closed: neither end has one so
-  // low, since the standard streams, the region's and the first socket's were opened before.
+  // What the new process inherits gets its number there. It must have another one here: else it
+  // would stay marked to be closed.
   Files files;
   files.Open(STDIN_FILENO, "/dev/null", O_RDONLY);
   files.Open(STDOUT_FILENO, "/dev/null", O_WRONLY);
@@ -146,7 +157,10 @@ void Processes::Watch() {
       ranks.push_back(rank);
     }
     if (all.empty()) return;
-    if (poll(all.data(), all.size(), -1) <= 0) continue;
+    if (poll(all.data(), all.size(), -1) <= 0) {
+      if (errno != EINTR) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
     for (size_t i = 0; i < all.size(); ++i) {
       if (all[i].revents != 0) Reap(ranks[i]);
     }
@@ -156,13 +170,12 @@ void Processes::Watch() {
 void Processes::Reap(uint32_t rank) {
   siginfo_t info{};
   Process& process = processes_[rank];
-  if (waitid(P_PIDFD, static_cast<id_t>(process.descriptor), &info, WEXITED) != 0 &&
-      errno == EINTR) {
-    return;
-  }
+  const bool told = waitid(P_PIDFD, static_cast<id_t>(process.descriptor), &info, WEXITED) == 0;
+  if (!told && errno == EINTR) return;
   {
     std::lock_guard lock(mutex_);
-    process.how = HowItEnded(info);
+    // A program that ignores SIGCHLD is not told how its processes end.
+    process.how = told ? HowItEnded(info) : "has ended";
     process.gone = true;
   }
   const bool refused = control_.states[rank].phase.load(std::memory_order_acquire) ==
@@ -191,19 +204,23 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
                                   std::chrono::duration<double>(patience).count()));
       }
     }
-    const uint32_t phase = state.phase.load(std::memory_order_acquire);
-    if (phase == RankState::kRefused) {
-      return Status(state.code, fmt::format("rank {}: {}", rank, state.text.Get()));
-    }
-    if (phase != RankState::kLoaded) {
-      std::lock_guard lock(mutex_);
-      return Status(StatusCode::kLost, fmt::format("the process of rank {} ({}) {} while it loaded "
-                                                   "the plan",
-                                                   rank, processes_[rank].pid,
-                                                   processes_[rank].how));
-    }
+    CGRAPH_RETURN_IF_ERROR(StateOf(rank));
   }
   return Status::Ok();
+}
+
+Status Processes::StateOf(uint32_t rank) {
+  const RankState& state = control_.states[rank];
+  if (state.phase.load(std::memory_order_acquire) == RankState::kRefused) {
+    const bool known = state.code > StatusCode::kOk && state.code <= StatusCode::kInternal;
+    return Status(known ? state.code : StatusCode::kInternal,
+                  fmt::format("rank {}: {}", rank, state.text.Get()));
+  }
+  std::lock_guard lock(mutex_);
+  if (!processes_[rank].gone) return Status::Ok();
+  return Status(StatusCode::kLost, fmt::format("the process of rank {} ({}) {} while it loaded the "
+                                               "plan",
+                                               rank, processes_[rank].pid, processes_[rank].how));
 }
 
 std::vector<uint32_t> Processes::End(std::chrono::nanoseconds patience) {
@@ -218,7 +235,7 @@ std::vector<uint32_t> Processes::End(std::chrono::nanoseconds patience) {
     while (!gone() && control_.changed.Wait(gone, deadline)) {
     }
     if (gone()) continue;
-    kill(process.pid, SIGKILL);
+    syscall(SYS_pidfd_send_signal, process.descriptor, SIGKILL, nullptr, 0);
     killed.push_back(rank);
     while (!gone()) control_.changed.Wait(gone);
   }

@@ -36,8 +36,8 @@ class Processes {
                                                   Lost lost);
   ~Processes();  // End() without patience
 
-  // Waits until all ranks have loaded the plan. A rank's own error where it refused; kLost where a
-  // rank is gone; kTimeout after `patience` (0: never).
+  // Waits until all ranks have loaded the plan and none is gone. A rank's own error where it
+  // refused; kLost where a rank is gone; kTimeout after `patience` (0: never).
   Status AwaitLoaded(std::chrono::nanoseconds patience);
   // Waits until all ranks are gone, once `control.ended` is set. Kills those that are not after
   // `patience`, and returns their numbers: a kernel may never return.
@@ -56,6 +56,7 @@ class Processes {
       : region_(std::move(region)), control_(control), lost_(std::move(lost)) {}
   Status StartAll(const std::string& program);
   Status StartOne(const std::string& program, uint32_t rank);
+  Status StateOf(uint32_t rank);
   void Watch();
   void Reap(uint32_t rank);
 

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -24,6 +26,8 @@ constexpr uint64_t kMagic = 0x6e6f696765526763;  // "cgRegion"
 struct Header {
   uint64_t magic;
   uintptr_t address;
+  // Up to here some rank has asked whether there is memory: the others need no more of it.
+  std::atomic<uint64_t> asked;
 };
 
 // Returns the machine's memory, or what the limits of this process leave of it. The region is a
@@ -60,7 +64,9 @@ Result<std::shared_ptr<Region>> Region::Make() {
     if (auto region = Map(fd, size, address)) {
       auto header = region->Allocate(sizeof(Header), device::MemoryKind::plain, "a region");
       if (!header.ok()) return header.status();
-      *reinterpret_cast<Header*>(region->data_) = {kMagic, address};
+      auto* const made = new (region->data_) Header;
+      made->magic = kMagic;
+      made->address = address;
       return region;
     }
   }
@@ -71,7 +77,11 @@ Result<std::shared_ptr<Region>> Region::Make() {
 }
 
 Result<std::shared_ptr<Region>> Region::Attach(int fd) {
-  Header header{};
+  struct {
+    uint64_t magic;
+    uintptr_t address;
+  } header{};
+  static_assert(offsetof(Header, asked) == sizeof header);
   struct stat file;
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &file) != 0 ||
@@ -111,15 +121,22 @@ Region::~Region() {
 Result<device::Memory> Region::Allocate(uint64_t bytes, device::MemoryKind kind,
                                         const std::string& what) {
   if (bytes == 0) return device::Memory(nullptr, 0, kind, /*host_visible=*/true, nullptr);
-  CGRAPH_RETURN_IF_ERROR(device::CheckFree(bytes, what));
-  bytes = device::AlignUp(bytes, device::kBlockAlign);
+  const uint64_t wanted = bytes;
+  bytes = device::AlignUp(std::min(bytes, size_), device::kBlockAlign);
   const uint64_t at = bytes < kHugePage ? used_ : device::AlignUp(used_, kHugePage);
   if (at > size_ || bytes > size_ - at) {
     return Status(StatusCode::kInvalid,
                   fmt::format("{} would take {} bytes, and of the {} bytes that processes may "
                               "share, by the machine's memory and the limits of `ulimit -f` and "
                               "`ulimit -v`, {} are left",
-                              what, bytes, size_, size_ - std::min(size_, at)));
+                              what, wanted, size_, size_ - std::min(size_, at)));
+  }
+  if (used_ != 0) {  // else there is no header yet
+    std::atomic<uint64_t>& asked = reinterpret_cast<Header*>(data_)->asked;
+    if (asked.load() < at + bytes) {
+      CGRAPH_RETURN_IF_ERROR(device::CheckFree(bytes, what));
+      asked.store(std::max(asked.load(), at + bytes));
+    }
   }
   int failed;
   do {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -210,9 +211,13 @@ void NcclCommunicator::Abort(const std::string& why) {
   why_aborted_ = why;
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     ranks_[rank]->aborting = true;
-    aborts_.emplace_back([&nccl = nccl_, gpu = gpus_[rank], rank = ranks_[rank]] {
-      AbortRank(nccl, *gpu, *rank);
-    });
+    try {
+      aborts_.emplace_back([&nccl = nccl_, gpu = gpus_[rank], rank = ranks_[rank]] {
+        AbortRank(nccl, *gpu, *rank);
+      });
+    } catch (const std::system_error&) {  // there are no threads left
+      AbortRank(nccl_, *gpus_[rank], *ranks_[rank]);
+    }
   }
 }
 

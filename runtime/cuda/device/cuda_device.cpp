@@ -120,10 +120,12 @@ Status CudaDevice::ClearPoison(const Bindings& bindings) {
 void CudaDevice::SetFailure(const std::string& why) {
   std::lock_guard lock(failure_mutex_);
   if (failure_.ok()) failure_ = {StatusCode::kFailed, why};
+  failed_ = true;
 }
 
 Status CudaDevice::Failure() const {
   CGRAPH_RETURN_IF_ERROR(communicators_->Failure());
+  if (!failed_) return Status::Ok();
   std::lock_guard lock(failure_mutex_);
   return failure_;
 }

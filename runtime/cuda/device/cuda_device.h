@@ -95,6 +95,7 @@ class CudaDevice : public device::Device {
   bool WatchAll();
 
   const std::string logical_name_;
+  std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;
   Status failure_;  // the first; under failure_mutex_
   std::shared_ptr<Gpu> gpu_;

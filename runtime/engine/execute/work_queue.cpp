@@ -71,7 +71,9 @@ void WorkQueue::Push(uint32_t graph) {
 bool WorkQueue::Begin() {
   const uint64_t entry = inbox_[issued_ & mask_].load(std::memory_order_acquire);
   if (entry >> kGraphBits != issued_ + 1 && !Omits(Omission::kInbox)) return false;
-  graph_ = static_cast<uint32_t>(entry & kGraphMask);
+  const uint64_t graph = entry & kGraphMask;
+  if (graph >= tracks_.size()) return false;  // no submitter of ours writes that
+  graph_ = static_cast<uint32_t>(graph);
   track_ = &tracks_[graph_];
   frame_ = &track_->graph->frames[track_->frame];
   CGRAPH_ASSERT(frame_->run == nullptr ||
@@ -113,10 +115,12 @@ Position WorkQueue::Where() const {
     const std::vector<Position> queues = Everywhere();
     return queues.empty() ? position : queues.front();
   }
-  position.idle = false;
   position.running = (at >> 32 & 1) != 0;
   position.graph = static_cast<uint32_t>(at >> 33);
   position.step = static_cast<uint32_t>(at);
+  // The worker may be a process that has crashed, or worse.
+  position.idle = position.graph >= tracks_.size() ||
+                  position.step >= tracks_[position.graph].program->steps.size();
   position.round = words_->round.load(std::memory_order_relaxed);
   return position;
 }

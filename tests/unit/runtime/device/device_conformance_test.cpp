@@ -258,7 +258,7 @@ TEST_CASE("the backends of a registry are asked in turn, and all their reasons a
   registry.Add([] { return std::make_unique<Refuses>("there is no device 0"); });
   REQUIRE(registry.OpenAll(plan).status().message() ==
           "there is no device 0; the driver is too old");
-  registry.Add(MakeCpuBackend);
+  registry.Add([] { return MakeCpuBackend(); });
   REQUIRE(registry.OpenAll(plan).ok());
 }
 
