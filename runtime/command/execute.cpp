@@ -62,7 +62,14 @@ class LoadProgress {
 // nothing is.
 void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Engine*>& engine,
                  uint32_t graph, const Status& status) {
-  std::this_thread::sleep_for(kGrace);
+  const auto over = [&] {
+    std::lock_guard lock(outcome.mutex);
+    return outcome.over;
+  };
+  const auto end = std::chrono::steady_clock::now() + kGrace;
+  while (!over() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   std::lock_guard lock(outcome.mutex);
   if (outcome.over) return;
   outcome.status = status;

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs;
   std::string schedule, topology, lanes;
-  std::string timeout = "600", processes;
+  std::string timeout = "600";
+  std::optional<std::string> processes;
   bool overlap = false, no_overlap = false;
 };
 
@@ -177,8 +179,9 @@ void ReadTimeout(const std::string& text, Options& options) {
   options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
 }
 
-void UnderstandProcesses(const std::string& text, Options& options) {
-  if (text.empty()) return;
+void UnderstandProcesses(const std::optional<std::string>& given, Options& options) {
+  if (!given.has_value()) return;
+  const std::string& text = *given;
   const char* const end = text.data() + text.size();
   const auto [read, error] = std::from_chars(text.data(), end, options.processes);
   if (text == "device") {
@@ -190,9 +193,11 @@ void UnderstandProcesses(const std::string& text, Options& options) {
                               text, ranks::kMostRanks)};
   }
   const std::pair<const char*, bool> excluded[] = {
-      {"--workers: a process has one worker", options.workers > 0},
-      {"--device-map: processes are on CPU threads", !options.device_map.empty()},
-      {"--require-gpu: processes are on CPU threads", options.require_gpu}};
+      {"--workers: a process has one worker; leave one of the two out", options.workers > 0},
+      {"--device-map: it deals the devices to processes by itself; leave one of the two out",
+       !options.device_map.empty()},
+      {"--require-gpu: processes have no GPUs yet; leave one of the two out",
+       options.require_gpu}};
   for (const auto& [flag, given] : excluded) {
     if (given) throw Mistake{fmt::format("--processes excludes {}", flag)};
   }

@@ -156,6 +156,9 @@ class Core {
   Status ShareTrace(WorkQueue& work_queue);
   void Lose(uint32_t rank, int pid, const std::string& how);
   void EndRanks();
+  std::string DevicesOf(uint32_t rank) const;
+  std::string StoppedRanks() const;  // a line for each; under report_mutex_
+  std::vector<Engine::Stats::Rank> RankStats() const;
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);

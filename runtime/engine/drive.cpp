@@ -102,7 +102,7 @@ void Core::Watch(Progress progress) {
   const std::chrono::nanoseconds look = LookInterval();
   while (!ended()) {
     watchdog_wakeup_.Wait([&] { return ended(); }, Clock::now() + look);
-    if (ended()) return;
+    if (ended()) break;
     if (Stalled(progress)) {
       const double seconds = std::chrono::duration<double>(options_.stall_timeout).count();
       TimeOut(fmt::format("nothing has moved for {} s\n", seconds));
@@ -110,6 +110,9 @@ void Core::Watch(Progress progress) {
       TimeOut(*overdue);
     }
   }
+  // A caller inside a kernel does not hear of it otherwise.
+  const Status status = EndStatus();
+  if (status.code() == StatusCode::kLost && options_.timed_out) options_.timed_out(status);
 }
 
 void Core::TimeOut(const std::string& why) {

@@ -76,7 +76,8 @@ struct EngineOptions {
                                                                        // as long for a GPU
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
-  // Called by a thread of the engine when a time-out, this one or a graph's, has ended the run. A
+  // Called by a thread of the engine when a time-out, this one or a graph's, or a process that is
+  // gone has ended the run. A
   // caller inside Get() learns of it there, unless it is inside a kernel that never returns. The
   // function may call anything of the engine, Teardown() too, but must not destroy it.
   std::function<void(const Status&)> timed_out;
@@ -211,6 +212,11 @@ class Engine {
                                        // results than ever before
     uint64_t arena_bytes = 0;          // what Load allocated for the plan's arenas
     uint32_t workers = 0;
+    struct Rank {
+      int process = 0;                 // its number
+      std::string devices;             // "gpu[0], gpu[1]"
+    };
+    std::vector<Rank> ranks;           // of an engine with several processes, this one the first
     struct Lane {
       std::string name;
       uint64_t busy_ns = 0;            // only when options.profile

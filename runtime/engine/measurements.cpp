@@ -26,6 +26,10 @@ Engine::Stats Core::GetStats() {
   stats.allocations = allocations_.load(std::memory_order_relaxed);
   stats.arena_bytes = arenas_->bytes();
   stats.workers = static_cast<uint32_t>(workers_.size());
+  {
+    std::lock_guard lock(report_mutex_);
+    stats.ranks = RankStats();
+  }
   stats.lanes.resize(plan_->lanes.size());
   for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
     stats.lanes[lane].name = plan::LaneName(*plan_, lane);

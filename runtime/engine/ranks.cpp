@@ -5,10 +5,12 @@
 // all of them (ranks/region.h). A rank makes kernels for its own work queue only. Objects in the
 // region are made by each rank, with the same content; so nobody uses one before all have loaded.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/rank.h"
@@ -133,14 +135,7 @@ Status Core::AwaitRanks() {
 // found by AwaitRanks(): until then there is half an engine, which nobody else may touch.
 void Core::Lose(uint32_t rank, int pid, const std::string& how) {
   if (!ranks_.control->started.load(std::memory_order_seq_cst)) return;
-  std::string devices, doing;
-  for (uint32_t lane = 0; lane < placement_.work_queue_of_lane.size(); ++lane) {
-    const uint32_t work_queue = placement_.work_queue_of_lane[lane];
-    if (placement_.worker_of_work_queue[work_queue] != rank) continue;
-    const std::string name = plan::DeviceName(*plan_, plan_->lanes[lane].device());
-    if (devices.find(name) != std::string::npos) continue;
-    devices += (devices.empty() ? "" : ", ") + name;
-  }
+  std::string doing;
   {
     std::lock_guard report(report_mutex_);
     for (uint32_t w = 0; w < work_queues_.size() && !released_; ++w) {
@@ -152,7 +147,39 @@ void Core::Lose(uint32_t rank, int pid, const std::string& how) {
   }
   End(Status(StatusCode::kLost,
              fmt::format("rank {} (process {}: {}) {}; all executions in flight end with it{}",
-                         rank, pid, devices, how, doing)));
+                         rank, pid, DevicesOf(rank), how, doing)));
+}
+
+// Returns "gpu[0], gpu[1]".
+std::string Core::DevicesOf(uint32_t rank) const {
+  std::vector<std::string> devices;
+  for (uint32_t lane = 0; lane < placement_.work_queue_of_lane.size(); ++lane) {
+    if (placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]] != rank) continue;
+    std::string name = plan::DeviceName(*plan_, plan_->lanes[lane].device());
+    if (std::find(devices.begin(), devices.end(), name) == devices.end()) {
+      devices.push_back(std::move(name));
+    }
+  }
+  return fmt::format("{}", fmt::join(devices, ", "));
+}
+
+std::string Core::StoppedRanks() const {
+  std::string text;
+  for (uint32_t rank = 1; ranks_.processes != nullptr && rank < ranks_.count; ++rank) {
+    if (!ranks_.processes->IsStopped(rank)) continue;
+    text += fmt::format("rank {0} (process {1}: {2}) is stopped by a signal; `kill -CONT {1}` lets "
+                        "it go on\n",
+                        rank, ranks_.processes->pid(rank), DevicesOf(rank));
+  }
+  return text;
+}
+
+std::vector<Engine::Stats::Rank> Core::RankStats() const {
+  std::vector<Engine::Stats::Rank> all;
+  for (uint32_t rank = 0; ranks_.processes != nullptr && rank < ranks_.count; ++rank) {
+    all.push_back({rank == 0 ? getpid() : ranks_.processes->pid(rank), DevicesOf(rank)});
+  }
+  return all;
 }
 
 // Ends the other ranks. What one of them still computes is for nobody.
@@ -160,6 +187,7 @@ void Core::EndRanks() {
   if (ranks_.processes == nullptr) return;
   ranks_.control->changed.Notify();
   ranks_.processes->End(kGrace);
+  std::lock_guard report(report_mutex_);  // which may ask for a rank's process
   ranks_.processes.reset();
 }
 

@@ -163,6 +163,7 @@ std::string Core::WaitReport() const {
   for (const Waiting& waiting : DescribeAll(*plan_, graphs_, work_queues_)) {
     report += fmt::format("{}: {} {}\n", waiting.lane, waiting.doing, waiting.why);
   }
+  report = StoppedRanks() + report;
   if (report.empty()) {
     const bool pending = std::any_of(
         work_queues_.begin(), work_queues_.end(),

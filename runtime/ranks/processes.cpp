@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <future>
 #include <system_error>
 #include <utility>
@@ -76,7 +77,9 @@ std::string HowItEnded(const siginfo_t& info) {
     return fmt::format("ended by itself with exit code {}", info.si_status);
   }
   return fmt::format("was killed by signal {} ({}){}", info.si_status, strsignal(info.si_status),
-                     info.si_code == CLD_DUMPED ? " and left a core file" : "");
+                     info.si_code == CLD_DUMPED    ? " and left a core file"
+                     : info.si_status == SIGKILL ? ", as the system does where memory is short"
+                                                 : "");
 }
 
 }  // namespace
@@ -221,6 +224,15 @@ Status Processes::StateOf(uint32_t rank) {
   return Status(StatusCode::kLost, fmt::format("the process of rank {} ({}) {} while it loaded the "
                                                "plan",
                                                rank, processes_[rank].pid, processes_[rank].how));
+}
+
+bool Processes::IsStopped(uint32_t rank) const {
+  std::ifstream file(fmt::format("/proc/{}/stat", processes_[rank].pid));
+  std::string stat;
+  std::getline(file, stat);
+  // The state stands behind the name, which may contain anything.
+  const size_t name = stat.rfind(") ");
+  return name != std::string::npos && name + 2 < stat.size() && (stat[name + 2] | 0x20) == 't';
 }
 
 std::vector<uint32_t> Processes::End(std::chrono::nanoseconds patience) {

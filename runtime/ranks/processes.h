@@ -39,6 +39,10 @@ class Processes {
   // Waits until all ranks have loaded the plan and none is gone. A rank's own error where it
   // refused; kLost where a rank is gone; kTimeout after `patience` (0: never).
   Status AwaitLoaded(std::chrono::nanoseconds patience);
+  int pid(uint32_t rank) const { return processes_[rank].pid; }
+  // Returns whether a signal has stopped the process of a rank, which then waits to be continued.
+  bool IsStopped(uint32_t rank) const;
+
   // Waits until all ranks are gone, once `control.ended` is set. Kills those that are not after
   // `patience`, and returns their numbers: a kernel may never return.
   std::vector<uint32_t> End(std::chrono::nanoseconds patience);

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/status/text.h"
+
 namespace cgraph::ranks {
 namespace {
 
@@ -52,6 +54,11 @@ Result<std::shared_ptr<Region>> Region::Make() {
   const int fd = memfd_create("cgraph", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return Refused("memory that processes share cannot be had");
   const uint64_t size = MostBytes();
+  if (size == 0) {
+    close(fd);
+    return Status(StatusCode::kNotFound,
+                  "processes cannot share memory where `ulimit -f` or `ulimit -v` leaves none");
+  }
   if (ftruncate(fd, static_cast<off_t>(size)) != 0 ||
       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     Status status = Refused(fmt::format("memory of {} bytes that processes share cannot be had",
@@ -125,11 +132,12 @@ Result<device::Memory> Region::Allocate(uint64_t bytes, device::MemoryKind kind,
   bytes = device::AlignUp(std::min(bytes, size_), device::kBlockAlign);
   const uint64_t at = bytes < kHugePage ? used_ : device::AlignUp(used_, kHugePage);
   if (at > size_ || bytes > size_ - at) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("{} would take {} bytes, and of the {} bytes that processes may "
-                              "share, by the machine's memory and the limits of `ulimit -f` and "
-                              "`ulimit -v`, {} are left",
-                              what, wanted, size_, size_ - std::min(size_, at)));
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{} would take {}, and of the {} that processes may share, by the "
+                              "machine's memory and the limits of `ulimit -f` and half of `ulimit "
+                              "-v`, {} are left; raise the limits, or run with --workers",
+                              what, BytesText(wanted), BytesText(size_),
+                              BytesText(size_ - std::min(size_, at))));
   }
   if (used_ != 0) {  // else there is no header yet
     std::atomic<uint64_t>& asked = reinterpret_cast<Header*>(data_)->asked;
@@ -143,10 +151,9 @@ Result<device::Memory> Region::Allocate(uint64_t bytes, device::MemoryKind kind,
     failed = fallocate(fd_, 0, static_cast<off_t>(at), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
   } while (failed == EINTR);
   if (failed != 0) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("{} would take {} bytes that processes share, and the system "
-                              "refuses: {}",
-                              what, bytes, std::strerror(failed)));
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{} would take {} that processes share, and the system refuses: {}",
+                              what, BytesText(bytes), std::strerror(failed)));
   }
   used_ = at + bytes;
   std::byte* const data = data_ + at;

@@ -33,8 +33,8 @@ class Region final : public device::MemorySource,
   static Result<std::shared_ptr<Region>> Attach(int fd);
   ~Region() override;
 
-  // Takes a block, aligned to a page, and zeroed unless another rank has used it by now. kInvalid,
-  // with `what`, where there is no memory.
+  // Takes a block, aligned to a page, and zeroed unless another rank has used it by now. With
+  // `what`, kInvalid where it is more than is free, kNotFound where the system gives no more.
   Result<device::Memory> Allocate(uint64_t bytes, device::MemoryKind kind,
                                   const std::string& what) override;
   bool Contains(const void* data) const override;

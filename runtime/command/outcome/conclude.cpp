@@ -128,6 +128,11 @@ void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
   json["gpus"] = DevicesJson(stats, run.engine.plan());
   json["communicators"] = std::move(communicators);
   json["cuda_graphs"] = stats.captures;
+  if (stats.ranks.empty()) return;
+  nlohmann::ordered_json& processes = json["processes"] = nlohmann::ordered_json::array();
+  for (const Engine::Stats::Rank& rank : stats.ranks) {
+    processes.push_back({{"process", rank.process}, {"devices", rank.devices}});
+  }
 }
 
 void SayGpus(const Engine::Stats& stats, const plan::Plan& plan) {
@@ -199,6 +204,10 @@ void SayStats(const Engine& engine, const Options& options) {
   const Engine::Stats stats = engine.GetStats();
   Say(fmt::format("{}, {} bytes of arenas, {} after the start\n", Counted(stats.workers, "worker"),
                   stats.arena_bytes, Counted(stats.allocations, "allocation")));
+  for (size_t rank = 0; rank < stats.ranks.size(); ++rank) {
+    Say(fmt::format("rank {}: process {}, {}\n", rank, stats.ranks[rank].process,
+                    stats.ranks[rank].devices));
+  }
   SayGpus(stats, engine.plan());
   if (options.profile.empty()) return;
   for (const Engine::Stats::Lane& lane : stats.lanes) {
