@@ -24,6 +24,8 @@ MODELS = {
              ["NO_WAIT_BACK", "LATE", "LATE COPIES=2 LAG=1", "CYCLE", "NO_LISTENER"]),
     "collective": (["", "EAGER", "MEMBERS=3 AWAKE", "MEMBERS=3 AWAKE EAGER"],
                    ["ONE_TURN EAGER", "NOT_LEFT", "NO_NOTIFY_ARRIVED EAGER", "NO_NOTIFY_LEFT"]),
+    "ranks": ([""], ["EARLY", "NO_SECOND_LOOK", "GONE_LAST"]),
+    "failures": ([""], ["CLEAR_EARLY", "LATE_KEEP", "TRUST_ANY"]),
 }
 
 
