@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   try {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    if (const auto rank = ranks::RankOf(argc, argv)) return engine::ServeRank(*rank);
+    if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
     parsed = ParseOptions(argc, argv);
     if (!parsed.run) return parsed.exit_code;
     Signals signals;

@@ -7,9 +7,9 @@
 
 namespace cgraph::engine {
 
-// Serves rank `rank` until the engine has ended. Returns the exit code of the process. What went
-// wrong is told to rank 0, which says it.
-int ServeRank(uint32_t rank);
+// Serves rank `rank` until the engine has ended, then ends the process at once: nothing of it has to
+// be given back. What goes wrong is told to rank 0, which says it.
+[[noreturn]] void ServeRank(uint32_t rank);
 
 }  // namespace cgraph::engine
 

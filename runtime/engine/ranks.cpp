@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -233,18 +234,18 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
   return 1;
 }
 
-int ServeRank(uint32_t rank) {
+void ServeRank(uint32_t rank) {
   auto region = ranks::Region::Attach(ranks::kRegionDescriptor);
   auto control = region.ok() ? TakeControl(**region) : region.status();
   if (!control.ok()) {
     fmt::print(stderr,
                "cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n",
                rank, control.status().message());
-    return 1;
+    std::_Exit(1);
   }
   ranks::EndWithRankZero();
   (*control)->changed.ShareAmongProcesses();
-  return Core::Serve(rank, std::move(*region), **control);
+  std::_Exit(Core::Serve(rank, std::move(*region), **control));
 }
 
 }  // namespace cgraph::engine
