@@ -7,8 +7,8 @@
 
 namespace cgraph::engine {
 
-// Serves rank `rank` until the engine has ended, then ends the process at once: nothing of it has to
-// be given back. What goes wrong is told to rank 0, which says it.
+// Serves rank `rank` until the engine has ended, then ends the process at once: nothing of it has
+// to be given back. What goes wrong is told to rank 0, which says it.
 [[noreturn]] void ServeRank(uint32_t rank);
 
 }  // namespace cgraph::engine
