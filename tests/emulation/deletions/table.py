@@ -43,9 +43,9 @@ DELETIONS = [
      "return (!aborting && FailIssued(come)) || any;",
      "static_cast<void>(aborting);\n  return FailIssued(come) || any;"),
     ("aborting a communicator beside what waits for it", NCCL,
-     "      AbortRank(nccl, *gpu, *rank);\n    });\n",
-     "      AbortRank(nccl, *gpu, *rank);\n    });\n    aborts_.back().join();\n"
-     "    aborts_.pop_back();\n"),
+     "        AbortRank(nccl, *gpu, *rank);\n      });\n",
+     "        AbortRank(nccl, *gpu, *rank);\n      });\n      aborts_.back().join();\n"
+     "      aborts_.pop_back();\n"),
     ("the context of the issuing thread", QUEUE,
      "  const CUresult current = device_.gpu()->MakeCurrent();\n  Check(current, operation",
      "  const CUresult current = CUDA_SUCCESS;\n  Check(current, operation"),
