@@ -445,6 +445,9 @@ void Core::CloseQueues() {
       kernels += Describe(running, w);
     }
     over &= native_.Close(options_.stall_timeout);
+    for (auto& work_queue : work_queues_) {
+      if (!Omits(Omission::kEndQueues)) work_queue->FreeQueues();
+    }
   }
   if (!over) TellAbandoned(kernels);
 }

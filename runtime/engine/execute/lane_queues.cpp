@@ -209,7 +209,6 @@ Abandoned LaneQueues::Close() {
     abandoned.any = true;
     if (head && head->running) abandoned.kernels.push_back(*head);
   }
-  queues_.clear();
   return abandoned;
 }
 

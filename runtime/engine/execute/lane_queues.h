@@ -100,6 +100,9 @@ class LaneQueues {
   }
   // Returns what of the queues was abandoned (device::Queue::Close).
   Abandoned Close();
+  // Frees the queues, once all of the engine are closed: what frees memory of a device may wait for
+  // all that the device does, and must not where a kernel of another queue was abandoned.
+  void Free() { queues_.clear(); }
 
  private:
   struct Opened {

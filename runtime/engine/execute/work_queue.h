@@ -88,6 +88,7 @@ class alignas(128) WorkQueue {
   // never ends. `kernels` are the positions of these, where they are known. No worker may drive any
   // more. Returns whether all queues have ended.
   bool CloseQueues(std::vector<Position>& kernels);
+  void FreeQueues() { queues_.Free(); }  // see LaneQueues
 
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
   // failed. True when anything was done. One thread at a time.
