@@ -17,6 +17,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
 PROGRAM = """import std.tensor
 import std.nn
 actor A() {
@@ -35,16 +39,6 @@ graph two(x: f32[4]) -> [f32[4]; 2] {
 STATES = 2  # kernels that initialise states
 OPERATIONS = re.compile(r"; execution 0, (\d+) of (\d+) issued operations are over$")
 
-checks = 0
-
-
-def check(condition, what, more=""):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{more}")
-
-
 class Runs:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -53,7 +47,7 @@ class Runs:
             done = subprocess.run([options.cgc, "compile", "-q", folder / "p.cgraph", "--graph",
                                    graph, "-o", folder / f"{graph}.cgplan"], text=True,
                                   capture_output=True, check=False)
-            check(done.returncode == 0, "the program does not compile", done.stderr)
+            expect(done.returncode == 0, "the program does not compile", done.stderr)
 
     def start(self, graph, endless, *flags, seed=1, nccl=""):
         environment = dict(os.environ, LD_LIBRARY_PATH=self.options.libraries,
@@ -74,8 +68,8 @@ def end(run, what, status, seconds=20):
         run.kill()
         sys.exit(f"FAILED: {what}: does not end within {seconds} s")
     took = time.monotonic() - begun
-    check(run.returncode == status, f"{what}: ends with {run.returncode} after {took:.1f} s",
-          out + error)
+    expect(run.returncode == status, f"{what}: ends with {run.returncode} after {took:.1f} s",
+           out + error)
     return out + error
 
 
@@ -106,33 +100,33 @@ def report_names(runs, graph, what, *flags, nccl="", seed=1):
     for endless in range(STATES + 1, STATES + 5):
         text = end(runs.start(graph, endless, "--timeout", "1", *flags, nccl=nccl, seed=seed),
                    f"{what}, grid {endless}", 1)
-        check("nothing has moved for 1 s" in text, what, text)
+        expect("nothing has moved for 1 s" in text, what, text)
         said = lanes(text)
         for lane, sentence in said.items():
             if not lane.startswith("gpu["):
                 continue  # a thread of the host's does one thing after the other
             found = OPERATIONS.search(sentence)
-            check(found and int(found[1]) < int(found[2]), f"{what}: {lane}: nothing is counted",
-                  text)
+            expect(found and int(found[1]) < int(found[2]), f"{what}: {lane}: nothing is counted",
+                   text)
         running = {lane for lane, sentence in said.items() if "is running" in sentence}
-        check(running and (graph == "two" or len(running) == 1),
-              f"{what}: {len(running)} lanes are said to run", text)
-        check(len(said) > 1, f"{what}: nothing waits", text)
+        expect(running and (graph == "two" or len(running) == 1),
+               f"{what}: {len(running)} lanes are said to run", text)
+        expect(len(said) > 1, f"{what}: nothing waits", text)
         for lane in said:
-            check(leads_to(said, lane, running), f"{what}: {lane} does not wait for it", text)
+            expect(leads_to(said, lane, running), f"{what}: {lane} does not wait for it", text)
         for lane in running:
             calls = CALLS.findall(said[lane])
-            check(not calls or re.search(r"p\.cgraph:\d+:\d+\)", said[lane]), what, text)
+            expect(not calls or re.search(r"p\.cgraph:\d+:\d+\)", said[lane]), what, text)
             if graph == "one":  # one signal behind all of its kernels
-                check(calls == ["give", "take"], f"{what}: {calls} are named", text)
+                expect(calls == ["give", "take"], f"{what}: {calls} are named", text)
             first_calls.update(calls[:1])
     # Which grids of two GPUs are which calls depends on their threads.
-    check(first_calls or graph == "one", f"{what}: no call is named")
+    expect(first_calls or graph == "one", f"{what}: no call is named")
 
 
 def initialisation(runs):
     text = end(runs.start("one", 1, "--timeout", "1"), "an initialisation", 1)
-    check("of a[0].state w" in text and "is running" in text, "an initialisation", text)
+    expect("of a[0].state w" in text and "is running" in text, "an initialisation", text)
 
 
 def interrupts(runs):
@@ -144,9 +138,9 @@ def interrupts(runs):
             time.sleep(i)  # until the message is there
             run.send_signal(signal.SIGINT)
         text = end(run, f"{signals} interrupts", 130)
-        check(time.monotonic() - begun < seconds, f"{signals} interrupts: slow", text)
-        check("abandoned" in text if signals == 1 else "interrupted twice" in text,
-              f"{signals} interrupts", text)
+        expect(time.monotonic() - begun < seconds, f"{signals} interrupts: slow", text)
+        expect("abandoned" in text if signals == 1 else "interrupted twice" in text,
+               f"{signals} interrupts", text)
 
 
 def failing(runs):
@@ -161,9 +155,9 @@ def failing(runs):
             if time.monotonic() - begun < 1:
                 continue  # the kernel had not begun
             waited += 1
-            check("is abandoned" in text or "nothing has moved" in text,
-                  f"{what}: nothing is said of the kernel", text)
-    check(waited, "no teardown has waited for a kernel")
+            expect("is abandoned" in text or "nothing has moved" in text,
+                   f"{what}: nothing is said of the kernel", text)
+    expect(waited, "no teardown has waited for a kernel")
 
 
 def main():
@@ -180,7 +174,7 @@ def main():
         initialisation(runs)
         interrupts(runs)
         failing(runs)
-    print(f"{checks} checks")
+    print(f"{expectations.checks} checks")
 
 
 if __name__ == "__main__":

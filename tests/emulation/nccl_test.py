@@ -22,20 +22,14 @@ import time
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "u8": np.uint8,
           "i32": np.int32, "i64": np.int64, "bool": np.bool_, "bf16": None}
 REDUCTIONS = ["sum", "prod", "min", "max", "avg"]
 CONNECTS = "send of 1 of type 7"  # what is sent when a communicator is made
-
-checks = 0
-
-
-def check(condition, what, more=""):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{more}")
-
 
 class Runner:
     def __init__(self, options, folder):
@@ -48,7 +42,7 @@ class Runner:
         source.write_text(text)
         done = subprocess.run([self.options.cgc, "compile", source, "--no-rewrite", "-o", plan],
                               capture_output=True, text=True)
-        check(done.returncode == 0, f"{name} does not compile", done.stderr)
+        expect(done.returncode == 0, f"{name} does not compile", done.stderr)
         return plan
 
     def run(self, plan, outputs, inputs, gpus=0, nccl="", flags=(), seed=None, environment=None,
@@ -142,21 +136,21 @@ def try_everything(runner, dtype, members):
     random = np.random.RandomState(members)
     inputs = {f"x[{r}]": numbers(dtype, 6 * members, random) for r in range(members)}
     code, said, wanted, _ = runner.run(plan, outputs, inputs)
-    check(code == 0, f"{dtype} on CPU threads", said)
+    expect(code == 0, f"{dtype} on CPU threads", said)
     code, said, got, launches = runner.run(plan, outputs, inputs, gpus=members)
-    check(code == 0, f"{dtype} on {members} GPUs", said)
+    expect(code == 0, f"{dtype} on {members} GPUs", said)
     for name, a, b in zip(outputs, wanted, got):
-        check(a == b, f"{dtype} on {members} GPUs: {name} has other bits than on CPU threads")
-    check(len(launches) == members * len(calls),
-          f"{dtype} on {members} GPUs: {len(launches)} launches for {len(calls)} collectives",
-          "\n".join(launches))
+        expect(a == b, f"{dtype} on {members} GPUs: {name} has other bits than on CPU threads")
+    expect(len(launches) == members * len(calls),
+           f"{dtype} on {members} GPUs: {len(launches)} launches for {len(calls)} collectives",
+           "\n".join(launches))
     return plan, outputs, inputs, wanted
 
 
 def try_without(runner, plan, outputs, inputs, wanted):
     """NCCL that is too old, or no library, is not used; results are the same."""
     code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, nccl="version=21800")
-    check(code == 0 and got == wanted and not launches, "with an old NCCL", said)
+    expect(code == 0 and got == wanted and not launches, "with an old NCCL", said)
     libraries = runner.folder / "none"
     libraries.mkdir()
     (libraries / "libnccl.so.2").write_text("no library")
@@ -164,14 +158,14 @@ def try_without(runner, plan, outputs, inputs, wanted):
     runner.options.libraries = f"{libraries}:{before}"
     code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4)
     runner.options.libraries = before
-    check(code == 0 and got == wanted and not launches, "without NCCL", said)
+    expect(code == 0 and got == wanted and not launches, "without NCCL", said)
     for nccl, words in (("", "NCCL  2.28.9"),
                         ("version=21800", "NCCL  none: libnccl.so.2 is of version 2.18.0, and "
                                           "2.19.0 or newer is needed")):
         done = subprocess.run([runner.options.cgrun, "--devices"], capture_output=True, text=True,
                               env=dict(os.environ, LD_LIBRARY_PATH=before,
                                        CGRAPH_EMULATED_NCCL=nccl))
-        check(words in done.stdout, "cgrun --devices", done.stdout + done.stderr)
+        expect(words in done.stdout, "cgrun --devices", done.stdout + done.stderr)
 
 
 def try_threads(runner, plan, outputs, inputs, wanted):
@@ -180,21 +174,21 @@ def try_threads(runner, plan, outputs, inputs, wanted):
         for seed in (1, 2, 3):
             code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, seed=seed,
                                                    flags=("--workers", workers))
-            check(code == 0 and got == wanted and launches, f"with {workers} workers", said)
+            expect(code == 0 and got == wanted and launches, f"with {workers} workers", said)
 
 
 def try_ring(runner, plan, outputs, inputs, wanted):
     """Another order of addition changes f32 by rounding only."""
     code, said, _, _ = runner.run(plan, outputs, inputs, gpus=4, nccl="order=ring")
-    check(code == 0, "in the order of a ring", said)
+    expect(code == 0, "in the order of a ring", said)
     different = 0
     for i, name in enumerate(outputs):
         got = np.load(runner.folder / f"out_{i}.npy")
         (runner.folder / "wanted.npy").write_bytes(wanted[i])
         other = np.load(runner.folder / "wanted.npy")
-        check(np.allclose(got, other, rtol=1e-5, atol=1e-5), f"{name} in the order of a ring")
+        expect(np.allclose(got, other, rtol=1e-5, atol=1e-5), f"{name} in the order of a ring")
         different += got.tobytes() != other.tobytes()
-    check(different != 0, "the order of a ring changes nothing")
+    expect(different != 0, "the order of a ring changes nothing")
 
 
 EXTENTS = """import std.tensor
@@ -214,10 +208,10 @@ def try_extents(runner):
     for n in (0, 1, 5, 16):
         inputs = {"x": np.random.RandomState(n).randn(n, 4).astype(np.float32)}
         code, said, wanted, _ = runner.run(plan, outputs, inputs)
-        check(code == 0, "extents on CPU threads", said)
+        expect(code == 0, "extents on CPU threads", said)
         code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, seed=n)
-        check(code == 0 and got == wanted, f"{n} rows on GPUs", said)
-        check(bool(launches) == (n != 0), f"{n} rows: {len(launches)} launches")
+        expect(code == 0 and got == wanted, f"{n} rows on GPUs", said)
+        expect(bool(launches) == (n != 0), f"{n} rows: {len(launches)} launches")
 
 
 POISON = """import std.tensor
@@ -250,12 +244,12 @@ def try_poison(runner):
         for wrong in (False, True):
             inputs = {"x": np.arange(4, dtype=np.float32), "wrong": np.array(wrong)}
             code, wanted_said, wanted, _ = runner.run(plan, outputs, inputs)
-            check((code != 0) == wrong, f"{name} on CPU threads", wanted_said)
+            expect((code != 0) == wrong, f"{name} on CPU threads", wanted_said)
             for seed in range(1, 5):
                 got_code, said, got, launches = runner.run(plan, outputs, inputs, gpus=4, seed=seed)
-                check(got_code == code and got == wanted and launches, f"{name}, wrong: {wrong}",
-                      said)
-                check(said == wanted_said, f"{name} fails with other words", said + wanted_said)
+                expect(got_code == code and got == wanted and launches, f"{name}, wrong: {wrong}",
+                       said)
+                expect(said == wanted_said, f"{name} fails with other words", said + wanted_said)
 
 
 ALIKE = """import std.tensor
@@ -282,7 +276,7 @@ def try_registering(runner, plan, outputs, inputs, wanted):
     alike_outputs = [f"sums[{r}]" for r in range(4)]
     code, said, alike_wanted, _ = runner.run(alike, alike_outputs, alike_inputs,
                                              flags=("-n", "5"))
-    check(code == 0, "alike on CPU threads", said)
+    expect(code == 0, "alike on CPU threads", said)
     both = ((alike, alike_outputs, alike_inputs, alike_wanted, ("-n", "5", "--workers", "5")),
             (plan, outputs, inputs, wanted, ("--workers", "5")))
     for nccl, kinds in (("", ("a window of ", "")), ("version=22600", ("", "")),
@@ -293,23 +287,23 @@ def try_registering(runner, plan, outputs, inputs, wanted):
                 code, said, got, launches = runner.run(name, outs, ins, gpus=4, nccl=nccl,
                                                        seed=seed, flags=flags)
                 what = f"{name.stem}, registered by NCCL {nccl or 'of today'}"
-                check(code == 0 and got == right, what, said)
-                check(bool(launches) and
-                      all(("on registered memory" in line) == (kind is not None)
-                          for line in launches), what, "\n".join(launches))
-                check(len(runner.registered) == (4 if kind is not None else 0) and
-                      all(re.match(rf"registered {kind}\d+ bytes", line)
-                          for line in runner.registered), what, "\n".join(runner.registered))
+                expect(code == 0 and got == right, what, said)
+                expect(bool(launches) and
+                       all(("on registered memory" in line) == (kind is not None)
+                           for line in launches), what, "\n".join(launches))
+                expect(len(runner.registered) == (4 if kind is not None else 0) and
+                       all(re.match(rf"registered {kind}\d+ bytes", line)
+                           for line in runner.registered), what, "\n".join(runner.registered))
     code, said, got, launches = runner.run(alike, alike_outputs, alike_inputs, gpus=4,
                                            flags=("-n", "5", "--workers", "5"),
                                            emulation=",peers=0")
-    check(code == 0 and got == alike_wanted and launches and not runner.registered,
-          "nothing is registered where GPUs do not reach each other", said)
+    expect(code == 0 and got == alike_wanted and launches and not runner.registered,
+           "nothing is registered where GPUs do not reach each other", said)
     for workers in ("1", "2", "3"):
         code, said, got, launches = runner.run(alike, alike_outputs, alike_inputs, gpus=4,
                                                flags=("-n", "5", "--workers", workers))
-        check(code == 0 and got == alike_wanted and launches and not runner.registered,
-              f"nothing is registered with {workers} threads for 4 GPUs", said)
+        expect(code == 0 and got == alike_wanted and launches and not runner.registered,
+               f"nothing is registered with {workers} threads for 4 GPUs", said)
 
 
 SLOW = """import std.tensor
@@ -337,13 +331,13 @@ def try_time_out(runner):
     code, said, _, launches = runner.run(plan, ["result[0]", "result[1]"],
                                          {"x": np.zeros(16, np.float32)}, gpus=2,
                                          flags=("--timeout", "1", "--workers", "4"))
-    check(code != 0 and "nothing has moved" in said and len(runner.registered) == 2 and
-          not launches, f"a time-out while members wait for each other: exit code {code}", said)
+    expect(code != 0 and "nothing has moved" in said and len(runner.registered) == 2 and
+           not launches, f"a time-out while members wait for each other: exit code {code}", said)
     code, said, _, _ = runner.run(plan, ["result[0]", "result[1]"],
                                   {"x": np.zeros(16, np.float32)}, gpus=2,
                                   flags=("--workers", "4"), interrupt=2)
-    check(code != 0 and len(runner.registered) == 2, "an interrupt while they do", said)
-    check(time.monotonic() - start < 60, "the end takes a minute")
+    expect(code != 0 and len(runner.registered) == 2, "an interrupt while they do", said)
+    expect(time.monotonic() - start < 60, "the end takes a minute")
 
 
 LEFT = """import std.tensor
@@ -372,18 +366,18 @@ def try_left_out(runner):
                 if part["part"] == "collective" and part.get("inputs") and part.get("outputs"):
                     part["outputs"] = 0
                     left += 1
-        check(left == 1, f"{kind}: {left} roots", text[:2000])
+        expect(left == 1, f"{kind}: {left} roots", text[:2000])
         (runner.folder / "left.json").write_text(json.dumps(said))
         subprocess.run([runner.options.cgc, "plan", "--from-json", runner.folder / "left.json",
                         "-o", plan], check=True, capture_output=True)
         inputs = {"x": np.arange(8, dtype=np.float32)}
         code, said, wanted, _ = runner.run(plan, ["result"], inputs)
-        check(code == 0, f"{kind} without the root's output on CPU threads", said)
+        expect(code == 0, f"{kind} without the root's output on CPU threads", said)
         for workers in ("1", "3"):
             code, said, got, launches = runner.run(plan, ["result"], inputs, gpus=2,
                                                    flags=("--workers", workers))
-            check(code == 0 and got == wanted and launches, f"{kind} without the root's output",
-                  said)
+            expect(code == 0 and got == wanted and launches, f"{kind} without the root's output",
+                   said)
 
 
 def try_environment(runner):
@@ -392,18 +386,18 @@ def try_environment(runner):
     ins = {f"x[{r}]": np.arange(8, dtype=np.float32) + r for r in range(4)}
     outs = [f"pairs[{r}]" for r in range(4)] + [f"all[{r}]" for r in range(4)]
     code, said, right, _ = runner.run(two, outs, ins)
-    check(code == 0, "two communicators on CPU threads", said)
+    expect(code == 0, "two communicators on CPU threads", said)
     for order, kinds in ((None, 2), ("0", 1)):
         environment = {} if order is None else {"NCCL_LAUNCH_ORDER_IMPLICIT": order}
         code, said, got, launches = runner.run(two, outs, ins, gpus=4, environment=environment)
         found = {re.search(r"of rank \d+ of (\d+)", line)[1] for line in launches}
-        check(code == 0 and got == right and len(found) == kinds,
-              f"NCCL_LAUNCH_ORDER_IMPLICIT={order}", said + "\n".join(launches))
+        expect(code == 0 and got == right and len(found) == kinds,
+               f"NCCL_LAUNCH_ORDER_IMPLICIT={order}", said + "\n".join(launches))
     done = subprocess.run([runner.options.cgrun, "--devices"], capture_output=True, text=True,
                           env=dict(os.environ, LD_LIBRARY_PATH=runner.options.libraries,
                                    NCCL_LAUNCH_ORDER_IMPLICIT="0"))
-    check('NCCL  2.28.9, but carries out one communicator of each GPU: '
-          'NCCL_LAUNCH_ORDER_IMPLICIT is "0"' in done.stdout, "cgrun --devices", done.stdout)
+    expect('NCCL  2.28.9, but carries out one communicator of each GPU: '
+           'NCCL_LAUNCH_ORDER_IMPLICIT is "0"' in done.stdout, "cgrun --devices", done.stdout)
 
 
 TWO = """import std.tensor
@@ -439,12 +433,12 @@ def try_barrier(runner):
                              ("barrier_and_sum", "all_reduce([ys[0], ys[1]], sum)", 1)):
         plan = runner.compile(name, BARRIER.replace("SUMS", sums))
         code, said, right, _ = runner.run(plan, outs, ins)
-        check(code == 0, f"{name} on CPU threads", said)
+        expect(code == 0, f"{name} on CPU threads", said)
         for nccl in ("", "version=22500"):
             code, said, got, launches = runner.run(plan, outs, ins, gpus=4, nccl=nccl)
-            check(code == 0 and got == right and len(runner.connected) == made and
-                  len(launches) == 2 * made, f"{name}, NCCL {nccl}: {runner.connected}",
-                  said + "\n".join(launches))
+            expect(code == 0 and got == right and len(runner.connected) == made and
+                   len(launches) == 2 * made, f"{name}, NCCL {nccl}: {runner.connected}",
+                   said + "\n".join(launches))
 
 
 def try_one_gpu(runner):
@@ -453,7 +447,7 @@ def try_one_gpu(runner):
     ins = {f"x[{r}]": np.arange(16, dtype=np.float32) - r for r in range(2)}
     outs = [f"sums[{r}]" for r in range(2)]
     code, said, right, _ = runner.run(plan, outs, ins)
-    check(code == 0, "a pair on CPU threads", said)
+    expect(code == 0, "a pair on CPU threads", said)
     asked = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
     one = ("--device-map", "gpu[0]=cuda:0,gpu[1]=cuda:0")
     for nccl, environment, carried in (("version=23000", asked, True), ("version=23000", {}, False),
@@ -461,17 +455,17 @@ def try_one_gpu(runner):
         for seed in (1, 2, 3):
             code, said, got, launches = runner.run(plan, outs, ins, gpus=1, nccl=nccl, flags=one,
                                                    seed=seed, environment=environment)
-            check(code == 0 and got == right and bool(launches) == carried and
-                  not runner.registered, f"two ranks on one GPU, {nccl} {environment}",
-                  said + "\n".join(launches))
+            expect(code == 0 and got == right and bool(launches) == carried and
+                   not runner.registered, f"two ranks on one GPU, {nccl} {environment}",
+                   said + "\n".join(launches))
 
 
 def try_errors(runner, plan, outputs, inputs):
     """A launch that fails: NCCL's words, exit code 1, soon, and no GPU hangs."""
     for fail in (5, 9, 20):
         code, said, _, _ = runner.run(plan, outputs, inputs, gpus=4, nccl=f"fail={fail}")
-        check(code == 1 and "NCCL reports: unhandled system error" in said,
-              f"launch {fail} fails: exit code {code}", said)
+        expect(code == 1 and "NCCL reports: unhandled system error" in said,
+               f"launch {fail} fails: exit code {code}", said)
 
 
 def main():
@@ -499,7 +493,7 @@ def main():
         try_extents(runner)
         try_poison(runner)
         try_errors(runner, *f32[:3])
-    print(f"NCCL: {checks} checks")
+    print(f"NCCL: {expectations.checks} checks")
 
 
 if __name__ == "__main__":

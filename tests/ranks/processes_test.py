@@ -17,6 +17,12 @@ import sys
 import tempfile
 import time
 
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
 PROGRAM = """import std.tensor
 import std.debug
 actor Stage() {
@@ -35,7 +41,7 @@ actor Stage() {
     calls = calls + 1
     return x + 1
   }
-  method count() -> i64 { return calls }
+  method twice(x: f32[100000]) -> f32[100000] { return x * 2.0 }
 }
 place stage[r in 0..3] = Stage() on gpu[r]
 graph fast(x: i64) -> i64 inflight 3 { return stage[2].run(stage[1].run(stage[0].run(x))) }
@@ -43,22 +49,10 @@ graph slow(x: i64) -> i64 inflight 2 { return stage[2].slow(stage[1].slow(stage[
 graph long(x: i64) -> i64 { return stage[0].long(x) + stage[1].run(x) + stage[2].run(x) }
 graph checked(x: i64) -> [i64; 3] { return [stage[r].checked(x) for r in 0..3] }
 graph sum_of(x: f32[100000]) -> f32[100000] {
-  return all_reduce([stage[r].same(x) for r in 0..3], sum)[1]
+  return all_reduce([stage[r].twice(x) for r in 0..3], sum)[1]
 }
 """
-SAME = "  method same(x: f32[100000]) -> f32[100000] { return x * 2.0 }\n"
-PROGRAM = PROGRAM.replace("  method count()", SAME + "  method count()")
 RANK = "--rank="
-NOTE = "run on CPU threads"
-
-checks = 0
-
-
-def check(condition, what, more=""):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{more}")
 
 
 def children(parent):
@@ -97,7 +91,7 @@ def await_sleep(pid, what):
         except (OSError, IndexError):
             pass
         time.sleep(0.005)
-    check(False, f"{what}: process {pid} never computes")
+    expect(False, f"{what}: process {pid} never computes")
 
 
 def await_gone(pids, what, seconds=2.0):
@@ -107,7 +101,7 @@ def await_gone(pids, what, seconds=2.0):
     left = [pid for pid in pids if alive(pid)]
     for pid in left:
         os.kill(pid, signal.SIGKILL)
-    check(not left, f"{what}: processes {left} are still there")
+    expect(not left, f"{what}: processes {left} are still there")
 
 
 class Run:
@@ -124,7 +118,7 @@ class Run:
         while len(self.ranks) < count and time.monotonic() < end:
             self.ranks = children(self.process.pid)
             time.sleep(0.002)
-        check(len(self.ranks) >= count, f"{self.line}: {len(self.ranks)} ranks, not {count}")
+        expect(len(self.ranks) >= count, f"{self.line}: {len(self.ranks)} ranks, not {count}")
         return self.ranks
 
     def end(self, what, seconds=20):
@@ -149,9 +143,9 @@ def results(options, plans):
             line = [options.cgrun, str(plans[graph]), "-q", "-n", "2", "--timeout", "20", *flags]
             done = subprocess.run([*line, *(f"--input={x}" for x in inputs)], text=True,
                                   capture_output=True, timeout=60)
-            check(done.returncode == 0, f"{line} fails", done.stderr)
+            expect(done.returncode == 0, f"{line} fails", done.stderr)
             expected = expected or done.stdout
-            check(done.stdout == expected, f"{line} prints {done.stdout}, not {expected}")
+            expect(done.stdout == expected, f"{line} prints {done.stdout}, not {expected}")
 
 
 def failures(options, plans):
@@ -160,12 +154,12 @@ def failures(options, plans):
     for flags in ([], ["--processes", "device"]):
         done = subprocess.run([options.cgrun, str(plans["checked"]), "--input", "x=100", "-n", "3",
                                *flags], text=True, capture_output=True, timeout=60)
-        check(done.returncode == 1, "a method that fails", done.stderr)
-        check("3 executions, 3 errors" in done.stderr, "executions go on", done.stderr)
+        expect(done.returncode == 1, "a method that fails", done.stderr)
+        expect("3 executions, 3 errors" in done.stderr, "executions go on", done.stderr)
         # Whichever of the three is seen first.
         texts.add(re.sub(r"\d", "?", re.search(r"stage\[\d\]\.checked.*too much",
                                                done.stderr).group()))
-    check(len(texts) == 1, f"the error is the same as in one process: {texts}")
+    expect(len(texts) == 1, f"the error is the same as in one process: {texts}")
 
 
 def measurements(options, plans):
@@ -174,19 +168,19 @@ def measurements(options, plans):
     done = subprocess.run([options.cgrun, str(plans["slow"]), "--input", "x=1", "-n", "2", "-q",
                            "--processes", "device", "--trace", trace, "--profile", profile],
                           text=True, capture_output=True, timeout=60)
-    check(done.returncode == 0, "a run that is measured", done.stderr)
+    expect(done.returncode == 0, "a run that is measured", done.stderr)
     calls = json.loads(profile.read_text())["calls"]
     for rank in range(3):
-        check(3e8 < calls[f"stage[{rank}].slow"] < 1e9, f"the times of rank {rank}: {calls}")
+        expect(3e8 < calls[f"stage[{rank}].slow"] < 1e9, f"the times of rank {rank}: {calls}")
     begins = {}
     for event in json.loads(trace.read_text())["traceEvents"]:
         if event.get("ph") == "X" and "sleep of stage" in event.get("name", ""):
             rank = re.search(r"stage\[(\d)\]", event["name"]).group(1)
             begins.setdefault(rank, []).append(event["ts"])
-    check(all(len(begins.get(str(rank), [])) == 2 for rank in range(3)), f"each call: {begins}")
+    expect(all(len(begins.get(str(rank), [])) == 2 for rank in range(3)), f"each call: {begins}")
     for first, second in (("0", "1"), ("1", "2")):
-        check(all(a + 290_000 < b for a, b in zip(sorted(begins[first]), sorted(begins[second]))),
-              f"one clock: {begins}")
+        expect(all(a + 290_000 < b for a, b in zip(sorted(begins[first]), sorted(begins[second]))),
+               f"one clock: {begins}")
 
 
 def deaths(options, plans):
@@ -203,12 +197,12 @@ def deaths(options, plans):
             os.kill(pid, number)
             begun = time.monotonic()
             code, error = run.end(f"rank {rank} dies of signal {int(number)}")
-            check(code == 1, f"exit code {code}", error)
-            check(re.search(rf"rank {rank} \(process {pid}: gpu\[{rank}\]\) {text}", error),
-                  f"who died, and how: {int(number)}", error)
+            expect(code == 1, f"exit code {code}", error)
+            expect(re.search(rf"rank {rank} \(process {pid}: gpu\[{rank}\]\) {text}", error),
+                   f"who died, and how: {int(number)}", error)
             # Rank 0 may be inside a method of 0.3 s, and so may the others, which are waited for.
-            check(time.monotonic() - begun < 3.0, f"it ends after {time.monotonic() - begun} s")
-            check(error.count("error:") == 1, "one error is said", error)
+            expect(time.monotonic() - begun < 3.0, f"it ends after {time.monotonic() - begun} s")
+            expect(error.count("error:") == 1, "one error is said", error)
 
 
 def random_deaths(options, plans, count):
@@ -228,12 +222,12 @@ def random_deaths(options, plans, count):
         except ProcessLookupError:
             pass
         code, error = run.end(what)
-        check(code in (0, 1), f"{what}: exit code {code}", error)
+        expect(code in (0, 1), f"{what}: exit code {code}", error)
         if code == 1:
             said += 1
-            check(re.search(rf"rank {rank}\b.* was killed by signal {int(number)} ", error),
-                  f"{what}: rank {rank}", error)
-    check(said > count // 2, f"only {said} of {count} deaths came before the end")
+            expect(re.search(rf"rank {rank}\b.* was killed by signal {int(number)} ", error),
+                   f"{what}: rank {rank}", error)
+    expect(said > count // 2, f"only {said} of {count} deaths came before the end")
 
 
 def stopped(options, plans):
@@ -243,11 +237,11 @@ def stopped(options, plans):
     await_sleep(pid, "stopped")
     os.kill(pid, signal.SIGSTOP)
     code, error = run.end("a rank is stopped")
-    check(code == 1 and "nothing has moved for 1 s" in error, "the time-out", error)
-    check(re.search(r"^gpu\[1\] compute: call sleep of stage\[1\]\.slow .* is running", error,
-                    re.M), "who has not moved", error)
-    check(re.search(rf"rank 1 \(process {pid}: gpu\[1\]\) is stopped.*kill -CONT {pid}", error),
-          "that it is stopped", error)
+    expect(code == 1 and "nothing has moved for 1 s" in error, "the time-out", error)
+    expect(re.search(r"^gpu\[1\] compute: call sleep of stage\[1\]\.slow .* is running", error,
+                     re.M), "who has not moved", error)
+    expect(re.search(rf"rank 1 \(process {pid}: gpu\[1\]\) is stopped.*kill -CONT {pid}", error),
+           "that it is stopped", error)
     # One that goes on in time is only slow.
     run = Run(options, plans["fast"], "--input", "x=1", "-n", "2000000")
     pid = run.await_ranks()[1]
@@ -258,7 +252,7 @@ def stopped(options, plans):
         time.sleep(0.005)
     run.process.send_signal(signal.SIGINT)
     code, error = run.end("a rank is slow")
-    check(code in (0, 130), f"exit code {code}", error)
+    expect(code in (0, 130), f"exit code {code}", error)
 
 
 def busy_rank_zero(options, plans):
@@ -269,8 +263,8 @@ def busy_rank_zero(options, plans):
     os.kill(pid, signal.SIGKILL)
     begun = time.monotonic()
     code, error = run.end("rank 1 dies while rank 0 computes")
-    check(code == 1 and "rank 1 " in error and "was killed by signal 9" in error, "a death", error)
-    check(time.monotonic() - begun < 5, "rank 0 does not wait for its method of 20 s")
+    expect(code == 1 and "rank 1 " in error and "was killed by signal 9" in error, "a death", error)
+    expect(time.monotonic() - begun < 5, "rank 0 does not wait for its method of 20 s")
 
 
 def rank_zero(options, plans):
@@ -285,7 +279,7 @@ def rank_zero(options, plans):
             run.process.send_signal(number)
             code, error = run.end(f"rank 0 gets signal {int(number)}")
             expected = {signal.SIGKILL: -9, signal.SIGINT: 130}.get(number, 130)
-            check(code == expected, f"signal {int(number)}: exit code {code}", error)
+            expect(code == expected, f"signal {int(number)}: exit code {code}", error)
     # As from a terminal: all processes of the group get it, twice.
     run = Run(options, plans["slow"], "--input", "x=1", "-n", "100")
     run.await_ranks()
@@ -294,14 +288,14 @@ def rank_zero(options, plans):
     time.sleep(0.05)
     os.killpg(run.process.pid, signal.SIGINT)
     code, error = run.end("Ctrl-C twice")
-    check(code == 130, f"Ctrl-C twice: exit code {code}", error)
+    expect(code == 130, f"Ctrl-C twice: exit code {code}", error)
     # A rank leaves signals of the terminal to rank 0.
     run = Run(options, plans["slow"], "--input", "x=1", "-n", "2")
     for pid in run.await_ranks().values():
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(pid, number)
     code, error = run.end("ranks get signals")
-    check(code == 0, f"ranks get signals: exit code {code}", error)
+    expect(code == 0, f"ranks get signals: exit code {code}", error)
 
 
 def reports(options, plans):
@@ -312,8 +306,8 @@ def reports(options, plans):
     time.sleep(0.2)
     run.process.send_signal(signal.SIGINT)
     _, error = run.end("a report")
-    check(re.search(r"^gpu\[2\] compute: call sleep of stage\[2\]\.slow .* is running", error,
-                    re.M), "the report has rank 2", error)
+    expect(re.search(r"^gpu\[2\] compute: call sleep of stage\[2\]\.slow .* is running", error,
+                     re.M), "the report has rank 2", error)
 
 
 def limits(options, plans):
@@ -325,15 +319,15 @@ def limits(options, plans):
 
     zeros = ["--input", "x=" + str(options.folder / "x.npy")]
     code, error = limited("--fsize=100000", plans["sum_of"], *zeros, "--processes", "device")
-    check(code == 3 and "ulimit -f" in error and "KiB" in error, f"files: {code}", error)
+    expect(code == 3 and "ulimit -f" in error and "KiB" in error, f"files: {code}", error)
     code, error = limited("--fsize=0", plans["fast"], "--input", "x=1", "--processes", "device")
-    check(code == 3 and "ulimit -f" in error, f"no files: {code}", error)
+    expect(code == 3 and "ulimit -f" in error, f"no files: {code}", error)
     if not options.sanitized:  # sanitizers need descriptors and addresses themselves
         code, error = limited("--nofile=6", plans["fast"], "--input", "x=1", "--processes",
                               "device")
-        check(code == 3 and "cannot be" in error, f"descriptors: {code}", error)
+        expect(code == 3 and "cannot be" in error, f"descriptors: {code}", error)
         code, error = limited("--as=400000000", plans["sum_of"], *zeros, "--processes", "device")
-        check(code == 0 or "error: " in error, f"addresses: {code}", error)
+        expect(code == 0 or "error: " in error, f"addresses: {code}", error)
 
 
 def mistakes(options, plans):
@@ -345,12 +339,12 @@ def mistakes(options, plans):
                         (["--processes", "2", "--require-gpu"], "excludes --require-gpu")):
         done = subprocess.run([options.cgrun, str(plans["fast"]), "--input", "x=1", *flags],
                               text=True, capture_output=True, timeout=60)
-        check(done.returncode == 2 and text in done.stderr, f"{flags}", done.stderr)
+        expect(done.returncode == 2 and text in done.stderr, f"{flags}", done.stderr)
     # What is no rank of an engine says so.
     done = subprocess.run([options.cgrun, RANK + "1"], text=True, capture_output=True, timeout=60,
                           stdin=subprocess.DEVNULL)
-    check(done.returncode == 1 and "cgrun starts such processes itself" in done.stderr,
-          "a rank without an engine", done.stderr)
+    expect(done.returncode == 1 and "cgrun starts such processes itself" in done.stderr,
+           "a rank without an engine", done.stderr)
 
 
 def main():
@@ -363,7 +357,6 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         options.folder = pathlib.Path(name)
         (options.folder / "p.cgraph").write_text(PROGRAM)
-        import numpy as np
         np.save(options.folder / "x.npy", np.zeros(100000, np.float32))
         plans = {}
         for graph in ("fast", "slow", "long", "checked", "sum_of"):
@@ -371,13 +364,13 @@ def main():
             done = subprocess.run([options.cgc, "compile", "-q", options.folder / "p.cgraph",
                                    "--graph", graph, "-o", plans[graph]], text=True,
                                   capture_output=True)
-            check(done.returncode == 0, f"{graph} does not compile", done.stderr)
+            expect(done.returncode == 0, f"{graph} does not compile", done.stderr)
         for part in (results, failures, measurements, deaths, stopped, busy_rank_zero,
                      rank_zero, reports, limits, mistakes):
             part(options, plans)
             print(f"{part.__name__}: ok", flush=True)
         random_deaths(options, plans, options.deaths)
-    print(f"{checks} checks")
+    print(f"{expectations.checks} checks")
 
 
 if __name__ == "__main__":

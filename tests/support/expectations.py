@@ -8,11 +8,12 @@ import sys
 checks = 0
 
 
-def expect(condition, what):
+def expect(condition, what, more=""):
+    """`more`: what helps to see why, as all that a command printed."""
     global checks
     checks += 1
     if not condition:
-        sys.exit(f"FAILED: {what}")
+        sys.exit(f"FAILED: {what}" + (f"\n{more}" if more else ""))
 
 
 def says(text, *words):
