@@ -1,8 +1,6 @@
 // Queues of GPUs that are broken, since NCCL reports an error.
 #include <catch2/catch.hpp>
 
-#include <dlfcn.h>
-
 #include <chrono>
 #include <string>
 #include <thread>
@@ -22,12 +20,7 @@ constexpr const char* kPath = CGRAPH_SOURCE_DIR "/tests/emulation/engine/broken_
 
 // After the engine has opened it.
 const NcclControl& Nccl() {
-  void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(library != nullptr);
-  const auto control = reinterpret_cast<decltype(&cgraph_emulated_nccl)>(
-      dlsym(library, "cgraph_emulated_nccl"));
-  REQUIRE(control != nullptr);
-  return *control();
+  return ControlOf<decltype(&cgraph_emulated_nccl)>("libnccl.so.2", "cgraph_emulated_nccl");
 }
 
 void FailLaunch(uint64_t from_now) { Nccl().fail_at(Nccl().launches() + from_now); }

@@ -1,4 +1,5 @@
-// What a test of the engine asks of the emulated driver, which the engine has opened.
+// What a test of the engine asks of the emulated driver, and of other emulated libraries, which the
+// engine has opened.
 #ifndef CGRAPH_TESTS_EMULATION_ENGINE_DRIVER_CONTROL_H_
 #define CGRAPH_TESTS_EMULATION_ENGINE_DRIVER_CONTROL_H_
 
@@ -10,13 +11,19 @@
 
 namespace cgraph::emulation {
 
-inline const Control& DriverControl() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+// Returns what the function `name` of an emulated library gives; `Function` is its type.
+template <typename Function>
+const auto& ControlOf(const char* file, const char* name) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(library != nullptr);
-  const auto control = reinterpret_cast<decltype(&cgraph_emulation_control)>(
-      dlsym(library, "cgraph_emulation_control"));
+  const auto control = reinterpret_cast<Function>(dlsym(library, name));
   REQUIRE(control != nullptr);
   return *control();
+}
+
+inline const Control& DriverControl() {
+  return ControlOf<decltype(&cgraph_emulation_control)>("libcuda.so.1",
+                                                        "cgraph_emulation_control");
 }
 
 }  // namespace cgraph::emulation
