@@ -154,7 +154,7 @@ class Core {
   Status AwaitRanks();
   Status LoadRank();
   Status ShareTrace(WorkQueue& work_queue);
-  void Lose(uint32_t rank, int pid, const std::string& how);
+  void OnRankLost(uint32_t rank, int pid, const std::string& exit_text);
   void EndRanks();
   std::string DevicesOf(uint32_t rank) const;
   std::string StoppedRanks() const;  // a line for each; under report_mutex_

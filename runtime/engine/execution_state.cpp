@@ -26,17 +26,17 @@ void ExecutionState::Keep(uint32_t position, Status status) {
 }
 
 void ExecutionState::CollectFailures() {
-  if (elsewhere.any == nullptr) return;
+  if (remote_failures.any_set == nullptr) return;
   std::lock_guard lock(mutex);
   if (collected) return;  // then the frame may be another execution's
   collected = Done();     // and nobody writes any more
-  for (FailureSlot& slot : elsewhere.slots) {
+  for (FailureSlot& slot : remote_failures.slots) {
     if (auto failure = slot.Get()) {
       Keep(failure->program_order, Status(StatusCode::kFailed, std::move(failure->text)));
     }
     if (collected) slot.Clear();
   }
-  if (collected) elsewhere.any->store(false, std::memory_order_relaxed);
+  if (collected) remote_failures.any_set->store(false, std::memory_order_relaxed);
 }
 
 Status ExecutionState::Error() {

@@ -41,7 +41,7 @@ struct ExecutionState {
   uint32_t target_count = 0;
 
   std::atomic<bool> failed{false};
-  FailureSlots elsewhere;               // of its frame: what other ranks report
+  FailureSlots remote_failures;         // of its frame: what other ranks report
   device::Mutex mutex;                  // of the three below
   bool collected = false;               // the failures of other ranks, all of them
   uint32_t program_order = 0;                 // where in program order the error was made
@@ -61,14 +61,16 @@ struct ExecutionState {
     }
     return true;
   }
+  bool FailedRemotely() const {
+    return remote_failures.any_set != nullptr &&
+           remote_failures.any_set->load(std::memory_order_acquire);
+  }
   // Returns whether the run is finished everywhere, or has failed already and no memory that the
   // caller lent is read any more.
   bool Over() {
     if (Omits(Omission::kResult)) return true;
     const bool reads = lent && !Omits(Omission::kLent);
-    if (elsewhere.any != nullptr && elsewhere.any->load(std::memory_order_acquire)) {
-      CollectFailures();
-    }
+    if (FailedRemotely()) CollectFailures();
     return (!reads && failed.load(std::memory_order_acquire)) || Done();
   }
 

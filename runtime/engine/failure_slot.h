@@ -54,7 +54,7 @@ class FailureSlot {
 
 // The slots of a frame, one for each work queue; none where there is one rank.
 struct FailureSlots {
-  std::atomic<bool>* any = nullptr;  // whether a slot was written: set afterwards
+  std::atomic<bool>* any_set = nullptr;  // whether a slot was written: set afterwards
   std::span<FailureSlot> slots;
 };
 

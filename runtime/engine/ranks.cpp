@@ -35,11 +35,11 @@ Result<ranks::Control*> TakeControl(ranks::Region& region) {
   return reinterpret_cast<ranks::Control*>(memory->data());
 }
 
-void Tell(ranks::Control& control, uint32_t rank, const Status& status) {
+void ReportLoaded(ranks::Control& control, uint32_t rank, const Status& status) {
   ranks::RankState& state = control.states[rank];
   state.code = status.code();
   state.text.Set(status.message());
-  state.phase.store(status.ok() ? ranks::RankState::kLoaded : ranks::RankState::kRefused,
+  state.phase.store(status.ok() ? ranks::RankState::kLoaded : ranks::RankState::kFailed,
                     std::memory_order_release);
   control.changed.Notify();
 }
@@ -107,7 +107,9 @@ Status Core::StartRanks() {
   ended_ = &ranks_.control->ended;
   auto processes = ranks::Processes::Start(
       options_.rank_program, ranks_.count, ranks_.region, *ranks_.control,
-      [this](uint32_t rank, int pid, const std::string& how) { Lose(rank, pid, how); });
+      [this](uint32_t rank, int pid, const std::string& exit_text) {
+        OnRankLost(rank, pid, exit_text);
+      });
   if (!processes.ok()) return processes.status();
   ranks_.processes = std::move(*processes);
   return Status::Ok();
@@ -120,12 +122,12 @@ Status Core::AwaitRanks() {
   if (patience.count() > 0) patience = std::max<std::chrono::nanoseconds>(patience, kLoadPatience);
   CGRAPH_RETURN_IF_ERROR(ranks_.processes->AwaitLoaded(patience));
   for (uint32_t rank = 1; rank < ranks_.count; ++rank) {
-    const uint64_t taken = ranks_.control->states[rank].taken;
-    if (taken == ranks_.region->used()) continue;
+    const uint64_t bytes = ranks_.control->states[rank].region_bytes;
+    if (bytes == ranks_.region->used()) continue;
     return Status(StatusCode::kInternal,
                   fmt::format("rank {} has taken {} bytes of the memory that processes share, and "
                               "rank 0 {}",
-                              rank, taken, ranks_.region->used()));
+                              rank, bytes, ranks_.region->used()));
   }
   ranks_.control->started.store(true, std::memory_order_seq_cst);
   ranks_.control->changed.Notify();
@@ -134,7 +136,7 @@ Status Core::AwaitRanks() {
 
 // Called by the thread that watches the processes. A rank that goes before all have started is
 // found by AwaitRanks(): until then there is half an engine, which nobody else may touch.
-void Core::Lose(uint32_t rank, int pid, const std::string& how) {
+void Core::OnRankLost(uint32_t rank, int pid, const std::string& exit_text) {
   if (!ranks_.control->started.load(std::memory_order_seq_cst)) return;
   std::string doing;
   {
@@ -148,7 +150,7 @@ void Core::Lose(uint32_t rank, int pid, const std::string& how) {
   }
   End(Status(StatusCode::kLost,
              fmt::format("rank {} (process {}: {}) {}; all executions in flight end with it{}",
-                         rank, pid, DevicesOf(rank), how, doing)));
+                         rank, pid, DevicesOf(rank), exit_text, doing)));
 }
 
 // Returns "gpu[0], gpu[1]".
@@ -203,7 +205,7 @@ Status Core::ShareTrace(WorkQueue& work_queue) {
 Status Core::LoadRank() {
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
   CGRAPH_RETURN_IF_ERROR(LoadShared());
-  ranks_.control->states[ranks_.rank].taken = ranks_.region->used();
+  ranks_.control->states[ranks_.rank].region_bytes = ranks_.region->used();
   return Status::Ok();
 }
 
@@ -214,14 +216,14 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
   auto copy = region->Allocate(control.plan_bytes, device::MemoryKind::plain, "the plan");
   auto plan = copy.ok() ? plan::FromBytes({control.plan, control.plan_bytes}) : copy.status();
   if (!plan.ok()) {
-    Tell(control, rank, plan.status());
+    ReportLoaded(control, rank, plan.status());
     return 1;
   }
   Core& core = *new Core(std::move(*plan), OptionsOf(given));  // goes with the process
   core.ranks_ = {rank, given.ranks, std::move(region), &control, nullptr};
   core.ended_ = &control.ended;
   const Status status = core.LoadRank();
-  Tell(control, rank, status);
+  ReportLoaded(control, rank, status);
   if (!status.ok()) return 1;
   const auto begins = [&] {
     return control.started.load(std::memory_order_acquire) || core.ended();
@@ -230,7 +232,7 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
   core.workers_[rank]->Drive(core.spins_, [&] { return core.ended(); });
   return 0;
 } catch (const std::bad_alloc&) {
-  Tell(control, rank, OutOfMemory());
+  ReportLoaded(control, rank, OutOfMemory());
   return 1;
 }
 

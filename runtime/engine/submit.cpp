@@ -314,7 +314,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   AssertSubmittable(graph, *run);
   Frame& frame = graph.frames[graph.next_frame];
   frame.run = run;
-  run->elsewhere = frame.failures;
+  run->remote_failures = frame.failures;
   run->collected = false;
   run->execution = graph.submitted;
   if (run->empty) {  // its communications move no caller's data

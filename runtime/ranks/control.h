@@ -16,10 +16,10 @@ inline constexpr uint32_t kMostRanks = 256;
 
 // How far a rank is. Each state is written once, by the rank itself.
 struct alignas(128) RankState {
-  enum Phase : uint32_t { kStarting, kLoaded, kRefused };
+  enum Phase : uint32_t { kStarting, kLoaded, kFailed };
   std::atomic<uint32_t> phase{kStarting};
-  uint64_t taken = 0;             // bytes of the region when it was loaded: the same at all ranks
-  StatusCode code = StatusCode::kOk;  // kRefused: why
+  uint64_t region_bytes = 0;  // taken when the plan was loaded: the same at all ranks
+  StatusCode code = StatusCode::kOk;  // kFailed: why
   SharedText<4096> text;
 };
 

@@ -27,11 +27,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // The files that a new process begins with.
-class Files {
+class SpawnFiles {
  public:
-  Files() { posix_spawn_file_actions_init(&actions_); }
-  ~Files() { posix_spawn_file_actions_destroy(&actions_); }
-  Files(const Files&) = delete;
+  SpawnFiles() { posix_spawn_file_actions_init(&actions_); }
+  ~SpawnFiles() { posix_spawn_file_actions_destroy(&actions_); }
+  SpawnFiles(const SpawnFiles&) = delete;
   void Open(int as, const char* path, int how) {
     posix_spawn_file_actions_addopen(&actions_, as, path, how, 0);
   }
@@ -46,9 +46,9 @@ class Files {
 
 // Signals of the terminal and of launchers go to all processes of a group. They are rank 0's, which
 // tells the others what comes of it: these begin, and stay, with the signals blocked.
-class Attributes {
+class SpawnAttributes {
  public:
-  Attributes() {
+  SpawnAttributes() {
     posix_spawnattr_init(&attributes_);
     sigset_t blocked;
     sigemptyset(&blocked);
@@ -58,21 +58,21 @@ class Attributes {
     posix_spawnattr_setsigmask(&attributes_, &blocked);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
   }
-  ~Attributes() { posix_spawnattr_destroy(&attributes_); }
-  Attributes(const Attributes&) = delete;
+  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
+  SpawnAttributes(const SpawnAttributes&) = delete;
   const posix_spawnattr_t* get() const { return &attributes_; }
 
  private:
   posix_spawnattr_t attributes_;
 };
 
-Status Refused(uint32_t rank, const std::string& what, int error) {
+Status CannotStart(uint32_t rank, const std::string& what, int error) {
   return Status(StatusCode::kNotFound, fmt::format("the process of rank {} cannot be started: {}: "
                                                    "{}",
                                                    rank, what, std::strerror(error)));
 }
 
-std::string HowItEnded(const siginfo_t& info) {
+std::string ExitText(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) {
     return fmt::format("ended by itself with exit code {}", info.si_status);
   }
@@ -95,9 +95,8 @@ Result<std::unique_ptr<Processes>> Processes::Start(const std::string& program, 
     made->thread_ = std::thread([processes = made.get(), &program, &started] {
       Status all = processes->StartAll(program);
       processes->watches_ = all.ok();
-      const bool watches = all.ok();
       started.set_value(std::move(all));
-      if (watches) processes->Watch();
+      if (processes->watches_) processes->Watch();
     });
   } catch (const std::system_error& error) {
     return Status(StatusCode::kNotFound,
@@ -119,12 +118,12 @@ Status Processes::StartOne(const std::string& program, uint32_t rank) {
   Process& process = processes_[rank];
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return Refused(rank, "no socket", errno);
+    return CannotStart(rank, "no socket", errno);
   }
   process.lifeline = ends[0];
   // What the new process inherits gets its number there. It must have another one here: else it
   // would stay marked to be closed.
-  Files files;
+  SpawnFiles files;
   files.Open(STDIN_FILENO, "/dev/null", O_RDONLY);
   files.Open(STDOUT_FILENO, "/dev/null", O_WRONLY);
   const int high = fcntl(region_->fd(), F_DUPFD_CLOEXEC, kFirstFree);
@@ -134,7 +133,7 @@ Status Processes::StartOne(const std::string& program, uint32_t rank) {
   if (failed == 0) {
     files.Pass(high, kRegionDescriptor);
     files.Pass(high_end, kLifelineDescriptor);
-    const Attributes attributes;
+    const SpawnAttributes attributes;
     std::string name = "cgrun", number = fmt::format("{}{}", kRankOption, rank);
     char* const arguments[] = {name.data(), number.data(), nullptr};
     failed = posix_spawn(&process.pid, program.c_str(), files.get(), attributes.get(), arguments,
@@ -144,10 +143,10 @@ Status Processes::StartOne(const std::string& program, uint32_t rank) {
   if (high_end >= 0) close(high_end);
   if (failed != 0) {
     process.pid = -1;
-    return Refused(rank, program, failed);
+    return CannotStart(rank, program, failed);
   }
   process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0));
-  return process.descriptor >= 0 ? Status::Ok() : Refused(rank, "it cannot be watched", errno);
+  return process.descriptor >= 0 ? Status::Ok() : CannotStart(rank, "it cannot be watched", errno);
 }
 
 void Processes::Watch() {
@@ -178,13 +177,13 @@ void Processes::Reap(uint32_t rank) {
   {
     std::lock_guard lock(mutex_);
     // A program that ignores SIGCHLD is not told how its processes end.
-    process.how = told ? HowItEnded(info) : "has ended";
+    process.exit_text = told ? ExitText(info) : "has ended";
     process.gone = true;
   }
   const bool refused = control_.states[rank].phase.load(std::memory_order_acquire) ==
-                       RankState::kRefused;
+                       RankState::kFailed;
   if (!refused && !control_.ended.load(std::memory_order_acquire)) {
-    lost_(rank, process.pid, process.how);
+    lost_(rank, process.pid, process.exit_text);
   }
   control_.changed.Notify();
 }
@@ -214,16 +213,16 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
 
 Status Processes::StateOf(uint32_t rank) {
   const RankState& state = control_.states[rank];
-  if (state.phase.load(std::memory_order_acquire) == RankState::kRefused) {
+  if (state.phase.load(std::memory_order_acquire) == RankState::kFailed) {
     const bool known = state.code > StatusCode::kOk && state.code <= StatusCode::kInternal;
     return Status(known ? state.code : StatusCode::kInternal,
                   fmt::format("rank {}: {}", rank, state.text.Get()));
   }
   std::lock_guard lock(mutex_);
   if (!processes_[rank].gone) return Status::Ok();
-  return Status(StatusCode::kLost, fmt::format("the process of rank {} ({}) {} while it loaded the "
-                                               "plan",
-                                               rank, processes_[rank].pid, processes_[rank].how));
+  return Status(StatusCode::kLost,
+                fmt::format("the process of rank {} ({}) {} while it loaded the plan", rank,
+                            processes_[rank].pid, processes_[rank].exit_text));
 }
 
 bool Processes::IsStopped(uint32_t rank) const {
@@ -235,8 +234,7 @@ bool Processes::IsStopped(uint32_t rank) const {
   return name != std::string::npos && name + 2 < stat.size() && (stat[name + 2] | 0x20) == 't';
 }
 
-std::vector<uint32_t> Processes::End(std::chrono::nanoseconds patience) {
-  std::vector<uint32_t> killed;
+void Processes::End(std::chrono::nanoseconds patience) {
   const device::Deadline deadline = Clock::now() + patience;
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     Process& process = processes_[rank];
@@ -248,10 +246,8 @@ std::vector<uint32_t> Processes::End(std::chrono::nanoseconds patience) {
     }
     if (gone()) continue;
     syscall(SYS_pidfd_send_signal, process.descriptor, SIGKILL, nullptr, 0);
-    killed.push_back(rank);
     while (!gone()) control_.changed.Wait(gone);
   }
-  return killed;
 }
 
 Processes::~Processes() {

@@ -28,7 +28,7 @@ class Processes {
  public:
   // Called by the watching thread when a rank has ended though nobody asked it to, with what is
   // known of how: "was killed by signal 9 (Killed)".
-  using Lost = std::function<void(uint32_t rank, int pid, const std::string& how)>;
+  using Lost = std::function<void(uint32_t rank, int pid, const std::string& exit_text)>;
 
   // Starts ranks 1 to `ranks` - 1, processes of `program`. kNotFound where the system refuses.
   static Result<std::unique_ptr<Processes>> Start(const std::string& program, uint32_t ranks,
@@ -44,8 +44,8 @@ class Processes {
   bool IsStopped(uint32_t rank) const;
 
   // Waits until all ranks are gone, once `control.ended` is set. Kills those that are not after
-  // `patience`, and returns their numbers: a kernel may never return.
-  std::vector<uint32_t> End(std::chrono::nanoseconds patience);
+  // `patience`: a kernel may never return.
+  void End(std::chrono::nanoseconds patience);
 
  private:
   struct Process {
@@ -53,7 +53,7 @@ class Processes {
     int descriptor = -1;  // of the process
     int lifeline = -1;    // rank 0's end
     bool gone = false;
-    std::string how;
+    std::string exit_text;    // once it is gone: how it ended
   };
 
   Processes(std::shared_ptr<Region> region, Control& control, Lost lost)

@@ -290,7 +290,7 @@ void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
   std::string text = fmt::format("{} failed: {}", who, error);
   if (frame.run == nullptr) {
     frame.failures.slots[index_].Set(failed.program_order(), text);
-    frame.failures.any->store(true, std::memory_order_release);
+    frame.failures.any_set->store(true, std::memory_order_release);
   } else {
     frame.run->Fail(failed.program_order(), Status(StatusCode::kFailed, std::move(text)),
                     device_failed);
