@@ -173,8 +173,8 @@ ExitCode Execute(const Options& options, Signals& signals) {
   if (!placement.note.empty() && !options.quiet) {
     Say(fmt::format("cgrun: note: {}\n", placement.note));
   }
-  for (const std::string& complaint : device::TakeGpuComplaints()) {
-    if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", complaint));
+  for (const std::string& warning : device::TakeGpuWarnings()) {
+    if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", warning));
   }
   signals.OnReport([&engine] { return engine.WaitReport(); });
   signals.OnInterrupt([&engine] { engine.Teardown(); });

@@ -32,7 +32,7 @@ struct QueueOptions {
   EventCount* on_report = nullptr;    // notified when Poll has something to report
   uint64_t scratch = 0;               // most bytes that an executable needs
   bool measured = false;              // report when operations began and ended
-  std::chrono::nanoseconds patience{0};  // with what runs, when the queue ends; 0: for ever
+  std::chrono::nanoseconds stall_timeout{0};  // for what runs, when the queue ends; 0: none
 };
 
 // Source: bytes that come from outside, such as a slice of a weight file.

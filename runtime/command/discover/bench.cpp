@@ -135,7 +135,7 @@ Status Bench::OpenQueues() {
       QueueOptions options;
       options.on_report = &reported_;
       options.scratch = scratch;
-      options.patience = kLastPatience;
+      options.stall_timeout = kLastPatience;
       auto queue = device->OpenQueue(options);
       if (!queue.ok()) return queue.status();
       queues_.push_back(std::move(*queue));

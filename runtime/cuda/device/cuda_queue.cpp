@@ -29,7 +29,7 @@ constexpr uint64_t kMostFailures = 1 << 16;
 Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
                                                    const device::QueueOptions& options) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
-  queue->stall_timeout_ = options.patience;
+  queue->stall_timeout_ = options.stall_timeout;
   const std::shared_ptr<Gpu>& gpu = device.gpu();
   const Driver& driver = gpu->driver();
   CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), "opening a queue"));

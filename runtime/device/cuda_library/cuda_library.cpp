@@ -134,7 +134,7 @@ const GpuReport& FindGpus() {
   return report;
 }
 
-std::vector<std::string> TakeGpuComplaints() {
+std::vector<std::string> TakeGpuWarnings() {
   std::vector<std::string> warnings;
   if (is_loaded) (*LoadedCuda()).warnings(warnings);
   return warnings;

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus);
 
 // Returns what libraries of CUDA's that are there did not do since this was asked last, a sentence
 // about each; plans run without them. Thread-safe.
-std::vector<std::string> TakeGpuComplaints();
+std::vector<std::string> TakeGpuWarnings();
 
 }  // namespace cgraph::device
 
