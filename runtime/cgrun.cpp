@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/command/execute.h"
+#include "runtime/command/machines.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
@@ -13,31 +14,43 @@
 
 namespace {
 
+using namespace cgraph;
+
 // Runs before objects of static storage are made, since making them takes memory, too.
-__attribute__((constructor(101))) void DiagnoseFromTheStart() { cgraph::DiagnoseUncaught("cgrun"); }
+__attribute__((constructor(101))) void DiagnoseFromTheStart() { DiagnoseUncaught("cgrun"); }
+
+ExitCode Run(const command::Options& options, ranks::Messenger* machines) {
+  command::Signals signals;
+  const ExitCode code = command::Execute(options, machines, signals);
+  // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return command::Report(options, kEnvironment, "cannot write to standard output");
+  }
+  return code;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace cgraph;
-  using namespace cgraph::command;
+  using namespace command;
   OccupyStandardStreams();
   ParsedOptions parsed;
+  ranks::Messenger* machines = nullptr;
+  ExitCode code = kSuccess;
   try {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
+    const Result<ranks::Messenger*> connected = ConnectMachines();
+    if (!connected.ok()) return Fail(parsed.options, connected.status());
+    machines = *connected;
+    if (machines != nullptr && machines->rank() != 0) return ServeMachine(*machines);
     parsed = ParseOptions(argc, argv);
-    if (!parsed.run) return parsed.exit_code;
-    Signals signals;
-    const ExitCode code = Execute(parsed.options, signals);
-    // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      return Report(parsed.options, kEnvironment, "cannot write to standard output");
-    }
-    return code;
+    code = parsed.run ? Run(parsed.options, machines) : parsed.exit_code;
   } catch (...) {
     const Uncaught uncaught = UncaughtNow();
-    return Fail(parsed.options, uncaught.code, uncaught.text);
+    code = Fail(parsed.options, uncaught.code, uncaught.text);
   }
+  if (machines != nullptr) EndMachines(*machines, code);
+  return code;
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/base/source.h"
 #include "llvm/ADT/StringRef.h"
+#include "runtime/kinds/logical_device.h"
 
 namespace cgraph {
 
@@ -35,7 +36,7 @@ inline std::optional<Transport> ParseTransport(llvm::StringRef text) {
 // TransportRequest: how a value is asked to travel, and where the file asks for it.
 struct TransportRequest {
   Transport transport = Transport::kAuto;
-  uint32_t capacity = 0;  // of shm: messages that may be under way; 0: the usual number
+  uint32_t capacity = 0;  // of shm and mpi: messages that may be under way; 0: the usual number
   Range range = {};       // of the `via`'s operand; invalid: nothing was asked
 
   // Two requests are equal when they go the same way, wherever they were written.
@@ -55,7 +56,9 @@ inline std::string TransportText(const TransportRequest& request) {
 }
 
 // Which transport `auto` is between two different devices; a gpu has memory of its own.
-inline Transport AutomaticTransport(bool from_gpu, bool to_gpu) {
+inline Transport AutomaticTransport(const LogicalDevice& from, const LogicalDevice& to) {
+  if (from.node != to.node) return Transport::kMpi;
+  const bool from_gpu = from.kind == DeviceKind::kGpu, to_gpu = to.kind == DeviceKind::kGpu;
   if (from_gpu && to_gpu) return Transport::kNccl;
   return from_gpu || to_gpu ? Transport::kHost : Transport::kLocal;
 }
@@ -65,6 +68,7 @@ inline const char* WhyAutomatic(Transport transport) {
   switch (transport) {
     case Transport::kNccl: return "between two gpus";
     case Transport::kHost: return "between a gpu and host memory";
+    case Transport::kMpi: return "between two machines";
     default: return "one address space: no copy";
   }
 }

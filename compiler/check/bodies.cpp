@@ -40,9 +40,10 @@ void TransportBody(Checker& checker, TransportId id) {
   for (const syntax::Argument& option : decl->arguments) {
     const std::string name = option.label ? option.label->text : "";
     const Range at = option.label ? option.label->range : module->file.exprs[option.value].range;
-    const bool known = row.base == Transport::kShm && name == "capacity";
+    const bool buffers = row.base == Transport::kShm || row.base == Transport::kMpi;
+    const bool known = buffers && name == "capacity";
     if (!known) {
-      const char* has = row.base == Transport::kShm ? "it has `capacity`" : "there are none";
+      const char* has = buffers ? "it has `capacity`" : "there are none";
       checker.diagnostics.Report(
           Code::kE0315, at,
           name.empty() ? fmt::format("an option of `{}` has a label; {}", decl->base.text, has)

@@ -84,17 +84,31 @@ Movement Costs::Copy(const LogicalDevice& lane, const LogicalDevice& from, const
   return Plain(TransferPicoseconds(IsGpu(lane) ? topology_.host : topology_.local_copy, bytes));
 }
 
+const LinkRates& Costs::Assumed(const LogicalDevice& from, const LogicalDevice& to,
+                                bool by_nccl) const {
+  if (from.node != to.node) return topology_.network;
+  return by_nccl ? topology_.nccl : topology_.shm;
+}
+
+const LinkRates& Costs::AssumedOf(const std::vector<LogicalDevice>& participants,
+                                  bool by_nccl) const {
+  for (const LogicalDevice& other : participants) {
+    if (other.node != participants[0].node) return topology_.network;
+  }
+  return by_nccl ? topology_.nccl : topology_.shm;
+}
+
 Movement Costs::Message(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl,
                         uint64_t bytes) const {
   if (topology_.machine) {
     const std::optional<Route>& route = RouteOf(from, to);
     if (route && !route->legs.empty()) return Along(*route, bytes);
   }
-  return Plain(TransferPicoseconds(by_nccl ? topology_.nccl : topology_.shm, bytes));
+  return Plain(TransferPicoseconds(Assumed(from, to, by_nccl), bytes));
 }
 
 LinkRates Costs::Rates(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl) const {
-  LinkRates rates = by_nccl ? topology_.nccl : topology_.shm;
+  LinkRates rates = Assumed(from, to, by_nccl);
   if (!topology_.machine) return rates;
   const std::optional<Route>& route = RouteOf(from, to);
   if (!route || route->legs.empty()) return rates;
@@ -158,7 +172,7 @@ Movement Costs::NcclCollective(CollectiveKind kind, const Group& group, uint64_t
 // it.
 Movement Costs::Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
                            bool by_nccl, uint64_t bytes, uint32_t root) const {
-  const LinkRates& assumed = by_nccl ? topology_.nccl : topology_.shm;
+  const LinkRates& assumed = AssumedOf(participants, by_nccl);
   if (!topology_.machine || participants.size() < 2) {
     return Plain(CollectivePicoseconds(assumed, kind, participants.size(), bytes));
   }

@@ -56,6 +56,10 @@ class Costs {
                       bool by_nccl, uint64_t bytes, uint32_t root = 0) const;
 
  private:
+  // Return what is assumed of a message, or of a collective, where no machine is stated.
+  const LinkRates& Assumed(const LogicalDevice& from, const LogicalDevice& to,
+                           bool by_nccl) const;
+  const LinkRates& AssumedOf(const std::vector<LogicalDevice>& participants, bool by_nccl) const;
   const std::optional<Route>& RouteOf(const LogicalDevice& from, const LogicalDevice& to) const;
   Movement Along(const Route& route, uint64_t bytes) const;
   const MachineDevice* DeviceOf(const LogicalDevice& key) const;

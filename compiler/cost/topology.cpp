@@ -11,6 +11,7 @@ const Topology& AssumedTopology() {
   // - nccl: NCCL's own tuning table, LL ring: base latency 6.6 us, 0.6 us a hop over NVLink, of
   //   which SM90 has 18 x 20.6 GB/s.
   // - host: PCIe gen 5 x16 as cudaMemcpyAsync reaches it, about 50 GB/s and 10 us.
+  // - network: one port of 200 Gb/s at each machine; 5 us, as MPI over TCP takes for a few bytes.
   static const Topology kTopology = {
       .name = "AVX2 cores, H200 GPUs on NVLink and PCIe gen 5 (assumed)",
       .cpu = {.overhead_ps = 20'000, .flops_per_us = 48'000, .memory_bytes_per_us = 10'000},
@@ -21,6 +22,7 @@ const Topology& AssumedTopology() {
       .shm = {.latency_ps = 100'000, .hop_ps = 100'000, .bytes_per_us = 6'600},
       .nccl = {.latency_ps = 6'600'000, .hop_ps = 600'000, .bytes_per_us = 370'000},
       .host = {.latency_ps = 10'000'000, .hop_ps = 0, .bytes_per_us = 50'000},
+      .network = {.latency_ps = 5'000'000, .hop_ps = 5'000'000, .bytes_per_us = 25'000},
   };
   return kTopology;
 }

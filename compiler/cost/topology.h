@@ -28,6 +28,7 @@ struct Topology {
   Range range;  // where it is stated; invalid: nowhere
   DeviceRates cpu, gpu;
   LinkRates local_copy, shm, nccl, host;
+  LinkRates network;  // between two machines
   std::optional<Machine> machine;
 };
 const Topology& AssumedTopology();

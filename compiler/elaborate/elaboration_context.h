@@ -72,7 +72,6 @@ struct ElaborationContext {
   std::vector<uint32_t> capacities;  // by TransportId; 0: the usual one
   Places places;
   std::map<LogicalDevice, graph::DeviceId> devices;
-  bool other_node_reported = false;
   std::set<program::MethodId> called;
   std::map<program::ScheduleId, CalledKinds> called_kinds;
 

@@ -16,12 +16,9 @@ bool OwnsItsMemory(const LogicalDevice& device) { return device.kind == DeviceKi
 // Says why `transport` cannot carry between two different devices; nothing when it can.
 std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevice& to,
                                     Transport transport) {
-  if (transport == Transport::kMpi) {
-    return "mpi needs a launcher, and runs are of one machine so far";
-  }
+  if (transport == Transport::kMpi) return std::nullopt;
   if (from.node != to.node) {
-    return fmt::format("{} and {} are on different nodes, and runs are of one machine so far",
-                       DeviceName(from), DeviceName(to));
+    return fmt::format("{} and {} are on different machines", DeviceName(from), DeviceName(to));
   }
   switch (transport) {
     case Transport::kLocal:
@@ -48,7 +45,8 @@ std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevi
 template <typename ObstacleOf>
 std::string CouldServe(const ObstacleOf& obstacle) {
   std::vector<std::string> names;
-  for (Transport other : {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost}) {
+  for (Transport other : {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost,
+                          Transport::kMpi}) {
     if (!obstacle(other)) names.push_back(TransportName(other).str());
   }
   std::string text;
@@ -77,7 +75,7 @@ TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId fro
   const LogicalDevice& target = module.devices[to];
   const auto obstacle = [&](Transport by) { return Obstacle(source, target, by); };
   if (asked != Transport::kAuto) return Judge(asked, kAsked, obstacle);
-  const Transport automatic = AutomaticTransport(OwnsItsMemory(source), OwnsItsMemory(target));
+  const Transport automatic = AutomaticTransport(source, target);
   return Judge(automatic, WhyAutomatic(automatic), obstacle);
 }
 
@@ -93,6 +91,11 @@ TransportChoice ChooseGroupTransport(const graph::Module& module,
     return std::nullopt;
   };
   if (asked != Transport::kAuto) return Judge(asked, kAsked, obstacle);
+  const uint32_t node = module.devices[participants[0]].node;
+  const auto is_elsewhere = [&](graph::DeviceId id) { return module.devices[id].node != node; };
+  if (std::any_of(participants.begin(), participants.end(), is_elsewhere)) {
+    return Judge(Transport::kMpi, "between machines", obstacle);
+  }
   const auto is_gpu = [&](graph::DeviceId id) { return OwnsItsMemory(module.devices[id]); };
   if (std::all_of(participants.begin(), participants.end(), is_gpu)) {
     return Judge(Transport::kNccl, "between gpus", obstacle);

@@ -16,6 +16,7 @@
 
 #include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
+#include "runtime/command/machines.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/phases.h"
@@ -101,12 +102,14 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
 
 // Does everything that needs no engine: maps devices, finds the graph, reads its inputs, checks
 // where results go.
-Problem Prepare(plan::Plan& plan, const Options& options, GpuPlacement& placement, uint32_t& graph,
-                Inputs& inputs) {
+Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Messenger* machines,
+                GpuPlacement& placement, uint32_t& graph, Inputs& inputs) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
-  if (Problem placed = PlaceGpus(plan, options, placement); !placed.ok()) return placed;
+  if (Problem placed = PlaceGpus(plan, options, machines != nullptr, placement); !placed.ok()) {
+    return placed;
+  }
   const Result<uint32_t> found =
       plan::FindGraph(plan, options.graphs.empty() ? "" : options.graphs[0]);
   if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
@@ -123,7 +126,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, GpuPlacement& placemen
 
 }  // namespace
 
-ExitCode Execute(const Options& options, Signals& signals) {
+ExitCode Execute(const Options& options, ranks::Messenger* machines, Signals& signals) {
   // Until executions run there is nothing to tear down.
   const auto end_early = [&options] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
@@ -154,7 +157,8 @@ ExitCode Execute(const Options& options, Signals& signals) {
   uint32_t graph = 0;
   Inputs inputs;
   GpuPlacement placement;
-  if (Problem problem = Prepare(*loaded.plan, options, placement, graph, inputs); !problem.ok()) {
+  if (Problem problem = Prepare(*loaded.plan, options, machines, placement, graph, inputs);
+      !problem.ok()) {
     return fail(problem);
   }
   Outcome outcome(options.every          ? Keep::kStacked
@@ -162,6 +166,7 @@ ExitCode Execute(const Options& options, Signals& signals) {
                                           : Keep::kConcatenated);
   std::atomic<Engine*> running = nullptr;
   EngineOptions engine_options = MakeEngineOptions(options, placement);
+  engine_options.messenger = machines;
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
   engine_options.timed_out = [&](const Status& status) {
     EndTimedOut(options, outcome, running, graph, status);
@@ -170,8 +175,8 @@ ExitCode Execute(const Options& options, Signals& signals) {
   if (!made.ok()) return fail(ProblemOf(made.status()));
   Engine& engine = **made;
   running = &engine;
-  if (!placement.note.empty() && !options.quiet) {
-    Say(fmt::format("cgrun: note: {}\n", placement.note));
+  for (const std::string& note : {placement.note, NoteOfNodes(engine.plan(), machines)}) {
+    if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
   }
   for (const std::string& warning : device::TakeGpuWarnings()) {
     if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", warning));

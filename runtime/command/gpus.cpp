@@ -51,12 +51,14 @@ std::string ListGpu(size_t number, const device::Gpu& gpu) {
 
 }  // namespace
 
-Problem PlaceGpus(plan::Plan& plan, const Options& options, GpuPlacement& placement) {
-  if (options.processes != 0) {
+Problem PlaceGpus(plan::Plan& plan, const Options& options, bool several_machines,
+                  GpuPlacement& placement) {
+  if (options.processes != 0 || several_machines) {
     const std::vector<uint32_t> gpus = workers::BusyGpus(plan);
     if (!gpus.empty()) {
-      placement.note = fmt::format("{} {}: --processes serves no GPU yet", Names(plan, gpus),
-                                   Runs(gpus));
+      placement.note = fmt::format("{} {}: {} no GPU yet", Names(plan, gpus), Runs(gpus),
+                                   several_machines ? "processes of several machines serve"
+                                                    : "--processes serves");
     }
     return {};
   }

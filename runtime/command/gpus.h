@@ -20,7 +20,8 @@ struct GpuPlacement {
 
 // Maps the plan's devices by --device-map, and checks --require-gpu. The driver is asked for GPUs
 // only where the plan has gpus.
-Problem PlaceGpus(plan::Plan& plan, const Options& options, GpuPlacement& placement);
+Problem PlaceGpus(plan::Plan& plan, const Options& options, bool several_machines,
+                  GpuPlacement& placement);
 
 // Returns what this machine has: lines for people.
 std::string ListDevices();

@@ -16,6 +16,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
+#include "runtime/status/text.h"
 #include "runtime/workers/device_map.h"
 #include "runtime/workers/partition.h"
 
@@ -51,7 +52,7 @@ Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineO
                                                  device::GpuMap& gpus) {
   // GPUs lean on what is proved: an extent is one number everywhere.
   // Processes are on CPU threads.
-  if (!options.gpus || !options.proved || options.processes != 0 ||
+  if (!options.gpus || !options.proved || options.processes != 0 || options.messenger != nullptr ||
       workers::BusyGpus(plan).empty()) {
     return std::unique_ptr<device::Backend>();
   }
@@ -64,9 +65,28 @@ Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineO
   return device::MakeCudaBackend(gpus);
 }
 
+// Refuses a plan that the processes of a launcher do not fit.
+Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
+  if (options.messenger == nullptr) return Status::Ok();
+  const uint32_t nodes = NodesOf(plan), processes = options.messenger->count();
+  if (nodes != processes) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("the plan has devices on {}, node[0] to node[{}], and {} processes "
+                              "were started; start one for each node (mpirun -n {})",
+                              Counted(nodes, "node"), nodes - 1, processes, nodes));
+  }
+  if (!options.proved || options.processes != 0 || options.require_gpus) {
+    return Status(StatusCode::kUnsupported,
+                  "processes on several machines run proved plans, on CPU threads, one on each "
+                  "machine; leave out unproved, processes and the need of GPUs");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 uint32_t Core::WorkersOf(const plan::Plan& plan, const EngineOptions& options) {
+  if (options.messenger != nullptr) return plan.workers;  // dealt by node
   if (options.processes != 0) {
     const auto devices = static_cast<uint32_t>(workers::BusyDevices(plan).size());
     return options.processes == kProcessPerDevice ? std::max(1u, devices) : options.processes;
@@ -84,8 +104,11 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
                   "an engine with several processes runs on CPU threads; leave out the processes, "
                   "or do not require GPUs");
   }
+  CGRAPH_RETURN_IF_ERROR(CheckMachines(*plan, options));
   if (options.proved) {
-    if (options.processes == kProcessPerDevice) {
+    if (options.messenger != nullptr) {
+      workers::DealByNode(*plan, device::Cores());
+    } else if (options.processes == kProcessPerDevice) {
       workers::DealByDevice(*plan);
     } else {
       workers::Partition(*plan, {.workers = WorkersOf(*plan, options)});
@@ -119,7 +142,7 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
-  if (several_ranks()) first_backend_ = device::MakeCpuBackend(ranks_.region);
+  if (ranks_.region != nullptr) first_backend_ = device::MakeCpuBackend(ranks_.region);
   auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(first_backend_));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
@@ -135,6 +158,7 @@ Status Core::LoadPlan() {
   first_backend_ = std::move(*cuda);
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
   CGRAPH_RETURN_IF_ERROR(StartRanks());
+  PlaceRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());
   FindConflicts();
   if (several_ranks()) Loading("waiting for other processes");
@@ -153,7 +177,11 @@ Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_));
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
-  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_));
+  std::vector<bool> elsewhere(devices_.size(), false);
+  for (size_t device = 0; device < devices_.size() && machines_ != nullptr; ++device) {
+    elsewhere[device] = plan_->devices[device]->node != ranks_.rank;
+  }
+  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
   return MakeWorkQueues();
@@ -197,9 +225,12 @@ Status Core::MakeWorkers() {
       heap_->Make<device::EventCount>(placement_.workers, "the workers' event counts");
   if (!event_counts.ok()) return event_counts.status();
   for (device::EventCount& event_count : *event_counts) {
-    if (several_ranks()) event_count.ShareAmongProcesses();
+    if (ranks_.region != nullptr) event_count.ShareAmongProcesses();
     workers_.push_back(std::make_unique<Worker>());
     workers_.back()->event_count = &event_count;
+  }
+  if (machines_ != nullptr) {
+    if (Worker* worker = PollingWorker()) worker->machines = machines_.get();
   }
   return Status::Ok();
 }
@@ -216,7 +247,9 @@ Status Core::MakeWorkQueues() {
                                 kernels_.get(),  &queue_map_,    options_.proved,
                                 options_.profile || options_.trace,
                                 options_.capture,
-                                several_ranks() ? ranks_.rank : plan::kNone};
+                                ranks_.rank,
+                                ranks_.of_worker,
+                                machines_.get()};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
@@ -243,10 +276,12 @@ Status Core::MakeWorkQueues() {
                                                        worker.scratch.data(), worker.event_count,
                                                        workers_[0]->event_count));
     work_queues_.back()->Measure(options_.profile, options_.trace);
-    if (several_ranks() && options_.trace) CGRAPH_RETURN_IF_ERROR(ShareTrace(*work_queues_.back()));
+    if (ranks_.region != nullptr && options_.trace) CGRAPH_RETURN_IF_ERROR(ShareTrace(*work_queues_.back()));
     worker.work_queues.push_back(work_queues_.back().get());
   }
-  spins_ = workers_.size() <= device::Cores();
+  uint32_t here = 0;
+  for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
+  spins_ = (machines_ != nullptr ? here : workers_.size()) <= device::Cores();
   return OpenQueues();
 }
 
@@ -338,14 +373,23 @@ Status Core::ReserveRuns() {
   return Status::Ok();
 }
 
-// Starts the threads. Where one cannot be made, Teardown joins those that could.
-Status Core::StartThreads() try {
-  for (uint32_t w = 1; w < workers_.size(); ++w) {
-    if (!IsHere(w)) continue;
+// Starts the workers of this process, but for the first, which the caller of its functions drives.
+Status Core::StartWorkers() {
+  const auto first = std::find_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
+    return IsHere(static_cast<uint32_t>(&worker - workers_.data()));
+  });
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
     Worker* worker = workers_[w].get();
+    if (!IsHere(w) || worker == first->get()) continue;
     worker->thread =
         std::thread([this, worker] { worker->Drive(spins_, [this] { return ended(); }); });
   }
+  return Status::Ok();
+}
+
+// Starts the threads. Where one cannot be made, Teardown joins those that could.
+Status Core::StartThreads() try {
+  CGRAPH_RETURN_IF_ERROR(StartWorkers());
   fallback_driver_ = std::thread([this] { RunFallbackDriver(); });
   Progress progress;
   progress.seen.resize(2 * work_queues_.size(), 0);

@@ -34,6 +34,7 @@
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/worker.h"
+#include "runtime/engine/machines.h"
 #include "runtime/ranks/processes.h"
 #include "runtime/ranks/region.h"
 #include "runtime/workers/placement.h"
@@ -49,6 +50,11 @@ class Core {
   // Serves a rank of an engine in another process, in this one; returns the exit code.
   static int Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
                    ranks::Control& control);
+  // The same, at a rank that shares no memory with rank 0, for one engine. Calls `begun` as soon as
+  // messages about the engine are heard.
+  static void ServeMachine(ranks::Messenger& messenger, std::unique_ptr<plan::Plan> plan,
+                           const EngineOptions& options, uint32_t first_tag,
+                           const std::function<void(Machines&)>& begun);
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
   // Outputs.
@@ -76,7 +82,9 @@ class Core {
   bool has_queues() const { return has_queues_; }
   bool several_ranks() const { return ranks_.count != 1; }
   // Returns whether this process has the worker.
-  bool IsHere(uint32_t worker) const { return !several_ranks() || worker == ranks_.rank; }
+  bool IsHere(uint32_t worker) const {
+    return !several_ranks() || ranks_.of_worker[worker] == ranks_.rank;
+  }
   Status EndStatus() const;
   void Teardown();
   void JoinWatchdog();  // after Teardown, which may have been called by it
@@ -142,6 +150,7 @@ class Core {
   Status MakeWorkQueues();
   Status OpenQueues();
   void FindConflicts();
+  Status StartWorkers();
   Status StartThreads();
   Status RunStartGraph();
   Status ReserveRuns();
@@ -152,7 +161,9 @@ class Core {
   // ranks.cpp
   Status StartRanks();
   Status AwaitRanks();
+  void PlaceRanks();
   Status LoadRank();
+  Worker* PollingWorker();
   Status ShareTrace(WorkQueue& work_queue);
   void OnRankLost(uint32_t rank, int pid, const std::string& exit_text);
   void EndRanks();
@@ -173,6 +184,8 @@ class Core {
   Status BeginEmpty(LoadedGraph& graph);
   void AssertSubmittable(const LoadedGraph& graph, const ExecutionState& run) const;
   void SubmitRound(LoadedGraph& graph, ExecutionState* run);
+  void ResetFlags(Frame& frame, const LoadedGraph& graph, bool empty);
+  void AcceptRound(uint32_t graph, bool empty, bool flagged);
   Status FlushUntil(LoadedGraph& graph, uint64_t until);
   void FlushWanted();  // takes submission_
   Status AwaitOldest(LoadedGraph& graph);
@@ -196,9 +209,11 @@ class Core {
   std::optional<std::string> LookAtGraphs(Progress& progress);
   bool Overdue(const LoadedGraph& graph, Progress::Graph& seen) const;
 
-  // The processes of the engine: worker k is rank k where there are several.
+  // The processes of the engine: those of one machine share a region, those of several have
+  // machines_.
   struct Ranks {
     uint32_t rank = 0, count = 1;
+    std::vector<uint32_t> of_worker;
     std::shared_ptr<ranks::Region> region;
     ranks::Control* control = nullptr;              // in the region
     std::unique_ptr<ranks::Processes> processes;  // at rank 0
@@ -208,6 +223,8 @@ class Core {
   EngineOptions options_;
   workers::Placement placement_;
   Ranks ranks_;
+  std::unique_ptr<Machines> machines_;
+  friend class Machines;
   std::unique_ptr<device::Backend> first_backend_;  // until devices are opened
   device::GpuMap gpus_;  // the GPU of each device that runs on one
   std::vector<std::unique_ptr<device::Device>> devices_;

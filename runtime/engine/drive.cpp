@@ -20,6 +20,8 @@ constexpr auto kMaxLook = std::chrono::milliseconds(50);
 
 }  // namespace
 
+bool Worker::PollMachines() { return machines->Poll(); }
+
 template <typename Until>
 void Core::DriveUntil(Until&& until) {
   struct Release {  // also where there is no memory left, and something throws

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,13 @@ EngineOptions OptionsOf(const ranks::RankOptions& from) {
 
 // Starts the other ranks, which then load the plan while this one does.
 Status Core::StartRanks() {
+  if (options_.messenger != nullptr) {
+    machines_ = std::make_unique<Machines>(*this, *options_.messenger,
+                                           options_.messenger->unused_tag());
+    ranks_.count = options_.messenger->count();
+    machines_->SendPlan(plan::ToBytes(*plan_), options_);
+    return Status::Ok();
+  }
   if (!options_.processes || placement_.workers == 1) return Status::Ok();
   if (placement_.workers > ranks::kMostRanks) {
     return Status(StatusCode::kUnsupported,
@@ -102,7 +110,7 @@ Status Core::StartRanks() {
   ranks_.control->plan = reinterpret_cast<const uint8_t*>(copy->data());
   ranks_.control->plan_bytes = bytes.size();
   SetOptions(options_, placement_.workers, ranks_.control->options);
-  ranks_.count = placement_.workers;
+  ranks_.count = placement_.workers;  // worker k is rank k
   ranks_.region = std::move(*region);
   ended_ = &ranks_.control->ended;
   auto processes = ranks::Processes::Start(
@@ -120,6 +128,7 @@ Status Core::AwaitRanks() {
   if (!several_ranks()) return Status::Ok();
   std::chrono::nanoseconds patience = options_.stall_timeout;
   if (patience.count() > 0) patience = std::max<std::chrono::nanoseconds>(patience, kLoadPatience);
+  if (machines_ != nullptr) return machines_->AwaitLoaded(patience);
   CGRAPH_RETURN_IF_ERROR(ranks_.processes->AwaitLoaded(patience));
   for (uint32_t rank = 1; rank < ranks_.count; ++rank) {
     const uint64_t bytes = ranks_.control->states[rank].region_bytes;
@@ -187,6 +196,7 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
 
 // Ends the other ranks. What one of them still computes is for nobody.
 void Core::EndRanks() {
+  if (machines_ != nullptr && ranks_.rank == 0) machines_->End();
   if (ranks_.processes == nullptr) return;
   ranks_.control->changed.Notify();
   ranks_.processes->End(kGrace);
@@ -202,9 +212,33 @@ Status Core::ShareTrace(WorkQueue& work_queue) {
   return Status::Ok();
 }
 
+// Deals the workers to the ranks, where there are several.
+void Core::PlaceRanks() {
+  if (!several_ranks()) return;
+  ranks_.of_worker.resize(placement_.workers);
+  std::iota(ranks_.of_worker.begin(), ranks_.of_worker.end(), 0);
+  if (machines_ == nullptr) return;
+  ranks_.of_worker.assign(placement_.workers, 0);
+  for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
+    const uint32_t worker = placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]];
+    ranks_.of_worker[worker] = plan_->devices[plan_->lanes[lane].device()]->node;
+  }
+  ranks_.of_worker[0] = 0;  // the caller's, which idle devices have, too
+}
+
+// Returns the worker of this rank that goes on with messages; null: it has no worker.
+Worker* Core::PollingWorker() {
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
+    if (IsHere(w)) return workers_[w].get();
+  }
+  return nullptr;
+}
+
 Status Core::LoadRank() {
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
+  PlaceRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());
+  if (ranks_.control == nullptr) return Status::Ok();
   ranks_.control->states[ranks_.rank].region_bytes = ranks_.region->used();
   return Status::Ok();
 }
@@ -220,7 +254,7 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
     return 1;
   }
   Core& core = *new Core(std::move(*plan), OptionsOf(given));  // goes with the process
-  core.ranks_ = {rank, given.ranks, std::move(region), &control, nullptr};
+  core.ranks_ = {rank, given.ranks, {}, std::move(region), &control, nullptr};
   core.ended_ = &control.ended;
   const Status status = core.LoadRank();
   ReportLoaded(control, rank, status);

@@ -323,12 +323,9 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
       if (input.lent) ReadFrom(input, nullptr);
     }
   }
-  if (run->empty || frame.flagged) {
-    for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) {
-      poison_flag.store(run->empty, std::memory_order_relaxed);
-    }
-    frame.words->dirty.store(run->empty || graph.flags_unannounced, std::memory_order_relaxed);
-    frame.words->empty.store(run->empty, std::memory_order_relaxed);
+  const bool flagged = run->empty || frame.flagged;
+  if (flagged) {
+    ResetFlags(frame, graph, run->empty);
     if (std::exchange(frame.failed, false)) {
       for (auto& device : devices_) {
         Status cleared = device->ClearPoison(frame.bindings);
@@ -357,7 +354,33 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     ending->targets[i].until.store(work_queue.pushed() + 1, std::memory_order_relaxed);
     work_queue.Push(run->graph);
   }
+  if (machines_ != nullptr) machines_->Submitted(graph.index, run->empty, flagged);
   ++graph.submitted;
+  if (++graph.next_frame == graph.frames.size()) graph.next_frame = 0;
+}
+
+// Makes the poison flags of a frame those of an execution that begins.
+void Core::ResetFlags(Frame& frame, const LoadedGraph& graph, bool empty) {
+  for (std::atomic<uint8_t>& poison_flag : frame.poison_flags) {
+    poison_flag.store(empty, std::memory_order_relaxed);
+  }
+  frame.words->dirty.store(empty || graph.flags_unannounced, std::memory_order_relaxed);
+  frame.words->empty.store(empty, std::memory_order_relaxed);
+}
+
+// Takes a round that rank 0 has submitted, at a rank that shares no memory with it. `flagged`: the
+// frame has flags of another execution, or is to have those of an empty one.
+void Core::AcceptRound(uint32_t g, bool empty, bool flagged) {
+  if (g >= graphs_.size() || ended()) return;
+  LoadedGraph& graph = *graphs_[g];
+  Frame& frame = graph.frames[graph.next_frame];
+  if (flagged) {
+    ResetFlags(frame, graph, empty);
+    for (FailureSlot& slot : frame.failures.slots) slot.Clear();
+  }
+  for (uint32_t work_queue : graph.participants) {
+    if (IsHere(placement_.worker_of_work_queue[work_queue])) work_queues_[work_queue]->Push(g);
+  }
   if (++graph.next_frame == graph.frames.size()) graph.next_frame = 0;
 }
 

@@ -35,6 +35,10 @@ void Partition(plan::Plan& plan, const PartitionOptions& options);
 // Gives each device with work a worker of its own; the caller has the first one's.
 void DealByDevice(plan::Plan& plan);
 
+// Gives the devices of each node workers of that node, at most so many; the caller has the first
+// worker of node 0.
+void DealByNode(plan::Plan& plan, uint32_t most);
+
 }  // namespace cgraph::workers
 
 #endif  // CGRAPH_RUNTIME_WORKERS_PARTITION_H_

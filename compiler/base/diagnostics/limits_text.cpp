@@ -32,6 +32,7 @@ std::string CodeExplanation(Code code) {
       {"{kMaxRank}", std::to_string(kMaxRank)},
       {"{kMaxTensorBytes}", PowerOfTwo(kMaxTensorBytes)},
       {"{kMaxDeviceIndex}", std::to_string(kMaxDeviceIndex)},
+      {"{kMaxNodes}", std::to_string(kMaxNodes)},
       {"{kMaxDevices}", std::to_string(kMaxDevices)},
   };
   std::string text = WrittenExplanation(code);

@@ -110,6 +110,27 @@ Value Eval(ElaborationContext& elaboration, const program::On& e, const Context&
   return base;
 }
 
+// Refuses an order of calls on different machines: only values go from one to another.
+void CheckOneMachine(ElaborationContext& elaboration, const std::vector<graph::CallId>& before,
+                     size_t first_later, Range range) {
+  const graph::Graph& graph = elaboration.builder->graph();
+  const auto device = [&](graph::CallId id) -> const LogicalDevice& {
+    return elaboration.module.devices[graph.calls[id].device];
+  };
+  for (size_t later = first_later; later < graph.calls.size(); ++later) {
+    for (graph::CallId earlier : before) {
+      const LogicalDevice &from = device(earlier), &to = device(graph::CallId(later));
+      if (from.node == to.node) continue;
+      Report(elaboration, Code::kE0602, range,
+             fmt::format("`after` orders calls on {} and on {}, which are different machines: only "
+                         "values go from one to the other; pass the later call a value of the "
+                         "earlier one",
+                         DeviceName(from), DeviceName(to)));
+      return;
+    }
+  }
+}
+
 // The op that made `done` comes first in program order too, so that it can be waited for.
 Value Eval(ElaborationContext& elaboration, const program::After& e, const Context& context) {
   if (!elaboration.builder || elaboration.method) return Value();  // Check has refused it
@@ -131,9 +152,16 @@ Value Eval(ElaborationContext& elaboration, const program::After& e, const Conte
   calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
   if (!Step(elaboration, context.range, calls.size())) return Value();
   const size_t before_base = graph.calls.size();
-  llvm::SaveAndRestore<std::vector<graph::CallId>> later(elaboration.after, std::move(calls));
-  Value base = Evaluate(elaboration, e.base, context.frame, context.expected);
-  if (base.poisoned() || graph.calls.size() > before_base) return base;
+  Value base;
+  {
+    llvm::SaveAndRestore<std::vector<graph::CallId>> later(elaboration.after, calls);
+    base = Evaluate(elaboration, e.base, context.frame, context.expected);
+  }
+  if (base.poisoned()) return base;
+  if (graph.calls.size() > before_base) {
+    CheckOneMachine(elaboration, calls, before_base, context.range);
+    return base;
+  }
   Report(
       elaboration, Code::kE0532, context.range,
       "`after` holds back the calls and ops of its expression, and this has none; write it where "

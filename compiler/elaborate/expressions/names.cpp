@@ -54,20 +54,6 @@ Value Eval(ElaborationContext& elaboration, const program::GenericRef&, const Co
   return Value();
 }
 
-// Reports another node, once for all that the program says of other nodes: each mention has the
-// same mend.
-Value ReportOtherNode(ElaborationContext& elaboration, int64_t node, Range range) {
-  if (!elaboration.other_node_reported) {
-    Report(elaboration, Code::kE0602, range,
-           fmt::format("node[{}]: plans are of one machine so far, which is node[0]; to reckon "
-                       "with several, number their devices through, gpu[0], gpu[1], ..., and let a "
-                       "topology's links between machines go `through` their NICs",
-                       node));
-  }
-  elaboration.other_node_reported = true;
-  return Value();
-}
-
 Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const Context& context) {
   std::optional<int64_t> index =
       EvaluateInt(elaboration, e.index, context.frame, "a device's index");
@@ -75,8 +61,10 @@ Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const C
                                     ? EvaluateInt(elaboration, e.node, context.frame, "a node")
                                     : std::optional<int64_t>(0);
   if (!index || !node) return Value();
-  if (*node != 0) {
-    return ReportOtherNode(elaboration, *node, context.range);
+  if (*node < 0 || *node >= kMaxNodes) {
+    Report(elaboration, Code::kE0605, context.range,
+           fmt::format("a node's number is between 0 and {}, not {}", kMaxNodes - 1, *node));
+    return Value();
   }
   if (*index < 0 || *index >= kMaxDeviceIndex) {
     Report(
@@ -84,7 +72,8 @@ Value Eval(ElaborationContext& elaboration, const program::DeviceRef& e, const C
         fmt::format("a device's index is between 0 and {}, not {}", kMaxDeviceIndex - 1, *index));
     return Value();
   }
-  const Value device(InternDevice(elaboration, {e.kind, 0, static_cast<uint32_t>(*index)}));
+  const Value device(InternDevice(
+      elaboration, {e.kind, static_cast<uint32_t>(*node), static_cast<uint32_t>(*index)}));
   if (elaboration.module.devices.size() <= kMaxDevices) return device;
   if (!elaboration.budget.stopped) {
     Report(elaboration, Code::kE0605, context.range,

@@ -8,10 +8,7 @@ namespace cgraph::graph {
 std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to,
                                    Transport via) {
   if (from == to) return std::nullopt;
-  if (via == Transport::kAuto) {
-    via = AutomaticTransport(module.devices[from].kind == DeviceKind::kGpu,
-                             module.devices[to].kind == DeviceKind::kGpu);
-  }
+  if (via == Transport::kAuto) via = AutomaticTransport(module.devices[from], module.devices[to]);
   if (via != Transport::kNccl && via != Transport::kShm) return std::nullopt;
   return via;
 }

@@ -50,12 +50,13 @@ class Relayer {
 
  private:
   bool IsGpu(DeviceId device) const { return module_.devices[device].kind == DeviceKind::kGpu; }
+  uint32_t NodeOf(DeviceId device) const { return module_.devices[device].node; }
 
-  // Returns whether a value goes from gpu to gpu, alone, and by no transport that was asked for.
+  // Returns whether a value goes from gpu to gpu of one machine, alone, and by no transport that was asked for.
   bool Travels(const Use& use, DeviceId to) const {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     return root.storage != Value::kConstant && root.home.valid() && root.home != to &&
-           IsGpu(root.home) && IsGpu(to) && use.via.transport == Transport::kAuto &&
+           IsGpu(root.home) && IsGpu(to) && NodeOf(root.home) == NodeOf(to) && use.via.transport == Transport::kAuto &&
            bucketed_.count({use.value, to}) == 0;
   }
 
@@ -66,7 +67,7 @@ class Relayer {
     const std::optional<uint64_t> direct = Price(from, to, bytes);
     uint64_t least = direct ? *direct - *direct / 10 : UINT64_MAX;
     for (DeviceId relay : gpus_) {
-      if (relay == from || relay == to) continue;
+      if (relay == from || relay == to || NodeOf(relay) != NodeOf(to)) continue;
       const std::optional<uint64_t> first = Price(from, relay, bytes);
       const std::optional<uint64_t> second = Price(relay, to, bytes);
       if (!first || !second || *first + *second >= least) continue;

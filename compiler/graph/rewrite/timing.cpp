@@ -133,6 +133,10 @@ uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
   if (const auto message = MessageOf(module_, from, to, use.via.transport)) {
     return cost::TransferPicoseconds(LinkOf(module_, costs_, from, to, *message), bytes);
   }
+  if (module_.devices[from].node != module_.devices[to].node ||
+      use.via.transport == Transport::kMpi) {
+    return costs_.Message(module_.devices[from], module_.devices[to], /*by_nccl=*/false, bytes).ps;
+  }
   const bool copied = use.via.transport == Transport::kHost || IsGpu(from) || IsGpu(to);
   if (!copied) {
     return costs_.RemoteRead(module_.devices[to], module_.devices[from], bytes);

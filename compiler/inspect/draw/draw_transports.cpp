@@ -74,6 +74,10 @@ class TransportsDrawer {
   bool IsGpu(uint32_t device) const {
     return plan_.devices[device]->kind == plan::DeviceKind::gpu;
   }
+  uint32_t NodeOf(uint32_t device) const { return plan_.devices[device]->node; }
+  LogicalDevice KeyOf(uint32_t device) const {
+    return {IsGpu(device) ? DeviceKind::kGpu : DeviceKind::kCpu, NodeOf(device), 0};
+  }
 
   void Carry(const Way& way, uint32_t value) {
     used_.insert({way.from, way.to});
@@ -179,7 +183,8 @@ class TransportsDrawer {
     }
   }
 
-  // Adds one box for each device that takes part, or, of very many, for all with the same classes.
+  // Adds one box for each device that takes part, or, of very many, for all of a machine with the
+  // same classes. Each machine is a frame around its boxes where there are several.
   void AddDevices() {
     std::map<uint32_t, std::vector<std::string>> places, classes;
     for (const auto& actor : plan_.actors) {
@@ -193,22 +198,32 @@ class TransportsDrawer {
     for (uint32_t device : devices) {
       std::vector<std::string> key = classes[device];
       key.push_back(wire::EnumNameDeviceKind(plan_.devices[device]->kind));
+      key.push_back(std::to_string(NodeOf(device)));
       if (!many) key = {fmt::format("{:08}", device)};
       boxes[key].push_back(device);
     }
+    std::map<uint32_t, std::string> frames;  // the boxes of each machine
     for (const auto& [key, members] : boxes) {
+      std::string& frame = frames[NodeOf(members[0])];
       std::string label = plan::DeviceName(plan_, members[0]);
       if (members.size() > 1) label += fmt::format(" and {} more like it", members.size() - 1);
       const std::string on_it = Lines(places[members[0]]);
       if (!on_it.empty()) label += "\n" + on_it;
       for (uint32_t device : members) box_of_[device] = members[0];
-      dot_ += fmt::format(
+      frame += fmt::format(
           "  device{} [label=\"{}\", {}, fillcolor=\"{}\", tooltip=\"{}\"];\n", members[0],
           DotText(Shortened(label)), Room(label, kDeviceFont),
           IsGpu(members[0]) ? "#99ddff" : kHostColor, DotText(label));
       if (plan_.devices[members[0]]->kind == plan::DeviceKind::caller) {  // stands on the left
-        dot_ += fmt::format("  {{ rank=source; device{}; }}\n", members[0]);
+        frame += fmt::format("  {{ rank=source; device{}; }}\n", members[0]);
       }
+    }
+    for (const auto& [node, frame] : frames) {
+      dot_ += frames.size() == 1
+                  ? frame
+                  : fmt::format("  subgraph cluster_node{0} {{\n  label=\"node[{0}]\"; "
+                                "color=\"#999999\"; fontname=\"Helvetica\";\n{1}  }}\n",
+                                node, frame);
     }
   }
 
@@ -242,7 +257,7 @@ class TransportsDrawer {
     std::map<std::tuple<uint32_t, uint32_t, Transport, std::string>, Traffic> all;
     for (const auto& [way, traffic] : traffic_) {
       const auto [from, to, transport, is_copied] = way;
-      const bool is_automatic = transport == AutomaticTransport(IsGpu(from), IsGpu(to)) ||
+      const bool is_automatic = transport == AutomaticTransport(KeyOf(from), KeyOf(to)) ||
                                 transport == Transport::kLocal;
       const std::string why = WhyWithCopies(
           transport, is_automatic ? WhyAutomatic(transport) : "asked for", traffic.outputs);

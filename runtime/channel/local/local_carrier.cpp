@@ -33,9 +33,8 @@ class Local : public Carrier {
     switch (c.carrier()) {
       case plan::Carrier::local:
       case plan::Carrier::shm:
-      case plan::Carrier::nccl: break;  // one address space, ordinary memory: all are served alike
-      case plan::Carrier::mpi: return refuse("is carried by mpi, which this engine has not; "
-                                             "compile for one machine, via local, shm or nccl");
+      case plan::Carrier::nccl:
+      case plan::Carrier::mpi: break;  // one address space, ordinary memory: all are served alike
       case plan::Carrier::host: return refuse("is carried by host, which is a copy and no "
                                               "channel; compile with via shm or nccl");
     }
@@ -47,8 +46,8 @@ class Local : public Carrier {
     switch (collective.carrier) {
       case plan::Carrier::local:
       case plan::Carrier::shm:
-      case plan::Carrier::nccl: return Status::Ok();  // one address space: all are served alike
-      case plan::Carrier::mpi:
+      case plan::Carrier::nccl:
+      case plan::Carrier::mpi: return Status::Ok();  // one address space: all are served alike
       case plan::Carrier::host: break;
     }
     return Status(StatusCode::kUnsupported,

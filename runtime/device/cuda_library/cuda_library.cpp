@@ -4,15 +4,14 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "runtime/status/library_path.h"
 
 namespace cgraph::device {
 namespace {
@@ -21,16 +20,6 @@ constexpr const char* kDriver = "libcuda.so.1";
 constexpr const char* kLibrary = "libcgraph_cuda.so";
 
 Status Absent(std::string message) { return {StatusCode::kNotFound, std::move(message)}; }
-
-// Says what the loader found wrong, without the name of the library, with which it begins.
-std::string LoaderError(std::string_view name) {
-  const char* text = dlerror();
-  if (text == nullptr) return "no reason is known";
-  std::string_view error = text;
-  const std::string prefix = fmt::format("{}: ", name);
-  if (error.starts_with(prefix)) error.remove_prefix(prefix.size());
-  return std::string(error);
-}
 
 Status CheckDriver() {
   // Kept open: our library opens the same one next.
@@ -45,40 +34,13 @@ Status CheckDriver() {
                             kDriver, error));
 }
 
-// Returns where our library is looked for before the loader looks.
-std::vector<std::filesystem::path> Places() {
-  std::error_code error;
-  const std::filesystem::path folder =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) return {};
-  return {folder / kLibrary, folder.parent_path() / "lib" / kLibrary};
-}
-
-// Returns the path of our library, or its bare name, for the loader to look for.
-std::string FindLibrary() {
-  std::error_code error;
-  for (const std::filesystem::path& path : Places()) {
-    if (std::filesystem::exists(path, error)) return path.string();
-  }
-  return kLibrary;
-}
-
-// Returns where the library was looked for in vain: "/x/bin/..., /x/lib/..., LD_LIBRARY_PATH, ...".
-std::string Looked() {
-  std::string looked;
-  for (const std::filesystem::path& path : Places()) looked += path.string() + ", ";
-  const char* paths = std::getenv("LD_LIBRARY_PATH");
-  return looked + fmt::format("LD_LIBRARY_PATH ({}), the system's folders",
-                              paths == nullptr || *paths == 0 ? "not set" : paths);
-}
-
 Status CannotLoad(const std::string& path) {
   const std::string error = LoaderError(path);
   if (path == kLibrary && error.find("No such file") != std::string::npos) {
     return Absent(fmt::format("there is no {0} (looked for: {1})\n"
                               "build cgraph with CUDA's compiler, which scripts/cuda-toolkit "
                               "fetches into build/, and install {0} with it",
-                              kLibrary, Looked()));
+                              kLibrary, WhereLooked(kLibrary)));
   }
   return Absent(fmt::format("{} cannot be loaded ({})\ninstall what it needs", path, error));
 }
@@ -91,7 +53,7 @@ struct CudaFunctions {
 
 Result<CudaFunctions> Open() {
   CGRAPH_RETURN_IF_ERROR(CheckDriver());
-  const std::string path = FindLibrary();
+  const std::string path = FindLibrary(kLibrary);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return CannotLoad(path);
   const auto abi = reinterpret_cast<CudaAbiFunction*>(dlsym(library, "cgraph_cuda_abi"));

@@ -106,6 +106,13 @@ void WorkQueue::Publish(uint64_t step, bool running) {
       std::memory_order_relaxed);
 }
 
+void WorkQueue::SetProgress(const Progress& progress) {
+  words_->at.store(progress.at, std::memory_order_relaxed);
+  words_->round.store(progress.round, std::memory_order_relaxed);
+  words_->done.store(progress.done, std::memory_order_release);
+  driver_->Notify();
+}
+
 Position WorkQueue::Where() const {
   Position position;
   position.done = done();
@@ -291,6 +298,7 @@ void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
   if (frame.run == nullptr) {
     frame.failures.slots[index_].Set(failed.program_order(), text);
     frame.failures.any_set->store(true, std::memory_order_release);
+    failures_.fetch_add(1, std::memory_order_release);
   } else {
     frame.run->Fail(failed.program_order(), Status(StatusCode::kFailed, std::move(text)),
                     device_failed);

@@ -104,6 +104,18 @@ class alignas(128) WorkQueue {
   uint64_t done() const { return words_->done.load(std::memory_order_acquire); }
   const std::atomic<uint64_t>& finished_counter() const { return words_->done; }
   Position Where() const;
+  // Progress: what a rank that shares no memory tells of its work queue, and rank 0 sets.
+  struct Progress {
+    uint64_t done = 0, at = 0, round = 0;
+  };
+  Progress progress() const {
+    const uint64_t done = this->done();
+    return {done, words_->at.load(std::memory_order_relaxed),
+            words_->round.load(std::memory_order_relaxed)};
+  }
+  void SetProgress(const Progress& progress);
+  // Returns how many failures were noted in their frames, for rank 0 to be told of.
+  uint64_t failures() const { return failures_.load(std::memory_order_acquire); }
   // Returns the position of the work queue and of each of its queues, which may all be at different
   // places.
   std::vector<Position> Everywhere() const;
@@ -193,6 +205,7 @@ class alignas(128) WorkQueue {
   uint32_t comms_pass_ = 0;
   std::vector<bool> comms_issued_;
   std::string error_;
+  std::atomic<uint64_t> failures_{0};
   uint64_t begun_ns_ = 0;  // when the step in progress was first tried; 0: not yet
   TraceLog traced_;
   LaneQueues queues_;

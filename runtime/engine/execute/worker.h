@@ -3,6 +3,8 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -13,16 +15,19 @@
 
 namespace cgraph::engine {
 
+class Machines;
+
 struct Worker {
   std::vector<WorkQueue*> work_queues;
   // Notified when something may have become possible for one of its work queues.
   device::EventCount* event_count = nullptr;
   device::Memory scratch;
   std::thread thread;
+  Machines* machines = nullptr;  // of the one worker of a rank that goes on with its messages
 
   // Goes round the work queues once; true when anything was done.
   bool Advance() {
-    bool any = false;
+    bool any = machines != nullptr && PollMachines();
     for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
     return any;
   }
@@ -34,19 +39,32 @@ struct Worker {
     return false;
   }
   // Drives until `until()`, which reads only sequentially consistent atomics: spins while nothing
-  // can be done, then sleeps until the event count is notified.
+  // can be done, then sleeps until the event count is notified. Nobody notifies it of messages, so
+  // whoever goes on with them looks from time to time, at longer and longer intervals.
   template <typename Until>
   void Drive(bool spins, Until&& until) {
     device::Spinner spinner(spins);
+    std::chrono::microseconds nap = kShortestNap;
     while (!until()) {
       if (Advance()) {
         spinner.Reset();
+        nap = kShortestNap;
       } else if (!spinner.Again()) {
-        event_count->Wait([&] { return until() || Advance(); });
-        spinner.Reset();
+        device::Deadline deadline;
+        if (machines != nullptr) deadline = std::chrono::steady_clock::now() + nap;
+        if (event_count->Wait([&] { return until() || Advance(); }, deadline)) {
+          spinner.Reset();
+          nap = kShortestNap;
+        } else {
+          nap = std::min(2 * nap, kLongestNap);
+        }
       }
     }
   }
+
+ private:
+  static constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{1000};
+  bool PollMachines();
 };
 
 }  // namespace cgraph::engine

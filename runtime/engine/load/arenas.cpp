@@ -47,7 +47,7 @@ Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
 Status Arenas::Allocate(const plan::Plan& plan,
                         const std::vector<std::unique_ptr<device::Device>>& devices,
                         std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                        const NativeCollectives& native) {
+                        const NativeCollectives& native, const std::vector<bool>& elsewhere) {
   native_ = &native;
   for (const auto& device : devices) devices_.push_back(device.get());
   layouts_.resize(devices.size() * kKinds);
@@ -56,7 +56,7 @@ Status Arenas::Allocate(const plan::Plan& plan,
     graphs_.push_back(graph.get());
     LayOutGraph(*graph, places_.emplace_back());
   }
-  CGRAPH_RETURN_IF_ERROR(AllocateBlocks(plan));
+  CGRAPH_RETURN_IF_ERROR(AllocateBlocks(plan, elsewhere));
   return FillConstants();
 }
 
@@ -88,9 +88,13 @@ void Arenas::LayOutStates(const plan::Plan& plan,
   for (const device::BumpLayout& layout : layouts_) state_bytes_.push_back(layout.size());
 }
 
-Status Arenas::AllocateBlocks(const plan::Plan& plan) {
+Status Arenas::AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& elsewhere) {
   for (uint32_t b = 0; b < layouts_.size(); ++b) {
     const uint32_t device = b / kKinds;
+    if (elsewhere[device]) {
+      blocks_.emplace_back();
+      continue;
+    }
     auto block =
         devices_[device]->Allocate(layouts_[b].size(), static_cast<plan::Memory>(b % kKinds),
                                    WhatIsIn(plan, b));
@@ -149,6 +153,7 @@ Status Arenas::FillConstants() {
       const plan::Buffer& buffer = graph.buffers[constant.buffer()];
       if (buffer.bytes() == 0) continue;
       const BlockAddress& place = places_[g][buffer.arena()];
+      if (blocks_[place.block].data() == nullptr) continue;
       CGRAPH_RETURN_IF_ERROR(devices_[place.block / kKinds]->CopyIn(
           blocks_[place.block], place.offset + buffer.offset(),
           graph.constant_data.data() + constant.first(), buffer.bytes()));
@@ -176,6 +181,7 @@ void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
   const plan::Buffer& buffer = g.buffers[v.buffer()];
   if (g.arenas[buffer.arena()].space() == plan::Space::output) return nullptr;
   const BlockAddress& place = places_[graph][buffer.arena()];
+  if (blocks_[place.block].data() == nullptr) return nullptr;
   return blocks_[place.block].data() + place.offset + (frame % place.copies) * place.stride +
          buffer.offset() + v.offset();
 }

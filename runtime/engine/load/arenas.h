@@ -29,11 +29,12 @@ class Arenas {
   static Result<uint32_t> Frames(const plan::Graph& graph, uint32_t progress);
 
   // Lays out and allocates everything, fills the constants, and sets the graphs' output offsets.
-  // The graphs' `plan` and `frames` must be set.
+  // The graphs' `plan` and `frames` must be set. `elsewhere`: devices that another process serves,
+  // which shares no memory with this one; theirs is not allocated, and has no addresses.
   Status Allocate(const plan::Plan& plan,
                   const std::vector<std::unique_ptr<device::Device>>& devices,
                   std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                  const NativeCollectives& native);
+                  const NativeCollectives& native, const std::vector<bool>& elsewhere);
 
   // Returns null when the value lies in the run's output block; OutputOffset() says where in it.
   void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
@@ -56,7 +57,7 @@ class Arenas {
                     const std::vector<std::unique_ptr<LoadedGraph>>& graphs);
   plan::Memory KindOf(const LoadedGraph& graph, uint32_t arena) const;
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
-  Status AllocateBlocks(const plan::Plan& plan);
+  Status AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& elsewhere);
   std::string WhatIsIn(const plan::Plan& plan, uint32_t block) const;
   const BlockAddress& PlaceOf(uint32_t graph, uint32_t value) const;
   Status FillConstants();

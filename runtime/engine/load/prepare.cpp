@@ -96,8 +96,8 @@ class Preparer {
   }
 
   bool IsHere(uint32_t work_queue) const {
-    return p_.only_worker == plan::kNone ||
-           p_.placement->worker_of_work_queue[work_queue] == p_.only_worker;
+    return p_.rank_of_worker.empty() ||
+           p_.rank_of_worker[p_.placement->worker_of_work_queue[work_queue]] == p_.rank;
   }
 
   // Finds the events that the host signals: those of lanes that work queues carry out.

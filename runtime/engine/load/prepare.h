@@ -7,6 +7,7 @@
 #define CGRAPH_RUNTIME_ENGINE_LOAD_PREPARE_H_
 
 #include <cstdint>
+#include <span>
 
 #include "runtime/device/shared_heap.h"
 #include "runtime/engine/load/arenas.h"
@@ -20,6 +21,8 @@
 
 namespace cgraph::engine {
 
+class Machines;
+
 struct Preparation {
   const plan::Plan* plan = nullptr;
   const workers::Placement* placement = nullptr;
@@ -32,7 +35,9 @@ struct Preparation {
   bool proved = true;
   bool profile = false;
   bool capture = true;
-  uint32_t only_worker = plan::kNone;  // the one that this process has; none: all
+  uint32_t rank = 0;                             // this process
+  std::span<const uint32_t> rank_of_worker;      // none: this process has all
+  Machines* machines = nullptr;                  // where ranks share no memory
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

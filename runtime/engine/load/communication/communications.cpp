@@ -6,6 +6,8 @@
 
 #include "runtime/channel/carrier.h"
 #include "runtime/channel/local/local_carrier.h"
+#include "runtime/channel/messages/message_channel.h"
+#include "runtime/channel/messages/message_collective.h"
 #include "runtime/channel/queued/hosted_collective.h"
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/channel/queued/queued_collective.h"
@@ -13,6 +15,7 @@
 #include "runtime/channel/queued/staged_channel.h"
 #include "runtime/engine/load/communication/collectives.h"
 #include "runtime/engine/load/communication/native_collectives.h"
+#include "runtime/engine/machines.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -76,6 +79,15 @@ class Maker {
   // the queue can do, and the other end, if the host drives it, what suits that.
   Result<std::unique_ptr<channel::Channel>> MakeChannel(uint32_t c,
                                                         const channel::ChannelShape& shape) {
+    const uint32_t from_rank = RankOf(graph_.channels[c].from_lane());
+    const uint32_t to_rank = RankOf(graph_.channels[c].to_lane());
+    if (p_.machines != nullptr && from_rank != to_rank) {
+      made_.queued_channel.push_back(false);
+      made_.local_channel.push_back(false);
+      auto tag = p_.machines->NewTags(1);
+      if (!tag.ok()) return tag.status();
+      return channel::MakeMessageChannel(shape, p_.machines->messenger(), *tag, from_rank, to_rank);
+    }
     const bool sends = LaneCommunicates(graph_.channels[c].from_lane());
     const bool receives = LaneCommunicates(graph_.channels[c].to_lane());
     made_.queued_channel.push_back(sends || receives);
@@ -94,6 +106,11 @@ class Maker {
       return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
     }
     return channel::MakeRendezvousChannel(Host());
+  }
+
+  // Returns the rank that serves a lane, where ranks share no memory.
+  uint32_t RankOf(uint32_t lane) const {
+    return p_.machines == nullptr ? 0 : p_.plan->devices[p_.plan->lanes[lane].device()]->node;
   }
 
   device::Device& DeviceOfLane(uint32_t lane) const {
@@ -136,6 +153,18 @@ class Maker {
   // Makes a collective that the host drives, and says whether it is the local carrier's.
   Result<std::pair<std::unique_ptr<channel::Collective>, bool>> MakeCarried(
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) const {
+    std::vector<uint32_t> ranks;
+    for (const plan::CollectivePart& slot : slots) {
+      ranks.push_back(RankOf(index_.lane(slot.instruction)));
+    }
+    if (std::count(ranks.begin(), ranks.end(), ranks[0]) != static_cast<long>(ranks.size())) {
+      auto tags = p_.machines->NewTags(shape.members);
+      if (!tags.ok()) return tags.status();
+      auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), *tags,
+                                                 std::move(ranks), *p_.heap);
+      if (!made.ok()) return made.status();
+      return std::pair(std::move(*made), false);
+    }
     auto carrier =
         channel::CarrierOfCollective(*p_.plan, graph_, graph_.parts[slots[0].part].subject());
     if (!carrier.ok()) return carrier.status();

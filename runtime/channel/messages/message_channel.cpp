@@ -1,0 +1,188 @@
+#include "runtime/channel/messages/message_channel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "runtime/device/memory.h"
+
+namespace cgraph::channel {
+namespace {
+
+using ranks::MessageBytes;
+using ranks::Messenger;
+
+// Header: what a message begins with; its values follow, each at a multiple of 16 bytes.
+struct alignas(64) Header {
+  uint64_t number = 0;
+  uint64_t poison = 0;
+};
+
+uint64_t AfterValue(uint64_t at, uint64_t bytes) { return (at + bytes + 15) & ~uint64_t{15}; }
+
+// Slots: room for messages, used in turn.
+struct Slots {
+  device::Memory memory;
+  uint64_t each = 0;
+  uint32_t count = 0;
+
+  std::byte* At(uint64_t n) const { return memory.data() + n % count * each; }
+};
+
+Result<Slots> MakeSlots(const ChannelShape& shape) {
+  const char* const what = "a channel's messages";
+  device::BumpLayout layout;
+  layout.Add(sizeof(Header));
+  layout.Add(shape.message_bytes);
+  layout.Add(16ull * shape.spans);
+  Slots slots;
+  slots.count = std::max(1u, shape.capacity == 0 ? shape.outstanding
+                                                 : std::min(shape.outstanding, shape.capacity));
+  slots.each = MessageBytes(layout.size());
+  if (layout.size() > UINT64_MAX / 2 / slots.count) {
+    return Status(StatusCode::kInvalid, std::string("no memory for ") + what);
+  }
+  auto memory = device::Memory::Allocate(slots.each * slots.count, what);
+  if (!memory.ok()) return memory.status();
+  slots.memory = std::move(*memory);
+  return slots;
+}
+
+class Sender final : public Channel, public ranks::Listener {
+ public:
+  Sender(Slots slots, Messenger& messenger, uint32_t tag, uint32_t to)
+      : slots_(std::move(slots)),
+        busy_(slots_.count),
+        messenger_(messenger),
+        tag_(tag),
+        to_(to) {
+    messenger_.Listen(tag_, this);
+  }
+  ~Sender() override { messenger_.Listen(tag_, nullptr); }
+
+  void SetEventCounts(device::EventCount* sender, device::EventCount*) override {
+    event_count_ = sender;
+  }
+
+  bool TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) override {
+    if (taken_.load(std::memory_order_acquire) + slots_.count <= n) return false;
+    std::atomic<bool>& busy = busy_[n % slots_.count];
+    if (busy.load(std::memory_order_acquire)) return false;  // the message before has arrived
+    std::byte* const slot = slots_.At(n);
+    const Header header{n, poison};
+    std::memcpy(slot, &header, sizeof(header));
+    uint64_t at = sizeof(header);
+    for (size_t i = 0; i < spans.size() && !poison; ++i) {
+      device::CopyBytes(slot + at, spans[i].data, spans[i].bytes);
+      at = AfterValue(at, spans[i].bytes);
+    }
+    messenger_.Send(to_, tag_, {slot, MessageBytes(at)}, &busy);
+    return true;
+  }
+  bool Sent(uint64_t) const override { return true; }
+  bool Arrived(uint64_t) override { return false; }
+  bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
+
+ private:
+  // The receiver says how many messages it has taken; what it said last counts.
+  std::span<std::byte> RoomFor(uint32_t, uint64_t) override { return room_; }
+  void OnMessage(uint32_t, std::span<const std::byte> message) override {
+    uint64_t taken = 0;
+    if (message.size() < sizeof(taken)) return;
+    std::memcpy(&taken, message.data(), sizeof(taken));
+    taken_.store(taken, std::memory_order_release);
+    event_count_->Notify();
+  }
+
+  const Slots slots_;
+  std::vector<std::atomic<bool>> busy_;  // by slot: it is being sent
+  Messenger& messenger_;
+  const uint32_t tag_, to_;
+  device::EventCount* event_count_ = nullptr;
+  std::atomic<uint64_t> taken_{0};
+  alignas(64) std::byte room_[64];
+};
+
+class Receiver final : public Channel, public ranks::Listener {
+ public:
+  Receiver(Slots slots, Messenger& messenger, uint32_t tag, uint32_t from)
+      : slots_(std::move(slots)),
+        messenger_(messenger),
+        tag_(tag),
+        from_(from) {
+    messenger_.Listen(tag_, this);
+  }
+  ~Receiver() override { messenger_.Listen(tag_, nullptr); }
+
+  void SetEventCounts(device::EventCount*, device::EventCount* receiver) override {
+    event_count_ = receiver;
+  }
+  bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
+  bool Sent(uint64_t) const override { return false; }
+
+  bool Arrived(uint64_t n) override { return arrived_.load(std::memory_order_acquire) > n; }
+  bool Receive(uint64_t n, std::span<const BufferSpan> spans) override {
+    const std::byte* const slot = slots_.At(n);
+    Header header;
+    std::memcpy(&header, slot, sizeof(header));
+    uint64_t at = sizeof(header);
+    // The sizes are equal on both sides: the checker compares types, and extents travel before the
+    // values that they measure.
+    for (size_t i = 0; i < spans.size() && !header.poison; ++i) {
+      const uint64_t bytes = std::min(spans[i].bytes, slots_.each - at);
+      device::CopyBytes(spans[i].data, slot + at, bytes);
+      at = std::min(AfterValue(at, bytes), slots_.each);
+    }
+    const uint64_t taken = n + 1;
+    messenger_.SendCopy(from_, tag_, std::as_bytes(std::span(&taken, 1)));
+    return header.poison != 0;
+  }
+
+ private:
+  std::span<std::byte> RoomFor(uint32_t, uint64_t) override {
+    return {slots_.At(begun_++), slots_.each};
+  }
+  void OnMessage(uint32_t, std::span<const std::byte>) override {
+    arrived_.store(arrived_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    event_count_->Notify();
+  }
+
+  const Slots slots_;
+  Messenger& messenger_;
+  const uint32_t tag_, from_;
+  device::EventCount* event_count_ = nullptr;
+  uint64_t begun_ = 0;  // messages that have a slot
+  std::atomic<uint64_t> arrived_{0};
+};
+
+// The channel of a rank that has neither end.
+class Elsewhere final : public Channel {
+ public:
+  void SetEventCounts(device::EventCount*, device::EventCount*) override {}
+  bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
+  bool Sent(uint64_t) const override { return false; }
+  bool Arrived(uint64_t) override { return false; }
+  bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> MakeMessageChannel(const ChannelShape& shape,
+                                                    Messenger& messenger, uint32_t tag,
+                                                    uint32_t from_rank, uint32_t to_rank) {
+  const uint32_t own = messenger.rank();
+  if (own != from_rank && own != to_rank) {
+    return std::unique_ptr<Channel>(std::make_unique<Elsewhere>());
+  }
+  auto slots = MakeSlots(shape);
+  if (!slots.ok()) return slots.status();
+  if (own == from_rank) {
+    return std::unique_ptr<Channel>(
+        std::make_unique<Sender>(std::move(*slots), messenger, tag, to_rank));
+  }
+  return std::unique_ptr<Channel>(
+      std::make_unique<Receiver>(std::move(*slots), messenger, tag, from_rank));
+}
+
+}  // namespace cgraph::channel

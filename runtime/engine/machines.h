@@ -1,0 +1,102 @@
+// Machines: the ranks of an engine that share no memory: one for each node of the plan, which a
+// launcher has started. Rank k serves the devices of node k; rank 0 has the caller as well.
+//
+// Values travel in the plan's own messages (channel/messages). What processes of one machine read
+// of each other in shared memory besides, these send: rank 0 the rounds that it submits, the others
+// what their work queues have finished and which executions failed. Rank 0 has a WorkQueue for each
+// work queue of another rank, whose words are set when such a message comes.
+#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_H_
+#define CGRAPH_RUNTIME_ENGINE_MACHINES_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/engine/engine.h"
+#include "runtime/plan/plan.h"
+#include "runtime/ranks/messenger.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+class Core;
+struct MachineMessage;  // what ranks tell each other
+
+class Machines final : private ranks::Listener {
+ public:
+  // `first_tag`: from which on no tag was used before, so that late messages of another engine are
+  // none of this one's.
+  Machines(Core& core, ranks::Messenger& messenger, uint32_t first_tag);
+  ~Machines() override;
+
+  ranks::Messenger& messenger() { return messenger_; }
+  // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
+  // the same ones in the same order. kUnsupported where the wire has no more.
+  Result<uint32_t> NewTags(uint32_t count);
+  // Goes on with messages and, at ranks other than the first, tells what is to be told. Returns
+  // whether anything has happened.
+  bool Poll();
+
+  // At rank 0: has the others load the plan; waits until they have, at most for so long (0: for
+  // ever); tells them of a round; ends their part of the engine, after which none of its
+  // messages is under way any more, unless a rank does not end in time: then the messenger is given
+  // up.
+  void SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options);
+  Status AwaitLoaded(std::chrono::nanoseconds timeout);
+  void Submitted(uint32_t graph, bool empty, bool flagged);
+  void End();
+
+  // At the others: tells rank 0 that the plan is loaded, or why not; hears a message of rank 0.
+  void Loaded(const Status& status);
+  void Hear(std::span<const std::byte> message);
+
+ private:
+  std::span<std::byte> RoomFor(uint32_t from, uint64_t bytes) override {
+    return rooms_[from].New(bytes);
+  }
+  void OnMessage(uint32_t from, std::span<const std::byte>) override {
+    std::vector<std::byte> message = rooms_[from].Take();
+    Hear(message);
+    rooms_[from].Return(std::move(message));
+  }
+  void TellAll(const MachineMessage& message, std::string_view text);
+  void OnFailure(const MachineMessage& message, std::string_view text);
+  void Report();
+  void ReportFailures(uint32_t work_queue);
+
+  Core& core_;
+  ranks::Messenger& messenger_;
+  uint32_t next_tag_;
+  std::vector<ranks::Rooms> rooms_;  // by rank
+
+  // Rank 0: how far the others are.
+  std::mutex mutex_;  // of the next
+  Status load_error_;
+  std::atomic<uint32_t> loaded_{0}, ended_{0};
+
+  // The others: what rank 0 was told last, per work queue.
+  struct Told {
+    uint64_t done = 0, at = 0, failures = 0;
+    std::chrono::steady_clock::time_point when;
+  };
+  std::vector<Told> told_;
+};
+
+// Returns the number of nodes that a plan has devices of.
+uint32_t NodesOf(const plan::Plan& plan);
+
+// Serves engines of rank 0 at a rank other than the first, one after the other, until rank 0 ends
+// this; returns the exit code of the process.
+int ServeMachine(ranks::Messenger& messenger);
+// At rank 0: ends the other ranks, once no engine is left. False where one of them did not end its
+// part of an engine in time; then nothing is done.
+bool EndMachines(ranks::Messenger& messenger);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_H_

@@ -1,0 +1,103 @@
+#include "runtime/ranks/launcher.h"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/device/cuda_library/interface.h"
+#include "runtime/status/library_path.h"
+
+namespace cgraph::ranks {
+namespace {
+
+// By what a launcher tells its processes how many they are, the first that is there.
+struct Kind {
+  const char* variable;
+  const char* launcher;
+  const char* library;
+};
+constexpr const char* kOpenMpi = "libcgraph_openmpi.so";
+constexpr const char* kMpich = "libcgraph_mpich.so";
+constexpr Kind kKinds[] = {
+    {"OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI", kOpenMpi},
+    {"PMI_SIZE", "mpirun of MPICH", kMpich},
+};
+
+std::optional<uint32_t> NumberIn(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
+  if (error != std::errc() || *end != '\0') return std::nullopt;
+  return number;
+}
+
+Result<Wire*> Open(const Launch& launch) {
+  const std::string path = FindLibrary(launch.library);
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const std::string error = LoaderError(path);
+    const bool absent = path == launch.library && error.find("No such file") != std::string::npos;
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{} has started {} processes, and {}; {}", launch.launcher,
+                              launch.processes,
+                              absent ? fmt::format("there is no {} (looked for: {})",
+                                                   launch.library, WhereLooked(launch.library))
+                                     : fmt::format("{} cannot be loaded ({})", path, error),
+                              "build cgraph where the development files of that MPI are installed"));
+  }
+  const auto abi = reinterpret_cast<WireAbiFunction*>(dlsym(library, "cgraph_wire_abi"));
+  const auto connect = reinterpret_cast<WireFunction*>(dlsym(library, "cgraph_wire"));
+  const std::string_view made_for = abi == nullptr ? "no cgraph" : abi();
+  if (made_for != device::InterfaceText() || connect == nullptr) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} is of another build: it is made for {}, and this is {}; install "
+                              "both from one build",
+                              path, made_for, device::InterfaceText()));
+  }
+  std::string error;
+  Wire* wire = connect(error);
+  if (wire == nullptr) return Status(StatusCode::kNotFound, error);
+  return wire;
+}
+
+}  // namespace
+
+Result<std::optional<Launch>> FindLaunch() {
+  for (const Kind& kind : kKinds) {
+    const std::optional<uint32_t> processes = NumberIn(kind.variable);
+    if (!processes) continue;
+    if (*processes < 2) return std::optional<Launch>();
+    return std::optional<Launch>({kind.launcher, kind.library, *processes});
+  }
+  // srun tells an MPI's own way of connecting processes, if it was asked for one.
+  const std::optional<uint32_t> tasks = NumberIn("SLURM_STEP_NUM_TASKS");
+  if (!tasks || *tasks < 2) return std::optional<Launch>();
+  if (std::getenv("PMIX_RANK") != nullptr) {
+    return std::optional<Launch>({"srun with PMIx", kOpenMpi, *tasks});
+  }
+  return Status(StatusCode::kInvalid,
+                fmt::format("srun has started {} processes without a way for them to connect; use "
+                            "`srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)",
+                            *tasks));
+}
+
+Result<Messenger*> Connect(const Launch& launch) {
+  auto wire = Open(launch);
+  if (!wire.ok()) return wire.status();
+  if ((*wire)->count() != launch.processes) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} has started {} processes, and {} connects {}: the launcher is "
+                              "that of another MPI; use the one of {}",
+                              launch.launcher, launch.processes, launch.library, (*wire)->count(),
+                              (*wire)->library()));
+  }
+  return new Messenger(**wire);  // goes with the process, as its connection does
+}
+
+}  // namespace cgraph::ranks

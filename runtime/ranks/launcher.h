@@ -1,0 +1,31 @@
+// The launcher of MPI programs that has started this process, if one has: mpirun, mpiexec or srun.
+// It has started others as well, on this machine or on several; all of them run the same command.
+#ifndef CGRAPH_RUNTIME_RANKS_LAUNCHER_H_
+#define CGRAPH_RUNTIME_RANKS_LAUNCHER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/ranks/messenger.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::ranks {
+
+struct Launch {
+  const char* launcher;  // "mpirun of Open MPI"
+  const char* library;   // that connects to its processes: "libcgraph_openmpi.so"
+  uint32_t processes = 1;
+};
+
+// Returns what the environment says of a launcher that has started several processes; nothing where
+// there is none. kInvalid where there is one that connects them in no way that is known here.
+Result<std::optional<Launch>> FindLaunch();
+
+// Connects to the other processes of the launch, once in a process. What goes wrong is a sentence
+// that says what to install, or which launcher fits.
+Result<Messenger*> Connect(const Launch& launch);
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_LAUNCHER_H_

@@ -1,0 +1,107 @@
+#include "runtime/ranks/messenger.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cgraph::ranks {
+
+void Messenger::Listen(uint32_t tag, Listener* listener) {
+  std::lock_guard lock(mutex_);
+  if (tag >= listeners_.size()) listeners_.resize(tag + 1, nullptr);
+  const auto comes = [&](const Receiving& at) { return at.tag == tag && at.dropped.empty(); };
+  while (listeners_[tag] != nullptr && std::any_of(receives_.begin(), receives_.end(), comes)) {
+    PollReceives();
+  }
+  listeners_[tag] = listener;
+}
+
+void Messenger::Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
+                     std::atomic<bool>* busy) {
+  busy->store(true, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  sends_.push_back({wire_.BeginSend(to, tag, message.data(), message.size()), busy, nullptr});
+}
+
+void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> message) {
+  std::lock_guard lock(mutex_);
+  if (copies_.empty()) copies_.push_back(new std::vector<std::byte>);
+  std::vector<std::byte>* copy = copies_.back();
+  copies_.pop_back();
+  copy->resize(MessageBytes(message.size()));
+  std::memcpy(copy->data(), message.data(), message.size());
+  sends_.push_back({wire_.BeginSend(to, tag, copy->data(), copy->size()), nullptr, copy});
+}
+
+bool Messenger::Poll() {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  const bool sent = PollSends();
+  return PollReceives() || sent;
+}
+
+bool Messenger::AllSent() {
+  std::lock_guard lock(mutex_);
+  PollSends();
+  return sends_.empty();
+}
+
+bool Messenger::PollSends() {
+  bool any = false;
+  for (size_t i = 0; i < sends_.size();) {
+    if (!wire_.Over(sends_[i].request)) {
+      ++i;
+      continue;
+    }
+    any = true;
+    if (sends_[i].busy != nullptr) sends_[i].busy->store(false, std::memory_order_release);
+    if (sends_[i].copy != nullptr) copies_.push_back(sends_[i].copy);
+    sends_[i] = sends_.back();
+    sends_.pop_back();
+  }
+  return any;
+}
+
+bool Messenger::PollReceives() {
+  constexpr int kMost = 16;  // at a time, so that whoever polls can do something else as well
+  for (int i = 0; i < kMost; ++i) {
+    const std::optional<Wire::Incoming> message = wire_.Probe();
+    if (!message) break;
+    Begin(*message);
+  }
+  bool any = false;
+  for (size_t i = 0; i < receives_.size();) {
+    Receiving& at = receives_[i];
+    if (!at.arrived) at.arrived = wire_.Over(at.request);
+    // A message waits for those that its rank sent before with the same tag.
+    const bool behind =
+        std::any_of(receives_.begin(), receives_.begin() + i, [&](const Receiving& earlier) {
+          return earlier.from == at.from && earlier.tag == at.tag;
+        });
+    if (!at.arrived || behind) {
+      ++i;
+      continue;
+    }
+    any = true;
+    const Receiving message = std::move(at);
+    receives_.erase(receives_.begin() + i);
+    Listener* listener = message.dropped.empty() ? ListenerOf(message.tag) : nullptr;
+    if (listener != nullptr) listener->OnMessage(message.from, message.room);
+  }
+  return any;
+}
+
+void Messenger::Begin(const Wire::Incoming& message) {
+  Receiving receiving{0, message.from, message.tag, {}, false, {}};
+  Listener* listener = ListenerOf(message.tag);
+  if (listener != nullptr) receiving.room = listener->RoomFor(message.from, message.bytes);
+  if (receiving.room.size() < message.bytes) {
+    receiving.dropped.resize(std::max<uint64_t>(message.bytes, 1));
+    receiving.room = receiving.dropped;
+  }
+  receiving.room = receiving.room.first(message.bytes);
+  receiving.request = wire_.BeginReceive(message, receiving.room.data());
+  receives_.push_back(std::move(receiving));
+}
+
+}  // namespace cgraph::ranks

@@ -1,0 +1,130 @@
+// Messenger: sends messages to ranks that share no memory with this one, and hands those that come
+// to whoever listens for their tag. What it is asked to do is done by Poll(), which somebody has to
+// call: whoever waits for anything that comes from another rank.
+//
+// Any thread may call it. A listener is called by the thread that polls, and must not send.
+#ifndef CGRAPH_RUNTIME_RANKS_MESSENGER_H_
+#define CGRAPH_RUNTIME_RANKS_MESSENGER_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/ranks/wire.h"
+
+namespace cgraph::ranks {
+
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  // Returns memory for a message, at least `bytes`, which stays until it has arrived. Others may
+  // come before. Empty: the
+  // message is none that the listener expects, and is dropped.
+  virtual std::span<std::byte> RoomFor(uint32_t from, uint64_t bytes) = 0;
+  // Called when a message has arrived in its room; those of one rank in the order in which they
+  // were sent.
+  virtual void OnMessage(uint32_t from, std::span<const std::byte> message) = 0;
+};
+
+// Rooms: for messages of one rank with one tag, of any size, of which several may be coming in.
+class Rooms {
+ public:
+  std::span<std::byte> New(uint64_t bytes) {
+    if (free_.empty()) free_.emplace_back();
+    coming_.push_back(std::move(free_.back()));
+    free_.pop_back();
+    coming_.back().resize(bytes);
+    return coming_.back();
+  }
+  // Takes the message that arrived, which is the one whose room is the oldest.
+  std::vector<std::byte> Take() {
+    std::vector<std::byte> first = std::move(coming_.front());
+    coming_.pop_front();
+    return first;
+  }
+  // Gives a room back, so that no other has to be allocated.
+  void Return(std::vector<std::byte> room) { free_.push_back(std::move(room)); }
+
+ private:
+  std::deque<std::vector<std::byte>> coming_;
+  std::vector<std::vector<std::byte>> free_;
+};
+
+// Returns what a message of so many bytes takes: whole grains.
+constexpr uint64_t MessageBytes(uint64_t bytes) {
+  return (bytes + Wire::kGrain - 1) / Wire::kGrain * Wire::kGrain;
+}
+
+class Messenger {
+ public:
+  explicit Messenger(Wire& wire) : wire_(wire) { sends_.reserve(kReserved); }
+
+  uint32_t rank() const { return wire_.rank(); }
+  uint32_t count() const { return wire_.count(); }
+  Wire& wire() { return wire_; }
+
+  // Sets who hears of messages with a tag; null: they are dropped. Waits for those that have begun
+  // to come to whoever heard of them before.
+  void Listen(uint32_t tag, Listener* listener);
+
+  // The first tag that nobody has used; tag 0 is never one.
+  uint32_t unused_tag() const { return unused_tag_; }
+  void UseTagsBelow(uint32_t tag) { unused_tag_ = std::max(unused_tag_, tag); }
+
+  // Sends whole grains. `*busy` is set, and cleared when the memory may be written again.
+  void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
+            std::atomic<bool>* busy);
+  // Sends a copy.
+  void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> message);
+
+  // Goes on with everything that was begun; returns whether anything has happened. Returns at once
+  // where another thread is doing that.
+  bool Poll();
+  // Returns whether everything that was sent has left this process.
+  bool AllSent();
+  // Notes that some rank answers no more: only Wire::Abort() ends the others then.
+  void GiveUp() { given_up_.store(true, std::memory_order_relaxed); }
+  bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kReserved = 64;  // sends in progress without an allocation
+
+  struct Sending {
+    Wire::Request request;
+    std::atomic<bool>* busy;
+    std::vector<std::byte>* copy;  // of SendCopy(), or null
+  };
+  struct Receiving {
+    Wire::Request request;
+    uint32_t from, tag;
+    std::span<std::byte> room;
+    bool arrived = false;
+    std::vector<std::byte> dropped;  // room of a message that nobody listens for
+  };
+
+  bool PollSends();
+  bool PollReceives();
+  void Begin(const Wire::Incoming& message);
+  Listener* ListenerOf(uint32_t tag) const {
+    return tag < listeners_.size() ? listeners_[tag] : nullptr;
+  }
+
+  Wire& wire_;
+  std::atomic<bool> given_up_{false};
+  uint32_t unused_tag_ = 1;
+  std::mutex mutex_;  // of all that follows
+  std::vector<Listener*> listeners_;  // by tag
+  std::vector<Sending> sends_;
+  std::vector<Receiving> receives_;   // in the order in which they were begun
+  std::vector<std::vector<std::byte>*> copies_;  // free
+};
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_MESSENGER_H_

@@ -1,0 +1,51 @@
+#include "runtime/status/library_path.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace cgraph {
+namespace {
+
+// Returns where a library of ours is looked for before the loader looks.
+std::vector<std::filesystem::path> Places(const char* library) {
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) return {};
+  return {folder / library, folder.parent_path() / "lib" / library};
+}
+
+}  // namespace
+
+std::string FindLibrary(const char* library) {
+  std::error_code error;
+  for (const std::filesystem::path& path : Places(library)) {
+    if (std::filesystem::exists(path, error)) return path.string();
+  }
+  return library;
+}
+
+std::string WhereLooked(const char* library) {
+  std::string looked;
+  for (const std::filesystem::path& path : Places(library)) looked += path.string() + ", ";
+  const char* paths = std::getenv("LD_LIBRARY_PATH");
+  return looked + fmt::format("LD_LIBRARY_PATH ({}), the system's folders",
+                              paths == nullptr || *paths == 0 ? "not set" : paths);
+}
+
+std::string LoaderError(std::string_view name) {
+  const char* text = dlerror();
+  if (text == nullptr) return "no reason is known";
+  std::string_view error = text;
+  const std::string prefix = fmt::format("{}: ", name);
+  if (error.starts_with(prefix)) error.remove_prefix(prefix.size());
+  return std::string(error);
+}
+
+}  // namespace cgraph
