@@ -19,7 +19,7 @@ using namespace cgraph;
 // Runs before objects of static storage are made, since making them takes memory, too.
 __attribute__((constructor(101))) void DiagnoseFromTheStart() { DiagnoseUncaught("cgrun"); }
 
-ExitCode Run(const command::Options& options, ranks::Messenger* machines) {
+ExitCode Run(const command::Options& options, ranks::Peers* machines) {
   command::Signals signals;
   const ExitCode code = command::Execute(options, machines, signals);
   // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
@@ -35,16 +35,16 @@ int main(int argc, char** argv) {
   using namespace command;
   OccupyStandardStreams();
   ParsedOptions parsed;
-  ranks::Messenger* machines = nullptr;
+  ranks::Peers* machines = nullptr;
   ExitCode code = kSuccess;
   try {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
-    const Result<ranks::Messenger*> connected = ConnectMachines();
+    const Result<ranks::Peers*> connected = ConnectMachines();
     if (!connected.ok()) return Fail(parsed.options, connected.status());
     machines = *connected;
-    if (machines != nullptr && machines->rank() != 0) return ServeMachine(*machines);
+    if (machines != nullptr && machines->messenger.rank() != 0) return ServeMachine(*machines);
     parsed = ParseOptions(argc, argv);
     code = parsed.run ? Run(parsed.options, machines) : parsed.exit_code;
   } catch (...) {

@@ -102,7 +102,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
 
 // Does everything that needs no engine: maps devices, finds the graph, reads its inputs, checks
 // where results go.
-Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Messenger* machines,
+Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Peers* machines,
                 GpuPlacement& placement, uint32_t& graph, Inputs& inputs) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
@@ -126,7 +126,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Messenger
 
 }  // namespace
 
-ExitCode Execute(const Options& options, ranks::Messenger* machines, Signals& signals) {
+ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals) {
   // Until executions run there is nothing to tear down.
   const auto end_early = [&options] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
@@ -166,7 +166,7 @@ ExitCode Execute(const Options& options, ranks::Messenger* machines, Signals& si
                                           : Keep::kConcatenated);
   std::atomic<Engine*> running = nullptr;
   EngineOptions engine_options = MakeEngineOptions(options, placement);
-  engine_options.messenger = machines;
+  engine_options.peers = machines;
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
   engine_options.timed_out = [&](const Status& status) {
     EndTimedOut(options, outcome, running, graph, status);

@@ -4,7 +4,7 @@
 
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
-#include "runtime/ranks/messenger.h"
+#include "runtime/ranks/launcher.h"
 #include "runtime/status/exit_code.h"
 
 namespace cgraph::command {
@@ -12,7 +12,7 @@ namespace cgraph::command {
 // Returns the exit code of the command; errors have been printed. Where a kernel never returns,
 // this function does not return either: the process ends in it. `machines`: the other ranks, where
 // a launcher has started this process, or null.
-ExitCode Execute(const Options& options, ranks::Messenger* machines, Signals& signals);
+ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals);
 
 }  // namespace cgraph::command
 

@@ -11,27 +11,27 @@
 
 namespace cgraph::command {
 
-Result<ranks::Messenger*> ConnectMachines() {
+Result<ranks::Peers*> ConnectMachines() {
   const auto launch = ranks::FindLaunch();
   if (!launch.ok()) return launch.status();
-  if (!*launch) return static_cast<ranks::Messenger*>(nullptr);
+  if (!*launch) return static_cast<ranks::Peers*>(nullptr);
   return ranks::Connect(**launch);
 }
 
-int ServeMachine(ranks::Messenger& messenger) {
+int ServeMachine(ranks::Peers& peers) {
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) signal(number, SIG_IGN);
-  return engine::ServeMachine(messenger);
+  return engine::ServeMachine(peers);
 }
 
-void EndMachines(ranks::Messenger& messenger, ExitCode code) {
-  if (engine::EndMachines(messenger)) return;
+void EndMachines(ranks::Peers& peers, ExitCode code) {
+  if (engine::EndMachines(peers)) return;
   std::fflush(nullptr);
-  messenger.wire().Abort(code);
+  peers.messenger.wire().Abort(code);
 }
 
-std::string NoteOfNodes(const plan::Plan& plan, const ranks::Messenger* messenger) {
+std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers) {
   const uint32_t nodes = engine::NodesOf(plan);
-  if (messenger != nullptr || nodes == 1) return "";
+  if (peers != nullptr || nodes == 1) return "";
   return fmt::format("node[0] to node[{}] are all in this process; `mpirun -n {} cgrun ...` gives "
                      "each a process of its own",
                      nodes - 1, nodes);

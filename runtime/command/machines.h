@@ -6,25 +6,25 @@
 
 #include "runtime/command/options.h"
 #include "runtime/plan/plan.h"
-#include "runtime/ranks/messenger.h"
+#include "runtime/ranks/launcher.h"
 #include "runtime/status/exit_code.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::command {
 
 // Connects to the other processes of a launcher, if one has started this process; null otherwise.
-Result<ranks::Messenger*> ConnectMachines();
+Result<ranks::Peers*> ConnectMachines();
 
 // Serves the engines of rank 0 at another rank; returns the exit code. Interrupts are rank 0's:
 // launchers send them to all.
-int ServeMachine(ranks::Messenger& messenger);
+int ServeMachine(ranks::Peers& peers);
 
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for
 // an engine that has ended, all are ended at once, this one too, with this exit code.
-void EndMachines(ranks::Messenger& messenger, ExitCode code);
+void EndMachines(ranks::Peers& peers, ExitCode code);
 
 // Returns what is to be said of where a plan's nodes run; empty: nothing.
-std::string NoteOfNodes(const plan::Plan& plan, const ranks::Messenger* messenger);
+std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers);
 
 }  // namespace cgraph::command
 

@@ -52,7 +52,7 @@ Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineO
                                                  device::GpuMap& gpus) {
   // GPUs lean on what is proved: an extent is one number everywhere.
   // Processes are on CPU threads.
-  if (!options.gpus || !options.proved || options.processes != 0 || options.messenger != nullptr ||
+  if (!options.gpus || !options.proved || options.processes != 0 || options.peers != nullptr ||
       workers::BusyGpus(plan).empty()) {
     return std::unique_ptr<device::Backend>();
   }
@@ -67,8 +67,8 @@ Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineO
 
 // Refuses a plan that the processes of a launcher do not fit.
 Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
-  if (options.messenger == nullptr) return Status::Ok();
-  const uint32_t nodes = NodesOf(plan), processes = options.messenger->count();
+  if (options.peers == nullptr) return Status::Ok();
+  const uint32_t nodes = NodesOf(plan), processes = options.peers->messenger.count();
   if (nodes != processes) {
     return Status(StatusCode::kInvalid,
                   fmt::format("the plan has devices on {}, node[0] to node[{}], and {} processes "
@@ -86,7 +86,7 @@ Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
 }  // namespace
 
 uint32_t Core::WorkersOf(const plan::Plan& plan, const EngineOptions& options) {
-  if (options.messenger != nullptr) return plan.workers;  // dealt by node
+  if (options.peers != nullptr) return plan.workers;  // dealt by node
   if (options.processes != 0) {
     const auto devices = static_cast<uint32_t>(workers::BusyDevices(plan).size());
     return options.processes == kProcessPerDevice ? std::max(1u, devices) : options.processes;
@@ -106,7 +106,7 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
   }
   CGRAPH_RETURN_IF_ERROR(CheckMachines(*plan, options));
   if (options.proved) {
-    if (options.messenger != nullptr) {
+    if (options.peers != nullptr) {
       workers::DealByNode(*plan, device::Cores());
     } else if (options.processes == kProcessPerDevice) {
       workers::DealByDevice(*plan);
@@ -390,6 +390,7 @@ Status Core::StartWorkers() {
 // Starts the threads. Where one cannot be made, Teardown joins those that could.
 Status Core::StartThreads() try {
   CGRAPH_RETURN_IF_ERROR(StartWorkers());
+  if (machines_ != nullptr) CGRAPH_RETURN_IF_ERROR(machines_->StartThread());
   fallback_driver_ = std::thread([this] { RunFallbackDriver(); });
   Progress progress;
   progress.seen.resize(2 * work_queues_.size(), 0);

@@ -52,7 +52,7 @@ class Core {
                    ranks::Control& control);
   // The same, at a rank that shares no memory with rank 0, for one engine. Calls `begun` as soon as
   // messages about the engine are heard.
-  static void ServeMachine(ranks::Messenger& messenger, std::unique_ptr<plan::Plan> plan,
+  static void ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
                            const EngineOptions& options, uint32_t first_tag,
                            const std::function<void(Machines&)>& begun);
 
@@ -166,6 +166,7 @@ class Core {
   Worker* PollingWorker();
   Status ShareTrace(WorkQueue& work_queue);
   void OnRankLost(uint32_t rank, int pid, const std::string& exit_text);
+  void EndWithout(uint32_t rank, const std::string& process, const std::string& how);
   void EndRanks();
   std::string DevicesOf(uint32_t rank) const;
   std::string StoppedRanks() const;  // a line for each; under report_mutex_

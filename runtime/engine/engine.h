@@ -44,7 +44,7 @@ class Core;
 struct ExecutionState;
 }  // namespace engine
 namespace ranks {
-class Messenger;
+struct Peers;
 }  // namespace ranks
 
 inline constexpr uint32_t kProcessPerDevice = UINT32_MAX;
@@ -58,9 +58,9 @@ struct EngineOptions {
   // are on CPU threads, and end with this engine, however it ends.
   uint32_t processes = 0;
   std::string rank_program = "/proc/self/exe";  // cgrun, of which the processes are
-  // Connects the processes that a launcher has started, this one the first (ranks/launcher.h): each
-  // serves the devices of a node of the plan. Null: all nodes are served here.
-  ranks::Messenger* messenger = nullptr;
+  // The processes that a launcher has started, this one the first (ranks/launcher.h): each serves
+  // the devices of a node of the plan. Null: all nodes are served here.
+  ranks::Peers* peers = nullptr;
   uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
                                    // than any graph of the plan has is refused
   bool proved = true;  // false: skip the proof and run every lane as its own work queue, so

@@ -22,6 +22,7 @@ struct MachineMessage {
     kRound,     // run a round of a graph
     kProgress,  // of a work queue
     kFailure,   // of an execution
+    kAlive,     // nothing else is to be told
     kEnd,       // the engine has ended
     kEnded,     // and nothing of it is under way from here any more
     kQuit,      // end the process
@@ -79,6 +80,12 @@ std::pair<MachineMessage, std::string_view> Read(std::span<const std::byte> byte
   return {message, {reinterpret_cast<const char*>(bytes.data()) + sizeof(message), text}};
 }
 
+// How often a rank tells that it is alive, and after how long without a word reports say so.
+constexpr auto kAliveInterval = std::chrono::milliseconds(500);
+constexpr auto kSilence = std::chrono::seconds(2);
+// The pauses of the thread that polls while no worker does.
+constexpr std::chrono::milliseconds kShortestPause{1}, kLongestPause{10};
+
 // Sleeps a little longer each time until something happens.
 class Naps {
  public:
@@ -106,9 +113,9 @@ void PollUntil(Messenger& messenger, Until&& until) {
 }
 
 EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
-                        Messenger& messenger) {
+                        ranks::Peers& peers) {
   EngineOptions options;
-  options.messenger = &messenger;
+  options.peers = &peers;
   options.inflight = message.options.inflight;
   options.proved = message.options.proved;
   options.profile = message.options.profile;
@@ -159,13 +166,25 @@ class Inbox final : private ranks::Listener {
 
 }  // namespace
 
-Machines::Machines(Core& core, Messenger& messenger, uint32_t first_tag)
-    : core_(core), messenger_(messenger), next_tag_(first_tag), rooms_(messenger.count()) {
-  if (messenger_.rank() == 0) messenger_.Listen(kTag, this);
+Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
+    : core_(core),
+      peers_(peers),
+      messenger_(peers.messenger),
+      next_tag_(first_tag),
+      rooms_(messenger_.count()),
+      heard_ns_(messenger_.count()) {
+  for (std::atomic<int64_t>& heard : heard_ns_) heard = NowNs();
+  if (messenger_.rank() != 0) return;
+  messenger_.Listen(kTag, this);
+  if (peers_.supervision != nullptr) {
+    peers_.supervision->OnLost([this](const auto& lost) { OnLost(lost); });
+  }
 }
 
 Machines::~Machines() {
-  if (messenger_.rank() == 0) messenger_.Listen(kTag, nullptr);
+  if (messenger_.rank() != 0) return;
+  if (peers_.supervision != nullptr) peers_.supervision->OnLost(nullptr);
+  messenger_.Listen(kTag, nullptr);
 }
 
 Result<uint32_t> Machines::NewTags(uint32_t count) {
@@ -204,11 +223,13 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
   bool late = false;
   PollUntil(messenger_, [&] {
     late = timeout.count() > 0 && Clock::now() > end;
-    return late || core_.ended() || loaded_.load(std::memory_order_acquire) == others;
+    return late || messenger_.given_up() ||
+           loaded_.load(std::memory_order_acquire) == others;
   });
-  if (core_.ended()) return core_.EndStatus();
   std::lock_guard lock(mutex_);
-  if (!load_error_.ok() || !late) return load_error_;
+  if (!load_error_.ok()) return load_error_;
+  started_ = !late;
+  if (!late) return Status::Ok();
   return Status(StatusCode::kTimeout,
                 fmt::format("{} of {} other ranks have not loaded the plan in {} s",
                             others - loaded_.load(), others,
@@ -221,12 +242,29 @@ void Machines::Submitted(uint32_t graph, bool empty, bool flagged) {
   TellAll(message, {});
 }
 
+// Called by a thread of the supervision. A rank that goes before all have started is found by
+// AwaitLoaded(): until then there is half an engine, which nobody else may touch.
+void Machines::OnLost(const ranks::Supervision::Lost& lost) {
+  bool started = false;
+  {
+    std::lock_guard lock(mutex_);
+    started = started_;
+    if (!started) {
+      load_error_ = Status(StatusCode::kLost,
+                           fmt::format("rank {} ({}) {} before it had loaded the plan", lost.rank,
+                                       lost.process, lost.how));
+    }
+  }
+  messenger_.GiveUp();
+  if (started) core_.EndWithout(lost.rank, lost.process, lost.how);
+}
+
 void Machines::End() {
   TellAll({.kind = MachineMessage::kEnd}, {});
   const auto end = Clock::now() + kGrace;
   const uint32_t others = messenger_.count() - 1;
   PollUntil(messenger_, [&] {
-    return Clock::now() > end || (ended_.load(std::memory_order_acquire) == others &&
+    return messenger_.given_up() || Clock::now() > end || (ended_.load(std::memory_order_acquire) == others &&
                                   messenger_.AllSent());
   });
   if (ended_.load(std::memory_order_acquire) != others) messenger_.GiveUp();
@@ -242,6 +280,22 @@ void Machines::OnFailure(const MachineMessage& message, std::string_view text) {
   frame.failures.any_set->store(true, std::memory_order_release);
 }
 
+std::string Machines::SilentRanks() const {
+  std::string text;
+  for (uint32_t rank = 1; rank < messenger_.count() && messenger_.rank() == 0; ++rank) {
+    const std::chrono::nanoseconds silence(NowNs() -
+                                           heard_ns_[rank].load(std::memory_order_relaxed));
+    if (silence < kSilence) continue;
+    const std::string process =
+        peers_.supervision == nullptr ? "" : peers_.supervision->ProcessOf(rank);
+    text += fmt::format("rank {} ({}{}{}) has told nothing for {:.1f} s: it is stopped by a signal, "
+                        "or its machine cannot be reached\n",
+                        rank, process, process.empty() ? "" : ": ", core_.DevicesOf(rank),
+                        std::chrono::duration<double>(silence).count());
+  }
+  return text;
+}
+
 // ---- the others ---------------------------------------------------------------------------------
 
 void Machines::Loaded(const Status& status) {
@@ -252,6 +306,8 @@ void Machines::Loaded(const Status& status) {
 
 // An execution's failures are told before the progress that ends it.
 void Machines::Report() {
+  std::unique_lock lock(report_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
   told_.resize(core_.work_queues_.size());
   for (uint32_t w = 0; w < told_.size(); ++w) {
     if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
@@ -294,6 +350,11 @@ void Machines::ReportFailures(uint32_t work_queue) {
 // ---- all ----------------------------------------------------------------------------------------
 
 bool Machines::Poll() {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return PollOnce();
+}
+
+bool Machines::PollOnce() {
   const bool any = messenger_.Poll();
   if (messenger_.rank() != 0) Report();
   // Workers that wait for a message to leave are not notified of that otherwise.
@@ -301,6 +362,48 @@ bool Machines::Poll() {
     if (core_.IsHere(static_cast<uint32_t>(w))) core_.workers_[w]->event_count->Notify();
   }
   return any;
+}
+
+Status Machines::StartThread() try {
+  thread_ = std::thread([this] { RunThread(); });
+  return Status::Ok();
+} catch (const std::system_error& error) {
+  return Status(StatusCode::kNotFound,
+                fmt::format("a rank needs a thread for its messages, and the system makes none: {}",
+                            error.code().message()));
+}
+
+void Machines::EndThread() {
+  {
+    std::lock_guard lock(thread_mutex_);
+    ends_ = true;
+  }
+  thread_ends_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+// Goes on without a pause while messages move and the worker does not poll.
+void Machines::RunThread() {
+  std::unique_lock lock(thread_mutex_);
+  std::chrono::milliseconds pause = kShortestPause;
+  uint64_t polls = 0;
+  Clock::time_point told = Clock::now();
+  while (!thread_ends_.wait_for(lock, pause, [this] { return ends_; })) {
+    const uint64_t now = polls_.load(std::memory_order_relaxed);
+    const bool polled = std::exchange(polls, now) != now;
+    lock.unlock();
+    bool moved = false;
+    if (const auto time = Clock::now(); messenger_.rank() != 0 && time - told >= kAliveInterval) {
+      told = time;
+      Tell(messenger_, 0, {.kind = MachineMessage::kAlive});
+    }
+    while (!polled && PollOnce()) {
+      moved = true;
+      if (polls_.load(std::memory_order_relaxed) != now) break;
+    }
+    lock.lock();
+    pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);
+  }
 }
 
 void Machines::Hear(std::span<const std::byte> bytes) {
@@ -327,6 +430,7 @@ void Machines::Hear(std::span<const std::byte> bytes) {
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;
     case MachineMessage::kEnded: ended_.fetch_add(1, std::memory_order_release); break;
+    case MachineMessage::kAlive: break;
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine neither comes
   }
@@ -339,11 +443,12 @@ uint32_t NodesOf(const plan::Plan& plan) {
 }
 
 // Serves one engine, until it has ended or could not be loaded.
-void Core::ServeMachine(Messenger& messenger, std::unique_ptr<plan::Plan> plan,
+void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
                         const EngineOptions& options, uint32_t first_tag,
                         const std::function<void(Machines&)>& begun) {
   Core* core = new Core(std::move(plan), options);
-  core->machines_ = std::make_unique<Machines>(*core, messenger, first_tag);
+  core->machines_ = std::make_unique<Machines>(*core, peers, first_tag);
+  Messenger& messenger = peers.messenger;
   begun(*core->machines_);
   core->ranks_.rank = messenger.rank();
   core->ranks_.count = messenger.count();
@@ -351,6 +456,7 @@ void Core::ServeMachine(Messenger& messenger, std::unique_ptr<plan::Plan> plan,
   try {
     status = core->LoadRank();
     if (status.ok()) status = core->StartWorkers();
+    if (status.ok()) status = core->machines_->StartThread();
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
   }
@@ -360,11 +466,13 @@ void Core::ServeMachine(Messenger& messenger, std::unique_ptr<plan::Plan> plan,
   }
   // What others may still wait for has left before the memory that it is in goes.
   PollUntil(messenger, [&] { return core->ended() && messenger.AllSent(); });
+  core->machines_->EndThread();
   core->Teardown();
   core->Release();
 }
 
-int ServeMachine(Messenger& messenger) {
+int ServeMachine(ranks::Peers& peers) {
+  Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
   for (;;) {
     const std::vector<std::byte> bytes = inbox.Await();
@@ -375,24 +483,27 @@ int ServeMachine(Messenger& messenger) {
         std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
     auto plan = plan::FromBytes({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()});
     if (plan.ok()) {
-      Core::ServeMachine(messenger, std::move(*plan), OptionsOf(message, text, messenger),
+      Core::ServeMachine(peers, std::move(*plan), OptionsOf(message, text, peers),
                          message.options.first_tag,
                          [&](Machines& machines) { inbox.PassOnTo(&machines); });
     }
     inbox.PassOnTo(nullptr);
     Tell(messenger, 0, {.kind = MachineMessage::kEnded});
   }
+  peers.supervision.reset();  // says that this rank ends
   messenger.wire().Finish();
   return 0;
 }
 
-bool EndMachines(Messenger& messenger) {
+bool EndMachines(ranks::Peers& peers) {
+  Messenger& messenger = peers.messenger;
   if (messenger.given_up()) return false;
   for (uint32_t rank = 1; rank < messenger.count(); ++rank) {
     Tell(messenger, rank, {.kind = MachineMessage::kQuit});
   }
   PollUntil(messenger, [&] { return messenger.AllSent(); });
   messenger.wire().Finish();
+  peers.supervision.reset();
   return true;
 }
 

@@ -10,16 +10,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "runtime/engine/engine.h"
 #include "runtime/plan/plan.h"
+#include "runtime/ranks/launcher.h"
 #include "runtime/ranks/messenger.h"
+#include "runtime/ranks/supervision.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::engine {
@@ -31,7 +35,7 @@ class Machines final : private ranks::Listener {
  public:
   // `first_tag`: from which on no tag was used before, so that late messages of another engine are
   // none of this one's.
-  Machines(Core& core, ranks::Messenger& messenger, uint32_t first_tag);
+  Machines(Core& core, ranks::Peers& peers, uint32_t first_tag);
   ~Machines() override;
 
   ranks::Messenger& messenger() { return messenger_; }
@@ -39,8 +43,11 @@ class Machines final : private ranks::Listener {
   // the same ones in the same order. kUnsupported where the wire has no more.
   Result<uint32_t> NewTags(uint32_t count);
   // Goes on with messages and, at ranks other than the first, tells what is to be told. Returns
-  // whether anything has happened.
+  // whether anything has happened. A worker calls it, the polling one of its rank; while it does
+  // not, since it is inside a kernel or nobody drives it, a thread does, from time to time.
   bool Poll();
+  Status StartThread();
+  void EndThread();
 
   // At rank 0: has the others load the plan; waits until they have, at most for so long (0: for
   // ever); tells them of a round; ends their part of the engine, after which none of its
@@ -50,6 +57,9 @@ class Machines final : private ranks::Listener {
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
   void Submitted(uint32_t graph, bool empty, bool flagged);
   void End();
+  // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
+  // cannot be reached.
+  std::string SilentRanks() const;
 
   // At the others: tells rank 0 that the plan is loaded, or why not; hears a message of rank 0.
   void Loaded(const Status& status);
@@ -61,30 +71,47 @@ class Machines final : private ranks::Listener {
   }
   void OnMessage(uint32_t from, std::span<const std::byte>) override {
     std::vector<std::byte> message = rooms_[from].Take();
+    heard_ns_[from].store(NowNs(), std::memory_order_relaxed);
     Hear(message);
     rooms_[from].Return(std::move(message));
   }
   void TellAll(const MachineMessage& message, std::string_view text);
+  static int64_t NowNs() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  }
+  bool PollOnce();
+  void RunThread();
+  void OnLost(const ranks::Supervision::Lost& lost);
   void OnFailure(const MachineMessage& message, std::string_view text);
   void Report();
   void ReportFailures(uint32_t work_queue);
 
   Core& core_;
+  ranks::Peers& peers_;
   ranks::Messenger& messenger_;
   uint32_t next_tag_;
   std::vector<ranks::Rooms> rooms_;  // by rank
 
   // Rank 0: how far the others are.
-  std::mutex mutex_;  // of the next
+  std::mutex mutex_;  // of the next two
   Status load_error_;
+  bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
+  std::vector<std::atomic<int64_t>> heard_ns_;  // when, on the steady clock, by rank
 
   // The others: what rank 0 was told last, per work queue.
   struct Told {
     uint64_t done = 0, at = 0, failures = 0;
     std::chrono::steady_clock::time_point when;
   };
+  std::mutex report_mutex_;  // of the next
   std::vector<Told> told_;
+
+  std::atomic<uint64_t> polls_{0};  // of the worker
+  std::mutex thread_mutex_;
+  std::condition_variable thread_ends_;
+  bool ends_ = false;  // under thread_mutex_
+  std::thread thread_;
 };
 
 // Returns the number of nodes that a plan has devices of.
@@ -92,10 +119,10 @@ uint32_t NodesOf(const plan::Plan& plan);
 
 // Serves engines of rank 0 at a rank other than the first, one after the other, until rank 0 ends
 // this; returns the exit code of the process.
-int ServeMachine(ranks::Messenger& messenger);
+int ServeMachine(ranks::Peers& peers);
 // At rank 0: ends the other ranks, once no engine is left. False where one of them did not end its
 // part of an engine in time; then nothing is done.
-bool EndMachines(ranks::Messenger& messenger);
+bool EndMachines(ranks::Peers& peers);
 
 }  // namespace cgraph::engine
 

@@ -72,10 +72,10 @@ EngineOptions OptionsOf(const ranks::RankOptions& from) {
 
 // Starts the other ranks, which then load the plan while this one does.
 Status Core::StartRanks() {
-  if (options_.messenger != nullptr) {
-    machines_ = std::make_unique<Machines>(*this, *options_.messenger,
-                                           options_.messenger->unused_tag());
-    ranks_.count = options_.messenger->count();
+  if (options_.peers != nullptr) {
+    machines_ = std::make_unique<Machines>(*this, *options_.peers,
+                                           options_.peers->messenger.unused_tag());
+    ranks_.count = options_.peers->messenger.count();
     machines_->SendPlan(plan::ToBytes(*plan_), options_);
     return Status::Ok();
   }
@@ -147,26 +147,32 @@ Status Core::AwaitRanks() {
 // found by AwaitRanks(): until then there is half an engine, which nobody else may touch.
 void Core::OnRankLost(uint32_t rank, int pid, const std::string& exit_text) {
   if (!ranks_.control->started.load(std::memory_order_seq_cst)) return;
+  EndWithout(rank, fmt::format("process {}", pid), exit_text);
+}
+
+// Ends the engine because a rank is gone, and says what it was doing.
+void Core::EndWithout(uint32_t rank, const std::string& process, const std::string& how) {
   std::string doing;
   {
     std::lock_guard report(report_mutex_);
     for (uint32_t w = 0; w < work_queues_.size() && !released_; ++w) {
-      if (placement_.worker_of_work_queue[w] != rank) continue;
+      if (ranks_.of_worker[placement_.worker_of_work_queue[w]] != rank) continue;
       const Position position = work_queues_[w]->Where();
       if (!position.idle) doing += "\n" + Describe({position}, w);
     }
     if (!doing.empty()) doing.pop_back();
   }
   End(Status(StatusCode::kLost,
-             fmt::format("rank {} (process {}: {}) {}; all executions in flight end with it{}",
-                         rank, pid, DevicesOf(rank), exit_text, doing)));
+             fmt::format("rank {} ({}: {}) {}; all executions in flight end with it{}", rank,
+                         process, DevicesOf(rank), how, doing)));
 }
 
 // Returns "gpu[0], gpu[1]".
 std::string Core::DevicesOf(uint32_t rank) const {
   std::vector<std::string> devices;
   for (uint32_t lane = 0; lane < placement_.work_queue_of_lane.size(); ++lane) {
-    if (placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]] != rank) continue;
+    const uint32_t worker = placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]];
+    if (ranks_.of_worker[worker] != rank) continue;
     std::string name = plan::DeviceName(*plan_, plan_->lanes[lane].device());
     if (std::find(devices.begin(), devices.end(), name) == devices.end()) {
       devices.push_back(std::move(name));
@@ -176,7 +182,7 @@ std::string Core::DevicesOf(uint32_t rank) const {
 }
 
 std::string Core::StoppedRanks() const {
-  std::string text;
+  std::string text = machines_ != nullptr ? machines_->SilentRanks() : "";
   for (uint32_t rank = 1; ranks_.processes != nullptr && rank < ranks_.count; ++rank) {
     if (!ranks_.processes->IsStopped(rank)) continue;
     text += fmt::format("rank {0} (process {1}: {2}) is stopped by a signal; `kill -CONT {1}` lets "
@@ -196,7 +202,10 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
 
 // Ends the other ranks. What one of them still computes is for nobody.
 void Core::EndRanks() {
-  if (machines_ != nullptr && ranks_.rank == 0) machines_->End();
+  if (machines_ != nullptr && ranks_.rank == 0) {
+    machines_->EndThread();
+    machines_->End();
+  }
   if (ranks_.processes == nullptr) return;
   ranks_.control->changed.Notify();
   ranks_.processes->End(kGrace);

@@ -1,6 +1,7 @@
 #include "runtime/ranks/launcher.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -87,8 +88,13 @@ Result<std::optional<Launch>> FindLaunch() {
                             *tasks));
 }
 
-Result<Messenger*> Connect(const Launch& launch) {
+Result<Peers*> Connect(const Launch& launch) {
+  // Threads of an MPI inherit what is blocked: signals are for threads of ours.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
   auto wire = Open(launch);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!wire.ok()) return wire.status();
   if ((*wire)->count() != launch.processes) {
     return Status(StatusCode::kInvalid,
@@ -97,7 +103,11 @@ Result<Messenger*> Connect(const Launch& launch) {
                               launch.launcher, launch.processes, launch.library, (*wire)->count(),
                               (*wire)->library()));
   }
-  return new Messenger(**wire);  // goes with the process, as its connection does
+  Peers* const peers = new Peers(**wire);  // goes with the process, as its connection does
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  peers->supervision = std::make_unique<Supervision>(peers->messenger);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return peers;
 }
 
 }  // namespace cgraph::ranks

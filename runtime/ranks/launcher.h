@@ -4,10 +4,12 @@
 #define CGRAPH_RUNTIME_RANKS_LAUNCHER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "runtime/ranks/messenger.h"
+#include "runtime/ranks/supervision.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::ranks {
@@ -22,9 +24,16 @@ struct Launch {
 // there is none. kInvalid where there is one that connects them in no way that is known here.
 Result<std::optional<Launch>> FindLaunch();
 
+// Peers: this process and the others of a launch, as ranks.
+struct Peers {
+  explicit Peers(Wire& wire) : messenger(wire) {}
+  Messenger messenger;
+  std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
+};
+
 // Connects to the other processes of the launch, once in a process. What goes wrong is a sentence
 // that says what to install, or which launcher fits.
-Result<Messenger*> Connect(const Launch& launch);
+Result<Peers*> Connect(const Launch& launch);
 
 }  // namespace cgraph::ranks
 

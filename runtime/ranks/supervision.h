@@ -1,0 +1,79 @@
+// Supervision: how ranks of a launcher learn that another process or machine is gone. Each rank has
+// a TCP connection to rank 0, on which nothing is sent but who it is and, at the end, that it ends:
+// the system closes it when a process dies, and keep-alives find that a machine cannot be reached.
+// (The launchers' own ways differ: some take seconds, some let the others wait for ever.)
+//
+// Rank 0 listens on a port that the system picks, for as long as the others have not connected. Who
+// connects has to know a random number, which the others get by MPI.
+#ifndef CGRAPH_RUNTIME_RANKS_SUPERVISION_H_
+#define CGRAPH_RUNTIME_RANKS_SUPERVISION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "runtime/ranks/messenger.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::ranks {
+
+class Supervision {
+ public:
+  // What is known of a rank that is gone.
+  struct Lost {
+    uint32_t rank = 0;
+    std::string process;  // "process 123 on node7"
+    std::string how;      // "has ended", "cannot be reached any more"
+  };
+
+  // Begins to supervise at rank 0, and to be supervised at the others, whose process ends without a
+  // word when rank 0 is gone. Called once, at all ranks. Where no connection can be made, nobody is
+  // supervised; the launcher may still notice that a rank is gone.
+  explicit Supervision(Messenger& messenger);
+  ~Supervision();  // says that this rank ends
+
+  // At rank 0. Sets who is called, by a thread of its own, when a rank is lost; at once where one
+  // has been. Waits for a call that is in progress.
+  void OnLost(std::function<void(const Lost&)> lost);
+  // "process 123 on node7"; empty where it has not connected.
+  std::string ProcessOf(uint32_t rank) const;
+
+ private:
+  struct Connection {
+    int socket = -1;
+    uint32_t rank = 0;  // 0: not known yet
+    std::string process;
+    std::string text;   // that has come and is no whole line yet
+    bool ends = false;  // it has said so
+  };
+
+  void Listen();
+  void Watch();
+  void Hear(Connection& connection);
+  void Take(Connection& connection, std::string_view line);
+  void Connect(std::string_view addresses);
+  void AwaitEnd() const;
+
+  Messenger& messenger_;
+  int listening_ = -1;
+  int own_ = -1;         // the connection of a rank other than the first
+  int wake_[2] = {-1, -1};  // a pipe that ends the thread
+  std::string token_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+  mutable std::mutex mutex_;  // of the next two
+  std::vector<std::string> processes_;  // by rank
+  std::optional<Lost> found_;
+  std::mutex call_mutex_;     // held during a call
+  std::function<void(const Lost&)> lost_;
+};
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_SUPERVISION_H_
