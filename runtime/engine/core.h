@@ -195,6 +195,7 @@ class Core {
   Result<ExecutionState*> MakeRun(uint32_t graph);
 
   // measurements.cpp
+  void GatherMeasurements() const;
   std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
 
   // drive.cpp

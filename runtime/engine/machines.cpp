@@ -23,6 +23,12 @@ struct MachineMessage {
     kProgress,  // of a work queue
     kFailure,   // of an execution
     kAlive,     // nothing else is to be told
+    kClock,     // what time is it? or: it is
+    kMeasure,   // tell what was measured
+    kTimings,   // of a work queue's steps in a graph
+    kTrace,     // steps of a work queue
+    kMeasured,  // that was all
+    kForget,    // what was measured
     kEnd,       // the engine has ended
     kEnded,     // and nothing of it is under way from here any more
     kQuit,      // end the process
@@ -49,6 +55,9 @@ struct MachineMessage {
     struct {
       StatusCode code;
     } loaded;
+    struct {
+      int64_t now_ns;
+    } clock;
   };
 };
 
@@ -58,6 +67,11 @@ using Clock = std::chrono::steady_clock;
 using ranks::Messenger;
 
 constexpr uint32_t kTag = 0;
+
+// What is told of a step's Timing.
+struct TimedStep {
+  uint64_t ns = 0, count = 0;
+};
 // How long the others are given to end an engine: one may be inside a kernel.
 constexpr auto kGrace = std::chrono::seconds(1);
 // How often a work queue's position is told while it finishes nothing; reports show it.
@@ -141,7 +155,7 @@ class Inbox final : private ranks::Listener {
   }
   void PassOnTo(Machines* machines) {
     machines_ = machines;
-    while (machines_ != nullptr && !messages_.empty()) machines_->Hear(Take());
+    while (machines_ != nullptr && !messages_.empty()) machines_->Hear(0, Take());
   }
 
  private:
@@ -149,7 +163,7 @@ class Inbox final : private ranks::Listener {
   void OnMessage(uint32_t, std::span<const std::byte>) override {
     if (machines_ == nullptr) return messages_.push_back(rooms_.Take());
     std::vector<std::byte> message = rooms_.Take();
-    machines_->Hear(message);
+    machines_->Hear(0, message);
     rooms_.Return(std::move(message));
   }
   std::vector<std::byte> Take() {
@@ -172,7 +186,8 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
       messenger_(peers.messenger),
       next_tag_(first_tag),
       rooms_(messenger_.count()),
-      heard_ns_(messenger_.count()) {
+      heard_ns_(messenger_.count()),
+      clocks_(messenger_.count()) {
   for (std::atomic<int64_t>& heard : heard_ns_) heard = NowNs();
   if (messenger_.rank() != 0) return;
   messenger_.Listen(kTag, this);
@@ -280,6 +295,71 @@ void Machines::OnFailure(const MachineMessage& message, std::string_view text) {
   frame.failures.any_set->store(true, std::memory_order_release);
 }
 
+// ---- measurements -------------------------------------------------------------------------------
+
+// Of several round trips to a rank the shortest counts: it says best what time it is there.
+void Machines::AlignClocks() {
+  constexpr int kTimes = 10;
+  for (int i = 0; i < kTimes; ++i) {
+    answers_.store(0, std::memory_order_relaxed);
+    asked_ns_ = NowNs();
+    TellAll({.kind = MachineMessage::kClock}, {});
+    if (!AwaitAnswers()) return;
+  }
+}
+
+void Machines::OnClock(uint32_t from, int64_t there_ns) {
+  const int64_t now = NowNs(), round_trip = now - asked_ns_;
+  if (round_trip < clocks_[from].round_trip_ns) {
+    clocks_[from] = {there_ns - (asked_ns_ + round_trip / 2), round_trip};
+  }
+  answers_.fetch_add(1, std::memory_order_release);
+}
+
+bool Machines::AwaitAnswers() {
+  const auto end = Clock::now() + kGrace;
+  const uint32_t others = messenger_.count() - 1;
+  const auto all = [&] { return answers_.load(std::memory_order_acquire) == others; };
+  PollUntil(messenger_, [&] { return all() || messenger_.given_up() || Clock::now() > end; });
+  return all();
+}
+
+void Machines::Gather() {
+  std::lock_guard lock(gather_mutex_);
+  if (ended_.load(std::memory_order_acquire) != 0 || messenger_.given_up()) return;
+  AlignClocks();
+  answers_.store(0, std::memory_order_relaxed);
+  TellAll({.kind = MachineMessage::kMeasure}, {});
+  AwaitAnswers();
+}
+
+void Machines::ForgetMeasurements() { TellAll({.kind = MachineMessage::kForget}, {}); }
+
+void Machines::OnTimings(const MachineMessage& message, std::string_view text) {
+  if (message.graph >= core_.graphs_.size()) return;
+  std::vector<StepList>& programs = core_.graphs_[message.graph]->programs;
+  if (message.work_queue >= programs.size()) return;
+  const std::span<Timing> timings = programs[message.work_queue].timings;
+  for (size_t i = 0; i < timings.size() && text.size() >= (i + 1) * sizeof(TimedStep); ++i) {
+    TimedStep timed;
+    std::memcpy(&timed, text.data() + i * sizeof(timed), sizeof(timed));
+    timings[i].ns.store(timed.ns, std::memory_order_relaxed);
+    timings[i].count.store(timed.count, std::memory_order_relaxed);
+  }
+}
+
+void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string_view text) {
+  if (message.work_queue >= core_.work_queues_.size()) return;
+  const auto offset = static_cast<uint64_t>(clocks_[from].offset_ns);
+  for (; text.size() >= sizeof(TracedStep); text.remove_prefix(sizeof(TracedStep))) {
+    TracedStep traced;
+    std::memcpy(&traced, text.data(), sizeof(traced));
+    traced.start_ns -= offset;
+    traced.end_ns -= offset;
+    core_.work_queues_[message.work_queue]->AddTraced(traced);
+  }
+}
+
 std::string Machines::SilentRanks() const {
   std::string text;
   for (uint32_t rank = 1; rank < messenger_.count() && messenger_.rank() == 0; ++rank) {
@@ -347,6 +427,43 @@ void Machines::ReportFailures(uint32_t work_queue) {
   }
 }
 
+// Answers what rank 0 has asked: whoever hears a question must not send.
+void Machines::Answer() {
+  if (asked_clock_.exchange(false, std::memory_order_acquire)) {
+    MachineMessage message{.kind = MachineMessage::kClock};
+    message.clock = {NowNs()};
+    Tell(messenger_, 0, message);
+  }
+  if (asked_measurements_.exchange(false, std::memory_order_acquire)) TellMeasurements();
+}
+
+void Machines::TellMeasurements() {
+  traced_.resize(core_.work_queues_.size());
+  for (uint32_t w = 0; w < traced_.size(); ++w) {
+    if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
+    for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
+      std::string text;
+      for (const Timing& timing : core_.graphs_[g]->programs[w].timings) {
+        const TimedStep timed{timing.ns.load(std::memory_order_relaxed),
+                              timing.count.load(std::memory_order_relaxed)};
+        text.append(reinterpret_cast<const char*>(&timed), sizeof(timed));
+      }
+      if (text.empty()) continue;
+      Tell(messenger_, 0,
+           {.kind = MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
+    }
+    const TraceLog& log = core_.work_queues_[w]->traced();
+    std::string text;
+    for (const size_t size = log.size(); traced_[w] < size; ++traced_[w]) {
+      text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));
+    }
+    if (!text.empty()) {
+      Tell(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
+    }
+  }
+  Tell(messenger_, 0, {.kind = MachineMessage::kMeasured});
+}
+
 // ---- all ----------------------------------------------------------------------------------------
 
 bool Machines::Poll() {
@@ -356,7 +473,10 @@ bool Machines::Poll() {
 
 bool Machines::PollOnce() {
   const bool any = messenger_.Poll();
-  if (messenger_.rank() != 0) Report();
+  if (messenger_.rank() != 0) {
+    Report();
+    Answer();
+  }
   // Workers that wait for a message to leave are not notified of that otherwise.
   for (size_t w = 0; w < core_.workers_.size() && any; ++w) {
     if (core_.IsHere(static_cast<uint32_t>(w))) core_.workers_[w]->event_count->Notify();
@@ -406,7 +526,7 @@ void Machines::RunThread() {
   }
 }
 
-void Machines::Hear(std::span<const std::byte> bytes) {
+void Machines::Hear(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
     case MachineMessage::kLoaded:
@@ -431,6 +551,20 @@ void Machines::Hear(std::span<const std::byte> bytes) {
       break;
     case MachineMessage::kEnded: ended_.fetch_add(1, std::memory_order_release); break;
     case MachineMessage::kAlive: break;
+    case MachineMessage::kClock:
+      if (messenger_.rank() != 0) {
+        asked_clock_.store(true, std::memory_order_release);
+      } else {
+        OnClock(from, message.clock.now_ns);
+      }
+      break;
+    case MachineMessage::kMeasure:
+      asked_measurements_.store(true, std::memory_order_release);
+      break;
+    case MachineMessage::kTimings: OnTimings(message, text); break;
+    case MachineMessage::kTrace: OnTrace(from, message, text); break;
+    case MachineMessage::kMeasured: answers_.fetch_add(1, std::memory_order_release); break;
+    case MachineMessage::kForget: core_.ForgetMeasurements(); break;
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine neither comes
   }

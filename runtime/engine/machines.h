@@ -57,13 +57,17 @@ class Machines final : private ranks::Listener {
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
   void Submitted(uint32_t graph, bool empty, bool flagged);
   void End();
+  // Brings what the others have measured, where they measure: times of calls, and steps of traces
+  // with times of this rank's clock. Those that do not answer in time are left out.
+  void Gather();
+  void ForgetMeasurements();
   // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
   // cannot be reached.
   std::string SilentRanks() const;
 
   // At the others: tells rank 0 that the plan is loaded, or why not; hears a message of rank 0.
   void Loaded(const Status& status);
-  void Hear(std::span<const std::byte> message);
+  void Hear(uint32_t from, std::span<const std::byte> message);
 
  private:
   std::span<std::byte> RoomFor(uint32_t from, uint64_t bytes) override {
@@ -72,7 +76,7 @@ class Machines final : private ranks::Listener {
   void OnMessage(uint32_t from, std::span<const std::byte>) override {
     std::vector<std::byte> message = rooms_[from].Take();
     heard_ns_[from].store(NowNs(), std::memory_order_relaxed);
-    Hear(message);
+    Hear(from, message);
     rooms_[from].Return(std::move(message));
   }
   void TellAll(const MachineMessage& message, std::string_view text);
@@ -84,6 +88,13 @@ class Machines final : private ranks::Listener {
   void OnLost(const ranks::Supervision::Lost& lost);
   void OnFailure(const MachineMessage& message, std::string_view text);
   void Report();
+  void Answer();
+  void TellMeasurements();
+  void AlignClocks();
+  bool AwaitAnswers();
+  void OnClock(uint32_t from, int64_t there_ns);
+  void OnTimings(const MachineMessage& message, std::string_view text);
+  void OnTrace(uint32_t from, const MachineMessage& message, std::string_view text);
   void ReportFailures(uint32_t work_queue);
 
   Core& core_;
@@ -98,6 +109,14 @@ class Machines final : private ranks::Listener {
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
   std::vector<std::atomic<int64_t>> heard_ns_;  // when, on the steady clock, by rank
+  std::mutex gather_mutex_;
+  std::atomic<uint32_t> answers_{0};
+  struct OtherClock {
+    int64_t offset_ns = 0;              // of it against this rank's
+    int64_t round_trip_ns = INT64_MAX;  // in which that was measured: half of it is the error
+  };
+  std::vector<OtherClock> clocks_;   // by rank
+  int64_t asked_ns_ = 0;
 
   // The others: what rank 0 was told last, per work queue.
   struct Told {
@@ -106,6 +125,8 @@ class Machines final : private ranks::Listener {
   };
   std::mutex report_mutex_;  // of the next
   std::vector<Told> told_;
+  std::atomic<bool> asked_clock_{false}, asked_measurements_{false};
+  std::vector<size_t> traced_;  // per work queue: steps that were told
 
   std::atomic<uint64_t> polls_{0};  // of the worker
   std::mutex thread_mutex_;

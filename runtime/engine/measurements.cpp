@@ -16,6 +16,7 @@
 namespace cgraph::engine {
 
 Engine::Stats Core::GetStats() {
+  GatherMeasurements();
   Engine::Stats stats;
   {
     std::lock_guard lock(submission_);
@@ -84,6 +85,7 @@ std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
 // A method call's time is the sum of its instructions' times. A method's time is the mean over all
 // its calls and, where an actor has several instances, over each instance's.
 std::vector<std::pair<std::string, double>> Core::Profile() const {
+  GatherMeasurements();
   struct Sum {
     double ns = 0;
     uint64_t calls = 0;
@@ -192,6 +194,7 @@ class TraceBuilder {
 plan::GraphTrace Core::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
   if (graph >= plan_->graphs.size()) return trace;
+  GatherMeasurements();
   const LoadedGraph& loaded = *graphs_[graph];
   const plan::GraphIndex index(*plan_, *loaded.plan);
   for (size_t s = 0; s < work_queues_.size(); ++s) {
@@ -214,7 +217,15 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
   return trace;
 }
 
+// Brings what other machines have measured.
+void Core::GatherMeasurements() const {
+  if (machines_ != nullptr && ranks_.rank == 0 && (options_.profile || options_.trace)) {
+    machines_->Gather();
+  }
+}
+
 void Core::ForgetMeasurements() {
+  if (machines_ != nullptr && ranks_.rank == 0) machines_->ForgetMeasurements();
   measured_from_ =
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   for (const auto& graph : graphs_) {

@@ -204,6 +204,7 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
 void Core::EndRanks() {
   if (machines_ != nullptr && ranks_.rank == 0) {
     machines_->EndThread();
+    GatherMeasurements();
     machines_->End();
   }
   if (ranks_.processes == nullptr) return;

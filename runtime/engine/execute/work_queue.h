@@ -128,6 +128,8 @@ class alignas(128) WorkQueue {
   // Called at load: the log is one that other processes read.
   void ShareTrace(const TraceLog::Shared& shared) { traced_.Share(shared); }
   const TraceLog& traced() const { return traced_; }
+  // Adds a step that was at work at a rank which shares no memory with this one.
+  void AddTraced(const TracedStep& traced) { traced_.Append(traced); }
 
  private:
   // Track: how far the work queue is in a graph.
