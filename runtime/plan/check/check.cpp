@@ -78,7 +78,8 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
   CGRAPH_RETURN_IF_ERROR(CheckExtents(context, index));
   CGRAPH_RETURN_IF_ERROR(CheckOperands(context, index));
   CGRAPH_RETURN_IF_ERROR(CheckWrittenBeforeRead(context, index));
-  return CheckCaptures(context, index);
+  CGRAPH_RETURN_IF_ERROR(CheckCaptures(context, index));
+  return CheckMachines(context, index);
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ Status CheckExtents(const Context& context, const GraphIndex& index);
 Status CheckOperands(const Context& context, const GraphIndex& index);
 Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index);
 Status CheckCaptures(const Context& context, const GraphIndex& index);
+// Checks rule 16.
+Status CheckMachines(const Context& context, const GraphIndex& index);
 
 }  // namespace cgraph::plan::check
 
