@@ -225,16 +225,25 @@ def maps_that_add_up(machine):
 
 def compiled_maps(machine):
     """A plan keeps which devices share a thread, for a machine that cgc does not know."""
-    compiled = [machine.options.cgc, "compile", "-q", "p.cgraph", "-o", "m.cgplan", "--device-map"]
-    subprocess.run([*compiled, "gpu[0]=cuda:900,gpu[1]=cuda:900,gpu[2]=cuda:3"], check=True,
-                   cwd=machine.folder)
-    shown = subprocess.run([machine.options.cgc, "plan", "m.cgplan"], cwd=machine.folder,
-                           capture_output=True, text=True, check=True).stdout
-    says(shown, "plan format", "3 workers")  # a core, two GPUs
+    def compiled(*maps):
+        words = [word for each in maps for word in ("--device-map", each)]
+        return subprocess.run([machine.options.cgc, "compile", "-q", "p.cgraph", "-o", "m.cgplan",
+                               *words], cwd=machine.folder, capture_output=True, text=True,
+                              check=False)
+
+    for maps in (["gpu[0]=cuda:900,gpu[1]=cuda:900,gpu[2]=cuda:3"],
+                 ["gpu[0]=cuda:900", "gpu[1]=cuda:900", "gpu[2]=cuda:3"],
+                 ["gpu[*]=cuda:900", "gpu[2]=cuda:3"]):
+        expect(compiled(*maps).returncode == 0, maps)
+        shown = subprocess.run([machine.options.cgc, "plan", "m.cgplan"], cwd=machine.folder,
+                               capture_output=True, text=True, check=True).stdout
+        says(shown, "plan format", "3 workers")  # a core, two GPUs
     for wrong in ("gpu[0]=cuda:", "gpu[0]=cuda:x", "gpu[0]=cuda:65536", "gpu[0]=gpu:0"):
-        done = subprocess.run([*compiled, wrong], cwd=machine.folder, capture_output=True,
-                              text=True, check=False)
+        done = compiled(wrong)
         expect(done.returncode == 2 and "is no physical device" in done.stderr, done.stderr)
+    done = compiled("gpu[0]=cuda:0", "gpu[1]=cuda:0", "gpu[0]=cuda:1")
+    expect(done.returncode == 2, done.stderr)
+    says(done.stderr, "--device-map gpu[0]=cuda:0 and gpu[0]=cuda:1 contradict each other")
 
 
 def true_library(machine):
