@@ -486,8 +486,10 @@ bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
     }
     ++finished_;
   }
-  // The stream may go on, and write what it was to write before.
-  for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
+  // The stream may go on, and write what it was to write before. Who listens may have looked since.
+  for (const auto& [semaphore, value] : forced_) {
+    if (Force(*semaphore, value)) come.push_back(semaphore);
+  }
   return any;
 }
 
