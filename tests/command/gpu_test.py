@@ -129,7 +129,7 @@ def listed(machine):
     expect(lines[1:] == ["cuda:0  NVIDIA Fake, 3 GiB, compute capability 9.0, PCI 0000:00:00.0",
                          "cuda:1  NVIDIA Fake, 3 GiB, compute capability 9.0, PCI 0000:01:00.0",
                          "NVIDIA driver  for CUDA 13.0", "cuBLASLt  13.1.0",
-                         "NCCL  none: libnccl.so.2 was not found"], lines)
+                         "NCCL  none: libnccl.so.2 was not found", "  install it"], lines)
     says(machine("--devices", FAKE_GPUS="1", FAKE_PROBLEM="it sulks\nwait")[0], "cuda:0",
          "no GPU can be used: it sulks\nwait\n")
     for words in (("--devices", "--json"), ("--json", "--devices")):
@@ -140,7 +140,8 @@ def listed(machine):
                told["gpus"][0]["memory_bytes"] == 3 << 30 and
                told["gpus"][0]["compute_capability"] == "9.0", told)
         expect(told["driver"] == "CUDA 13.0" and told["libraries"][1] == {
-            "name": "NCCL", "version": None, "problem": "libnccl.so.2 was not found"}, told)
+            "name": "NCCL", "version": None,
+            "problem": "libnccl.so.2 was not found\ninstall it"}, told)
     for words in (["p.cgplan"], ["-n", "3"], ["-D", "A=1"], ["--discover", "x.cgraph"]):
         says(machine("--devices", *words, status=2)[1], "--devices")
     told = json.loads(machine("--devices", "--json", FAKE_PROBLEM="it sulks\nwait")[0])
@@ -332,6 +333,42 @@ def gpus_told(machine):
          " for the arenas of gpu[0] (1 KiB of states", "--inflight", "--device-map")
 
 
+def absent_libraries(machine):
+    """Of CUDA's libraries that are not installed: the names and the folders, and how to install."""
+    if machine.options.library is None or machine.options.emulated is None:
+        return
+    machine.add_library(machine.options.library)
+    folder, cgrun = machine.folder / "bin", machine.folder / "bin" / "cgrun"
+    shutil.copy(pathlib.Path(machine.options.emulated) / "libcuda.so.1", folder)
+    # The system may have the libraries. Its loader, called by name, can leave its cache out.
+    loader = re.search(r"^\s*(/\S*/ld-linux\S*)", subprocess.run(
+        ["ldd", cgrun], capture_output=True, text=True, check=True).stdout, re.M)[1]
+
+    def devices(*words):
+        return subprocess.run([loader, "--inhibit-cache", cgrun, "--devices", *words], text=True,
+                              env={**machine.environment, "LD_LIBRARY_PATH": str(folder)},
+                              capture_output=True, timeout=60, check=True).stdout
+
+    wanted = {
+        "cuBLASLt": ("neither libcublasLt.so.13 nor libcublasLt.so.12 was found",
+                     "multiplies matrices", "nvidia-cublas"),
+        "NVRTC": ("neither libnvrtc.so.13 nor libnvrtc.so.12 was found",
+                  "compiles chains of elementwise operations into one kernel", "nvidia-cuda-nvrtc"),
+        "NCCL": ("libnccl.so.2 was not found", "moves data between GPUs", "nvidia-nccl-cu1")}
+    text, told = devices(), json.loads(devices("--json"))["libraries"]
+    expect([library["name"] for library in told] == list(wanted), told)
+    for library in told:
+        if library["version"] is not None:
+            continue  # the system has it where no cache is needed
+        names, purpose, package = wanted[library["name"]]
+        seen, mend = library["problem"].split("\n")
+        expect(seen == f"{names} (looked for: LD_LIBRARY_PATH ({folder}), the system's folders); "
+                       f"it {purpose}", seen)
+        says(mend, "install ", f"`pip install {package}",
+             "name its folder in LD_LIBRARY_PATH unless the loader looks there")
+        says(text, f"{library['name']}  none: {seen}\n  {mend}\n")
+
+
 def broken_libraries(machine):
     """Libraries that are there and broken: plans run, and each is warned of once, in the words
     of --devices. Of those that are not installed nothing is said."""
@@ -363,7 +400,7 @@ def broken_libraries(machine):
 
 
 TESTS = [without_driver, without_library, listed, given_to_plans, maps_that_add_up, compiled_maps,
-         true_library, emulated, broken_libraries]
+         true_library, emulated, absent_libraries, broken_libraries]
 
 
 def main():

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,6 +12,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "runtime/status/text.h"
 
 namespace cgraph::device {
 namespace {
@@ -67,9 +68,7 @@ std::string FindLibrary() {
 std::string Looked() {
   std::string looked;
   for (const std::filesystem::path& path : Places()) looked += path.string() + ", ";
-  const char* paths = std::getenv("LD_LIBRARY_PATH");
-  return looked + fmt::format("LD_LIBRARY_PATH ({}), the system's folders",
-                              paths == nullptr || *paths == 0 ? "not set" : paths);
+  return looked + LoaderFoldersText();
 }
 
 Status CannotLoad(const std::string& path) {
