@@ -329,7 +329,7 @@ def gpus_told(machine):
     short = {"CGRAPH_EMULATION": "devices=1,memory=7000"}
     error = machine(*run, "--device-map", "gpu[*]=cuda:0", status=1, **short)[1]
     says(error, "the arenas of gpu[1] (1 KiB of states, ", " would take ",
-         "KiB, and cuda:0 (Emulated GPU) has ", " of 6.8 KiB free; taken so far: ",
+         "KiB, and gpu[0], gpu[1] (cuda:0) has ", " of 6.8 KiB free; taken so far: ",
          " for the arenas of gpu[0] (1 KiB of states", "--inflight", "--device-map")
 
 
