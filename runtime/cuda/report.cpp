@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/libraries/cublaslt.h"
 #include "runtime/cuda/libraries/nccl.h"
 #include "runtime/cuda/libraries/nvrtc.h"
@@ -108,10 +109,20 @@ device::GpuReport MakeReport() {
   report.driver = fmt::format("CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10);
   int count = 0;
   report.usable = CheckAsked(driver, driver.cuDeviceGetCount(&count), "counting GPUs");
+  Status too_old;  // the first that is; one that is not used does no harm
+  bool any = false;
   for (int i = 0; i < count; ++i) {
-    report.gpus.push_back(Describe(driver, i));
-    if (report.usable.ok()) report.usable = CheckStreams(driver, i);
+    const device::Gpu& gpu = report.gpus.emplace_back(Describe(driver, i));
+    const bool known = gpu.major != 0;
+    const Status age = known ? CheckAge(i, gpu.name, gpu.major, gpu.minor) : Status::Ok();
+    if (age.ok()) {
+      any = true;
+      if (report.usable.ok()) report.usable = CheckStreams(driver, i);
+    } else if (too_old.ok()) {
+      too_old = age;
+    }
   }
+  if (report.usable.ok() && !any) report.usable = too_old;
   return report;
 }
 

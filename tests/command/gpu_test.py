@@ -290,6 +290,25 @@ def emulated(machine):
     out, error = machine("p.cgplan", *INPUT, **old)
     expect(out == "result: i64 = 5\n", out)
     says(error, "run on CPU threads: " + why)
+    too_old(machine)
+
+
+def too_old(machine):
+    """A GPU that no kernel runs on is as absent: the same exit code, and which is the oldest."""
+    why = "cuda:0 (Emulated GPU) has compute capability 7.5, and the oldest that the kernels run " \
+          "on is "
+    mend = "use a newer GPU (`cgrun --devices` lists those of this machine, --device-map chooses)"
+    old = {"CGRAPH_EMULATION": "devices=3,old=3"}
+    says(machine("--devices", **old)[0], f"no GPU can be used: {why}", f"\n{mend}\n")
+    says(machine("p.cgplan", *INPUT, "--require-gpu", status=3, **old)[1], why,
+         f"{mend}, or leave out --require-gpu")
+    says(machine("p.cgplan", *INPUT, **old)[1], "run on CPU threads: " + why)
+    mixed = {"CGRAPH_EMULATION": "devices=2,old=1"}
+    expect("no GPU can be used" not in machine("--devices", **mixed)[0], "one of two is too old")
+    for words in ([], ["--require-gpu"]):
+        says(machine("p.cgplan", *INPUT, "--device-map", "gpu[*]=cuda:0", *words, status=3,
+                     **mixed)[1], why, f"\n{mend}\n")
+    machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", "gpu[*]=cuda:1", **mixed)
 
 
 ALL_LIBRARIES = """import std.tensor

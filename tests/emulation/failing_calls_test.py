@@ -140,6 +140,8 @@ def run(options, folder, plan, fail):
         fault = "ends in a time-out"
     elif done.returncode == 1 and not (re.search(NAMED, text) and any(m in text for m in MENDS)):
         fault = "does not say which GPU it is, or what to do"
+    elif "compute capability" in text:
+        fault = "takes a GPU for too old that does not say how old it is"
     elif "abandoned" in text:
         fault = "waits in vain for a stream to end"
     else:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/cuda/module/images.h"
 #include "runtime/cuda/module/module.h"
 #include "runtime/status/text.h"
 
@@ -17,9 +18,6 @@ using device::Memory;
 using device::MemoryKind;
 
 namespace {
-
-// The oldest compute capability that the kernels are built for.
-constexpr int kOldestMajor = 8;
 
 // What to do where a GPU's memory is too small for a plan.
 constexpr const char* kLessMemory =
@@ -32,6 +30,23 @@ constexpr const char* kLessPinned =
     "memory";
 
 }  // namespace
+
+Status CheckAge(int ordinal, const std::string& model, int major, int minor) {
+  constexpr int kFirstWithAll = 80;  // the first that has instructions for every dtype
+  const int capability = 10 * major + minor, oldest = OldestCapability();
+  if (capability >= oldest) return Status::Ok();
+  const std::string build =
+      capability < kFirstWithAll
+          ? ""
+          : fmt::format(", or build cgraph for this one (-DCGRAPH_CUDA_ARCHITECTURES={})",
+                        capability);
+  return {StatusCode::kNotFound,
+          fmt::format("cuda:{} ({}) has compute capability {}.{}, and the oldest that the kernels "
+                      "run on is {}.{}\n"
+                      "use a newer GPU (`cgrun --devices` lists those of this machine, "
+                      "--device-map chooses){}",
+                      ordinal, model, major, minor, oldest / 10, oldest % 10, build)};
+}
 
 const char* MendOf(CUresult error) {
   if (error == CUDA_ERROR_OUT_OF_MEMORY) return kLessMemory;
@@ -63,11 +78,7 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal, std::s
     CGRAPH_RETURN_IF_ERROR(
         gpu->Check(driver.cuDeviceGetAttribute(value, attribute, gpu->device_), what));
   }
-  if (major < kOldestMajor) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("cuda:{} ({}) has compute capability {}.x, and kernels need {}.0 or "
-                              "newer", ordinal, model, major, kOldestMajor));
-  }
+  CGRAPH_RETURN_IF_ERROR(CheckAge(ordinal, model, major, minor));
   CGRAPH_RETURN_IF_ERROR(
       gpu->Check(driver.cuDevicePrimaryCtxRetain(&gpu->context_, gpu->device_), what));
   CGRAPH_RETURN_IF_ERROR(gpu->Check(gpu->MakeCurrent(), what));

@@ -20,13 +20,17 @@
 
 namespace cgraph::cuda {
 
+// Ok where the kernels of this build run on GPUs of this compute capability; else kNotFound, with
+// the oldest one on which they do, and what to do.
+Status CheckAge(int ordinal, const std::string& model, int major, int minor);
+
 // Returns what to do about an error of the driver that is about a GPU.
 const char* MendOf(CUresult error);
 
 class Gpu {
  public:
   // Opens GPU number `ordinal`, which is those devices of a plan: "gpu[0], gpu[1]". kNotFound when
-  // there is none, kUnsupported when it is too old; else as Check().
+  // there is none, or it is too old; else as Check().
   static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal,
                                            std::string devices = "");
   ~Gpu();

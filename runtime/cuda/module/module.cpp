@@ -29,9 +29,14 @@ class LoadedKernels : public KernelModule {
       const std::string what = fmt::format("loading the kernels of {}", image.file);
       const CUresult result = driver_.cuModuleLoadData(&module, image.data);
       if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-        return {StatusCode::kUnsupported,
-                "this GPU is older than every one that the kernels are compiled for; the oldest is "
-                "of compute capability 8.0"};
+        const std::string error = check_(result, what).message();
+        const int oldest = OldestCapability();
+        return {StatusCode::kNotFound,
+                fmt::format("{}; the oldest GPU that the kernels are compiled for is of compute "
+                            "capability {}.{}\n"
+                            "use another GPU (--device-map), or build cgraph for this one "
+                            "(-DCGRAPH_CUDA_ARCHITECTURES=...)",
+                            error.substr(0, error.find('\n')), oldest / 10, oldest % 10)};
       }
       CGRAPH_RETURN_IF_ERROR(check_(result, what));
       modules_.push_back(module);

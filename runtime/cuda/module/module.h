@@ -14,7 +14,7 @@ namespace cgraph::cuda {
 
 // Loads all images (images.h) into the context that is current on this thread; it must be current
 // on the thread that destroys the module, too. `check` makes a status of the driver's result and of
-// what was done. kUnsupported when there is no code for the GPU; else what `check` says.
+// what was done. kNotFound when there is no code for the GPU; else what `check` says.
 using CheckFunction = std::function<Status(CUresult result, const std::string& what)>;
 Result<std::unique_ptr<KernelModule>> LoadKernels(const Driver& driver, CheckFunction check);
 
